@@ -1,0 +1,151 @@
+//! Values as they stand in a tab-separated line: one letter for the kind, then the value.
+//!
+//! | text | value |
+//! |---|---|
+//! | `n` | NULL |
+//! | `i-5` | integer, 64 bit |
+//! | `r0.25` | real; shortest text that reads back to the same bits |
+//! | `tname` | text, escaped as below |
+//! | `T12` | text number 12 of the plan's text table |
+//! | `x00ff` | blob |
+//!
+//! Escapes in texts: `\\`, `\t`, `\n`, `\r`, `\0`. Nothing else is special.
+
+use std::fmt::Write as _;
+
+/// One value bound to a statement or read from a row.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// SQL NULL.
+    Null,
+    /// 64-bit integer.
+    Integer(i64),
+    /// Double; never NaN or infinite.
+    Real(f64),
+    /// UTF-8 text.
+    Text(String),
+    /// A text of the plan's text table, by number.
+    TextRef(u32),
+    /// Bytes.
+    Blob(Vec<u8>),
+}
+
+/// Appends `text` with its tabs, line ends, NULs and backslashes escaped.
+pub fn escape_into(out: &mut String, text: &str) {
+    for c in text.chars() {
+        match c {
+            '\\' => out.push_str("\\\\"),
+            '\t' => out.push_str("\\t"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\0' => out.push_str("\\0"),
+            c => out.push(c),
+        }
+    }
+}
+
+/// `text` escaped for one field of a line.
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    escape_into(&mut out, text);
+    out
+}
+
+/// The text behind an escaped field.
+///
+/// # Errors
+/// A backslash before anything but `\ t n r 0`, or at the end.
+pub fn unescape(field: &str) -> Result<String, String> {
+    if !field.contains('\\') {
+        return Ok(field.to_string());
+    }
+    let mut out = String::with_capacity(field.len());
+    let mut chars = field.chars();
+    while let Some(c) = chars.next() {
+        if c != '\\' {
+            out.push(c);
+            continue;
+        }
+        out.push(match chars.next() {
+            Some('\\') => '\\',
+            Some('t') => '\t',
+            Some('n') => '\n',
+            Some('r') => '\r',
+            Some('0') => '\0',
+            Some(other) => return Err(format!("unknown escape `\\{other}`")),
+            None => return Err("a backslash at the end".to_string()),
+        });
+    }
+    Ok(out)
+}
+
+impl Value {
+    /// Appends the value in the form of the table above.
+    ///
+    /// # Panics
+    /// On a real that is not finite: no engine contend drives stores one, so drawing it is a defect.
+    pub fn encode_into(&self, out: &mut String) {
+        match self {
+            Value::Null => out.push('n'),
+            Value::Integer(i) => {
+                let _ = write!(out, "i{i}");
+            }
+            Value::Real(r) => {
+                assert!(r.is_finite(), "a real in a plan must be finite, found {r}");
+                let _ = write!(out, "r{r:?}");
+            }
+            Value::Text(t) => {
+                out.push('t');
+                escape_into(out, t);
+            }
+            Value::TextRef(n) => {
+                let _ = write!(out, "T{n}");
+            }
+            Value::Blob(bytes) => {
+                out.push('x');
+                for b in bytes {
+                    let _ = write!(out, "{b:02x}");
+                }
+            }
+        }
+    }
+
+    /// The value as one field.
+    pub fn encode(&self) -> String {
+        let mut out = String::new();
+        self.encode_into(&mut out);
+        out
+    }
+
+    /// Reads a field of the table above.
+    ///
+    /// # Errors
+    /// An unknown kind or a value that does not fit it, in words.
+    pub fn decode(field: &str) -> Result<Self, String> {
+        let mut chars = field.chars();
+        let kind = chars.next().ok_or("an empty field where a value was expected")?;
+        let rest = chars.as_str();
+        let bad = |what: &str| format!("`{}` is not {what}", crate::crop(field));
+        match kind {
+            'n' if rest.is_empty() => Ok(Value::Null),
+            'i' => rest.parse().map(Value::Integer).map_err(|_| bad("an integer of 64 bits")),
+            'r' => match rest.parse::<f64>() {
+                Ok(r) if r.is_finite() => Ok(Value::Real(r)),
+                _ => Err(bad("a finite real")),
+            },
+            't' => unescape(rest).map(Value::Text),
+            'T' => rest.parse().map(Value::TextRef).map_err(|_| bad("a text number")),
+            'x' => decode_hex(rest).map(Value::Blob).ok_or_else(|| bad("a blob in hexadecimal")),
+            _ => Err(bad("a value (it must start with one of n i r t T x)")),
+        }
+    }
+}
+
+fn decode_hex(text: &str) -> Option<Vec<u8>> {
+    let bytes = text.as_bytes();
+    if !bytes.len().is_multiple_of(2) {
+        return None;
+    }
+    let digit = |b: u8| (b as char).to_digit(16);
+    bytes.chunks(2).map(|pair| Some((digit(pair[0])? * 16 + digit(pair[1])?) as u8)).collect()
+}
