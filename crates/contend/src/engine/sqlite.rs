@@ -1,0 +1,214 @@
+//! SQLite: embedded, so there is no server to start. A database is a directory with one file in it.
+
+use super::{Driver, Engine, Expected, Setting, Settings, Setup, Values};
+use crate::study::model::Tier;
+
+pub const ENGINE: Engine = Engine {
+    name: "sqlite",
+    about: "SQLite, in the process of the client",
+    drivers: DRIVERS,
+    settings: SETTINGS,
+    tier,
+    tier_settings,
+    setup,
+};
+
+const DRIVERS: &[Driver] = &[
+    Driver {
+        name: "rusqlite",
+        language: "Rust",
+        models: &["thread"],
+        about: "rusqlite with SQLite bundled; one connection and OS thread per client",
+    },
+    Driver { name: "null", language: "Rust", models: &["thread"], about: "does nothing: the worker's own cost" },
+];
+
+const ON_OFF: Values = Values::Words(&["on", "off"]);
+
+/// Session pragmas bear the name of the setting; the rest is explained in [`setup`].
+const SETTINGS: &[Setting] = &[
+    Setting {
+        name: "journal_mode",
+        values: Values::Words(&["delete", "truncate", "persist", "memory", "wal", "off"]),
+        default: "delete",
+        about: "how a transaction is undone or redone after a crash",
+    },
+    Setting {
+        name: "synchronous",
+        values: Values::Words(&["off", "normal", "full", "extra"]),
+        default: "full",
+        about: "how often SQLite calls fsync",
+    },
+    Setting {
+        name: "busy_timeout",
+        values: Values::Integer(0, 600_000),
+        default: "0",
+        about: "milliseconds to wait for a lock before SQLITE_BUSY",
+    },
+    Setting {
+        name: "begin",
+        values: Values::Words(&["deferred", "immediate", "exclusive"]),
+        default: "deferred",
+        about: "how transactions that write begin, unless the workload says it",
+    },
+    Setting {
+        name: "statements",
+        values: Values::Words(&["prepared", "each"]),
+        default: "prepared",
+        about: "prepare once per connection, or anew for every execution",
+    },
+    Setting {
+        name: "cache_size",
+        values: Values::Integer(-1_000_000_000, 1_000_000_000),
+        default: "-2000",
+        about: "page cache per connection: pages, or KiB if negative",
+    },
+    Setting {
+        name: "mmap_size",
+        values: Values::Integer(0, 1 << 40),
+        default: "0",
+        about: "bytes of the database file that are memory-mapped",
+    },
+    Setting {
+        name: "wal_autocheckpoint",
+        values: Values::Integer(0, 1_000_000_000),
+        default: "1000",
+        about: "pages in the write-ahead log that start a checkpoint; 0 = never",
+    },
+    Setting {
+        name: "temp_store",
+        values: Values::Words(&["default", "file", "memory"]),
+        default: "default",
+        about: "where temporary tables and sorts live",
+    },
+    Setting {
+        name: "foreign_keys",
+        values: ON_OFF,
+        default: "off",
+        about: "whether foreign keys are enforced (SQLite's own default is off)",
+    },
+    Setting {
+        name: "page_size",
+        values: Values::Words(&["512", "1024", "2048", "4096", "8192", "16384", "32768", "65536"]),
+        default: "4096",
+        about: "bytes per page; applied when the data is loaded",
+    },
+];
+
+/// Tiers as measured by cutting power in simulation and on real kernels: `docs/methodology.md`.
+fn tier(settings: &Settings) -> Tier {
+    let journal = ENGINE.value(settings, "journal_mode");
+    let synchronous = ENGINE.value(settings, "synchronous");
+    match (journal, synchronous) {
+        (_, "off") | ("memory" | "off", _) => Tier::Unsafe,
+        ("wal", "normal") => Tier::Bounded,
+        ("wal", _) => Tier::Durable,
+        (_, "normal") => Tier::Unsafe,
+        // The unlink of the rollback journal is not synced: the last commit can roll back.
+        ("delete", "full") => Tier::Bounded,
+        _ => Tier::Durable,
+    }
+}
+
+fn tier_settings(tier: Tier) -> &'static [(&'static str, &'static str)] {
+    match tier {
+        Tier::Durable => &[("journal_mode", "wal"), ("synchronous", "full")],
+        Tier::Bounded => &[("journal_mode", "wal"), ("synchronous", "normal")],
+        Tier::Unsafe => &[("journal_mode", "wal"), ("synchronous", "off")],
+    }
+}
+
+fn setup(settings: &Settings) -> Setup {
+    let value = |name| ENGINE.value(settings, name).to_string();
+    let mut setup = Setup {
+        options: vec![
+            ("busy_timeout_ms".to_string(), value("busy_timeout")),
+            ("statements".to_string(), value("statements")),
+        ],
+        begin_write: Some(format!("BEGIN {}", value("begin").to_ascii_uppercase())),
+        ..Setup::default()
+    };
+    setup.readbacks.push(Expected {
+        name: "busy_timeout".to_string(),
+        // The worker sets it, asks SQLite for it, and only then installs its own measuring handler.
+        sql: String::new(),
+        value: value("busy_timeout"),
+    });
+    for name in
+        ["journal_mode", "synchronous", "cache_size", "mmap_size", "wal_autocheckpoint", "temp_store", "foreign_keys"]
+    {
+        let pragma = format!("PRAGMA {name} = {}", value(name));
+        setup.readbacks.push(Expected {
+            name: name.to_string(),
+            sql: format!("PRAGMA {name}"),
+            value: as_read_back(name, &value(name)),
+        });
+        match name {
+            // WAL is a property of the file: set once, so that racing connections cannot fail on it.
+            "journal_mode" if value(name) == "wal" => setup.prepare.push(pragma),
+            _ => setup.session.push(pragma),
+        }
+    }
+    setup.readbacks.push(Expected {
+        name: "page_size".to_string(),
+        sql: "PRAGMA page_size".to_string(),
+        value: value("page_size"),
+    });
+    setup
+}
+
+/// The form in which SQLite reports a setting.
+fn as_read_back(name: &str, value: &str) -> String {
+    let position = |words: &[&str]| words.iter().position(|word| *word == value).expect("a listed word").to_string();
+    match name {
+        "synchronous" => position(&["off", "normal", "full", "extra"]),
+        "temp_store" => position(&["default", "file", "memory"]),
+        "foreign_keys" => position(&["off", "on"]),
+        _ => value.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(journal: &str, synchronous: &str) -> Settings {
+        [("journal_mode", journal), ("synchronous", synchronous)]
+            .map(|(k, v)| (k.to_string(), v.to_string()))
+            .into_iter()
+            .collect()
+    }
+
+    #[test]
+    fn tiers_follow_the_power_cut_measurements() {
+        let table = [
+            ("wal", ["unsafe", "bounded", "durable", "durable"]),
+            ("delete", ["unsafe", "unsafe", "bounded", "durable"]),
+            ("truncate", ["unsafe", "unsafe", "durable", "durable"]),
+            ("persist", ["unsafe", "unsafe", "durable", "durable"]),
+            ("memory", ["unsafe", "unsafe", "unsafe", "unsafe"]),
+            ("off", ["unsafe", "unsafe", "unsafe", "unsafe"]),
+        ];
+        for (journal, tiers) in table {
+            for (synchronous, expected) in ["off", "normal", "full", "extra"].into_iter().zip(tiers) {
+                assert_eq!(tier(&settings(journal, synchronous)).word(), expected, "{journal}/{synchronous}");
+            }
+        }
+        assert_eq!(tier(&Settings::new()), Tier::Bounded, "SQLite's own default, DELETE and FULL");
+    }
+
+    #[test]
+    fn tier_settings_reach_their_tier() {
+        for wanted in Tier::ALL {
+            let settings = tier_settings(wanted).iter().map(|(k, v)| ((*k).to_string(), (*v).to_string())).collect();
+            assert_eq!(tier(&settings), wanted);
+        }
+    }
+
+    #[test]
+    fn every_default_is_a_legal_value() {
+        for setting in SETTINGS.iter().chain(super::super::COMMON_SETTINGS) {
+            assert_eq!(setting.canonical(setting.default).as_deref(), Ok(setting.default), "{}", setting.name);
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! What a run leaves behind, as types: `run.toml` and `trials/NNNN/trial.toml`.
+//!
+//! Integers with their unit in the name; nothing formatted, nothing derived that can be derived again.
+
+use crate::study::model::{Study, Tier};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Version of the record; a record with a newer one is refused by name.
+pub const RECORD_VERSION: u32 = 1;
+
+/// `run.toml`: everything that holds for the whole run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    pub format: u32,
+    /// Version of contend that wrote it.
+    pub contend: String,
+    /// When it began, UTC, RFC 3339 to the second.
+    pub started: String,
+    /// The command line as typed.
+    pub command: Vec<String>,
+    pub machine: Machine,
+    pub disk: Disk,
+    pub study: Study,
+    pub workload: WorkloadInfo,
+    /// Cost of the worker itself, from the null driver, nanoseconds per operation.
+    pub generator_ns_per_operation: u64,
+    /// Which contender and condition each trial is, in the order they run: the schedule, drawn in advance.
+    pub schedule: Vec<Slot>,
+    /// Set when the run has ended; a record without it was interrupted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished: Option<Finished>,
+}
+
+/// What a run took as a whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finished {
+    /// Wall time of the run, all sessions of a resumed one added.
+    pub elapsed_ns: u64,
+    /// Sum of the measured windows.
+    pub measured_ns: u64,
+}
+
+/// One place in the schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slot {
+    /// Counted from 1, also the name of the trial's directory.
+    pub trial: u32,
+    /// Counted from 1.
+    pub round: u32,
+    /// Index into the study's conditions.
+    pub condition: usize,
+    /// Index into the study's contenders.
+    pub contender: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    pub cpu: String,
+    pub cores: u32,
+    pub memory_bytes: u64,
+    pub kernel: String,
+    pub os: String,
+    /// Whether a hypervisor was seen.
+    pub virtual_machine: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Disk {
+    /// Type of the file system that holds the data, such as `ext4`.
+    pub file_system: String,
+    /// Median of fdatasync and fsync after a 4 KiB append, measured at the start of the run.
+    pub fdatasync_ns_p50: u64,
+    pub fsync_ns_p50: u64,
+    pub fsync_ns_p95: u64,
+    /// How many of each were made.
+    pub probes: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WorkloadInfo {
+    pub name: String,
+    pub about: String,
+    /// SHA-256 of the workload file.
+    pub sha256: String,
+    /// Rows loaded per table.
+    pub rows: BTreeMap<String, u64>,
+    /// Transactions in the order of their numbers in samples.
+    pub transactions: Vec<TransactionInfo>,
+    /// SHA-256 of the loaded data's definition: equal hashes mean equal rows.
+    pub data_sha256: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TransactionInfo {
+    pub name: String,
+    /// Whether it writes.
+    pub write: bool,
+}
+
+/// `trials/NNNN/trial.toml`: one trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    pub format: u32,
+    pub slot: Slot,
+    /// Copied from the study, so that a trial can be read on its own.
+    pub contender: String,
+    pub condition: String,
+    pub tier: Tier,
+    /// Why the trial does not count; empty = valid.
+    #[serde(default)]
+    pub invalid: Vec<Reason>,
+    /// What a reader should know about a trial that counts, such as `noisy`.
+    #[serde(default)]
+    pub marks: Vec<String>,
+    /// Seed its plans were drawn from.
+    pub seed: u64,
+    /// SHA-256 of the operations of all its plans.
+    pub plan_sha256: String,
+    /// `closed` or `open`.
+    pub load_model: String,
+    /// The window on the tool's monotonic clock.
+    pub window_start_ns: u64,
+    pub window_end_ns: u64,
+    pub workers: Vec<WorkerInfo>,
+    /// Effective settings, equal on all connections.
+    pub settings: BTreeMap<String, String>,
+    /// Open loop: operations due in the window per transaction, as drawn. Closed loop: empty.
+    #[serde(default)]
+    pub planned: BTreeMap<String, u64>,
+    /// Busy time of all processors that was not ours, in thousandths of the capacity of the window.
+    pub foreign_cpu_permille: u32,
+    /// Median fsync right before the window.
+    pub fsync_ns_p50_before: u64,
+    pub invariants: Vec<InvariantResult>,
+    pub footprint: Footprint,
+    /// Clients whose accounts were checked.
+    pub clients: u32,
+}
+
+/// One reason a trial does not count.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reason {
+    /// A word of the closed list in `check::Invalid`.
+    pub kind: String,
+    /// What was found, in words.
+    pub detail: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WorkerInfo {
+    pub number: u32,
+    pub role: String,
+    /// Clients `first_client .. first_client + clients`.
+    pub first_client: u32,
+    pub clients: u32,
+    /// What it said of itself: language, driver, engine, compile options.
+    pub hello: BTreeMap<String, String>,
+    /// Its clock minus the tool's, and how far that may be off.
+    pub clock_offset_ns: i64,
+    pub clock_error_ns: u64,
+    /// CPU time in the window, user and system.
+    pub cpu_ns: u64,
+    /// Largest resident set seen.
+    pub rss_bytes: u64,
+    /// Bytes it caused to be written to storage in the window, as /proc says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written_bytes: Option<u64>,
+    pub voluntary_switches: u64,
+    pub involuntary_switches: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InvariantResult {
+    pub name: String,
+    pub sql: String,
+    /// What the database said, as text.
+    pub found: String,
+    /// What it had to say: `low..high` of a count, or a text.
+    pub expected: String,
+    pub holds: bool,
+}
+
+/// What the data takes on disk after the trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Footprint {
+    /// Database as the trial left it.
+    pub size_bytes_db: u64,
+    /// Largest write-ahead log or journal seen in the window.
+    pub size_bytes_wal: u64,
+    /// Database after checkpoint and VACUUM.
+    pub size_bytes_compact: u64,
+}

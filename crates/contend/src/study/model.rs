@@ -1,0 +1,237 @@
+//! A study as meant: every default filled in, every axis multiplied out. The study file as written is
+//! `study/file.rs`; this is what runs, what the record keeps and what a report reads back.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What a crash may take (see `docs/durability.md`). Ordered: more is kept further right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tier {
+    /// A power cut may corrupt the database.
+    Unsafe,
+    /// Consistent after a power cut; the last commits may be gone.
+    Bounded,
+    /// Every acknowledged commit is there.
+    Durable,
+}
+
+impl Tier {
+    pub const ALL: [Tier; 3] = [Tier::Durable, Tier::Bounded, Tier::Unsafe];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Tier::Unsafe => "unsafe",
+            Tier::Bounded => "bounded",
+            Tier::Durable => "durable",
+        }
+    }
+
+    pub fn promise(self) -> &'static str {
+        match self {
+            Tier::Unsafe => "a power cut may corrupt the database",
+            Tier::Bounded => "consistent after a power cut, but the last commits may be gone",
+            Tier::Durable => "every acknowledged commit survives a power cut",
+        }
+    }
+}
+
+impl fmt::Display for Tier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// Which question is asked: the original's, flaws included, or the fair one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Variant {
+    Corrected,
+    AsPublished,
+}
+
+impl Variant {
+    pub fn word(self) -> &'static str {
+        match self {
+            Variant::Corrected => "corrected",
+            Variant::AsPublished => "as-published",
+        }
+    }
+}
+
+/// How much of a study a run covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Extent {
+    Quick,
+    Full,
+}
+
+/// What a trial does. A closed set: studies select one, they do not program one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TrialKind {
+    /// Many clients carry out a mix of transactions.
+    Load,
+}
+
+/// A study, ready to run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Study {
+    pub name: String,
+    pub question: String,
+    pub workload: String,
+    pub kind: TrialKind,
+    pub variant: Variant,
+    pub extent: Extent,
+    /// Name of the metric named in advance as the headline.
+    pub headline: String,
+    /// Differences up to this fraction do not matter (0.05 = 5 %).
+    pub margin: f64,
+    pub rounds: u32,
+    pub load: Load,
+    pub contenders: Vec<Contender>,
+    pub conditions: Vec<Condition>,
+    /// Names of contenders the others of the same tier are compared with; at most one per tier.
+    pub baselines: Vec<String>,
+    #[serde(default)]
+    pub metrics: Vec<Metric>,
+    #[serde(default)]
+    pub answers: Vec<Answer>,
+    #[serde(default)]
+    pub effects: Vec<Effect>,
+    #[serde(default)]
+    pub published: Vec<Published>,
+    /// What the original got wrong and what was changed, in words.
+    #[serde(default)]
+    pub changes: Vec<String>,
+    /// What the study does not show, in words.
+    #[serde(default)]
+    pub limits: Vec<String>,
+}
+
+/// Engine, driver, model and settings under one name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Contender {
+    /// Canonical spec: `engine/driver/model:key=value,...`, keys sorted.
+    pub name: String,
+    /// Short name for tables and charts; unique in the study.
+    pub label: String,
+    pub engine: String,
+    pub driver: String,
+    pub model: String,
+    /// Every setting that was asked for.
+    pub settings: BTreeMap<String, String>,
+    pub tier: Tier,
+}
+
+/// The circumstances that contenders are compared under.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Condition {
+    /// Short name, such as `write-burst` or `write-burst, 8 clients`.
+    pub label: String,
+    /// The profile of the workload, if it has any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// Overrides by axis: `clients`, `processes`, `rate_per_s`, or a name of the workload's `[scale]`.
+    #[serde(default)]
+    pub axes: BTreeMap<String, String>,
+}
+
+/// How hard and how long the clients work.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Load {
+    /// Processes per role; none: as the workload's roles say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processes: Option<u32>,
+    /// Clients in each process; none: as the workload's roles say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clients: Option<u32>,
+    /// Operations of each client; none: the window decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operations: Option<u32>,
+    /// Measured window; 0 when `operations` decides.
+    pub window_ns: u64,
+    pub run_in_ns: u64,
+    pub drain_ns: u64,
+    /// Arrivals per second over all clients; none: closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_per_s: Option<f64>,
+    #[serde(default)]
+    pub arrivals: Arrivals,
+    /// Operations drawn for each closed-loop client before it begins again.
+    pub cycle: u32,
+    /// Multiplies the workload's row counts.
+    pub scale: f64,
+    pub seed: u64,
+}
+
+/// Spacing of arrivals in an open loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arrivals {
+    #[default]
+    Poisson,
+    Constant,
+}
+
+impl Load {
+    pub fn model(&self) -> &'static str {
+        if self.rate_per_s.is_some() { "open" } else { "closed" }
+    }
+}
+
+/// A figure of the study's own: a ratio of counts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Metric {
+    pub name: String,
+    pub about: String,
+    /// Sum of counts: `committed`, `attempts`, `conflict`, `committed.TRANSACTION`, `code.sqlite.517`, ...
+    pub numerator: Vec<String>,
+    pub denominator: Vec<String>,
+    /// Multiplied in: 100 for per cent.
+    pub factor: f64,
+    pub higher_is_better: bool,
+}
+
+/// A question of the study with one sentence per possible verdict.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    pub ask: String,
+    pub metric: String,
+    /// Label of a condition; none: every condition, one sentence each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<String>,
+    /// Label of the contender in question.
+    pub this: String,
+    /// Label of the one it is compared with.
+    pub against: String,
+    /// Sentence per verdict word; `{this}`, `{against}`, `{ratio}`, `{low}`, `{high}`, `{this_value}`,
+    /// `{against_value}`, `{condition}`, `{tier}` and `{rounds}` are filled in.
+    pub words: BTreeMap<String, String>,
+}
+
+/// A factor whose effect is reported as ratio and interval, without a word; it may cross tiers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Effect {
+    pub about: String,
+    /// Name of a setting.
+    pub factor: String,
+    pub from: String,
+    pub to: String,
+    /// Only contenders with these settings are paired.
+    #[serde(default)]
+    pub at: BTreeMap<String, String>,
+    pub metric: String,
+}
+
+/// A figure of the original, shown beside ours.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Published {
+    pub condition: String,
+    /// Label of the contender.
+    pub contender: String,
+    pub metric: String,
+    pub value: f64,
+}
