@@ -11,6 +11,7 @@ pub mod record {
     //! The directory a run leaves behind.
     pub mod model;
 }
+pub mod source;
 pub mod study {
     //! Questions: which contenders, under which conditions, how often.
     pub mod model;

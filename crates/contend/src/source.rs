@@ -1,0 +1,152 @@
+//! Definition files (workloads, studies, scenarios) and errors that point into them: file, line, key.
+
+use serde::de::DeserializeOwned;
+use std::fmt;
+
+/// A definition file: its name as the user knows it, and its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// Path, or `built-in workload wordpress`.
+    pub name: String,
+    pub text: String,
+}
+
+/// Something wrong in a definition file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileError {
+    pub file: String,
+    /// Counted from 1; 0 when the file as a whole is at fault.
+    pub line: usize,
+    /// Path of the key, such as `transaction.comment.step[2].sql`; empty for syntax errors.
+    pub key: String,
+    /// What is wrong and what to do.
+    pub message: String,
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        if self.line > 0 {
+            write!(f, ":{}", self.line)?;
+        }
+        if !self.key.is_empty() {
+            write!(f, ": {}", self.key)?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+impl std::error::Error for FileError {}
+
+impl Source {
+    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { name: name.into(), text: text.into() }
+    }
+
+    /// Reads the file into `T`, whose types say which keys there are.
+    ///
+    /// # Errors
+    /// Syntax, unknown keys, missing keys and wrong types, with their line.
+    pub fn parse<T: DeserializeOwned>(&self) -> Result<T, FileError> {
+        toml::from_str(&self.text).map_err(|e| FileError {
+            file: self.name.clone(),
+            line: e.span().map_or(0, |span| self.line_of_byte(span.start)),
+            key: String::new(),
+            message: e.message().to_string(),
+        })
+    }
+
+    /// An error at a key, given as path: names and, in arrays, indexes from 0.
+    pub fn error(&self, path: &[&str], message: impl Into<String>) -> FileError {
+        FileError {
+            file: self.name.clone(),
+            line: self.line_of(path),
+            key: display_path(path),
+            message: message.into(),
+        }
+    }
+
+    /// The line of the longest prefix of `path` that is in the file; 0 if there is none.
+    fn line_of(&self, path: &[&str]) -> usize {
+        let Ok(document) = toml_edit::Document::parse(self.text.as_str()) else { return 0 };
+        let mut item = document.as_item();
+        let mut line = 0;
+        for step in path {
+            let (next, key_start) = match step.parse::<usize>() {
+                Ok(index) => (item.get(index), None),
+                Err(_) => {
+                    let key = item.as_table_like().and_then(|table| table.get_key_value(step)).map(|(key, _)| key);
+                    (item.get(*step), key.and_then(|key| key.span()).map(|span| span.start))
+                }
+            };
+            let Some(next) = next else { break };
+            // A table that only its sub-tables mention has no span of its own.
+            if let Some(start) = key_start.or_else(|| next.span().map(|span| span.start)) {
+                line = self.line_of_byte(start);
+            }
+            item = next;
+        }
+        line
+    }
+
+    fn line_of_byte(&self, byte: usize) -> usize {
+        let end = byte.min(self.text.len());
+        self.text.as_bytes()[..end].iter().filter(|b| **b == b'\n').count() + 1
+    }
+}
+
+fn display_path(path: &[&str]) -> String {
+    let mut out = String::new();
+    for step in path {
+        match step.parse::<usize>() {
+            Ok(index) => out.push_str(&format!("[{}]", index + 1)),
+            Err(_) if out.is_empty() => out.push_str(step),
+            Err(_) => {
+                out.push('.');
+                out.push_str(step);
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "about = 'x'\n\n[table.posts]\nrows = 5\n\n[[invariant]]\nname = 'a'\n[[invariant]]\nname = 'b'\nsql = ''\n\n[load]\nretry = { tries = 3 }\n";
+
+    #[test]
+    fn errors_name_the_line_of_their_key() {
+        let source = Source::new("w.toml", TEXT);
+        for (path, line) in [
+            (&["about"][..], 1),
+            (&["table", "posts", "rows"], 4),
+            (&["table", "posts"], 3),
+            (&["invariant", "1", "sql"], 10),
+            (&["invariant", "1", "missing"], 8),
+            (&["load", "retry", "tries"], 13),
+        ] {
+            assert_eq!(source.error(path, "wrong").line, line, "{path:?}");
+        }
+        assert_eq!(
+            source.error(&["invariant", "1", "sql"], "is empty").to_string(),
+            "w.toml:10: invariant[2].sql: is empty"
+        );
+    }
+
+    #[test]
+    fn unknown_keys_and_syntax_errors_name_their_line() {
+        #[derive(serde::Deserialize, Debug)]
+        #[serde(deny_unknown_fields)]
+        #[allow(dead_code)]
+        struct File {
+            about: String,
+        }
+        let unknown = Source::new("w.toml", "about = 'x'\ncolour = 1\n").parse::<File>().unwrap_err();
+        assert_eq!(unknown.line, 2, "{unknown}");
+        assert!(unknown.message.contains("colour"), "{unknown}");
+        let syntax = Source::new("w.toml", "about = 'x'\nb = = 1\n").parse::<File>().unwrap_err();
+        assert_eq!(syntax.line, 2, "{syntax}");
+    }
+}
