@@ -73,6 +73,8 @@ pub struct Disk {
     pub fdatasync_ns_p50: u64,
     pub fsync_ns_p50: u64,
     pub fsync_ns_p95: u64,
+    /// Median of fdatasync after overwriting a block that was there before.
+    pub overwrite_ns_p50: u64,
     /// How many of each were made.
     pub probes: u32,
 }

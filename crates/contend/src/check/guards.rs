@@ -1,0 +1,157 @@
+//! Checks on a trial's totals: settings, Little's law, head-room, invariants, credibility.
+
+use crate::check::Invalid;
+use crate::check::samples::Totals;
+use crate::engine::Expected;
+use crate::record::model::{InvariantResult, Reason};
+use crate::record::tally::{ClientTally, Tally};
+use contend_wire::handshake::{Facts, fact};
+use contend_wire::literal::Value;
+use std::collections::BTreeMap;
+
+/// A closed-loop client's time that is neither work nor back-off nor pause, at most (FORMATS: 5 %).
+pub const GAP_SHARE_MAX: f64 = 0.05;
+
+/// The worker's own cost per operation, as a share of the mean operation, at most.
+pub const GENERATOR_SHARE_MAX: f64 = 0.10;
+
+/// Durable commits per sync of the disk, at most, beyond which the rate is not believed. Above 1 because
+/// the probe writes to a file of its own and its median is not the fastest sync there is.
+pub const COMMITS_PER_SYNC_MAX: f64 = 3.0;
+
+/// How far a worker's clock may be from the tool's before the offset counts as a lie. Both read the same
+/// monotonic clock of the same kernel; what is left is the time a line takes.
+pub const CLOCK_ERROR_NS_MAX: u64 = 50_000_000;
+
+/// Compares what every connection reported with what was asked for; hands out the effective settings.
+pub fn settings(expected: &[Expected], sessions: &[Facts]) -> (BTreeMap<String, String>, Vec<Reason>) {
+    let mut effective = BTreeMap::new();
+    let mut reasons = vec![];
+    for session in sessions {
+        let client = fact(session, "client").unwrap_or("?");
+        for e in expected {
+            let found = fact(session, &e.name);
+            if let Some(found) = found {
+                effective.insert(e.name.clone(), found.to_string());
+            }
+            if found != Some(e.value.as_str()) && reasons.len() < 3 {
+                let found = found.map_or("nothing".to_string(), |f| format!("`{f}`"));
+                reasons.push(Invalid::Settings.because(format!(
+                    "client {client} asked for {} = {} and reads back {found}",
+                    e.name, e.value
+                )));
+            }
+        }
+    }
+    (effective, reasons)
+}
+
+/// The totals a worker reports must be those of its samples.
+pub fn totals(reported: &[Facts], counted: Totals) -> Option<Reason> {
+    let sum = |name: &str| -> u64 {
+        reported.iter().filter_map(|facts| fact(facts, name)).filter_map(|text| text.parse::<u64>().ok()).sum()
+    };
+    let reported = Totals { operations: sum("operations"), attempts: sum("attempts"), failed: sum("failed") };
+    (reported != counted).then(|| {
+        Invalid::Accounts.because(format!(
+            "the workers report {} operations, {} attempts, {} failed; their samples hold {}, {}, {}",
+            reported.operations,
+            reported.attempts,
+            reported.failed,
+            counted.operations,
+            counted.attempts,
+            counted.failed
+        ))
+    })
+}
+
+/// Little's law per client of a closed loop: active time = attempts + back-off + pauses + gap. The pauses
+/// are exact (`check::samples` compares every due time with the plan), so what is left is the gap.
+pub fn littles_law(clients: &BTreeMap<u32, ClientTally>) -> Option<Reason> {
+    let worst = clients
+        .iter()
+        .filter_map(|(id, client)| gap_share(client).map(|share| (*id, share)))
+        .max_by(|a, b| a.1.total_cmp(&b.1))?;
+    (worst.1 > GAP_SHARE_MAX).then(|| {
+        Invalid::LittlesLaw.because(format!(
+            "{:.1} % of client {}'s time is neither work nor back-off nor pause (at most {:.0} %): the worker \
+             began its operations late",
+            worst.1 * 100.0,
+            worst.0,
+            GAP_SHARE_MAX * 100.0
+        ))
+    })
+}
+
+/// Share of a client's active time in which an operation was due but not begun.
+pub fn gap_share(client: &ClientTally) -> Option<f64> {
+    let active_ns = client.last_finished_ns.checked_sub(client.first_due_ns?)?;
+    (active_ns > 0).then(|| client.gap_ns as f64 / active_ns as f64)
+}
+
+/// The generator must not be the limit: its own cost against the mean time of an operation.
+pub fn head_room(generator_ns_per_operation: u64, tally: &Tally) -> Option<Reason> {
+    let operations = tally.counts(|_| true).planned();
+    let busy_ns = tally.latencies(|_| true).busy_ns;
+    if operations == 0 || busy_ns == 0 {
+        return None;
+    }
+    let mean_ns = busy_ns as f64 / operations as f64;
+    let share = generator_ns_per_operation as f64 / mean_ns;
+    (share > GENERATOR_SHARE_MAX).then(|| {
+        Invalid::GeneratorLimited.because(format!(
+            "the worker's own {generator_ns_per_operation} ns are {:.0} % of the mean operation of {mean_ns:.0} ns \
+             (at most {:.0} %)",
+            share * 100.0,
+            GENERATOR_SHARE_MAX * 100.0
+        ))
+    })
+}
+
+/// A durable commit needs a sync of the disk; an engine that commits one transaction at a time cannot
+/// commit more often than the disk syncs.
+pub fn credible(write_commits_per_s: f64, sync_ns: u64) -> Option<Reason> {
+    let syncs_per_s = 1e9 / sync_ns.max(1) as f64;
+    (write_commits_per_s > COMMITS_PER_SYNC_MAX * syncs_per_s).then(|| {
+        Invalid::NotCredible.because(format!(
+            "{write_commits_per_s:.0} durable commits per second, where this disk syncs {syncs_per_s:.0} times per \
+             second: something does not sync"
+        ))
+    })
+}
+
+/// Holds what the database says against what it has to say.
+pub fn invariant(name: &str, sql: &str, answer: &[Vec<Value>], low: i64, high: i64) -> InvariantResult {
+    let found = answer.first().and_then(|row| row.first());
+    let holds = matches!(found, Some(Value::Integer(n)) if (low..=high).contains(n)) && answer.len() == 1;
+    let expected = if low == high { low.to_string() } else { format!("{low}..{high}") };
+    InvariantResult { name: name.to_string(), sql: sql.to_string(), found: show(answer), expected, holds }
+}
+
+/// As [`invariant`], for one that expects a text.
+pub fn invariant_text(name: &str, sql: &str, answer: &[Vec<Value>], text: &str) -> InvariantResult {
+    let holds = answer.len() == 1 && matches!(answer[0].first(), Some(Value::Text(t)) if t == text);
+    let expected = text.to_string();
+    InvariantResult { name: name.to_string(), sql: sql.to_string(), found: show(answer), expected, holds }
+}
+
+/// The first value of an answer, for messages.
+fn show(answer: &[Vec<Value>]) -> String {
+    match answer.first().and_then(|row| row.first()) {
+        None => "no row".to_string(),
+        Some(Value::Null) => "NULL".to_string(),
+        Some(Value::Integer(n)) => n.to_string(),
+        Some(Value::Real(r)) => r.to_string(),
+        Some(Value::Text(t)) => t.chars().take(200).collect(),
+        Some(other) => other.encode().chars().take(200).collect(),
+    }
+}
+
+/// The reasons that invariants which do not hold give.
+pub fn broken_invariants(results: &[InvariantResult]) -> Vec<Reason> {
+    results
+        .iter()
+        .filter(|r| !r.holds)
+        .map(|r| Invalid::Invariant.because(format!("{}: expected {}, found {} ({})", r.name, r.expected, r.found, r.sql)))
+        .collect()
+}

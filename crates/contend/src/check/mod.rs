@@ -1,0 +1,92 @@
+//! What must hold before a number is shown: the closed list of reasons a trial does not count, and the
+//! checks that find them.
+
+pub mod guards;
+pub mod samples;
+
+use crate::record::model::Reason;
+
+/// Why a trial does not count. Closed: a test requires a fault that triggers each of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Invalid {
+    /// Fresh data could not be made.
+    Prepare,
+    /// A worker could not begin: it could not be started, or refused its plan.
+    NotStarted,
+    /// A worker did not say `ready` in time.
+    NotReady,
+    /// A worker ended before its work was done.
+    WorkerDied,
+    /// A worker gave no sign of life, or did not hand over its samples in time.
+    Stalled,
+    /// A worker said something that is not of the protocol.
+    Protocol,
+    /// A worker's clock does not agree with the tool's.
+    Clock,
+    /// A setting read back differs from what was asked for.
+    Settings,
+    /// Samples are damaged.
+    Samples,
+    /// Samples do not agree with the plan, or totals do not add up.
+    Accounts,
+    /// A client ran out of a finite plan.
+    Exhausted,
+    /// A client's time is not accounted for.
+    LittlesLaw,
+    /// The worker's own cost is too large a part of an operation.
+    GeneratorLimited,
+    /// The data is wrong afterwards.
+    Invariant,
+    /// Nothing was committed.
+    NothingDone,
+    /// More commits than the disk can make durable.
+    NotCredible,
+}
+
+impl Invalid {
+    pub const ALL: [Invalid; 16] = [
+        Invalid::Prepare,
+        Invalid::NotStarted,
+        Invalid::NotReady,
+        Invalid::WorkerDied,
+        Invalid::Stalled,
+        Invalid::Protocol,
+        Invalid::Clock,
+        Invalid::Settings,
+        Invalid::Samples,
+        Invalid::Accounts,
+        Invalid::Exhausted,
+        Invalid::LittlesLaw,
+        Invalid::GeneratorLimited,
+        Invalid::Invariant,
+        Invalid::NothingDone,
+        Invalid::NotCredible,
+    ];
+
+    /// The word in records and tables.
+    pub fn word(self) -> &'static str {
+        match self {
+            Invalid::Prepare => "prepare",
+            Invalid::NotStarted => "not-started",
+            Invalid::NotReady => "not-ready",
+            Invalid::WorkerDied => "worker-died",
+            Invalid::Stalled => "stalled",
+            Invalid::Protocol => "protocol",
+            Invalid::Clock => "clock",
+            Invalid::Settings => "settings",
+            Invalid::Samples => "samples",
+            Invalid::Accounts => "accounts",
+            Invalid::Exhausted => "exhausted",
+            Invalid::LittlesLaw => "littles-law",
+            Invalid::GeneratorLimited => "generator-limited",
+            Invalid::Invariant => "invariant",
+            Invalid::NothingDone => "nothing-done",
+            Invalid::NotCredible => "not-credible",
+        }
+    }
+
+    /// The reason with what was found.
+    pub fn because(self, detail: impl Into<String>) -> Reason {
+        Reason { kind: self.word().to_string(), detail: detail.into() }
+    }
+}

@@ -1,0 +1,218 @@
+//! Holds a trial's samples against the plans that were drawn: every operation the one that was planned,
+//! due when it had to be, tried as often as allowed, and none missing in between.
+
+use crate::check::Invalid;
+use crate::record::model::Reason;
+use contend_wire::plan::{Client, Loop};
+use contend_wire::sample::Sample;
+use std::collections::HashMap;
+
+/// Findings after which looking further tells nothing new.
+const FINDINGS_MAX: usize = 3;
+
+/// Where one client's samples have got to.
+struct Progress<'p> {
+    client: &'p Client,
+    /// The worker's start on its own clock.
+    start_ns: u64,
+    last: Option<Sample>,
+    operations: u64,
+}
+
+/// Takes a trial's samples one by one.
+pub struct PlanCheck<'p> {
+    clients: HashMap<u32, Progress<'p>>,
+    tries: u16,
+    findings: Vec<Reason>,
+    attempts: u64,
+    failed: u64,
+}
+
+/// What was counted on the way, to be held against the workers' own totals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Totals {
+    pub operations: u64,
+    pub attempts: u64,
+    pub failed: u64,
+}
+
+impl<'p> PlanCheck<'p> {
+    /// For clients with the start of their worker, and attempts per operation at most.
+    pub fn new(clients: impl IntoIterator<Item = (&'p Client, u64)>, tries: u16) -> Self {
+        let clients = clients
+            .into_iter()
+            .map(|(client, start_ns)| (client.id, Progress { client, start_ns, last: None, operations: 0 }))
+            .collect();
+        Self { clients, tries, findings: vec![], attempts: 0, failed: 0 }
+    }
+
+    /// Looks at the next sample.
+    pub fn push(&mut self, sample: &Sample) {
+        self.attempts += 1;
+        self.failed += u64::from(!sample.is_ok());
+        if self.findings.len() >= FINDINGS_MAX {
+            return;
+        }
+        let Some(progress) = self.clients.get_mut(&sample.client) else {
+            self.findings.push(Invalid::Accounts.because(format!("a sample of client {}, which no plan has", sample.client)));
+            return;
+        };
+        if let Err(found) = progress.advance(sample, self.tries) {
+            let at = format!("client {}, operation {}, attempt {}", sample.client, sample.operation, sample.attempt);
+            self.findings.push(Invalid::Accounts.because(format!("{at}: {found}")));
+        }
+    }
+
+    /// What was found, and the totals.
+    pub fn finish(self) -> (Vec<Reason>, Totals) {
+        let operations = self.clients.values().map(|p| p.operations).sum();
+        (self.findings, Totals { operations, attempts: self.attempts, failed: self.failed })
+    }
+}
+
+impl Progress<'_> {
+    fn advance(&mut self, sample: &Sample, tries: u16) -> Result<(), String> {
+        let previous = self.last.replace(*sample);
+        if sample.started_ns < sample.due_ns {
+            return Err(format!("started {} ns before it was due", sample.due_ns - sample.started_ns));
+        }
+        match previous {
+            Some(before) if before.operation == sample.operation => same_operation(&before, sample, tries),
+            _ => self.next_operation(previous, sample),
+        }
+    }
+
+    fn next_operation(&mut self, previous: Option<Sample>, sample: &Sample) -> Result<(), String> {
+        self.operations += 1;
+        let expected = previous.map_or(0, |before| before.operation + 1);
+        if sample.operation != expected || sample.attempt != 0 {
+            return Err(format!("expected operation {expected}, attempt 0"));
+        }
+        let planned = self.client.operations.len();
+        let index = sample.operation as usize;
+        if planned == 0 || (index >= planned && !self.client.cyclic) {
+            return Err(format!("the plan has only {planned} operations"));
+        }
+        let op = &self.client.operations[index % planned];
+        if op.transaction != sample.transaction {
+            return Err(format!("transaction {} where the plan has {}", sample.transaction, op.transaction));
+        }
+        let due_ns = match self.client.load {
+            Loop::Open => self.start_ns + op.offset_ns,
+            Loop::Closed => match previous {
+                Some(before) => before.finished_ns + op.offset_ns,
+                None => self.start_ns + self.client.start_ns + op.offset_ns,
+            },
+        };
+        if sample.due_ns != due_ns {
+            return Err(format!("due at {} where the plan has {due_ns}", sample.due_ns));
+        }
+        Ok(())
+    }
+}
+
+fn same_operation(before: &Sample, sample: &Sample, tries: u16) -> Result<(), String> {
+    if before.is_ok() {
+        return Err("tried again after it had succeeded".to_string());
+    }
+    if sample.attempt != before.attempt + 1 || sample.attempt >= tries {
+        return Err(format!("attempt after attempt {}, with {tries} tries at most", before.attempt));
+    }
+    if sample.due_ns != before.due_ns || sample.transaction != before.transaction {
+        return Err("another due time or transaction than the attempt before".to_string());
+    }
+    if sample.started_ns < before.finished_ns {
+        return Err("started before the attempt before had finished".to_string());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use contend_wire::sample::{CodeSpace, NOT_MEASURED, STEP_BEGIN, STEP_NONE};
+
+    fn client(load: Loop, cyclic: bool) -> Client {
+        let mut client = Client {
+            id: 7,
+            database: 0,
+            load,
+            cyclic,
+            limit: 0,
+            start_ns: 5,
+            operations: vec![],
+            arguments: vec![],
+        };
+        client.push(10, 0, []);
+        client.push(20, 1, []);
+        client
+    }
+
+    fn sample(operation: u32, transaction: u16, attempt: u16, ok: bool, times: [u64; 3]) -> Sample {
+        Sample {
+            client: 7,
+            operation,
+            transaction,
+            attempt,
+            failed_step: if ok { STEP_NONE } else { STEP_BEGIN },
+            code_space: if ok { CodeSpace::Ok } else { CodeSpace::Sqlite },
+            flags: 0,
+            code: if ok { 0 } else { 5 },
+            rows: 0,
+            due_ns: times[0],
+            started_ns: times[1],
+            finished_ns: times[2],
+            lock_wait_ns: 0,
+            acquire_wait_ns: NOT_MEASURED,
+        }
+    }
+
+    fn check(client: &Client, samples: &[Sample]) -> (Vec<Reason>, Totals) {
+        let mut check = PlanCheck::new([(client, 1000)], 2);
+        samples.iter().for_each(|s| check.push(s));
+        check.finish()
+    }
+
+    #[test]
+    fn what_follows_the_plan_passes() {
+        let closed = [
+            sample(0, 0, 0, true, [1015, 1016, 1020]),
+            sample(1, 1, 0, false, [1040, 1040, 1050]),
+            sample(1, 1, 1, true, [1040, 1055, 1060]),
+            sample(2, 0, 0, true, [1070, 1070, 1071]),
+        ];
+        let (findings, totals) = check(&client(Loop::Closed, true), &closed);
+        assert_eq!(findings, []);
+        assert_eq!(totals, Totals { operations: 3, attempts: 4, failed: 1 });
+        let open = [sample(0, 0, 0, true, [1010, 1016, 1090]), sample(1, 1, 0, true, [1020, 1090, 1095])];
+        assert_eq!(check(&client(Loop::Open, false), &open).0, []);
+    }
+
+    #[test]
+    fn every_departure_from_the_plan_is_found() {
+        let good = sample(0, 0, 0, true, [1015, 1016, 1020]);
+        let failed = sample(0, 0, 0, false, [1015, 1016, 1020]);
+        let next = |due, started| sample(1, 1, 0, true, [due, started, started + 1]);
+        let cases: &[(&str, &[Sample])] = &[
+            ("another due time", &[sample(0, 0, 0, true, [1014, 1016, 1020])]),
+            ("before it was due", &[sample(0, 0, 0, true, [1015, 1014, 1020])]),
+            ("another transaction", &[sample(0, 1, 0, true, [1015, 1016, 1020])]),
+            ("a missing operation", &[good, sample(2, 0, 0, true, [1030, 1030, 1031])]),
+            ("clock inside the task", &[good, next(1041, 1041)]),
+            ("a missing attempt", &[failed, sample(0, 0, 2, true, [1015, 1021, 1022])]),
+            ("too many attempts", &[failed, { sample(0, 0, 1, false, [1015, 1021, 1022]) }, {
+                sample(0, 0, 2, true, [1015, 1023, 1024])
+            }]),
+            ("again after success", &[good, sample(0, 0, 1, true, [1015, 1021, 1022])]),
+            ("overlapping attempts", &[failed, sample(0, 0, 1, true, [1015, 1019, 1022])]),
+            ("a stranger", &[Sample { client: 8, ..good }]),
+        ];
+        for (what, samples) in cases {
+            let (findings, _) = check(&client(Loop::Closed, true), samples);
+            assert!(!findings.is_empty(), "{what} must be found");
+            assert!(findings.iter().all(|f| f.kind == "accounts"), "{what}");
+        }
+        let beyond = [good, next(1040, 1040), sample(2, 0, 0, true, [1051, 1051, 1052])];
+        assert!(!check(&client(Loop::Closed, false), &beyond).0.is_empty(), "beyond a finite plan");
+    }
+}

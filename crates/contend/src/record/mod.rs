@@ -1,0 +1,5 @@
+//! The directory a run leaves behind: writing it safely, reading it back, counting what is in it.
+
+pub mod model;
+pub mod store;
+pub mod tally;

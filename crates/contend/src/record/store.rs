@@ -1,0 +1,258 @@
+//! Writing a record so that a finished trial is never half there, and reading one back.
+//!
+//! ```text
+//! results/2026-11-21-wordpress/
+//!   run.toml
+//!   trials/0001/trial.toml  samples.bin  series.csv  worker-0.log ...
+//!   trials/.0002.partial/   while a trial runs; without meaning afterwards
+//! ```
+
+use crate::record::model::{RECORD_VERSION, Run, Trial};
+use anyhow::{Context, Result, bail};
+use contend_wire::sample::{SAMPLE_BYTES, Sample};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fs::{self, File};
+use std::io::{BufReader, BufWriter, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// First bytes of `samples.bin`, padded with zeros to the length of one sample.
+const SAMPLES_MAGIC: &[u8] = b"contend-samples 1\n";
+
+/// Names of the files in a trial's directory.
+pub const TRIAL_FILE: &str = "trial.toml";
+pub const SAMPLES_FILE: &str = "samples.bin";
+pub const SERIES_FILE: &str = "series.csv";
+const RUN_FILE: &str = "run.toml";
+
+/// A record being written.
+pub struct RecordWriter {
+    dir: PathBuf,
+}
+
+impl RecordWriter {
+    /// Begins a record in a directory that must not hold one.
+    pub fn create(dir: &Path, run: &Run) -> Result<Self> {
+        if dir.join(RUN_FILE).exists() {
+            bail!(
+                "{} already holds a record; continue it with --resume, or choose another directory with --out",
+                dir.display()
+            );
+        }
+        fs::create_dir_all(dir.join("trials"))
+            .with_context(|| format!("cannot create {}; choose another place with --out", dir.display()))?;
+        let writer = Self { dir: dir.to_path_buf() };
+        writer.write_run(run)?;
+        Ok(writer)
+    }
+
+    /// Continues a record; what an interrupted trial left is removed.
+    pub fn resume(dir: &Path) -> Result<Self> {
+        let writer = Self { dir: dir.to_path_buf() };
+        for entry in fs::read_dir(dir.join("trials")).with_context(|| format!("cannot read {}", dir.display()))? {
+            let path = entry?.path();
+            if is_partial(&path) {
+                fs::remove_dir_all(&path).with_context(|| format!("cannot remove {}", path.display()))?;
+            }
+        }
+        Ok(writer)
+    }
+
+    /// Replaces `run.toml` as a whole.
+    pub fn write_run(&self, run: &Run) -> Result<()> {
+        let aside = self.dir.join(".run.toml.partial");
+        write_toml(&aside, run)?;
+        fs::rename(&aside, self.dir.join(RUN_FILE)).context("cannot replace run.toml")?;
+        sync_dir(&self.dir)
+    }
+
+    /// Begins the directory of one trial.
+    pub fn trial(&self, number: u32) -> Result<TrialWriter> {
+        let partial = self.dir.join("trials").join(format!(".{number:04}.partial"));
+        let _ = fs::remove_dir_all(&partial);
+        fs::create_dir_all(&partial).with_context(|| format!("cannot create {}", partial.display()))?;
+        let path = partial.join(SAMPLES_FILE);
+        let file = File::create(&path).with_context(|| format!("cannot create {}", path.display()))?;
+        let mut writer = TrialWriter {
+            dir: self.dir.join("trials").join(format!("{number:04}")),
+            partial,
+            samples: BufWriter::with_capacity(1 << 20, file),
+        };
+        let mut header = [0; SAMPLE_BYTES];
+        header[..SAMPLES_MAGIC.len()].copy_from_slice(SAMPLES_MAGIC);
+        writer.samples(&header)?;
+        Ok(writer)
+    }
+}
+
+/// A trial being written; dropped without [`TrialWriter::commit`] it leaves only the partial directory.
+pub struct TrialWriter {
+    dir: PathBuf,
+    partial: PathBuf,
+    samples: BufWriter<File>,
+}
+
+impl TrialWriter {
+    /// Where files of the trial are written while it runs.
+    pub fn partial_dir(&self) -> &Path {
+        &self.partial
+    }
+
+    /// Appends encoded samples.
+    pub fn samples(&mut self, bytes: &[u8]) -> Result<()> {
+        self.samples.write_all(bytes).map_err(|e| self.full(e))
+    }
+
+    /// Makes the samples readable by [`read_samples`].
+    pub fn flush(&mut self) -> Result<()> {
+        self.samples.flush().map_err(|e| self.full(e))
+    }
+
+    /// Completes the trial: everything synced, then the directory renamed into its place.
+    pub fn commit(mut self, trial: &Trial, series: &str) -> Result<()> {
+        self.flush()?;
+        self.samples.get_ref().sync_all().map_err(|e| self.full(e))?;
+        fs::write(self.partial.join(SERIES_FILE), series).map_err(|e| self.full(e))?;
+        write_toml(&self.partial.join(TRIAL_FILE), trial)?;
+        sync_dir(&self.partial)?;
+        fs::rename(&self.partial, &self.dir).with_context(|| format!("cannot complete {}", self.dir.display()))?;
+        sync_dir(self.dir.parent().expect("a trial lies in `trials`"))
+    }
+
+    fn full(&self, error: std::io::Error) -> anyhow::Error {
+        let hint = match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                "; the disk is full: free some room, then continue with --resume. Finished trials are complete"
+            }
+            _ => "",
+        };
+        anyhow::Error::new(error).context(format!("cannot write {}{hint}", self.partial.display()))
+    }
+}
+
+impl Drop for TrialWriter {
+    fn drop(&mut self) {
+        // After a commit the directory has moved; otherwise nobody can use what is in it.
+        let _ = fs::remove_dir_all(&self.partial);
+    }
+}
+
+/// A record as read: the run, and its finished trials in their order.
+#[derive(Debug)]
+pub struct Record {
+    pub dir: PathBuf,
+    pub run: Run,
+    pub trials: Vec<Trial>,
+    /// Trials that are there but cannot be read, with the reason.
+    pub damaged: Vec<(String, String)>,
+}
+
+impl Record {
+    /// Reads everything but samples.
+    pub fn open(dir: &Path) -> Result<Self> {
+        let path = dir.join(RUN_FILE);
+        if !path.exists() {
+            bail!("{} is not a record: it holds no {RUN_FILE}", dir.display());
+        }
+        let run: Run = read_toml(&path)?;
+        let mut names = vec![];
+        let trials_dir = dir.join("trials");
+        for entry in fs::read_dir(&trials_dir).with_context(|| format!("cannot read {}", trials_dir.display()))? {
+            let path = entry?.path();
+            if !is_partial(&path) {
+                names.push(path);
+            }
+        }
+        names.sort();
+        let (mut trials, mut damaged) = (vec![], vec![]);
+        for path in names {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            match read_trial(&path) {
+                Ok(trial) => trials.push(trial),
+                Err(e) => damaged.push((name, format!("{e:#}"))),
+            }
+        }
+        Ok(Self { dir: dir.to_path_buf(), run, trials, damaged })
+    }
+
+    /// The directory of a trial.
+    pub fn trial_dir(&self, number: u32) -> PathBuf {
+        self.dir.join("trials").join(format!("{number:04}"))
+    }
+
+    /// Hands all samples of a trial to `each`, in the order of the file.
+    pub fn samples(&self, number: u32, each: impl FnMut(Sample)) -> Result<()> {
+        read_samples(&self.trial_dir(number).join(SAMPLES_FILE), each)
+    }
+}
+
+fn read_trial(path: &Path) -> Result<Trial> {
+    let trial: Trial = read_toml(&path.join(TRIAL_FILE))?;
+    let samples = path.join(SAMPLES_FILE);
+    let length = fs::metadata(&samples).with_context(|| format!("cannot read {}", samples.display()))?.len();
+    if length == 0 || !length.is_multiple_of(SAMPLE_BYTES as u64) {
+        bail!("{} is cut off: {length} bytes are not whole samples", samples.display());
+    }
+    Ok(trial)
+}
+
+/// Hands all samples of a file to `each`, in order, reading it in pieces.
+pub fn read_samples(path: &Path, mut each: impl FnMut(Sample)) -> Result<()> {
+    let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+    let mut reader = BufReader::with_capacity(1 << 20, file);
+    let mut bytes = [0; SAMPLE_BYTES];
+    reader.read_exact(&mut bytes).with_context(|| format!("{} has no header", path.display()))?;
+    if !bytes.starts_with(SAMPLES_MAGIC) {
+        let found = String::from_utf8_lossy(&bytes[..SAMPLES_MAGIC.len()]).into_owned();
+        bail!("{} begins with {found:?}, not with {:?}", path.display(), String::from_utf8_lossy(SAMPLES_MAGIC));
+    }
+    let mut number: u64 = 0;
+    loop {
+        match reader.read(&mut bytes)? {
+            0 => return Ok(()),
+            n => reader
+                .read_exact(&mut bytes[n..])
+                .with_context(|| format!("{} is cut off in sample {number}", path.display()))?,
+        }
+        let sample = Sample::decode(&bytes)
+            .map_err(|m| anyhow::anyhow!("{} is damaged in sample {number}: {m}", path.display()))?;
+        each(sample);
+        number += 1;
+    }
+}
+
+fn is_partial(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'))
+}
+
+fn write_toml<T: Serialize>(path: &Path, value: &T) -> Result<()> {
+    let text = toml::to_string(value).context("a record must be expressible as TOML")?;
+    let mut file = File::create(path).with_context(|| format!("cannot create {}", path.display()))?;
+    file.write_all(text.as_bytes())
+        .and_then(|()| file.sync_all())
+        .with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// What every file of a record says first.
+#[derive(serde::Deserialize)]
+struct Version {
+    format: u32,
+}
+
+fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<T> {
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let version: Version =
+        toml::from_str(&text).with_context(|| format!("{} is damaged or not of a record", path.display()))?;
+    if version.format > RECORD_VERSION {
+        bail!(
+            "{} is of record format {}, newer than the {RECORD_VERSION} this contend reads; use a newer contend",
+            path.display(),
+            version.format
+        );
+    }
+    toml::from_str(&text).with_context(|| format!("{} is damaged", path.display()))
+}
+
+fn sync_dir(dir: &Path) -> Result<()> {
+    File::open(dir).and_then(|d| d.sync_all()).with_context(|| format!("cannot sync {}", dir.display()))
+}

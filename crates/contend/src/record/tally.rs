@@ -1,0 +1,332 @@
+//! Everything counted from the samples of one trial, in one pass and in memory that does not grow with
+//! their number.
+//!
+//! The accounts, for operations due in the window:
+//!
+//! ```text
+//! planned  = committed + rejected + conflict + timeout + unknown + unsent
+//! attempts = operations + retries
+//! ```
+//!
+//! A closed loop plans an operation when it begins it, so nothing is unsent there. Throughput counts the
+//! commits that finish inside the window, over its real length.
+
+use crate::operation::{Operation, Operations};
+use crate::outcome::Outcome;
+use crate::record::model::Trial;
+use crate::stats::histogram::Histogram;
+use contend_wire::sample::{CodeSpace, Sample};
+use std::collections::BTreeMap;
+
+/// Bins of the time series of a trial.
+pub const BINS: usize = 60;
+
+/// Counts of one transaction in one role.
+#[derive(Debug, Clone, Default)]
+pub struct Counts {
+    /// Operations due in the window, by what became of them, in the order of [`Outcome::ALL`].
+    outcomes: [u64; Outcome::ALL.len()],
+    pub attempts: u64,
+    pub retries: u64,
+    /// Commits that finished inside the window.
+    pub committed_inside: u64,
+    /// Rows returned or changed by committed operations.
+    pub rows: u64,
+    /// Failed attempts by their code.
+    pub codes: BTreeMap<(CodeSpace, u32), u64>,
+    /// Whole trial, run-in and drain included: for the invariants.
+    pub committed_ever: u64,
+    pub unknown_ever: u64,
+}
+
+impl Counts {
+    pub fn outcome(&self, outcome: Outcome) -> u64 {
+        self.outcomes[outcome as usize]
+    }
+
+    pub fn add_unsent(&mut self, operations: u64) {
+        self.outcomes[Outcome::Unsent as usize] += operations;
+    }
+
+    /// All operations due in the window.
+    pub fn planned(&self) -> u64 {
+        self.outcomes.iter().sum()
+    }
+
+    pub fn merge(&mut self, other: &Counts) {
+        for (mine, theirs) in self.outcomes.iter_mut().zip(other.outcomes) {
+            *mine += theirs;
+        }
+        self.attempts += other.attempts;
+        self.retries += other.retries;
+        self.committed_inside += other.committed_inside;
+        self.rows += other.rows;
+        self.committed_ever += other.committed_ever;
+        self.unknown_ever += other.unknown_ever;
+        for (code, n) in &other.codes {
+            *self.codes.entry(*code).or_default() += n;
+        }
+    }
+}
+
+/// Latencies of one transaction in one role.
+#[derive(Debug, Clone, Default)]
+pub struct Latencies {
+    /// Committed operations, from due to finished.
+    pub response: Histogram,
+    /// Committed operations, the attempt that succeeded.
+    pub service: Histogram,
+    /// Committed operations, time waiting for locks over all attempts; empty if not measured.
+    pub lock_wait: Histogram,
+    /// Timeouts and unknown operations, from due to finished: they would have taken at least this long.
+    pub censored: Histogram,
+    /// Sums for shares.
+    pub busy_ns: u64,
+    pub lock_wait_ns: u64,
+    /// Whether every attempt had its lock wait measured.
+    pub lock_wait_measured: bool,
+}
+
+impl Latencies {
+    pub fn merge(&mut self, other: &Latencies) {
+        self.response.merge(&other.response);
+        self.service.merge(&other.service);
+        self.lock_wait.merge(&other.lock_wait);
+        self.censored.merge(&other.censored);
+        self.busy_ns += other.busy_ns;
+        self.lock_wait_ns += other.lock_wait_ns;
+        self.lock_wait_measured &= other.lock_wait_measured;
+    }
+}
+
+/// One client's share.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ClientTally {
+    pub committed: u64,
+    /// Longest response of a committed operation.
+    pub response_ns_max: u64,
+    /// Operations due in the window: time in attempts, between them, and from due to start.
+    pub busy_ns: u64,
+    pub backoff_ns: u64,
+    pub gap_ns: u64,
+    /// First due to last finish.
+    pub first_due_ns: Option<u64>,
+    pub last_finished_ns: u64,
+}
+
+/// One slice of time, by finish.
+#[derive(Debug, Clone, Default)]
+pub struct Bin {
+    pub committed: u64,
+    pub failed: u64,
+    pub response: Histogram,
+}
+
+/// One transaction in one role.
+#[derive(Debug, Clone)]
+pub struct Group {
+    pub role: String,
+    pub transaction: u16,
+    pub counts: Counts,
+    pub latencies: Latencies,
+}
+
+/// Everything counted from one trial's samples.
+#[derive(Debug, Clone)]
+pub struct Tally {
+    pub window_start_ns: u64,
+    pub window_end_ns: u64,
+    pub samples: u64,
+    pub groups: Vec<Group>,
+    pub clients: BTreeMap<u32, ClientTally>,
+    pub bins: Vec<Bin>,
+}
+
+/// Counts samples as they come.
+pub struct Tallying {
+    operations: Operations,
+    tally: Tally,
+    /// First client, one past the last, role, clock offset of each worker.
+    workers: Vec<(u32, u32, String, i64)>,
+}
+
+impl Tallying {
+    /// For the samples of this trial.
+    pub fn new(trial: &Trial) -> Self {
+        let workers = trial
+            .workers
+            .iter()
+            .map(|w| (w.first_client, w.first_client + w.clients, w.role.clone(), w.clock_offset_ns))
+            .collect();
+        let tally = Tally {
+            window_start_ns: trial.window_start_ns,
+            window_end_ns: trial.window_end_ns,
+            samples: 0,
+            groups: vec![],
+            clients: BTreeMap::new(),
+            bins: vec![Bin::default(); BINS],
+        };
+        Self { operations: Operations::new(), tally, workers }
+    }
+
+    /// Takes the next sample.
+    pub fn push(&mut self, mut sample: Sample) {
+        let (role, offset) = role_of(&self.workers, sample.client);
+        if offset != 0 {
+            for time in [&mut sample.due_ns, &mut sample.started_ns, &mut sample.finished_ns] {
+                *time = time.saturating_add_signed(-offset);
+            }
+        }
+        self.tally.samples += 1;
+        // The pending operation is of the same client, so of the same role.
+        self.operations.push(sample, &mut |op| self.tally.count(role, op));
+    }
+
+    /// Hands out the tally, with the unsent operations of an open loop filled in.
+    pub fn finish(self, planned: &BTreeMap<String, u64>, names: &[String]) -> Tally {
+        let Self { operations, mut tally, workers } = self;
+        operations.finish(&mut |op| tally.count(role_of(&workers, op.client()).0, op));
+        for (name, planned) in planned {
+            tally.fill_unsent(name, *planned, names);
+        }
+        tally
+    }
+}
+
+fn role_of(workers: &[(u32, u32, String, i64)], client: u32) -> (&str, i64) {
+    workers
+        .iter()
+        .find(|(first, end, _, _)| (*first..*end).contains(&client))
+        .map_or(("", 0), |(_, _, role, offset)| (role.as_str(), *offset))
+}
+
+impl Tally {
+    /// Length of the window.
+    pub fn elapsed_ns(&self) -> u64 {
+        self.window_end_ns.saturating_sub(self.window_start_ns)
+    }
+
+    /// Counts over all groups that `wanted` chooses.
+    pub fn counts(&self, wanted: impl Fn(&Group) -> bool) -> Counts {
+        let mut sum = Counts::default();
+        self.groups.iter().filter(|g| wanted(g)).for_each(|g| sum.merge(&g.counts));
+        sum
+    }
+
+    /// Latencies over all groups that `wanted` chooses.
+    pub fn latencies(&self, wanted: impl Fn(&Group) -> bool) -> Latencies {
+        let mut sum = Latencies { lock_wait_measured: true, ..Latencies::default() };
+        self.groups.iter().filter(|g| wanted(g)).for_each(|g| sum.merge(&g.latencies));
+        sum
+    }
+
+    /// Commits inside the window per second of it.
+    pub fn throughput_per_s(&self) -> f64 {
+        per_second(self.counts(|_| true).committed_inside, self.elapsed_ns())
+    }
+
+    fn group(&mut self, role: &str, transaction: u16) -> &mut Group {
+        let found = self.groups.iter().position(|g| g.transaction == transaction && g.role == role);
+        let index = found.unwrap_or_else(|| {
+            let latencies = Latencies { lock_wait_measured: true, ..Latencies::default() };
+            self.groups.push(Group { role: role.to_string(), transaction, counts: Counts::default(), latencies });
+            self.groups.len() - 1
+        });
+        &mut self.groups[index]
+    }
+
+    fn in_window(&self, ns: u64) -> bool {
+        (self.window_start_ns..self.window_end_ns).contains(&ns)
+    }
+
+    fn count(&mut self, role: &str, op: Operation<'_>) {
+        let outcome = op.outcome();
+        let (due_inside, finished_inside) = (self.in_window(op.due_ns()), self.in_window(op.finished_ns()));
+        let group = self.group(role, op.transaction());
+        match outcome {
+            Outcome::Committed => group.counts.committed_ever += 1,
+            Outcome::Unknown => group.counts.unknown_ever += 1,
+            _ => {}
+        }
+        if outcome == Outcome::Committed && finished_inside {
+            group.counts.committed_inside += 1;
+        }
+        if due_inside {
+            group.count_planned(outcome, op);
+            self.count_client(outcome, op);
+        }
+        if finished_inside {
+            self.count_bin(outcome, op);
+        }
+    }
+
+    fn count_client(&mut self, outcome: Outcome, op: Operation<'_>) {
+        let client = self.clients.entry(op.client()).or_default();
+        if outcome == Outcome::Committed {
+            client.committed += 1;
+            client.response_ns_max = client.response_ns_max.max(op.response_ns());
+        }
+        client.busy_ns += op.busy_ns();
+        client.backoff_ns += op.backoff_ns();
+        client.gap_ns += op.started_ns().saturating_sub(op.due_ns());
+        client.first_due_ns.get_or_insert(op.due_ns());
+        client.last_finished_ns = client.last_finished_ns.max(op.finished_ns());
+    }
+
+    fn count_bin(&mut self, outcome: Outcome, op: Operation<'_>) {
+        let offset = u128::from(op.finished_ns() - self.window_start_ns);
+        let index = (offset * BINS as u128 / u128::from(self.elapsed_ns().max(1))) as usize;
+        let bin = &mut self.bins[index.min(BINS - 1)];
+        if outcome == Outcome::Committed {
+            bin.committed += 1;
+            bin.response.record(op.response_ns());
+        } else {
+            bin.failed += 1;
+        }
+    }
+
+    /// What was due and has no sample was never sent.
+    fn fill_unsent(&mut self, name: &str, planned: u64, names: &[String]) {
+        let Some(transaction) = names.iter().position(|n| n == name) else { return };
+        let transaction = transaction as u16;
+        let sent: u64 = self.groups.iter().filter(|g| g.transaction == transaction).map(|g| g.counts.planned()).sum();
+        if planned > sent {
+            let role = self.groups.iter().find(|g| g.transaction == transaction).map(|g| g.role.clone());
+            self.group(&role.unwrap_or_default(), transaction).counts.add_unsent(planned - sent);
+        }
+    }
+}
+
+impl Group {
+    fn count_planned(&mut self, outcome: Outcome, op: Operation<'_>) {
+        let attempts = op.attempts();
+        self.counts.outcomes[outcome as usize] += 1;
+        self.counts.attempts += attempts.len() as u64;
+        self.counts.retries += attempts.len() as u64 - 1;
+        for failed in attempts.iter().filter(|s| !s.is_ok()) {
+            *self.counts.codes.entry((failed.code_space, failed.code)).or_default() += 1;
+        }
+        self.latencies.busy_ns += op.busy_ns();
+        match op.lock_wait_ns() {
+            Some(ns) => self.latencies.lock_wait_ns += ns,
+            None => self.latencies.lock_wait_measured = false,
+        }
+        match outcome {
+            Outcome::Committed => {
+                self.counts.rows += u64::from(op.last().rows);
+                self.latencies.response.record(op.response_ns());
+                self.latencies.service.record(op.service_ns());
+                if let Some(ns) = op.lock_wait_ns() {
+                    self.latencies.lock_wait.record(ns);
+                }
+            }
+            Outcome::Timeout | Outcome::Unknown => self.latencies.censored.record(op.response_ns()),
+            _ => {}
+        }
+    }
+}
+
+/// A count per second.
+pub fn per_second(count: u64, elapsed_ns: u64) -> f64 {
+    if elapsed_ns == 0 { 0.0 } else { count as f64 * 1e9 / elapsed_ns as f64 }
+}

@@ -1,0 +1,293 @@
+//! The workers of one trial, from their start to their samples: handshake, deadlines, collection.
+
+use crate::check::Invalid;
+use crate::check::guards::CLOCK_ERROR_NS_MAX;
+use crate::record::model::Reason;
+use crate::record::store::TrialWriter;
+use crate::trial::janitor::Janitor;
+use crate::trial::process::{Event, Launch, Nothing, Worker, monotonic_ns, next};
+use anyhow::Result;
+use contend_wire::handshake::{Facts, ToolLine, WorkerLine, fact};
+use contend_wire::sample::SAMPLE_BYTES;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+/// Deadlines of everything a worker has to do.
+#[derive(Debug, Clone, Copy)]
+pub struct Deadlines {
+    /// Until `ready`: parsing the plan, opening connections.
+    pub ready: Duration,
+    /// Longest silence while it works.
+    pub silence: Duration,
+    /// From the end of the drain until all samples are handed over.
+    pub collect: Duration,
+}
+
+impl Default for Deadlines {
+    fn default() -> Self {
+        Self {
+            ready: Duration::from_secs(60),
+            silence: Duration::from_secs(15),
+            collect: Duration::from_secs(60),
+        }
+    }
+}
+
+/// Why a trial has no result.
+#[derive(Debug)]
+pub enum Failure {
+    /// The trial is invalid; the run goes on.
+    Invalid(Reason),
+    /// The user wants to stop.
+    Cancelled,
+    /// The run cannot go on.
+    Fatal(anyhow::Error),
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        Failure::Fatal(error)
+    }
+}
+
+/// What is known of one worker.
+#[derive(Debug, Clone, Default)]
+pub struct Member {
+    pub hello: Facts,
+    pub sessions: Vec<Facts>,
+    pub done: Facts,
+    /// Its clock minus the tool's.
+    pub clock_offset_ns: i64,
+    pub clock_error_ns: u64,
+    /// Its start, on its own clock.
+    pub start_ns: u64,
+}
+
+/// A trial's workers.
+pub struct Crew<'a> {
+    workers: Vec<Worker>,
+    pub members: Vec<Member>,
+    events: Receiver<(u32, Event)>,
+    sender: Sender<(u32, Event)>,
+    janitor: &'a Janitor,
+    deadlines: Deadlines,
+    cancelled: &'a dyn Fn() -> bool,
+}
+
+impl<'a> Crew<'a> {
+    pub fn new(janitor: &'a Janitor, deadlines: Deadlines, cancelled: &'a dyn Fn() -> bool) -> Self {
+        let (sender, events) = channel();
+        Self { workers: vec![], members: vec![], events, sender, janitor, deadlines, cancelled }
+    }
+
+    pub fn pids(&self) -> Vec<u32> {
+        self.workers.iter().map(Worker::pid).collect()
+    }
+
+    /// Starts workers and gives each its plan, then waits until all are ready.
+    pub fn prepare(&mut self, launch: &Launch, plans: &[Vec<Arc<[u8]>>], logs: &Path) -> Result<(), Failure> {
+        for (number, _) in plans.iter().enumerate() {
+            let log = logs.join(format!("worker-{number}.log"));
+            let worker = Worker::start(launch, number as u32, &log, self.sender.clone())
+                .map_err(|e| Failure::Invalid(Invalid::NotStarted.because(format!("{e:#}"))))?;
+            self.janitor.group_lives(worker.pid());
+            self.workers.push(worker);
+            self.members.push(Member::default());
+        }
+        for (worker, pieces) in self.workers.iter().zip(plans) {
+            let bytes = pieces.iter().map(|p| p.len()).sum();
+            worker.send_frame(&ToolLine::Plan(bytes), pieces);
+        }
+        let deadline = Instant::now() + self.deadlines.ready;
+        let mut waiting = plans.len();
+        while waiting > 0 {
+            let (number, event) = self.next(deadline, Invalid::NotReady, "did not say `ready`")?;
+            match self.line(number, event)? {
+                (WorkerLine::Hello(facts), _) => self.members[number].hello = facts,
+                (WorkerLine::Session(facts), _) => self.members[number].sessions.push(facts),
+                (WorkerLine::Ready, _) => waiting -= 1,
+                (line, _) => return Err(self.unexpected(number, &line)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares every worker's clock with the tool's.
+    pub fn compare_clocks(&mut self) -> Result<(), Failure> {
+        for number in 0..self.workers.len() {
+            let sent_ns = monotonic_ns();
+            self.workers[number].tell(&ToolLine::Clock);
+            let deadline = Instant::now() + self.deadlines.silence;
+            let (from, event) = self.next(deadline, Invalid::Stalled, "did not tell its clock")?;
+            let (line, received_ns) = self.line(from, event)?;
+            let WorkerLine::Clock(reading_ns) = line else { return Err(self.unexpected(from, &line)) };
+            if from != number {
+                return Err(self.unexpected(from, &line));
+            }
+            self.judge_clock(number, sent_ns, reading_ns, received_ns)?;
+        }
+        Ok(())
+    }
+
+    /// On one host there is one monotonic clock: the reading lies between asking and hearing, or it is wrong.
+    fn judge_clock(&mut self, number: usize, sent_ns: u64, reading_ns: u64, received_ns: u64) -> Result<(), Failure> {
+        let error_ns = (received_ns - sent_ns) / 2;
+        if !(sent_ns..=received_ns).contains(&reading_ns) {
+            let off_ns = reading_ns as i128 - i128::from(sent_ns / 2 + received_ns / 2);
+            return Err(self.invalid(Invalid::Clock, number, &format!("reads a clock {off_ns} ns from the tool's")));
+        }
+        if error_ns > CLOCK_ERROR_NS_MAX {
+            let what = format!("took {} ns to tell its clock", error_ns * 2);
+            return Err(self.invalid(Invalid::Clock, number, &what));
+        }
+        let member = &mut self.members[number];
+        (member.clock_offset_ns, member.clock_error_ns) = (0, error_ns);
+        Ok(())
+    }
+
+    /// Tells all workers to start at one moment; hands it out.
+    pub fn start(&mut self) -> u64 {
+        // Time for the line to reach the last worker.
+        let start_ns = monotonic_ns() + 5_000_000 + 1_000_000 * self.workers.len() as u64;
+        for (worker, member) in self.workers.iter().zip(&mut self.members) {
+            member.start_ns = start_ns.saturating_add_signed(member.clock_offset_ns);
+            worker.tell(&ToolLine::Start(member.start_ns));
+        }
+        start_ns
+    }
+
+    /// Waits until every worker is done and has handed over its samples. `at_end` is called once, at the end
+    /// of the window or when the last worker is done, whichever is first; `progress` with operations so far.
+    pub fn collect(
+        &mut self,
+        window_end_ns: Option<u64>,
+        drain_ns: u64,
+        writer: &mut TrialWriter,
+        mut at_window: impl FnMut(),
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<(), Failure> {
+        let mut heard = vec![Instant::now(); self.workers.len()];
+        let mut operations = vec![0; self.workers.len()];
+        let mut ended = vec![false; self.workers.len()];
+        let mut window_over = false;
+        let last_moment = window_end_ns.map(|end| instant_of(end + drain_ns) + self.deadlines.collect);
+        while !ended.iter().all(|e| *e) {
+            if !window_over && window_end_ns.is_some_and(|end| monotonic_ns() >= end) {
+                window_over = true;
+                at_window();
+            }
+            let quiet_since = ended.iter().zip(&heard).filter(|(e, _)| !**e).map(|(_, h)| *h).min();
+            let mut deadline = quiet_since.unwrap_or_else(Instant::now) + self.deadlines.silence;
+            if let Some(last) = last_moment {
+                deadline = deadline.min(last);
+            }
+            let wake = match window_end_ns {
+                Some(end) if !window_over => deadline.min(instant_of(end)),
+                _ => deadline,
+            };
+            let event = match next(&self.events, wake, self.cancelled) {
+                Ok(event) => event,
+                Err(Nothing::Cancelled) => return Err(Failure::Cancelled),
+                Err(Nothing::Late) if wake < deadline => continue,
+                Err(Nothing::Late) => {
+                    let silent = (0..ended.len()).filter(|i| !ended[*i]).min_by_key(|i| heard[*i]).unwrap_or(0);
+                    let what = "gave no sign of life, or did not hand over its samples in time";
+                    return Err(self.invalid(Invalid::Stalled, silent, what));
+                }
+            };
+            let number = event.0 as usize;
+            heard[number] = Instant::now();
+            match event.1 {
+                Event::Samples(bytes) => {
+                    if bytes.len() % SAMPLE_BYTES != 0 {
+                        let what = format!("sent {} bytes of samples, not a multiple of {SAMPLE_BYTES}", bytes.len());
+                        return Err(self.invalid(Invalid::Samples, number, &what));
+                    }
+                    writer.samples(&bytes)?;
+                }
+                event => match self.line(number, event)?.0 {
+                    WorkerLine::Progress(facts) => {
+                        operations[number] = fact(&facts, "operations").and_then(|n| n.parse().ok()).unwrap_or(0);
+                        progress(operations.iter().sum());
+                    }
+                    WorkerLine::Done(facts) => self.members[number].done = facts,
+                    WorkerLine::End => ended[number] = true,
+                    line => return Err(self.unexpected(number, &line)),
+                },
+            }
+        }
+        if !window_over {
+            at_window();
+        }
+        Ok(())
+    }
+
+    /// Lets the workers go; what does not leave is killed.
+    pub fn dismiss(&mut self) {
+        for worker in &self.workers {
+            worker.tell(&ToolLine::Quit);
+        }
+        for mut worker in self.workers.drain(..) {
+            let pid = worker.pid();
+            worker.quit(Duration::from_secs(2));
+            self.janitor.group_gone(pid);
+        }
+    }
+
+    fn next(&mut self, deadline: Instant, late: Invalid, what: &str) -> Result<(usize, Event), Failure> {
+        match next(&self.events, deadline, self.cancelled) {
+            Ok((number, event)) => Ok((number as usize, event)),
+            Err(Nothing::Cancelled) => Err(Failure::Cancelled),
+            Err(Nothing::Late) => {
+                let reason = late.because(format!("a worker {what} in time; its log is in the trial's directory"));
+                Err(Failure::Invalid(reason))
+            }
+        }
+    }
+
+    /// The line of an event; anything else makes the trial invalid.
+    fn line(&mut self, number: usize, event: Event) -> Result<(WorkerLine, u64), Failure> {
+        match event {
+            Event::Line(WorkerLine::Failed(message), _) => {
+                Err(self.invalid(Invalid::NotStarted, number, &format!("refused: {message}")))
+            }
+            Event::Line(line, at) => Ok((line, at)),
+            Event::Samples(_) | Event::Reply(_) => {
+                Err(self.invalid(Invalid::Protocol, number, "sent a frame that nobody asked for"))
+            }
+            Event::Broken(what) => {
+                let ending = self.workers[number].ending();
+                let died = ending != "still running";
+                let kind = if died { Invalid::WorkerDied } else { Invalid::Protocol };
+                Err(self.invalid(kind, number, &format!("{what} ({ending})")))
+            }
+        }
+    }
+
+    fn unexpected(&mut self, number: usize, line: &WorkerLine) -> Failure {
+        self.invalid(Invalid::Protocol, number, &format!("said `{}` out of turn", line.encode().trim_end()))
+    }
+
+    fn invalid(&mut self, kind: Invalid, number: usize, what: &str) -> Failure {
+        let words = self.workers.get(number).map(Worker::last_words).unwrap_or_default();
+        let log = if words.is_empty() { String::new() } else { format!("; its log ends: {words}") };
+        Failure::Invalid(kind.because(format!("worker {number} {what}{log}")))
+    }
+}
+
+impl Drop for Crew<'_> {
+    fn drop(&mut self) {
+        for mut worker in self.workers.drain(..) {
+            let pid = worker.pid();
+            worker.kill();
+            self.janitor.group_gone(pid);
+        }
+    }
+}
+
+/// The moment at which the monotonic clock reads `ns`.
+fn instant_of(ns: u64) -> Instant {
+    Instant::now() + Duration::from_nanos(ns.saturating_sub(monotonic_ns()))
+}

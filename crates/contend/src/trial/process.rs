@@ -1,0 +1,237 @@
+//! A worker process: started in a process group of its own, spoken to with deadlines, killed for sure.
+//!
+//! One thread reads what the worker says, one writes what it is told, so that a worker that neither
+//! reads nor speaks can never block the tool.
+
+use anyhow::{Context, Result};
+use contend_wire::handshake::{ToolLine, WorkerLine};
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+/// Longest frame a worker may announce: 1 GiB of samples at once is a broken worker.
+const FRAME_BYTES_MAX: usize = 1 << 30;
+
+/// What a worker did.
+#[derive(Debug)]
+pub enum Event {
+    /// Said a line, at this reading of the tool's monotonic clock.
+    Line(WorkerLine, u64),
+    /// Sent samples.
+    Samples(Vec<u8>),
+    /// Sent the reply to a script.
+    Reply(String),
+    /// Said something that is not of the protocol, or closed its output.
+    Broken(String),
+}
+
+/// How to start a worker.
+#[derive(Debug, Clone)]
+pub struct Launch {
+    pub program: PathBuf,
+    pub args: Vec<String>,
+}
+
+impl Launch {
+    /// The tool's own binary as the Rust worker.
+    pub fn own() -> Result<Self> {
+        let program = std::env::current_exe().context("cannot find the path of this program")?;
+        Ok(Self { program, args: vec!["worker".to_string()] })
+    }
+}
+
+/// A running worker.
+pub struct Worker {
+    /// Its number in the trial, for messages.
+    pub number: u32,
+    pub log: PathBuf,
+    child: Child,
+    to_worker: Option<Sender<Arc<[u8]>>>,
+}
+
+/// The monotonic clock, in nanoseconds.
+pub fn monotonic_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+impl Worker {
+    /// Starts a worker; what it does arrives on `events` with its number.
+    pub fn start(launch: &Launch, number: u32, log: &Path, events: Sender<(u32, Event)>) -> Result<Self> {
+        let log_file = File::create(log).with_context(|| format!("cannot create {}", log.display()))?;
+        let mut child = Command::new(&launch.program)
+            .args(&launch.args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::from(log_file))
+            .process_group(0)
+            .spawn()
+            .with_context(|| format!("cannot start worker {number}: {}", launch.program.display()))?;
+        let (stdin, stdout) = (child.stdin.take().expect("piped"), child.stdout.take().expect("piped"));
+        let (to_worker, from_tool) = channel();
+        std::thread::spawn(move || write_all(stdin, &from_tool));
+        std::thread::spawn(move || read_all(stdout, number, &events));
+        Ok(Self { number, log: log.to_path_buf(), child, to_worker: Some(to_worker) })
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Tells the worker something; a worker that is gone shows as an event.
+    pub fn tell(&self, line: &ToolLine) {
+        self.send(Arc::from(line.encode().into_bytes()));
+    }
+
+    /// Sends a frame: its line, then its bytes in pieces, which are shared and not copied.
+    pub fn send_frame(&self, line: &ToolLine, pieces: &[Arc<[u8]>]) {
+        self.tell(line);
+        for piece in pieces {
+            self.send(Arc::clone(piece));
+        }
+    }
+
+    fn send(&self, bytes: Arc<[u8]>) {
+        if let Some(channel) = &self.to_worker {
+            let _ = channel.send(bytes);
+        }
+    }
+
+    /// Asks the worker to leave and waits for it; kills it when it does not.
+    pub fn quit(&mut self, within: Duration) {
+        self.tell(&ToolLine::Quit);
+        self.to_worker = None;
+        let deadline = Instant::now() + within;
+        while Instant::now() < deadline {
+            if matches!(self.child.try_wait(), Ok(Some(_)) | Err(_)) {
+                break;
+            }
+            std::thread::sleep(Duration::from_micros(500));
+        }
+        self.kill();
+    }
+
+    /// Kills the worker with all it started, and waits until it is gone.
+    pub fn kill(&mut self) {
+        self.to_worker = None;
+        // A process that was waited for may have given its number to another: ask before killing.
+        if matches!(self.child.try_wait(), Ok(None)) {
+            if let Some(pid) = Pid::from_raw(self.child.id() as i32) {
+                let _ = kill_process_group(pid, Signal::KILL);
+            }
+            let _ = self.child.wait();
+        }
+    }
+
+    /// How the worker ended, for messages.
+    pub fn ending(&mut self) -> String {
+        // Its output closes a moment before it can be waited for.
+        for _ in 0..200 {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                return status.to_string();
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        "still running".to_string()
+    }
+
+    /// The last lines of its log, for messages.
+    pub fn last_words(&self) -> String {
+        let text = std::fs::read_to_string(&self.log).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().rev().take(3).collect();
+        lines.into_iter().rev().collect::<Vec<_>>().join(" / ")
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn write_all(mut stdin: ChildStdin, from_tool: &Receiver<Arc<[u8]>>) {
+    while let Ok(bytes) = from_tool.recv() {
+        // A closed pipe means the worker is gone; the reading side reports that.
+        if stdin.write_all(&bytes).and_then(|()| stdin.flush()).is_err() {
+            return;
+        }
+    }
+}
+
+fn read_all(stdout: ChildStdout, number: u32, events: &Sender<(u32, Event)>) {
+    let mut reader = BufReader::with_capacity(1 << 16, stdout);
+    loop {
+        let event = next_event(&mut reader).unwrap_or_else(Event::Broken);
+        let last = matches!(event, Event::Broken(_));
+        if events.send((number, event)).is_err() || last {
+            return;
+        }
+    }
+}
+
+fn next_event(reader: &mut BufReader<ChildStdout>) -> Result<Event, String> {
+    const LINE_BYTES_MAX: u64 = 1 << 20;
+    let mut line = String::new();
+    let read = reader.by_ref().take(LINE_BYTES_MAX).read_line(&mut line).map_err(|e| format!("said: {e}"))?;
+    let at = monotonic_ns();
+    if read == 0 {
+        return Err("closed its output".to_string());
+    }
+    let Some(line) = line.strip_suffix('\n') else {
+        return Err("ended in the middle of a line".to_string());
+    };
+    let line = WorkerLine::decode(line).map_err(|e| format!("said something unexpected: {}", e.message))?;
+    match line {
+        WorkerLine::Samples(n) => read_frame(reader, n).map(Event::Samples),
+        WorkerLine::Reply(n) => String::from_utf8(read_frame(reader, n)?)
+            .map(Event::Reply)
+            .map_err(|_| "sent a reply that is not UTF-8".to_string()),
+        line => Ok(Event::Line(line, at)),
+    }
+}
+
+fn read_frame(reader: &mut BufReader<ChildStdout>, bytes: usize) -> Result<Vec<u8>, String> {
+    if bytes > FRAME_BYTES_MAX {
+        return Err(format!("announced a frame of {bytes} bytes; the most is {FRAME_BYTES_MAX}"));
+    }
+    let mut frame = vec![0; bytes];
+    reader.read_exact(&mut frame).map_err(|_| format!("ended in the middle of a frame of {bytes} bytes"))?;
+    Ok(frame)
+}
+
+/// Why nothing arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Nothing {
+    /// The deadline passed.
+    Late,
+    /// The user wants to stop.
+    Cancelled,
+}
+
+/// Waits for the next event until `deadline`, looking out for cancellation.
+pub fn next(
+    events: &Receiver<(u32, Event)>,
+    deadline: Instant,
+    cancelled: &dyn Fn() -> bool,
+) -> Result<(u32, Event), Nothing> {
+    const LOOK_EVERY: Duration = Duration::from_millis(100);
+    loop {
+        if cancelled() {
+            return Err(Nothing::Cancelled);
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        match events.recv_timeout(left.min(LOOK_EVERY)) {
+            Ok(event) => return Ok(event),
+            Err(RecvTimeoutError::Timeout) if left.is_zero() => return Err(Nothing::Late),
+            Err(RecvTimeoutError::Timeout) => {}
+            // Every sender gone means every worker is gone; their last events were taken before.
+            Err(RecvTimeoutError::Disconnected) => return Err(Nothing::Late),
+        }
+    }
+}
