@@ -4,7 +4,14 @@
 //! bootstrap, takes its seed as an argument. The unit of every comparison is the round, never the sample.
 //! `docs/methodology.md` says in plain words what is computed, and where each formula comes from.
 
+#[cfg(test)]
+mod aa;
+pub mod bootstrap;
+pub mod effect;
 pub mod histogram;
+pub mod interval;
 pub mod normal;
 pub mod precision;
 pub mod quantile;
+pub mod shift;
+pub mod verdict;
