@@ -7,9 +7,12 @@
 #[cfg(test)]
 mod aa;
 pub mod bootstrap;
+pub mod drift;
 pub mod effect;
+pub mod fairness;
 pub mod histogram;
 pub mod interval;
+pub mod little;
 pub mod normal;
 pub mod precision;
 pub mod quantile;
