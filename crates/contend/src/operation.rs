@@ -77,10 +77,7 @@ impl<'a> Operation<'a> {
 
     /// Time spent waiting for locks, over all attempts; none if the driver cannot tell.
     pub fn lock_wait_ns(&self) -> Option<u64> {
-        self.attempts
-            .iter()
-            .map(|s| if s.lock_wait_ns == NOT_MEASURED { None } else { Some(s.lock_wait_ns) })
-            .sum()
+        self.attempts.iter().map(|s| if s.lock_wait_ns == NOT_MEASURED { None } else { Some(s.lock_wait_ns) }).sum()
     }
 }
 

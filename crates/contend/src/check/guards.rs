@@ -36,10 +36,10 @@ pub fn settings(expected: &[Expected], sessions: &[Facts]) -> (BTreeMap<String, 
             }
             if found != Some(e.value.as_str()) && reasons.len() < 3 {
                 let found = found.map_or("nothing".to_string(), |f| format!("`{f}`"));
-                reasons.push(Invalid::Settings.because(format!(
-                    "client {client} asked for {} = {} and reads back {found}",
-                    e.name, e.value
-                )));
+                reasons.push(
+                    Invalid::Settings
+                        .because(format!("client {client} asked for {} = {} and reads back {found}", e.name, e.value)),
+                );
             }
         }
     }
@@ -152,6 +152,8 @@ pub fn broken_invariants(results: &[InvariantResult]) -> Vec<Reason> {
     results
         .iter()
         .filter(|r| !r.holds)
-        .map(|r| Invalid::Invariant.because(format!("{}: expected {}, found {} ({})", r.name, r.expected, r.found, r.sql)))
+        .map(|r| {
+            Invalid::Invariant.because(format!("{}: expected {}, found {} ({})", r.name, r.expected, r.found, r.sql))
+        })
         .collect()
 }

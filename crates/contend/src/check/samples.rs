@@ -54,7 +54,8 @@ impl<'p> PlanCheck<'p> {
             return;
         }
         let Some(progress) = self.clients.get_mut(&sample.client) else {
-            self.findings.push(Invalid::Accounts.because(format!("a sample of client {}, which no plan has", sample.client)));
+            self.findings
+                .push(Invalid::Accounts.because(format!("a sample of client {}, which no plan has", sample.client)));
             return;
         };
         if let Err(found) = progress.advance(sample, self.tries) {
@@ -133,16 +134,8 @@ mod tests {
     use contend_wire::sample::{CodeSpace, NOT_MEASURED, STEP_BEGIN, STEP_NONE};
 
     fn client(load: Loop, cyclic: bool) -> Client {
-        let mut client = Client {
-            id: 7,
-            database: 0,
-            load,
-            cyclic,
-            limit: 0,
-            start_ns: 5,
-            operations: vec![],
-            arguments: vec![],
-        };
+        let mut client =
+            Client { id: 7, database: 0, load, cyclic, limit: 0, start_ns: 5, operations: vec![], arguments: vec![] };
         client.push(10, 0, []);
         client.push(20, 1, []);
         client
@@ -200,9 +193,12 @@ mod tests {
             ("a missing operation", &[good, sample(2, 0, 0, true, [1030, 1030, 1031])]),
             ("clock inside the task", &[good, next(1041, 1041)]),
             ("a missing attempt", &[failed, sample(0, 0, 2, true, [1015, 1021, 1022])]),
-            ("too many attempts", &[failed, { sample(0, 0, 1, false, [1015, 1021, 1022]) }, {
-                sample(0, 0, 2, true, [1015, 1023, 1024])
-            }]),
+            (
+                "too many attempts",
+                &[failed, { sample(0, 0, 1, false, [1015, 1021, 1022]) }, {
+                    sample(0, 0, 2, true, [1015, 1023, 1024])
+                }],
+            ),
             ("again after success", &[good, sample(0, 0, 1, true, [1015, 1021, 1022])]),
             ("overlapping attempts", &[failed, sample(0, 0, 1, true, [1015, 1019, 1022])]),
             ("a stranger", &[Sample { client: 8, ..good }]),

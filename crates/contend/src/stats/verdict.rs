@@ -1,0 +1,223 @@
+//! The words of a comparison.
+//!
+//! Per round the log ratio candidate / baseline; its median, its exact interval, and one of a closed list of words, in
+//! this order: a guard failed = not comparable; the interval excludes 1 = faster or slower, slightly so when the median
+//! is inside the margin; the interval lies inside the margin = no difference beyond the margin; else cannot tell.
+//! Fewer than six rounds give a ratio without words.
+
+use super::interval::{self, Interval, MIN_ROUNDS};
+use serde::Serialize;
+use std::fmt;
+
+/// The effect below which a difference is called slight, or none: 5 %.
+pub const MARGIN: f64 = 0.05;
+
+/// Which way a metric improves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    HigherIsBetter,
+    LowerIsBetter,
+}
+
+/// What one round measured in the two arms. Any unit, as long as both share it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RoundPair {
+    pub baseline: f64,
+    pub candidate: f64,
+}
+
+impl RoundPair {
+    /// ln(candidate / baseline), or nothing when there is no ratio (a zero, an infinity). The difference of the
+    /// logarithms, so that swapping the arms flips the sign to the last bit.
+    pub fn log_ratio(self) -> Option<f64> {
+        let positive = |value: f64| value.is_finite() && value > 0.0;
+        (positive(self.baseline) && positive(self.candidate)).then(|| self.candidate.ln() - self.baseline.ln())
+    }
+}
+
+/// The closed list of words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "word", content = "reason")]
+pub enum Verdict {
+    #[serde(rename = "faster")]
+    Faster,
+    #[serde(rename = "slower")]
+    Slower,
+    #[serde(rename = "slightly faster")]
+    SlightlyFaster,
+    #[serde(rename = "slightly slower")]
+    SlightlySlower,
+    #[serde(rename = "no difference beyond the margin")]
+    NoDifference,
+    #[serde(rename = "cannot tell")]
+    CannotTell,
+    #[serde(rename = "not comparable")]
+    NotComparable(String),
+    /// Too few rounds for any word.
+    #[serde(rename = "no words")]
+    NoWords,
+}
+
+impl Verdict {
+    /// Whether the word claims that the arms differ.
+    pub fn is_difference(&self) -> bool {
+        matches!(self, Verdict::Faster | Verdict::Slower | Verdict::SlightlyFaster | Verdict::SlightlySlower)
+    }
+
+    /// The word for the candidate and the baseline exchanged.
+    pub fn mirrored(&self) -> Verdict {
+        match self {
+            Verdict::Faster => Verdict::Slower,
+            Verdict::Slower => Verdict::Faster,
+            Verdict::SlightlyFaster => Verdict::SlightlySlower,
+            Verdict::SlightlySlower => Verdict::SlightlyFaster,
+            same => same.clone(),
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = match self {
+            Verdict::Faster => "faster",
+            Verdict::Slower => "slower",
+            Verdict::SlightlyFaster => "slightly faster",
+            Verdict::SlightlySlower => "slightly slower",
+            Verdict::NoDifference => "no difference beyond the margin",
+            Verdict::CannotTell => "cannot tell",
+            Verdict::NotComparable(reason) => return write!(f, "not comparable: {reason}"),
+            Verdict::NoWords => "too few rounds for words",
+        };
+        f.write_str(word)
+    }
+}
+
+/// What is said of a candidate against the baseline, for one metric.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    /// Median over the rounds of candidate / baseline.
+    pub ratio: Option<f64>,
+    pub low: Option<f64>,
+    pub high: Option<f64>,
+    pub coverage: Option<f64>,
+    pub rounds: u32,
+    pub verdict: Verdict,
+    /// Relative: 0.03 is 3 %. See [`minimum_detectable_effect`].
+    pub minimum_detectable_effect: Option<f64>,
+    /// When the verdict is *cannot tell*: see [`rounds_needed`].
+    pub rounds_needed: Option<u32>,
+}
+
+/// Compares two arms over their rounds. `guard_failure` is why they may not be compared at all (tiers or answers
+/// differ, generator-limited, accounts unbalanced, drift), found by whoever knows.
+pub fn compare_rounds(
+    rounds: &[RoundPair],
+    direction: Direction,
+    margin: f64,
+    guard_failure: Option<&str>,
+) -> Comparison {
+    let log_ratios: Option<Vec<f64>> = rounds.iter().map(|round| round.log_ratio()).collect();
+    let Some(log_ratios) = log_ratios else {
+        let reason = guard_failure.map_or_else(|| no_ratio(rounds), str::to_owned);
+        return Comparison::new(rounds.len(), None, None, Verdict::NotComparable(reason));
+    };
+    compare_log_ratios(&log_ratios, direction, margin, guard_failure)
+}
+
+fn no_ratio(rounds: &[RoundPair]) -> String {
+    let found = rounds.iter().enumerate().find(|(_, round)| round.log_ratio().is_none());
+    let (index, round) = found.expect("called because a round has no ratio");
+    format!("round {} has no ratio ({} against {})", index + 1, round.candidate, round.baseline)
+}
+
+fn compare_log_ratios(ln: &[f64], direction: Direction, margin: f64, guard_failure: Option<&str>) -> Comparison {
+    let center = interval::median(ln);
+    let interval = interval::median_interval(ln);
+    let mut comparison = judge(center, interval, ln.len(), direction, margin, guard_failure);
+    if let (Verdict::CannotTell, Some(interval)) = (&comparison.verdict, interval) {
+        comparison.rounds_needed = Some(rounds_needed(ln.len(), half_width(interval), margin));
+    }
+    if ln.len() < MIN_ROUNDS && guard_failure.is_none() {
+        comparison.verdict = Verdict::NoWords;
+    }
+    comparison
+}
+
+/// Puts words to an estimate and its interval, both logarithms of a ratio, wherever they come from. Without an
+/// interval the word is *cannot tell*.
+pub fn judge(
+    ln_center: Option<f64>,
+    ln_interval: Option<Interval>,
+    rounds: usize,
+    direction: Direction,
+    margin: f64,
+    guard_failure: Option<&str>,
+) -> Comparison {
+    let verdict = match (guard_failure, ln_center, ln_interval) {
+        (Some(reason), _, _) => Verdict::NotComparable(reason.to_owned()),
+        (None, Some(center), Some(interval)) => word(center, interval, direction, margin),
+        _ => Verdict::CannotTell,
+    };
+    Comparison::new(rounds, ln_center, ln_interval, verdict)
+}
+
+fn word(ln_center: f64, ln: Interval, direction: Direction, margin: f64) -> Verdict {
+    // The margin is symmetric in the logarithm, so that swapping the arms mirrors the words.
+    let ln_margin = margin.ln_1p();
+    if ln.low > 0.0 || ln.high < 0.0 {
+        let better = (ln_center > 0.0) == (direction == Direction::HigherIsBetter);
+        return match (better, ln_center.abs() > ln_margin) {
+            (true, true) => Verdict::Faster,
+            (true, false) => Verdict::SlightlyFaster,
+            (false, true) => Verdict::Slower,
+            (false, false) => Verdict::SlightlySlower,
+        };
+    }
+    if ln.low > -ln_margin && ln.high < ln_margin { Verdict::NoDifference } else { Verdict::CannotTell }
+}
+
+impl Comparison {
+    fn new(rounds: usize, ln_center: Option<f64>, ln_interval: Option<Interval>, verdict: Verdict) -> Comparison {
+        let interval = ln_interval.map(Interval::exp);
+        Comparison {
+            ratio: ln_center.map(f64::exp),
+            low: interval.map(|interval| interval.low),
+            high: interval.map(|interval| interval.high),
+            coverage: interval.map(|interval| interval.coverage),
+            rounds: u32::try_from(rounds).unwrap_or(u32::MAX),
+            verdict,
+            minimum_detectable_effect: ln_interval.map(|interval| minimum_detectable_effect(half_width(interval))),
+            rounds_needed: None,
+        }
+    }
+}
+
+fn half_width(ln_interval: Interval) -> f64 {
+    (ln_interval.high - ln_interval.low) / 2.0
+}
+
+/// The smallest effect that these rounds could have told from none: e^h - 1 with h the half width of the log
+/// interval. An interval of this width that is centred on a larger effect excludes 1. An effect of just this size is
+/// found about every other time; one of twice this size nearly always.
+pub fn minimum_detectable_effect(ln_half_width: f64) -> f64 {
+    ln_half_width.exp_m1()
+}
+
+/// Rounds until the interval's half width has shrunk to the margin: n x (h / ln(1 + margin))^2, up to the next even
+/// number (rounds are run in pairs, a permutation and its reverse), and at least two more than there are.
+///
+/// The width of an order-statistic interval of the median falls with the square root of n (David & Nagaraja, Order
+/// Statistics, 7.1 and 10.2: the sample median is asymptotically normal with variance 1 / (4 n f(m)^2)); solving
+/// h' = h sqrt(n / n') for h' = ln(1 + margin) gives the formula. It is an estimate, as h is one.
+pub fn rounds_needed(rounds: usize, ln_half_width: f64, margin: f64) -> u32 {
+    let shrunk = rounds as f64 * (ln_half_width / margin.ln_1p()).powi(2);
+    let at_least = (rounds + 2) as f64;
+    // A float cast saturates, and u32::MAX is odd.
+    let needed = shrunk.max(at_least).ceil() as u32;
+    needed.checked_next_multiple_of(2).unwrap_or(u32::MAX - 1)
+}
+
+#[cfg(test)]
+#[path = "verdict_tests.rs"]
+mod tests;
