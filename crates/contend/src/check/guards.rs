@@ -5,12 +5,10 @@ use crate::check::samples::Totals;
 use crate::engine::Expected;
 use crate::record::model::{InvariantResult, Reason};
 use crate::record::tally::{ClientTally, Tally};
+use crate::stats::little::{self, ClientTime};
 use contend_wire::handshake::{Facts, fact};
 use contend_wire::literal::Value;
 use std::collections::BTreeMap;
-
-/// A closed-loop client's time that is neither work nor back-off nor pause, at most (FORMATS: 5 %).
-pub const GAP_SHARE_MAX: f64 = 0.05;
 
 /// The worker's own cost per operation, as a share of the mean operation, at most.
 pub const GENERATOR_SHARE_MAX: f64 = 0.10;
@@ -24,7 +22,7 @@ pub const COMMITS_PER_SYNC_MAX: f64 = 3.0;
 pub const CLOCK_ERROR_NS_MAX: u64 = 50_000_000;
 
 /// Compares what every connection reported with what was asked for; hands out the effective settings.
-pub fn settings(expected: &[Expected], sessions: &[Facts]) -> (BTreeMap<String, String>, Vec<Reason>) {
+pub fn settings<'f>(expected: &[Expected], sessions: impl Iterator<Item = &'f Facts>) -> (BTreeMap<String, String>, Vec<Reason>) {
     let mut effective = BTreeMap::new();
     let mut reasons = vec![];
     for session in sessions {
@@ -65,28 +63,37 @@ pub fn totals(reported: &[Facts], counted: Totals) -> Option<Reason> {
     })
 }
 
-/// Little's law per client of a closed loop: active time = attempts + back-off + pauses + gap. The pauses
-/// are exact (`check::samples` compares every due time with the plan), so what is left is the gap.
+/// A client that ran out of a finite plan before its window was over did less than it was meant to.
+pub fn exhausted(reported: &[Facts]) -> Option<Reason> {
+    let clients: u64 = reported.iter().filter_map(|f| fact(f, "exhausted")).filter_map(|n| n.parse::<u64>().ok()).sum();
+    (clients > 0).then(|| {
+        Invalid::Exhausted.because(format!("{clients} clients ran out of their plan before the window was over"))
+    })
+}
+
+/// Little's law per client of a closed loop. The pauses are those of the plan: `check::samples` compares
+/// every due time with it.
 pub fn littles_law(clients: &BTreeMap<u32, ClientTally>) -> Option<Reason> {
-    let worst = clients
-        .iter()
-        .filter_map(|(id, client)| gap_share(client).map(|share| (*id, share)))
-        .max_by(|a, b| a.1.total_cmp(&b.1))?;
-    (worst.1 > GAP_SHARE_MAX).then(|| {
+    let times: Vec<ClientTime> = clients.values().map(client_time).collect();
+    let (index, gap) = little::worst(&times)?;
+    let client = clients.keys().nth(index)?;
+    (!gap.is_acceptable()).then(|| {
         Invalid::LittlesLaw.because(format!(
-            "{:.1} % of client {}'s time is neither work nor back-off nor pause (at most {:.0} %): the worker \
+            "{:.1} % of client {client}'s time is neither work nor back-off nor pause (at most {:.0} %): the worker \
              began its operations late",
-            worst.1 * 100.0,
-            worst.0,
-            GAP_SHARE_MAX * 100.0
+            gap.gap_share * 100.0,
+            little::MAX_GAP_SHARE * 100.0
         ))
     })
 }
 
-/// Share of a client's active time in which an operation was due but not begun.
-pub fn gap_share(client: &ClientTally) -> Option<f64> {
-    let active_ns = client.last_finished_ns.checked_sub(client.first_due_ns?)?;
-    (active_ns > 0).then(|| client.gap_ns as f64 / active_ns as f64)
+fn client_time(client: &ClientTally) -> ClientTime {
+    ClientTime {
+        window_ns: client.last_finished_ns.saturating_sub(client.first_due_ns.unwrap_or(client.last_finished_ns)),
+        attempts_ns: client.busy_ns,
+        back_off_ns: client.backoff_ns,
+        pauses_ns: client.pause_ns,
+    }
 }
 
 /// The generator must not be the limit: its own cost against the mean time of an operation.

@@ -5,6 +5,7 @@
 pub mod sqlite;
 
 use crate::study::model::Tier;
+use contend_wire::sample::CodeSpace;
 use std::collections::BTreeMap;
 
 /// Settings by name, as text, in canonical form.
@@ -23,6 +24,16 @@ pub struct Engine {
     pub tier_settings: fn(Tier) -> &'static [(&'static str, &'static str)],
     /// How the settings are applied and read back.
     pub setup: fn(&Settings) -> Setup,
+    /// Statements on the connection that loads data: settings that are fixed once the data is there.
+    pub before_load: fn(&Settings) -> Vec<String>,
+    /// Whether one sync of the disk can make several transactions durable at once.
+    pub group_commit: bool,
+    /// The engine's own check of its data, and the answer it must give.
+    pub integrity: (&'static str, &'static str),
+    /// Statements after which the data takes no more room than it needs.
+    pub compact: &'static [&'static str],
+    /// Whose codes its errors are.
+    pub code_space: CodeSpace,
 }
 
 /// A client library and the models in which a worker can use it.

@@ -2,6 +2,7 @@
 
 use super::{Driver, Engine, Expected, Setting, Settings, Setup, Values};
 use crate::study::model::Tier;
+use contend_wire::sample::CodeSpace;
 
 pub const ENGINE: Engine = Engine {
     name: "sqlite",
@@ -11,6 +12,11 @@ pub const ENGINE: Engine = Engine {
     tier,
     tier_settings,
     setup,
+    before_load,
+    group_commit: false,
+    integrity: ("PRAGMA integrity_check", "ok"),
+    compact: &["PRAGMA synchronous = OFF", "PRAGMA wal_checkpoint(TRUNCATE)", "VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"],
+    code_space: CodeSpace::Sqlite,
 };
 
 const DRIVERS: &[Driver] = &[
@@ -116,6 +122,10 @@ fn tier_settings(tier: Tier) -> &'static [(&'static str, &'static str)] {
         Tier::Bounded => &[("journal_mode", "wal"), ("synchronous", "normal")],
         Tier::Unsafe => &[("journal_mode", "wal"), ("synchronous", "off")],
     }
+}
+
+fn before_load(settings: &Settings) -> Vec<String> {
+    vec![format!("PRAGMA page_size = {}", ENGINE.value(settings, "page_size"))]
 }
 
 fn setup(settings: &Settings) -> Setup {

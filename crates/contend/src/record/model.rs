@@ -27,6 +27,9 @@ pub struct Run {
     pub generator_ns_per_operation: u64,
     /// Which contender and condition each trial is, in the order they run: the schedule, drawn in advance.
     pub schedule: Vec<Slot>,
+    /// Wall time spent so far, all sessions of a resumed run added.
+    #[serde(default)]
+    pub spent_ns: u64,
     /// Set when the run has ended; a record without it was interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished: Option<Finished>,
@@ -83,6 +86,10 @@ pub struct Disk {
 pub struct WorkloadInfo {
     pub name: String,
     pub about: String,
+    /// Its file, or how it is built in.
+    pub file: String,
+    /// The file's text: a record can be resumed and replayed from itself.
+    pub text: String,
     /// SHA-256 of the workload file.
     pub sha256: String,
     /// Rows loaded per table.

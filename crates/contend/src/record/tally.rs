@@ -105,10 +105,10 @@ pub struct ClientTally {
     pub committed: u64,
     /// Longest response of a committed operation.
     pub response_ns_max: u64,
-    /// Operations due in the window: time in attempts, between them, and from due to start.
+    /// Operations due in the window: time in attempts, between attempts, and between operations.
     pub busy_ns: u64,
     pub backoff_ns: u64,
-    pub gap_ns: u64,
+    pub pause_ns: u64,
     /// First due to last finish.
     pub first_due_ns: Option<u64>,
     pub last_finished_ns: u64,
@@ -268,7 +268,9 @@ impl Tally {
         }
         client.busy_ns += op.busy_ns();
         client.backoff_ns += op.backoff_ns();
-        client.gap_ns += op.started_ns().saturating_sub(op.due_ns());
+        if client.first_due_ns.is_some() {
+            client.pause_ns += op.due_ns().saturating_sub(client.last_finished_ns);
+        }
         client.first_due_ns.get_or_insert(op.due_ns());
         client.last_finished_ns = client.last_finished_ns.max(op.finished_ns());
     }

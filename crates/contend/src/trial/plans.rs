@@ -1,0 +1,163 @@
+//! Plans of a trial: drawn once per round and condition, shared by all contenders, whose settings only
+//! change the head.
+
+use crate::engine::{self, Setup};
+use crate::record::model::Slot;
+use crate::study::model::{Contender, Load, Study};
+use crate::study::schedule::seed_of_round;
+use crate::trial::data::hex;
+use crate::trial::run::retry;
+use crate::workload::{DrawRequest, DrawnWorker, Workload};
+use anyhow::{Context, Result};
+use contend_wire::plan::{Client, Head, Loop, NowSource, Readback, Transaction, Window};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What was drawn for one round under one condition.
+pub struct DrawnRound {
+    pub seed: u64,
+    pub load: Load,
+    pub workers: Vec<DrawnWorker>,
+    pub planned: BTreeMap<String, u64>,
+    /// Of the operations of all workers.
+    pub sha256: String,
+    statements: Vec<String>,
+    texts: Vec<String>,
+    /// The encoded clients of each worker.
+    bodies: Vec<Arc<[u8]>>,
+}
+
+/// Keeps the round drawn last: contenders of a round follow one another.
+#[derive(Default)]
+pub struct Plans {
+    last: Option<((u32, usize), Arc<DrawnRound>)>,
+}
+
+impl Plans {
+    /// The drawn round of a slot.
+    pub fn of(&mut self, study: &Study, workload: &Workload, slot: Slot) -> Result<Arc<DrawnRound>> {
+        let key = (slot.round, slot.condition);
+        if let Some((found, round)) = &self.last
+            && *found == key
+        {
+            return Ok(Arc::clone(round));
+        }
+        let round = Arc::new(draw(study, workload, slot)?);
+        self.last = Some((key, Arc::clone(&round)));
+        Ok(round)
+    }
+}
+
+fn draw(study: &Study, workload: &Workload, slot: Slot) -> Result<DrawnRound> {
+    let condition = &study.conditions[slot.condition];
+    let load = study.load_under(condition);
+    let seed = seed_of_round(load.seed, slot.round);
+    let drawn = workload.draw(&DrawRequest {
+        seed,
+        scale: load.scale,
+        profile: condition.profile.as_deref(),
+        load: &load,
+        axes: &condition.axes,
+    })?;
+    let mut hash = Sha256::new();
+    let bodies: Vec<Arc<[u8]>> = drawn
+        .workers
+        .iter()
+        .map(|worker| {
+            let mut text = String::new();
+            worker.clients.iter().for_each(|client| client.encode_into(&mut text));
+            text.push_str("end\n");
+            hash.update(text.as_bytes());
+            Arc::from(text.into_bytes())
+        })
+        .collect();
+    Ok(DrawnRound {
+        seed,
+        load,
+        workers: drawn.workers,
+        planned: drawn.planned,
+        sha256: hex(&hash.finalize()),
+        statements: workload.statements.clone(),
+        texts: drawn.texts,
+        bodies,
+    })
+}
+
+impl DrawnRound {
+    /// The first client alone, in a closed loop without pauses or limits, for this long.
+    pub fn single_client(&self, window_ns: u64) -> DrawnRound {
+        let mut client = self.workers[0].clients[0].clone();
+        (client.load, client.cyclic, client.limit, client.start_ns) = (Loop::Closed, true, 0, 0);
+        client.operations.iter_mut().for_each(|op| op.offset_ns = 0);
+        let mut body = String::new();
+        client.encode_into(&mut body);
+        body.push_str("end\n");
+        DrawnRound {
+            seed: self.seed,
+            load: Load { window_ns, run_in_ns: 0, operations: None, rate_per_s: None, ..self.load.clone() },
+            workers: vec![DrawnWorker { clients: vec![client], ..self.workers[0].clone() }],
+            planned: BTreeMap::new(),
+            sha256: String::new(),
+            statements: self.statements.clone(),
+            texts: self.texts.clone(),
+            bodies: vec![Arc::from(body.into_bytes())],
+        }
+    }
+
+    pub fn clients(&self) -> impl Iterator<Item = &Client> {
+        self.workers.iter().flat_map(|worker| &worker.clients)
+    }
+
+    /// The plan of every worker, in pieces: its head, then what was drawn.
+    pub fn encode(
+        &self,
+        contender: &Contender,
+        setup: &Setup,
+        transactions: &[Transaction],
+        files: &[PathBuf],
+    ) -> Result<Vec<Vec<Arc<[u8]>>>> {
+        let mut head = self.head(contender, setup, transactions, files)?;
+        Ok(self
+            .workers
+            .iter()
+            .zip(&self.bodies)
+            .enumerate()
+            .map(|(number, (worker, body))| {
+                head.worker = number as u32;
+                vec![Arc::from(head.encode(worker.clients.len()).into_bytes()), Arc::clone(body)]
+            })
+            .collect())
+    }
+
+    fn head(
+        &self,
+        contender: &Contender,
+        setup: &Setup,
+        transactions: &[Transaction],
+        files: &[PathBuf],
+    ) -> Result<Head> {
+        let engine = engine::find(&contender.engine).context("a contender's engine must be known")?;
+        let readbacks = setup.readbacks.iter().filter(|r| !r.sql.is_empty());
+        Ok(Head {
+            worker: 0,
+            window: Window {
+                run_in_ns: self.load.run_in_ns,
+                length_ns: self.load.window_ns,
+                drain_ns: self.load.drain_ns,
+            },
+            now: NowSource::Clock,
+            driver: contender.driver.clone(),
+            model: contender.model.clone(),
+            options: setup.options.clone(),
+            databases: files.iter().map(|f| f.display().to_string()).collect(),
+            session: setup.session.clone(),
+            readbacks: readbacks.map(|r| Readback { name: r.name.clone(), sql: r.sql.clone() }).collect(),
+            statements: self.statements.clone(),
+            texts: self.texts.clone(),
+            transactions: transactions.to_vec(),
+            retry: retry(contender, engine),
+        })
+    }
+}

@@ -1,0 +1,423 @@
+//! One trial: fresh data, plans, workers, the window, the checks, the record.
+
+use crate::check::samples::PlanCheck;
+use crate::check::{Invalid, guards};
+use crate::engine::{self, Engine, Setup};
+use crate::outcome;
+use crate::record::model::{
+    Disk, Footprint, InvariantResult, RECORD_VERSION, Reason, Slot, Trial, TransactionInfo, WorkerInfo,
+};
+use crate::record::store::{RecordWriter, SAMPLES_FILE, TrialWriter, read_samples};
+use crate::record::tally::{Tally, Tallying, per_second};
+use crate::study::model::{Contender, Study, Tier};
+use crate::trial::admin::{Admin, Cancelled};
+use crate::trial::crew::{Crew, Deadlines, Failure, Member};
+use crate::trial::data::{self, Base};
+use crate::trial::disk;
+use crate::trial::janitor::Janitor;
+use crate::trial::plans::{DrawnRound, Plans};
+use crate::trial::session::Note;
+use crate::trial::process::{Launch, monotonic_ns};
+use crate::trial::sampler::{self, Observed, Sampler};
+use crate::workload::Workload;
+use anyhow::{Context, Result, anyhow};
+use contend_wire::plan::{Client, Retry};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Foreign CPU time from which a trial is marked, in thousandths of the machine's capacity.
+const FOREIGN_CPU_PERMILLE_MARK: u32 = 50;
+
+/// Everything that holds for all trials of a run.
+pub struct Bench<'a> {
+    pub study: &'a Study,
+    pub workload: &'a Workload,
+    pub writer: &'a RecordWriter,
+    /// Where a trial's data lives; emptied after each.
+    pub data_dir: PathBuf,
+    pub launch: &'a Launch,
+    pub deadlines: Deadlines,
+    pub janitor: &'a Janitor,
+    pub disk: &'a Disk,
+    pub cores: u32,
+    pub generator_ns_per_operation: u64,
+    pub transactions: &'a [TransactionInfo],
+    pub cancelled: &'a dyn Fn() -> bool,
+    pub progress: &'a dyn Fn(Note<'_>),
+}
+
+/// What the tool shows of a finished trial.
+#[derive(Debug, Clone)]
+pub struct Done {
+    pub throughput_per_s: f64,
+    pub failed: u64,
+    pub window_ns: u64,
+    pub invalid: Vec<Reason>,
+}
+
+/// A trial's parts while it runs.
+struct Stage<'b> {
+    contender: &'b Contender,
+    engine: &'static Engine,
+    setup: Setup,
+    round: &'b DrawnRound,
+    base: &'b Base,
+    slot: Slot,
+}
+
+/// What the window left.
+struct Run {
+    members: Vec<Member>,
+    observed: Observed,
+    window_start_ns: u64,
+    /// None when the number of operations decides.
+    window_end_ns: Option<u64>,
+}
+
+impl Bench<'_> {
+    /// Runs one trial and writes it into the record, valid or not.
+    ///
+    /// # Errors
+    /// [`Cancelled`], or what stops the whole run (the record cannot be written).
+    pub fn trial(&self, slot: Slot, plans: &mut Plans, base: &Base, admin: &mut Admin<'_>) -> Result<Done> {
+        let contender = &self.study.contenders[slot.contender];
+        let engine = engine::find(&contender.engine).context("a contender's engine must be known")?;
+        let round = plans.of(self.study, self.workload, slot)?;
+        let setup = (engine.setup)(&contender.settings);
+        let stage = Stage { contender, engine, setup, round: &round, base, slot };
+        let mut writer = self.writer.trial(slot.trial)?;
+        let mut trial = self.blank(&stage);
+        let mut series = String::new();
+        let done = match self.run(&stage, &mut trial, &mut series, &mut writer, admin) {
+            Ok(done) => done,
+            Err(Failure::Cancelled) => return Err(Cancelled.into()),
+            Err(Failure::Fatal(e)) => return Err(e),
+            Err(Failure::Invalid(reason)) => {
+                trial.invalid.push(reason);
+                Done { throughput_per_s: 0.0, failed: 0, window_ns: 0, invalid: trial.invalid.clone() }
+            }
+        };
+        self.remove_data()?;
+        writer.commit(&trial, &series)?;
+        Ok(done)
+    }
+
+    fn run(
+        &self,
+        stage: &Stage<'_>,
+        trial: &mut Trial,
+        series: &mut String,
+        writer: &mut TrialWriter,
+        admin: &mut Admin<'_>,
+    ) -> Result<Done, Failure> {
+        let files = self.fresh_data(stage, admin)?;
+        let (sync_ns, quiet) = disk::wait_until_quiet(&self.data_dir, self.disk.fsync_ns_p50, self.cancelled)?;
+        trial.fsync_ns_p50_before = sync_ns;
+        if !quiet {
+            trial.marks.push(format!("noisy disk: a sync took {sync_ns} ns right before"));
+        }
+        let run = self.window(stage, &files, writer)?;
+        self.describe(trial, stage, &run);
+        *series = run.observed.series.clone();
+        writer.flush()?;
+        let tally = self.check(trial, stage, &run, &writer.partial_dir().join(SAMPLES_FILE))?;
+        self.check_data(trial, stage, &tally, &files, &run.observed, admin)?;
+        let counts = tally.counts(|_| true);
+        Ok(Done {
+            throughput_per_s: tally.throughput_per_s(),
+            failed: counts.planned() - counts.outcome(outcome::Outcome::Committed),
+            window_ns: tally.elapsed_ns(),
+            invalid: trial.invalid.clone(),
+        })
+    }
+
+    fn fresh_data(&self, stage: &Stage<'_>, admin: &mut Admin<'_>) -> Result<Vec<PathBuf>, Failure> {
+        self.remove_data()?;
+        self.janitor.dir_exists(&self.data_dir);
+        data::fresh(stage.base, &self.data_dir, self.workload.databases, &stage.setup, admin).map_err(|e| {
+            if e.is::<Cancelled>() { Failure::Cancelled } else { Failure::Invalid(Invalid::Prepare.because(format!("{e:#}"))) }
+        })
+    }
+
+    fn remove_data(&self) -> Result<()> {
+        if self.data_dir.exists() {
+            std::fs::remove_dir_all(&self.data_dir)
+                .with_context(|| format!("cannot remove {}", self.data_dir.display()))?;
+        }
+        self.janitor.dir_gone(&self.data_dir);
+        Ok(())
+    }
+
+    /// Workers started, the window measured, samples collected.
+    fn window(&self, stage: &Stage<'_>, files: &[PathBuf], writer: &mut TrialWriter) -> Result<Run, Failure> {
+        let load = &stage.round.load;
+        let mut crew = Crew::new(self.janitor, self.deadlines, self.cancelled);
+        crew.prepare(self.launch, &self.plans(stage, files)?, writer.partial_dir())?;
+        crew.compare_clocks()?;
+        let mut pids = crew.pids();
+        pids.push(std::process::id());
+        let mut sampler = Some(Sampler::start(pids, &self.data_dir));
+        let start_ns = crew.start();
+        let window_start_ns = start_ns + load.run_in_ns;
+        let window_end_ns = (load.window_ns > 0).then(|| window_start_ns + load.window_ns);
+        self.sleep_until(window_start_ns)?;
+        if let Some(sampler) = &mut sampler {
+            sampler.window_begins();
+        }
+        let mut observed = Observed::default();
+        let at_window = || observed = sampler.take().expect("called once").window_ends(window_start_ns);
+        crew.collect(window_end_ns, load.drain_ns, writer, at_window, &mut |n| {
+            (self.progress)(Note::Operations(n));
+        })?;
+        crew.dismiss();
+        Ok(Run { members: std::mem::take(&mut crew.members), observed, window_start_ns, window_end_ns })
+    }
+
+    fn plans(&self, stage: &Stage<'_>, files: &[PathBuf]) -> Result<Vec<Vec<Arc<[u8]>>>> {
+        let transactions = self.workload.plan_transactions(stage.setup.begin_write.as_deref());
+        stage.round.encode(stage.contender, &stage.setup, &transactions, files)
+    }
+
+    /// What one operation costs the worker itself: the first worker's plan on a driver that does nothing.
+    pub fn null_cost(
+        &self,
+        null: &Contender,
+        round: &DrawnRound,
+        base: &Base,
+        launch: &Launch,
+        window_ns: u64,
+        admin: &mut Admin<'_>,
+    ) -> Result<u64, Failure> {
+        let engine = engine::find(&null.engine).context("a contender's engine must be known")?;
+        let slot = Slot { trial: 0, round: 0, condition: 0, contender: 0 };
+        let single = round.single_client(window_ns);
+        let setup = Setup { readbacks: vec![], session: vec![], ..(engine.setup)(&null.settings) };
+        let stage = Stage { contender: null, engine, setup, round: &single, base, slot };
+        let files = self.fresh_data(&stage, admin)?;
+        let mut writer = self.writer.trial(slot.trial)?;
+        let mut crew = Crew::new(self.janitor, self.deadlines, self.cancelled);
+        crew.prepare(launch, &self.plans(&stage, &files)?, writer.partial_dir())?;
+        let end_ns = crew.start() + window_ns;
+        crew.collect(Some(end_ns), single.load.drain_ns, &mut writer, || (), &mut |_| ())?;
+        crew.dismiss();
+        writer.flush()?;
+        let (mut operations, mut first_ns, mut last_ns) = (0, u64::MAX, 0);
+        read_samples(&writer.partial_dir().join(SAMPLES_FILE), |s| {
+            operations += 1;
+            first_ns = first_ns.min(s.started_ns);
+            last_ns = last_ns.max(s.finished_ns);
+        })?;
+        self.remove_data()?;
+        Ok(last_ns.saturating_sub(first_ns).checked_div(operations).unwrap_or(0))
+    }
+
+    fn sleep_until(&self, ns: u64) -> Result<(), Failure> {
+        loop {
+            if (self.cancelled)() {
+                return Err(Failure::Cancelled);
+            }
+            let left = ns.saturating_sub(monotonic_ns());
+            if left == 0 {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_nanos(left.min(100_000_000)));
+        }
+    }
+
+    fn blank(&self, stage: &Stage<'_>) -> Trial {
+        let condition = &self.study.conditions[stage.slot.condition];
+        Trial {
+            format: RECORD_VERSION,
+            slot: stage.slot,
+            contender: stage.contender.name.clone(),
+            condition: condition.label.clone(),
+            tier: stage.contender.tier,
+            invalid: vec![],
+            marks: vec![],
+            seed: stage.round.seed,
+            plan_sha256: stage.round.sha256.clone(),
+            load_model: stage.round.load.model().to_string(),
+            window_start_ns: 0,
+            window_end_ns: 0,
+            workers: vec![],
+            settings: BTreeMap::new(),
+            planned: stage.round.planned.clone(),
+            foreign_cpu_permille: 0,
+            fsync_ns_p50_before: 0,
+            invariants: vec![],
+            footprint: Footprint::default(),
+            clients: stage.round.clients().count() as u32,
+        }
+    }
+
+    fn describe(&self, trial: &mut Trial, stage: &Stage<'_>, run: &Run) {
+        trial.window_start_ns = run.window_start_ns;
+        trial.window_end_ns = run.window_end_ns.unwrap_or(run.window_start_ns);
+        trial.footprint.size_bytes_wal = run.observed.wal_bytes_max;
+        let usage = &run.observed.usage;
+        trial.workers = stage
+            .round
+            .workers
+            .iter()
+            .zip(&run.members)
+            .zip(usage)
+            .enumerate()
+            .map(|(number, ((drawn, member), used))| WorkerInfo {
+                number: number as u32,
+                role: drawn.role.clone(),
+                first_client: drawn.first_client,
+                clients: drawn.clients.len() as u32,
+                hello: member.hello.iter().cloned().collect(),
+                clock_offset_ns: member.clock_offset_ns,
+                clock_error_ns: member.clock_error_ns,
+                cpu_ns: used.cpu_ns,
+                rss_bytes: used.rss_bytes,
+                written_bytes: used.written_bytes,
+                voluntary_switches: used.voluntary_switches,
+                involuntary_switches: used.involuntary_switches,
+            })
+            .collect();
+        let (settings, reasons) =
+            guards::settings(&stage.setup.readbacks, run.members.iter().flat_map(|m| &m.sessions));
+        trial.settings = settings;
+        trial.invalid.extend(reasons);
+    }
+
+    /// Holds samples against plans and totals; what is found goes into the trial.
+    fn check(&self, trial: &mut Trial, stage: &Stage<'_>, run: &Run, samples: &Path) -> Result<Tally, Failure> {
+        if run.window_end_ns.is_none() {
+            let mut last_ns = run.window_start_ns;
+            read_samples(samples, |s| last_ns = last_ns.max(s.finished_ns)).map_err(broken)?;
+            trial.window_end_ns = last_ns + 1;
+        }
+        let starts = stage.round.workers.iter().zip(&run.members);
+        let clients: Vec<(&Client, u64)> =
+            starts.flat_map(|(drawn, member)| drawn.clients.iter().map(|c| (c, member.start_ns))).collect();
+        let retry = retry(stage.contender, stage.engine);
+        let mut plan_check = PlanCheck::new(clients, retry.tries);
+        let mut tallying = Tallying::new(trial);
+        read_samples(samples, |sample| {
+            plan_check.push(&sample);
+            tallying.push(sample);
+        })
+        .map_err(broken)?;
+        let names: Vec<String> = self.transactions.iter().map(|t| t.name.clone()).collect();
+        let tally = tallying.finish(&trial.planned, &names);
+        let (findings, counted) = plan_check.finish();
+        trial.invalid.extend(findings);
+        let reported: Vec<_> = run.members.iter().map(|m| m.done.clone()).collect();
+        trial.invalid.extend(guards::totals(&reported, counted));
+        trial.invalid.extend(guards::exhausted(&reported));
+        if stage.round.load.rate_per_s.is_none() {
+            trial.invalid.extend(guards::littles_law(&tally.clients));
+        }
+        trial.invalid.extend(guards::head_room(self.generator_ns_per_operation, &tally));
+        self.check_rates(trial, stage, &tally);
+        self.mark_foreign_cpu(trial, run, &tally);
+        Ok(tally)
+    }
+
+    fn check_rates(&self, trial: &mut Trial, stage: &Stage<'_>, tally: &Tally) {
+        if tally.counts(|_| true).committed_inside == 0 {
+            trial.invalid.push(Invalid::NothingDone.because("no operation was committed in the window"));
+        }
+        if stage.contender.tier == Tier::Durable && !stage.engine.group_commit {
+            let writes = tally.counts(|g| self.transactions[usize::from(g.transaction)].write).committed_inside;
+            let sync_ns = self.disk.overwrite_ns_p50.min(self.disk.fdatasync_ns_p50);
+            trial.invalid.extend(guards::credible(per_second(writes, tally.elapsed_ns()), sync_ns));
+        }
+    }
+
+    fn mark_foreign_cpu(&self, trial: &mut Trial, run: &Run, tally: &Tally) {
+        let ours_ns: u64 = run.observed.usage.iter().map(|u| u.cpu_ns).sum();
+        let foreign_ns = run.observed.machine_busy_ns.saturating_sub(ours_ns);
+        let capacity_ns = tally.elapsed_ns().max(1) * u64::from(self.cores);
+        trial.foreign_cpu_permille = (foreign_ns as u128 * 1000 / u128::from(capacity_ns)) as u32;
+        if trial.foreign_cpu_permille > FOREIGN_CPU_PERMILLE_MARK {
+            let percent = f64::from(trial.foreign_cpu_permille) / 10.0;
+            trial.marks.push(format!("noisy: others used {percent:.1} % of the CPU"));
+        }
+    }
+
+    /// Invariants and footprint, from the database itself.
+    fn check_data(
+        &self,
+        trial: &mut Trial,
+        stage: &Stage<'_>,
+        tally: &Tally,
+        files: &[PathBuf],
+        observed: &Observed,
+        admin: &mut Admin<'_>,
+    ) -> Result<(), Failure> {
+        let (db_bytes, _) = sampler::sizes(&self.data_dir);
+        let rows = self.workload.rows(stage.round.load.scale);
+        let ever = |transaction: usize| {
+            let counts = tally.counts(|g| usize::from(g.transaction) == transaction);
+            (counts.committed_ever, counts.unknown_ever)
+        };
+        for file in files {
+            let target = data::target(file);
+            let statements = self.workload.invariants.iter().map(|i| i.sql.as_str());
+            let answers = match admin.sql(&target, statements.chain([stage.engine.integrity.0])) {
+                Ok(answers) => answers,
+                Err(e) if e.is::<Cancelled>() => return Err(Failure::Cancelled),
+                Err(e) => {
+                    trial.invalid.push(Invalid::Invariant.because(format!("cannot be checked: {e:#}")));
+                    return Ok(());
+                }
+            };
+            let results = self.workload.invariants.iter().zip(&answers).map(|(i, rows_found)| i.judge(rows_found, &rows, &ever));
+            trial.invariants.extend(results);
+            let (sql, expected) = stage.engine.integrity;
+            trial.invariants.push(integrity(sql, expected, answers.last().map_or(&[], Vec::as_slice)));
+            admin.sql(&target, stage.engine.compact).map_err(|e| cancelled_or(e, "cannot compact the data"))?;
+        }
+        trial.invalid.extend(guards::broken_invariants(&trial.invariants));
+        let (compact_bytes, _) = sampler::sizes(&self.data_dir);
+        trial.footprint = Footprint {
+            size_bytes_db: db_bytes,
+            size_bytes_wal: observed.wal_bytes_max,
+            size_bytes_compact: compact_bytes,
+        };
+        Ok(())
+    }
+}
+
+fn integrity(sql: &str, expected: &str, answer: &[Vec<contend_wire::literal::Value>]) -> InvariantResult {
+    guards::invariant_text("integrity", sql, answer, expected)
+}
+
+fn cancelled_or(error: anyhow::Error, what: &'static str) -> Failure {
+    if error.is::<Cancelled>() { Failure::Cancelled } else { Failure::Fatal(error.context(what)) }
+}
+
+fn broken(error: anyhow::Error) -> Failure {
+    Failure::Invalid(Invalid::Samples.because(format!("{error:#}")))
+}
+
+/// The retry policy a contender's settings stand for.
+pub fn retry(contender: &Contender, engine: &Engine) -> Retry {
+    let value = |name| engine.value(&contender.settings, name);
+    let tries = value("retry_tries").parse().unwrap_or(1);
+    let codes = || outcome::codes_worth_retrying(engine.code_space);
+    match value("retry") {
+        "spin" => Retry { tries, codes: codes(), ..Retry::never() },
+        "backoff" => Retry {
+            tries,
+            backoff_ns: [1, 2, 5, 10, 20, 50].map(|ms| ms * 1_000_000).to_vec(),
+            // Half to one and a half times the wait, in an order that does not repeat soon.
+            jitter_permille: (0..97).map(|i| 500 + (i * 61 % 97) * 1000 / 97).collect(),
+            codes: codes(),
+        },
+        _ => Retry::never(),
+    }
+}
+
+/// The contender whose driver does nothing, to measure what the worker itself costs.
+pub fn null_contender(like: &Contender) -> Result<Contender> {
+    let engine = engine::find(&like.engine).ok_or_else(|| anyhow!("unknown engine {}", like.engine))?;
+    let driver = engine.drivers.iter().find(|d| d.name == "null").context("the engine has no null driver")?;
+    Ok(Contender { driver: driver.name.to_string(), model: driver.models[0].to_string(), ..like.clone() })
+}

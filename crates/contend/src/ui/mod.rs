@@ -1,0 +1,109 @@
+//! What a person sees while a run goes on: a bar with time left on a terminal, plain lines otherwise.
+//! Everything here goes to standard error; results go to standard output.
+
+use crate::stats::precision::{Ns, Rate};
+use crate::trial::session::Note;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::cell::RefCell;
+use std::io::IsTerminal;
+use std::time::Duration;
+
+/// Shows a run.
+pub struct Progress {
+    bar: ProgressBar,
+    terminal: bool,
+    line: RefCell<String>,
+}
+
+impl Progress {
+    /// `quiet` shows nothing but what goes wrong.
+    pub fn new(quiet: bool) -> Self {
+        let terminal = std::io::stderr().is_terminal() && !quiet;
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        if terminal {
+            let style = ProgressStyle::with_template("{spinner} {wide_msg} [{bar:24}] {pos}/{len}  {eta} left");
+            bar.set_style(style.expect("a template of known fields").progress_chars("=> "));
+            bar.enable_steady_tick(Duration::from_millis(120));
+        } else {
+            bar.set_draw_target(ProgressDrawTarget::hidden());
+        }
+        Self { bar, terminal, line: RefCell::new(String::new()) }
+    }
+
+    /// Shows one thing that happened.
+    pub fn show(&self, note: &Note<'_>) {
+        match note {
+            Note::Phase(what) => self.phase(what),
+            Note::Prepared { disk, generator_ns } => self.say(&format!(
+                "disk: {} on {}, fdatasync {} when appending, {} when overwriting; the worker itself costs {} per operation",
+                Ns(disk.fsync_ns_p50),
+                disk.file_system,
+                Ns(disk.fdatasync_ns_p50),
+                Ns(disk.overwrite_ns_p50),
+                Ns(*generator_ns)
+            ).replacen("disk: ", "disk: fsync ", 1)),
+            Note::Begins { study, slot, total, left } => {
+                self.bar.set_length(*total as u64);
+                self.bar.set_position((*total - *left) as u64);
+                let place = place(study, *slot);
+                self.line.replace(format!("round {}/{}  {place}", slot.round, study.rounds));
+                self.bar.set_message(self.line.borrow().clone());
+            }
+            Note::Operations(n) => self.bar.set_message(format!("{}  {n} operations", self.line.borrow())),
+            Note::Done { study, slot, done } => {
+                self.bar.inc(1);
+                let what = place(study, *slot);
+                if !done.invalid.is_empty() {
+                    for reason in &done.invalid {
+                        self.always(&format!("trial {} ({what}) is INVALID: {}: {}", slot.trial, reason.kind, reason.detail));
+                    }
+                } else if !self.terminal {
+                    let failed = if done.failed > 0 { format!(", {} failed", done.failed) } else { String::new() };
+                    self.say(&format!(
+                        "round {}/{}  {what}: {}{failed}",
+                        slot.round,
+                        study.rounds,
+                        Rate(done.throughput_per_s)
+                    ));
+                }
+            }
+        }
+    }
+
+    /// Removes the bar.
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    fn phase(&self, what: &str) {
+        if self.terminal {
+            self.bar.set_message(what.to_string());
+        } else {
+            self.say(what);
+        }
+    }
+
+    fn say(&self, line: &str) {
+        if self.terminal {
+            self.bar.println(line);
+        } else if !self.bar.is_finished() {
+            eprintln!("{line}");
+        }
+    }
+
+    fn always(&self, line: &str) {
+        if self.terminal {
+            self.bar.println(line);
+        } else {
+            eprintln!("{line}");
+        }
+    }
+}
+
+fn place(study: &crate::study::model::Study, slot: crate::record::model::Slot) -> String {
+    let contender = &study.contenders[slot.contender].label;
+    match study.conditions.len() {
+        1 => contender.clone(),
+        _ => format!("{contender}, {}", study.conditions[slot.condition].label),
+    }
+}
