@@ -2,7 +2,7 @@
 //!
 //! A mean over something that is still changing describes nothing (Barrett et al., OOPSLA 2017). A drift is reported
 //! when two things hold together: the Mann-Kendall test finds a trend (Mann, Econometrica 13, 1945; Kendall, Rank
-//! Correlation Methods, 4.4 for the variance with ties), and the last third differs from the first by more than 20 %.
+//! Correlation Methods, for the variance with ties), and the last third differs from the first by more than 20 %.
 //! The test alone would flag every slight trend of a long trial and every slow wave; the change alone every noisy one.
 
 use super::normal;
