@@ -6,6 +6,7 @@
 //! [`stats`] and reports are made. `docs/architecture.md` says which module may know which.
 
 pub mod check;
+pub mod compare;
 pub mod engine;
 pub mod operation;
 pub mod outcome;

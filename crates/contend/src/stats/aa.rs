@@ -5,7 +5,7 @@
 //! round, that blocks run one after the other would mistake for a difference. On top of it each arm has its own noise:
 //! normal, skewed (log-normal), or heavy-tailed (Pareto). Seeds are fixed.
 //!
-//! `cargo test -p contend stats::aa -- --ignored --nocapture` prints the table of docs/methodology.md.
+//! `cargo test -p contend stats:: -- --ignored --nocapture --test-threads=1` prints the tables of docs/methodology.md.
 //!
 //! Power: a planted difference of 10 % is found in at least 80 % of comparisons at 12 rounds with 4 % noise per arm.
 

@@ -4,7 +4,7 @@
 //! rounds are drawn with replacement and never the samples (Davison & Hinkley, Bootstrap Methods and their
 //! Application, 3.8; Field & Welsh, JRSS B 69, 2007). For a ratio both arms draw the same rounds: they were run as
 //! pairs. The percentile interval is too narrow for a handful of rounds; its percentiles are moved outwards as in
-//! Hesterberg, The American Statistician 69, 2015, section 5.3 ("expanded percentile interval").
+//! Hesterberg, The American Statistician 69, 2015 ("expanded percentile interval").
 
 use super::histogram::SparseHistogram;
 use super::interval::{self, Interval, MIN_ROUNDS};

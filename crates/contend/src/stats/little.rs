@@ -23,7 +23,7 @@ pub struct ClientTime {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Gap {
     /// Below zero when the parts add up to more than the window.
-    pub gap_ns: i128,
+    pub gap_ns: i64,
     pub gap_share: f64,
 }
 
@@ -37,7 +37,11 @@ impl Gap {
 pub fn gap(time: &ClientTime) -> Option<Gap> {
     let accounted_ns = [time.attempts_ns, time.back_off_ns, time.pauses_ns].map(i128::from).iter().sum::<i128>();
     let gap_ns = i128::from(time.window_ns) - accounted_ns;
-    (time.window_ns > 0).then(|| Gap { gap_ns, gap_share: gap_ns as f64 / time.window_ns as f64 })
+    (time.window_ns > 0).then(|| Gap {
+        // 64 bits hold 292 years; stored formats know no more.
+        gap_ns: gap_ns.clamp(i64::MIN.into(), i64::MAX.into()) as i64,
+        gap_share: gap_ns as f64 / time.window_ns as f64,
+    })
 }
 
 /// The client whose gap is furthest from none, by its index: the one to name when a trial fails.

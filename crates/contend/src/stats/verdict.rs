@@ -135,9 +135,6 @@ fn compare_log_ratios(ln: &[f64], direction: Direction, margin: f64, guard_failu
     let center = interval::median(ln);
     let interval = interval::median_interval(ln);
     let mut comparison = judge(center, interval, ln.len(), direction, margin, guard_failure);
-    if let (Verdict::CannotTell, Some(interval)) = (&comparison.verdict, interval) {
-        comparison.rounds_needed = Some(rounds_needed(ln.len(), half_width(interval), margin));
-    }
     if ln.len() < MIN_ROUNDS && guard_failure.is_none() {
         comparison.verdict = Verdict::NoWords;
     }
@@ -145,7 +142,7 @@ fn compare_log_ratios(ln: &[f64], direction: Direction, margin: f64, guard_failu
 }
 
 /// Puts words to an estimate and its interval, both logarithms of a ratio, wherever they come from. Without an
-/// interval the word is *cannot tell*.
+/// interval the word is *cannot tell*; with one that is too wide, the rounds needed are estimated.
 pub fn judge(
     ln_center: Option<f64>,
     ln_interval: Option<Interval>,
@@ -159,7 +156,11 @@ pub fn judge(
         (None, Some(center), Some(interval)) => word(center, interval, direction, margin),
         _ => Verdict::CannotTell,
     };
-    Comparison::new(rounds, ln_center, ln_interval, verdict)
+    let mut comparison = Comparison::new(rounds, ln_center, ln_interval, verdict);
+    if let (Verdict::CannotTell, Some(interval)) = (&comparison.verdict, ln_interval) {
+        comparison.rounds_needed = Some(rounds_needed(rounds, half_width(interval), margin));
+    }
+    comparison
 }
 
 fn word(ln_center: f64, ln: Interval, direction: Direction, margin: f64) -> Verdict {

@@ -1,0 +1,168 @@
+//! Reads the lines of a table of timings: which group, which variant, which pair, what value.
+//!
+//! Two columns have a meaning of their own when they exist. `excluded`: whatever it says is the reason why the line is
+//! not used. `runs`: how many runs the value is the median of. Lines that begin with `#` are comments.
+
+use super::value::{self, Measured};
+use super::{CsvOptions, Pairing, UnusedLine};
+use std::fmt;
+
+const EXCLUDED: &str = "excluded";
+const RUNS: &str = "runs";
+const PAIR_COLUMNS: [&str; 3] = ["pair", "round", "run"];
+
+/// What is wrong with a table, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CsvError {
+    pub line: Option<u64>,
+    pub column: Option<String>,
+    pub message: String,
+}
+
+impl CsvError {
+    pub(super) fn of_table(message: String) -> Self {
+        CsvError { line: None, column: None, message }
+    }
+
+    pub(super) fn in_line(line: u64, message: String) -> Self {
+        CsvError { line: Some(line), column: None, message }
+    }
+}
+
+impl fmt::Display for CsvError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(line) = self.line {
+            write!(f, "line {line}")?;
+            match &self.column {
+                Some(column) => write!(f, ", column `{column}`: ")?,
+                None => write!(f, ": ")?,
+            }
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for CsvError {}
+
+/// One line that is used.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    pub line: u64,
+    pub group: Option<String>,
+    pub variant: String,
+    pub pair: Option<String>,
+    pub value: Measured,
+    /// How many runs the value is the median of, where the table says so.
+    pub runs: Option<u64>,
+}
+
+impl Row {
+    pub(super) fn unused(self, reason: String) -> UnusedLine {
+        UnusedLine { line: self.line, group: self.group, variant: self.variant, reason }
+    }
+}
+
+/// The table as read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    pub pair_column: Option<String>,
+    pub rows: Vec<Row>,
+    pub excluded: Vec<UnusedLine>,
+}
+
+/// Where in a line each thing stands.
+struct Columns {
+    variant: usize,
+    value: usize,
+    by: Option<usize>,
+    pair: Option<usize>,
+    excluded: Option<usize>,
+    runs: Option<usize>,
+}
+
+impl Columns {
+    fn find(header: &csv::StringRecord, options: &CsvOptions) -> Result<Columns, CsvError> {
+        let position = |name: &str| header.iter().position(|column| column == name);
+        let required = |name: &String| position(name).ok_or_else(|| unknown_column(name, header));
+        let pair = match &options.pairing {
+            Pairing::Auto => PAIR_COLUMNS.iter().find_map(|name| position(name)),
+            Pairing::Column(name) => Some(required(name)?),
+            Pairing::Unpaired => None,
+        };
+        Ok(Columns {
+            variant: required(&options.variant)?,
+            value: required(&options.value)?,
+            by: options.by.as_ref().map(required).transpose()?,
+            pair,
+            excluded: position(EXCLUDED),
+            runs: position(RUNS),
+        })
+    }
+}
+
+fn unknown_column(name: &str, header: &csv::StringRecord) -> CsvError {
+    let there: Vec<String> = header.iter().map(|column| format!("`{column}`")).collect();
+    CsvError::of_table(format!("there is no column `{name}`; the columns are {}", there.join(", ")))
+}
+
+/// Reads every line, or says which one cannot be read.
+pub fn read(text: &str, options: &CsvOptions) -> Result<Table, CsvError> {
+    // Spreadsheets put a byte order mark first.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).trim(csv::Trim::All).from_reader(text.as_bytes());
+    let header = reader.headers().map_err(|error| unreadable(text, error))?.clone();
+    let columns = Columns::find(&header, options)?;
+    let pair_column = columns.pair.map(|index| header[index].to_owned());
+    let mut table = Table { pair_column, rows: Vec::new(), excluded: Vec::new() };
+    for record in reader.records() {
+        let record = record.map_err(|error| unreadable(text, error))?;
+        let line = record.position().map_or(0, |position| line_number(text, position));
+        read_line(line, &record, &columns, options, &mut table)?;
+    }
+    Ok(table)
+}
+
+fn read_line(
+    line: u64,
+    record: &csv::StringRecord,
+    columns: &Columns,
+    options: &CsvOptions,
+    table: &mut Table,
+) -> Result<(), CsvError> {
+    let cell = |index: usize| record[index].to_owned();
+    let (group, variant) = (columns.by.map(cell), cell(columns.variant));
+    let at = |column: &str, message| CsvError { line: Some(line), column: Some(column.to_owned()), message };
+    // An excluded line need not have a value: a cancelled run has none.
+    if let Some(reason) = columns.excluded.map(cell).filter(|reason| !reason.is_empty()) {
+        table.excluded.push(UnusedLine { line, group, variant, reason });
+        return Ok(());
+    }
+    if variant.is_empty() {
+        return Err(at(&options.variant, "no variant is named".into()));
+    }
+    let parse = if options.higher_is_better { value::parse_rate } else { value::parse_duration };
+    let value = parse(&record[columns.value]).map_err(|message| at(&options.value, message))?;
+    let not_runs = |cell: &String| at(RUNS, format!("`{cell}` is not a number of runs"));
+    let runs = columns.runs.map(cell).filter(|cell| !cell.is_empty());
+    let runs = runs.map(|cell| cell.parse().map_err(|_| not_runs(&cell))).transpose()?;
+    table.rows.push(Row { line, group, variant, pair: columns.pair.map(cell), value, runs });
+    Ok(())
+}
+
+/// The reader's position is where it began to look for the record, before the comments and empty lines it skipped.
+fn line_number(text: &str, position: &csv::Position) -> u64 {
+    let from = usize::try_from(position.byte()).ok().and_then(|byte| text.get(byte..)).unwrap_or("");
+    let skipped = from.lines().take_while(|line| line.is_empty() || line.starts_with('#')).count();
+    position.line() + skipped as u64
+}
+
+fn unreadable(text: &str, error: csv::Error) -> CsvError {
+    let line = error.position().map(|position| line_number(text, position));
+    let message = match error.kind() {
+        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
+            format!("{len} fields, but the header has {expected_len}")
+        }
+        _ => error.to_string(),
+    };
+    CsvError { line, column: None, message }
+}
