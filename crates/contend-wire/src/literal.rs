@@ -54,19 +54,23 @@ pub fn escape(text: &str) -> String {
 /// The text behind an escaped field.
 ///
 /// # Errors
-/// A backslash before anything but `\ t n r 0`, or at the end.
+/// A backslash before anything but `\\ t n r 0`, or at the end.
 pub fn unescape(field: &str) -> Result<String, String> {
-    if !field.contains('\\') {
-        return Ok(field.to_string());
-    }
     let mut out = String::with_capacity(field.len());
-    let mut chars = field.chars();
-    while let Some(c) = chars.next() {
-        if c != '\\' {
-            out.push(c);
-            continue;
-        }
-        out.push(match chars.next() {
+    unescape_into(&mut out, field)?;
+    Ok(out)
+}
+
+/// Appends the text behind an escaped field.
+///
+/// # Errors
+/// As [`unescape`].
+pub fn unescape_into(out: &mut String, field: &str) -> Result<(), String> {
+    let mut rest = field;
+    while let Some(at) = rest.find('\\') {
+        out.push_str(&rest[..at]);
+        let mut after = rest[at + 1..].chars();
+        out.push(match after.next() {
             Some('\\') => '\\',
             Some('t') => '\t',
             Some('n') => '\n',
@@ -75,8 +79,82 @@ pub fn unescape(field: &str) -> Result<String, String> {
             Some(other) => return Err(format!("unknown escape `\\{other}`")),
             None => return Err("a backslash at the end".to_string()),
         });
+        rest = after.as_str();
     }
-    Ok(out)
+    out.push_str(rest);
+    Ok(())
+}
+
+/// A [`Value`] that borrows its text or bytes from the line it was read from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ValueRef<'a> {
+    /// SQL NULL.
+    Null,
+    /// 64-bit integer.
+    Integer(i64),
+    /// Double; never NaN or infinite.
+    Real(f64),
+    /// UTF-8 text.
+    Text(&'a str),
+    /// A text of the plan's text table, by number.
+    TextRef(u32),
+    /// Bytes.
+    Blob(&'a [u8]),
+}
+
+/// Room for what cannot be borrowed as it stands: escaped texts and blobs. Kept from value to value, it
+/// spares a loader one allocation for each.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    text: String,
+    bytes: Vec<u8>,
+}
+
+impl<'a> ValueRef<'a> {
+    /// Reads a field of the table above.
+    ///
+    /// # Errors
+    /// An unknown kind or a value that does not fit it, in words.
+    pub fn decode(field: &'a str, scratch: &'a mut Scratch) -> Result<Self, String> {
+        let mut chars = field.chars();
+        let kind = chars.next().ok_or("an empty field where a value was expected")?;
+        let rest = chars.as_str();
+        let bad = |what: &str| format!("`{}` is not {what}", crate::crop(field));
+        match kind {
+            'n' if rest.is_empty() => Ok(ValueRef::Null),
+            'i' => rest.parse().map(ValueRef::Integer).map_err(|_| bad("an integer of 64 bits")),
+            'r' => match rest.parse::<f64>() {
+                Ok(r) if r.is_finite() => Ok(ValueRef::Real(r)),
+                _ => Err(bad("a finite real")),
+            },
+            't' if !rest.contains('\\') => Ok(ValueRef::Text(rest)),
+            't' => {
+                scratch.text.clear();
+                unescape_into(&mut scratch.text, rest)?;
+                Ok(ValueRef::Text(&scratch.text))
+            }
+            'T' => rest.parse().map(ValueRef::TextRef).map_err(|_| bad("a text number")),
+            'x' => {
+                scratch.bytes.clear();
+                decode_hex_into(&mut scratch.bytes, rest).ok_or_else(|| bad("a blob in hexadecimal"))?;
+                Ok(ValueRef::Blob(&scratch.bytes))
+            }
+            _ => Err(bad("a value (it must start with one of n i r t T x)")),
+        }
+    }
+}
+
+impl From<ValueRef<'_>> for Value {
+    fn from(value: ValueRef<'_>) -> Self {
+        match value {
+            ValueRef::Null => Value::Null,
+            ValueRef::Integer(i) => Value::Integer(i),
+            ValueRef::Real(r) => Value::Real(r),
+            ValueRef::Text(t) => Value::Text(t.to_string()),
+            ValueRef::TextRef(n) => Value::TextRef(n),
+            ValueRef::Blob(b) => Value::Blob(b.to_vec()),
+        }
+    }
 }
 
 impl Value {
@@ -122,30 +200,18 @@ impl Value {
     /// # Errors
     /// An unknown kind or a value that does not fit it, in words.
     pub fn decode(field: &str) -> Result<Self, String> {
-        let mut chars = field.chars();
-        let kind = chars.next().ok_or("an empty field where a value was expected")?;
-        let rest = chars.as_str();
-        let bad = |what: &str| format!("`{}` is not {what}", crate::crop(field));
-        match kind {
-            'n' if rest.is_empty() => Ok(Value::Null),
-            'i' => rest.parse().map(Value::Integer).map_err(|_| bad("an integer of 64 bits")),
-            'r' => match rest.parse::<f64>() {
-                Ok(r) if r.is_finite() => Ok(Value::Real(r)),
-                _ => Err(bad("a finite real")),
-            },
-            't' => unescape(rest).map(Value::Text),
-            'T' => rest.parse().map(Value::TextRef).map_err(|_| bad("a text number")),
-            'x' => decode_hex(rest).map(Value::Blob).ok_or_else(|| bad("a blob in hexadecimal")),
-            _ => Err(bad("a value (it must start with one of n i r t T x)")),
-        }
+        ValueRef::decode(field, &mut Scratch::default()).map(Value::from)
     }
 }
 
-fn decode_hex(text: &str) -> Option<Vec<u8>> {
+fn decode_hex_into(out: &mut Vec<u8>, text: &str) -> Option<()> {
     let bytes = text.as_bytes();
     if !bytes.len().is_multiple_of(2) {
         return None;
     }
     let digit = |b: u8| (b as char).to_digit(16);
-    bytes.chunks(2).map(|pair| Some((digit(pair[0])? * 16 + digit(pair[1])?) as u8)).collect()
+    for pair in bytes.chunks_exact(2) {
+        out.push((digit(pair[0])? * 16 + digit(pair[1])?) as u8);
+    }
+    Some(())
 }

@@ -72,7 +72,7 @@ pub struct Window {
 impl Window {
     /// Offset from the start at which no more operations begin.
     pub fn end_ns(&self) -> u64 {
-        if self.length_ns == 0 { u64::MAX } else { self.run_in_ns + self.length_ns }
+        if self.length_ns == 0 { u64::MAX } else { self.run_in_ns.saturating_add(self.length_ns) }
     }
 }
 
@@ -559,8 +559,10 @@ impl<'a> Reader<'a> {
         count.end()?;
         let clients = (0..clients).map(|_| self.client(&head)).collect::<Result<Vec<_>, _>>()?;
         self.expect("end")?.end()?;
-        if self.lines.any(|line| !line.is_empty()) {
-            return Err(self.error("text after the `end` line"));
+        match (self.lines.next(), self.lines.next()) {
+            (Some(""), None) => {}
+            (None, _) => return Err(self.error("cut off: the `end` line has no line end")),
+            _ => return Err(self.error("text after the `end` line")),
         }
         Ok(Plan { head, clients })
     }
@@ -662,6 +664,10 @@ impl<'a> Reader<'a> {
             let step = step(f)?;
             check_step(&step, i, &transaction, statements, texts).map_err(|m| FormatError::new("plan", line, m))?;
             transaction.steps.push(step);
+        }
+        let needed = transaction.arguments_needed();
+        if needed > usize::from(u16::MAX) {
+            return Err(self.error(format!("`{}` takes {needed} arguments; 65535 are the most", transaction.name)));
         }
         Ok(transaction)
     }

@@ -18,7 +18,7 @@
 //! that many `row` lines; for each `load` a line `loaded<TAB>ROWS`. The first error ends it:
 //! `error<TAB>LINE<TAB>SPACE<TAB>CODE<TAB>MESSAGE`. The last line is `end`.
 
-use crate::literal::{Value, escape, unescape};
+use crate::literal::{Scratch, Value, ValueRef, escape, unescape};
 use crate::sample::CodeSpace;
 use crate::{FormatError, check_version};
 use std::fmt::Write as _;
@@ -106,6 +106,40 @@ pub enum ScriptLine {
     Row(Vec<Value>),
 }
 
+/// As [`ScriptLine`], but a row stays the text it is: what a bulk load reads, value by value, without an
+/// allocation for any of them.
+#[derive(Debug, Clone)]
+pub enum RawLine<'a> {
+    /// Execute it and answer with its rows.
+    Sql(String),
+    /// The rows that follow are inserted with this statement.
+    Load(String),
+    /// Values of one row.
+    Row(RawRow<'a>),
+}
+
+/// The values of one row, not yet read.
+#[derive(Debug, Clone)]
+pub struct RawRow<'a> {
+    line: usize,
+    fields: std::str::Split<'a, char>,
+}
+
+impl<'a> RawRow<'a> {
+    /// The next value; it may live in `scratch` until the one after it is read.
+    ///
+    /// # Errors
+    /// A field that is not a value, with its line.
+    pub fn next_value<'s>(&mut self, scratch: &'s mut Scratch) -> Option<Result<ValueRef<'s>, FormatError>>
+    where
+        'a: 's,
+    {
+        let line = self.line;
+        let field = self.fields.next()?;
+        Some(ValueRef::decode(field, scratch).map_err(|m| FormatError::new("script", line, m)))
+    }
+}
+
 /// Reads a script: its opening at once, its lines one by one, so that a load needs no second copy.
 pub struct ScriptReader<'a> {
     /// The opening.
@@ -150,23 +184,48 @@ impl<'a> ScriptReader<'a> {
     }
 }
 
-impl Iterator for ScriptReader<'_> {
-    /// The number of the line and what it says.
-    type Item = Result<(usize, ScriptLine), FormatError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
+impl<'a> ScriptReader<'a> {
+    /// The number of the next line and what it says, rows unread; none after the last.
+    ///
+    /// # Errors
+    /// An unknown kind of line or a broken escape.
+    pub fn next_raw(&mut self) -> Option<Result<(usize, RawLine<'a>), FormatError>> {
         let (i, line) = self.lines.next()?;
         if line == "end" {
             return None;
         }
         let (kind, rest) = line.split_once('\t').unwrap_or((line, ""));
         let read = match kind {
-            "sql" => unescape(rest).map(ScriptLine::Sql),
-            "load" => unescape(rest).map(ScriptLine::Load),
-            "row" => rest.split('\t').map(Value::decode).collect::<Result<_, _>>().map(ScriptLine::Row),
+            "row" => Ok(RawLine::Row(RawRow { line: i + 1, fields: rest.split('\t') })),
+            "sql" => unescape(rest).map(RawLine::Sql),
+            "load" => unescape(rest).map(RawLine::Load),
             _ => Err(format!("unknown kind of line `{}`", crate::crop(kind))),
         };
         Some(read.map(|line| (i + 1, line)).map_err(|m| FormatError::new("script", i + 1, m)))
+    }
+}
+
+impl Iterator for ScriptReader<'_> {
+    /// The number of the line and what it says.
+    type Item = Result<(usize, ScriptLine), FormatError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let read = |(number, line)| {
+            let line = match line {
+                RawLine::Sql(sql) => ScriptLine::Sql(sql),
+                RawLine::Load(sql) => ScriptLine::Load(sql),
+                RawLine::Row(mut row) => {
+                    let mut scratch = Scratch::default();
+                    let mut values = vec![];
+                    while let Some(value) = row.next_value(&mut scratch) {
+                        values.push(value?.into());
+                    }
+                    ScriptLine::Row(values)
+                }
+            };
+            Ok((number, line))
+        };
+        Some(self.next_raw()?.and_then(read))
     }
 }
 

@@ -1,0 +1,169 @@
+//! Where the values of placeholders come from: literals, the operation's own arguments, values kept from
+//! earlier steps, unique numbers and the time. Nothing here allocates once its buffers have grown.
+
+use crate::clock::wall_ns;
+use crate::session::Failure;
+use contend_wire::literal::Value;
+use contend_wire::plan::{Head, NowSource, Source};
+use contend_wire::sample::worker_code;
+use std::ops::Range;
+
+/// A value ready to be bound. Texts are bytes: what a database gave back need not be UTF-8.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Argument<'a> {
+    /// SQL NULL.
+    Null,
+    /// 64-bit integer.
+    Integer(i64),
+    /// Double.
+    Real(f64),
+    /// Text.
+    Text(&'a [u8]),
+    /// Bytes.
+    Blob(&'a [u8]),
+}
+
+/// A kept value; texts and blobs lie in the buffer of [`Kept`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum KeptValue {
+    /// SQL NULL.
+    Null,
+    /// 64-bit integer.
+    Integer(i64),
+    /// Double.
+    Real(f64),
+    /// Text.
+    Text(Range<usize>),
+    /// Bytes.
+    Blob(Range<usize>),
+}
+
+/// Values kept from earlier steps of the attempt, by slot. A step that is executed again replaces what it
+/// kept before.
+#[derive(Debug, Default)]
+pub struct Kept {
+    slots: Vec<Vec<KeptValue>>,
+    buffer: Vec<u8>,
+}
+
+impl Kept {
+    /// Slots enough for every transaction of the plan.
+    pub fn new(head: &Head) -> Self {
+        let slots = head.transactions.iter().map(|t| usize::from(t.slots)).max().unwrap_or(0);
+        Self { slots: vec![vec![]; slots], buffer: vec![] }
+    }
+
+    /// Forgets everything, for a new attempt.
+    #[inline]
+    pub fn clear(&mut self) {
+        for slot in &mut self.slots {
+            slot.clear();
+        }
+        self.buffer.clear();
+    }
+
+    /// Forgets what one slot holds.
+    pub fn clear_slot(&mut self, slot: u16) {
+        self.slots[usize::from(slot)].clear();
+    }
+
+    /// Appends a value to a slot.
+    pub fn push(&mut self, slot: u16, value: KeptValue) {
+        self.slots[usize::from(slot)].push(value);
+    }
+
+    /// Puts bytes into the buffer and says where they are.
+    pub fn store(&mut self, bytes: &[u8]) -> Range<usize> {
+        let from = self.buffer.len();
+        self.buffer.extend_from_slice(bytes);
+        from..self.buffer.len()
+    }
+
+    fn get(&self, slot: u16, row: usize) -> Option<Argument<'_>> {
+        Some(match self.slots[usize::from(slot)].get(row)? {
+            KeptValue::Null => Argument::Null,
+            KeptValue::Integer(i) => Argument::Integer(*i),
+            KeptValue::Real(r) => Argument::Real(*r),
+            KeptValue::Text(at) => Argument::Text(&self.buffer[at.clone()]),
+            KeptValue::Blob(at) => Argument::Blob(&self.buffer[at.clone()]),
+        })
+    }
+}
+
+/// The arguments of one operation.
+#[derive(Debug, Clone, Copy)]
+pub struct Arguments<'a> {
+    /// The plan's head, for its texts and its `now`.
+    pub head: &'a Head,
+    /// What was drawn for this operation.
+    pub drawn: &'a [Value],
+    /// The first of the operation's unique numbers.
+    pub first_unique: i64,
+    /// Number of the operation.
+    pub operation: u32,
+}
+
+impl<'a> Arguments<'a> {
+    /// The value of one placeholder.
+    ///
+    /// # Errors
+    /// A kept value that is not there, or that no number can be added to.
+    #[inline]
+    pub fn resolve<'v>(&self, source: &'v Source, repetition: u32, kept: &'v Kept) -> Result<Argument<'v>, Failure>
+    where
+        'a: 'v,
+    {
+        match source {
+            Source::Literal(value) => Ok(self.value(value)),
+            Source::Argument { first, stride } => {
+                let index = usize::from(*first) + usize::from(*stride) * repetition as usize;
+                Ok(self.value(&self.drawn[index]))
+            }
+            Source::Kept { slot, plus } => {
+                let value = kept.get(*slot, 0).ok_or(Failure::worker(worker_code::NOT_KEPT))?;
+                add(value, *plus).ok_or(Failure::worker(worker_code::VALUE))
+            }
+            Source::KeptRow { slot, row } => Ok(kept.get(*slot, usize::from(*row)).unwrap_or(Argument::Null)),
+            Source::Unique { first, stride } => {
+                let index = i64::from(*first) + i64::from(*stride) * i64::from(repetition);
+                Ok(Argument::Integer(self.first_unique.wrapping_add(index)))
+            }
+            Source::Now { unit_ns } => Ok(Argument::Integer((self.now_ns() / unit_ns) as i64)),
+        }
+    }
+
+    #[inline]
+    fn value<'v>(&self, value: &'v Value) -> Argument<'v>
+    where
+        'a: 'v,
+    {
+        match value {
+            Value::Null => Argument::Null,
+            Value::Integer(i) => Argument::Integer(*i),
+            Value::Real(r) => Argument::Real(*r),
+            Value::Text(text) => Argument::Text(text.as_bytes()),
+            Value::TextRef(n) => Argument::Text(self.head.texts[*n as usize].as_bytes()),
+            Value::Blob(bytes) => Argument::Blob(bytes),
+        }
+    }
+
+    fn now_ns(&self) -> u64 {
+        match self.head.now {
+            NowSource::Clock => wall_ns(),
+            NowSource::Fixed { base_ns, step_ns } => {
+                base_ns.wrapping_add(step_ns.wrapping_mul(u64::from(self.operation)))
+            }
+        }
+    }
+}
+
+/// NULL plus anything is NULL, as in SQL; a number too large for its type is no value.
+fn add(value: Argument<'_>, plus: i64) -> Option<Argument<'_>> {
+    match (value, plus) {
+        (value, 0) => Some(value),
+        (Argument::Null, _) => Some(Argument::Null),
+        (Argument::Integer(i), plus) => i.checked_add(plus).map(Argument::Integer),
+        (Argument::Real(r), plus) => Some(Argument::Real(r + plus as f64)),
+        (Argument::Text(_) | Argument::Blob(_), _) => None,
+    }
+}

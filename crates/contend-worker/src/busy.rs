@@ -1,0 +1,120 @@
+//! A busy handler that waits as SQLite's own does and keeps account of it.
+//!
+//! SQLite calls it whenever a lock is held by somebody else, and tries again for as long as it returns
+//! true. The schedule is that of `sqliteDefaultBusyCallback` in SQLite's `main.c`, so that measuring changes
+//! nothing. rusqlite takes a plain function, hence the account of a client lives in its thread.
+
+use crate::clock::{Wake, monotonic_ns, wait_until};
+use crate::control::Control;
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+const DELAYS_MS: [u32; 12] = [1, 2, 5, 10, 15, 20, 25, 25, 25, 50, 50, 100];
+const TOTALS_MS: [u32; 12] = [0, 1, 3, 8, 18, 33, 53, 78, 103, 128, 178, 228];
+
+/// What an attempt spent waiting for locks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Account {
+    /// Time slept in the handler.
+    pub waited_ns: u64,
+    /// The handler gave up because the timeout had passed.
+    pub timeout_spent: bool,
+    /// The handler gave up because the drain was over.
+    pub cut_short: bool,
+}
+
+thread_local! {
+    static ACCOUNT: Cell<Account> = const {
+        Cell::new(Account { waited_ns: 0, timeout_spent: false, cut_short: false })
+    };
+    static TIMEOUT_MS: Cell<u32> = const { Cell::new(0) };
+    static CONTROL: RefCell<Option<Arc<Control>>> = const { RefCell::new(None) };
+}
+
+/// Sets up this thread's account for a connection with this timeout.
+pub fn open_account(timeout_ms: u32, control: Arc<Control>) {
+    TIMEOUT_MS.set(timeout_ms);
+    CONTROL.set(Some(control));
+    reset();
+}
+
+/// Begins a new attempt.
+#[inline]
+pub fn reset() {
+    ACCOUNT.set(Account::default());
+}
+
+/// What this attempt has waited so far.
+#[inline]
+pub fn account() -> Account {
+    ACCOUNT.get()
+}
+
+/// How long SQLite's own handler sleeps on its call number `count`; none: it gives up.
+fn delay_ms(count: i32, timeout_ms: u32) -> Option<u32> {
+    let count = u32::try_from(count).ok()?;
+    let last = DELAYS_MS.len() - 1;
+    let (delay, prior) = match DELAYS_MS.get(count as usize) {
+        Some(&delay) => (delay, TOTALS_MS[count as usize]),
+        None => (DELAYS_MS[last], TOTALS_MS[last].saturating_add(DELAYS_MS[last].saturating_mul(count - last as u32))),
+    };
+    let left = timeout_ms.saturating_sub(prior);
+    (left > 0).then(|| delay.min(left))
+}
+
+/// The handler: `count` is how often it was called for the same lock before.
+pub fn handler(count: i32) -> bool {
+    let mut account = ACCOUNT.get();
+    let retry = CONTROL.with_borrow(|control| {
+        let over = || control.as_ref().is_some_and(|c| c.drain_over());
+        match delay_ms(count, TIMEOUT_MS.get()) {
+            None => account.timeout_spent = true,
+            Some(_) if over() => account.cut_short = true,
+            Some(ms) => {
+                let from_ns = monotonic_ns();
+                let to_ns = wait_until(from_ns + u64::from(ms) * 1_000_000, Wake::Usual, over);
+                account.waited_ns += to_ns - from_ns;
+                account.cut_short = over();
+                return !account.cut_short;
+            }
+        }
+        false
+    });
+    ACCOUNT.set(account);
+    retry
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `sqliteDefaultBusyCallback`, word for word, as the yardstick.
+    fn sqlite_delay_ms(count: i32, timeout: i32) -> Option<i32> {
+        let delays = [1, 2, 5, 10, 15, 20, 25, 25, 25, 50, 50, 100];
+        let totals = [0, 1, 3, 8, 18, 33, 53, 78, 103, 128, 178, 228];
+        let n = delays.len() as i32;
+        let (mut delay, prior) = if count < n {
+            (delays[count as usize], totals[count as usize])
+        } else {
+            let delay = delays[n as usize - 1];
+            (delay, totals[n as usize - 1] + delay * (count - (n - 1)))
+        };
+        if prior + delay > timeout {
+            delay = timeout - prior;
+            if delay <= 0 {
+                return None;
+            }
+        }
+        Some(delay)
+    }
+
+    #[test]
+    fn the_schedule_is_sqlites_own() {
+        for timeout in [0, 1, 2, 7, 100, 228, 229, 327, 328, 329, 1000, 5000] {
+            for count in 0..200 {
+                let ours = delay_ms(count, timeout as u32).map(|ms| ms as i32);
+                assert_eq!(ours, sqlite_delay_ms(count, timeout), "call {count}, timeout {timeout}");
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! The command line of `contend worker`: the handshake, or one plan carried out by hand.
+
+use crate::clock::monotonic_ns;
+use crate::run::{Notice, Outcome, prepare};
+use crate::serve::{encode_samples, serve};
+use anyhow::{Context, Result, bail};
+use contend_wire::plan::Plan;
+use rustix::process::{Signal, set_parent_process_death_signal};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::mpsc::channel;
+
+const USAGE: &str = "usage: contend worker [--plan FILE [--samples FILE]]";
+
+/// Runs the worker with the arguments after its verb. Without any, the tool is expected on standard input.
+pub fn main(args: &[String]) -> ExitCode {
+    match run(args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("contend worker: {e:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &[String]) -> Result<()> {
+    if args.is_empty() {
+        // A worker that outlives its tool would go on loading the machine. Should the tool be gone already,
+        // the end of the input tells.
+        set_parent_process_death_signal(Some(Signal::KILL)).context("cannot be tied to the tool's life")?;
+        return serve();
+    }
+    let by_hand = parse(args)?;
+    let text = fs::read_to_string(&by_hand.plan).with_context(|| by_hand.plan.display().to_string())?;
+    let plan = Plan::decode(&text).with_context(|| by_hand.plan.display().to_string())?;
+    let names: Vec<String> = plan.head.transactions.iter().map(|t| t.name.clone()).collect();
+    let outcome = carry_out(plan)?;
+    print!("{}", summary(&outcome, &names));
+    if let Some(path) = by_hand.samples {
+        let bytes = encode_samples(outcome.samples.iter().flatten());
+        fs::write(&path, bytes).with_context(|| path.display().to_string())?;
+    }
+    Ok(())
+}
+
+struct ByHand {
+    plan: PathBuf,
+    samples: Option<PathBuf>,
+}
+
+fn parse(args: &[String]) -> Result<ByHand> {
+    let (mut plan, mut samples) = (None, None);
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        let slot = match arg.as_str() {
+            "--plan" => &mut plan,
+            "--samples" => &mut samples,
+            other => bail!("`{other}` is not an argument of the worker; {USAGE}"),
+        };
+        let Some(path) = args.next() else { bail!("{arg} needs a file; {USAGE}") };
+        *slot = Some(PathBuf::from(path));
+    }
+    let Some(plan) = plan else { bail!("--samples needs --plan; {USAGE}") };
+    Ok(ByHand { plan, samples })
+}
+
+fn carry_out(plan: Plan) -> Result<Outcome> {
+    let (sender, events) = channel();
+    let ready = prepare(plan, &sender)?;
+    for session in &ready.sessions {
+        let settings: Vec<String> = session.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        println!("session {}", settings.join(" "));
+    }
+    ready.run(monotonic_ns(), &events, |notice| {
+        if let Notice::Progress { elapsed_ns, operations, failed } = notice {
+            eprintln!("{:.1} s: {operations} operations, {failed} failed", elapsed_ns as f64 / 1e9);
+        }
+        Ok(())
+    })
+}
+
+/// Counts of attempts by transaction and code.
+fn summary(outcome: &Outcome, names: &[String]) -> String {
+    let mut counts = BTreeMap::new();
+    for sample in outcome.samples.iter().flatten() {
+        *counts.entry((sample.transaction, sample.code_space, sample.code)).or_insert(0u64) += 1;
+    }
+    let mut text = format!(
+        "{} operations, {} attempts, {} failed, {} clients exhausted\n",
+        outcome.operations,
+        outcome.attempts(),
+        outcome.failed,
+        outcome.exhausted
+    );
+    for ((transaction, space, code), count) in counts {
+        let name = names.get(usize::from(transaction)).map_or("?", String::as_str);
+        text.push_str(&format!("{name} {} {code}: {count}\n", space.word()));
+    }
+    text
+}

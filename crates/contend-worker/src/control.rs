@@ -1,0 +1,125 @@
+//! What the supervising thread and the clients share: the start, the end of the window, the end of the
+//! drain, and each client's count of operations.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Condvar, Mutex, PoisonError};
+
+/// Where the clients stand before they run.
+#[derive(Debug, Clone, Copy)]
+enum Gate {
+    Closed,
+    Open { start_ns: u64 },
+    Abandoned,
+}
+
+/// The window as the clients see it. Times are readings of the monotonic clock.
+#[derive(Debug)]
+pub struct Control {
+    window_end_ns: AtomicU64,
+    drain_ns: u64,
+    drain_over: AtomicBool,
+    gate: Mutex<Gate>,
+    gate_moved: Condvar,
+}
+
+impl Control {
+    /// A window that has not begun.
+    pub fn new(drain_ns: u64) -> Self {
+        Self {
+            window_end_ns: AtomicU64::new(u64::MAX),
+            drain_ns,
+            drain_over: AtomicBool::new(false),
+            gate: Mutex::new(Gate::Closed),
+            gate_moved: Condvar::new(),
+        }
+    }
+
+    fn move_gate(&self, gate: Gate) {
+        *self.gate.lock().unwrap_or_else(PoisonError::into_inner) = gate;
+        self.gate_moved.notify_all();
+    }
+
+    /// Lets the clients begin; `length_ns` after `start_ns` no operation begins any more.
+    pub fn start(&self, start_ns: u64, length_ns: u64) {
+        self.window_end_ns.store(start_ns.saturating_add(length_ns), Relaxed);
+        self.move_gate(Gate::Open { start_ns });
+    }
+
+    /// Sends the clients home without a run.
+    pub fn abandon(&self) {
+        self.move_gate(Gate::Abandoned);
+    }
+
+    /// Waits for the start and returns its time; none: there will be no run.
+    pub fn wait_for_start(&self) -> Option<u64> {
+        let mut gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            match *gate {
+                Gate::Closed => gate = self.gate_moved.wait(gate).unwrap_or_else(PoisonError::into_inner),
+                Gate::Open { start_ns } => return Some(start_ns),
+                Gate::Abandoned => return None,
+            }
+        }
+    }
+
+    /// Ends the window now, unless it is over already.
+    pub fn stop(&self, now_ns: u64) {
+        self.window_end_ns.fetch_min(now_ns, Relaxed);
+    }
+
+    /// When no more operations begin.
+    #[inline]
+    pub fn window_end_ns(&self) -> u64 {
+        self.window_end_ns.load(Relaxed)
+    }
+
+    /// When operations in flight are interrupted.
+    pub fn drain_end_ns(&self) -> u64 {
+        self.window_end_ns().saturating_add(self.drain_ns)
+    }
+
+    /// Declares the drain over.
+    pub fn end_drain(&self) {
+        self.drain_over.store(true, Relaxed);
+    }
+
+    /// Whether operations in flight must end.
+    #[inline]
+    pub fn drain_over(&self) -> bool {
+        self.drain_over.load(Relaxed)
+    }
+}
+
+/// Signs of life of one client. On a cache line of its own: clients write it after every operation.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub struct Pulse {
+    operations: AtomicU64,
+    failed: AtomicU64,
+    loop_over: AtomicBool,
+}
+
+impl Pulse {
+    /// Replaces the counts; only the client itself does.
+    #[inline]
+    pub fn set(&self, operations: u64, failed: u64) {
+        self.operations.store(operations, Relaxed);
+        self.failed.store(failed, Relaxed);
+    }
+
+    /// Operations ended and, of them, those whose last attempt failed.
+    pub fn get(&self) -> (u64, u64) {
+        (self.operations.load(Relaxed), self.failed.load(Relaxed))
+    }
+
+    /// The client begins nothing any more. What remains is closing the connection, which may take long and
+    /// must not be interrupted: it may write the WAL back.
+    pub fn set_loop_over(&self) {
+        self.loop_over.store(true, Relaxed);
+    }
+
+    /// Whether the client's loop is over.
+    pub fn loop_over(&self) -> bool {
+        self.loop_over.load(Relaxed)
+    }
+}

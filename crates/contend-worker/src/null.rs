@@ -1,0 +1,63 @@
+//! The driver that executes nothing. What is left is the worker's own cost for each operation: arguments
+//! are still looked up, rows counted, samples recorded.
+
+use crate::arguments::{Arguments, Kept, KeptValue};
+use crate::client::{ClientLoop, Leave};
+use crate::session::{Failure, Session, Waits};
+use anyhow::Result;
+use contend_wire::handshake::Facts;
+use contend_wire::plan::SqlStep;
+use std::hint::black_box;
+
+/// Runs a client on nothing. There are no settings to report but which client it is.
+///
+/// # Errors
+/// None.
+pub fn drive(client: &mut ClientLoop<'_>, id: u32, ready: impl FnOnce(Facts) -> Option<u64>) -> Result<()> {
+    if let Some(start_ns) = ready(vec![("client".to_string(), id.to_string())]) {
+        client.start(start_ns);
+        while client.run(&mut NullSession) == Leave::Reconnect {
+            client.reconnected();
+        }
+    }
+    Ok(())
+}
+
+/// A connection to nothing.
+#[derive(Debug, Default)]
+pub struct NullSession;
+
+impl Session for NullSession {
+    fn reset_waits(&mut self) {}
+
+    fn waits(&self) -> Waits {
+        Waits::UNKNOWN
+    }
+
+    fn begin(&mut self, _transaction: u16) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn execute(
+        &mut self,
+        step: &SqlStep,
+        repetition: u32,
+        arguments: &Arguments<'_>,
+        kept: &mut Kept,
+    ) -> Result<u32, Failure> {
+        for source in &step.args {
+            black_box(arguments.resolve(source, repetition, kept)?);
+        }
+        for keep in &step.keep {
+            kept.clear_slot(keep.slot);
+            kept.push(keep.slot, KeptValue::Integer(1));
+        }
+        Ok(step.rows_min)
+    }
+
+    fn commit(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn rollback(&mut self) {}
+}

@@ -1,0 +1,72 @@
+//! What a client's loop needs of a driver: one open connection that can carry out the parts of a
+//! transaction. Pacing, retries and recording are not its business.
+
+use crate::arguments::{Arguments, Kept};
+use contend_wire::plan::SqlStep;
+use contend_wire::sample::{CodeSpace, NOT_MEASURED};
+
+/// Why a part of an attempt failed: the engine's own code, unclassified.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Failure {
+    /// Whose code.
+    pub space: CodeSpace,
+    /// The code.
+    pub code: u32,
+}
+
+/// `SQLITE_INTERRUPT`, which also stands for a wait of the worker's own that was cut short.
+pub const INTERRUPT: Failure = Failure { space: CodeSpace::Sqlite, code: 9 };
+
+impl Failure {
+    /// One of [`contend_wire::sample::worker_code`].
+    pub const fn worker(code: u32) -> Self {
+        Self { space: CodeSpace::Worker, code }
+    }
+}
+
+/// What an attempt spent waiting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waits {
+    /// For locks; [`NOT_MEASURED`] if the driver cannot tell.
+    pub lock_ns: u64,
+    /// A lock's timeout passed in full.
+    pub timeout_spent: bool,
+    /// A wait for a lock was given up at the end of the drain.
+    pub cut_short: bool,
+}
+
+impl Waits {
+    /// Waits of a driver that cannot measure them.
+    pub const UNKNOWN: Waits = Waits { lock_ns: NOT_MEASURED, timeout_spent: false, cut_short: false };
+}
+
+/// An open connection with its statements ready.
+pub trait Session {
+    /// Forgets the waits of the previous attempt.
+    fn reset_waits(&mut self);
+    /// Waits since then.
+    fn waits(&self) -> Waits;
+    /// Begins the transaction with this index in the plan, which has a begin.
+    ///
+    /// # Errors
+    /// The engine's code.
+    fn begin(&mut self, transaction: u16) -> Result<(), Failure>;
+    /// Executes a step once and returns the rows it returned or changed.
+    ///
+    /// # Errors
+    /// The engine's code, or the worker's if an argument is missing.
+    fn execute(
+        &mut self,
+        step: &SqlStep,
+        repetition: u32,
+        arguments: &Arguments<'_>,
+        kept: &mut Kept,
+    ) -> Result<u32, Failure>;
+    /// Commits.
+    ///
+    /// # Errors
+    /// The engine's code; the transaction may still be open.
+    fn commit(&mut self) -> Result<(), Failure>;
+    /// Rolls back whatever is open after a failure.
+    fn rollback(&mut self);
+}
