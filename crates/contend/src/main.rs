@@ -1,1 +1,7 @@
-fn main() {}
+//! The `contend` command.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    contend::cli::main()
+}

@@ -124,6 +124,8 @@ pub struct Trial {
     pub marks: Vec<String>,
     /// Seed its plans were drawn from.
     pub seed: u64,
+    /// The loaded data its own was copied from, relative to the record.
+    pub base: String,
     /// SHA-256 of the operations of all its plans.
     pub plan_sha256: String,
     /// `closed` or `open`.

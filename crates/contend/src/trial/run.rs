@@ -20,7 +20,9 @@ use crate::trial::session::Note;
 use crate::trial::process::{Launch, monotonic_ns};
 use crate::trial::sampler::{self, Observed, Sampler};
 use crate::workload::Workload;
+use crate::workload::invariant::{Expect, Invariant};
 use anyhow::{Context, Result, anyhow};
+use contend_wire::literal::Value;
 use contend_wire::plan::{Client, Retry};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -237,6 +239,7 @@ impl Bench<'_> {
             invalid: vec![],
             marks: vec![],
             seed: stage.round.seed,
+            base: relative(&stage.base.file),
             plan_sha256: stage.round.sha256.clone(),
             load_model: stage.round.load.model().to_string(),
             window_start_ns: 0,
@@ -368,8 +371,8 @@ impl Bench<'_> {
                     return Ok(());
                 }
             };
-            let results = self.workload.invariants.iter().zip(&answers).map(|(i, rows_found)| i.judge(rows_found, &rows, &ever));
-            trial.invariants.extend(results);
+            let judged = self.workload.invariants.iter().zip(&answers);
+            trial.invariants.extend(judged.map(|(invariant, answer)| judge(invariant, answer, &rows, &ever)));
             let (sql, expected) = stage.engine.integrity;
             trial.invariants.push(integrity(sql, expected, answers.last().map_or(&[], Vec::as_slice)));
             admin.sql(&target, stage.engine.compact).map_err(|e| cancelled_or(e, "cannot compact the data"))?;
@@ -385,8 +388,28 @@ impl Bench<'_> {
     }
 }
 
-fn integrity(sql: &str, expected: &str, answer: &[Vec<contend_wire::literal::Value>]) -> InvariantResult {
+/// The base lies in a cache beside the record: `../.cache/KEY/base.db`.
+fn relative(base: &Path) -> String {
+    let parts: Vec<_> = base.iter().rev().take(3).collect();
+    let parts: PathBuf = std::iter::once("..".as_ref()).chain(parts.into_iter().rev()).collect();
+    parts.display().to_string()
+}
+
+fn integrity(sql: &str, expected: &str, answer: &[Vec<Value>]) -> InvariantResult {
     guards::invariant_text("integrity", sql, answer, expected)
+}
+
+fn judge(
+    invariant: &Invariant,
+    answer: &[Vec<Value>],
+    rows: &BTreeMap<String, u64>,
+    ever: &impl Fn(usize) -> (u64, u64),
+) -> InvariantResult {
+    match (invariant.bounds(rows, ever), &invariant.expect) {
+        (Some((low, high)), _) => guards::invariant(&invariant.name, &invariant.sql, answer, low, high),
+        (None, Expect::Text(text)) => guards::invariant_text(&invariant.name, &invariant.sql, answer, text),
+        (None, Expect::Number(..)) => unreachable!("an expected number has bounds"),
+    }
 }
 
 fn cancelled_or(error: anyhow::Error, what: &'static str) -> Failure {

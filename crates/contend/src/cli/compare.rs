@@ -1,0 +1,44 @@
+//! `contend compare`: two records, or a CSV of timings.
+
+use super::run::open_record;
+use super::{CompareArgs, OK, print};
+use crate::compare::{CsvOptions, Pairing, compare_csv, render_text};
+use crate::report::compare_records;
+use anyhow::{Context, Result, anyhow, bail};
+
+pub(super) fn compare(args: &CompareArgs) -> Result<u8> {
+    if !(args.margin.is_finite() && args.margin > 0.0) {
+        bail!("--margin must be above 0");
+    }
+    let text = match &args.csv {
+        Some(_) => csv(args)?,
+        None => records(args)?,
+    };
+    print(&text)?;
+    Ok(OK)
+}
+
+fn csv(args: &CompareArgs) -> Result<String> {
+    let (Some(file), Some(variant), Some(value)) = (&args.csv, &args.variant, &args.value) else {
+        bail!("--csv needs --variant COLUMN and --value COLUMN");
+    };
+    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let mut options = CsvOptions::new(variant, value);
+    options.by.clone_from(&args.by);
+    options.baseline.clone_from(&args.baseline);
+    options.higher_is_better = args.higher_is_better;
+    options.margin = args.margin / 100.0;
+    options.pairing = match (&args.pair, args.unpaired) {
+        (Some(column), _) => Pairing::Column(column.clone()),
+        (None, true) => Pairing::Unpaired,
+        (None, false) => Pairing::Auto,
+    };
+    let comparison = compare_csv(&text, &options).map_err(|e| anyhow!("{}: {e}", file.display()))?;
+    if args.json { Ok(serde_json::to_string_pretty(&comparison)? + "\n") } else { Ok(render_text(&comparison)) }
+}
+
+fn records(args: &CompareArgs) -> Result<String> {
+    let [baseline, candidate] = args.records.as_slice() else { bail!("compare needs two records") };
+    let comparison = compare_records(&open_record(baseline)?, &open_record(candidate)?, args.margin / 100.0)?;
+    if args.json { Ok(serde_json::to_string_pretty(&comparison)? + "\n") } else { Ok(comparison.to_string()) }
+}

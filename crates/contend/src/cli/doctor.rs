@@ -1,0 +1,132 @@
+//! `contend doctor`: what this machine has, what it lacks, and the command that installs it.
+
+use super::{DoctorArgs, OK, USAGE, print};
+use crate::stats::precision::{Bytes, Ns};
+use crate::trial::{admin::Admin, disk, janitor::Janitor, machine, process::Launch};
+use anyhow::Result;
+use contend_wire::handshake::fact;
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// One thing looked at.
+#[derive(Serialize)]
+struct Finding {
+    what: &'static str,
+    state: State,
+    detail: String,
+}
+
+#[derive(Serialize, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+enum State {
+    Ok,
+    /// Something works less well, or an extra is missing.
+    Note,
+    /// contend cannot do its main job.
+    Bad,
+}
+
+pub(super) fn doctor(args: &DoctorArgs) -> Result<u8> {
+    let dir = args.out.clone().unwrap_or_else(|| PathBuf::from("."));
+    let mut findings = machine_findings();
+    findings.push(proc_finding());
+    findings.extend(disk_findings(&dir));
+    findings.push(worker_finding());
+    findings.push(gnuplot_finding());
+    let bad = findings.iter().any(|f| f.state == State::Bad);
+    let text = if args.json { serde_json::to_string_pretty(&findings)? + "\n" } else { as_text(&findings) };
+    print(&text)?;
+    Ok(if bad { USAGE } else { OK })
+}
+
+fn as_text(findings: &[Finding]) -> String {
+    let mut out = String::new();
+    for f in findings {
+        let state = match f.state {
+            State::Ok => "ok  ",
+            State::Note => "note",
+            State::Bad => "BAD ",
+        };
+        let _ = writeln!(out, "{state}  {:<10} {}", f.what, f.detail);
+    }
+    out
+}
+
+fn machine_findings() -> Vec<Finding> {
+    let m = machine::describe();
+    let detail = format!("{} x {}, {}, Linux {}, {}", m.cores, m.cpu, Bytes(m.memory_bytes), m.kernel, m.os);
+    let mut findings = vec![Finding { what: "machine", state: State::Ok, detail }];
+    if m.virtual_machine {
+        let detail = "a virtual machine: neighbours can disturb; contend interleaves rounds and marks noisy ones";
+        findings.push(Finding { what: "machine", state: State::Note, detail: detail.to_string() });
+    }
+    findings
+}
+
+fn proc_finding() -> Finding {
+    let readable = procfs::process::Process::myself().and_then(|p| p.stat()).is_ok();
+    match readable {
+        true => Finding { what: "/proc", state: State::Ok, detail: "CPU, memory and writes can be read".to_string() },
+        false => Finding { what: "/proc", state: State::Bad, detail: "cannot be read; contend needs it".to_string() },
+    }
+}
+
+fn disk_findings(dir: &Path) -> Vec<Finding> {
+    let measured = match disk::measure(dir) {
+        Ok(measured) => measured,
+        Err(e) => {
+            let detail = format!("{e:#}; name a directory you may write to with --out");
+            return vec![Finding { what: "disk", state: State::Bad, detail }];
+        }
+    };
+    let detail = format!(
+        "{} in {}: fsync {} (p95 {}), fdatasync {} when appending, {} when overwriting; {} probes each",
+        measured.file_system,
+        dir.display(),
+        Ns(measured.fsync_ns_p50),
+        Ns(measured.fsync_ns_p95),
+        Ns(measured.fdatasync_ns_p50),
+        Ns(measured.overwrite_ns_p50),
+        measured.probes
+    );
+    let mut findings = vec![Finding { what: "disk", state: State::Ok, detail }];
+    if measured.file_system == "tmpfs" {
+        let detail = "in memory: a sync costs nothing there, so nothing durable can be measured; use --out DIR".to_string();
+        findings.push(Finding { what: "disk", state: State::Note, detail });
+    } else if measured.overwrite_ns_p50 < 10_000 {
+        let detail = "a sync takes less than 10 µs: no disk is that fast, so something in between keeps it in memory";
+        findings.push(Finding { what: "disk", state: State::Note, detail: detail.to_string() });
+    }
+    findings
+}
+
+fn worker_finding() -> Finding {
+    match worker_versions() {
+        Ok(detail) => Finding { what: "sqlite", state: State::Ok, detail },
+        Err(e) => Finding { what: "sqlite", state: State::Bad, detail: format!("the Rust worker does not start: {e:#}") },
+    }
+}
+
+fn worker_versions() -> Result<String> {
+    let janitor = Janitor::start()?;
+    let log = tempfile::NamedTempFile::new()?;
+    let admin = Admin::start(&Launch::own()?, log.path(), &janitor, &|| false)?;
+    let said = |key| fact(&admin.hello, key).unwrap_or("?");
+    Ok(format!("{} through {}, built in", said("engine"), said("driver")))
+}
+
+fn gnuplot_finding() -> Finding {
+    let there = Command::new("gnuplot").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    match there {
+        Ok(status) if status.success() => {
+            Finding { what: "gnuplot", state: State::Ok, detail: "can draw charts.gnuplot of a record".to_string() }
+        }
+        _ => Finding {
+            what: "gnuplot",
+            state: State::Note,
+            detail: "not here; only needed for charts.gnuplot of a record: apt-get install gnuplot-nox".to_string(),
+        },
+    }
+}

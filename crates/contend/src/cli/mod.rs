@@ -1,0 +1,272 @@
+//! The command line: what can be said, and which module carries it out.
+//!
+//! Results go to standard output, progress and complaints to standard error. Exit status: 0 everything is
+//! valid; 1 a trial is invalid, or data is missing; 2 usage or environment; 130 stopped by the user.
+
+mod compare;
+mod doctor;
+mod list;
+mod plan;
+mod report;
+mod run;
+
+use crate::trial::janitor;
+use anyhow::Result;
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueHint};
+use clap_complete::Shell;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// A valid result.
+pub const OK: u8 = 0;
+/// A trial is invalid, or a record is damaged.
+pub const INVALID: u8 = 1;
+/// Usage or environment.
+pub const USAGE: u8 = 2;
+/// Stopped by the user.
+pub const STOPPED: u8 = 130;
+
+/// Verbs that other processes of contend are started with; their arguments are not clap's.
+const WORKER_VERB: &str = "worker";
+
+#[derive(Parser)]
+#[command(
+    name = "contend",
+    version,
+    about = "Shows what a database does when many clients want it at once, and says which one to use",
+    after_help = "Examples:
+  contend run                          the WordPress study on SQLite, quick: about a minute and a half
+  contend run wordpress --full         every setting, both profiles, twelve rounds
+  contend run wordpress --as-published the original's way of measuring, flaws included
+  contend run --contender sqlite:journal_mode=wal,synchronous=off
+                                       one contender more than the study has
+  contend report results/DIR           write the report of a record again
+  contend compare results/A results/B  two records side by side
+  contend doctor                       what this machine has, and what it lacks
+
+Exit status: 0 valid, 1 a trial is invalid, 2 usage or environment, 130 stopped."
+)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Run a study and write its report
+    Run(Box<RunArgs>),
+    /// Write the report of a record again, from the record alone
+    Report(ReportArgs),
+    /// Compare two records, or the variants in a CSV of timings
+    Compare(CompareArgs),
+    /// List what there is: workloads, studies, engines, drivers, outcomes
+    List(ListArgs),
+    /// Say what this machine has and what it lacks
+    Doctor(DoctorArgs),
+    /// Show what a worker is told to do
+    #[command(subcommand)]
+    Plan(PlanVerb),
+    /// Print a completion script for a shell
+    Completions {
+        /// Which shell
+        shell: Shell,
+    },
+}
+
+#[derive(Args)]
+struct RunArgs {
+    /// A built-in study (see `contend list studies`) or the path of a study file
+    #[arg(value_hint = ValueHint::AnyPath)]
+    study: Option<String>,
+    /// Few cells and short windows (the default without a study)
+    #[arg(long, conflicts_with = "full")]
+    quick: bool,
+    /// The whole study (the default with a study)
+    #[arg(long)]
+    full: bool,
+    /// Measure the way the original did, flaws included
+    #[arg(long)]
+    as_published: bool,
+    /// Values of an axis, such as journal_mode=wal,delete or profile=public
+    #[arg(long, value_name = "AXIS=V,...")]
+    set: Vec<String>,
+    /// One contender more: engine[/driver[/model]]:key=value,...
+    #[arg(long, value_name = "SPEC")]
+    contender: Vec<String>,
+    /// Only contenders whose label or spec matches (a part of it, or with * and ?)
+    #[arg(long, value_name = "PATTERN")]
+    only: Option<String>,
+    /// This driver for every contender whose engine has it
+    #[arg(long)]
+    driver: Option<String>,
+    /// Rounds: how often every contender has its turn
+    #[arg(long, value_name = "N")]
+    rounds: Option<u32>,
+    /// Clients in each worker process
+    #[arg(long, value_name = "N")]
+    clients: Option<u32>,
+    /// Worker processes
+    #[arg(long, value_name = "N")]
+    processes: Option<u32>,
+    /// Open loop: arrivals per second over all clients
+    #[arg(long, value_name = "PER_SECOND")]
+    rate: Option<f64>,
+    /// Multiplies the workload's row counts
+    #[arg(long, value_name = "FACTOR")]
+    scale: Option<f64>,
+    /// Everything random follows from it
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Length of the measured window, such as 2s or 500ms
+    #[arg(long, value_name = "TIME")]
+    window: Option<String>,
+    /// Directory of the record [default: results/DATE-STUDY]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    out: Option<PathBuf>,
+    /// Continue the run that this record was interrupted in
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["study", "out", "set", "contender", "only", "rounds", "seed"])]
+    resume: Option<PathBuf>,
+    /// Let the data lie on a file system in memory, where a sync costs nothing
+    #[arg(long)]
+    allow_tmpfs: bool,
+    /// Start this command as the worker instead of the driver's own (split at spaces)
+    #[arg(long, value_name = "COMMAND")]
+    worker_command: Option<String>,
+    /// Seconds a worker may take to get ready, and be silent while it works
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    deadline: Option<u64>,
+    /// Print the result as JSON instead of text
+    #[arg(long)]
+    json: bool,
+    /// Show no progress
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+#[derive(Args)]
+struct ReportArgs {
+    /// Directory of the record
+    #[arg(value_hint = ValueHint::DirPath)]
+    dir: PathBuf,
+    /// Print the numbers as JSON instead of the text
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+struct CompareArgs {
+    /// Directories of two records: the one to compare with, then the one in question
+    #[arg(value_hint = ValueHint::DirPath, num_args = 2, required_unless_present = "csv", conflicts_with = "csv")]
+    records: Vec<PathBuf>,
+    /// A CSV file of timings instead of records
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "variant", requires = "value")]
+    csv: Option<PathBuf>,
+    /// Column that says which variant a line measures
+    #[arg(long, value_name = "COLUMN")]
+    variant: Option<String>,
+    /// Column of the timing: 12.5, 10:26, 10m40s, 640ms
+    #[arg(long, value_name = "COLUMN")]
+    value: Option<String>,
+    /// Column that groups lines; each group is compared by itself
+    #[arg(long, value_name = "COLUMN")]
+    by: Option<String>,
+    /// Column whose equal values belong together [default: pair, round or run, if there is one]
+    #[arg(long, value_name = "COLUMN", conflicts_with = "unpaired")]
+    pair: Option<String>,
+    /// Ignore any pairing
+    #[arg(long)]
+    unpaired: bool,
+    /// The variant to compare with [default: the first in the file]
+    #[arg(long, value_name = "VALUE")]
+    baseline: Option<String>,
+    /// The values are rates, not times
+    #[arg(long)]
+    higher_is_better: bool,
+    /// Differences up to this many per cent do not matter
+    #[arg(long, value_name = "PERCENT", default_value_t = 5.0)]
+    margin: f64,
+    /// Print JSON instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+struct ListArgs {
+    /// What to list
+    #[arg(value_enum)]
+    what: list::What,
+    /// Print JSON instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+struct DoctorArgs {
+    /// Directory whose disk is measured [default: the current one]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    out: Option<PathBuf>,
+    /// Print JSON instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Subcommand)]
+enum PlanVerb {
+    /// Print the plan of one worker exactly as it gets it
+    Show(plan::ShowArgs),
+}
+
+/// The command, from its arguments to its exit status.
+pub fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().collect();
+    match args.get(1).map(String::as_str) {
+        Some(WORKER_VERB) => return contend_worker::main(&args[2..]),
+        Some(janitor::VERB) => {
+            janitor::serve();
+            return ExitCode::SUCCESS;
+        }
+        _ => {}
+    }
+    // clap prints help, version and usage errors itself, and leaves with 0 or 2.
+    let cli = Cli::parse();
+    match dispatch(cli.verb) {
+        Ok(code) => ExitCode::from(code),
+        Err(e) if is_broken_pipe(&e) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("contend: {e:#}");
+            ExitCode::from(USAGE)
+        }
+    }
+}
+
+fn dispatch(verb: Verb) -> Result<u8> {
+    match verb {
+        Verb::Run(args) => run::run(&args),
+        Verb::Report(args) => report::report(&args),
+        Verb::Compare(args) => compare::compare(&args),
+        Verb::List(args) => list::list(&args),
+        Verb::Doctor(args) => doctor::doctor(&args),
+        Verb::Plan(PlanVerb::Show(args)) => plan::show(&args),
+        Verb::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "contend", &mut std::io::stdout());
+            Ok(OK)
+        }
+    }
+}
+
+/// Whoever reads our output may stop reading: `contend list ... | head` is not an error.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
+        .any(|cause| cause.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+/// Writes to standard output; a closed pipe is an error of the kind [`is_broken_pipe`] knows.
+fn print(text: &str) -> Result<()> {
+    use std::io::Write;
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(())
+}

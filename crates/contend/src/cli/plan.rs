@@ -1,0 +1,134 @@
+//! `contend plan show`: what a worker is told to do, to the byte, and how to carry it out by hand.
+
+use super::run::open_record;
+use super::{OK, print};
+use crate::engine;
+use crate::record::model::Slot;
+use crate::study::model::{Condition, Contender, Extent, Load, Study, TrialKind, Variant};
+use crate::study::{self, spec};
+use crate::trial::plans::Plans;
+use crate::source::Source;
+use crate::workload::{self, Workload};
+use anyhow::{Context, Result, anyhow, bail};
+use clap::{Args, ValueHint};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+#[derive(Args)]
+pub(super) struct ShowArgs {
+    /// A built-in workload (see `contend list workloads`) or the path of a workload file
+    #[arg(required_unless_present = "record", conflicts_with = "record", value_hint = ValueHint::AnyPath)]
+    workload: Option<String>,
+    /// The plan of a trial of this record
+    #[arg(long, value_name = "DIR", requires = "trial", value_hint = ValueHint::DirPath)]
+    record: Option<PathBuf>,
+    /// Number of the trial
+    #[arg(long, value_name = "N")]
+    trial: Option<u32>,
+    /// Number of the worker
+    #[arg(long, value_name = "K", default_value_t = 0)]
+    worker: usize,
+    /// Contender whose settings the plan carries
+    #[arg(long, value_name = "SPEC", default_value = "sqlite")]
+    contender: String,
+    /// Profile of the workload
+    #[arg(long)]
+    profile: Option<String>,
+    /// Everything random follows from it
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Multiplies the workload's row counts
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
+    scale: f64,
+    /// Operations drawn for each client
+    #[arg(long, value_name = "N", default_value_t = 16_384)]
+    cycle: u32,
+    /// Database the plan names
+    #[arg(long, value_name = "FILE", default_value = "app-0.db", value_hint = ValueHint::FilePath)]
+    database: PathBuf,
+}
+
+pub(super) fn show(args: &ShowArgs) -> Result<u8> {
+    let (study, workload, slot, base) = match (&args.record, args.trial) {
+        (Some(dir), Some(number)) => {
+            let record = open_record(dir)?;
+            let slot = record.run.schedule.iter().find(|s| s.trial == number).copied();
+            let slot = slot.ok_or_else(|| anyhow!("{} has no trial {number}", dir.display()))?;
+            let source = Source::new(record.run.workload.file.clone(), record.run.workload.text.clone());
+            let base = record.trials.iter().find(|t| t.slot.trial == number).map(|t| dir.join(&t.base));
+            (record.run.study, workload::parse(&source)?, slot, base)
+        }
+        _ => {
+            let name = args.workload.as_deref().context("name a workload, or --record and --trial")?;
+            let workload = workload::parse(&workload::open(name, |path| std::fs::read_to_string(path))?)?;
+            let study = single(&workload, args)?;
+            (study, workload, Slot { trial: 1, round: 1, condition: 0, contender: 0 }, None)
+        }
+    };
+    let text = plan(&study, &workload, slot, args)?;
+    print(&text)?;
+    let fresh = base.map_or(String::new(), |base| format!("cp {} {}\n  ", base.display(), args.database.display()));
+    eprintln!("\nTo carry it out by hand, keep it in a file:\n  {fresh}contend worker --plan FILE");
+    Ok(OK)
+}
+
+fn plan(study: &Study, workload: &Workload, slot: Slot, args: &ShowArgs) -> Result<String> {
+    let contender = &study.contenders[slot.contender];
+    let engine = engine::find(&contender.engine).context("unknown engine")?;
+    let setup = (engine.setup)(&contender.settings);
+    let round = Plans::default().of(study, workload, slot)?;
+    let transactions = workload.plan_transactions(setup.begin_write.as_deref());
+    let files: Vec<PathBuf> = (0..workload.databases).map(|_| args.database.clone()).collect();
+    let plans = round.encode(contender, &setup, &transactions, &files)?;
+    let Some(pieces) = plans.get(args.worker) else {
+        bail!("there is no worker {}; the plan has {} workers", args.worker, plans.len());
+    };
+    Ok(pieces.iter().map(|piece| String::from_utf8_lossy(piece)).collect())
+}
+
+/// A study of one contender, so that a workload can be looked at by itself.
+fn single(workload: &Workload, args: &ShowArgs) -> Result<Study> {
+    let contender: Contender = spec::parse(&args.contender).map_err(|e| anyhow!("--contender: {e}"))?;
+    let profile = match &args.profile {
+        Some(name) if !workload.profiles.contains_key(name) => {
+            let there: Vec<&str> = workload.profiles.keys().map(String::as_str).collect();
+            bail!("workload {} has no profile `{name}`; it has {}", workload.name, there.join(", "));
+        }
+        Some(name) => Some(name.clone()),
+        None => workload.profiles.keys().next().cloned(),
+    };
+    let load = Load {
+        processes: None,
+        clients: None,
+        operations: None,
+        window_ns: 2_000_000_000,
+        run_in_ns: 0,
+        drain_ns: 2_000_000_000,
+        rate_per_s: None,
+        arrivals: study::model::Arrivals::default(),
+        cycle: args.cycle,
+        scale: args.scale,
+        seed: args.seed,
+    };
+    Ok(Study {
+        name: workload.name.clone(),
+        question: workload.about.clone(),
+        workload: workload.name.clone(),
+        kind: TrialKind::Load,
+        variant: Variant::Corrected,
+        extent: Extent::Full,
+        headline: "throughput_ops_per_s".to_string(),
+        margin: crate::stats::verdict::MARGIN,
+        rounds: 1,
+        load,
+        contenders: vec![contender],
+        conditions: vec![Condition { label: String::new(), profile, axes: BTreeMap::new() }],
+        baselines: vec![],
+        metrics: vec![],
+        answers: vec![],
+        effects: vec![],
+        published: vec![],
+        changes: vec![],
+        limits: vec![],
+    })
+}
