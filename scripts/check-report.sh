@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Opens the report of a record in headless Chromium and checks that its charts are drawn, that no script
+# complains and that nothing is loaded from anywhere; then lets gnuplot draw the record's charts.
+# Without an argument it makes a small record first.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+work=$(mktemp -d -p . .check-report.XXXXXX)
+trap 'rm -rf "$work"' EXIT
+record=${1:-}
+if [ -z "$record" ]; then
+  record=$work/record
+  target/release/contend run --quick --rounds 1 --window 200ms --out "$record" --quiet >/dev/null
+fi
+
+fail() { echo "check-report: $*" >&2; exit 1; }
+
+page=$(realpath "$record")/report.html
+chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking \
+  --disable-component-update --disable-sync --user-data-dir="$(realpath "$work")/profile" --enable-logging=stderr \
+  --virtual-time-budget=3000 --dump-dom "file://$page" >"$work/dom.html" 2>"$work/log"
+
+charts=$(grep -o '<svg' "$work/dom.html" | wc -l)
+[ "$charts" -ge 4 ] || fail "only $charts charts in $page"
+grep -q 'data-ready="true"' "$work/dom.html" || fail "the script of $page did not run to its end"
+if grep -E 'CONSOLE.*(error|Error|Refused)' "$work/log"; then fail "the browser complains about $page"; fi
+if grep -Eo '(src|href)="https?://[^"]*"' "$page" | grep -v '^href'; then fail "$page loads something"; fi
+
+if command -v gnuplot >/dev/null; then
+  (cd "$record" && gnuplot charts.gnuplot) || fail "gnuplot cannot run charts.gnuplot"
+  ls "$record"/*.png >/dev/null || fail "gnuplot drew nothing"
+fi
+echo "check-report: $charts charts, no complaints"

@@ -1,0 +1,238 @@
+//! The rules of the house, kept by a machine: which module may know which, who may start processes and
+//! read clocks, what a source file looks like. `docs/architecture.md` gives the reasons.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Longest source file. Lower it when you can; raise it never.
+const LINES_MAX: usize = 500;
+
+/// What each module of the tool may import from the tool itself. A module that is not listed fails.
+const MAY_KNOW: &[(&str, &[&str])] = &[
+    ("source", &[]),
+    ("stats", &[]),
+    ("outcome", &[]),
+    ("operation", &["outcome"]),
+    ("engine", &["study"]),
+    ("study", &["engine", "record", "source", "stats"]),
+    ("workload", &["source", "study"]),
+    ("record", &["outcome", "operation", "stats", "study"]),
+    ("check", &["engine", "record", "stats"]),
+    ("compare", &["stats"]),
+    ("report", &["check", "compare", "operation", "outcome", "record", "stats", "study"]),
+    ("trial", &["check", "engine", "outcome", "record", "source", "study", "workload"]),
+    ("ui", &["record", "stats", "study", "trial"]),
+    (
+        "cli",
+        &["compare", "engine", "outcome", "record", "report", "source", "stats", "study", "trial", "ui", "workload"],
+    ),
+    ("main", &["cli"]),
+    ("lib", &[]),
+];
+
+/// Words that only these modules may use, with the reason.
+const RESERVED: &[(&str, &[&str], &str)] = &[
+    ("Command::new", &["trial", "engine"], "only trial and engine start processes"),
+    ("Instant::now", &["trial"], "only trial reads clocks"),
+    ("SystemTime", &["trial"], "only trial reads clocks"),
+    ("clock_gettime", &["trial"], "only trial reads clocks"),
+    ("std::net", &[], "the tool opens no sockets"),
+    ("rusqlite::", &[], "everything that touches a database is a worker"),
+    ("std::thread", &["trial"], "only trial runs things side by side"),
+    ("std::fs", &["trial", "record", "report", "cli"], "pure modules get their text from their caller"),
+    ("std::env", &["trial", "cli"], "nothing pure depends on the environment"),
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository")
+}
+
+fn files(dir: &Path, extensions: &[&str]) -> Vec<PathBuf> {
+    let mut found = vec![];
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let (path, name) = (entry.path(), entry.file_name());
+        let name = name.to_string_lossy();
+        if path.is_dir() {
+            if !["target", ".git", "results", "node_modules"].contains(&name.as_ref()) {
+                found.extend(files(&path, extensions));
+            }
+        } else if extensions.iter().any(|e| name.ends_with(e)) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The text of a source file without its unit tests and comments.
+fn code(path: &Path) -> String {
+    let text = fs::read_to_string(path).expect("readable");
+    let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+    code.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
+}
+
+/// The first module below `src` that a file belongs to.
+fn module(path: &Path, src: &Path) -> String {
+    let first = path.strip_prefix(src).expect("below src").iter().next().expect("a name");
+    first.to_string_lossy().trim_end_matches(".rs").to_string()
+}
+
+fn is_test_file(path: &Path) -> bool {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    name == "tests" || name.ends_with("_tests") || path.iter().any(|part| part == "tests")
+}
+
+fn tool_files() -> (PathBuf, Vec<PathBuf>) {
+    let src = root().join("crates/contend/src");
+    let found = files(&src, &[".rs"]).into_iter().filter(|p| !is_test_file(p)).collect();
+    (src, found)
+}
+
+fn assert_none(problems: Vec<String>) {
+    assert!(problems.is_empty(), "\n{}", problems.join("\n"));
+}
+
+/// Names of the tool's modules that a text imports, from `crate::x` and `crate::{x::.., y}`.
+fn imports(code: &str) -> Vec<String> {
+    let word = |text: &str| text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
+    let mut found = vec![];
+    for rest in code.split("crate::").skip(1) {
+        match rest.strip_prefix('{') {
+            None => found.push(word(rest)),
+            Some(group) => {
+                let mut depth = 0;
+                let mut item_begins = true;
+                for (i, c) in group.char_indices() {
+                    match c {
+                        '{' => depth += 1,
+                        '}' if depth == 0 => break,
+                        '}' => depth -= 1,
+                        ',' if depth == 0 => item_begins = true,
+                        c if item_begins && depth == 0 && (c.is_alphabetic() || c == '_') => {
+                            found.push(word(&group[i..]));
+                            item_begins = false;
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn modules_know_only_what_they_may() {
+    let (src, found) = tool_files();
+    let mut problems = vec![];
+    for path in &found {
+        let module = module(path, &src);
+        let Some((_, may)) = MAY_KNOW.iter().find(|(name, _)| *name == module) else {
+            problems.push(format!("{}: module `{module}` is not in MAY_KNOW", path.display()));
+            continue;
+        };
+        for import in imports(&code(path)) {
+            let is_module = MAY_KNOW.iter().any(|(name, _)| *name == import);
+            if is_module && import != module && !may.contains(&import.as_str()) {
+                problems.push(format!("{}: `{module}` may not know `{import}`", path.display()));
+            }
+        }
+    }
+    assert_none(problems);
+}
+
+#[test]
+fn processes_clocks_and_files_are_used_only_where_allowed() {
+    let (src, found) = tool_files();
+    let mut problems = vec![];
+    for path in &found {
+        let (module, code) = (module(path, &src), code(path));
+        for (word, allowed, why) in RESERVED {
+            if code.contains(word) && !allowed.contains(&module.as_str()) {
+                problems.push(format!("{}: `{word}`: {why}", path.display()));
+            }
+        }
+    }
+    assert_none(problems);
+}
+
+#[test]
+fn no_source_names_a_study_a_workload_or_a_table() {
+    let root = root();
+    let mut names = vec![];
+    for path in files(&root.join("workloads"), &[".toml"]).into_iter().chain(files(&root.join("studies"), &[".toml"])) {
+        names.push(path.file_stem().expect("a name").to_string_lossy().into_owned());
+        let text = fs::read_to_string(&path).expect("readable");
+        let tables = text.lines().filter_map(|l| l.strip_prefix("[table.")?.strip_suffix(']'));
+        names.extend(tables.filter(|t| !t.contains('.')).map(str::to_string));
+    }
+    assert!(names.len() > 5, "the definitions must be found: {names:?}");
+    let mut problems = vec![];
+    for path in files(&root.join("crates"), &[".rs"]).iter().filter(|p| !is_test_file(p)) {
+        for line in code(path).lines().filter(|l| !l.contains("include_str!")) {
+            for name in names.iter().filter(|name| line.contains(&format!("\"{name}\""))) {
+                problems.push(format!("{}: names `{name}`: {}", path.display(), line.trim()));
+            }
+        }
+    }
+    assert_none(problems);
+}
+
+#[test]
+fn every_source_opens_with_its_purpose_and_stays_short() {
+    let mut problems = vec![];
+    for path in files(&root(), &[".rs"]) {
+        let text = fs::read_to_string(&path).expect("readable");
+        if !text.starts_with("//! ") {
+            problems.push(format!("{}: does not open with its purpose (`//! ...`)", path.display()));
+        }
+        let lines = text.lines().count();
+        if lines > LINES_MAX {
+            problems.push(format!("{}: {lines} lines; the most is {LINES_MAX}", path.display()));
+        }
+    }
+    assert_none(problems);
+}
+
+#[test]
+fn nothing_is_left_over() {
+    // Put together so that this file does not find itself.
+    let words = ["TO DO", "FIX ME", "XX X", "un implemented!", "to do!("].map(|w| w.replace(' ', ""));
+    let mut problems = vec![];
+    for path in files(&root(), &[".rs", ".toml", ".py", ".js", ".css", ".sh", "Makefile"]) {
+        let text = fs::read_to_string(&path).expect("readable");
+        for (i, line) in text.lines().enumerate() {
+            for word in words.iter().filter(|w| line.contains(w.as_str())) {
+                problems.push(format!("{}:{}: `{word}`", path.display(), i + 1));
+            }
+            if line.ends_with([' ', '\t']) {
+                problems.push(format!("{}:{}: white space at the end", path.display(), i + 1));
+            }
+        }
+    }
+    assert_none(problems);
+}
+
+#[test]
+fn the_wire_crate_needs_nothing() {
+    let text = fs::read_to_string(root().join("crates/contend-wire/Cargo.toml")).expect("readable");
+    let after = text.split("[dependencies]").nth(1).expect("a section");
+    let section = after.split('[').next().unwrap_or_default();
+    assert_eq!(section.trim(), "", "contend-wire must stay free of dependencies");
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
+    let mut problems = vec![];
+    for path in files(&root(), &[".md"]) {
+        let text = fs::read_to_string(&path).expect("readable");
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let file = target.split('#').next().unwrap_or_default();
+            let outside = ["http://", "https://", "mailto:"].iter().any(|scheme| target.starts_with(scheme));
+            if !outside && !file.is_empty() && !path.parent().expect("a folder").join(file).exists() {
+                problems.push(format!("{}: links to {target}, which is not there", path.display()));
+            }
+        }
+    }
+    assert_none(problems);
+}
