@@ -111,28 +111,6 @@ pub struct Study {
     pub limits: Vec<String>,
 }
 
-impl Study {
-    /// The load under a condition: axes that say how hard the clients work override the study's.
-    pub fn load_under(&self, condition: &Condition) -> Load {
-        let mut load = self.load.clone();
-        let axis = |name: &str| condition.axes.get(name);
-        // The values were checked when the study was resolved.
-        if let Some(n) = axis("processes").and_then(|v| v.parse().ok()) {
-            load.processes = Some(n);
-        }
-        if let Some(n) = axis("clients").and_then(|v| v.parse().ok()) {
-            load.clients = Some(n);
-        }
-        if let Some(rate) = axis("rate").and_then(|v| v.parse().ok()) {
-            load.rate_per_s = Some(rate);
-        }
-        if let Some(scale) = axis("scale").and_then(|v| v.parse().ok()) {
-            load.scale = scale;
-        }
-        load
-    }
-}
-
 /// Engine, driver, model and settings under one name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contender {
