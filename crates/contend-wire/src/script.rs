@@ -6,6 +6,7 @@
 //! driver<TAB>rusqlite
 //! database<TAB>/path/to/app.db
 //! option<TAB>busy_timeout_ms<TAB>10000
+//! session<TAB>PRAGMA synchronous = OFF
 //! sql<TAB>CREATE TABLE t (a INTEGER, b TEXT)
 //! load<TAB>INSERT INTO t VALUES (?, ?)
 //! row<TAB>i1<TAB>tone
@@ -35,6 +36,8 @@ pub struct Target {
     pub database: String,
     /// Options as in a plan.
     pub options: Vec<(String, String)>,
+    /// Statements run on the connection first, without an answer.
+    pub session: Vec<String>,
 }
 
 /// Builds the text of a script.
@@ -51,6 +54,9 @@ impl ScriptWriter {
         let _ = writeln!(text, "database\t{}", escape(&target.database));
         for (key, value) in &target.options {
             let _ = writeln!(text, "option\t{}\t{}", escape(key), escape(value));
+        }
+        for sql in &target.session {
+            let _ = writeln!(text, "session\t{}", escape(sql));
         }
         Self { text }
     }
@@ -159,12 +165,12 @@ impl<'a> ScriptReader<'a> {
         let mut lines = text.split('\n').enumerate().peekable();
         let first = lines.next().map_or("", |(_, line)| line);
         check_version("script", "contend-script", SCRIPT_VERSION, first)?;
-        let mut target = Target { driver: String::new(), database: String::new(), options: vec![] };
+        let mut target = Target { driver: String::new(), database: String::new(), options: vec![], session: vec![] };
         while let Some((i, line)) = lines.peek() {
             let fail = |m: String| FormatError::new("script", i + 1, m);
             let mut fields = line.split('\t');
             let kind = fields.next().unwrap_or_default();
-            if !matches!(kind, "driver" | "database" | "option") {
+            if !matches!(kind, "driver" | "database" | "option" | "session") {
                 break;
             }
             let mut field = || {
@@ -173,6 +179,7 @@ impl<'a> ScriptReader<'a> {
             match kind {
                 "driver" => target.driver = field()?,
                 "database" => target.database = field()?,
+                "session" => target.session.push(field()?),
                 _ => target.options.push((field()?, field()?)),
             }
             lines.next();

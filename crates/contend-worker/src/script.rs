@@ -45,7 +45,13 @@ pub fn carry_out(text: &str) -> Result<Reply> {
     }
     let mut reply = Reply::default();
     match open(&reader.target.database, &options) {
-        Ok(connection) => carry_out_lines(&connection, &mut reader, &mut reply)?,
+        Ok(connection) => {
+            let session = reader.target.session.clone();
+            match session.iter().try_for_each(|sql| query(&connection, sql).map(drop)) {
+                Ok(()) => carry_out_lines(&connection, &mut reader, &mut reply)?,
+                Err(e) => reply.error = Some(in_reply(0, e)),
+            }
+        }
         Err(e) => reply.error = Some(in_reply(0, e.into())),
     }
     Ok(reply)

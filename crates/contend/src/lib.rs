@@ -6,14 +6,16 @@
 //! [`stats`] and reports are made. `docs/architecture.md` says which module may know which.
 
 pub mod check;
+pub mod cli;
 pub mod compare;
 pub mod engine;
 pub mod operation;
 pub mod outcome;
 pub mod record;
+pub mod report;
 pub mod source;
 pub mod stats;
-pub mod study {
-    //! Questions: which contenders, under which conditions, how often.
-    pub mod model;
-}
+pub mod study;
+pub mod trial;
+pub mod ui;
+pub mod workload;

@@ -3,9 +3,9 @@
 use super::{ListArgs, OK, print};
 use crate::engine::{COMMON_SETTINGS, ENGINES, Setting, Values};
 use crate::outcome::TABLE;
-use crate::study::choices::Choices;
 use crate::study::model::{Extent, Variant};
-use crate::{study, workload};
+use crate::study::{self, Choices};
+use crate::workload;
 use anyhow::Result;
 use clap::ValueEnum;
 use serde_json::{Value, json};
@@ -79,7 +79,7 @@ fn workloads() -> Result<Vec<Value>> {
 
 fn studies() -> Result<Vec<Value>> {
     let mut rows = vec![];
-    for source in study::builtin_names().into_iter().filter_map(study::builtin) {
+    for source in study::builtin_names().filter_map(study::builtin) {
         let full = study::resolve(&source, &Choices::new(Variant::Corrected, Extent::Full))?;
         let quick = study::resolve(&source, &Choices::new(Variant::Corrected, Extent::Quick))?;
         let labels: Vec<&str> = full.contenders.iter().map(|c| c.label.as_str()).collect();

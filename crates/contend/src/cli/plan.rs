@@ -88,7 +88,17 @@ fn plan(study: &Study, workload: &Workload, slot: Slot, args: &ShowArgs) -> Resu
 
 /// A study of one contender, so that a workload can be looked at by itself.
 fn single(workload: &Workload, args: &ShowArgs) -> Result<Study> {
-    let contender: Contender = spec::parse(&args.contender).map_err(|e| anyhow!("--contender: {e}"))?;
+    let spec = spec::parse(&args.contender).and_then(|draft| draft.complete(&engine::Settings::new()));
+    let spec = spec.map_err(|e| anyhow!("--contender: {e}"))?;
+    let contender = Contender {
+        name: spec.to_string(),
+        label: spec.to_string(),
+        engine: spec.engine,
+        driver: spec.driver,
+        model: spec.model,
+        settings: spec.settings,
+        tier: spec.tier,
+    };
     let profile = match &args.profile {
         Some(name) if !workload.profiles.contains_key(name) => {
             let there: Vec<&str> = workload.profiles.keys().map(String::as_str).collect();

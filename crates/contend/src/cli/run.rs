@@ -3,17 +3,15 @@
 use super::{INVALID, OK, RunArgs, STOPPED, print};
 use crate::record::store::Record;
 use crate::report;
-use crate::study::choices::{Choices, parse_set};
-use crate::study::duration;
 use crate::study::model::{Extent, Study, Variant};
-use crate::study::{self, resolve};
+use crate::study::{self, Choices, Vocabulary, check_vocabulary, duration, parse_set, resolve};
 use crate::trial::crew::Deadlines;
 use crate::trial::machine;
 use crate::trial::process::Launch;
 use crate::trial::session::{Ending, Note, Order, resume, run as run_session};
 use crate::ui::Progress;
 use crate::workload;
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -116,23 +114,13 @@ fn study_and_workload(args: &RunArgs) -> Result<(Study, crate::source::Source)> 
         std::fs::read_to_string(beside.join(path)).or_else(|_| std::fs::read_to_string(path))
     })?;
     let parsed = workload::parse(&workload)?;
-    check_profiles(&study, &parsed)?;
+    let vocabulary = Vocabulary {
+        profiles: parsed.profiles.keys().cloned().collect(),
+        scale: parsed.scale.keys().cloned().collect(),
+        transactions: parsed.transactions.iter().map(|t| t.name.clone()).collect(),
+    };
+    check_vocabulary(&source, &study, &vocabulary)?;
     Ok((study, workload))
-}
-
-/// A study names profiles of a workload it does not know; here both are at hand.
-fn check_profiles(study: &Study, workload: &workload::Workload) -> Result<()> {
-    for condition in &study.conditions {
-        if let Some(profile) = &condition.profile
-            && !workload.profiles.contains_key(profile)
-        {
-            let there: Vec<&str> = workload.profiles.keys().map(String::as_str).collect();
-            bail!("study {}: workload {} has no profile `{profile}`; it has {}", study.name, workload.name, there.join(", "));
-        }
-        workload::check_axes(workload, &condition.axes)
-            .map_err(|e| anyhow!("study {}: {e}", study.name))?;
-    }
-    Ok(())
 }
 
 fn choices(args: &RunArgs) -> Result<Choices> {

@@ -71,15 +71,15 @@ pub fn hex(bytes: &[u8]) -> String {
 }
 
 fn load(file: &Path, wanted: &Wanted<'_>, admin: &mut Admin<'_>) -> Result<u64> {
-    let target = target(file);
     // Nothing is lost if this is cut off: a load that did not finish is never used.
-    let mut before = vec!["PRAGMA synchronous = OFF".to_string(), "PRAGMA journal_mode = OFF".to_string()];
-    before.extend(wanted.before.iter().cloned());
+    let mut session = vec!["PRAGMA synchronous = OFF".to_string(), "PRAGMA journal_mode = OFF".to_string()];
+    session.extend(wanted.before.iter().cloned());
+    let target = Target { session, ..target(file) };
     let (mut ahead, mut rows) = (0, 0);
     let mut count = |answers: Vec<Answer>| {
         rows += answers.iter().map(|a| if let Answer::Loaded(n) = a { *n } else { 0 }).sum::<u64>();
     };
-    wanted.workload.load(wanted.scale, wanted.seed, SCRIPT_BYTES, &target, &before, &mut |script| {
+    wanted.workload.load(wanted.scale, wanted.seed, SCRIPT_BYTES, &target, &mut |script| {
         admin.send(script);
         ahead += 1;
         if ahead > SCRIPTS_AHEAD {
@@ -100,6 +100,7 @@ pub fn target(file: &Path) -> Target {
         driver: "rusqlite".to_string(),
         database: file.display().to_string(),
         options: vec![("busy_timeout_ms".to_string(), "10000".to_string())],
+        session: vec![],
     }
 }
 

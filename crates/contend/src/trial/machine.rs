@@ -1,7 +1,7 @@
 //! What machine this is, for the record.
 
 use crate::record::model::Machine;
-use procfs::{Current, CurrentSI};
+use procfs::Current;
 use std::fs::read_to_string;
 
 /// Reads it from /proc and /etc; what cannot be read is `unknown` or 0.

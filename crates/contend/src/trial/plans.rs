@@ -4,7 +4,7 @@
 use crate::engine::{self, Setup};
 use crate::record::model::Slot;
 use crate::study::model::{Contender, Load, Study};
-use crate::study::schedule::seed_of_round;
+use crate::study::{load_under, seed_of_round};
 use crate::trial::data::hex;
 use crate::trial::run::retry;
 use crate::workload::{DrawRequest, DrawnWorker, Workload};
@@ -52,9 +52,9 @@ impl Plans {
 
 fn draw(study: &Study, workload: &Workload, slot: Slot) -> Result<DrawnRound> {
     let condition = &study.conditions[slot.condition];
-    let load = study.load_under(condition);
+    let load = load_under(&study.load, condition);
     let seed = seed_of_round(load.seed, slot.round);
-    let drawn = workload.draw(&DrawRequest {
+    let drawn = workload.draw_clients(&DrawRequest {
         seed,
         scale: load.scale,
         profile: condition.profile.as_deref(),
@@ -77,12 +77,18 @@ fn draw(study: &Study, workload: &Workload, slot: Slot) -> Result<DrawnRound> {
         seed,
         load,
         workers: drawn.workers,
-        planned: drawn.planned,
+        planned: named(workload, drawn.planned),
         sha256: hex(&hash.finalize()),
         statements: workload.statements.clone(),
         texts: drawn.texts,
         bodies,
     })
+}
+
+/// Counts per transaction by name; empty for a closed loop.
+fn named(workload: &Workload, planned: Option<Vec<u64>>) -> BTreeMap<String, u64> {
+    let names = workload.transactions.iter().map(|t| t.name.clone());
+    planned.map_or(BTreeMap::new(), |counts| names.zip(counts).collect())
 }
 
 impl DrawnRound {

@@ -3,7 +3,7 @@
 
 use crate::trial::process::monotonic_ns;
 use procfs::process::Process;
-use procfs::{Current, CurrentSI};
+use procfs::CurrentSI;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -82,9 +82,10 @@ impl Sampler {
         self.stop.store(true, Ordering::Relaxed);
         let rows = self.thread.join().unwrap_or_default();
         let (before, machine_before) = self.before.unwrap_or_default();
-        let usage = after.iter().zip(before.iter().chain(std::iter::repeat(&Usage::default()))).map(difference);
+        // Without a beginning of the window the difference is to the start of the process.
+        let since = |i: usize| before.get(i).copied().unwrap_or_default();
         Observed {
-            usage: usage.collect(),
+            usage: after.iter().enumerate().map(|(i, usage)| difference(usage, &since(i))).collect(),
             machine_busy_ns: machine_after.busy_ns.saturating_sub(machine_before.busy_ns),
             wal_bytes_max: rows.iter().map(|r| r.wal_bytes).max().unwrap_or(0),
             series: series_csv(&rows, window_start_ns),
@@ -92,7 +93,7 @@ impl Sampler {
     }
 }
 
-fn difference((after, before): (&Usage, &Usage)) -> Usage {
+fn difference(after: &Usage, before: &Usage) -> Usage {
     Usage {
         cpu_ns: after.cpu_ns.saturating_sub(before.cpu_ns),
         rss_bytes: after.rss_bytes.max(before.rss_bytes),

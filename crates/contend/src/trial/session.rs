@@ -6,8 +6,8 @@ use crate::record::model::{
 };
 use crate::record::store::{Record, RecordWriter};
 use crate::source::Source;
-use crate::study::model::{Contender, Study};
-use crate::study::schedule::schedule;
+use crate::study::model::{Condition, Contender, Study};
+use crate::study::{load_under, schedule};
 use crate::trial::admin::{Admin, Cancelled};
 use crate::trial::crew::{Deadlines, Failure};
 use crate::trial::data::{self, Base, Wanted};
@@ -72,10 +72,11 @@ pub fn run(order: &Order, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'_>))
     tell(Note::Phase("measuring what a sync costs on this disk"));
     let disk = disk::measure(&site.scratch)?;
     let mut bases = Bases::default();
-    for condition in &order.study.conditions {
-        let load = order.study.load_under(condition);
+    let workloads = under_conditions(&workload, &order.study)?;
+    for (condition, workload) in order.study.conditions.iter().zip(&workloads) {
+        let load = load_under(&order.study.load, condition);
         tell(Note::Phase("loading data"));
-        bases.of(&site, &workload, &order.study.contenders[0], load.scale, load.seed, &mut admin)?;
+        bases.of(&site, workload, &order.study.contenders[0], load.scale, load.seed, &mut admin)?;
     }
     let run = Run {
         format: RECORD_VERSION,
@@ -92,7 +93,7 @@ pub fn run(order: &Order, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'_>))
         finished: None,
     };
     let writer = RecordWriter::create(&order.out, &run)?;
-    let session = Session { site: &site, workload: &workload, writer, cancelled, tell, deadlines: order.deadlines };
+    let session = Session { site: &site, workloads: &workloads, writer, cancelled, tell, deadlines: order.deadlines };
     session.go(run, vec![], bases, &mut admin, begun_ns)
 }
 
@@ -121,7 +122,8 @@ pub fn resume(
     let site = Site::open(dir, launch, true)?;
     let mut admin = site.admin(cancelled)?;
     let writer = RecordWriter::resume(dir)?;
-    let session = Session { site: &site, workload: &workload, writer, cancelled, tell, deadlines };
+    let workloads = under_conditions(&workload, &record.run.study)?;
+    let session = Session { site: &site, workloads: &workloads, writer, cancelled, tell, deadlines };
     session.go(record.run, record.trials, Bases::default(), &mut admin, begun_ns)
 }
 
@@ -190,7 +192,7 @@ impl Bases {
     ) -> Result<Base> {
         let engine = engine::find(&contender.engine).context("a contender's engine must be known")?;
         let before = (engine.before_load)(&contender.settings);
-        let key = format!("{scale} {seed} {}", before.join(";"));
+        let key = format!("{} {}", workload.data_sha256(scale, seed), before.join(";"));
         if let Some(base) = self.loaded.get(&key) {
             return Ok(base.clone());
         }
@@ -204,7 +206,8 @@ impl Bases {
 
 struct Session<'s> {
     site: &'s Site,
-    workload: &'s Workload,
+    /// One per condition.
+    workloads: &'s [Workload],
     writer: RecordWriter,
     deadlines: Deadlines,
     cancelled: &'s dyn Fn() -> bool,
@@ -237,7 +240,7 @@ impl Session<'_> {
             for (i, slot) in left.iter().enumerate() {
                 let base = self.base(&mut bases, &study, slot, admin)?;
                 (self.tell)(Note::Begins { study: &study, slot: *slot, total: run.schedule.len(), left: left.len() - i });
-                let trial_done = self.bench(&run).trial(*slot, &mut plans.borrow_mut(), &base, admin)?;
+                let trial_done = self.bench(&run, slot).trial(*slot, &mut plans.borrow_mut(), &base, admin)?;
                 measured_ns += trial_done.window_ns;
                 (self.tell)(Note::Done { study: &study, slot: *slot, done: &trial_done });
             }
@@ -259,14 +262,14 @@ impl Session<'_> {
     }
 
     fn base(&self, bases: &mut Bases, study: &Study, slot: &Slot, admin: &mut Admin<'_>) -> Result<Base> {
-        let load = study.load_under(&study.conditions[slot.condition]);
-        bases.of(self.site, self.workload, &study.contenders[slot.contender], load.scale, load.seed, admin)
+        let load = load_under(&study.load, &study.conditions[slot.condition]);
+        bases.of(self.site, &self.workloads[slot.condition], &study.contenders[slot.contender], load.scale, load.seed, admin)
     }
 
-    fn bench<'b>(&'b self, run: &'b Run) -> Bench<'b> {
+    fn bench<'b>(&'b self, run: &'b Run, slot: &Slot) -> Bench<'b> {
         Bench {
             study: &run.study,
-            workload: self.workload,
+            workload: &self.workloads[slot.condition],
             writer: &self.writer,
             data_dir: self.site.scratch.join("trial"),
             launch: &self.site.launch,
@@ -284,9 +287,9 @@ impl Session<'_> {
     /// Nanoseconds the worker itself needs per operation: one client of the first plan, on the null driver.
     fn generator(&self, run: &Run, base: &Base, plans: &mut Plans, admin: &mut Admin<'_>) -> Result<u64> {
         let slot = run.schedule[0];
-        let bench = self.bench(run);
+        let bench = self.bench(run, &slot);
         let null = null_contender(&run.study.contenders[slot.contender])?;
-        let drawn = plans.of(&run.study, self.workload, slot)?;
+        let drawn = plans.of(&run.study, &self.workloads[slot.condition], slot)?;
         match bench.null_cost(&null, &drawn, base, &self.site.own, GENERATOR_WINDOW_NS, admin) {
             Ok(ns) => Ok(ns),
             Err(Failure::Cancelled) => Err(Cancelled.into()),
@@ -294,6 +297,15 @@ impl Session<'_> {
             Err(Failure::Invalid(r)) => bail!("cannot measure the worker's own cost: {}: {}", r.kind, r.detail),
         }
     }
+}
+
+/// The workload under each condition, which may set numbers of its `[scale]`.
+fn under_conditions(workload: &Workload, study: &Study) -> Result<Vec<Workload>> {
+    let of = |condition: &Condition| {
+        let named = condition.axes.iter().filter(|(name, _)| workload.scale.contains_key(*name));
+        workload.with_axes(&named.map(|(k, v)| (k.clone(), v.clone())).collect())
+    };
+    study.conditions.iter().map(|condition| of(condition).map_err(Into::into)).collect()
 }
 
 fn workload_info(workload: &Workload, source: &Source, study: &Study) -> WorkloadInfo {
