@@ -12,7 +12,4 @@ pub mod record {
     pub mod model;
 }
 pub mod source;
-pub mod study {
-    //! Questions: which contenders, under which conditions, how often.
-    pub mod model;
-}
+pub mod study;
