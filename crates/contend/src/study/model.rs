@@ -189,6 +189,7 @@ pub struct Metric {
     pub about: String,
     /// Sum of counts: `committed`, `attempts`, `conflict`, `committed.TRANSACTION`, `code.sqlite.517`, ...
     pub numerator: Vec<String>,
+    /// As the numerator; empty = 1.
     pub denominator: Vec<String>,
     /// Multiplied in: 100 for per cent.
     pub factor: f64,
@@ -198,6 +199,7 @@ pub struct Metric {
 /// A question of the study with one sentence per possible verdict.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
+    /// `{condition}` is filled in.
     pub ask: String,
     pub metric: String,
     /// Label of a condition; none: every condition, one sentence each.
