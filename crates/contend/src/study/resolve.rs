@@ -88,7 +88,7 @@ fn in_file(source: &Source, problem: &Problem) -> StudyError {
     StudyError::File(source.error(&path, problem.message.as_str()))
 }
 
-/// `wordpress` for `studies/wordpress.toml` and for `built-in study wordpress`.
+/// `NAME` for `studies/NAME.toml` and for `built-in study NAME`.
 fn name_of(source: &Source) -> String {
     let name = source.name.rsplit(['/', '\\']).next().unwrap_or_default();
     let name = name.strip_prefix(super::BUILTIN_PREFIX).unwrap_or(name);

@@ -173,3 +173,12 @@ fn a_study_can_be_written_and_read_back() {
     let study = resolved(SAMPLE, CORRECTED).unwrap();
     assert_eq!(toml::from_str::<Study>(&toml::to_string(&study).unwrap()), Ok(study));
 }
+
+#[test]
+fn the_example_of_the_documentation_resolves() {
+    let page = include_str!("../../../../../docs/study-file.md");
+    let (_, rest) = page.split_once("```toml\n").expect("an example");
+    let (example, _) = rest.split_once("```").expect("the end of the example");
+    assert_eq!(labels(&resolved(example, CORRECTED).unwrap()), ["2 MiB", "64 MiB"]);
+    assert_eq!(conditions(&resolved(example, QUICK).unwrap()), ["public, 4 clients"]);
+}

@@ -2,7 +2,7 @@
 
 use super::{AS_PUBLISHED, CORRECTED, QUICK, conditions, labels};
 use crate::study::model::{Extent, Study, Tier, Variant};
-use crate::study::{Choices, builtin, builtin_names, effect_pairs, resolve, schedule};
+use crate::study::{Choices, builtin, builtin_names, effect_pairs, parse_set, resolve, schedule};
 
 fn wordpress((variant, extent): (Variant, Extent)) -> Study {
     resolve(&builtin("wordpress").unwrap(), &Choices::new(variant, extent)).unwrap_or_else(|error| panic!("{error}"))
@@ -96,5 +96,19 @@ fn as_published_is_the_original() {
     for contender in &study.contenders {
         let settings = ["begin", "busy_timeout", "statements"].map(|key| contender.settings[key].as_str());
         assert_eq!(settings, ["immediate", "10000", "each"]);
+    }
+}
+
+#[test]
+fn the_variations_of_its_page_fit() {
+    let mut only_immediate = Choices::new(CORRECTED.0, CORRECTED.1);
+    only_immediate.set = vec![parse_set("begin=immediate").unwrap(), parse_set("profile=public").unwrap()];
+    let mut timeouts = Choices::new(QUICK.0, QUICK.1);
+    timeouts.set = vec![parse_set("busy_timeout=0,100,10000").unwrap()];
+    let mut truncate = Choices::new(QUICK.0, QUICK.1);
+    truncate.contenders = vec!["sqlite:journal_mode=truncate,synchronous=full".to_string()];
+    for (choices, contenders, answers) in [(only_immediate, 6, 3), (timeouts, 15, 4), (truncate, 6, 4)] {
+        let study = resolve(&builtin("wordpress").unwrap(), &choices).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!((study.contenders.len(), study.answers.len()), (contenders, answers));
     }
 }
