@@ -6,7 +6,7 @@ use std::fmt;
 /// A definition file: its name as the user knows it, and its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
-    /// Path, or `built-in workload wordpress`.
+    /// Path, or `built-in workload NAME`.
     pub name: String,
     pub text: String,
 }

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 pub type Settings = BTreeMap<String, String>;
 
 /// A database product.
+#[derive(Debug)]
 pub struct Engine {
     pub name: &'static str,
     pub about: &'static str,
@@ -37,6 +38,7 @@ pub struct Engine {
 }
 
 /// A client library and the models in which a worker can use it.
+#[derive(Debug)]
 pub struct Driver {
     pub name: &'static str,
     pub language: &'static str,
@@ -46,6 +48,7 @@ pub struct Driver {
 }
 
 /// One setting a contender may name.
+#[derive(Debug)]
 pub struct Setting {
     pub name: &'static str,
     pub values: Values,
@@ -55,6 +58,7 @@ pub struct Setting {
 }
 
 /// What a setting may be.
+#[derive(Debug)]
 pub enum Values {
     /// One of these words.
     Words(&'static [&'static str]),

@@ -1,0 +1,178 @@
+//! One variant and extent of a study file, read but not yet multiplied out: here overrides from the
+//! command line can still be applied.
+
+use super::axis::{self, Axis};
+use super::file::{self, File, Layer};
+use super::load;
+use super::model::{Extent, Load, Variant};
+use super::spec::Draft;
+use crate::engine::Settings;
+use toml::Value;
+
+/// Something wrong at a key of the file.
+#[derive(Debug)]
+pub(super) struct Problem {
+    pub path: Vec<String>,
+    pub message: String,
+}
+
+impl Problem {
+    pub fn new(path: &[&str], message: impl Into<String>) -> Self {
+        Self::at(&[], path, message)
+    }
+
+    pub fn at(prefix: &[&str], path: &[&str], message: impl Into<String>) -> Self {
+        let path = prefix.iter().chain(path).map(ToString::to_string).collect();
+        Self { path, message: message.into() }
+    }
+}
+
+/// A contender before axes and common settings.
+pub(super) struct Entry {
+    pub draft: Draft,
+    pub label: Option<String>,
+    /// Where it stands in the file; empty if it was typed.
+    pub path: Vec<String>,
+}
+
+pub(super) struct Arm {
+    pub headline: String,
+    pub rounds: u32,
+    pub baseline: Vec<String>,
+    /// Where the list of baselines stands.
+    pub baseline_path: Vec<String>,
+    pub common: Settings,
+    pub axes: Vec<Axis>,
+    pub entries: Vec<Entry>,
+    /// From the command line: these are as typed, no axis multiplies them.
+    pub added: Vec<Entry>,
+    pub load: Load,
+}
+
+/// Fewer rounds than this cannot give an interval of 95 %.
+const LEAST_ROUNDS: u32 = 6;
+const DEFAULT_ROUNDS: u32 = 12;
+
+/// Reads one variant and extent.
+pub(super) fn read(file: &File, variant: Variant, extent: Extent) -> Result<Arm, Problem> {
+    let layers = file.layers(variant, extent);
+    let entries = read_contenders(&layers)?;
+    let (baseline_path, baseline) = find(&layers, |layer| layer.baseline)
+        .map_or((&[][..], Vec::new()), |(path, baseline)| (path, baseline.clone()));
+    Ok(Arm {
+        headline: find(&layers, |layer| layer.headline).map(|(_, headline)| headline.clone()).unwrap_or_default(),
+        rounds: read_rounds(&layers, variant)?,
+        baseline,
+        baseline_path: Problem::at(baseline_path, &["baseline"], "").path,
+        common: read_common(&layers, &entries)?,
+        axes: read_axes(&layers, &entries)?,
+        entries,
+        added: Vec::new(),
+        load: load::read(&layers)?,
+    })
+}
+
+/// The text of a value in the form in which settings are written on the command line.
+pub(super) fn value_text(value: &Value) -> Result<String, String> {
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Integer(n) => Ok(n.to_string()),
+        Value::Float(x) => Ok(x.to_string()),
+        Value::Boolean(on) => Ok(if *on { "on" } else { "off" }.to_string()),
+        _ => Err("must be a text, a number or a boolean".to_string()),
+    }
+}
+
+type Found<'f, T> = Option<(&'static [&'static str], &'f T)>;
+
+/// What the first layer that gives it says, and where.
+fn find<'f, T>(layers: &[Layer<'f>], part: impl Fn(&Layer<'f>) -> Option<&'f T>) -> Found<'f, T> {
+    layers.iter().find_map(|layer| part(layer).map(|found| (layer.path, found)))
+}
+
+fn read_rounds(layers: &[Layer], variant: Variant) -> Result<u32, Problem> {
+    let given = layers.iter().find_map(|layer| layer.rounds.map(|rounds| (layer.path, rounds)));
+    let Some((path, rounds)) = given else { return Ok(DEFAULT_ROUNDS) };
+    match variant {
+        Variant::Corrected if rounds < LEAST_ROUNDS => Err(Problem::at(
+            path,
+            &["rounds"],
+            format!("must be at least {LEAST_ROUNDS}: fewer rounds give no interval, so no verdict"),
+        )),
+        Variant::AsPublished if rounds == 0 => Err(Problem::at(path, &["rounds"], "must be at least 1")),
+        _ => Ok(rounds),
+    }
+}
+
+fn read_contenders(layers: &[Layer]) -> Result<Vec<Entry>, Problem> {
+    let (prefix, written) = find(layers, |layer| layer.contender)
+        .filter(|(_, written)| !written.is_empty())
+        .ok_or_else(|| Problem::new(&["contender"], "a study needs at least one [[contender]]"))?;
+    written.iter().enumerate().map(|(index, contender)| read_contender(prefix, index, contender)).collect()
+}
+
+fn read_contender(prefix: &[&str], index: usize, written: &file::Contender) -> Result<Entry, Problem> {
+    let index = index.to_string();
+    let wrong =
+        |path: &[&str], message: String| Problem::at(prefix, &[&["contender", index.as_str()], path].concat(), message);
+    let mut draft = Draft::new(&written.engine).map_err(|message| wrong(&["engine"], message))?;
+    for (key, value) in [("driver", &written.driver), ("model", &written.model), ("tier", &written.tier)] {
+        if let Some(value) = value {
+            draft.set(key, value).map_err(|message| wrong(&[key], message))?;
+        }
+    }
+    for (key, value) in &written.settings {
+        if draft.engine.setting(key).is_none() {
+            let names = draft.engine.setting_names().join(", ");
+            let message = format!("{} has no such setting; settings are {names}", draft.engine.name);
+            return Err(wrong(&["settings", key], message));
+        }
+        value_text(value)
+            .and_then(|value| draft.set(key, &value))
+            .map_err(|message| wrong(&["settings", key], message))?;
+    }
+    if written.label.as_ref().is_some_and(|label| label.trim().is_empty()) {
+        return Err(wrong(&["label"], "must not be empty".to_string()));
+    }
+    Ok(Entry { draft, label: written.label.clone(), path: wrong(&[], String::new()).path })
+}
+
+/// Settings common to all contenders: each must be a legal setting of every engine that knows it.
+fn read_common(layers: &[Layer], entries: &[Entry]) -> Result<Settings, Problem> {
+    let Some((prefix, written)) = find(layers, |layer| layer.settings) else { return Ok(Settings::new()) };
+    let mut common = Settings::new();
+    for (key, value) in written {
+        let wrong = |message| Problem::at(prefix, &["settings", key], message);
+        let mut text = value_text(value).map_err(wrong)?;
+        let mut known = false;
+        for setting in entries.iter().filter_map(|entry| entry.draft.engine.setting(key)) {
+            text = setting.canonical(&text).map_err(wrong)?;
+            known = true;
+        }
+        if !known {
+            return Err(wrong("no engine of this study has such a setting".to_string()));
+        }
+        common.insert(key.clone(), text);
+    }
+    Ok(common)
+}
+
+fn read_axes(layers: &[Layer], entries: &[Entry]) -> Result<Vec<Axis>, Problem> {
+    let Some((prefix, written)) = find(layers, |layer| layer.axes) else { return Ok(Vec::new()) };
+    let mut axes = Vec::new();
+    for (name, values) in written {
+        let mut texts = Vec::new();
+        for (index, value) in values.iter().enumerate() {
+            let text = value_text(value)
+                .map_err(|message| Problem::at(prefix, &["axes", name, &index.to_string()], message))?;
+            texts.push(text);
+        }
+        axes.push(axis::read(name, &texts, entries).map_err(|wrong| {
+            let index = wrong.index.map(|index| index.to_string());
+            let mut path = vec!["axes", name.as_str()];
+            path.extend(index.as_deref());
+            Problem::at(prefix, &path, wrong.message)
+        })?);
+    }
+    Ok(axes)
+}

@@ -1,0 +1,181 @@
+//! Axes: lists of values that multiply either contenders (settings, tier, driver, model) or conditions
+//! (profile, load, sizes of the data).
+
+use super::arm::{Arm, Entry, Problem};
+use super::load::is_positive;
+use super::model::Condition;
+use super::spec::{Draft, Spec};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Conditions every workload has; other names are held against its `[scale]` when it is known.
+pub(super) const CONDITIONS: [&str; 5] = ["profile", "clients", "processes", "rate", "scale"];
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Axis {
+    pub name: String,
+    pub values: Vec<String>,
+    /// Whether it multiplies contenders; conditions otherwise.
+    pub of_contenders: bool,
+}
+
+/// What is wrong with an axis, and with which of its values.
+#[derive(Debug)]
+pub(super) struct Wrong {
+    pub index: Option<usize>,
+    pub message: String,
+}
+
+/// A contender multiplied out and completed.
+pub(super) struct Expanded {
+    pub spec: Spec,
+    pub given_label: Option<String>,
+    /// What axes made of it.
+    pub from_axes: BTreeSet<String>,
+    /// Typed, not in the file.
+    pub added: bool,
+    pub path: Vec<String>,
+}
+
+/// Checks an axis against the contenders it is for.
+pub(super) fn read(name: &str, values: &[String], entries: &[Entry]) -> Result<Axis, Wrong> {
+    let of_contenders = !CONDITIONS.contains(&name) && entries.iter().any(|entry| entry.draft.knows(name));
+    let whole = |message: &str| Err(Wrong { index: None, message: message.to_string() });
+    if values.is_empty() {
+        return whole("an axis needs at least one value");
+    }
+    if of_contenders && !entries.iter().any(|entry| multiplies(name, &entry.draft)) {
+        return whole("every contender says this itself, so the axis would change nothing");
+    }
+    let mut axis = Axis { name: name.to_string(), values: Vec::new(), of_contenders };
+    for (index, value) in values.iter().enumerate() {
+        let wrong = |message| Wrong { index: Some(index), message };
+        let value = if of_contenders { contender_value(name, value, entries) } else { condition_value(name, value) };
+        let value = value.map_err(wrong)?;
+        if axis.values.contains(&value) {
+            return Err(wrong(format!("`{value}` is there twice")));
+        }
+        axis.values.push(value);
+    }
+    Ok(axis)
+}
+
+/// Contenders in the order of the file, axes in alphabetical order with the first varying slowest.
+pub(super) fn expand_contenders(arm: &Arm) -> Result<Vec<Expanded>, Problem> {
+    let mut all = Vec::new();
+    for entry in &arm.entries {
+        let mut drafts = vec![(entry.draft.clone(), BTreeSet::new())];
+        for axis in arm.axes.iter().filter(|axis| axis.of_contenders && multiplies(&axis.name, &entry.draft)) {
+            drafts = multiply(axis, &drafts).map_err(|message| problem(entry, message))?;
+        }
+        for (draft, from_axes) in drafts {
+            all.push(complete(entry, &draft, from_axes, arm)?);
+        }
+    }
+    for entry in &arm.added {
+        all.push(complete(entry, &entry.draft, BTreeSet::new(), arm)?);
+    }
+    Ok(all)
+}
+
+/// Conditions, the profile varying slowest, then the other axes in alphabetical order.
+pub(super) fn expand_conditions(axes: &[Axis]) -> Vec<Condition> {
+    let mut axes: Vec<&Axis> = axes.iter().filter(|axis| !axis.of_contenders).collect();
+    axes.sort_by_key(|axis| (axis.name != "profile", axis.name.clone()));
+    let mut all = vec![Condition { label: String::new(), profile: None, axes: BTreeMap::new() }];
+    for axis in axes {
+        all = all.iter().flat_map(|at| axis.values.iter().map(|value| with(at, &axis.name, value))).collect();
+    }
+    for condition in all.iter_mut().filter(|condition| condition.label.is_empty()) {
+        condition.label = "default".to_string();
+    }
+    all
+}
+
+fn problem(entry: &Entry, message: String) -> Problem {
+    Problem { path: entry.path.clone(), message }
+}
+
+fn complete(entry: &Entry, draft: &Draft, from_axes: BTreeSet<String>, arm: &Arm) -> Result<Expanded, Problem> {
+    let spec = draft.complete(&arm.common).map_err(|message| problem(entry, message))?;
+    Ok(Expanded {
+        spec,
+        given_label: entry.label.clone(),
+        from_axes,
+        added: entry.path.is_empty(),
+        path: entry.path.clone(),
+    })
+}
+
+/// A contender that says itself what the axis would say is left as it is.
+fn multiplies(axis: &str, draft: &Draft) -> bool {
+    draft.knows(axis) && !draft.names(axis)
+}
+
+type Drafts = Vec<(Draft, BTreeSet<String>)>;
+
+fn multiply(axis: &Axis, drafts: &Drafts) -> Result<Drafts, String> {
+    let mut multiplied = Vec::with_capacity(drafts.len() * axis.values.len());
+    for (draft, from_axes) in drafts {
+        for value in &axis.values {
+            let (mut draft, mut from_axes) = (draft.clone(), from_axes.clone());
+            draft.set(&axis.name, value)?;
+            from_axes.insert(axis.name.clone());
+            multiplied.push((draft, from_axes));
+        }
+    }
+    Ok(multiplied)
+}
+
+/// The canonical form of a value that each of the contenders it multiplies can have.
+fn contender_value(name: &str, value: &str, entries: &[Entry]) -> Result<String, String> {
+    let mut canonical = value.trim().to_string();
+    for entry in entries.iter().filter(|entry| multiplies(name, &entry.draft)) {
+        let mut draft = Draft::new(entry.draft.engine.name)?;
+        draft.set(name, value)?;
+        canonical = draft.settings.get(name).cloned().unwrap_or(canonical);
+    }
+    Ok(canonical)
+}
+
+fn condition_value(name: &str, value: &str) -> Result<String, String> {
+    let value = value.trim();
+    let number = || value.parse::<f64>().ok().filter(|number| is_positive(*number));
+    let count = || value.parse::<u32>().ok().filter(|count| *count > 0);
+    match name {
+        "profile" if !value.is_empty() => Ok(value.to_string()),
+        "profile" => Err("must name a profile of the workload".to_string()),
+        "clients" | "processes" => {
+            count().map(|n| n.to_string()).ok_or_else(|| format!("`{value}` is no whole number above 0"))
+        }
+        "rate" | "scale" => number().map(|x| x.to_string()).ok_or_else(|| format!("`{value}` is no number above 0")),
+        _ => value.parse::<u64>().map(|n| n.to_string()).map_err(|_| {
+            format!(
+                "`{value}` is no whole number; `{name}` is no setting, so it has to be a name of the workload's [scale]"
+            )
+        }),
+    }
+}
+
+fn with(condition: &Condition, axis: &str, value: &str) -> Condition {
+    let mut condition = condition.clone();
+    let words = match (axis, value) {
+        ("profile", _) => value.to_string(),
+        ("clients", "1") => "1 client".to_string(),
+        ("processes", "1") => "1 process".to_string(),
+        ("clients" | "processes", _) => format!("{value} {axis}"),
+        ("rate", _) => format!("{value}/s"),
+        ("scale", _) => format!("scale {value}"),
+        _ => format!("{axis}={value}"),
+    };
+    if !condition.label.is_empty() {
+        condition.label.push_str(", ");
+    }
+    condition.label.push_str(&words);
+    if axis == "profile" {
+        condition.profile = Some(value.to_string());
+    } else {
+        let key = if axis == "rate" { "rate_per_s" } else { axis };
+        condition.axes.insert(key.to_string(), value.to_string());
+    }
+    condition
+}

@@ -1,0 +1,244 @@
+//! What a run chooses of a study: variant, extent, and overrides from the command line.
+
+use super::arm::{Arm, Entry};
+use super::axis::{self, CONDITIONS};
+use super::load::is_positive;
+use super::model::{Contender, Extent, Variant};
+use super::spec;
+use std::collections::BTreeSet;
+
+/// The choices of one run. Every override is optional and checked against the study.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Choices {
+    pub variant: Variant,
+    pub extent: Extent,
+    /// Values of axes, in place of the study's.
+    pub set: Vec<(String, Vec<String>)>,
+    /// Specs of contenders beyond the study's.
+    pub contenders: Vec<String>,
+    /// Only contenders whose label or name matches: a label itself, a glob, or a part of either.
+    pub only: Option<String>,
+    /// The driver of every contender whose engine has it.
+    pub driver: Option<String>,
+    pub rounds: Option<u32>,
+    pub clients: Option<u32>,
+    pub processes: Option<u32>,
+    pub rate_per_s: Option<f64>,
+    pub scale: Option<f64>,
+    pub seed: Option<u64>,
+    pub window_ns: Option<u64>,
+}
+
+impl Choices {
+    /// The study as it is written.
+    pub fn new(variant: Variant, extent: Extent) -> Self {
+        Self {
+            variant,
+            extent,
+            set: Vec::new(),
+            contenders: Vec::new(),
+            only: None,
+            driver: None,
+            rounds: None,
+            clients: None,
+            processes: None,
+            rate_per_s: None,
+            scale: None,
+            seed: None,
+            window_ns: None,
+        }
+    }
+}
+
+/// Reads `AXIS=VALUE,...` as typed after `--set`.
+///
+/// # Errors
+/// How to write it.
+pub fn parse_set(text: &str) -> Result<(String, Vec<String>), String> {
+    let wrong = || format!("--set {text}: write AXIS=VALUE,...");
+    let (axis, values) = text.split_once('=').ok_or_else(wrong)?;
+    let values: Vec<String> = values.split(',').map(|value| value.trim().to_string()).collect();
+    if axis.trim().is_empty() || values.iter().any(String::is_empty) {
+        return Err(wrong());
+    }
+    Ok((axis.trim().to_string(), values))
+}
+
+/// Applies everything that holds before contenders are multiplied out.
+pub(super) fn apply(arm: &mut Arm, choices: &Choices) -> Result<(), String> {
+    for (position, (name, values)) in choices.set.iter().enumerate() {
+        if choices.set[..position].iter().any(|(earlier, _)| earlier == name) {
+            return Err(format!("--set {name} is given twice"));
+        }
+        set_axis(arm, name, values)?;
+    }
+    if let Some(driver) = &choices.driver {
+        set_driver(arm, driver)?;
+    }
+    for text in &choices.contenders {
+        let draft = spec::parse(text).map_err(|message| format!("--contender {text}: {message}"))?;
+        arm.added.push(Entry { draft, label: None, path: Vec::new() });
+    }
+    apply_load(arm, choices)
+}
+
+fn apply_load(arm: &mut Arm, choices: &Choices) -> Result<(), String> {
+    let counts = [("rounds", choices.rounds), ("clients", choices.clients), ("processes", choices.processes)];
+    if let Some((name, _)) = counts.iter().find(|(_, count)| *count == Some(0)) {
+        return Err(format!("--{name} must be at least 1"));
+    }
+    for (name, number) in [("rate", choices.rate_per_s), ("scale", choices.scale)] {
+        if number.is_some_and(|number| !is_positive(number)) {
+            return Err(format!("--{name} must be more than 0"));
+        }
+    }
+    if choices.seed.is_some_and(|seed| i64::try_from(seed).is_err()) {
+        return Err(format!("--seed must be at most {}, the largest integer of TOML", i64::MAX));
+    }
+    arm.rounds = choices.rounds.unwrap_or(arm.rounds);
+    arm.load.seed = choices.seed.unwrap_or(arm.load.seed);
+    if let Some(clients) = choices.clients.filter(|n| !narrow(arm, "clients", &n.to_string())) {
+        arm.load.clients = Some(clients);
+    }
+    if let Some(processes) = choices.processes.filter(|n| !narrow(arm, "processes", &n.to_string())) {
+        arm.load.processes = Some(processes);
+    }
+    if let Some(rate) = choices.rate_per_s.filter(|rate| !narrow(arm, "rate", &rate.to_string())) {
+        arm.load.rate_per_s = Some(rate);
+    }
+    if let Some(scale) = choices.scale.filter(|scale| !narrow(arm, "scale", &scale.to_string())) {
+        arm.load.scale = scale;
+    }
+    match choices.window_ns {
+        Some(0) => return Err("--window must be longer than 0".to_string()),
+        Some(window_ns) => {
+            arm.load.window_ns = window_ns;
+            arm.load.operations = None;
+        }
+        None => {}
+    }
+    Ok(())
+}
+
+/// Makes an axis of the study this one value; false if it has no such axis.
+fn narrow(arm: &mut Arm, axis: &str, value: &str) -> bool {
+    let found = arm.axes.iter_mut().find(|found| found.name == axis);
+    found.map(|found| found.values = vec![value.to_string()]).is_some()
+}
+
+fn set_axis(arm: &mut Arm, name: &str, values: &[String]) -> Result<(), String> {
+    let has_axis = arm.axes.iter().any(|axis| axis.name == name);
+    let of_contenders = arm.entries.iter().any(|entry| entry.draft.knows(name));
+    if !has_axis && !of_contenders && !CONDITIONS.contains(&name) {
+        return Err(unknown_axis(arm, name));
+    }
+    if !CONDITIONS.contains(&name) && of_contenders && arm.entries.iter().all(|entry| entry.draft.names(name)) {
+        return Err(format!(
+            "--set {name}: every contender of this study says `{name}` itself; choose among them with --only, \
+             or add one with --contender"
+        ));
+    }
+    let axis = axis::read(name, values, &arm.entries).map_err(|wrong| format!("--set {name}: {}", wrong.message))?;
+    arm.axes.retain(|axis| axis.name != name);
+    arm.axes.push(axis);
+    arm.axes.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(())
+}
+
+fn unknown_axis(arm: &Arm, name: &str) -> String {
+    let axes: Vec<&str> = arm.axes.iter().map(|axis| axis.name.as_str()).collect();
+    let axes = if axes.is_empty() { "none".to_string() } else { axes.join(", ") };
+    let settings: BTreeSet<&str> = arm.entries.iter().flat_map(|entry| entry.draft.engine.setting_names()).collect();
+    let settings: Vec<&str> = settings.into_iter().collect();
+    format!(
+        "--set {name}: there is no such axis; the study's axes are {axes}; also possible are {} and the settings \
+         tier, driver, model, {}",
+        CONDITIONS.join(", "),
+        settings.join(", ")
+    )
+}
+
+fn set_driver(arm: &mut Arm, driver: &str) -> Result<(), String> {
+    let mut known = BTreeSet::new();
+    let mut found = false;
+    for entry in &mut arm.entries {
+        let drivers = entry.draft.engine.drivers;
+        known.extend(drivers.iter().map(|driver| driver.name));
+        let Some(chosen) = drivers.iter().find(|candidate| candidate.name == driver) else { continue };
+        found = true;
+        entry.draft.driver = Some(driver.to_string());
+        entry.draft.model = entry.draft.model.take().filter(|model| chosen.models.contains(&model.as_str()));
+    }
+    if !found {
+        let known: Vec<&str> = known.into_iter().collect();
+        return Err(format!("--driver {driver}: no engine of this study has it; drivers are {}", known.join(", ")));
+    }
+    // An axis of drivers would be left without contenders to multiply.
+    arm.axes.retain(|axis| axis.name != "driver");
+    Ok(())
+}
+
+/// Keeps the contenders that match.
+pub(super) fn keep_only(contenders: &mut Vec<Contender>, pattern: &str) -> Result<(), String> {
+    let labels: Vec<String> = contenders.iter().map(|contender| format!("`{}`", contender.label)).collect();
+    let is_label = contenders.iter().any(|contender| contender.label.eq_ignore_ascii_case(pattern));
+    contenders.retain(|contender| {
+        // A label that begins others can still be picked alone.
+        if is_label {
+            contender.label.eq_ignore_ascii_case(pattern)
+        } else {
+            matches(pattern, &contender.label) || matches(pattern, &contender.name)
+        }
+    });
+    if contenders.is_empty() {
+        return Err(format!("--only {pattern} matches no contender; contenders are {}", labels.join(", ")));
+    }
+    Ok(())
+}
+
+/// A glob if there is a `*` or `?` in it, else a part of the text; upper and lower case are one.
+fn matches(pattern: &str, text: &str) -> bool {
+    let (pattern, text) = (pattern.to_lowercase(), text.to_lowercase());
+    if !pattern.contains(['*', '?']) {
+        return text.contains(&pattern);
+    }
+    glob(&pattern.chars().collect::<Vec<_>>(), &text.chars().collect::<Vec<_>>())
+}
+
+fn glob(pattern: &[char], text: &[char]) -> bool {
+    match (pattern.split_first(), text.split_first()) {
+        (None, None) => true,
+        (Some((&'*', rest)), _) => (0..=text.len()).any(|skipped| glob(rest, &text[skipped..])),
+        (Some((wanted, pattern)), Some((found, text))) => (*wanted == '?' || wanted == found) && glob(pattern, text),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_are_globs_or_parts() {
+        for (pattern, text, expected) in [
+            ("wal", "WAL/FULL", true),
+            ("WAL/*", "WAL/FULL", true),
+            ("*/full", "WAL/FULL", true),
+            ("*deferred", "WAL/FULL, deferred", true),
+            ("WAL/????", "WAL/NORMAL", false),
+            ("W?L*", "WAL/NORMAL", true),
+            ("FULL*", "WAL/FULL", false),
+            ("**", "", true),
+        ] {
+            assert_eq!(matches(pattern, text), expected, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn set_is_an_axis_and_its_values() {
+        assert_eq!(parse_set("clients=1, 8"), Ok(("clients".to_string(), vec!["1".to_string(), "8".to_string()])));
+        for wrong in ["clients", "=1", "clients=", "clients=1,,2"] {
+            assert!(parse_set(wrong).unwrap_err().contains("AXIS=VALUE"), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! A study file as written. What it means is worked out in `resolve.rs`.
+//!
+//! `[quick]` and `[as_published]` lie over the rest of the file: what they give replaces what the file
+//! gives, a whole table or list at a time, except `[load]`, which is replaced key by key.
+
+use super::model::{Arrivals, Extent, TrialKind, Variant};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use toml::Value;
+
+/// Values as written: text, numbers or booleans.
+pub type Table = BTreeMap<String, Value>;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct File {
+    pub question: String,
+    pub workload: String,
+    pub kind: TrialKind,
+    pub headline: String,
+    pub margin: Option<f64>,
+    pub rounds: Option<u32>,
+    pub baseline: Option<Vec<String>>,
+    pub settings: Option<Table>,
+    pub axes: Option<BTreeMap<String, Vec<Value>>>,
+    pub contender: Option<Vec<Contender>>,
+    pub load: Option<Load>,
+    pub quick: Option<Overlay>,
+    pub as_published: Option<Overlay>,
+    #[serde(default)]
+    pub metric: Vec<Metric>,
+    #[serde(default)]
+    pub answer: Vec<Answer>,
+    #[serde(default)]
+    pub effect: Vec<Effect>,
+    #[serde(default)]
+    pub published: Vec<Published>,
+    #[serde(default)]
+    pub changes: Vec<String>,
+    #[serde(default)]
+    pub limits: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Overlay {
+    pub headline: Option<String>,
+    pub rounds: Option<u32>,
+    pub baseline: Option<Vec<String>>,
+    pub settings: Option<Table>,
+    pub axes: Option<BTreeMap<String, Vec<Value>>>,
+    pub contender: Option<Vec<Contender>>,
+    pub load: Option<Load>,
+    /// Only in `[as_published]`.
+    pub quick: Option<Box<Overlay>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Contender {
+    pub engine: String,
+    pub driver: Option<String>,
+    pub model: Option<String>,
+    pub label: Option<String>,
+    pub tier: Option<String>,
+    #[serde(default)]
+    pub settings: Table,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Load {
+    pub processes: Option<u32>,
+    pub clients: Option<u32>,
+    pub operations: Option<u32>,
+    pub window: Option<String>,
+    pub run_in: Option<String>,
+    pub drain: Option<String>,
+    pub rate: Option<f64>,
+    pub arrivals: Option<Arrivals>,
+    pub cycle: Option<u32>,
+    pub scale: Option<f64>,
+    pub seed: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Metric {
+    pub name: String,
+    pub about: String,
+    pub numerator: Vec<String>,
+    #[serde(default)]
+    pub denominator: Vec<String>,
+    pub factor: Option<f64>,
+    pub higher_is_better: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Answer {
+    pub ask: String,
+    pub metric: String,
+    pub condition: Option<String>,
+    pub this: String,
+    pub against: String,
+    #[serde(default)]
+    pub words: BTreeMap<String, String>,
+    #[serde(default)]
+    pub facts: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Effect {
+    pub about: String,
+    pub factor: String,
+    pub from: Value,
+    pub to: Value,
+    #[serde(default)]
+    pub at: Table,
+    pub metric: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    pub condition: String,
+    pub contender: String,
+    pub metric: String,
+    pub value: f64,
+}
+
+/// The part of a file that overlays may replace, and where in the file it stands.
+pub struct Layer<'f> {
+    pub path: &'static [&'static str],
+    pub headline: Option<&'f String>,
+    pub rounds: Option<u32>,
+    pub baseline: Option<&'f Vec<String>>,
+    pub settings: Option<&'f Table>,
+    pub axes: Option<&'f BTreeMap<String, Vec<Value>>>,
+    pub contender: Option<&'f Vec<Contender>>,
+    pub load: Option<&'f Load>,
+}
+
+impl Overlay {
+    fn layer(&self, path: &'static [&'static str]) -> Layer<'_> {
+        Layer {
+            path,
+            headline: self.headline.as_ref(),
+            rounds: self.rounds,
+            baseline: self.baseline.as_ref(),
+            settings: self.settings.as_ref(),
+            axes: self.axes.as_ref(),
+            contender: self.contender.as_ref(),
+            load: self.load.as_ref(),
+        }
+    }
+}
+
+impl File {
+    /// The layers of a variant and extent, the one that has the last word first. A variant without a
+    /// quick form of its own is the same quick as full.
+    pub fn layers(&self, variant: Variant, extent: Extent) -> Vec<Layer<'_>> {
+        let published = self.as_published.as_ref().filter(|_| variant == Variant::AsPublished);
+        let quick = match variant {
+            Variant::Corrected => self.quick.as_ref().map(|quick| quick.layer(&["quick"])),
+            Variant::AsPublished => published
+                .and_then(|published| published.quick.as_ref())
+                .map(|quick| quick.layer(&["as_published", "quick"])),
+        };
+        let mut layers: Vec<Layer> = quick.filter(|_| extent == Extent::Quick).into_iter().collect();
+        layers.extend(published.map(|published| published.layer(&["as_published"])));
+        layers.push(Layer {
+            path: &[],
+            headline: Some(&self.headline),
+            rounds: self.rounds,
+            baseline: self.baseline.as_ref(),
+            settings: self.settings.as_ref(),
+            axes: self.axes.as_ref(),
+            contender: self.contender.as_ref(),
+            load: self.load.as_ref(),
+        });
+        layers
+    }
+
+    /// The variants and extents this file describes; every one is checked, whichever is run.
+    pub fn arms(&self) -> Vec<(Variant, Extent)> {
+        let mut arms = vec![(Variant::Corrected, Extent::Full), (Variant::Corrected, Extent::Quick)];
+        if self.as_published.is_some() {
+            arms.extend([(Variant::AsPublished, Extent::Full), (Variant::AsPublished, Extent::Quick)]);
+        }
+        arms
+    }
+}

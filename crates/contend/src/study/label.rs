@@ -1,0 +1,95 @@
+//! Short names of contenders: what is given, or the settings in which the contenders differ.
+
+use super::axis::Expanded;
+use crate::engine::{self, Settings};
+use std::collections::BTreeSet;
+
+/// Two settings every SQLite user reads as one, written `WAL/FULL`.
+const PAIR: [&str; 2] = ["journal_mode", "synchronous"];
+/// Settings whose values say what they are about without the name.
+const SPEAKING: [&str; 1] = ["begin"];
+
+/// A label for each contender. What the common settings say is not repeated. The study's own are
+/// named by what differs among them, so that adding one does not rename those that are there.
+pub(super) fn labels(contenders: &[Expanded], common: &Settings) -> Vec<String> {
+    let own = contenders.iter().filter(|contender| !contender.added);
+    let (own, all) = (Differing::among(own), Differing::among(contenders.iter()));
+    contenders.iter().map(|contender| label(contender, if contender.added { &all } else { &own }, common)).collect()
+}
+
+/// In what contenders differ. Settings are compared between contenders of one engine.
+struct Differing {
+    engine: bool,
+    driver: bool,
+    model: bool,
+    settings: BTreeSet<String>,
+}
+
+impl Differing {
+    fn among<'c>(contenders: impl Iterator<Item = &'c Expanded>) -> Self {
+        let contenders: Vec<&Expanded> = contenders.collect();
+        let several = |part: &dyn Fn(&Expanded) -> String| {
+            contenders.iter().map(|contender| part(contender)).collect::<BTreeSet<_>>().len() > 1
+        };
+        let keys: BTreeSet<&String> = contenders.iter().flat_map(|contender| contender.spec.settings.keys()).collect();
+        let mut values = BTreeSet::new();
+        for contender in &contenders {
+            values
+                .extend(keys.iter().map(|key| (contender.spec.engine.clone(), (*key).clone(), value(contender, key))));
+        }
+        let differs = |key: &String| {
+            let engines: Vec<_> = values.iter().filter(|(_, name, _)| name == key).map(|(engine, ..)| engine).collect();
+            engines.windows(2).any(|pair| pair[0] == pair[1])
+        };
+        Self {
+            engine: several(&|contender| contender.spec.engine.clone()),
+            driver: several(&|contender| contender.spec.driver.clone()),
+            model: several(&|contender| contender.spec.model.clone()),
+            settings: keys.iter().filter(|key| differs(key)).map(|key| (*key).clone()).collect(),
+        }
+    }
+}
+
+fn label(contender: &Expanded, differing: &Differing, common: &Settings) -> String {
+    let spec = &contender.spec;
+    let own = contender.given_label.is_none();
+    let mut parts: Vec<String> = contender.given_label.clone().into_iter().collect();
+    let shown = |key: &str, differs: bool| if own { differs } else { contender.from_axes.contains(key) };
+    if own && differing.engine {
+        parts.push(spec.engine.clone());
+    }
+    if shown("driver", differing.driver) {
+        parts.push(spec.driver.clone());
+    }
+    if shown("model", differing.model) {
+        parts.push(spec.model.clone());
+    }
+    let pair_shown = PAIR.iter().any(|key| shown(key, differing.settings.contains(*key)));
+    if pair_shown && has(contender, PAIR[0]) {
+        parts.push(PAIR.map(|key| value(contender, key).to_ascii_uppercase()).join("/"));
+    }
+    for key in differing.settings.iter().filter(|key| !PAIR.contains(&key.as_str()) && has(contender, key)) {
+        let value = value(contender, key);
+        if !shown(key, true) || common.get(key) == Some(&value) {
+            continue;
+        }
+        parts.push(if SPEAKING.contains(&key.as_str()) { value } else { format!("{key}={value}") });
+    }
+    if shown("tier", false) {
+        parts.push(spec.tier.to_string());
+    }
+    if parts.is_empty() { spec.engine.clone() } else { parts.join(", ") }
+}
+
+fn has(contender: &Expanded, key: &str) -> bool {
+    engine::find(&contender.spec.engine).is_some_and(|engine| engine.setting(key).is_some())
+}
+
+/// The value that holds, which is the default if none was asked for.
+fn value(contender: &Expanded, key: &str) -> String {
+    let spec = &contender.spec;
+    match engine::find(&spec.engine).filter(|engine| engine.setting(key).is_some()) {
+        Some(engine) => engine.value(&spec.settings, key).to_string(),
+        None => String::new(),
+    }
+}

@@ -1,0 +1,100 @@
+//! How hard and how long: the `[load]` tables of a file made one, and what a condition changes in it.
+
+use super::arm::Problem;
+use super::duration;
+use super::file::{Layer, Load as Written};
+use super::model::{Condition, Load};
+
+const DEFAULT_RUN_IN_NS: u64 = 500_000_000;
+const DEFAULT_DRAIN_NS: u64 = 2_000_000_000;
+const DEFAULT_CYCLE: u32 = 16_384;
+const DEFAULT_SEED: u64 = 1;
+
+/// The load of a study's layers, key by key.
+pub(super) fn read(layers: &[Layer]) -> Result<Load, Problem> {
+    for layer in layers {
+        check(layer)?;
+    }
+    // `window` and `operations` are two answers to one question: the layer that gives either decides.
+    let end =
+        layers.iter().find(|layer| layer.load.is_some_and(|load| load.window.is_some() || load.operations.is_some()));
+    let end =
+        end.ok_or_else(|| Problem::new(&["load"], "says neither `window` nor `operations`: when does a trial end?"))?;
+    let operations = end.load.and_then(|load| load.operations);
+    let window_ns = match operations {
+        Some(_) => 0,
+        None => duration_ns(std::slice::from_ref(end), "window", |load| load.window.as_ref())?.unwrap_or_default(),
+    };
+    if operations.is_none() && window_ns == 0 {
+        return Err(Problem::at(end.path, &["load", "window"], "must be longer than 0"));
+    }
+    let default_run_in_ns = if operations.is_some() { 0 } else { DEFAULT_RUN_IN_NS };
+    Ok(Load {
+        processes: first(layers, |load| load.processes),
+        clients: first(layers, |load| load.clients),
+        operations,
+        window_ns,
+        run_in_ns: duration_ns(layers, "run_in", |load| load.run_in.as_ref())?.unwrap_or(default_run_in_ns),
+        drain_ns: duration_ns(layers, "drain", |load| load.drain.as_ref())?.unwrap_or(DEFAULT_DRAIN_NS),
+        rate_per_s: first(layers, |load| load.rate),
+        arrivals: first(layers, |load| load.arrivals).unwrap_or_default(),
+        cycle: first(layers, |load| load.cycle).unwrap_or(DEFAULT_CYCLE),
+        scale: first(layers, |load| load.scale).unwrap_or(1.0),
+        seed: first(layers, |load| load.seed).unwrap_or(DEFAULT_SEED),
+    })
+}
+
+/// The load under a condition that may set some of it.
+pub fn load_under(load: &Load, condition: &Condition) -> Load {
+    let axis = |name| condition.axes.get(name);
+    let count = |name, else_| axis(name).map_or(else_, |n: &String| n.parse().ok());
+    let mut load = load.clone();
+    load.processes = count("processes", load.processes);
+    load.clients = count("clients", load.clients);
+    load.rate_per_s = axis("rate_per_s").map_or(load.rate_per_s, |rate| rate.parse().ok());
+    load.scale = axis("scale").and_then(|scale| scale.parse().ok()).unwrap_or(load.scale);
+    load
+}
+
+/// Whether a rate or a factor makes sense.
+pub(super) fn is_positive(number: f64) -> bool {
+    number.is_finite() && number > 0.0
+}
+
+fn first<T>(layers: &[Layer], key: impl Fn(&Written) -> Option<T>) -> Option<T> {
+    layers.iter().find_map(|layer| layer.load.and_then(&key))
+}
+
+fn duration_ns<'f>(
+    layers: &[Layer<'f>],
+    key: &str,
+    value: impl Fn(&'f Written) -> Option<&'f String>,
+) -> Result<Option<u64>, Problem> {
+    let found = layers.iter().find_map(|layer| Some((layer.path, layer.load.and_then(&value)?)));
+    let Some((path, text)) = found else { return Ok(None) };
+    duration::parse(text).map(Some).map_err(|message| Problem::at(path, &["load", key], message))
+}
+
+fn check(layer: &Layer) -> Result<(), Problem> {
+    let Some(load) = layer.load else { return Ok(()) };
+    let wrong = |key, message: &str| Err(Problem::at(layer.path, &["load", key], message));
+    if load.window.is_some() && load.operations.is_some() {
+        return wrong("operations", "a trial ends after `window` or after `operations`, not both");
+    }
+    for (key, count) in [
+        ("processes", load.processes),
+        ("clients", load.clients),
+        ("operations", load.operations),
+        ("cycle", load.cycle),
+    ] {
+        if count == Some(0) {
+            return wrong(key, "must be at least 1");
+        }
+    }
+    for (key, number) in [("rate", load.rate), ("scale", load.scale)] {
+        if number.is_some_and(|number| !is_positive(number)) {
+            return wrong(key, "must be more than 0");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,70 @@
+//! Questions: which contenders, under which conditions, how often.
+//!
+//! A study file (`file`) is read per variant and extent (`arm`), multiplied out along its axes (`axis`,
+//! `label`), checked with its answers (`questions`, `sentence`) and becomes a [`model::Study`]
+//! ([`resolve()`]), from which the order of the trials follows ([`schedule()`]). Pure: no file is opened
+//! and no clock read. `docs/study-file.md` explains every key.
+
+mod arm;
+mod axis;
+mod choices;
+pub mod duration;
+mod file;
+mod label;
+mod load;
+pub mod metric;
+pub mod model;
+mod questions;
+mod resolve;
+mod schedule;
+mod sentence;
+pub mod spec;
+mod vocabulary;
+
+pub use choices::{Choices, parse_set};
+pub use load::load_under;
+pub use metric::metric_value;
+pub use questions::effect_pairs;
+pub use resolve::{StudyError, resolve};
+pub use schedule::{schedule, seed_of_round};
+pub use sentence::{FACTS, WORDS};
+pub use vocabulary::{Vocabulary, check_vocabulary};
+
+use crate::source::Source;
+use anyhow::{Context, Result, bail};
+
+/// Begins the name of the source of an embedded study.
+const BUILTIN_PREFIX: &str = "built-in study ";
+
+/// Studies that are part of the program.
+const BUILTIN: &[(&str, &str)] = &[("wordpress", include_str!("../../../../studies/wordpress.toml"))];
+
+/// The embedded study of this name.
+pub fn builtin(name: &str) -> Option<Source> {
+    let (name, text) = BUILTIN.iter().find(|(found, _)| *found == name)?;
+    Some(Source::new(format!("{BUILTIN_PREFIX}{name}"), *text))
+}
+
+/// Names of the embedded studies.
+pub fn builtin_names() -> impl Iterator<Item = &'static str> {
+    BUILTIN.iter().map(|(name, _)| *name)
+}
+
+/// A study by its built-in name, or from a file that `read` reads.
+///
+/// # Errors
+/// The file cannot be read, or the name is not known.
+pub fn open(name_or_path: &str, read: impl Fn(&str) -> std::io::Result<String>) -> Result<Source> {
+    if let Some(source) = builtin(name_or_path) {
+        return Ok(source);
+    }
+    if !name_or_path.ends_with(".toml") && !name_or_path.contains('/') {
+        let names: Vec<&str> = builtin_names().collect();
+        bail!("there is no study `{name_or_path}`: name one of {}, or a file that ends in .toml", names.join(", "));
+    }
+    let text = read(name_or_path).with_context(|| format!("cannot read study {name_or_path}"))?;
+    Ok(Source::new(name_or_path, text))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,267 @@
+//! Metrics, answers, effects and published figures of a file, checked against everything the study can
+//! run. What the chosen variant does not cover is left out of the study, not an error.
+
+use super::arm::{Problem, value_text};
+use super::file::{self, File};
+use super::metric;
+use super::model::{Answer, Contender, Effect, Metric, Published, Study};
+use super::sentence;
+use crate::engine::{self, Settings};
+use std::collections::BTreeSet;
+
+/// What one variant and extent runs.
+pub(super) struct Covered {
+    pub contenders: Vec<Contender>,
+    pub conditions: BTreeSet<String>,
+}
+
+impl Covered {
+    fn contender(&self, label: &str) -> Option<&Contender> {
+        self.contenders.iter().find(|contender| contender.label == label)
+    }
+}
+
+/// Everything all variants and extents run.
+pub(super) struct Reach {
+    pub arms: Vec<Covered>,
+}
+
+impl Reach {
+    pub fn check_contender(&self, label: &str) -> Result<(), String> {
+        if self.arms.iter().any(|arm| arm.contender(label).is_some()) {
+            return Ok(());
+        }
+        let labels: BTreeSet<&str> =
+            self.arms.iter().flat_map(|arm| &arm.contenders).map(|contender| contender.label.as_str()).collect();
+        Err(format!("there is no contender `{label}`; contenders are {}", list(labels)))
+    }
+
+    fn check_condition(&self, label: &str) -> Result<(), String> {
+        if self.arms.iter().any(|arm| arm.conditions.contains(label)) {
+            return Ok(());
+        }
+        let labels: BTreeSet<&str> = self.arms.iter().flat_map(|arm| &arm.conditions).map(String::as_str).collect();
+        Err(format!("there is no condition `{label}`; conditions are {}", list(labels)))
+    }
+}
+
+fn list(labels: BTreeSet<&str>) -> String {
+    labels.into_iter().map(|label| format!("`{label}`")).collect::<Vec<_>>().join(", ")
+}
+
+pub(super) fn read_metrics(file: &File) -> Result<Vec<Metric>, Problem> {
+    let mut metrics: Vec<Metric> = Vec::new();
+    for (index, written) in file.metric.iter().enumerate() {
+        let index = index.to_string();
+        let wrong = |path: &[&str], message: String| Problem::at(&["metric", &index], path, message);
+        check_metric_name(&written.name, &metrics).map_err(|message| wrong(&["name"], message))?;
+        if written.numerator.is_empty() {
+            return Err(wrong(&["numerator"], "must name at least one count".to_string()));
+        }
+        for (key, counts) in [("numerator", &written.numerator), ("denominator", &written.denominator)] {
+            for (position, count) in counts.iter().enumerate() {
+                metric::check_count(count).map_err(|message| wrong(&[key, &position.to_string()], message))?;
+            }
+        }
+        let factor = written.factor.unwrap_or(1.0);
+        if !super::load::is_positive(factor) {
+            return Err(wrong(&["factor"], "must be more than 0".to_string()));
+        }
+        metrics.push(Metric {
+            name: written.name.clone(),
+            about: written.about.clone(),
+            numerator: written.numerator.clone(),
+            denominator: written.denominator.clone(),
+            factor,
+            higher_is_better: written.higher_is_better,
+        });
+    }
+    Ok(metrics)
+}
+
+/// The name is a column of `trials.csv`, so it must be a plain word that is not there yet.
+fn check_metric_name(name: &str, earlier: &[Metric]) -> Result<(), String> {
+    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
+    if name.is_empty() || !name.bytes().all(plain) {
+        return Err(format!("`{name}` must be lower-case letters, digits and underscores"));
+    }
+    if metric::direction(earlier, name).is_some() || metric::COUNTS.contains(&name) {
+        return Err(format!("there is already a metric `{name}`"));
+    }
+    Ok(())
+}
+
+/// Checks the name of a metric where it is used.
+pub(super) fn check_metric(name: &str, own: &[Metric]) -> Result<(), String> {
+    if metric::direction(own, name).is_some() {
+        return Ok(());
+    }
+    let mut names: Vec<&str> = own.iter().map(|metric| metric.name.as_str()).collect();
+    names.extend(metric::STANDARD.iter().map(|metric| metric.name));
+    Err(format!("there is no metric `{name}`; metrics are {}", names.join(", ")))
+}
+
+pub(super) fn read_answers(file: &File, metrics: &[Metric], reach: &Reach) -> Result<Vec<Answer>, Problem> {
+    let mut answers = Vec::new();
+    for (index, written) in file.answer.iter().enumerate() {
+        let index = index.to_string();
+        let wrong = |path: &[&str], message: String| Problem::at(&["answer", &index], path, message);
+        check_metric(&written.metric, metrics).map_err(|message| wrong(&["metric"], message))?;
+        reach.check_contender(&written.this).map_err(|message| wrong(&["this"], message))?;
+        reach.check_contender(&written.against).map_err(|message| wrong(&["against"], message))?;
+        if written.this == written.against {
+            return Err(wrong(&["against"], "is the same contender as `this`".to_string()));
+        }
+        if let Some(condition) = &written.condition {
+            reach.check_condition(condition).map_err(|message| wrong(&["condition"], message))?;
+        }
+        let (words, facts) = sentence::read(written).map_err(|(path, message)| {
+            let path: Vec<&str> = path.iter().map(String::as_str).collect();
+            wrong(&path, message)
+        })?;
+        if !words.is_empty() {
+            check_tiers(written, reach).map_err(|message| wrong(&["against"], message))?;
+        }
+        answers.push(Answer {
+            ask: written.ask.clone(),
+            metric: written.metric.clone(),
+            condition: written.condition.clone(),
+            this: written.this.clone(),
+            against: written.against.clone(),
+            words,
+            facts,
+        });
+    }
+    Ok(answers)
+}
+
+/// A verdict stays inside one tier.
+fn check_tiers(answer: &file::Answer, reach: &Reach) -> Result<(), String> {
+    for arm in &reach.arms {
+        let (Some(this), Some(against)) = (arm.contender(&answer.this), arm.contender(&answer.against)) else {
+            continue;
+        };
+        if this.tier != against.tier {
+            return Err(format!(
+                "`{}` is {} and `{}` is {}: contenders of different tiers get no verdict; use [[effect]]",
+                this.label, this.tier, against.label, against.tier
+            ));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn read_effects(file: &File, metrics: &[Metric], reach: &Reach) -> Result<Vec<Effect>, Problem> {
+    let mut effects = Vec::new();
+    for (index, written) in file.effect.iter().enumerate() {
+        let index = index.to_string();
+        let wrong = |path: &[&str], message: String| Problem::at(&["effect", &index], path, message);
+        check_metric(&written.metric, metrics).map_err(|message| wrong(&["metric"], message))?;
+        let value = |key: &str, value: &toml::Value| value_text(value).and_then(|value| canonical(reach, key, &value));
+        let mut at = Settings::new();
+        for (key, wanted) in &written.at {
+            at.insert(key.clone(), value(key, wanted).map_err(|message| wrong(&["at", key], message))?);
+        }
+        if !is_setting(reach, &written.factor) {
+            let message = format!("no contender of this study has a setting `{}`", written.factor);
+            return Err(wrong(&["factor"], message));
+        }
+        let effect = Effect {
+            about: written.about.clone(),
+            factor: written.factor.clone(),
+            from: value(&written.factor, &written.from).map_err(|message| wrong(&["from"], message))?,
+            to: value(&written.factor, &written.to).map_err(|message| wrong(&["to"], message))?,
+            at,
+            metric: written.metric.clone(),
+        };
+        if reach.arms.iter().all(|arm| pairs(&arm.contenders, &effect).is_empty()) {
+            let message = format!(
+                "no two contenders differ in nothing but {} from {} to {}",
+                effect.factor, effect.from, effect.to
+            );
+            return Err(wrong(&["factor"], message));
+        }
+        effects.push(effect);
+    }
+    Ok(effects)
+}
+
+fn is_setting(reach: &Reach, key: &str) -> bool {
+    let mut contenders = reach.arms.iter().flat_map(|arm| &arm.contenders);
+    contenders.any(|contender| engine::find(&contender.engine).is_some_and(|engine| engine.setting(key).is_some()))
+}
+
+fn canonical(reach: &Reach, key: &str, value: &str) -> Result<String, String> {
+    let engines = reach.arms.iter().flat_map(|arm| &arm.contenders).filter_map(|it| engine::find(&it.engine));
+    match engines.filter_map(|engine| engine.setting(key)).next() {
+        Some(setting) => setting.canonical(value),
+        None => Err(format!("no contender of this study has a setting `{key}`")),
+    }
+}
+
+/// Pairs of contenders (from, to), as indexes, that differ in nothing but the effect's factor.
+pub fn effect_pairs(study: &Study, effect: &Effect) -> Vec<(usize, usize)> {
+    pairs(&study.contenders, effect)
+}
+
+pub(super) fn pairs(contenders: &[Contender], effect: &Effect) -> Vec<(usize, usize)> {
+    let having = |value: &str| {
+        let matching = contenders.iter().enumerate().filter(|(_, contender)| {
+            value_of(contender, &effect.factor) == Some(value)
+                && effect.at.iter().all(|(key, wanted)| value_of(contender, key) == Some(wanted))
+        });
+        matching.map(|(index, _)| index).collect::<Vec<_>>()
+    };
+    let (from, to) = (having(&effect.from), having(&effect.to));
+    let mut pairs = Vec::new();
+    for a in from {
+        pairs.extend(to.iter().filter(|b| alike(&contenders[a], &contenders[**b], &effect.factor)).map(|b| (a, *b)));
+    }
+    pairs
+}
+
+fn value_of<'c>(contender: &'c Contender, key: &str) -> Option<&'c str> {
+    let engine = engine::find(&contender.engine)?;
+    engine.setting(key)?;
+    Some(engine.value(&contender.settings, key))
+}
+
+fn alike(a: &Contender, b: &Contender, factor: &str) -> bool {
+    let Some(engine) = engine::find(&a.engine) else { return false };
+    let same = |key: &&str| *key == factor || value_of(a, key) == value_of(b, key);
+    (&a.engine, &a.driver, &a.model) == (&b.engine, &b.driver, &b.model) && engine.setting_names().iter().all(same)
+}
+
+pub(super) fn read_published(file: &File, metrics: &[Metric], reach: &Reach) -> Result<Vec<Published>, Problem> {
+    let mut published = Vec::new();
+    for (index, written) in file.published.iter().enumerate() {
+        let index = index.to_string();
+        let wrong = |key: &str, message: String| Problem::new(&["published", &index, key], message);
+        reach.check_condition(&written.condition).map_err(|message| wrong("condition", message))?;
+        reach.check_contender(&written.contender).map_err(|message| wrong("contender", message))?;
+        check_metric(&written.metric, metrics).map_err(|message| wrong("metric", message))?;
+        published.push(Published {
+            condition: written.condition.clone(),
+            contender: written.contender.clone(),
+            metric: written.metric.clone(),
+            value: written.value,
+        });
+    }
+    Ok(published)
+}
+
+/// Leaves out of a study what its contenders and conditions do not cover.
+pub(super) fn leave_out_uncovered(study: &mut Study) {
+    let labels: BTreeSet<&str> = study.contenders.iter().map(|contender| contender.label.as_str()).collect();
+    let conditions: BTreeSet<&str> = study.conditions.iter().map(|condition| condition.label.as_str()).collect();
+    study.answers.retain(|answer| {
+        labels.contains(answer.this.as_str())
+            && labels.contains(answer.against.as_str())
+            && answer.condition.as_ref().is_none_or(|condition| conditions.contains(condition.as_str()))
+    });
+    study
+        .published
+        .retain(|row| labels.contains(row.contender.as_str()) && conditions.contains(row.condition.as_str()));
+    let contenders = &study.contenders;
+    study.effects.retain(|effect| !pairs(contenders, effect).is_empty());
+}

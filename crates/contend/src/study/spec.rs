@@ -1,0 +1,284 @@
+//! Contender specs: `engine[/driver[/model]]:key=value,...`, as typed and in their one canonical form.
+//!
+//! A [`Draft`] is a contender as somebody wrote it; completed, it is a [`Spec`], whose text is the
+//! contender's name. Reading a printed spec gives the same spec again.
+
+use super::model::Tier;
+use crate::engine::{self, Driver, Engine, Settings};
+use std::fmt;
+
+/// A contender as written: what is left out has its default.
+#[derive(Debug, Clone)]
+pub struct Draft {
+    pub engine: &'static Engine,
+    pub driver: Option<String>,
+    pub model: Option<String>,
+    /// Stands for the engine's settings of that tier, and is held against the tier that results.
+    pub tier: Option<Tier>,
+    /// Canonical values.
+    pub settings: Settings,
+}
+
+/// A complete contender, but for its label.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spec {
+    pub engine: String,
+    pub driver: String,
+    pub model: String,
+    pub settings: Settings,
+    pub tier: Tier,
+}
+
+/// Reads a spec as typed.
+///
+/// # Errors
+/// What is wrong, with the words that would be right.
+pub fn parse(text: &str) -> Result<Draft, String> {
+    let (head, settings) = text.split_once(':').unwrap_or((text, ""));
+    let mut parts = head.split('/').map(str::trim);
+    let mut draft = Draft::new(parts.next().unwrap_or_default())?;
+    draft.driver = parts.next().map(str::to_string);
+    draft.model = parts.next().map(str::to_string);
+    if parts.next().is_some() {
+        return Err(format!("`{text}` is no contender; write engine[/driver[/model]]:key=value,..."));
+    }
+    for pair in settings.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
+        let (key, value) = pair
+            .split_once('=')
+            .ok_or_else(|| format!("`{pair}` is no setting; write key=value, separated by commas"))?;
+        let key = key.trim();
+        if draft.names(key) {
+            return Err(format!("`{key}` is given twice in `{text}`"));
+        }
+        draft.set(key, value)?;
+    }
+    Ok(draft)
+}
+
+impl Draft {
+    /// A contender of this engine with nothing else said.
+    ///
+    /// # Errors
+    /// The engines there are.
+    pub fn new(engine: &str) -> Result<Self, String> {
+        let engine = engine::find(engine).ok_or_else(|| {
+            let names: Vec<&str> = engine::ENGINES.iter().map(|engine| engine.name).collect();
+            format!("there is no engine `{engine}`; engines are {}", names.join(", "))
+        })?;
+        Ok(Self { engine, driver: None, model: None, tier: None, settings: Settings::new() })
+    }
+
+    /// Whether a setting, `tier`, `driver` or `model` can be said of this contender.
+    pub fn knows(&self, key: &str) -> bool {
+        matches!(key, "tier" | "driver" | "model") || self.engine.setting(key).is_some()
+    }
+
+    /// Whether it is said.
+    pub fn names(&self, key: &str) -> bool {
+        match key {
+            "tier" => self.tier.is_some(),
+            "driver" => self.driver.is_some(),
+            "model" => self.model.is_some(),
+            _ => self.settings.contains_key(key),
+        }
+    }
+
+    /// Says a setting, `tier`, `driver` or `model`, in place of what was said of it before.
+    ///
+    /// # Errors
+    /// The names or values there are.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
+        match key {
+            "tier" => self.tier = Some(parse_tier(value)?),
+            "driver" => self.driver = Some(value.to_string()),
+            "model" => self.model = Some(value.to_string()),
+            _ => {
+                let setting = self.engine.setting(key).ok_or_else(|| {
+                    let names = self.engine.setting_names().join(", ");
+                    format!("{} has no setting `{key}`; settings are tier, {names}", self.engine.name)
+                })?;
+                self.settings.insert(key.to_string(), setting.canonical(value)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Fills in what is left out: the settings of the tier, then those of `common` that this engine
+    /// has, and the defaults of driver and model.
+    ///
+    /// # Errors
+    /// An unknown driver or model, a common value this engine cannot have, or a tier the settings miss.
+    pub fn complete(&self, common: &Settings) -> Result<Spec, String> {
+        let driver = find_driver(self.engine, self.driver.as_deref())?;
+        let model = self.model.as_deref().unwrap_or(driver.models[0]);
+        if !driver.models.contains(&model) {
+            return Err(format!(
+                "driver `{}` has no model `{model}`; models are {}",
+                driver.name,
+                driver.models.join(", ")
+            ));
+        }
+        let settings = self.complete_settings(common)?;
+        let tier = (self.engine.tier)(&settings);
+        if let Some(wanted) = self.tier.filter(|wanted| *wanted != tier) {
+            return Err(format!(
+                "the tier is to be {wanted}, but with these settings it is {tier}: {}",
+                join(&settings)
+            ));
+        }
+        Ok(Spec {
+            engine: self.engine.name.to_string(),
+            driver: driver.name.to_string(),
+            model: model.to_string(),
+            settings,
+            tier,
+        })
+    }
+
+    fn complete_settings(&self, common: &Settings) -> Result<Settings, String> {
+        let mut settings = Settings::new();
+        for (key, value) in common {
+            if let Some(setting) = self.engine.setting(key) {
+                settings.insert(key.clone(), setting.canonical(value)?);
+            }
+        }
+        for (key, value) in self.tier.map_or(&[][..], self.engine.tier_settings) {
+            settings.insert((*key).to_string(), (*value).to_string());
+        }
+        settings.extend(self.settings.clone());
+        Ok(settings)
+    }
+}
+
+impl fmt::Display for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}/{}", self.engine, self.driver, self.model)?;
+        if !self.settings.is_empty() {
+            write!(f, ":{}", join(&self.settings))?;
+        }
+        Ok(())
+    }
+}
+
+fn join(settings: &Settings) -> String {
+    settings.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",")
+}
+
+fn find_driver(engine: &'static Engine, name: Option<&str>) -> Result<&'static Driver, String> {
+    let Some(name) = name else { return Ok(&engine.drivers[0]) };
+    engine.drivers.iter().find(|driver| driver.name == name).ok_or_else(|| {
+        let names: Vec<&str> = engine.drivers.iter().map(|driver| driver.name).collect();
+        format!("{} has no driver `{name}`; drivers are {}", engine.name, names.join(", "))
+    })
+}
+
+fn parse_tier(word: &str) -> Result<Tier, String> {
+    let word = word.trim().to_ascii_lowercase();
+    Tier::ALL
+        .into_iter()
+        .find(|tier| tier.word() == word)
+        .ok_or_else(|| format!("there is no tier `{word}`; tiers are {}", Tier::ALL.map(Tier::word).join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{ENGINES, Setting, Values};
+    use proptest::prelude::*;
+
+    fn canonical(text: &str) -> Result<String, String> {
+        parse(text)?.complete(&Settings::new()).map(|spec| spec.to_string())
+    }
+
+    #[test]
+    fn specs_have_one_canonical_form() {
+        for (typed, printed) in [
+            ("sqlite", "sqlite/rusqlite/thread"),
+            ("sqlite/null", "sqlite/null/thread"),
+            (
+                "sqlite: synchronous = FULL, journal_mode=WAL",
+                "sqlite/rusqlite/thread:journal_mode=wal,synchronous=full",
+            ),
+            ("sqlite:busy_timeout=010", "sqlite/rusqlite/thread:busy_timeout=10"),
+            ("sqlite:tier=durable", "sqlite/rusqlite/thread:journal_mode=wal,synchronous=full"),
+            (
+                "sqlite:tier=durable,journal_mode=delete,synchronous=extra",
+                "sqlite/rusqlite/thread:journal_mode=delete,synchronous=extra",
+            ),
+        ] {
+            assert_eq!(canonical(typed).as_deref(), Ok(printed), "{typed}");
+            assert_eq!(canonical(printed).as_deref(), Ok(printed));
+        }
+    }
+
+    #[test]
+    fn a_wrong_spec_says_what_would_be_right() {
+        for (typed, part) in [
+            ("oracle", "engines are sqlite"),
+            ("sqlite/odbc", "drivers are rusqlite"),
+            ("sqlite/rusqlite/fibre", "models are thread"),
+            ("sqlite/rusqlite/thread/x", "write engine[/driver[/model]]"),
+            ("sqlite:wal", "write key=value"),
+            ("sqlite:colour=red", "settings are tier, journal_mode"),
+            ("sqlite:journal_mode=red", "one of delete, truncate"),
+            ("sqlite:tier=gold", "tiers are durable, bounded, unsafe"),
+            ("sqlite:tier=durable,synchronous=normal", "it is bounded: journal_mode=wal,synchronous=normal"),
+            ("sqlite:synchronous=full,synchronous=off", "given twice"),
+        ] {
+            let message = canonical(typed).unwrap_err();
+            assert!(message.contains(part), "{typed}: {message}");
+        }
+    }
+
+    #[test]
+    fn common_settings_give_way_to_the_tier_and_the_tier_to_what_is_said() {
+        let common: Settings = [("synchronous", "off"), ("busy_timeout", "5"), ("fsync", "on")]
+            .map(|(k, v)| (k.to_string(), v.to_string()))
+            .into_iter()
+            .collect();
+        let spec = parse("sqlite:tier=durable,synchronous=extra").unwrap().complete(&common).unwrap();
+        assert_eq!(spec.to_string(), "sqlite/rusqlite/thread:busy_timeout=5,journal_mode=wal,synchronous=extra");
+    }
+
+    fn value_of(setting: &'static Setting) -> BoxedStrategy<String> {
+        match setting.values {
+            Values::Words(words) => proptest::sample::select(words).prop_map(str::to_string).boxed(),
+            Values::Integer(low, high) => (low..=high).prop_map(|n| n.to_string()).boxed(),
+        }
+    }
+
+    fn any_spec() -> impl Strategy<Value = Spec> {
+        proptest::sample::select(ENGINES).prop_flat_map(|engine: &'static Engine| {
+            let settings: Vec<_> = engine
+                .setting_names()
+                .into_iter()
+                .map(|name| {
+                    let value = value_of(engine.setting(name).expect("its own setting"));
+                    proptest::option::of(value).prop_map(move |value| (name, value))
+                })
+                .collect();
+            (0..engine.drivers.len(), settings).prop_flat_map(move |(driver, pairs)| {
+                let driver = &engine.drivers[driver];
+                proptest::sample::select(driver.models).prop_map(move |model| {
+                    let settings: Settings =
+                        pairs.iter().filter_map(|(k, v)| Some(((*k).to_string(), v.clone()?))).collect();
+                    Spec {
+                        engine: engine.name.to_string(),
+                        driver: driver.name.to_string(),
+                        model: model.to_string(),
+                        tier: (engine.tier)(&settings),
+                        settings,
+                    }
+                })
+            })
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_printed_spec_is_read_as_itself(spec in any_spec()) {
+            let read = parse(&spec.to_string()).unwrap().complete(&Settings::new());
+            prop_assert_eq!(read, Ok(spec));
+        }
+    }
+}

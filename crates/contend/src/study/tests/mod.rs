@@ -1,0 +1,184 @@
+//! Whole studies: what a file and the choices of a run become.
+
+mod errors;
+mod overrides;
+mod wordpress;
+
+use super::model::{Extent, Study, Variant};
+use super::{Choices, StudyError, resolve};
+use crate::source::Source;
+
+const CORRECTED: (Variant, Extent) = (Variant::Corrected, Extent::Full);
+const QUICK: (Variant, Extent) = (Variant::Corrected, Extent::Quick);
+const AS_PUBLISHED: (Variant, Extent) = (Variant::AsPublished, Extent::Full);
+
+fn labels(study: &Study) -> Vec<&str> {
+    study.contenders.iter().map(|contender| contender.label.as_str()).collect()
+}
+
+fn conditions(study: &Study) -> Vec<&str> {
+    study.conditions.iter().map(|condition| condition.label.as_str()).collect()
+}
+
+fn resolved(text: &str, (variant, extent): (Variant, Extent)) -> Result<Study, StudyError> {
+    resolve(&Source::new("studies/test.toml", text), &Choices::new(variant, extent))
+}
+
+/// A study in which every kind of key is there once.
+const SAMPLE: &str = r#"question = "q"
+workload = "w"
+kind = "load"
+headline = "throughput_ops_per_s"
+margin = 0.1
+baseline = ["WAL/FULL"]
+[settings]
+busy_timeout = 5000
+[axes]
+profile = ["a", "b"]
+clients = [1, 8]
+synchronous = ["full", "normal"]
+[[contender]]
+engine = "sqlite"
+settings = { journal_mode = "wal" }
+[[contender]]
+engine = "sqlite"
+label = "safe"
+settings = { journal_mode = "delete", synchronous = "extra" }
+[load]
+window = "2s"
+[quick]
+rounds = 6
+axes = { profile = ["a"], synchronous = ["full"] }
+[as_published]
+rounds = 3
+axes = { profile = ["a"] }
+[[as_published.contender]]
+engine = "sqlite"
+label = "original"
+[[metric]]
+name = "failures"
+about = "failed"
+numerator = ["conflict"]
+denominator = ["planned"]
+higher_is_better = false
+[[answer]]
+ask = "Is it?"
+metric = "throughput_ops_per_s"
+this = "WAL/FULL"
+against = "safe"
+[answer.words]
+faster = "yes {ratio}"
+no-difference = "same"
+cannot-tell = "perhaps"
+slower = "no"
+not-comparable = "unknown"
+[[effect]]
+about = "sync"
+factor = "synchronous"
+from = "full"
+to = "normal"
+at = { journal_mode = "wal" }
+metric = "failures"
+[[published]]
+condition = "a"
+contender = "original"
+metric = "failures"
+value = 3
+"#;
+
+#[test]
+fn axes_multiply_what_they_are_axes_of() {
+    let study = resolved(SAMPLE, CORRECTED).unwrap();
+    assert_eq!(study.name, "test");
+    assert_eq!(labels(&study), ["WAL/FULL", "WAL/NORMAL", "safe"]);
+    assert_eq!(conditions(&study), ["a, 1 client", "a, 8 clients", "b, 1 client", "b, 8 clients"]);
+    assert_eq!(study.conditions[3].axes["clients"], "8");
+    assert_eq!(study.contenders[0].name, "sqlite/rusqlite/thread:busy_timeout=5000,journal_mode=wal,synchronous=full");
+    assert_eq!((study.rounds, study.load.window_ns, study.load.run_in_ns), (12, 2_000_000_000, 500_000_000));
+    assert_eq!(super::load_under(&study.load, &study.conditions[3]).clients, Some(8));
+}
+
+#[test]
+fn overlays_replace_tables_and_keep_the_keys_of_the_load() {
+    let quick = resolved(SAMPLE, QUICK).unwrap();
+    assert_eq!(labels(&quick), ["WAL/FULL", "safe"]);
+    assert_eq!(conditions(&quick), ["a"]);
+    assert_eq!(quick.rounds, 6);
+    let published = resolved(SAMPLE, AS_PUBLISHED).unwrap();
+    assert_eq!(labels(&published), ["original"]);
+    assert_eq!(published.load.window_ns, 2_000_000_000);
+    assert_eq!(published, resolved(SAMPLE, (Variant::AsPublished, Extent::Quick)).map(full).unwrap());
+}
+
+fn full(study: Study) -> Study {
+    Study { extent: Extent::Full, ..study }
+}
+
+#[test]
+fn what_a_variant_does_not_cover_is_left_out() {
+    let corrected = resolved(SAMPLE, CORRECTED).unwrap();
+    assert_eq!((corrected.answers.len(), corrected.effects.len(), corrected.published.len()), (1, 1, 0));
+    let quick = resolved(SAMPLE, QUICK).unwrap();
+    assert_eq!((quick.answers.len(), quick.effects.len(), quick.published.len()), (1, 0, 0));
+    let published = resolved(SAMPLE, AS_PUBLISHED).unwrap();
+    assert_eq!((published.answers.len(), published.effects.len(), published.published.len()), (0, 0, 1));
+}
+
+#[test]
+fn slight_verdicts_fall_back_to_the_plain_ones() {
+    let study = resolved(SAMPLE, CORRECTED).unwrap();
+    assert_eq!(study.answers[0].words["slightly-faster"], "yes {ratio}");
+    assert_eq!(study.answers[0].words.len(), super::WORDS.len());
+}
+
+#[test]
+fn every_tier_has_a_baseline_and_the_study_names_it_if_it_can() {
+    let study = resolved(SAMPLE, CORRECTED).unwrap();
+    let labels: Vec<&str> = study
+        .baselines
+        .iter()
+        .map(|name| study.contenders.iter().find(|it| it.name == *name).unwrap().label.as_str())
+        .collect();
+    assert_eq!(labels, ["WAL/FULL", "WAL/NORMAL"]);
+    let by_spec = SAMPLE.replace("[\"WAL/FULL\"]", "[\"sqlite:synchronous=extra,journal_mode=DELETE\"]");
+    assert!(resolved(&by_spec, CORRECTED).unwrap().baselines[0].contains("extra"));
+}
+
+#[test]
+fn given_labels_are_extended_by_the_axes() {
+    let text = SAMPLE
+        .replace("settings = { journal_mode = \"wal\" }", "label = \"wal\"\nsettings = { journal_mode = \"wal\" }");
+    let text = text.replace("\"WAL/FULL\"", "\"wal, WAL/FULL\"");
+    assert_eq!(labels(&resolved(&text, CORRECTED).unwrap()), ["wal, WAL/FULL", "wal, WAL/NORMAL", "safe"]);
+}
+
+#[test]
+fn a_tier_can_be_an_axis() {
+    let text = r#"question = "q"
+workload = "w"
+kind = "load"
+headline = "throughput_ops_per_s"
+axes = { tier = ["durable", "bounded"] }
+contender = [{ engine = "sqlite" }]
+load = { operations = 100 }
+"#;
+    let study = resolved(text, CORRECTED).unwrap();
+    assert_eq!(labels(&study), ["WAL/FULL", "WAL/NORMAL"]);
+    assert_eq!(conditions(&study), ["default"]);
+    assert_eq!((study.load.window_ns, study.load.run_in_ns, study.load.operations), (0, 0, Some(100)));
+}
+
+#[test]
+fn a_study_can_be_written_and_read_back() {
+    let study = resolved(SAMPLE, CORRECTED).unwrap();
+    assert_eq!(toml::from_str::<Study>(&toml::to_string(&study).unwrap()), Ok(study));
+}
+
+#[test]
+fn the_example_of_the_documentation_resolves() {
+    let page = include_str!("../../../../../docs/study-file.md");
+    let (_, rest) = page.split_once("```toml\n").expect("an example");
+    let (example, _) = rest.split_once("```").expect("the end of the example");
+    assert_eq!(labels(&resolved(example, CORRECTED).unwrap()), ["2 MiB", "64 MiB"]);
+    assert_eq!(conditions(&resolved(example, QUICK).unwrap()), ["public, 4 clients"]);
+}

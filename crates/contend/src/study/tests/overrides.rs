@@ -1,0 +1,152 @@
+//! Overrides from the command line.
+
+use super::{CORRECTED, QUICK, SAMPLE, conditions, labels};
+use crate::source::Source;
+use crate::study::model::{Extent, Study, Variant};
+use crate::study::{Choices, StudyError, parse_set, resolve};
+
+fn run(change: impl FnOnce(&mut Choices)) -> Result<Study, String> {
+    run_arm(CORRECTED, change)
+}
+
+fn run_arm((variant, extent): (Variant, Extent), change: impl FnOnce(&mut Choices)) -> Result<Study, String> {
+    let mut choices = Choices::new(variant, extent);
+    change(&mut choices);
+    resolve(&Source::new("studies/test.toml", SAMPLE), &choices).map_err(|error| match error {
+        StudyError::Usage(message) => message,
+        StudyError::File(error) => panic!("blames the file: {error}"),
+    })
+}
+
+fn set(text: &str) -> impl FnOnce(&mut Choices) {
+    let set = parse_set(text).unwrap();
+    move |choices| choices.set.push(set)
+}
+
+#[test]
+fn numbers_are_replaced() {
+    let study = run(|choices| {
+        choices.rounds = Some(2);
+        choices.processes = Some(4);
+        choices.rate_per_s = Some(100.0);
+        choices.scale = Some(0.5);
+        choices.seed = Some(9);
+        choices.window_ns = Some(7);
+    })
+    .unwrap();
+    let load = &study.load;
+    assert_eq!((study.rounds, load.processes, load.rate_per_s), (2, Some(4), Some(100.0)));
+    assert_eq!((load.scale, load.seed, load.window_ns, load.model()), (0.5, 9, 7, "open"));
+}
+
+#[test]
+fn an_override_of_an_axis_leaves_one_value() {
+    let study = run(|choices| choices.clients = Some(3)).unwrap();
+    assert_eq!(conditions(&study), ["a, 3 clients", "b, 3 clients"]);
+    assert_eq!(study.load.clients, None);
+}
+
+#[test]
+fn set_replaces_and_adds_axes() {
+    assert_eq!(conditions(&run(set("clients=2,4")).unwrap())[..2], ["a, 2 clients", "a, 4 clients"]);
+    assert_eq!(labels(&run(set("synchronous=NORMAL")).unwrap()), ["WAL/NORMAL", "safe"]);
+    assert_eq!(conditions(&run(set("scale=10")).unwrap())[0], "a, 1 client, scale 10");
+    assert_eq!(
+        labels(&run_arm(QUICK, set("begin=deferred,immediate")).unwrap()),
+        ["WAL/FULL, deferred", "WAL/FULL, immediate", "safe, deferred", "safe, immediate"]
+    );
+    // 5000 is what the common settings say, so it is not repeated.
+    assert_eq!(
+        labels(&run_arm(QUICK, set("busy_timeout=0,5000")).unwrap()),
+        ["WAL/FULL, busy_timeout=0", "WAL/FULL", "safe, busy_timeout=0", "safe"]
+    );
+}
+
+#[test]
+fn contenders_are_added_with_the_common_settings() {
+    let study = run(|choices| choices.contenders.push("sqlite:tier=bounded,begin=exclusive".to_string())).unwrap();
+    assert_eq!(labels(&study), ["WAL/FULL", "WAL/NORMAL", "safe", "WAL/NORMAL, exclusive"]);
+    assert_eq!(
+        study.contenders[3].name,
+        "sqlite/rusqlite/thread:begin=exclusive,busy_timeout=5000,journal_mode=wal,synchronous=normal"
+    );
+}
+
+#[test]
+fn an_added_contender_is_labelled_by_how_it_differs_and_renames_no_other() {
+    let study = run(|choices| choices.contenders.push("sqlite/null:busy_timeout=0".to_string())).unwrap();
+    assert_eq!(labels(&study), ["WAL/FULL", "WAL/NORMAL", "safe", "null, DELETE/FULL, busy_timeout=0"]);
+}
+
+#[test]
+fn a_driver_replaces_that_of_every_contender() {
+    let study = run(|choices| choices.driver = Some("null".to_string())).unwrap();
+    assert!(study.contenders.iter().all(|contender| contender.driver == "null"));
+    assert_eq!(labels(&study), ["WAL/FULL", "WAL/NORMAL", "safe"]);
+}
+
+#[test]
+fn only_keeps_what_matches() {
+    for (pattern, kept) in [
+        ("wal/full", &["WAL/FULL"][..]),
+        ("WAL", &["WAL/FULL", "WAL/NORMAL"]),
+        ("*normal", &["WAL/NORMAL"]),
+        ("journal_mode=delete", &["safe"]),
+    ] {
+        let study = run(|choices| choices.only = Some(pattern.to_string())).unwrap();
+        assert_eq!(labels(&study), kept, "{pattern}");
+    }
+}
+
+#[test]
+fn a_tier_whose_baseline_is_left_out_takes_its_first_contender() {
+    let study = run(|choices| choices.only = Some("safe".to_string())).unwrap();
+    assert_eq!(study.baselines, [study.contenders[0].name.clone()]);
+    assert!(study.answers.is_empty());
+}
+
+#[test]
+fn an_override_that_does_not_fit_says_what_would() {
+    type Change = Box<dyn FnOnce(&mut Choices)>;
+    let contender =
+        |spec: &'static str| -> Change { Box::new(move |choices| choices.contenders.push(spec.to_string())) };
+    let set = |text: &'static str| -> Change { Box::new(set(text)) };
+    let cases: Vec<(Change, &str)> = vec![
+        (set("speed=1"), "the study's axes are clients, profile, synchronous; also possible are"),
+        (set("clients=none"), "--set clients: `none` is no whole number above 0"),
+        (set("synchronous=fast"), "is one of off, normal, full, extra"),
+        (set("journal_mode=wal"), "every contender of this study says `journal_mode` itself"),
+        (
+            Box::new(|choices| {
+                choices.set = vec![parse_set("clients=1").unwrap(), parse_set("clients=2").unwrap()];
+            }),
+            "--set clients is given twice",
+        ),
+        (contender("oracle"), "--contender oracle: there is no engine"),
+        (contender("sqlite:tier=durable,synchronous=off"), "the tier is to be durable"),
+        (contender("sqlite:journal_mode=wal,synchronous=full"), "two contenders are called `WAL/FULL`"),
+        (
+            Box::new(|choices| choices.only = Some("MEMORY".to_string())),
+            "contenders are `WAL/FULL`, `WAL/NORMAL`, `safe`",
+        ),
+        (Box::new(|choices| choices.driver = Some("odbc".to_string())), "drivers are null, rusqlite"),
+        (Box::new(|choices| choices.rounds = Some(0)), "--rounds must be at least 1"),
+        (Box::new(|choices| choices.clients = Some(0)), "--clients must be at least 1"),
+        (Box::new(|choices| choices.rate_per_s = Some(f64::NAN)), "--rate must be more than 0"),
+        (Box::new(|choices| choices.scale = Some(-1.0)), "--scale must be more than 0"),
+        (Box::new(|choices| choices.seed = Some(u64::MAX)), "--seed must be at most 9223372036854775807"),
+        (Box::new(|choices| choices.window_ns = Some(0)), "--window must be longer"),
+    ];
+    for (change, part) in cases {
+        let message = run(change).unwrap_err();
+        assert!(message.contains(part), "{part}: {message}");
+    }
+}
+
+#[test]
+fn a_variant_the_study_does_not_have_is_refused() {
+    let text = SAMPLE.split("[as_published]").next().unwrap();
+    let choices = Choices::new(Variant::AsPublished, Extent::Full);
+    let error = resolve(&Source::new("studies/test.toml", text), &choices).unwrap_err();
+    assert_eq!(error.to_string(), "study test has no as-published variant");
+}

@@ -1,0 +1,114 @@
+//! The embedded `wordpress` study.
+
+use super::{AS_PUBLISHED, CORRECTED, QUICK, conditions, labels};
+use crate::study::model::{Extent, Study, Tier, Variant};
+use crate::study::{Choices, builtin, builtin_names, effect_pairs, parse_set, resolve, schedule};
+
+fn wordpress((variant, extent): (Variant, Extent)) -> Study {
+    resolve(&builtin("wordpress").unwrap(), &Choices::new(variant, extent)).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn every_embedded_study_resolves_in_every_variant() {
+    for name in builtin_names() {
+        for extent in [Extent::Quick, Extent::Full] {
+            let study = resolve(&builtin(name).unwrap(), &Choices::new(Variant::Corrected, extent));
+            assert_eq!(study.unwrap_or_else(|error| panic!("{error}")).name, name);
+        }
+    }
+    assert!(builtin("nothing").is_none());
+}
+
+#[test]
+fn corrected_is_the_full_factorial() {
+    let study = wordpress(CORRECTED);
+    assert_eq!(
+        labels(&study),
+        [
+            "DELETE/NORMAL",
+            "DELETE/FULL",
+            "DELETE/EXTRA",
+            "WAL/NORMAL",
+            "WAL/FULL",
+            "WAL/EXTRA",
+            "DELETE/NORMAL, deferred",
+            "DELETE/FULL, deferred",
+            "DELETE/EXTRA, deferred",
+            "WAL/NORMAL, deferred",
+            "WAL/FULL, deferred",
+            "WAL/EXTRA, deferred",
+        ]
+    );
+    assert_eq!(conditions(&study), ["public", "write-burst"]);
+    assert_eq!(study.rounds, 12);
+    assert_eq!(schedule(&study, 1).len(), 12 * 2 * 12);
+    assert_eq!(
+        study.baselines,
+        ["extra", "full", "normal"].map(|synchronous| format!(
+            "sqlite/rusqlite/thread:begin=immediate,busy_timeout=10000,journal_mode=delete,statements=each,\
+         synchronous={synchronous}"
+        ))
+    );
+    assert_eq!((study.answers.len(), study.effects.len(), study.published.len()), (5, 8, 16));
+}
+
+#[test]
+fn tiers_are_as_measured() {
+    let study = wordpress(CORRECTED);
+    let of =
+        |tier| study.contenders.iter().filter(|it| it.tier == tier).map(|it| it.label.as_str()).collect::<Vec<_>>();
+    assert_eq!(of(Tier::Unsafe), ["DELETE/NORMAL", "DELETE/NORMAL, deferred"]);
+    assert_eq!(of(Tier::Bounded), ["DELETE/FULL", "WAL/NORMAL", "DELETE/FULL, deferred", "WAL/NORMAL, deferred"]);
+}
+
+#[test]
+fn quick_has_the_arms_of_the_answers() {
+    let study = wordpress(QUICK);
+    assert_eq!(labels(&study), ["WAL/FULL", "DELETE/EXTRA", "WAL/NORMAL", "DELETE/FULL", "WAL/NORMAL, deferred"]);
+    assert_eq!(conditions(&study), ["write-burst"]);
+    assert_eq!((study.rounds, study.load.processes, study.load.clients), (6, Some(16), Some(1)));
+    assert_eq!((study.load.window_ns, study.load.run_in_ns), (1_500_000_000, 200_000_000));
+    assert_eq!((study.answers.len(), study.published.len()), (4, 8));
+    // Both halves of the published gain are there.
+    for effect in &study.effects[..2] {
+        assert_eq!(effect_pairs(&study, effect).len(), 1, "{}", effect.about);
+    }
+}
+
+#[test]
+fn quick_keeps_its_time_budget() {
+    const BUDGET_NS: u64 = 90_000_000_000;
+    const OVERHEAD_NS: u64 = 600_000_000;
+    let study = wordpress(QUICK);
+    let trial_ns = study.load.window_ns + study.load.run_in_ns + OVERHEAD_NS;
+    let total_ns = schedule(&study, 1).len() as u64 * trial_ns;
+    assert!(total_ns <= BUDGET_NS, "{total_ns} ns");
+}
+
+#[test]
+fn as_published_is_the_original() {
+    let study = wordpress(AS_PUBLISHED);
+    assert_eq!(labels(&study), ["DELETE/FULL", "WAL/NORMAL"]);
+    assert_eq!(conditions(&study), ["public", "write-burst"]);
+    assert_eq!((study.rounds, study.load.operations, study.load.window_ns, study.load.run_in_ns), (3, Some(300), 0, 0));
+    assert_eq!(study.headline, "throughput_ops_per_s");
+    assert_eq!(study.published.len(), 16);
+    for contender in &study.contenders {
+        let settings = ["begin", "busy_timeout", "statements"].map(|key| contender.settings[key].as_str());
+        assert_eq!(settings, ["immediate", "10000", "each"]);
+    }
+}
+
+#[test]
+fn the_variations_of_its_page_fit() {
+    let mut only_immediate = Choices::new(CORRECTED.0, CORRECTED.1);
+    only_immediate.set = vec![parse_set("begin=immediate").unwrap(), parse_set("profile=public").unwrap()];
+    let mut timeouts = Choices::new(QUICK.0, QUICK.1);
+    timeouts.set = vec![parse_set("busy_timeout=0,100,10000").unwrap()];
+    let mut truncate = Choices::new(QUICK.0, QUICK.1);
+    truncate.contenders = vec!["sqlite:journal_mode=truncate,synchronous=full".to_string()];
+    for (choices, contenders, answers) in [(only_immediate, 6, 3), (timeouts, 15, 4), (truncate, 6, 4)] {
+        let study = resolve(&builtin("wordpress").unwrap(), &choices).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!((study.contenders.len(), study.answers.len()), (contenders, answers));
+    }
+}
