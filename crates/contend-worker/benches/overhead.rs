@@ -189,6 +189,10 @@ fn compare(case: &Case, path: &Path) {
 }
 
 fn main() {
+    // `cargo test --all-targets` starts benchmarks too, without this argument.
+    if !std::env::args().any(|arg| arg == "--bench") {
+        return;
+    }
     let given = std::env::args().skip(1).find(|arg| !arg.starts_with("--")).map(PathBuf::from);
     let root = given.unwrap_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")));
     let dir = tempfile::tempdir_in(root).expect("a directory for the databases");

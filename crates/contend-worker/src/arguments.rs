@@ -108,7 +108,7 @@ impl<'a> Arguments<'a> {
     ///
     /// # Errors
     /// A kept value that is not there, or that no number can be added to.
-    #[inline]
+    #[inline(always)]
     pub fn resolve<'v>(&self, source: &'v Source, repetition: u32, kept: &'v Kept) -> Result<Argument<'v>, Failure>
     where
         'a: 'v,
@@ -132,7 +132,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn value<'v>(&self, value: &'v Value) -> Argument<'v>
     where
         'a: 'v,

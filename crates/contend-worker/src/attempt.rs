@@ -21,7 +21,7 @@ pub struct Failed {
 ///
 /// # Errors
 /// The step that failed, with its code.
-#[inline]
+#[inline(always)]
 pub fn attempt<S: Session>(
     session: &mut S,
     transaction: u16,
@@ -37,7 +37,7 @@ pub fn attempt<S: Session>(
     done
 }
 
-#[inline]
+#[inline(always)]
 fn carry_out<S: Session>(
     session: &mut S,
     index: u16,
@@ -66,7 +66,7 @@ fn carry_out<S: Session>(
     Ok(())
 }
 
-#[inline]
+#[inline(always)]
 fn execute<S: Session>(
     session: &mut S,
     step: &SqlStep,

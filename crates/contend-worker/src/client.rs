@@ -190,7 +190,7 @@ impl<'p> ClientLoop<'p> {
     }
 
     /// The attempt waiting to be made, or the first one of the next operation, once it is due.
-    #[inline]
+    #[inline(always)]
     fn next_turn(&mut self) -> Option<Turn> {
         if let Some(turn) = self.turn.take() {
             return Some(turn);
@@ -226,7 +226,7 @@ impl<'p> ClientLoop<'p> {
         })
     }
 
-    #[inline]
+    #[inline(always)]
     fn end_attempt(&mut self, turn: Turn, outcome: Result<(), Failed>, rows: u32, waits: Waits, finished_ns: u64) {
         let mut sample = Sample {
             client: self.client.id,
@@ -269,7 +269,7 @@ impl<'p> ClientLoop<'p> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn end_operation(&mut self, turn: Turn, finished_ns: u64) {
         let transaction = self.client.operations[turn.index].transaction;
         let uniques = self.head.transactions[usize::from(transaction)].uniques;

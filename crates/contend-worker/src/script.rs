@@ -167,6 +167,9 @@ fn insert_rows(statement: &mut Statement<'_>, load: &mut Load<'_, '_>) -> Result
         let mut bound = 0;
         while let Some(value) = row.next_value(&mut scratch) {
             bound += 1;
+            if bound > placeholders {
+                break;
+            }
             let value = match value? {
                 ValueRef::Null => SqlRef::Null,
                 ValueRef::Integer(i) => SqlRef::Integer(i),
@@ -180,7 +183,8 @@ fn insert_rows(statement: &mut Statement<'_>, load: &mut Load<'_, '_>) -> Result
             }
         }
         if bound != placeholders {
-            return Ok(Err(value_error(format!("{bound} values for {placeholders} placeholders"))));
+            let more = if bound > placeholders { "more" } else { "fewer" };
+            return Ok(Err(value_error(format!("{more} values than the {placeholders} placeholders of `load`"))));
         }
         if let Err(e) = statement.raw_execute() {
             return Ok(Err(e.into()));

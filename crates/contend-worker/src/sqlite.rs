@@ -290,7 +290,7 @@ fn as_sql(argument: Argument<'_>) -> ToSqlOutput<'_> {
 }
 
 /// Binds, executes, and reads every column of every row, as an application would.
-#[inline]
+#[inline(always)]
 fn execute(
     connection: &Connection,
     statement: &mut Statement<'_>,

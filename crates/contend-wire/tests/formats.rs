@@ -1,0 +1,348 @@
+//! The formats as promises: what is written reads back the same, what is damaged is an error and never a
+//! panic, and the golden files of version 1 keep their meaning.
+
+use contend_wire::handshake::{ToolLine, WorkerLine};
+use contend_wire::literal::{Scratch, Value, ValueRef};
+use contend_wire::plan::{
+    ANY_ROWS, Client, Head, Keep, Loop, NowSource, Plan, Readback, Retry, Source, SqlStep, Step, Transaction, Window,
+};
+use contend_wire::sample::{CodeSpace, SAMPLE_BYTES, STEP_NONE, Sample, code_to_sqlstate, sqlstate_to_code};
+use contend_wire::script::{Answer, Reply, ScriptError, ScriptLine, ScriptReader, ScriptWriter, Target};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+
+const PLAN_1: &str = include_str!("golden/plan-1.txt");
+const SAMPLE_1: &[u8] = include_bytes!("golden/sample-1.bin");
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![4 => "[ -~]{0,12}", 1 => "[\\\\\t\n\r\0ntr0]{0,8}", 1 => any::<String>()]
+}
+
+/// A text that is not empty and not the sign for none.
+fn word() -> impl Strategy<Value = String> {
+    text().prop_map(|text| format!("w{text}"))
+}
+
+/// Values of a plan with `texts` texts; of a script with none.
+fn value(texts: u32) -> impl Strategy<Value = Value> {
+    let of_text = if texts == 0 { Just(Value::Null).boxed() } else { (0..texts).prop_map(Value::TextRef).boxed() };
+    prop_oneof![
+        Just(Value::Null),
+        any::<i64>().prop_map(Value::Integer),
+        any::<f64>().prop_filter("finite", |r| r.is_finite()).prop_map(Value::Real),
+        text().prop_map(Value::Text),
+        vec(any::<u8>(), 0..20).prop_map(Value::Blob),
+        of_text,
+    ]
+}
+
+const STATEMENTS: u32 = 3;
+const TEXTS: u32 = 2;
+const SLOTS: u16 = 3;
+const UNIQUES: u16 = 40;
+
+fn source() -> impl Strategy<Value = Source> {
+    prop_oneof![
+        value(TEXTS).prop_map(Source::Literal),
+        (0..6u16, 0..4u16).prop_map(|(first, stride)| Source::Argument { first, stride }),
+        (0..SLOTS, any::<i64>()).prop_map(|(slot, plus)| Source::Kept { slot, plus }),
+        (0..SLOTS, any::<u16>()).prop_map(|(slot, row)| Source::KeptRow { slot, row }),
+        (0..6u16, 0..4u16).prop_map(|(first, stride)| Source::Unique { first, stride }),
+        (1..u64::MAX).prop_map(|unit_ns| Source::Now { unit_ns }),
+    ]
+}
+
+fn sql_step() -> impl Strategy<Value = SqlStep> {
+    let rows = (0..5u32, prop_oneof![5..9u32, Just(ANY_ROWS)]);
+    let keep = (0..SLOTS, any::<u16>(), 1..u16::MAX).prop_map(|(slot, column, rows)| Keep { slot, column, rows });
+    (0..STATEMENTS, rows, 1..6u32, vec(keep, 0..3), vec(source(), 0..4)).prop_map(
+        |(statement, (rows_min, rows_max), repeat, keep, args)| SqlStep {
+            statement,
+            rows_min,
+            rows_max,
+            repeat,
+            keep,
+            args,
+        },
+    )
+}
+
+fn transaction() -> impl Strategy<Value = Transaction> {
+    let step = prop_oneof![
+        4 => sql_step().prop_map(Step::Sql),
+        1 => any::<u64>().prop_map(|ns| Step::Hold { ns }),
+        1 => any::<u64>().prop_map(|ns| Step::Pause { ns }),
+    ];
+    (text(), option::of(word()), any::<bool>(), vec(step, 0..4)).prop_map(|(name, begin, connect, mut steps)| {
+        if connect {
+            steps.insert(0, Step::Connect);
+        }
+        Transaction { name, begin, uniques: UNIQUES, slots: SLOTS, steps }
+    })
+}
+
+fn retry() -> impl Strategy<Value = Retry> {
+    let code = ((0..7usize).prop_map(|i| CodeSpace::ALL[i]), any::<u32>());
+    (1..9u16, vec(any::<u64>(), 0..3), vec(any::<u16>(), 0..3), vec(code, 0..3))
+        .prop_map(|(tries, backoff_ns, jitter_permille, codes)| Retry { tries, backoff_ns, jitter_permille, codes })
+}
+
+fn head() -> impl Strategy<Value = Head> {
+    let now = prop_oneof![
+        Just(NowSource::Clock),
+        any::<(u64, u64)>().prop_map(|(base_ns, step_ns)| NowSource::Fixed { base_ns, step_ns })
+    ];
+    let window =
+        any::<(u64, u64, u64)>().prop_map(|(run_in_ns, length_ns, drain_ns)| Window { run_in_ns, length_ns, drain_ns });
+    let readback = (text(), text()).prop_map(|(name, sql)| Readback { name, sql });
+    let names = (any::<u32>(), window, now, text(), text());
+    let settings = (vec((text(), text()), 0..3), vec(text(), 1..3), vec(text(), 0..3), vec(readback, 0..3));
+    let work = (vec(text(), STATEMENTS as usize), vec(text(), TEXTS as usize), vec(transaction(), 1..4), retry());
+    (names, settings, work).prop_map(|(names, settings, work)| Head {
+        worker: names.0,
+        window: names.1,
+        now: names.2,
+        driver: names.3,
+        model: names.4,
+        options: settings.0,
+        databases: settings.1,
+        session: settings.2,
+        readbacks: settings.3,
+        statements: work.0,
+        texts: work.1,
+        transactions: work.2,
+        retry: work.3,
+    })
+}
+
+/// What is drawn of a client before its operations are known to fit the transactions.
+type Drawn = (u32, (bool, bool), u32, u64, Vec<(u64, prop::sample::Index, Value)>);
+
+fn client(head: &Head, (id, (open, cyclic), limit, start_ns, operations): Drawn) -> Client {
+    let load = if open { Loop::Open } else { Loop::Closed };
+    let mut client = Client {
+        id,
+        database: 0,
+        load,
+        cyclic: cyclic && !open,
+        limit,
+        start_ns,
+        operations: vec![],
+        arguments: vec![],
+    };
+    let mut due_ns = 0u64;
+    for (offset_ns, index, value) in operations {
+        due_ns = if open { due_ns.saturating_add(offset_ns) } else { offset_ns };
+        let transaction = index.index(head.transactions.len());
+        let needed = head.transactions[transaction].arguments_needed();
+        client.push(due_ns, transaction as u16, vec![value; needed]);
+    }
+    client
+}
+
+fn plan() -> impl Strategy<Value = Plan> {
+    let operation = (any::<u64>(), any::<prop::sample::Index>(), value(TEXTS));
+    let drawn = (any::<u32>(), any::<(bool, bool)>(), any::<u32>(), any::<u64>(), vec(operation, 0..5));
+    (head(), vec(drawn, 0..3)).prop_map(|(head, drawn)| {
+        let clients = drawn.into_iter().map(|drawn| client(&head, drawn)).collect();
+        Plan { head, clients }
+    })
+}
+
+fn sample() -> impl Strategy<Value = Sample> {
+    let numbers = any::<(u32, u32, u16, u16, u8, u32, u32)>();
+    (numbers, 0..7usize, 0..STEP_NONE, any::<[u64; 5]>()).prop_map(|(n, space, step, t)| {
+        let code_space = CodeSpace::ALL[space];
+        Sample {
+            client: n.0,
+            operation: n.1,
+            transaction: n.2,
+            attempt: n.3,
+            failed_step: if code_space == CodeSpace::Ok { STEP_NONE } else { step },
+            code_space,
+            flags: n.4,
+            code: n.5,
+            rows: n.6,
+            due_ns: t[0],
+            started_ns: t[1].min(t[2]),
+            finished_ns: t[1].max(t[2]),
+            lock_wait_ns: t[3],
+            acquire_wait_ns: t[4],
+        }
+    })
+}
+
+fn facts() -> impl Strategy<Value = Vec<(String, String)>> {
+    vec((text().prop_map(|key| key.replace('=', "")), text()), 0..4)
+}
+
+fn worker_line() -> impl Strategy<Value = WorkerLine> {
+    prop_oneof![
+        facts().prop_map(WorkerLine::Hello),
+        facts().prop_map(WorkerLine::Session),
+        facts().prop_map(WorkerLine::Progress),
+        facts().prop_map(WorkerLine::Done),
+        any::<u64>().prop_map(WorkerLine::Clock),
+        any::<usize>().prop_map(WorkerLine::Samples),
+        any::<usize>().prop_map(WorkerLine::Reply),
+        text().prop_map(WorkerLine::Failed),
+        Just(WorkerLine::Ready),
+        Just(WorkerLine::End),
+    ]
+}
+
+fn tool_line() -> impl Strategy<Value = ToolLine> {
+    prop_oneof![
+        any::<usize>().prop_map(ToolLine::Plan),
+        any::<usize>().prop_map(ToolLine::Script),
+        any::<u64>().prop_map(ToolLine::Start),
+        Just(ToolLine::Clock),
+        Just(ToolLine::Stop),
+        Just(ToolLine::Quit),
+    ]
+}
+
+fn reply() -> impl Strategy<Value = Reply> {
+    let rows = vec(vec(value(0), 1..4), 0..4);
+    let answer = prop_oneof![rows.prop_map(Answer::Rows), any::<u64>().prop_map(Answer::Loaded)];
+    let error = (any::<usize>(), 0..7usize, any::<u32>(), text())
+        .prop_map(|(line, space, code, message)| ScriptError { line, space: CodeSpace::ALL[space], code, message });
+    (vec(answer, 0..4), option::of(error)).prop_map(|(answers, error)| Reply { answers, error })
+}
+
+proptest! {
+    #[test]
+    fn plans_read_back(plan in plan()) {
+        let text = plan.encode();
+        let read = Plan::decode(&text).unwrap();
+        prop_assert_eq!(read.encode(), text);
+        prop_assert_eq!(read, plan);
+    }
+
+    #[test]
+    fn values_read_back_owned_and_borrowed(values in vec(value(9), 1..8)) {
+        let mut scratch = Scratch::default();
+        for value in values {
+            let field = value.encode();
+            prop_assert!(!field.contains(['\t', '\n']));
+            prop_assert_eq!(&Value::decode(&field).unwrap(), &value);
+            prop_assert_eq!(Value::from(ValueRef::decode(&field, &mut scratch).unwrap()), value);
+        }
+    }
+
+    #[test]
+    fn scripts_read_back(
+        driver in word(), database in word(), options in vec((text(), text()), 0..3),
+        sql in text(), rows in vec(vec(value(0), 1..4), 0..4),
+    ) {
+        let target = Target { driver, database, options };
+        let mut writer = ScriptWriter::new(&target);
+        writer.sql(&sql).load(&sql);
+        for row in &rows {
+            writer.row(row);
+        }
+        let text = writer.finish();
+        let reader = ScriptReader::new(&text).unwrap();
+        prop_assert_eq!(&reader.target, &target);
+        let lines: Vec<ScriptLine> = reader.map(|line| line.unwrap().1).collect();
+        let mut expected = vec![ScriptLine::Sql(sql.clone()), ScriptLine::Load(sql)];
+        expected.extend(rows.into_iter().map(ScriptLine::Row));
+        prop_assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn replies_read_back(reply in reply()) {
+        prop_assert_eq!(Reply::decode(&reply.encode()).unwrap(), reply);
+    }
+
+    #[test]
+    fn handshake_lines_read_back(worker in worker_line(), tool in tool_line()) {
+        let text = worker.encode();
+        prop_assert_eq!(text.matches('\n').count(), 1);
+        prop_assert_eq!(WorkerLine::decode(text.trim_end_matches('\n')).unwrap(), worker);
+        let text = tool.encode();
+        prop_assert_eq!(ToolLine::decode(text.trim_end_matches('\n')).unwrap(), tool);
+    }
+
+    #[test]
+    fn samples_read_back(sample in sample()) {
+        prop_assert_eq!(Sample::decode(&sample.encode()).unwrap(), sample);
+    }
+
+    #[test]
+    fn anything_may_arrive(text in any::<String>(), bytes in any::<[u8; SAMPLE_BYTES]>()) {
+        let _ = Plan::decode(&text);
+        let _ = Plan::decode(&format!("contend-plan 1\n{text}"));
+        let _ = ScriptReader::new(&text).map(|reader| reader.count());
+        let opening = "contend-script 1\ndriver\td\ndatabase\td\n";
+        let _ = ScriptReader::new(&format!("{opening}{text}\nend\n")).map(|reader| reader.count());
+        let _ = Reply::decode(&text);
+        let _ = ToolLine::decode(&text);
+        let _ = WorkerLine::decode(&text);
+        let _ = Sample::decode(&bytes);
+    }
+
+    #[test]
+    fn a_damaged_plan_never_panics(at in any::<prop::sample::Index>(), with in "[ -~\t\n]{0,5}", length in 0..9usize) {
+        let from = at.index(PLAN_1.len());
+        let to = (from + length).min(PLAN_1.len());
+        let parts = PLAN_1.get(..from).zip(PLAN_1.get(to..));
+        let damaged = parts.map(|(head, tail)| format!("{head}{with}{tail}"));
+        if let Some(Ok(plan)) = damaged.map(|text| Plan::decode(&text)) {
+            prop_assert_eq!(Plan::decode(&plan.encode()).unwrap(), plan);
+        }
+    }
+
+    #[test]
+    fn sqlstates_read_back(state in "[0-9A-Z]{5}") {
+        prop_assert_eq!(code_to_sqlstate(sqlstate_to_code(&state).unwrap()), state);
+    }
+}
+
+#[test]
+fn every_truncation_of_a_plan_is_an_error() {
+    for end in (0..PLAN_1.len()).filter(|&end| PLAN_1.is_char_boundary(end)) {
+        assert!(Plan::decode(&PLAN_1[..end]).is_err(), "cut off at byte {end}");
+    }
+}
+
+#[test]
+fn the_golden_plan_keeps_its_meaning() {
+    let plan = Plan::decode(PLAN_1).unwrap();
+    assert_eq!(plan.encode(), PLAN_1);
+    assert_eq!(plan.head.transactions[0].arguments_needed(), 5);
+    assert_eq!(plan.head.window.end_ns(), 1_600_000_000);
+    assert_eq!((plan.clients[1].load, plan.clients[1].operations[1].offset_ns), (Loop::Open, 2_000_000));
+    assert_eq!(plan.clients[0].arguments_of(&plan.clients[0].operations[0])[4], Value::Blob(vec![0, 255]));
+}
+
+#[test]
+fn the_golden_samples_keep_their_meaning() {
+    let samples: Vec<Sample> =
+        SAMPLE_1.chunks(SAMPLE_BYTES).map(|b| Sample::decode(b.try_into().unwrap()).unwrap()).collect();
+    let again: Vec<u8> = samples.iter().flat_map(Sample::encode).collect();
+    assert_eq!(again, SAMPLE_1);
+    assert!(samples[0].is_ok());
+    assert_eq!((samples[0].client, samples[0].operation, samples[0].rows), (1, 2, 7));
+    assert_eq!((samples[1].code_space, samples[1].code, samples[1].failed_step), (CodeSpace::Sqlite, 517, 3));
+    assert_eq!(samples[1].finished_ns - samples[1].started_ns, 1_500);
+}
+
+#[test]
+fn a_newer_version_is_refused_by_name() {
+    let plan = PLAN_1.replacen("contend-plan 1", "contend-plan 2", 1);
+    let message = Plan::decode(&plan).unwrap_err().to_string();
+    assert!(message.contains("contend-plan 2") && message.contains("newer"), "{message}");
+    let script = "contend-script 7\ndriver\td\ndatabase\td\nend\n";
+    let message = ScriptReader::new(script).err().unwrap().to_string();
+    assert!(message.contains("contend-script 7") && message.contains("newer"), "{message}");
+}
+
+#[test]
+fn an_operation_with_too_many_arguments_is_an_error() {
+    let step = "step\tsql\t0\t0..*\t65535\t-\tp0+2";
+    let plan = PLAN_1.lines().map(|line| if line.starts_with("step\tsql\t0\t") { step } else { line });
+    let plan: String = plan.flat_map(|line| [line, "\n"]).collect();
+    assert!(Plan::decode(&plan).unwrap_err().to_string().contains("65535"));
+}
