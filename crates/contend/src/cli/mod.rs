@@ -129,7 +129,7 @@ struct RunArgs {
     /// Let the data lie on a file system in memory, where a sync costs nothing
     #[arg(long)]
     allow_tmpfs: bool,
-    /// Start this command as the worker instead of the driver's own (split at spaces)
+    /// Start this shell command as the worker instead of the driver's own
     #[arg(long, value_name = "COMMAND")]
     worker_command: Option<String>,
     /// Seconds a worker may take to get ready, and be silent while it works

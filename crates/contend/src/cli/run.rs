@@ -29,7 +29,7 @@ pub(super) fn run(args: &RunArgs) -> Result<u8> {
     let progress = Progress::new(args.quiet);
     let tell = |note: Note<'_>| progress.show(&note);
     let deadlines = deadlines(args);
-    let launch = args.worker_command.as_deref().map(launch).transpose()?;
+    let launch = args.worker_command.as_deref().map(launch);
     let (dir, ending) = match &args.resume {
         Some(dir) => (dir.clone(), resume(dir, launch.as_ref(), deadlines, &cancelled, &tell)),
         None => {
@@ -79,10 +79,9 @@ fn deadlines(args: &RunArgs) -> Deadlines {
     }
 }
 
-fn launch(command: &str) -> Result<Launch> {
-    let mut words = command.split_whitespace().map(str::to_string);
-    let program = PathBuf::from(words.next().ok_or_else(|| anyhow!("--worker-command is empty"))?);
-    Ok(Launch { program, args: words.collect() })
+/// Through a shell, so that quotes, variables and launchers such as `ssh HOST` work as typed.
+fn launch(command: &str) -> Launch {
+    Launch { program: PathBuf::from("/bin/sh"), args: vec!["-c".to_string(), format!("exec {command}")] }
 }
 
 fn order(args: &RunArgs, launch: Option<Launch>, deadlines: Deadlines) -> Result<Order> {

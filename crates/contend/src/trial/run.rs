@@ -286,6 +286,11 @@ impl Bench<'_> {
             guards::settings(&stage.setup.readbacks, run.members.iter().flat_map(|m| &m.sessions));
         trial.settings = settings;
         trial.invalid.extend(reasons);
+        let reported: usize = run.members.iter().map(|m| m.sessions.len()).sum();
+        if reported != stage.round.clients().count() {
+            let found = format!("{reported} connections report their settings, of {}", trial.clients);
+            trial.invalid.push(Invalid::Settings.because(found));
+        }
     }
 
     /// Holds samples against plans and totals; what is found goes into the trial.
@@ -327,7 +332,9 @@ impl Bench<'_> {
             trial.invalid.push(Invalid::NothingDone.because("no operation was committed in the window"));
         }
         if stage.contender.tier == Tier::Durable && !stage.engine.group_commit {
-            let writes = tally.counts(|g| self.transactions[usize::from(g.transaction)].write).committed_inside;
+            // A sample may name a transaction that is not there: that is found by the accounts.
+            let writes = |t: u16| self.transactions.get(usize::from(t)).is_some_and(|t| t.write);
+            let writes = tally.counts(|g| writes(g.transaction)).committed_inside;
             let sync_ns = self.disk.overwrite_ns_p50.min(self.disk.fdatasync_ns_p50);
             trial.invalid.extend(guards::credible(per_second(writes, tally.elapsed_ns()), sync_ns));
         }

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# What contend costs, each as a ratio against a named rival measured in the same run, in turns. Quote medians
+# and ratios, and the machine they come from.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+scripts/install-test-deps.sh
+echo "machine: $(nproc) x $(sed -n 's/^model name\s*: //p' /proc/cpuinfo | head -1), $(uname -sr)"
+echo
+cargo bench --quiet -p contend-worker --bench overhead
+echo
+cargo bench --quiet -p contend --bench load
+echo
+cargo bench --quiet -p contend --bench report

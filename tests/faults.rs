@@ -1,0 +1,116 @@
+//! Every reason a trial can be invalid is provoked by a fault, and the other trials go on.
+
+mod support;
+
+use contend::check::Invalid;
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Command;
+use support::{Bench, Said, reasons, root, tool};
+
+/// A fault of the lying worker, as it lists them itself.
+struct Fault {
+    name: String,
+    /// The reason it must lead to.
+    expected: String,
+    /// Reasons that may come with it.
+    also: Vec<String>,
+}
+
+fn faults() -> Vec<Fault> {
+    let fake = root().join("workers/fake/fake.py");
+    let listed = Command::new("python3").arg(fake).arg("--list").output().expect("python3");
+    let text = String::from_utf8(listed.stdout).expect("text");
+    let fault = |line: &str| {
+        let mut fields = line.split('\t').map(str::to_string);
+        let mut next = || fields.next().expect("three fields");
+        let (name, expected, also) = (next(), next(), next());
+        Fault { name, expected, also: also.split(',').map(str::to_string).collect() }
+    };
+    text.lines().map(fault).filter(|f| f.expected != "-").collect()
+}
+
+/// What some faults need to be told.
+fn options(fault: &str) -> &'static str {
+    match fault {
+        "setting" => "--setting synchronous=0",
+        "corrupt-data" => "--sql 'DELETE FROM transfer'",
+        "nothing" => "--worker all",
+        _ => "",
+    }
+}
+
+/// Three trials, the fault in the second.
+fn run(bench: &Bench, fault: &str) -> Said {
+    let (fake, count) = (root().join("workers/fake/fake.py"), bench.path("plans-seen"));
+    let command = format!(
+        "python3 '{}' --real '{} worker' --only-plan 2 --trial-file '{}' --fault {fault} {}",
+        fake.display(),
+        tool(),
+        count.display(),
+        options(fault)
+    );
+    bench.tiny(&["--rounds", "3", "--only", "WAL/FULL", "--worker-command", &command, "--deadline", "4"])
+}
+
+fn provoke(fault: &Fault) -> Result<(), String> {
+    let bench = Bench::new();
+    let said = run(&bench, &fault.name);
+    let name = &fault.name;
+    if said.code != Some(1) {
+        return Err(format!("{name}: exit status {:?}\n{}\n{}", said.code, said.out, said.err));
+    }
+    let reasons = reasons(&bench.path("record"));
+    let struck: Vec<&String> = reasons.iter().flat_map(|(_, kinds)| kinds).collect();
+    if !struck.contains(&&fault.expected) {
+        return Err(format!("{name}: expected {}, found {struck:?}", fault.expected));
+    }
+    if let Some(other) = struck.iter().find(|kind| ***kind != fault.expected && !fault.also.contains(kind)) {
+        return Err(format!("{name}: {other} must not come with it"));
+    }
+    let clean = reasons.iter().filter(|(_, kinds)| kinds.is_empty()).count();
+    if (clean, reasons.len()) != (2, 3) {
+        return Err(format!("{name}: the other two trials must be valid: {reasons:?}"));
+    }
+    if !said.err.contains(&fault.expected) || !said.err.contains("contend plan show --record") {
+        return Err(format!("{name}: the reason and the way to look closer must be printed: {}", said.err));
+    }
+    bench.assert_nothing_left();
+    Ok(())
+}
+
+#[test]
+fn every_fault_makes_its_trial_invalid_and_no_other() {
+    let failures: Vec<String> = faults().iter().filter_map(|fault| provoke(fault).err()).collect();
+    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+}
+
+#[test]
+fn without_a_fault_the_lying_worker_is_believed() {
+    let bench = Bench::new();
+    run(&bench, "none").exits(0);
+    assert!(reasons(&bench.path("record")).iter().all(|(_, kinds)| kinds.is_empty()));
+}
+
+#[test]
+fn data_that_cannot_be_prepared_makes_the_trial_invalid() {
+    let bench = Bench::new();
+    bench.tiny(&["--rounds", "1"]).exits(0);
+    let cache = fs::read_dir(bench.path(".cache")).expect("a cache").flatten().next().expect("loaded data").path();
+    fs::write(cache.join("base.db"), vec![7; 8192]).expect("written");
+    let study = support::tiny_study();
+    let args = ["run", &study, "--out", "second", "--rounds", "1", "--only", "WAL/FULL", "--quiet"];
+    bench.contend(&args).exits(1);
+    let kinds: Vec<String> = reasons(&bench.path("second")).into_iter().flat_map(|(_, kinds)| kinds).collect();
+    assert_eq!(kinds, [Invalid::Prepare.word()]);
+}
+
+#[test]
+fn no_reason_is_without_a_fault() {
+    let mut provoked: BTreeSet<String> = faults().into_iter().map(|f| f.expected).collect();
+    // It has a test of its own above.
+    provoked.insert(Invalid::Prepare.word().to_string());
+    let reasons: BTreeSet<String> = Invalid::ALL.iter().map(|r| r.word().to_string()).collect();
+    assert_eq!(provoked, reasons);
+    assert_eq!(reasons.len(), Invalid::ALL.len(), "words must differ");
+}

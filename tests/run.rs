@@ -1,0 +1,158 @@
+//! The built tool from outside: running, resuming, being stopped and being killed.
+
+mod support;
+
+use contend::record::store::Record;
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::process::Child;
+use support::{Bench, processes_mentioning, tiny_study, wait_for};
+
+fn signal(child: &Child, signal: Signal) {
+    kill_process(Pid::from_raw(child.id() as i32).expect("a process"), signal).expect("it lives");
+}
+
+fn finished_trials(bench: &Bench) -> usize {
+    let entries = fs::read_dir(bench.path("record/trials")).into_iter().flatten().flatten();
+    entries.filter(|e| !e.file_name().to_string_lossy().starts_with('.')).count()
+}
+
+#[test]
+fn a_run_leaves_a_record_a_report_and_nothing_else() {
+    let bench = Bench::new();
+    let said = bench.tiny(&[]).exits(0);
+    assert!(said.out.contains("WAL/FULL") && said.out.contains("TRUNCATE/FULL"), "{}", said.out);
+    let record = Record::open(&bench.path("record")).expect("a record");
+    assert_eq!(record.trials.len(), 12, "two contenders, six rounds");
+    assert!(record.run.finished.is_some() && record.damaged.is_empty());
+    for trial in &record.trials {
+        assert_eq!(trial.invalid, [], "trial {}", trial.slot.trial);
+        assert_eq!(trial.settings["synchronous"], "2", "read back");
+        assert!(trial.invariants.len() == 4 && trial.invariants.iter().all(|i| i.holds));
+        assert!(trial.footprint.size_bytes_db > 0 && trial.footprint.size_bytes_compact > 0);
+    }
+    for file in ["report.md", "report.html", "report.txt", "trials.csv", "transactions.csv", "latencies.csv"] {
+        assert!(bench.path("record").join(file).exists(), "{file}");
+    }
+    let rounds: std::collections::BTreeSet<u64> = record.trials.iter().map(|t| t.seed).collect();
+    assert_eq!(rounds.len(), 6, "contenders of a round share the seed, rounds do not");
+    bench.assert_nothing_left();
+}
+
+#[test]
+fn equal_seeds_give_equal_plans_and_reports_are_a_function_of_the_record() {
+    let (a, b) = (Bench::new(), Bench::new());
+    for bench in [&a, &b] {
+        bench.tiny(&["--rounds", "1", "--seed", "7"]).exits(0);
+    }
+    let plans = |bench: &Bench| -> Vec<String> {
+        let record = Record::open(&bench.path("record")).expect("a record");
+        record.trials.iter().map(|t| t.plan_sha256.clone()).collect()
+    };
+    assert_eq!(plans(&a), plans(&b));
+    let html = || fs::read(a.path("record/report.html")).expect("a report");
+    let before = html();
+    a.contend(&["report", "record"]).exits(0);
+    assert_eq!(before, html(), "a second report differs");
+}
+
+#[test]
+fn ctrl_c_keeps_what_is_finished_and_resume_completes_it() {
+    let bench = Bench::new();
+    let child = bench.start(&["run", &tiny_study(), "--out", "record", "--quiet"]);
+    wait_for("three finished trials", || finished_trials(&bench) >= 3);
+    signal(&child, Signal::INT);
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--resume record"));
+    bench.assert_nothing_left();
+    let kept = finished_trials(&bench);
+    assert!((3..12).contains(&kept), "{kept} trials");
+    let first = fs::metadata(bench.path("record/trials/0001/samples.bin")).and_then(|m| m.modified()).expect("a trial");
+
+    bench.contend(&["run", "--resume", "record", "--quiet"]).exits(0);
+    let record = Record::open(&bench.path("record")).expect("a record");
+    let numbers: Vec<u32> = record.trials.iter().map(|t| t.slot.trial).collect();
+    assert_eq!(numbers, (1..=12).collect::<Vec<u32>>());
+    let now = fs::metadata(bench.path("record/trials/0001/samples.bin")).and_then(|m| m.modified()).expect("a trial");
+    assert_eq!(first, now, "a finished trial must not run again");
+    let again = bench.contend(&["run", "--resume", "record"]).exits(2);
+    assert!(again.err.contains("complete"), "{}", again.err);
+    bench.assert_nothing_left();
+}
+
+#[test]
+fn a_killed_tool_leaves_no_process_and_no_data_and_can_be_resumed() {
+    let bench = Bench::new();
+    let mut child = bench.start(&["run", &tiny_study(), "--out", "record", "--quiet"]);
+    wait_for("a trial at work", || finished_trials(&bench) >= 1 && bench.path("record/data/trial/app-0.db").exists());
+    signal(&child, Signal::KILL);
+    child.wait().expect("it ends");
+    wait_for("the data to be removed", || !bench.path("record/data").exists());
+    bench.assert_nothing_left();
+    bench.contend(&["run", "--resume", "record", "--quiet"]).exits(0);
+    assert_eq!(finished_trials(&bench), 12);
+}
+
+#[test]
+fn a_second_run_into_the_same_record_is_refused() {
+    let bench = Bench::new();
+    bench.tiny(&["--rounds", "1"]).exits(0);
+    let said = bench.tiny(&["--rounds", "1"]).exits(2);
+    assert!(said.err.contains("already holds a record"), "{}", said.err);
+    assert_eq!(finished_trials(&bench), 2, "nothing was lost");
+}
+
+#[test]
+fn a_record_that_is_damaged_or_too_new_says_so() {
+    let bench = Bench::new();
+    bench.tiny(&["--rounds", "2"]).exits(0);
+    let samples = bench.path("record/trials/0002/samples.bin");
+    let bytes = fs::read(&samples).expect("samples");
+    fs::write(&samples, &bytes[..bytes.len() - 10]).expect("cut");
+    fs::write(bench.path("record/trials/0003/trial.toml"), "format = 1\nslot = 7\n").expect("broken");
+    let said = bench.contend(&["report", "record"]).exits(1);
+    assert!(said.err.contains("trial 0002") && said.err.contains("cut off"), "{}", said.err);
+    assert!(said.err.contains("trial 0003"), "{}", said.err);
+    assert!(bench.path("record/report.md").exists(), "what is complete is reported");
+
+    let run = fs::read_to_string(bench.path("record/run.toml")).expect("run.toml");
+    fs::write(bench.path("record/run.toml"), run.replacen("format = 1", "format = 99", 1)).expect("written");
+    let said = bench.contend(&["report", "record"]).exits(2);
+    assert!(said.err.contains("99") && said.err.contains("newer"), "{}", said.err);
+    let said = bench.contend(&["report", "nowhere"]).exits(2);
+    assert!(said.err.contains("is not a record"), "{}", said.err);
+}
+
+#[test]
+fn a_full_disk_keeps_finished_trials_and_says_what_to_do() {
+    let bench = Bench::new();
+    let study = tiny_study();
+    let tool = support::tool();
+    // A file system of its own that is too small, mounted where nobody else sees it.
+    let script = format!(
+        "mkdir small && mount -t tmpfs -o size=3m tmpfs small && {tool} run {study} --out small/record --allow-tmpfs --quiet; \
+         code=$?; ls small/record/trials; cp -r small/record kept; exit $code"
+    );
+    let mut command = std::process::Command::new("unshare");
+    command.args(["-rm", "sh", "-c", &script]).current_dir(bench.dir.path());
+    let said: support::Said = command.output().expect("unshare").into();
+    let said = said.exits(2);
+    assert!(said.err.contains("disk is full") && said.err.contains("--resume"), "{}", said.err);
+    let record = Record::open(&bench.path("kept")).expect("the record is whole");
+    assert!(!record.trials.is_empty() && record.damaged.is_empty(), "{:?}", record.damaged);
+    bench.assert_nothing_left();
+}
+
+#[test]
+fn tmpfs_and_unwritable_places_are_refused() {
+    let bench = Bench::new();
+    let study = tiny_study();
+    let shm = tempfile::TempDir::new_in("/dev/shm").expect("a file system in memory");
+    let out = shm.path().join("record").display().to_string();
+    let said = bench.contend(&["run", &study, "--out", &out]).exits(2);
+    assert!(said.err.contains("tmpfs") && said.err.contains("--allow-tmpfs"), "{}", said.err);
+    let said = bench.contend(&["run", &study, "--out", "/proc/record"]).exits(2);
+    assert!(said.err.contains("/proc/record") && said.err.contains("--out"), "{}", said.err);
+    assert!(processes_mentioning(&bench.dir.path().display().to_string()).is_empty());
+}

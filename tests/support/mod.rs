@@ -1,0 +1,133 @@
+//! What the black-box tests share: the built tool, a place to work in, and looking for what it left behind.
+
+#![allow(dead_code)] // every test binary uses another part
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// The tool in a directory of its own, on the disk that also holds the build (never in memory).
+pub struct Bench {
+    pub dir: TempDir,
+}
+
+/// How a command ended and what it said.
+#[derive(Debug)]
+pub struct Said {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository")
+}
+
+pub fn tool() -> &'static str {
+    env!("CARGO_BIN_EXE_contend")
+}
+
+impl Bench {
+    pub fn new() -> Self {
+        let build = Path::new(tool()).parent().expect("a directory");
+        Self { dir: TempDir::with_prefix_in("contend-test-", build).expect("a directory for the test") }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// The tool with these arguments, not yet started.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(tool());
+        command.args(args).current_dir(self.dir.path()).stdin(Stdio::null()).env("NO_COLOR", "1");
+        command
+    }
+
+    /// Runs the tool to its end.
+    pub fn contend(&self, args: &[&str]) -> Said {
+        self.command(args).output().expect("the tool starts").into()
+    }
+
+    /// The smallest study with these arguments, its record in `record`.
+    pub fn tiny(&self, args: &[&str]) -> Said {
+        let study = tiny_study();
+        let mut all = vec!["run", &study, "--out", "record", "--quiet"];
+        all.extend(args);
+        self.contend(&all)
+    }
+
+    /// Starts the tool and leaves it running.
+    pub fn start(&self, args: &[&str]) -> Child {
+        self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the tool starts")
+    }
+
+    /// Fails if a process or a file of a run is left.
+    pub fn assert_nothing_left(&self) {
+        let mine = self.dir.path().to_string_lossy().into_owned();
+        wait_for("all processes of the run to end", || processes_mentioning(&mine).is_empty());
+        for entry in std::fs::read_dir(self.dir.path()).expect("readable").flatten() {
+            assert!(!entry.path().join("data").exists(), "{} still holds data", entry.path().display());
+        }
+    }
+}
+
+pub fn tiny_study() -> String {
+    root().join("tests/fixtures/tiny.toml").display().to_string()
+}
+
+impl From<Output> for Said {
+    fn from(output: Output) -> Self {
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Self { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    }
+}
+
+impl Said {
+    #[track_caller]
+    pub fn exits(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "\nstdout: {}\nstderr: {}", self.out, self.err);
+        self
+    }
+}
+
+/// Processes whose command line, working directory or open files are below a path.
+pub fn processes_mentioning(path: &str) -> Vec<String> {
+    let me = std::process::id().to_string();
+    let mut found = vec![];
+    for entry in std::fs::read_dir("/proc").expect("/proc").flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name == me || !name.chars().all(|c| c.is_ascii_digit()) {
+            continue;
+        }
+        let proc = entry.path();
+        let cwd = std::fs::read_link(proc.join("cwd")).map(|p| p.display().to_string()).unwrap_or_default();
+        let files = std::fs::read_dir(proc.join("fd")).into_iter().flatten().flatten();
+        let opens = files.filter_map(|f| std::fs::read_link(f.path()).ok()).any(|f| f.starts_with(path));
+        if cwd.starts_with(path) || opens {
+            found.push(format!("{name} {}", std::fs::read_to_string(proc.join("cmdline")).unwrap_or_default()));
+        }
+    }
+    found
+}
+
+/// Waits for something that must happen soon; its absence fails the test.
+#[track_caller]
+pub fn wait_for(what: &str, happened: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !happened() {
+        assert!(Instant::now() < deadline, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The reasons of every trial of a record, from its trial.toml files.
+pub fn reasons(record: &Path) -> Vec<(u32, Vec<String>)> {
+    let record = contend::record::store::Record::open(record).expect("a record");
+    record
+        .trials
+        .iter()
+        .map(|t| (t.slot.trial, t.invalid.iter().map(|r| r.kind.clone()).collect()))
+        .collect()
+}
