@@ -1,0 +1,186 @@
+//! A workload file as written. Keys and plain types are checked here; what several forms may be
+//! written in (`5` or `"4*posts"`, a bare value or a generator) is kept as TOML for `resolve`.
+
+use super::random::Hot;
+use super::words::Style;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use toml::Value;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkloadFile {
+    pub about: String,
+    pub databases: Option<Value>,
+    #[serde(default)]
+    pub scale: BTreeMap<String, Value>,
+    #[serde(default)]
+    pub table: BTreeMap<String, TableFile>,
+    #[serde(default)]
+    pub after_load: Vec<String>,
+    pub transaction: BTreeMap<String, TransactionFile>,
+    #[serde(default)]
+    pub profile: BTreeMap<String, ProfileFile>,
+    #[serde(default)]
+    pub role: BTreeMap<String, RoleFile>,
+    #[serde(default)]
+    pub invariant: Vec<InvariantFile>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TableFile {
+    pub ddl: String,
+    #[serde(default)]
+    pub indexes: Vec<String>,
+    pub rows: Option<Value>,
+    #[serde(default)]
+    pub columns: BTreeMap<String, Value>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TransactionFile {
+    pub kind: KindFile,
+    pub begin: Option<BeginFile>,
+    #[serde(default)]
+    pub args: BTreeMap<String, Value>,
+    pub step: Vec<StepFile>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KindFile {
+    Read,
+    Write,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BeginFile {
+    None,
+    Deferred,
+    Immediate,
+    Exclusive,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StepFile {
+    pub sql: Option<String>,
+    pub rows: Option<Value>,
+    #[serde(default)]
+    pub keep: BTreeMap<String, Value>,
+    pub repeat: Option<Value>,
+    #[serde(default)]
+    pub args: BTreeMap<String, Value>,
+    pub hold: Option<String>,
+    pub pause: Option<String>,
+    pub connect: Option<bool>,
+}
+
+/// The long form of an entry of `keep`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeepFile {
+    pub column: u16,
+    pub max: Option<u16>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProfileFile {
+    pub mix: BTreeMap<String, f64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RoleFile {
+    pub processes: Option<Value>,
+    pub clients: Option<Value>,
+    pub profile: Option<String>,
+    pub mix: Option<BTreeMap<String, f64>>,
+    pub transactions: Option<Vec<String>>,
+    pub pause: Option<Value>,
+    pub start: Option<String>,
+    pub database: Option<u32>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InvariantFile {
+    pub name: String,
+    pub sql: String,
+    pub equals: Option<Value>,
+    pub at_least: Option<Value>,
+    pub at_most: Option<Value>,
+}
+
+/// A generator: one of its kinds, and options of that kind.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GeneratorFile {
+    pub serial: Option<i64>,
+    pub step: Option<i64>,
+    pub range: Option<[Value; 2]>,
+    pub zipf: Option<f64>,
+    pub hot: Option<Hot>,
+    pub value: Option<Value>,
+    pub choice: Option<Vec<Value>>,
+    pub weights: Option<Vec<f64>>,
+    pub words: Option<Value>,
+    pub time: Option<[Value; 2]>,
+    #[serde(rename = "as")]
+    pub form: Option<TimeForm>,
+    pub ordered: Option<bool>,
+    pub format: Option<String>,
+    #[serde(rename = "ref")]
+    pub reference: Option<String>,
+    pub each: Option<u64>,
+    pub part: Option<[f64; 2]>,
+    pub blob: Option<u32>,
+    pub fill: Option<u8>,
+    pub cycle: Option<Vec<Value>>,
+    pub blocks: Option<Vec<Value>>,
+    pub shares: Option<Vec<f64>>,
+    pub null: Option<f64>,
+    pub pool: Option<u32>,
+}
+
+/// How a point in time is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimeForm {
+    /// `YYYY-MM-DD HH:MM:SS`, UTC.
+    #[default]
+    Text,
+    /// Seconds since 1970.
+    Unix,
+}
+
+/// The long form of `words`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WordsFile {
+    pub median: f64,
+    pub spread: Option<f64>,
+    pub min: Option<u64>,
+    pub max: Option<u64>,
+    #[serde(default)]
+    pub style: Style,
+}
+
+/// The kinds of generator and the options each understands besides `null`.
+pub const GENERATOR_KINDS: &[(&str, &[&str])] = &[
+    ("serial", &["step"]),
+    ("range", &["zipf", "hot"]),
+    ("value", &[]),
+    ("choice", &["weights"]),
+    ("words", &["pool"]),
+    ("time", &["as", "ordered"]),
+    ("format", &["pool"]),
+    ("ref", &["zipf", "hot", "each", "part"]),
+    ("blob", &["fill", "pool"]),
+    ("cycle", &[]),
+    ("blocks", &["shares"]),
+];

@@ -1,0 +1,135 @@
+//! What a column or an argument is made of, as the workload file says it. `generate` binds it to the
+//! number of rows and makes the values.
+
+use super::file::TimeForm;
+use super::random::Hot;
+use super::words::Words;
+use contend_wire::literal::Value;
+
+/// Columns of a table, or arguments drawn together, each after those it refers to.
+#[derive(Debug, Clone, Default)]
+pub struct Fields(pub Vec<Field>);
+
+#[derive(Debug, Clone)]
+pub struct Field {
+    pub name: String,
+    pub generator: Generator,
+    /// Arguments only: draw from this many texts made in advance; 0 = make one each time.
+    pub pool: u32,
+}
+
+#[derive(Debug, Clone)]
+pub enum Generator {
+    Null,
+    Serial {
+        start: i64,
+        step: i64,
+    },
+    /// Both ends included.
+    Integer {
+        low: i64,
+        high: i64,
+        zipf: Option<f64>,
+        hot: Hot,
+    },
+    Real {
+        low: f64,
+        high: f64,
+    },
+    Constant(Value),
+    Choice {
+        values: Vec<Value>,
+        weights: Option<Vec<f64>>,
+    },
+    Words(Words),
+    /// Seconds since 1970, both ends included.
+    Time {
+        low: i64,
+        high: i64,
+        form: TimeForm,
+        /// Rises with the row.
+        ordered: bool,
+    },
+    Format(Vec<FormatPiece>),
+    /// A value of a column that follows from its row number.
+    Ref {
+        table: usize,
+        column: usize,
+        way: RefWay,
+        /// The fractions of the parent's rows between which the value lies.
+        part: [f64; 2],
+    },
+    Blob {
+        bytes: u32,
+        /// Every byte; none: random ones.
+        fill: Option<u8>,
+    },
+    /// Row i takes number i modulo their count.
+    Cycle(Vec<Generator>),
+    /// The rows are cut into consecutive blocks of these shares.
+    Blocks(Vec<(f64, Generator)>),
+    /// NULL with a probability.
+    Maybe {
+        null: f64,
+        inner: Box<Generator>,
+    },
+}
+
+/// How a row of the parent is chosen.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum RefWay {
+    Random {
+        zipf: Option<f64>,
+        hot: Hot,
+    },
+    /// `each` rows for the first parent, then as many for the next, and so on in turn.
+    InTurn {
+        each: u64,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum FormatPiece {
+    Text(String),
+    /// Value of an earlier field of the same row.
+    Field(usize),
+    Integer(i64, i64),
+    /// Random hexadecimal digits.
+    Hex(u32),
+    Words(u64),
+}
+
+impl Fields {
+    pub fn position(&self, name: &str) -> Option<usize> {
+        self.0.iter().position(|field| field.name == name)
+    }
+
+    /// Whether the column's value follows from its row number alone, so that others can refer to it
+    /// without anyone remembering it.
+    pub fn follows_from_row(&self, column: usize) -> bool {
+        self.0[column].generator.follows_from_row(self)
+    }
+}
+
+impl Generator {
+    fn follows_from_row(&self, fields: &Fields) -> bool {
+        match self {
+            Generator::Null | Generator::Serial { .. } | Generator::Constant(_) => true,
+            Generator::Ref { way, .. } => matches!(way, RefWay::InTurn { .. }),
+            Generator::Format(pieces) => pieces.iter().all(|piece| match piece {
+                FormatPiece::Text(_) => true,
+                FormatPiece::Field(i) => fields.follows_from_row(*i),
+                FormatPiece::Integer(..) | FormatPiece::Hex(_) | FormatPiece::Words(_) => false,
+            }),
+            Generator::Cycle(all) => all.iter().all(|generator| generator.follows_from_row(fields)),
+            Generator::Blocks(all) => all.iter().all(|(_, generator)| generator.follows_from_row(fields)),
+            Generator::Integer { .. }
+            | Generator::Real { .. }
+            | Generator::Choice { .. }
+            | Generator::Words(_)
+            | Generator::Time { .. }
+            | Generator::Blob { .. }
+            | Generator::Maybe { .. } => false,
+        }
+    }
+}

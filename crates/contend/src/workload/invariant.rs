@@ -1,0 +1,252 @@
+//! Invariants: what must be true of the data after any number of concurrent operations.
+
+use contend_wire::literal::Value;
+use std::collections::BTreeMap;
+
+/// A query with one value as its answer, and what that must be.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Invariant {
+    pub name: String,
+    pub sql: String,
+    pub expect: Expect,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Expect {
+    /// Exactly this text.
+    Text(String),
+    Number(Relation, Linear),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Relation {
+    Equals,
+    AtLeast,
+    AtMost,
+}
+
+/// A sum of counts times constants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Linear(pub Vec<Term>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Term {
+    pub factor: i64,
+    pub of: Quantity,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Quantity {
+    One,
+    /// Rows a table was loaded with.
+    Rows(String),
+    /// Committed operations of a transaction, by its index.
+    Committed(usize),
+}
+
+impl Linear {
+    /// The lowest and highest value, given the rows loaded and, per transaction, how many operations
+    /// are known to have committed and how many may have (outcome unknown). Counts are of the whole
+    /// trial: what run-in and drain committed is in the data too.
+    pub fn bounds(&self, rows: &BTreeMap<String, u64>, counts: impl Fn(usize) -> (u64, u64)) -> (i64, i64) {
+        let (mut low, mut high) = (0i64, 0i64);
+        for term in &self.0 {
+            let (least, most) = match &term.of {
+                Quantity::One => (1, 1),
+                Quantity::Rows(table) => (rows[table], rows[table]),
+                Quantity::Committed(transaction) => {
+                    let (committed, unknown) = counts(*transaction);
+                    (committed, committed + unknown)
+                }
+            };
+            let (a, b) = (term.factor.saturating_mul(least as i64), term.factor.saturating_mul(most as i64));
+            low = low.saturating_add(a.min(b));
+            high = high.saturating_add(a.max(b));
+        }
+        (low, high)
+    }
+}
+
+impl Invariant {
+    /// The lowest and highest answer allowed; none when the answer is a text.
+    pub fn bounds(&self, rows: &BTreeMap<String, u64>, counts: impl Fn(usize) -> (u64, u64)) -> Option<(i64, i64)> {
+        let Expect::Number(relation, linear) = &self.expect else { return None };
+        let (low, high) = linear.bounds(rows, counts);
+        Some(match relation {
+            Relation::Equals => (low, high),
+            Relation::AtLeast => (low, i64::MAX),
+            Relation::AtMost => (i64::MIN, high),
+        })
+    }
+
+    /// Whether the answer found is allowed.
+    ///
+    /// # Errors
+    /// What was found and what should have been, in words.
+    pub fn check(
+        &self,
+        found: &Value,
+        rows: &BTreeMap<String, u64>,
+        counts: impl Fn(usize) -> (u64, u64),
+    ) -> Result<(), String> {
+        let allowed = match (&self.expect, self.bounds(rows, counts)) {
+            (Expect::Text(text), _) => {
+                if matches!(found, Value::Text(t) if t == text) {
+                    return Ok(());
+                }
+                format!("`{text}`")
+            }
+            (Expect::Number(..), Some((low, high))) => {
+                if whole(found).is_some_and(|n| (low..=high).contains(&n)) {
+                    return Ok(());
+                }
+                in_words(low, high)
+            }
+            (Expect::Number(..), None) => unreachable!("a number always has bounds"),
+        };
+        Err(format!("invariant `{}`: found {}, expected {allowed}", self.name, shown(found)))
+    }
+}
+
+/// Sums come back as reals or texts from some engines.
+fn whole(value: &Value) -> Option<i64> {
+    match value {
+        Value::Integer(i) => Some(*i),
+        Value::Real(r) if r.fract() == 0.0 && r.abs() < 9e15 => Some(*r as i64),
+        Value::Text(text) => text.parse().ok(),
+        _ => None,
+    }
+}
+
+fn in_words(low: i64, high: i64) -> String {
+    match (low, high) {
+        (low, i64::MAX) => format!("at least {low}"),
+        (i64::MIN, high) => format!("at most {high}"),
+        (low, high) if low == high => low.to_string(),
+        (low, high) => format!("{low} to {high}"),
+    }
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "NULL".to_string(),
+        Value::Integer(i) => i.to_string(),
+        Value::Real(r) => r.to_string(),
+        Value::Text(text) => format!("`{text}`"),
+        other => other.encode(),
+    }
+}
+
+/// Reads a sum such as `rows.a + 2*committed.b - 1`.
+///
+/// # Errors
+/// The term at fault, in words.
+pub fn parse_linear(
+    text: &str,
+    is_table: impl Fn(&str) -> bool,
+    transaction: impl Fn(&str) -> Option<usize>,
+) -> Result<Linear, String> {
+    let mut terms = vec![];
+    let mut rest = text.trim();
+    let mut sign = 1;
+    if let Some(negative) = rest.strip_prefix('-') {
+        (sign, rest) = (-1, negative);
+    }
+    loop {
+        let end = rest.find(['+', '-']).unwrap_or(rest.len());
+        terms.push(parse_term(rest[..end].trim(), sign, &is_table, &transaction)?);
+        if end == rest.len() {
+            return Ok(Linear(terms));
+        }
+        sign = if rest.as_bytes()[end] == b'-' { -1 } else { 1 };
+        rest = &rest[end + 1..];
+    }
+}
+
+fn parse_term(
+    text: &str,
+    sign: i64,
+    is_table: impl Fn(&str) -> bool,
+    transaction: impl Fn(&str) -> Option<usize>,
+) -> Result<Term, String> {
+    let (factor, of) = match text.split_once('*') {
+        None => (None, text),
+        Some((a, b)) if a.trim().parse::<i64>().is_ok() => (Some(a.trim()), b.trim()),
+        Some((a, b)) => (Some(b.trim()), a.trim()),
+    };
+    let number = |text: &str| text.parse::<i64>().map_err(|_| format!("`{text}` is not a whole number"));
+    let factor = sign * factor.map_or(Ok(1), number)?;
+    if let Some(name) = of.strip_prefix("rows.") {
+        if !is_table(name) {
+            return Err(format!("there is no table `{name}`"));
+        }
+        return Ok(Term { factor, of: Quantity::Rows(name.to_string()) });
+    }
+    if let Some(name) = of.strip_prefix("committed.") {
+        let index = transaction(name).ok_or_else(|| format!("there is no transaction `{name}`"))?;
+        return Ok(Term { factor, of: Quantity::Committed(index) });
+    }
+    match of.parse::<i64>() {
+        Ok(n) => Ok(Term { factor: factor.saturating_mul(n), of: Quantity::One }),
+        Err(_) => Err(format!(
+            "`{of}` is not a number, `rows.TABLE` or `committed.TRANSACTION` (a text to compare with stands in single quotes inside: \"'ok'\")"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn linear(text: &str) -> Result<Linear, String> {
+        let transactions = ["pay", "refund"];
+        parse_linear(text, |t| t == "account", |t| transactions.iter().position(|name| *name == t))
+    }
+
+    #[test]
+    fn unknown_outcomes_widen_the_bounds_on_their_side() {
+        let rows = BTreeMap::from([("account".to_string(), 100)]);
+        let counts = |t: usize| [(10, 2), (3, 1)][t];
+        for (text, low, high) in [
+            ("rows.account", 100, 100),
+            ("rows.account + committed.pay", 110, 112),
+            ("2*committed.pay + rows.account * 3", 320, 324),
+            ("committed.pay - committed.refund", 6, 9),
+            ("-1 + rows.account", 99, 99),
+            ("7", 7, 7),
+        ] {
+            assert_eq!(linear(text).unwrap().bounds(&rows, counts), (low, high), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_term_is_said() {
+        assert!(linear("rows.nothing").unwrap_err().contains("no table `nothing`"));
+        assert!(linear("committed.nothing").unwrap_err().contains("no transaction `nothing`"));
+        assert!(linear("pay +").is_err() && linear("x*rows.account").is_err() && linear("").is_err());
+    }
+
+    #[test]
+    fn answers_are_checked_against_the_bounds() {
+        let rows = BTreeMap::from([("account".to_string(), 100)]);
+        let counts = |_: usize| (1, 1);
+        let invariant = |relation| Invariant {
+            name: "n".into(),
+            sql: String::new(),
+            expect: Expect::Number(relation, linear("rows.account + committed.pay").unwrap()),
+        };
+        let equals = invariant(Relation::Equals);
+        for good in [Value::Integer(101), Value::Integer(102), Value::Real(101.0), Value::Text("102".into())] {
+            equals.check(&good, &rows, counts).unwrap();
+        }
+        for bad in [Value::Integer(100), Value::Integer(103), Value::Null, Value::Real(101.5)] {
+            let message = equals.check(&bad, &rows, counts).unwrap_err();
+            assert!(message.contains("101 to 102"), "{message}");
+        }
+        invariant(Relation::AtLeast).check(&Value::Integer(9999), &rows, counts).unwrap();
+        invariant(Relation::AtMost).check(&Value::Integer(-5), &rows, counts).unwrap();
+        let text = Invariant { name: "t".into(), sql: String::new(), expect: Expect::Text("ok".into()) };
+        text.check(&Value::Text("ok".into()), &rows, counts).unwrap();
+        assert!(text.check(&Value::Integer(1), &rows, counts).is_err());
+    }
+}

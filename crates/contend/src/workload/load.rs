@@ -1,0 +1,97 @@
+//! The data of a workload as scripts for a loader: tables, rows, indexes, in this order, so that rows
+//! are appended before any index but the primary key has to be kept.
+
+use super::generate::{Binder, Place};
+use super::model::{Table, Workload};
+use super::random::Stream;
+use super::resolve::hex;
+use super::sql::quoted;
+use anyhow::{Result, ensure};
+use contend_wire::literal::Value;
+use contend_wire::script::{ScriptWriter, Target};
+use sha2::{Digest as _, Sha256};
+
+/// Raised whenever the same file, scale and seed would lead to other data than before.
+const GENERATOR_VERSION: u32 = 1;
+
+impl Workload {
+    /// Emits the data as scripts of about `chunk_bytes` each, to be run one after the other. The same
+    /// scale and seed always lead to the same scripts. Returns the number of rows.
+    ///
+    /// # Errors
+    /// A reference to a table without rows at this scale, and whatever `emit` fails with.
+    pub fn load(
+        &self,
+        scale: f64,
+        seed: u64,
+        chunk_bytes: usize,
+        target: &Target,
+        emit: &mut dyn FnMut(String) -> Result<()>,
+    ) -> Result<u64> {
+        ensure!(scale.is_finite() && scale > 0.0, "the scale must be greater than 0, found {scale}");
+        let rows = self.tables.iter().map(|table| table.rows.at(&self.scale, scale)).collect();
+        let mut loader = Loader { binder: Binder { tables: &self.tables, rows }, seed, chunk_bytes, target, emit };
+        let mut writer = ScriptWriter::new(target);
+        for ddl in self.schema_sql() {
+            writer.sql(&ddl);
+        }
+        for (i, table) in self.tables.iter().enumerate() {
+            writer = loader.table(i, table, writer)?;
+        }
+        for sql in self.index_sql().iter().chain(&self.after_load) {
+            writer.sql(sql);
+        }
+        (loader.emit)(writer.finish())?;
+        Ok(loader.binder.rows.iter().sum())
+    }
+
+    /// Stands for the data: equal if and only if [`Workload::load`] makes equal data.
+    pub fn data_sha256(&self, scale: f64, seed: u64) -> String {
+        let mut hash = Sha256::new();
+        hash.update(format!("{GENERATOR_VERSION}\n{seed}\n{:?}\n", self.rows(scale)));
+        hash.update(&self.data_definition);
+        hex(&hash.finalize())
+    }
+}
+
+struct Loader<'a> {
+    binder: Binder<'a>,
+    seed: u64,
+    chunk_bytes: usize,
+    target: &'a Target,
+    emit: &'a mut dyn FnMut(String) -> Result<()>,
+}
+
+impl Loader<'_> {
+    /// Writes the rows of one table, emitting scripts as they fill up, and returns the one begun last.
+    fn table(&mut self, index: usize, table: &Table, mut writer: ScriptWriter) -> Result<ScriptWriter> {
+        let rows = self.binder.rows[index];
+        if rows == 0 {
+            return Ok(writer);
+        }
+        let columns = &table.columns.0;
+        let fields = self.binder.fields(&table.columns, rows)?;
+        // A stream per column: another column does not change what this one is filled with.
+        let mut streams: Vec<Stream> =
+            columns.iter().map(|column| Stream::new(self.seed, &["column", &table.name, &column.name])).collect();
+        let mut row = vec![Value::Null; fields.len()];
+        let insert = insert_sql(table);
+        writer.load(&insert);
+        for i in 0..rows {
+            if writer.len() >= self.chunk_bytes {
+                (self.emit)(writer.finish())?;
+                writer = ScriptWriter::new(self.target);
+                writer.load(&insert);
+            }
+            fields.fill(Place { row: i, rows }, &mut streams, &mut row);
+            writer.row(&row);
+        }
+        Ok(writer)
+    }
+}
+
+fn insert_sql(table: &Table) -> String {
+    let names: Vec<String> = table.columns.0.iter().map(|column| quoted(&column.name)).collect();
+    let places = vec!["?"; names.len()].join(", ");
+    format!("INSERT INTO {} ({}) VALUES ({places})", quoted(&table.name), names.join(", "))
+}

@@ -1,0 +1,84 @@
+//! Workloads: what is done. A TOML file says which tables there are and what they are filled with,
+//! which transactions run on them and what must be true afterwards; this module reads it, makes the
+//! data and draws every choice of every client before a trial begins.
+//!
+//! Pure: text in, text and plans out; the same file, scale and seed give the same bytes anywhere.
+//! `docs/workload-file.md` describes the file.
+
+pub mod draw;
+mod file;
+mod generate;
+mod generator;
+pub mod invariant;
+mod load;
+pub mod model;
+mod random;
+mod resolve;
+mod sql;
+mod units;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+pub use draw::{DrawRequest, Drawn, DrawnWorker};
+pub use invariant::Invariant;
+pub use model::{Role, Table, TransactionSpec, Workload};
+
+use crate::source::{FileError, Source};
+use anyhow::{Context as _, Result, bail};
+use std::collections::BTreeMap;
+
+/// The workloads that come with contend.
+const BUILT_IN: &[(&str, &str)] = &[
+    ("bank", include_str!("../../../../workloads/bank.toml")),
+    ("wordpress", include_str!("../../../../workloads/wordpress.toml")),
+];
+
+/// Reads a workload.
+///
+/// # Errors
+/// What is wrong, with its file, line and key.
+pub fn parse(source: &Source) -> Result<Workload, FileError> {
+    resolve::workload(source, &BTreeMap::new())
+}
+
+/// The built-in workload of this name.
+pub fn builtin(name: &str) -> Option<Source> {
+    let (name, text) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
+    Some(Source::new(format!("built-in workload {name}"), *text))
+}
+
+/// Names of the built-in workloads.
+pub fn builtin_names() -> Vec<&'static str> {
+    BUILT_IN.iter().map(|(name, _)| *name).collect()
+}
+
+/// A workload by its built-in name, or from a file that `read` reads.
+///
+/// # Errors
+/// The file cannot be read, or the name is not known.
+pub fn open(name_or_path: &str, read: impl Fn(&str) -> std::io::Result<String>) -> Result<Source> {
+    if let Some(source) = builtin(name_or_path) {
+        return Ok(source);
+    }
+    if !name_or_path.ends_with(".toml") && !name_or_path.contains('/') {
+        bail!(
+            "there is no workload `{name_or_path}`: name one of {}, or a file that ends in .toml",
+            builtin_names().join(", ")
+        );
+    }
+    let text = read(name_or_path).with_context(|| format!("cannot read workload {name_or_path}"))?;
+    Ok(Source::new(name_or_path, text))
+}
+
+impl Workload {
+    /// The same workload with other numbers in `[scale]`. Axes of the load are left to
+    /// [`Workload::draw_clients`].
+    ///
+    /// # Errors
+    /// An axis that is neither, or not a number.
+    pub fn with_axes(&self, axes: &BTreeMap<String, String>) -> Result<Workload, FileError> {
+        resolve::workload(&self.source, axes)
+    }
+}

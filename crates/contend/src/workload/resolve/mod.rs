@@ -1,0 +1,239 @@
+//! From a workload file as written to the workload as meant. Everything that can be wrong is found
+//! here and named with file, line and key, so that nothing after this needs to doubt a reference.
+
+mod at;
+mod generator;
+mod order;
+mod role;
+mod statement;
+mod transaction;
+
+use super::file::{InvariantFile, RoleFile, TableFile, WorkloadFile};
+use super::generator::Fields;
+use super::invariant::{Expect, Invariant, Linear, Quantity, Relation, Term, parse_linear};
+use super::model::{Named, Table, Workload};
+use super::sql::mentions;
+use crate::source::{FileError, Source};
+pub use at::listed as listed_names;
+use at::{At, listed};
+use generator::{Scope, fields, tables_needed};
+use order::ordered;
+use role::Known;
+use sha2::{Digest as _, Sha256};
+use std::collections::{BTreeMap, BTreeSet};
+use toml::Value;
+use transaction::{Shared, check_single, transaction};
+
+/// Axes that are about load, not about the workload's own numbers.
+pub const LOAD_AXES: [&str; 3] = ["clients", "processes", "rate_per_s"];
+
+/// Reads a workload, with `axes` in place of the numbers of `[scale]` that they name.
+///
+/// # Errors
+/// What is wrong, with its file, line and key.
+pub fn workload(source: &Source, axes: &BTreeMap<String, String>) -> Result<Workload, FileError> {
+    let file: WorkloadFile = source.parse()?;
+    let at = At::new(source);
+    let scale = scale(&file.scale, axes, &at.key("scale"))?;
+    let tables = tables(&file.table, &scale, &at.key("table"))?;
+    for (i, sql) in file.after_load.iter().enumerate() {
+        check_single(sql, &at.key("after_load").key(i))?;
+    }
+    let databases = match &file.databases {
+        None => 1,
+        Some(value) => at.key("databases").fixed::<u32>(value, &scale)?,
+    };
+    if databases == 0 {
+        return at.key("databases").fail("at least one database is needed");
+    }
+    if file.transaction.is_empty() {
+        return at.fail("a workload needs at least one [transaction.NAME]");
+    }
+    let table_names: Vec<String> = file.table.keys().cloned().collect();
+    let scope = Scope { tables: &tables, table_names: &table_names, own_table: None };
+    let mut shared = Shared { scale: &scale, scope, statements: vec![] };
+    let transaction_at = at.key("transaction");
+    let transactions =
+        file.transaction.iter().map(|(name, t)| transaction(name, t, &transaction_at.key(name), &mut shared));
+    let transactions = transactions.collect::<Result<Vec<_>, _>>()?;
+    let statements = shared.statements;
+    let known = Known { transactions: &file.transaction, profiles: &file.profile, scale: &scale, databases };
+    let profile_at = at.key("profile");
+    let profiles = file
+        .profile
+        .iter()
+        .map(|(name, profile)| Ok((name.clone(), known.mix(&profile.mix, &profile_at.key(name).key("mix"))?)));
+    let profiles = profiles.collect::<Result<BTreeMap<_, _>, FileError>>()?;
+    let role_at = at.key("role");
+    let mut roles: Vec<_> =
+        file.role.iter().map(|(name, role)| known.role(name, role, &role_at.key(name))).collect::<Result<_, _>>()?;
+    if roles.is_empty() {
+        roles.push(known.role("client", &RoleFile::default(), &role_at)?);
+    }
+    let invariants = invariants(&file, &at.key("invariant"))?;
+    Ok(Workload {
+        name: name_of(&source.name),
+        about: file.about,
+        databases,
+        scale,
+        tables,
+        after_load: file.after_load,
+        transactions,
+        statements,
+        profiles,
+        roles,
+        invariants,
+        sha256: hex(&Sha256::digest(&source.text)),
+        data_definition: data_definition(source),
+        source: source.clone(),
+    })
+}
+
+/// Bytes as lower-case hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// `built-in workload NAME` or the stem of a path.
+fn name_of(source: &str) -> String {
+    let base = source.rsplit(['/', '\\', ' ']).next().unwrap_or(source);
+    base.strip_suffix(".toml").unwrap_or(base).to_string()
+}
+
+/// The parts of the file that say what the data is; text that differs only in comments, layout or
+/// other parts leads to the same definition.
+fn data_definition(source: &Source) -> String {
+    let whole: toml::Table = toml::from_str(&source.text).unwrap_or_default();
+    let data: toml::Table =
+        whole.into_iter().filter(|(key, _)| matches!(key.as_str(), "table" | "after_load")).collect();
+    data.to_string()
+}
+
+fn scale(
+    written: &BTreeMap<String, Value>,
+    axes: &BTreeMap<String, String>,
+    at: &At<'_>,
+) -> Result<BTreeMap<String, Named>, FileError> {
+    if let Some(axis) = axes.keys().find(|axis| !written.contains_key(*axis) && !LOAD_AXES.contains(&axis.as_str())) {
+        let load = LOAD_AXES.join(", ");
+        return at
+            .fail(format!("axis `{axis}` is neither one of {load} nor a number of [scale]{}", listed(written.keys())));
+    }
+    let mut scale = BTreeMap::new();
+    for (name, value) in written {
+        let at = at.key(name);
+        if LOAD_AXES.contains(&name.as_str()) {
+            return at.fail(format!("`{name}` is the name of an axis of every study; choose another"));
+        }
+        let fixed = value.as_table().filter(|table| table.len() == 1).and_then(|table| table.get("fixed"));
+        let count = fixed.unwrap_or(value).as_integer().and_then(|n| u64::try_from(n).ok());
+        let Some(mut count) = count else {
+            return at.fail("expected a whole number that is not negative, or { fixed = n }");
+        };
+        if let Some(axis) = axes.get(name) {
+            count = axis
+                .parse()
+                .map_err(|_| at.error(format!("axis `{name}` cannot be `{axis}`: it is a whole number")))?;
+        }
+        scale.insert(name.clone(), Named { count, fixed: fixed.is_some() });
+    }
+    Ok(scale)
+}
+
+/// The tables, each after those it refers to.
+fn tables(
+    written: &BTreeMap<String, TableFile>,
+    scale: &BTreeMap<String, Named>,
+    at: &At<'_>,
+) -> Result<Vec<Table>, FileError> {
+    let names: Vec<String> = written.keys().cloned().collect();
+    let needs = |i: usize| -> Vec<usize> {
+        let needed: BTreeSet<String> = written[&names[i]].columns.values().flat_map(tables_needed).collect();
+        let others = needed.iter().filter(|name| **name != names[i]);
+        others.filter_map(|name| names.iter().position(|known| known == name)).collect()
+    };
+    let order = ordered(names.len(), needs).map_err(|i| {
+        at.key(&names[i]).error("its columns refer to a table that, directly or through others, refers back")
+    })?;
+    let mut tables = vec![];
+    for i in order {
+        let table = table(&names[i], &written[&names[i]], scale, &at.key(&names[i]), &tables, &names)?;
+        tables.push(table);
+    }
+    Ok(tables)
+}
+
+fn table(
+    name: &str,
+    file: &TableFile,
+    scale: &BTreeMap<String, Named>,
+    at: &At<'_>,
+    tables: &[Table],
+    table_names: &[String],
+) -> Result<Table, FileError> {
+    check_single(&file.ddl, &at.key("ddl"))?;
+    if !mentions(&file.ddl, name) {
+        return at.key("ddl").fail(format!("it does not create `{name}`; the key of the section is the table's name"));
+    }
+    for (i, index) in file.indexes.iter().enumerate() {
+        check_single(index, &at.key("indexes").key(i))?;
+    }
+    let rows = match &file.rows {
+        Some(value) => at.key("rows").count(value, scale)?,
+        None => at.count(&Value::Integer(0), scale)?,
+    };
+    let empty = rows.factor == 0;
+    if empty != file.columns.is_empty() {
+        let message = if empty { "columns without `rows`" } else { "rows without [columns] to make them of" };
+        return at.key(if empty { "columns" } else { "rows" }).fail(message);
+    }
+    let columns_at = at.key("columns");
+    if let Some(column) = file.columns.keys().find(|column| !mentions(&file.ddl, column)) {
+        return columns_at.key(column).fail(format!("the ddl of `{name}` has no column `{column}`"));
+    }
+    let scope = Scope { tables, table_names, own_table: Some(name) };
+    let columns: Fields = fields(&file.columns, &columns_at, &scope)?;
+    Ok(Table { name: name.to_string(), ddl: file.ddl.clone(), indexes: file.indexes.clone(), rows, columns })
+}
+
+fn invariants(file: &WorkloadFile, at: &At<'_>) -> Result<Vec<Invariant>, FileError> {
+    let mut names = BTreeSet::new();
+    let mut invariants = vec![];
+    for (i, invariant) in file.invariant.iter().enumerate() {
+        let at = at.key(i);
+        if !names.insert(&invariant.name) {
+            return at.key("name").fail(format!("another invariant is called `{}` too", invariant.name));
+        }
+        check_single(&invariant.sql, &at.key("sql"))?;
+        let expect = expect(invariant, file, &at)?;
+        invariants.push(Invariant { name: invariant.name.clone(), sql: invariant.sql.clone(), expect });
+    }
+    Ok(invariants)
+}
+
+fn expect(invariant: &InvariantFile, file: &WorkloadFile, at: &At<'_>) -> Result<Expect, FileError> {
+    let (key, relation, value) = match (&invariant.equals, &invariant.at_least, &invariant.at_most) {
+        (Some(value), None, None) => ("equals", Relation::Equals, value),
+        (None, Some(value), None) => ("at_least", Relation::AtLeast, value),
+        (None, None, Some(value)) => ("at_most", Relation::AtMost, value),
+        _ => return at.fail("an invariant has exactly one of equals, at_least, at_most"),
+    };
+    let at = at.key(key);
+    let text = match value {
+        Value::Integer(n) => {
+            return Ok(Expect::Number(relation, Linear(vec![Term { factor: *n, of: Quantity::One }])));
+        }
+        Value::String(text) => text.trim(),
+        other => return at.fail(format!("expected an integer or a text, found {}", other.type_str())),
+    };
+    let literal = text.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
+    match (literal, relation) {
+        (Some(literal), Relation::Equals) => Ok(Expect::Text(literal.replace("''", "'"))),
+        (Some(_), _) => at.fail("a text can only be compared with `equals`"),
+        (None, _) => {
+            let transaction = |name: &str| file.transaction.keys().position(|known| known == name);
+            let linear = parse_linear(text, |name| file.table.contains_key(name), transaction);
+            linear.map(|linear| Expect::Number(relation, linear)).map_err(|message| at.error(message))
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Profiles and roles: who does how much of what.
+
+use super::at::{At, listed};
+use super::generator::check_weights;
+use super::transaction::transaction_names;
+use crate::source::FileError;
+use crate::workload::file::{ProfileFile, RoleFile, TransactionFile};
+use crate::workload::model::{Mix, Named, Pause, Role, RoleMix};
+use std::collections::BTreeMap;
+use toml::Value;
+
+/// What roles refer to.
+pub struct Known<'a> {
+    pub transactions: &'a BTreeMap<String, TransactionFile>,
+    pub profiles: &'a BTreeMap<String, ProfileFile>,
+    pub scale: &'a BTreeMap<String, Named>,
+    pub databases: u32,
+}
+
+impl Known<'_> {
+    /// Resolves the weights of a profile or role.
+    pub fn mix(&self, written: &BTreeMap<String, f64>, at: &At<'_>) -> Result<Mix, FileError> {
+        let mix = written.iter().map(|(name, weight)| Ok((self.transaction(name, &at.key(name))?, *weight)));
+        let mix: Mix = mix.collect::<Result<_, FileError>>()?;
+        check_weights(mix.iter().map(|(_, weight)| *weight))
+            .map_err(|message| at.error(format!("the weights {message}")))?;
+        Ok(mix)
+    }
+
+    /// Transactions are numbered in the order of their names.
+    fn transaction(&self, name: &str, at: &At<'_>) -> Result<usize, FileError> {
+        let found = self.transactions.keys().position(|known| known == name);
+        found.ok_or_else(|| {
+            at.error(format!("there is no transaction `{name}`{}", transaction_names(self.transactions)))
+        })
+    }
+
+    pub fn role(&self, name: &str, file: &RoleFile, at: &At<'_>) -> Result<Role, FileError> {
+        let mix = match (&file.mix, &file.profile) {
+            (Some(_), Some(_)) => return at.key("profile").fail("a role has a mix or a profile, not both"),
+            (Some(mix), None) => RoleMix::Own(self.mix(mix, &at.key("mix"))?),
+            (None, Some(profile)) if self.profiles.contains_key(profile) => RoleMix::Profile(profile.clone()),
+            (None, Some(profile)) => {
+                let known = listed(self.profiles.keys());
+                return at.key("profile").fail(format!("there is no profile `{profile}`{known}"));
+            }
+            (None, None) => RoleMix::Asked,
+        };
+        let only = file.transactions.as_ref().map(|names| {
+            let at = at.key("transactions");
+            names.iter().enumerate().map(|(i, name)| self.transaction(name, &at.key(i))).collect::<Result<Vec<_>, _>>()
+        });
+        let count = |value: &Option<Value>, key: &str| match value {
+            None => Ok(None),
+            Some(value) => at.key(key).fixed::<u32>(value, self.scale).map(Some),
+        };
+        if let Some(database) = file.database.filter(|database| *database >= self.databases) {
+            return at
+                .key("database")
+                .fail(format!("database {database} is not there: they are numbered 0 to {}", self.databases - 1));
+        }
+        let start_ns = match &file.start {
+            None => 0,
+            Some(start) => at.key("start").duration(start, self.scale)?,
+        };
+        Ok(Role {
+            name: name.to_string(),
+            processes: count(&file.processes, "processes")?,
+            clients: count(&file.clients, "clients")?,
+            mix,
+            only: only.transpose()?,
+            pause: self.pause(file.pause.as_ref(), &at.key("pause"))?,
+            start_ns,
+            database: file.database,
+        })
+    }
+
+    /// `"10ms"`, `{ uniform = ["5ms", "15ms"] }` or `{ exponential = "10ms" }`.
+    fn pause(&self, value: Option<&Value>, at: &At<'_>) -> Result<Pause, FileError> {
+        let Some(value) = value else { return Ok(Pause::Fixed(0)) };
+        let one = value.as_table().filter(|table| table.len() == 1);
+        match (value, one.and_then(|table| table.iter().next())) {
+            (Value::String(text), _) => at.duration(text, self.scale).map(Pause::Fixed),
+            (_, Some((key, Value::String(mean)))) if key == "exponential" => {
+                at.duration(mean, self.scale).map(Pause::Exponential)
+            }
+            (_, Some((key, ends @ Value::Array(_)))) if key == "uniform" => {
+                let [low, high]: [String; 2] = at.read(ends)?;
+                match (at.duration(&low, self.scale)?, at.duration(&high, self.scale)?) {
+                    (low, high) if low <= high => Ok(Pause::Uniform(low, high)),
+                    _ => at.fail("`uniform` is [shortest, longest]"),
+                }
+            }
+            _ => at.fail("a pause is \"10ms\", { uniform = [\"5ms\", \"15ms\"] } or { exponential = \"10ms\" }"),
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Statements from named placeholders to plain ones, each with the source of its value.
+
+use super::at::At;
+use crate::source::FileError;
+use crate::workload::sql::{Piece, scan};
+use contend_wire::literal::Value;
+use contend_wire::plan::Source;
+use std::collections::BTreeMap;
+
+/// What a name in a transaction stands for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Meaning {
+    Literal(Value),
+    Argument {
+        first: u32,
+        stride: u32,
+    },
+    /// Drawn only to be part of a format.
+    Ingredient,
+    Unique {
+        first: u32,
+        stride: u32,
+    },
+    Kept {
+        slot: u16,
+        plus: i64,
+    },
+    KeptColumn {
+        slot: u16,
+        max: u16,
+    },
+}
+
+#[derive(Debug)]
+pub struct Name<'a> {
+    meaning: Meaning,
+    at: At<'a>,
+    /// The step whose argument it is; none: known to all later steps.
+    step: Option<usize>,
+    pub used: bool,
+}
+
+impl<'a> Name<'a> {
+    pub fn new(meaning: Meaning, at: &At<'a>, step: Option<usize>) -> Self {
+        Self { meaning, at: at.clone(), step, used: false }
+    }
+}
+
+/// The names known at some point of a transaction.
+#[derive(Debug, Default)]
+pub struct Names<'a>(BTreeMap<String, Name<'a>>);
+
+impl<'a> Names<'a> {
+    /// Adds a name.
+    pub fn declare(&mut self, name: &str, entry: Name<'a>) -> Result<(), FileError> {
+        if matches!(name, "now" | "now_ms") {
+            return entry.at.fail(format!("`{name}` always means the current time; choose another name"));
+        }
+        if !name.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())
+            || !name.bytes().all(|b| b == b'_' || b.is_ascii_alphanumeric())
+        {
+            return entry.at.fail(format!("`{name}` cannot be written as a placeholder: use letters, digits and _"));
+        }
+        if self.0.contains_key(name) {
+            return entry.at.fail(format!("`{name}` is already the name of an argument or a kept value"));
+        }
+        self.0.insert(name.to_string(), entry);
+        Ok(())
+    }
+
+    /// What a name means; marks it as used.
+    pub fn use_name(&mut self, name: &str) -> Option<&Meaning> {
+        let entry = self.0.get_mut(name)?;
+        entry.used = true;
+        Some(&entry.meaning)
+    }
+
+    /// Forgets the arguments of a step, which must have been used.
+    pub fn close_step(&mut self, step: usize) -> Result<(), FileError> {
+        check_used(self.0.iter().filter(|(_, name)| name.step == Some(step)))?;
+        self.0.retain(|_, name| name.step != Some(step));
+        Ok(())
+    }
+
+    pub fn check_all_used(&self) -> Result<(), FileError> {
+        check_used(self.0.iter())
+    }
+
+    fn listed(&self) -> String {
+        let names: Vec<String> = self.0.keys().map(|name| format!(":{name}")).collect();
+        let own = if names.is_empty() { String::new() } else { format!("{}, ", names.join(", ")) };
+        format!("{own}:now, :now_ms")
+    }
+}
+
+fn check_used<'n, 'a: 'n>(mut names: impl Iterator<Item = (&'n String, &'n Name<'a>)>) -> Result<(), FileError> {
+    match names.find(|(_, name)| !name.used) {
+        Some((name, entry)) => entry.at.fail(format!("no statement uses `:{name}`")),
+        None => Ok(()),
+    }
+}
+
+/// The statement with `?` for every placeholder, and where each value comes from.
+pub fn compile(sql: &str, names: &mut Names<'_>, at: &At<'_>) -> Result<(String, Vec<Source>), FileError> {
+    let mut text = String::with_capacity(sql.len());
+    let mut sources = vec![];
+    for piece in scan(sql) {
+        match piece {
+            Piece::Text(part) => text.push_str(part),
+            Piece::Foreign(placeholder) => {
+                return at.fail(format!("placeholders have names: write `:name` instead of `{placeholder}`"));
+            }
+            Piece::Named { name, in_list } => {
+                let new = sources_of(name, in_list, names, at)?;
+                text.push_str(&vec!["?"; new.len()].join(", "));
+                sources.extend(new);
+            }
+        }
+    }
+    Ok((text, sources))
+}
+
+fn sources_of(name: &str, in_list: bool, names: &mut Names<'_>, at: &At<'_>) -> Result<Vec<Source>, FileError> {
+    match name {
+        "now" => return Ok(vec![Source::Now { unit_ns: 1_000_000_000 }]),
+        "now_ms" => return Ok(vec![Source::Now { unit_ns: 1_000_000 }]),
+        _ => {}
+    }
+    // What is beyond 16 bits is refused when the whole transaction is known.
+    let narrow = |n: u32| u16::try_from(n).unwrap_or(u16::MAX);
+    let source = match names.use_name(name) {
+        None => {
+            let known = names.listed();
+            return at
+                .fail(format!("no argument and no value kept by an earlier step is called `{name}` (known: {known})"));
+        }
+        Some(Meaning::KeptColumn { slot, max }) if in_list => {
+            return Ok((0..*max).map(|row| Source::KeptRow { slot: *slot, row }).collect());
+        }
+        Some(Meaning::KeptColumn { .. }) => {
+            return at.fail(format!("`:{name}` is a column of several values, which can only stand in `IN (:{name})`"));
+        }
+        Some(Meaning::Literal(value)) => Source::Literal(value.clone()),
+        Some(Meaning::Argument { first, stride }) => {
+            Source::Argument { first: narrow(*first), stride: narrow(*stride) }
+        }
+        Some(Meaning::Unique { first, stride }) => Source::Unique { first: narrow(*first), stride: narrow(*stride) },
+        Some(Meaning::Kept { slot, plus }) => Source::Kept { slot: *slot, plus: *plus },
+        Some(Meaning::Ingredient) => unreachable!("an argument that a statement names is carried by the plan"),
+    };
+    Ok(vec![source])
+}

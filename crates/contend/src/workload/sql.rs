@@ -1,0 +1,240 @@
+//! Finds the named placeholders of a statement without understanding the statement: it knows SQLite's
+//! strings, quoted identifiers and comments, and nothing more.
+
+/// A part of a statement; all parts in order are the statement again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Piece<'a> {
+    /// Text without a placeholder.
+    Text(&'a str),
+    /// `:name`.
+    Named {
+        name: &'a str,
+        /// Whether it stands alone in `IN ( )`.
+        in_list: bool,
+    },
+    /// Any other placeholder: `?`, `?1`, `@a`, `$a`, or a colon without a name.
+    Foreign(&'a str),
+}
+
+/// The parts of `sql`.
+pub fn scan(sql: &str) -> Vec<Piece<'_>> {
+    let mut pieces = vec![];
+    let mut text_start = 0;
+    let mut at = 0;
+    // Whether the last two tokens were `IN` and `(`.
+    let (mut after_in, mut in_parens) = (false, false);
+    while let Some((token, len)) = next_token(&sql[at..]) {
+        let end = at + len;
+        let lexeme = &sql[at..end];
+        let piece = match token {
+            Token::Space => None,
+            Token::Named => Some(Piece::Named { name: &lexeme[1..], in_list: in_parens && closes(&sql[end..]) }),
+            Token::Foreign => Some(Piece::Foreign(lexeme)),
+            Token::Word | Token::Other => None,
+        };
+        if let Some(piece) = piece {
+            if text_start < at {
+                pieces.push(Piece::Text(&sql[text_start..at]));
+            }
+            pieces.push(piece);
+            text_start = end;
+        }
+        if token != Token::Space {
+            in_parens = after_in && lexeme == "(";
+            after_in = token == Token::Word && lexeme.eq_ignore_ascii_case("in");
+        }
+        at = end;
+    }
+    if text_start < sql.len() {
+        pieces.push(Piece::Text(&sql[text_start..]));
+    }
+    pieces
+}
+
+/// Whether a semicolon is followed by more than space and comments. Bodies of triggers have
+/// semicolons of their own, so this is not asked of statements that create one.
+pub fn has_second_statement(sql: &str) -> bool {
+    let mut at = 0;
+    let mut ended = false;
+    while let Some((token, len)) = next_token(&sql[at..]) {
+        match token {
+            Token::Space => {}
+            _ if ended => return true,
+            _ => ended = &sql[at..at + len] == ";",
+        }
+        at += len;
+    }
+    false
+}
+
+/// Whether `word` occurs in `sql` as an identifier, quoted or not, in any case.
+pub fn mentions(sql: &str, word: &str) -> bool {
+    let mut at = 0;
+    while let Some((_, len)) = next_token(&sql[at..]) {
+        let lexeme = sql[at..at + len].trim_matches(|c| matches!(c, '"' | '`' | '[' | ']'));
+        if lexeme.eq_ignore_ascii_case(word) {
+            return true;
+        }
+        at += len;
+    }
+    false
+}
+
+/// An identifier as it stands in SQL, quoted only if it must be.
+pub fn quoted(name: &str) -> String {
+    let plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    if plain { name.to_string() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Token {
+    /// White space or a comment.
+    Space,
+    /// A keyword, an identifier or a number.
+    Word,
+    Named,
+    Foreign,
+    /// A string, a quoted identifier, an operator.
+    Other,
+}
+
+/// The first token and its length in bytes; none at the end.
+fn next_token(sql: &str) -> Option<(Token, usize)> {
+    let mut chars = sql.chars();
+    let first = chars.next()?;
+    let second = chars.next();
+    let until = |end: &str, from: usize| sql[from..].find(end).map_or(sql.len(), |i| from + i + end.len());
+    Some(match (first, second) {
+        ('-', Some('-')) => (Token::Space, until("\n", 2)),
+        ('/', Some('*')) => (Token::Space, until("*/", 2)),
+        ('\'' | '"' | '`', _) => (Token::Other, quote_end(sql, first)),
+        ('[', _) => (Token::Other, until("]", 1)),
+        (':', Some(c)) if is_name_start(c) => (Token::Named, 1 + name_len(&sql[1..])),
+        (':' | '?' | '@' | '$', _) => (Token::Foreign, 1 + name_len(&sql[1..])),
+        (c, _) if c.is_whitespace() => (Token::Space, c.len_utf8()),
+        (c, _) if c == '_' || c.is_alphanumeric() || !c.is_ascii() => (Token::Word, word_len(sql)),
+        (c, _) => (Token::Other, c.len_utf8()),
+    })
+}
+
+/// The end of a quoted token; a doubled quote is part of it.
+fn quote_end(sql: &str, quote: char) -> usize {
+    let bytes = sql.as_bytes();
+    let mut at = 1;
+    while at < bytes.len() {
+        if bytes[at] == quote as u8 {
+            if bytes.get(at + 1) != Some(&(quote as u8)) {
+                return at + 1;
+            }
+            at += 1;
+        }
+        at += 1;
+    }
+    sql.len()
+}
+
+fn is_name_start(c: char) -> bool {
+    c == '_' || c.is_ascii_alphabetic()
+}
+
+fn name_len(text: &str) -> usize {
+    text.find(|c: char| c != '_' && !c.is_ascii_alphanumeric()).unwrap_or(text.len())
+}
+
+/// SQLite allows `$` inside identifiers.
+fn word_len(text: &str) -> usize {
+    text.find(|c: char| c.is_ascii() && c != '_' && c != '$' && !c.is_ascii_alphanumeric()).unwrap_or(text.len())
+}
+
+/// Whether the next token is a closing parenthesis.
+fn closes(sql: &str) -> bool {
+    let mut at = 0;
+    while let Some((token, len)) = next_token(&sql[at..]) {
+        if token != Token::Space {
+            return &sql[at..at + len] == ")";
+        }
+        at += len;
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn names(sql: &str) -> Vec<(&str, bool)> {
+        scan(sql)
+            .into_iter()
+            .filter_map(|piece| match piece {
+                Piece::Named { name, in_list } => Some((name, in_list)),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn joined(pieces: &[Piece<'_>]) -> String {
+        pieces
+            .iter()
+            .map(|piece| match piece {
+                Piece::Text(text) | Piece::Foreign(text) => (*text).to_string(),
+                Piece::Named { name, .. } => format!(":{name}"),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn placeholders_are_found_and_nothing_else() {
+        assert_eq!(names("SELECT :a, ':b', \":c\", `:d`, [:e] -- :f\n, /* :g */ :h"), [("a", false), ("h", false)]);
+        assert_eq!(names("SELECT 'it''s :a', :b"), [("b", false)]);
+        assert_eq!(names("SELECT 'open :a"), []);
+        assert_eq!(names("SELECT /* open :a"), []);
+        assert_eq!(names("SELECT a$b:c"), [("c", false)]);
+    }
+
+    #[test]
+    fn lists_are_placeholders_alone_in_the_parentheses_of_in() {
+        assert_eq!(
+            names("WHERE a IN (:a) AND b in ( /* x */ :b ) AND c = (:c)"),
+            [("a", true), ("b", true), ("c", false)]
+        );
+        assert_eq!(names("WHERE a IN (:a, :b)"), [("a", false), ("b", false)]);
+        assert_eq!(names("WHERE a IN (:a + 1)"), [("a", false)]);
+        assert_eq!(names("WHERE min(:a)"), [("a", false)]);
+    }
+
+    #[test]
+    fn foreign_placeholders_are_told_apart() {
+        for sql in ["SELECT ?", "SELECT ?1", "SELECT @a", "SELECT $a", "SELECT :"] {
+            assert!(scan(sql).iter().any(|p| matches!(p, Piece::Foreign(_))), "{sql}");
+        }
+    }
+
+    #[test]
+    fn second_statements_are_seen() {
+        assert!(has_second_statement("SELECT 1; SELECT 2"));
+        assert!(!has_second_statement("SELECT ';'; -- done\n"));
+        assert!(!has_second_statement("SELECT 1"));
+    }
+
+    #[test]
+    fn names_are_found_and_quoted() {
+        assert!(mentions("CREATE TABLE \"Posts\" (a)", "posts") && mentions("create table posts(a)", "posts"));
+        assert!(!mentions("CREATE TABLE wp_posts (a)", "posts"));
+        assert_eq!((quoted("a_1"), quoted("GP Post")), ("a_1".to_string(), "\"GP Post\"".to_string()));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_scanned_into_itself(sql in any::<String>()) {
+            prop_assert_eq!(joined(&scan(&sql)), sql);
+        }
+
+        #[test]
+        fn sql_like_text_is_scanned_into_itself(sql in "[-:?@$'\"`\\[\\]()/*a-cIN1é \n;]{0,60}") {
+            prop_assert_eq!(joined(&scan(&sql)), sql.clone());
+            has_second_statement(&sql);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Lengths and points of time as a workload file writes them.
+
+/// Nanoseconds of `100ms`, `0.5s`, `250us`, `10ns` or `2min`.
+pub fn duration_ns(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let unit_start = text.find(|c: char| c.is_ascii_alphabetic())?;
+    let number: f64 = text[..unit_start].trim_end().parse().ok()?;
+    let unit_ns = match &text[unit_start..] {
+        "ns" => 1.0,
+        "us" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        "min" => 60e9,
+        _ => return None,
+    };
+    let ns = (number * unit_ns).round();
+    (number >= 0.0 && ns < u64::MAX as f64).then_some(ns as u64)
+}
+
+/// Seconds since 1970 of `2024-05-31` or `2024-05-31 12:30:00`, UTC.
+pub fn unix_seconds(text: &str) -> Option<i64> {
+    let (date, time) = text.split_once([' ', 'T']).unwrap_or((text, "00:00:00"));
+    let (year, month, day) = three(date, '-')?;
+    let (hour, minute, second) = three(time.trim_end_matches('Z'), ':')?;
+    let valid = (0..=9999).contains(&year)
+        && (1..=12).contains(&month)
+        && (1..=31).contains(&day)
+        && (0..24).contains(&hour)
+        && (0..60).contains(&minute)
+        && (0..60).contains(&second);
+    let days = valid.then(|| days_from_civil(year, month, day))?;
+    // A day beyond its month would be another date.
+    (civil_from_days(days) == (year, month, day)).then_some(days * 86_400 + hour * 3600 + minute * 60 + second)
+}
+
+/// Appends `YYYY-MM-DD HH:MM:SS`.
+pub fn write_time(seconds: i64, out: &mut String) {
+    let (year, month, day) = civil_from_days(seconds.div_euclid(86_400));
+    let of_day = seconds.rem_euclid(86_400);
+    padded(year, 4, out);
+    for (before, number) in
+        [('-', month), ('-', day), (' ', of_day / 3600), (':', of_day / 60 % 60), (':', of_day % 60)]
+    {
+        out.push(before);
+        padded(number, 2, out);
+    }
+}
+
+fn padded(number: i64, digits: u32, out: &mut String) {
+    for place in (0..digits).rev() {
+        out.push((b'0' + (number / 10i64.pow(place) % 10) as u8) as char);
+    }
+}
+
+fn three(text: &str, separator: char) -> Option<(i64, i64, i64)> {
+    let mut parts = text.split(separator).map(|part| part.parse::<i64>().ok());
+    let three = (parts.next()??, parts.next()??, parts.next()??);
+    parts.next().is_none().then_some(three)
+}
+
+/// Days since 1970 in the Gregorian calendar; years begin in March so that the leap day is the last.
+fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
+}
+
+fn civil_from_days(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let era = days.div_euclid(146_097);
+    let day_of_era = days.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = (month_from_march + 2) % 12 + 1;
+    (era * 400 + year_of_era + i64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations() {
+        for (text, ns) in
+            [("10ms", 10_000_000), ("0.5s", 500_000_000), ("250 us", 250_000), ("2min", 120_000_000_000), ("0s", 0)]
+        {
+            assert_eq!(duration_ns(text), Some(ns), "{text}");
+        }
+        for text in ["", "10", "ms", "-1s", "1h", "1e400s"] {
+            assert_eq!(duration_ns(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn dates_there_and_back() {
+        for (text, seconds) in [
+            ("1970-01-01 00:00:00", 0),
+            ("2000-02-29 23:59:59", 951_868_799),
+            ("2024-12-31 12:00:00", 1_735_646_400),
+            ("1969-12-31 23:59:59", -1),
+        ] {
+            assert_eq!(unix_seconds(text), Some(seconds), "{text}");
+            let mut out = String::new();
+            write_time(seconds, &mut out);
+            assert_eq!(out, text);
+        }
+        assert_eq!(unix_seconds("2024-05-31"), unix_seconds("2024-05-31T00:00:00Z"));
+        for text in ["2023-02-29", "2024-13-01", "yesterday", "2024-01-01 25:00:00", "2024-01"] {
+            assert_eq!(unix_seconds(text), None, "{text}");
+        }
+    }
+}
