@@ -125,9 +125,5 @@ pub fn wait_for(what: &str, happened: impl Fn() -> bool) {
 /// The reasons of every trial of a record, from its trial.toml files.
 pub fn reasons(record: &Path) -> Vec<(u32, Vec<String>)> {
     let record = contend::record::store::Record::open(record).expect("a record");
-    record
-        .trials
-        .iter()
-        .map(|t| (t.slot.trial, t.invalid.iter().map(|r| r.kind.clone()).collect()))
-        .collect()
+    record.trials.iter().map(|t| (t.slot.trial, t.invalid.iter().map(|r| r.kind.clone()).collect())).collect()
 }

@@ -236,7 +236,7 @@ proptest! {
         driver in word(), database in word(), options in vec((text(), text()), 0..3),
         sql in text(), rows in vec(vec(value(0), 1..4), 0..4),
     ) {
-        let target = Target { driver, database, options };
+        let target = Target { driver, database, options, session: vec![sql.clone()] };
         let mut writer = ScriptWriter::new(&target);
         writer.sql(&sql).load(&sql);
         for row in &rows {

@@ -115,7 +115,7 @@ impl Drop for Worker {
 
 fn writer(path: &Path) -> ScriptWriter {
     let database = path.to_str().unwrap().to_string();
-    ScriptWriter::new(&Target { driver: "rusqlite".into(), database, options: vec![] })
+    ScriptWriter::new(&Target { driver: "rusqlite".into(), database, options: vec![], session: vec![] })
 }
 
 #[test]

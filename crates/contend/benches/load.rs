@@ -92,14 +92,22 @@ fn import(dir: &Path, workload: &workload::Workload) -> f64 {
         script.push_str(&format!("{sql};\n"));
     }
     for table in &workload.tables {
-        script.push_str(&format!(".import --csv {} {}\n", dir.join(format!("{}.csv", table.name)).display(), table.name));
+        script.push_str(&format!(
+            ".import --csv {} {}\n",
+            dir.join(format!("{}.csv", table.name)).display(),
+            table.name
+        ));
     }
     for sql in workload.index_sql().iter().chain(&workload.after_load) {
         script.push_str(&format!("{sql};\n"));
     }
     let begun = Instant::now();
-    let mut child =
-        Command::new("sqlite3").arg(&file).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("the sqlite3 shell");
+    let mut child = Command::new("sqlite3")
+        .arg(&file)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("the sqlite3 shell");
     child.stdin.take().expect("piped").write_all(script.as_bytes()).expect("written");
     assert!(child.wait().expect("a child").success());
     begun.elapsed().as_secs_f64()

@@ -22,7 +22,10 @@ pub const COMMITS_PER_SYNC_MAX: f64 = 3.0;
 pub const CLOCK_ERROR_NS_MAX: u64 = 50_000_000;
 
 /// Compares what every connection reported with what was asked for; hands out the effective settings.
-pub fn settings<'f>(expected: &[Expected], sessions: impl Iterator<Item = &'f Facts>) -> (BTreeMap<String, String>, Vec<Reason>) {
+pub fn settings<'f>(
+    expected: &[Expected],
+    sessions: impl Iterator<Item = &'f Facts>,
+) -> (BTreeMap<String, String>, Vec<Reason>) {
     let mut effective = BTreeMap::new();
     let mut reasons = vec![];
     for session in sessions {

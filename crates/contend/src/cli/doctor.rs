@@ -92,7 +92,8 @@ fn disk_findings(dir: &Path) -> Vec<Finding> {
     );
     let mut findings = vec![Finding { what: "disk", state: State::Ok, detail }];
     if measured.file_system == "tmpfs" {
-        let detail = "in memory: a sync costs nothing there, so nothing durable can be measured; use --out DIR".to_string();
+        let detail =
+            "in memory: a sync costs nothing there, so nothing durable can be measured; use --out DIR".to_string();
         findings.push(Finding { what: "disk", state: State::Note, detail });
     } else if measured.overwrite_ns_p50 < 10_000 {
         let detail = "a sync takes less than 10 µs: no disk is that fast, so something in between keeps it in memory";
@@ -104,7 +105,9 @@ fn disk_findings(dir: &Path) -> Vec<Finding> {
 fn worker_finding() -> Finding {
     match worker_versions() {
         Ok(detail) => Finding { what: "sqlite", state: State::Ok, detail },
-        Err(e) => Finding { what: "sqlite", state: State::Bad, detail: format!("the Rust worker does not start: {e:#}") },
+        Err(e) => {
+            Finding { what: "sqlite", state: State::Bad, detail: format!("the Rust worker does not start: {e:#}") }
+        }
     }
 }
 

@@ -117,10 +117,8 @@ fn setting(setting: &Setting) -> (String, String) {
 fn drivers() -> Vec<Value> {
     let of = |engine: &'static crate::engine::Engine| {
         engine.drivers.iter().map(|d| {
-            let details = vec![
-                ("language".to_string(), d.language.to_string()),
-                ("models".to_string(), d.models.join(", ")),
-            ];
+            let details =
+                vec![("language".to_string(), d.language.to_string()), ("models".to_string(), d.models.join(", "))];
             item(&format!("{}/{}", engine.name, d.name), d.about, details)
         })
     };

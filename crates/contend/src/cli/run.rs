@@ -67,7 +67,11 @@ fn conclude(dir: &Path, json: bool) -> Result<u8> {
         for reason in &trial.invalid {
             eprintln!("  trial {} ({}): {}: {}", trial.slot.trial, trial.contender, reason.kind, reason.detail);
         }
-        eprintln!("  see what its workers were told: contend plan show --record {} --trial {}", dir.display(), trial.slot.trial);
+        eprintln!(
+            "  see what its workers were told: contend plan show --record {} --trial {}",
+            dir.display(),
+            trial.slot.trial
+        );
     }
     Ok(INVALID)
 }

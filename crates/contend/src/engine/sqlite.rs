@@ -15,7 +15,12 @@ pub const ENGINE: Engine = Engine {
     before_load,
     group_commit: false,
     integrity: ("PRAGMA integrity_check", "ok"),
-    compact: &["PRAGMA synchronous = OFF", "PRAGMA wal_checkpoint(TRUNCATE)", "VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"],
+    compact: &[
+        "PRAGMA synchronous = OFF",
+        "PRAGMA wal_checkpoint(TRUNCATE)",
+        "VACUUM",
+        "PRAGMA wal_checkpoint(TRUNCATE)",
+    ],
     code_space: CodeSpace::Sqlite,
 };
 

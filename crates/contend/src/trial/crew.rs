@@ -27,11 +27,7 @@ pub struct Deadlines {
 
 impl Default for Deadlines {
     fn default() -> Self {
-        Self {
-            ready: Duration::from_secs(60),
-            silence: Duration::from_secs(15),
-            collect: Duration::from_secs(60),
-        }
+        Self { ready: Duration::from_secs(60), silence: Duration::from_secs(15), collect: Duration::from_secs(60) }
     }
 }
 

@@ -72,7 +72,11 @@ pub fn file_system(path: &Path) -> String {
     let mounts = procfs::process::Process::myself().and_then(|me| me.mountinfo());
     let holding = mounts.ok().and_then(|mounts| {
         // Of mounts at the same place the last one is on top.
-        mounts.0.into_iter().filter(|m| path.starts_with(&m.mount_point)).max_by_key(|m| m.mount_point.as_os_str().len())
+        mounts
+            .0
+            .into_iter()
+            .filter(|m| path.starts_with(&m.mount_point))
+            .max_by_key(|m| m.mount_point.as_os_str().len())
     });
     holding.map_or("unknown".to_string(), |m| m.fs_type)
 }

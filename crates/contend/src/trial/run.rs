@@ -5,7 +5,7 @@ use crate::check::{Invalid, guards};
 use crate::engine::{self, Engine, Setup};
 use crate::outcome;
 use crate::record::model::{
-    Disk, Footprint, InvariantResult, RECORD_VERSION, Reason, Slot, Trial, TransactionInfo, WorkerInfo,
+    Disk, Footprint, InvariantResult, RECORD_VERSION, Reason, Slot, TransactionInfo, Trial, WorkerInfo,
 };
 use crate::record::store::{RecordWriter, SAMPLES_FILE, TrialWriter, read_samples};
 use crate::record::tally::{Tally, Tallying, per_second};
@@ -16,9 +16,9 @@ use crate::trial::data::{self, Base};
 use crate::trial::disk;
 use crate::trial::janitor::Janitor;
 use crate::trial::plans::{DrawnRound, Plans};
-use crate::trial::session::Note;
 use crate::trial::process::{Launch, monotonic_ns};
 use crate::trial::sampler::{self, Observed, Sampler};
+use crate::trial::session::Note;
 use crate::workload::Workload;
 use crate::workload::invariant::{Expect, Invariant};
 use anyhow::{Context, Result, anyhow};
@@ -139,7 +139,11 @@ impl Bench<'_> {
         self.remove_data()?;
         self.janitor.dir_exists(&self.data_dir);
         data::fresh(stage.base, &self.data_dir, self.workload.databases, &stage.setup, admin).map_err(|e| {
-            if e.is::<Cancelled>() { Failure::Cancelled } else { Failure::Invalid(Invalid::Prepare.because(format!("{e:#}"))) }
+            if e.is::<Cancelled>() {
+                Failure::Cancelled
+            } else {
+                Failure::Invalid(Invalid::Prepare.because(format!("{e:#}")))
+            }
         })
     }
 

@@ -2,8 +2,8 @@
 //! ours, the busy time of the whole machine, and how large database and log are.
 
 use crate::trial::process::monotonic_ns;
-use procfs::process::Process;
 use procfs::CurrentSI;
+use procfs::process::Process;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -172,11 +172,8 @@ fn series_csv(rows: &[Row], window_start_ns: u64) -> String {
     let mut out = "offset_ns,cpu_ns_client,rss_bytes_client,size_bytes_db,size_bytes_wal,machine_busy_ns\n".to_string();
     for r in rows {
         let offset = r.at_ns as i128 - i128::from(window_start_ns);
-        let _ = writeln!(
-            out,
-            "{offset},{},{},{},{},{}",
-            r.cpu_ns, r.rss_bytes, r.db_bytes, r.wal_bytes, r.machine_busy_ns
-        );
+        let _ =
+            writeln!(out, "{offset},{},{},{},{},{}", r.cpu_ns, r.rss_bytes, r.db_bytes, r.wal_bytes, r.machine_busy_ns);
     }
     out
 }

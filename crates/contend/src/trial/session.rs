@@ -1,9 +1,7 @@
 //! A whole run: everything measured once beforehand, then the schedule slot by slot, resumable anywhere.
 
 use crate::engine;
-use crate::record::model::{
-    Disk, Finished, RECORD_VERSION, Run, Slot, TransactionInfo, Trial, WorkloadInfo,
-};
+use crate::record::model::{Disk, Finished, RECORD_VERSION, Run, Slot, TransactionInfo, Trial, WorkloadInfo};
 use crate::record::store::{Record, RecordWriter};
 use crate::source::Source;
 use crate::study::model::{Condition, Contender, Study};
@@ -196,7 +194,8 @@ impl Bases {
         if let Some(base) = self.loaded.get(&key) {
             return Ok(base.clone());
         }
-        let loader = ["driver", "engine"].map(|f| contend_wire::handshake::fact(&admin.hello, f).unwrap_or("?")).join(" ");
+        let loader =
+            ["driver", "engine"].map(|f| contend_wire::handshake::fact(&admin.hello, f).unwrap_or("?")).join(" ");
         let wanted = Wanted { workload, scale, seed, before, loader };
         let base = data::base(&site.cache, &wanted, admin).context("cannot load the workload's data")?;
         self.loaded.insert(key, base.clone());
@@ -239,7 +238,12 @@ impl Session<'_> {
             (self.tell)(Note::Prepared { disk: &run.disk, generator_ns: run.generator_ns_per_operation });
             for (i, slot) in left.iter().enumerate() {
                 let base = self.base(&mut bases, &study, slot, admin)?;
-                (self.tell)(Note::Begins { study: &study, slot: *slot, total: run.schedule.len(), left: left.len() - i });
+                (self.tell)(Note::Begins {
+                    study: &study,
+                    slot: *slot,
+                    total: run.schedule.len(),
+                    left: left.len() - i,
+                });
                 let trial_done = self.bench(&run, slot).trial(*slot, &mut plans.borrow_mut(), &base, admin)?;
                 measured_ns += trial_done.window_ns;
                 (self.tell)(Note::Done { study: &study, slot: *slot, done: &trial_done });
@@ -263,7 +267,14 @@ impl Session<'_> {
 
     fn base(&self, bases: &mut Bases, study: &Study, slot: &Slot, admin: &mut Admin<'_>) -> Result<Base> {
         let load = load_under(&study.load, &study.conditions[slot.condition]);
-        bases.of(self.site, &self.workloads[slot.condition], &study.contenders[slot.contender], load.scale, load.seed, admin)
+        bases.of(
+            self.site,
+            &self.workloads[slot.condition],
+            &study.contenders[slot.contender],
+            load.scale,
+            load.seed,
+            admin,
+        )
     }
 
     fn bench<'b>(&'b self, run: &'b Run, slot: &Slot) -> Bench<'b> {

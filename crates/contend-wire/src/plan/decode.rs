@@ -1,0 +1,401 @@
+//! Text to plans, with every reference checked.
+
+use super::{
+    ANY_ROWS, Client, Head, Keep, Loop, NowSource, PLAN_VERSION, Plan, Readback, Retry, Source, SqlStep, Step,
+    Transaction, Window,
+};
+use crate::literal::{Value, unescape};
+use crate::sample::CodeSpace;
+use crate::{FormatError, check_version};
+
+/// Reads a whole plan.
+pub(super) fn plan(text: &str) -> Result<Plan, FormatError> {
+    Reader::new(text).plan()
+}
+
+impl Source {
+    fn decode(field: &str) -> Result<Self, String> {
+        let bad = || format!("`{}` is not the source of an argument", crate::crop(field));
+        let Some(kind) = field.chars().next() else { return Err(bad()) };
+        let rest = &field[kind.len_utf8()..];
+        fn pair<A: std::str::FromStr, B: std::str::FromStr>(text: &str) -> Option<(A, B)> {
+            let (a, b) = text.split_once('+')?;
+            Some((a.parse().ok()?, b.parse().ok()?))
+        }
+        match kind {
+            'p' => pair(rest).map(|(first, stride)| Source::Argument { first, stride }).ok_or_else(bad),
+            'k' => pair(rest).map(|(slot, plus)| Source::Kept { slot, plus }).ok_or_else(bad),
+            'K' => pair(rest).map(|(slot, row)| Source::KeptRow { slot, row }).ok_or_else(bad),
+            'u' => pair(rest).map(|(first, stride)| Source::Unique { first, stride }).ok_or_else(bad),
+            'c' => match rest.parse() {
+                Ok(unit_ns) if unit_ns > 0 => Ok(Source::Now { unit_ns }),
+                _ => Err(bad()),
+            },
+            _ => Value::decode(field).map(Source::Literal),
+        }
+    }
+}
+
+/// Reads the lines of a plan in their order, knowing which one it is at.
+struct Reader<'a> {
+    lines: std::iter::Peekable<std::str::Split<'a, char>>,
+    at: usize,
+}
+
+/// The fields of one line after its kind.
+struct Fields<'a> {
+    line: usize,
+    kind: &'static str,
+    fields: std::str::Split<'a, char>,
+}
+
+impl<'a> Fields<'a> {
+    fn error(&self, message: impl Into<String>) -> FormatError {
+        FormatError::new("plan", self.line, message)
+    }
+
+    fn text(&mut self, what: &str) -> Result<&'a str, FormatError> {
+        self.fields.next().ok_or_else(|| self.error(format!("a `{}` line without its {what}", self.kind)))
+    }
+
+    fn unescaped(&mut self, what: &str) -> Result<String, FormatError> {
+        let field = self.text(what)?;
+        unescape(field).map_err(|e| self.error(e))
+    }
+
+    fn number<T: std::str::FromStr>(&mut self, what: &str) -> Result<T, FormatError> {
+        let field = self.text(what)?;
+        field.parse().map_err(|_| self.error(format!("{what} `{}` is not a number that fits", crate::crop(field))))
+    }
+
+    fn end(mut self) -> Result<(), FormatError> {
+        match self.fields.next() {
+            None => Ok(()),
+            Some(extra) => Err(self.error(format!("a field too many: `{}`", crate::crop(extra)))),
+        }
+    }
+}
+
+impl<'a> Reader<'a> {
+    fn new(text: &'a str) -> Self {
+        Self { lines: text.split('\n').peekable(), at: 0 }
+    }
+
+    fn error(&self, message: impl Into<String>) -> FormatError {
+        FormatError::new("plan", self.at, message)
+    }
+
+    /// The next line if it is of this kind.
+    fn next_if(&mut self, kind: &'static str) -> Option<Fields<'a>> {
+        let line = self.lines.peek()?;
+        let mut fields = line.split('\t');
+        if fields.next() != Some(kind) {
+            return None;
+        }
+        self.lines.next();
+        self.at += 1;
+        Some(Fields { line: self.at, kind, fields })
+    }
+
+    fn expect(&mut self, kind: &'static str) -> Result<Fields<'a>, FormatError> {
+        match self.next_if(kind) {
+            Some(fields) => Ok(fields),
+            None => {
+                let found = self.lines.peek().map_or("the end of the text", |line| *line);
+                Err(FormatError::new(
+                    "plan",
+                    self.at + 1,
+                    format!("expected a `{kind}` line, found `{}`", crate::crop(found)),
+                ))
+            }
+        }
+    }
+
+    fn plan(mut self) -> Result<Plan, FormatError> {
+        let first = self.lines.next().unwrap_or_default();
+        self.at = 1;
+        check_version("plan", "contend-plan", PLAN_VERSION, first)?;
+        let head = self.head()?;
+        let mut count = self.expect("clients")?;
+        let clients = count.number::<usize>("count")?;
+        count.end()?;
+        let clients = (0..clients).map(|_| self.client(&head)).collect::<Result<Vec<_>, _>>()?;
+        self.expect("end")?.end()?;
+        match (self.lines.next(), self.lines.next()) {
+            (Some(""), None) => {}
+            (None, _) => return Err(self.error("cut off: the `end` line has no line end")),
+            _ => return Err(self.error("text after the `end` line")),
+        }
+        Ok(Plan { head, clients })
+    }
+
+    fn head(&mut self) -> Result<Head, FormatError> {
+        let mut f = self.expect("worker")?;
+        let worker = f.number("number")?;
+        f.end()?;
+        let mut f = self.expect("driver")?;
+        let (driver, model) = (f.unescaped("driver")?, f.unescaped("model")?);
+        f.end()?;
+        let mut f = self.expect("window")?;
+        let window =
+            Window { run_in_ns: f.number("run-in")?, length_ns: f.number("length")?, drain_ns: f.number("drain")? };
+        f.end()?;
+        let now = self.now()?;
+        let mut options = vec![];
+        while let Some(mut f) = self.next_if("option") {
+            options.push((f.unescaped("name")?, f.unescaped("value")?));
+            f.end()?;
+        }
+        let databases = self.texts("database", false)?;
+        let session = self.texts("session", false)?;
+        let mut readbacks = vec![];
+        while let Some(mut f) = self.next_if("readback") {
+            readbacks.push(Readback { name: f.unescaped("name")?, sql: f.unescaped("query")? });
+            f.end()?;
+        }
+        let statements = self.texts("statement", true)?;
+        let texts = self.texts("text", true)?;
+        let mut transactions = vec![];
+        while let Some(f) = self.next_if("transaction") {
+            let transaction = self.transaction(f, transactions.len(), statements.len(), texts.len())?;
+            transactions.push(transaction);
+        }
+        let retry = self.retry()?;
+        Ok(Head {
+            worker,
+            window,
+            now,
+            driver,
+            model,
+            options,
+            databases,
+            session,
+            readbacks,
+            statements,
+            texts,
+            transactions,
+            retry,
+        })
+    }
+
+    fn now(&mut self) -> Result<NowSource, FormatError> {
+        let mut f = self.expect("now")?;
+        let now = match f.text("source")? {
+            "clock" => NowSource::Clock,
+            "fixed" => NowSource::Fixed { base_ns: f.number("base")?, step_ns: f.number("step")? },
+            other => return Err(f.error(format!("`{other}` is not `clock` or `fixed`"))),
+        };
+        f.end()?;
+        Ok(now)
+    }
+
+    /// All following lines of one kind that carry one text each.
+    fn texts(&mut self, kind: &'static str, numbered: bool) -> Result<Vec<String>, FormatError> {
+        let mut texts = vec![];
+        while let Some(mut f) = self.next_if(kind) {
+            if numbered {
+                expect_index(&mut f, texts.len())?;
+            }
+            texts.push(f.unescaped("text")?);
+            f.end()?;
+        }
+        Ok(texts)
+    }
+
+    fn transaction(
+        &mut self,
+        mut f: Fields<'a>,
+        index: usize,
+        statements: usize,
+        texts: usize,
+    ) -> Result<Transaction, FormatError> {
+        expect_index(&mut f, index)?;
+        let name = f.unescaped("name")?;
+        let begin = match f.text("begin")? {
+            "-" => None,
+            sql => Some(unescape(sql).map_err(|e| f.error(e))?),
+        };
+        let uniques = f.number("count of unique numbers")?;
+        let slots = f.number("count of slots")?;
+        let count = f.number::<usize>("count of steps")?;
+        f.end()?;
+        let mut transaction = Transaction { name, begin, uniques, slots, steps: vec![] };
+        for i in 0..count {
+            let f = self.expect("step")?;
+            let line = f.line;
+            let step = step(f)?;
+            check_step(&step, i, &transaction, statements, texts).map_err(|m| FormatError::new("plan", line, m))?;
+            transaction.steps.push(step);
+        }
+        let needed = transaction.arguments_needed();
+        if needed > usize::from(u16::MAX) {
+            return Err(self.error(format!("`{}` takes {needed} arguments; 65535 are the most", transaction.name)));
+        }
+        Ok(transaction)
+    }
+
+    fn retry(&mut self) -> Result<Retry, FormatError> {
+        let mut f = self.expect("retry")?;
+        let tries: u16 = f.number("number of tries")?;
+        if tries == 0 {
+            return Err(f.error("the number of tries must be at least 1"));
+        }
+        let backoff_ns = list(&mut f, "back-off", |s| s.parse().ok())?;
+        let jitter_permille = list(&mut f, "jitter", |s| s.parse().ok())?;
+        let codes = list(&mut f, "codes", |s| {
+            let (space, code) = s.split_once(':')?;
+            Some((CodeSpace::from_word(space)?, code.parse().ok()?))
+        })?;
+        f.end()?;
+        Ok(Retry { tries, backoff_ns, jitter_permille, codes })
+    }
+
+    fn client(&mut self, head: &Head) -> Result<Client, FormatError> {
+        let mut f = self.expect("client")?;
+        let id = f.number("number")?;
+        let database = f.number("database")?;
+        if database as usize >= head.databases.len() {
+            return Err(f.error(format!("client {id} uses database {database}; the plan has {}", head.databases.len())));
+        }
+        let load = match f.text("loop")? {
+            "closed" => Loop::Closed,
+            "open" => Loop::Open,
+            other => return Err(f.error(format!("`{other}` is not `closed` or `open`"))),
+        };
+        let cyclic = match f.text("cycle")? {
+            "cyclic" => true,
+            "finite" => false,
+            other => return Err(f.error(format!("`{other}` is not `cyclic` or `finite`"))),
+        };
+        if cyclic && load == Loop::Open {
+            return Err(f.error("an open loop cannot be cyclic: its due times are drawn in advance"));
+        }
+        let limit = f.number("limit")?;
+        let start_ns = f.number("start")?;
+        let count = f.number::<usize>("count of operations")?;
+        f.end()?;
+        let mut client = Client { id, database, load, cyclic, limit, start_ns, operations: vec![], arguments: vec![] };
+        let mut previous_due = 0;
+        for _ in 0..count {
+            self.operation(&mut client, head)?;
+            let offset = client.operations[client.operations.len() - 1].offset_ns;
+            if load == Loop::Open && offset < previous_due {
+                return Err(self.error("due times of an open loop must not go back"));
+            }
+            previous_due = offset;
+        }
+        Ok(client)
+    }
+
+    fn operation(&mut self, client: &mut Client, head: &Head) -> Result<(), FormatError> {
+        let mut f = self.expect("op")?;
+        let offset_ns = f.number("time")?;
+        let transaction: u16 = f.number("transaction")?;
+        let Some(t) = head.transactions.get(usize::from(transaction)) else {
+            return Err(f.error(format!("transaction {transaction} is not in the plan")));
+        };
+        let (line, fields) = (f.line, f.fields);
+        let fail = |message: String| FormatError::new("plan", line, message);
+        let values = fields.map(Value::decode).collect::<Result<Vec<_>, _>>().map_err(fail)?;
+        for value in &values {
+            check_text(value, head.texts.len()).map_err(fail)?;
+        }
+        let needed = t.arguments_needed();
+        if values.len() != needed {
+            return Err(fail(format!("`{}` takes {needed} arguments, found {}", t.name, values.len())));
+        }
+        client.push(offset_ns, transaction, values);
+        Ok(())
+    }
+}
+
+fn expect_index(f: &mut Fields<'_>, index: usize) -> Result<(), FormatError> {
+    let found: usize = f.number("number")?;
+    if found == index { Ok(()) } else { Err(f.error(format!("expected number {index}, found {found}"))) }
+}
+
+fn list<T>(f: &mut Fields<'_>, what: &str, read: impl Fn(&str) -> Option<T>) -> Result<Vec<T>, FormatError> {
+    let field = f.text(what)?;
+    if field == "-" {
+        return Ok(vec![]);
+    }
+    field
+        .split(',')
+        .map(|item| read(item).ok_or_else(|| f.error(format!("`{}` in the list of {what}", crate::crop(item)))))
+        .collect()
+}
+
+fn step(mut f: Fields<'_>) -> Result<Step, FormatError> {
+    let step = match f.text("kind")? {
+        "sql" => return sql_step(f),
+        "hold" => Step::Hold { ns: f.number("length")? },
+        "pause" => Step::Pause { ns: f.number("length")? },
+        "connect" => Step::Connect,
+        other => return Err(f.error(format!("`{other}` is not a kind of step this worker knows"))),
+    };
+    f.end()?;
+    Ok(step)
+}
+
+fn sql_step(mut f: Fields<'_>) -> Result<Step, FormatError> {
+    let statement = f.number("statement")?;
+    let rows = f.text("rows")?;
+    let parsed = rows.split_once("..").and_then(|(min, max)| {
+        let max = if max == "*" { ANY_ROWS } else { max.parse().ok()? };
+        Some((min.parse::<u32>().ok()?, max))
+    });
+    let Some((rows_min, rows_max)) = parsed.filter(|(min, max)| min <= max) else {
+        return Err(f.error(format!("rows `{}` are not of the form MIN..MAX or MIN..*", crate::crop(rows))));
+    };
+    let repeat: u32 = f.number("repeat")?;
+    if repeat == 0 {
+        return Err(f.error("a step is repeated at least once"));
+    }
+    let keep = list(&mut f, "keep", |item| {
+        let mut parts = item.split(':').map(|part| part.parse::<u16>().ok());
+        let keep = Keep { slot: parts.next()??, column: parts.next()??, rows: parts.next()?? };
+        (parts.next().is_none() && keep.rows > 0).then_some(keep)
+    })?;
+    let (line, fields) = (f.line, f.fields);
+    let args =
+        fields.map(Source::decode).collect::<Result<Vec<_>, _>>().map_err(|m| FormatError::new("plan", line, m))?;
+    Ok(Step::Sql(SqlStep { statement, rows_min, rows_max, repeat, keep, args }))
+}
+
+fn check_text(value: &Value, texts: usize) -> Result<(), String> {
+    match value {
+        Value::TextRef(n) if *n as usize >= texts => Err(format!("text {n} is not in the plan")),
+        _ => Ok(()),
+    }
+}
+
+fn check_step(step: &Step, index: usize, t: &Transaction, statements: usize, texts: usize) -> Result<(), String> {
+    let sql = match step {
+        Step::Sql(sql) => sql,
+        Step::Connect if index > 0 => return Err("`connect` must be the first step of a transaction".to_string()),
+        Step::Connect | Step::Hold { .. } | Step::Pause { .. } => return Ok(()),
+    };
+    if sql.statement as usize >= statements {
+        return Err(format!("statement {} is not in the plan", sql.statement));
+    }
+    let slot_error = |slot: u16| format!("slot {slot} is beyond the {} of `{}`", t.slots, t.name);
+    if let Some(keep) = sql.keep.iter().find(|keep| keep.slot >= t.slots) {
+        return Err(slot_error(keep.slot));
+    }
+    let last_repetition = sql.repeat as usize - 1;
+    for arg in &sql.args {
+        match arg {
+            Source::Literal(value) => check_text(value, texts)?,
+            Source::Kept { slot, .. } | Source::KeptRow { slot, .. } if *slot >= t.slots => {
+                return Err(slot_error(*slot));
+            }
+            Source::Unique { first, stride }
+                if usize::from(*first) + usize::from(*stride) * last_repetition >= usize::from(t.uniques) =>
+            {
+                return Err(format!("`{}` announces {} unique numbers, this step needs more", t.name, t.uniques));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
