@@ -163,7 +163,8 @@ impl Tallying {
             window_end_ns: trial.window_end_ns,
             samples: 0,
             groups: vec![],
-            clients: BTreeMap::new(),
+            // All of them: a client that gets nothing done is what fairness is about.
+            clients: (0..trial.clients).map(|client| (client, ClientTally::default())).collect(),
             bins: vec![Bin::default(); BINS],
         };
         Self { operations: Operations::new(), tally, workers }

@@ -327,6 +327,7 @@ impl Bench<'_> {
         }
         trial.invalid.extend(guards::head_room(self.generator_ns_per_operation, &tally));
         self.check_rates(trial, stage, &tally);
+        mark_starved(trial, &tally);
         self.mark_foreign_cpu(trial, run, &tally);
         Ok(tally)
     }
@@ -396,6 +397,15 @@ impl Bench<'_> {
             size_bytes_compact: compact_bytes,
         };
         Ok(())
+    }
+}
+
+/// An operation counts by when it was due. A client that has waited since before the window has none in it, so
+/// its wait is in no latency: that must be said.
+fn mark_starved(trial: &mut Trial, tally: &Tally) {
+    let starved = tally.clients.values().filter(|c| c.first_due_ns.is_none()).count();
+    if starved > 0 {
+        trial.marks.push(format!("starved: {starved} of {} clients began nothing in the window", trial.clients));
     }
 }
 
