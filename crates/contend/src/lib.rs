@@ -10,6 +10,7 @@ pub mod engine;
 pub mod operation;
 pub mod outcome;
 pub mod record;
+pub mod report;
 pub mod source;
 pub mod stats;
 pub mod study {

@@ -208,8 +208,14 @@ pub struct Answer {
     /// Label of the one it is compared with.
     pub against: String,
     /// Sentence per verdict word; `{this}`, `{against}`, `{ratio}`, `{low}`, `{high}`, `{this_value}`,
-    /// `{against_value}`, `{condition}`, `{tier}` and `{rounds}` are filled in.
+    /// `{against_value}`, `{condition}`, `{tier}` and `{rounds}` are filled in. Empty if `facts` is not.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub words: BTreeMap<String, String>,
+    /// For counts that may be 0, of which there is no ratio and so no verdict: a sentence for each of
+    /// `neither`, `only-this`, `only-against` and `both`, by which of the two values, pooled over the
+    /// valid rounds, are above 0. Empty if `words` is not.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub facts: BTreeMap<String, String>,
 }
 
 /// A factor whose effect is reported as ratio and interval, without a word; it may cross tiers.
