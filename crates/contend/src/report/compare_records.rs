@@ -1,0 +1,268 @@
+//! Two records against each other: the same contender under the same condition, before and after.
+//!
+//! Rounds of two runs were not run as pairs, so nothing is paired: the ratio is the Hodges-Lehmann shift of
+//! the rounds' values with its exact interval (`stats::shift`). What the hour did to either run is in the
+//! ratio too. Words are refused where machine, workload, data, load or tier differ.
+
+use crate::record::store::Record;
+use crate::report::content::words;
+use crate::report::document::{Block, Cell as TableCell, Section, Table};
+use crate::report::summary::Summary;
+use crate::report::summary::cell::Cell;
+use crate::report::summary::metric::Figure;
+use crate::report::text::{self, Colour};
+use crate::stats::interval::MIN_ROUNDS;
+use crate::stats::quantile::QuantileValue;
+use crate::stats::shift;
+use crate::stats::verdict::{self, Comparison, Verdict};
+use crate::study::model::Variant;
+use serde::Serialize;
+
+/// How it is compared, for readers.
+const METHOD: &str = "Rounds of two runs are not pairs: the ratio is the median over all pairs of a round of B and a \
+                      round of A, with the exact interval of that shift. A change of the machine between the runs \
+                      would be part of it.";
+
+/// Two records side by side; A is the baseline.
+#[derive(Debug, Clone, Serialize)]
+pub struct RecordComparison {
+    pub a: RecordName,
+    pub b: RecordName,
+    pub method: &'static str,
+    /// Why no words are given; empty = comparable.
+    pub differences: Vec<String>,
+    pub rows: Vec<ComparedRow>,
+    /// Cells that only one of them has.
+    pub only_in_a: Vec<String>,
+    pub only_in_b: Vec<String>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct RecordName {
+    pub study: String,
+    pub variant: &'static str,
+    pub started: String,
+    pub contend: String,
+}
+
+/// One figure of one contender under one condition.
+#[derive(Debug, Clone, Serialize)]
+pub struct ComparedRow {
+    pub condition: String,
+    pub contender: String,
+    pub label: String,
+    pub tier: &'static str,
+    pub figure: String,
+    /// As pooled over each run; none if not measured or not printable.
+    pub value_a: Option<f64>,
+    pub value_b: Option<f64>,
+    pub rounds_a: usize,
+    pub rounds_b: usize,
+    /// B over A.
+    pub comparison: Comparison,
+    #[serde(skip)]
+    shown: [TableCell; 2],
+}
+
+/// Compares B with A.
+pub fn compare(a: &Record, b: &Record) -> RecordComparison {
+    let differences = differences(a, b);
+    let (a, b) = (Summary::new(a), Summary::new(b));
+    let mut rows = vec![];
+    let mut only_in_a = vec![];
+    for cell in &a.cells {
+        match partner(&a, cell, &b) {
+            Some(other) => rows.extend(compare_cells((&a, cell), (&b, other), &differences)),
+            None => only_in_a.push(name(&a, cell)),
+        }
+    }
+    let only_in_b = b.cells.iter().filter(|cell| partner(&b, cell, &a).is_none()).map(|cell| name(&b, cell)).collect();
+    RecordComparison { a: record_name(&a), b: record_name(&b), method: METHOD, differences, rows, only_in_a, only_in_b }
+}
+
+fn record_name(summary: &Summary<'_>) -> RecordName {
+    let run = &summary.record.run;
+    RecordName {
+        study: run.study.name.clone(),
+        variant: run.study.variant.word(),
+        started: run.started.clone(),
+        contend: run.contend.clone(),
+    }
+}
+
+fn name(summary: &Summary<'_>, cell: &Cell) -> String {
+    let study = &summary.record.run.study;
+    format!("{} ({})", study.contenders[cell.contender].name, study.conditions[cell.condition].label)
+}
+
+/// The cell of the other record with the same contender, by its full name, and the same condition.
+fn partner<'s>(mine: &Summary<'_>, cell: &Cell, other: &'s Summary<'_>) -> Option<&'s Cell> {
+    let (study, theirs) = (&mine.record.run.study, &other.record.run.study);
+    let contender = theirs.contenders.iter().position(|c| c.name == study.contenders[cell.contender].name)?;
+    let condition = theirs.conditions.iter().position(|c| c.label == study.conditions[cell.condition].label)?;
+    other.cell(condition, contender)
+}
+
+/// What makes two runs as a whole incomparable.
+fn differences(a: &Record, b: &Record) -> Vec<String> {
+    let (a, b) = (&a.run, &b.run);
+    let mut found = vec![];
+    let mut differ = |what: &str, a: String, b: String| {
+        if a != b {
+            found.push(format!("{what} differs: {a} in A, {b} in B"));
+        }
+    };
+    differ("the processor", a.machine.cpu.clone(), b.machine.cpu.clone());
+    differ("the number of cores", a.machine.cores.to_string(), b.machine.cores.to_string());
+    differ("the memory", a.machine.memory_bytes.to_string(), b.machine.memory_bytes.to_string());
+    differ("the kernel", a.machine.kernel.clone(), b.machine.kernel.clone());
+    differ("the operating system", a.machine.os.clone(), b.machine.os.clone());
+    differ("being virtual", a.machine.virtual_machine.to_string(), b.machine.virtual_machine.to_string());
+    differ("the file system", a.disk.file_system.clone(), b.disk.file_system.clone());
+    differ("the workload (SHA-256)", short(&a.workload.sha256), short(&b.workload.sha256));
+    differ("the data (SHA-256)", short(&a.workload.data_sha256), short(&b.workload.data_sha256));
+    differ("the variant", a.study.variant.word().to_string(), b.study.variant.word().to_string());
+    let load = |load: &crate::study::model::Load| {
+        let clients = load.clients.map_or("the workload's".to_string(), |n| n.to_string());
+        let processes = load.processes.map_or("the workload's".to_string(), |n| n.to_string());
+        let rate = load.rate_per_s.map_or("closed loop".to_string(), |rate| format!("{rate}/s"));
+        format!("{processes} processes, {clients} clients, {rate}, scale {}", load.scale)
+    };
+    differ("the load", load(&a.study.load), load(&b.study.load));
+    found
+}
+
+fn short(hash: &str) -> String {
+    hash.chars().take(12).collect()
+}
+
+fn compare_cells(a: (&Summary<'_>, &Cell), b: (&Summary<'_>, &Cell), differences: &[String]) -> Vec<ComparedRow> {
+    let figures = a.0.compared_figures();
+    figures.iter().map(|figure| compare_figure(a, b, figure, differences)).collect()
+}
+
+fn compare_figure(
+    (a, cell_a): (&Summary<'_>, &Cell),
+    (b, cell_b): (&Summary<'_>, &Cell),
+    figure: &Figure,
+    differences: &[String],
+) -> ComparedRow {
+    let study = &a.record.run.study;
+    let contender = &study.contenders[cell_a.contender];
+    let tier_b = b.record.run.study.contenders[cell_b.contender].tier;
+    let mut guards = differences.to_vec();
+    if contender.tier != tier_b {
+        guards.push(format!("tiers differ: {} in A, {tier_b} in B", contender.tier));
+    }
+    guards.extend(unprintable(cell_a, figure, "A").or_else(|| unprintable(cell_b, figure, "B")));
+    let values = [values(a, cell_a, figure), values(b, cell_b, figure)];
+    let estimates = [a.estimator().estimate(cell_a, figure), b.estimator().estimate(cell_b, figure)];
+    ComparedRow {
+        condition: study.conditions[cell_a.condition].label.clone(),
+        contender: contender.name.clone(),
+        label: contender.label.clone(),
+        tier: contender.tier.word(),
+        figure: figure.name.clone(),
+        value_a: estimates[0].value,
+        value_b: estimates[1].value,
+        rounds_a: cell_a.valid.len(),
+        rounds_b: cell_b.valid.len(),
+        comparison: judge(&values, study.variant, study.margin, figure, guards),
+        shown: estimates.each_ref().map(|estimate| words::estimate(figure, estimate)),
+    }
+}
+
+fn values(summary: &Summary<'_>, cell: &Cell, figure: &Figure) -> Vec<f64> {
+    summary.estimator().rounds(cell, figure).into_iter().map(|(_, value)| value).collect()
+}
+
+/// A quantile that may not be printed is not compared.
+fn unprintable(cell: &Cell, figure: &Figure, which: &str) -> Option<String> {
+    let (measure, quantile, scope) = figure.quantile()?;
+    match cell.pool(scope).dist(measure).quantile(quantile).value {
+        QuantileValue::Exact(_) => None,
+        QuantileValue::AtLeast(_) => Some(format!("cut-off operations reach into the {} of {which}", quantile.label())),
+        QuantileValue::TooFew { n, needed } => {
+            Some(format!("{} takes {needed} operations, {which} has {n}", quantile.label()))
+        }
+    }
+}
+
+fn judge(
+    [a, b]: &[Vec<f64>; 2],
+    variant: Variant,
+    margin: f64,
+    figure: &Figure,
+    mut guards: Vec<String>,
+) -> Comparison {
+    let positive = a.iter().chain(b).all(|v| v.is_finite() && *v > 0.0) && !a.is_empty() && !b.is_empty();
+    if !positive {
+        guards.push("a round has no value above zero".to_string());
+    }
+    let guard = (!guards.is_empty()).then(|| guards.join("; "));
+    let (center, interval) =
+        if positive { (shift::log_shift(a, b), shift::log_shift_interval(a, b)) } else { (None, None) };
+    let rounds = a.len().min(b.len());
+    let mut comparison = verdict::judge(center, interval, rounds, figure.direction, margin, guard.as_deref());
+    if guard.is_none() && (rounds < MIN_ROUNDS || variant == Variant::AsPublished) {
+        comparison.verdict = Verdict::NoWords;
+    }
+    comparison
+}
+
+/// For a terminal.
+pub fn text(comparison: &RecordComparison) -> String {
+    let name = |r: &RecordName| format!("{}, {}, {} (contend {})", r.study, r.variant, r.started, r.contend);
+    let mut blocks = vec![Block::List(vec![
+        format!("A, the baseline: {}", name(&comparison.a)),
+        format!("B: {}", name(&comparison.b)),
+    ])];
+    if !comparison.differences.is_empty() {
+        blocks.push(Block::Text("Not comparable, so there are ratios but no words:".to_string()));
+        blocks.push(Block::List(comparison.differences.clone()));
+    }
+    blocks.extend(tables(comparison));
+    for (which, only) in [("A", &comparison.only_in_a), ("B", &comparison.only_in_b)] {
+        if !only.is_empty() {
+            blocks.push(Block::Heading(format!("Only in {which}")));
+            blocks.push(Block::List(only.clone()));
+        }
+    }
+    blocks.push(Block::Note(METHOD.to_string()));
+    text::render_section(&Section { id: "compare", title: "B against A".to_string(), blocks }, Colour::No)
+}
+
+/// One table per condition.
+fn tables(comparison: &RecordComparison) -> Vec<Block> {
+    let mut blocks = vec![];
+    for rows in comparison.rows.chunk_by(|x, y| x.condition == y.condition) {
+        let mut table = Table::new(&["contender", "figure", "A|", "B|", "B / A|", "verdict"]);
+        for row in rows {
+            let c = &row.comparison;
+            let word = match &c.verdict {
+                Verdict::NotComparable(reason) if comparison.differences.is_empty() => {
+                    TableCell::new("not comparable").small(reason)
+                }
+                Verdict::NotComparable(_) => TableCell::new("not comparable"),
+                word => TableCell::new(word.to_string()),
+            };
+            let plain = |cell: &TableCell| TableCell::new(&cell.text);
+            table.row([
+                TableCell::new(&row.label),
+                TableCell::new(&row.figure),
+                plain(&row.shown[0]),
+                plain(&row.shown[1]),
+                words::ratio(c.low, c.ratio, c.high),
+                word.tone(words::tone(&c.verdict)),
+            ]);
+        }
+        blocks.push(Block::Heading(rows[0].condition.clone()));
+        blocks.push(Block::Table(table));
+    }
+    blocks
+}
+
+/// For a program.
+pub fn json(comparison: &RecordComparison) -> String {
+    serde_json::to_string_pretty(comparison).expect("a comparison is numbers and texts") + "\n"
+}

@@ -1,0 +1,299 @@
+//! What is drawn: throughput, latency by percentile, the course of a trial, what the machine spent.
+
+use crate::report::content::words;
+use crate::report::document::{Axis, Bar, BarRow, Bars, Block, Lines, Point, Section, Series, Tick};
+use crate::report::summary::Summary;
+use crate::report::summary::cell::{Cell, Slice};
+use crate::report::summary::dist::{CurvePoint, Shown};
+use crate::report::summary::metric::Figure;
+use crate::report::summary::trial::Scope;
+use crate::stats::precision::{Ns, Percent, Rate};
+use crate::stats::quantile::QuantileValue;
+use crate::study::model::Tier;
+
+/// Percentiles marked on the axis, as 1 / (1 - q).
+const PERCENTILES: [(f64, &str, bool); 9] = [
+    (1.0, "0", true),
+    (2.0, "p50", false),
+    (10.0, "p90", false),
+    (20.0, "p95", true),
+    (100.0, "p99", false),
+    (1000.0, "p99.9", false),
+    (10_000.0, "p99.99", false),
+    (100_000.0, "p99.999", true),
+    (1_000_000.0, "p99.9999", true),
+];
+
+/// Shown in bars, below the throughput: what the work cost.
+const RESOURCES: [&str; 5] =
+    ["cpu_ns_per_operation", "written_bytes_per_operation", "rss_bytes_client", "size_bytes_compact", "size_bytes_wal"];
+
+fn conditions(summary: &Summary<'_>) -> std::ops::Range<usize> {
+    0..summary.record.run.study.conditions.len()
+}
+
+/// Cells of a condition that have something to draw.
+fn drawn<'s>(summary: &'s Summary<'_>, condition: usize) -> impl Iterator<Item = &'s Cell> {
+    summary.cells.iter().filter(move |c| c.condition == condition && c.has_data())
+}
+
+fn section(id: &'static str, title: &str, intro: &str, blocks: Vec<Block>) -> Option<Section> {
+    let intro = (!intro.is_empty()).then(|| Block::Text(intro.to_string()));
+    (!blocks.is_empty()).then(|| Section {
+        id,
+        title: title.to_string(),
+        blocks: intro.into_iter().chain(blocks).collect(),
+    })
+}
+
+/// The headline as bars, and throughput if that is another.
+pub fn throughput(summary: &Summary<'_>) -> Option<Section> {
+    let throughput = summary.figure("throughput_ops_per_s");
+    let mut figures: Vec<Figure> = summary.headline.iter().cloned().collect();
+    figures.extend(throughput.filter(|t| figures.iter().all(|f| f.name != t.name)));
+    let charts = conditions(summary).flat_map(|c| figures.iter().filter_map(move |f| bars(summary, c, f)));
+    let title = figures.first().map_or(String::new(), |f| capitalised(&f.label()));
+    section(
+        "throughput",
+        &title,
+        "Bars end at the median of the rounds, each dot is one round, the line is the interval. Every tier has its own \
+         promise, so compare inside a tier.",
+        charts.map(Block::Bars).collect(),
+    )
+}
+
+pub fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+}
+
+fn bars(summary: &Summary<'_>, condition: usize, figure: &Figure) -> Option<Bars> {
+    let mut rows = vec![];
+    for tier in Tier::ALL {
+        let cells: Vec<&Cell> =
+            drawn(summary, condition).filter(|c| summary.of_tier(tier).contains(&c.contender)).collect();
+        if cells.is_empty() {
+            continue;
+        }
+        let (name, promise) = words::tier(tier);
+        rows.push(BarRow::Group(name, promise));
+        rows.extend(cells.into_iter().map(|cell| BarRow::Bar(bar(summary, cell, figure))));
+    }
+    let chart = Bars { title: titled(summary, condition, &figure.label()), condition, rows };
+    let drawn = chart.bars().any(|bar| bar.value.is_some());
+    drawn.then_some(chart)
+}
+
+/// A chart's title, with its condition where there are several.
+fn titled(summary: &Summary<'_>, condition: usize, what: &str) -> String {
+    let what = capitalised(what);
+    if conditions(summary).len() > 1 { format!("{what}: {}", words::condition(summary, condition)) } else { what }
+}
+
+fn bar(summary: &Summary<'_>, cell: &Cell, figure: &Figure) -> Bar {
+    let estimate = summary.estimator().estimate(cell, figure);
+    let label = words::label(summary, cell.contender).to_string();
+    let shown = words::estimate(figure, &estimate);
+    let interval = words::interval(figure, &estimate);
+    let mut tip = format!("{label}\n{}: {}", figure.label(), shown.text);
+    if !interval.is_empty() {
+        tip += &format!("\ninterval: {interval}");
+    }
+    tip += &format!("\nvalid rounds: {}", words::rounds(cell));
+    Bar {
+        series: cell.contender,
+        label,
+        value: estimate.value,
+        low: estimate.low,
+        high: estimate.high,
+        points: estimate.rounds.iter().map(|(_, value)| *value).collect(),
+        shown: shown.text,
+        tip,
+    }
+}
+
+/// Response time by percentile, reads and writes apart.
+pub fn latency(summary: &Summary<'_>) -> Option<Section> {
+    let kinds = summary.record.run.workload.transactions.iter();
+    let both = kinds.clone().any(|t| t.write) && kinds.clone().any(|t| !t.write);
+    let scopes: &[Scope] = if both { &[Scope::Read, Scope::Write] } else { &[Scope::All] };
+    let charts = conditions(summary).flat_map(|c| scopes.iter().filter_map(move |&s| latency_lines(summary, c, s)));
+    section(
+        "latency",
+        "Response time by percentile",
+        "Read a curve at p99: 1 of 100 operations takes at least so long. Further right are the rarer, slower ones; a \
+         curve ends where fewer than 30 operations lie beyond it.",
+        charts.map(Block::Lines).collect(),
+    )
+}
+
+fn latency_lines(summary: &Summary<'_>, condition: usize, scope: Scope) -> Option<Lines> {
+    let series: Vec<Series> = drawn(summary, condition).map(|cell| latency_series(summary, cell, scope)).collect();
+    let what = format!("response time{}", scope.of());
+    let points = || series.iter().flat_map(|s| &s.points);
+    let (low, high) = extent(points().filter_map(|p| p.y))?;
+    let far = points().map(|p| p.x).fold(10.0, f64::max);
+    let tick = |&(at, label, minor): &(f64, &str, bool)| Tick { at, label: label.to_string(), minor };
+    let ticks = PERCENTILES.iter().filter(|(at, ..)| *at <= far * 1.01).map(tick).collect();
+    Some(Lines {
+        title: titled(summary, condition, &what),
+        condition,
+        x: Axis { label: "percentile".to_string(), log: true, low: 1.0, high: far, ticks },
+        y: log_axis(low, high),
+        series,
+        small: false,
+    })
+}
+
+fn latency_series(summary: &Summary<'_>, cell: &Cell, scope: Scope) -> Series {
+    let label = words::label(summary, cell.contender).to_string();
+    let dist = &cell.pool(scope).response;
+    let point = |p: &CurvePoint| {
+        let at = format!("p{}", trimmed(100.0 - 100.0 / p.one_in));
+        let bound = if p.at_least { "at least " } else { "" };
+        let few = if p.few { "\nfewer operations than this percentile takes" } else { "" };
+        Point {
+            x: p.one_in,
+            y: Some(p.ns.max(1) as f64),
+            weak: p.at_least || p.few,
+            tip: format!("{label}\n{at}: {bound}{}\nn = {}{few}", Ns(p.ns), words::count(dist.n)),
+        }
+    };
+    Series { series: cell.contender, points: dist.curve.iter().map(point).collect(), label: label.clone() }
+}
+
+/// Up to three decimals, none that say nothing.
+fn trimmed(value: f64) -> String {
+    format!("{value:.3}").trim_end_matches('0').trim_end_matches('.').to_string()
+}
+
+fn extent(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    values.fold(None, |seen, v| Some(seen.map_or((v, v), |(low, high): (f64, f64)| (low.min(v), high.max(v)))))
+}
+
+/// Whole powers of ten around the values, with 2 and 5 in between where there are few.
+fn log_axis(low: f64, high: f64) -> Axis {
+    let (first, last) = (low.max(1.0).log10().floor() as i32, (high.max(1.0) * 1.001).log10().ceil() as i32);
+    let last = last.max(first + 1);
+    let decades = last - first;
+    let steps: &[f64] = if decades <= 3 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+    let at = |exponent: i32| steps.iter().map(move |step| (step * 10f64.powi(exponent), *step > 1.0));
+    let all = (first..=last).flat_map(at).filter(|(at, _)| *at <= 10f64.powi(last) * 1.001);
+    let ticks = all.map(|(at, minor)| Tick { at, label: short_ns(at), minor }).collect();
+    Axis { label: "time".to_string(), log: true, low: 10f64.powi(first), high: 10f64.powi(last), ticks }
+}
+
+/// `10 ms`: round numbers need no three digits.
+fn short_ns(ns: f64) -> String {
+    let (size, unit) = match ns {
+        ns if ns >= 1e9 => (1e9, "s"),
+        ns if ns >= 1e6 => (1e6, "ms"),
+        ns if ns >= 1e3 => (1e3, "µs"),
+        _ => (1.0, "ns"),
+    };
+    format!("{} {unit}", trimmed(ns / size))
+}
+
+/// The course of the window, all rounds laid over each other.
+pub fn over_time(summary: &Summary<'_>) -> Option<Section> {
+    let charts = conditions(summary).flat_map(|condition| {
+        let cells: Vec<&Cell> = drawn(summary, condition).collect();
+        let failures = cells.iter().any(|c| c.timeline.iter().any(|s| s.failed_per_s > 0.0));
+        let rate = |get: fn(&Slice) -> f64, what: &str| time_lines(summary, condition, &cells, what, &rate_of(get));
+        let time = |get: fn(&Slice) -> Shown, what: &str| time_lines(summary, condition, &cells, what, &time_of(get));
+        let committed = rate(|s| s.committed_per_s, "commits per second");
+        let slow = time(|s| s.p95, "p95 response time").or_else(|| time(|s| s.p50, "p50 response time"));
+        let failed = rate(|s| s.failed_per_s, "failures per second").filter(|_| failures);
+        [committed, slow, failed].into_iter().flatten()
+    });
+    section(
+        "over-time",
+        "Over time",
+        "Each point is a twentieth of the window, added up over the rounds. A line that climbs or falls has no steady \
+         state, and its average describes nothing.",
+        charts.map(Block::Lines).collect(),
+    )
+}
+
+/// A value with its text, or none.
+type Value = Box<dyn Fn(&Slice) -> Option<(f64, String)>>;
+
+fn rate_of(get: fn(&Slice) -> f64) -> (Value, bool) {
+    (Box::new(move |slice| Some((get(slice), Rate(get(slice)).to_string()))), false)
+}
+
+fn time_of(get: fn(&Slice) -> Shown) -> (Value, bool) {
+    let value = move |slice: &Slice| match get(slice).value {
+        QuantileValue::Exact(ns) => Some((ns.max(1) as f64, Ns(ns).to_string())),
+        _ => None,
+    };
+    (Box::new(value), true)
+}
+
+fn time_lines(
+    summary: &Summary<'_>,
+    condition: usize,
+    cells: &[&Cell],
+    what: &str,
+    (value, log): &(Value, bool),
+) -> Option<Lines> {
+    let series = |cell: &&Cell| {
+        let label = words::label(summary, cell.contender).to_string();
+        let point = |slice: &Slice| {
+            let found = value(slice);
+            let text = found.as_ref().map_or("too few operations".to_string(), |(_, text)| text.clone());
+            let tip = format!("{label}\n{what}: {text}\nat {}", Ns(slice.at_ns as u64));
+            Point { x: slice.at_ns, y: found.map(|(v, _)| v), weak: false, tip }
+        };
+        Series { series: cell.contender, points: cell.timeline.iter().map(point).collect(), label: label.clone() }
+    };
+    let series: Vec<Series> = cells.iter().map(series).collect();
+    let (low, high) = extent(series.iter().flat_map(|s| &s.points).filter_map(|p| p.y))?;
+    let end = series.iter().flat_map(|s| &s.points).map(|p| p.x).fold(0.0, f64::max);
+    let y = if *log { log_axis(low, high) } else { linear_axis(high, &|v| words_rate(v)) };
+    let x = linear_axis(end * 1.02, &short_ns);
+    Some(Lines { title: titled(summary, condition, what), condition, x, y, series, small: true })
+}
+
+fn words_rate(value: f64) -> String {
+    Rate(value).to_string().trim_end_matches("/s").to_string()
+}
+
+/// From zero, with round steps.
+fn linear_axis(high: f64, show: &dyn Fn(f64) -> String) -> Axis {
+    let high = if high > 0.0 { high } else { 1.0 };
+    let rough = high / 4.0;
+    let power = 10f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|m| m * power).find(|s| *s >= rough).unwrap_or(rough);
+    let count = (high / step).ceil() as i32;
+    let tick = |i: i32| {
+        let at = f64::from(i) * step;
+        Tick { at, label: if i == 0 { "0".to_string() } else { show(at) }, minor: i % 2 == 1 }
+    };
+    let ticks = (0..=count).map(tick).collect();
+    Axis { label: String::new(), log: false, low: 0.0, high: f64::from(count) * step, ticks }
+}
+
+/// What the work cost: processor, memory, disk.
+pub fn resources(summary: &Summary<'_>) -> Option<Section> {
+    let figures: Vec<Figure> = RESOURCES.iter().filter_map(|name| summary.figure(name)).collect();
+    let charts = conditions(summary).flat_map(|c| figures.iter().filter_map(move |f| bars(summary, c, f)));
+    let mut blocks: Vec<Block> = charts.map(Block::Bars).collect();
+    if !blocks.is_empty() {
+        blocks.push(Block::Note(foreign(summary)));
+    }
+    section("resources", "Processor, memory, disk", "", blocks)
+}
+
+/// How much of the machine others used meanwhile.
+fn foreign(summary: &Summary<'_>) -> String {
+    let mut permille: Vec<u32> = summary.record.trials.iter().map(|t| t.foreign_cpu_permille).collect();
+    permille.sort_unstable();
+    let share = |at: usize| Percent(f64::from(permille.get(at).copied().unwrap_or(0)) / 1000.0);
+    let last = permille.len().saturating_sub(1);
+    format!(
+        "Other programs used {} of the processors' time in the median trial, {} in the busiest.",
+        share(last / 2),
+        share(last)
+    )
+}

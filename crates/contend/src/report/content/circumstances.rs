@@ -1,0 +1,271 @@
+//! Under which circumstances: machine, disk, settings as read back, the schedule, and what went wrong.
+
+use crate::report::content::words::{self, NOTHING};
+use crate::report::document::{Block, Cell as TableCell, Section, Table, Tone};
+use crate::report::summary::Summary;
+use crate::stats::precision::{Bytes, Ns, Percent, Rate};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a reader has to know first.
+pub fn warnings(summary: &Summary<'_>) -> Vec<String> {
+    let record = summary.record;
+    let mut warnings = vec![];
+    let missing = record.run.schedule.len().saturating_sub(record.trials.len());
+    if record.run.finished.is_none() {
+        warnings.push(format!(
+            "This run was interrupted: {} of {} trials are there. What follows is of those alone.",
+            words::count(record.trials.len() as u64),
+            words::count(record.run.schedule.len() as u64)
+        ));
+    } else if missing > 0 {
+        warnings.push(format!("{} of the schedule are missing from the record.", words::counted(missing, "trial")));
+    }
+    let invalid = summary.rows.iter().filter(|row| !row.is_valid()).count();
+    if invalid > 0 {
+        warnings.push(format!(
+            "{} of {} {} not count; the reasons are under \"Trials that do not count\".",
+            words::counted(invalid, "trial"),
+            words::count(summary.rows.len() as u64),
+            if invalid == 1 { "does" } else { "do" }
+        ));
+    }
+    let unreadable = record.damaged.len() + summary.strangers.len();
+    if unreadable > 0 {
+        warnings.push(format!(
+            "{} cannot be read and {} left out.",
+            words::counted(unreadable, "trial"),
+            was(unreadable)
+        ));
+    }
+    let noisy = record.trials.iter().filter(|t| !t.marks.is_empty()).count();
+    if noisy > 0 {
+        let verb = if noisy == 1 { "is marked as disturbed and counts" } else { "are marked as disturbed and count" };
+        warnings.push(format!("{} {verb} nevertheless.", words::counted(noisy, "trial")));
+    }
+    warnings
+}
+
+fn was(n: usize) -> &'static str {
+    if n == 1 { "was" } else { "were" }
+}
+
+/// Trials that do not count, and why.
+pub fn invalid(summary: &Summary<'_>) -> Option<Section> {
+    let mut table = Table::new(&["trial|", "round|", "contender", "condition", "reason"]);
+    for row in summary.rows.iter().filter(|row| !row.is_valid()) {
+        for reason in &row.reasons {
+            table.row([
+                TableCell::new(row.number.to_string()),
+                TableCell::new(row.round.to_string()),
+                TableCell::new(words::label(summary, row.contender)).series(row.contender),
+                TableCell::new(words::condition(summary, row.condition)),
+                TableCell::new(&reason.kind).tone(Tone::Worse).small(&reason.detail),
+            ]);
+        }
+    }
+    for (name, why) in &summary.record.damaged {
+        table.row(unreadable(name, why));
+    }
+    for number in &summary.strangers {
+        table.row(unreadable(
+            &number.to_string(),
+            "it belongs to a contender or condition that the study does not have",
+        ));
+    }
+    if table.rows.is_empty() {
+        return None;
+    }
+    let text = "A trial whose answer was not checked and right has no number. It is shown here and ranked nowhere.";
+    let blocks = vec![Block::Text(text.to_string()), Block::Table(table)];
+    Some(Section { id: "invalid", title: "Trials that do not count".to_string(), blocks })
+}
+
+fn unreadable(name: &str, why: &str) -> Vec<TableCell> {
+    let nothing = || TableCell::muted(NOTHING);
+    let reason = TableCell::new("damaged").tone(Tone::Worse).small(why);
+    vec![TableCell::new(name), nothing(), nothing(), nothing(), reason]
+}
+
+/// The machine and its disk.
+pub fn machine(summary: &Summary<'_>) -> Section {
+    let run = &summary.record.run;
+    let (machine, disk) = (&run.machine, &run.disk);
+    let mut table = Table::new(&["what", "found"]);
+    let mut fact = |what: &str, found: String| table.row([TableCell::new(what), TableCell::new(found)]);
+    let kind = if machine.virtual_machine { " (a virtual machine)" } else { "" };
+    fact("processor", format!("{}, {}{kind}", machine.cpu, words::counted(machine.cores as usize, "core")));
+    fact("memory", Bytes(machine.memory_bytes).to_string());
+    fact("system", format!("{}, kernel {}", machine.os, machine.kernel));
+    fact("file system of the data", disk.file_system.clone());
+    let syncs = |ns: u64| if ns == 0 { String::new() } else { format!(", at most {}", Rate(1e9 / ns as f64)) };
+    fact(
+        "fsync after an append",
+        format!("{} (p95 {}){}", Ns(disk.fsync_ns_p50), Ns(disk.fsync_ns_p95), syncs(disk.fsync_ns_p50)),
+    );
+    fact("fdatasync after an append", format!("{}{}", Ns(disk.fdatasync_ns_p50), syncs(disk.fdatasync_ns_p50)));
+    fact("fdatasync after an overwrite", format!("{}{}", Ns(disk.overwrite_ns_p50), syncs(disk.overwrite_ns_p50)));
+    fact("the worker's own cost", format!("{} per operation", Ns(run.generator_ns_per_operation)));
+    for (what, versions) in hello(summary) {
+        fact(&what, versions);
+    }
+    let note = format!(
+        "Sync times are medians of {} probes made before the run. A durable commit needs a sync, so a commit rate far \
+         above what the disk can do would not be believed.",
+        disk.probes
+    );
+    let blocks = vec![Block::Table(table), Block::Note(note)];
+    Section { id: "machine", title: "Machine and disk".to_string(), blocks }
+}
+
+/// What the workers said of themselves: each fact with its values.
+fn hello(summary: &Summary<'_>) -> BTreeMap<String, String> {
+    let mut facts: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    for worker in summary.record.trials.iter().flat_map(|t| &t.workers) {
+        for (name, value) in &worker.hello {
+            facts.entry(format!("worker: {name}")).or_default().insert(value);
+        }
+    }
+    let join = |values: BTreeSet<&str>| values.into_iter().collect::<Vec<_>>().join("; ");
+    facts.into_iter().map(|(name, values)| (name, join(values))).collect()
+}
+
+/// Settings as every connection reported them.
+pub fn settings(summary: &Summary<'_>) -> Section {
+    let study = &summary.record.run.study;
+    let mut blocks = vec![Block::Text(
+        "Read back from every connection, not taken from what was asked for; a connection that reports anything else \
+         makes its trial invalid."
+            .to_string(),
+    )];
+    let effective: Vec<BTreeMap<String, BTreeSet<String>>> =
+        (0..study.contenders.len()).map(|contender| effective(summary, contender)).collect();
+    let names: BTreeSet<&String> = effective.iter().flat_map(BTreeMap::keys).collect();
+    let value = |contender: usize, name: &str| {
+        effective[contender].get(name).map(|v| v.iter().cloned().collect::<Vec<_>>().join("; "))
+    };
+    let (same, differing): (Vec<&String>, Vec<&String>) =
+        names.into_iter().partition(|name| (1..study.contenders.len()).all(|c| value(c, name) == value(0, name)));
+    let mut titles = vec!["contender".to_string(), "tier".to_string()];
+    titles.extend(differing.iter().map(|name| (*name).clone()));
+    let mut table = Table::new(&titles.iter().map(String::as_str).collect::<Vec<_>>());
+    for (index, contender) in study.contenders.iter().enumerate() {
+        let mut cells = vec![TableCell::new(&contender.label).series(index), TableCell::new(contender.tier.word())];
+        cells.extend(differing.iter().map(|name| value(index, name).map_or(TableCell::muted(NOTHING), TableCell::new)));
+        table.row(cells);
+    }
+    blocks.push(Block::Table(table));
+    if !same.is_empty() {
+        let common: Vec<String> =
+            same.iter().map(|name| format!("{name} = {}", value(0, name).unwrap_or_default())).collect();
+        blocks.push(Block::Text(format!("The same for all: {}.", common.join(", "))));
+    }
+    blocks.push(Block::Heading("Full names".to_string()));
+    let full = study.contenders.iter().map(|c| format!("{}: {}", c.label, c.name));
+    blocks.push(Block::List(full.collect()));
+    Section { id: "settings", title: "Settings, read back".to_string(), blocks }
+}
+
+fn effective(summary: &Summary<'_>, contender: usize) -> BTreeMap<String, BTreeSet<String>> {
+    let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for trial in summary.record.trials.iter().filter(|t| t.slot.contender == contender) {
+        for (name, value) in &trial.settings {
+            all.entry(name.clone()).or_default().insert(value.clone());
+        }
+    }
+    all
+}
+
+/// How and in which order it ran, and how to run it again.
+pub fn schedule(summary: &Summary<'_>) -> Section {
+    let run = &summary.record.run;
+    let load = &run.study.load;
+    let mut facts = vec![
+        format!("Workload {}: {}", run.workload.name, run.workload.about),
+        format!("Rows loaded: {}.", rows(&run.workload.rows)),
+        load_sentence(summary),
+        format!(
+            "{} of every contender under every condition, in an order drawn by chance; every other round runs in \
+             reverse. Fresh data for every trial. Seed {}.",
+            words::counted(run.study.rounds as usize, "round"),
+            load.seed
+        ),
+        format!("Workload file SHA-256 {}, data {}.", run.workload.sha256, run.workload.data_sha256),
+        format!("contend {}, command: {}", run.contend, run.command.join(" ")),
+    ];
+    if let Some(finished) = &run.finished {
+        facts.push(format!(
+            "The run took {}, of which {} were measured.",
+            Ns(finished.elapsed_ns),
+            Ns(finished.measured_ns)
+        ));
+    }
+    let mut blocks = vec![Block::List(facts)];
+    if let Some(table) = disturbed(summary) {
+        blocks.push(Block::Heading("Disturbed trials".to_string()));
+        blocks.push(Block::Table(table));
+    }
+    blocks.push(Block::Heading("Order of the trials".to_string()));
+    blocks.push(Block::Table(order(summary)));
+    Section { id: "schedule", title: "Load and schedule".to_string(), blocks }
+}
+
+fn rows(rows: &BTreeMap<String, u64>) -> String {
+    if rows.is_empty() {
+        return "none".to_string();
+    }
+    rows.iter().map(|(table, n)| format!("{table} {}", words::count(*n))).collect::<Vec<_>>().join(", ")
+}
+
+fn load_sentence(summary: &Summary<'_>) -> String {
+    let load = &summary.record.run.study.load;
+    let clients: BTreeSet<u32> = summary.record.trials.iter().map(|t| t.clients).collect();
+    let clients = clients.iter().map(u32::to_string).collect::<Vec<_>>().join(" or ");
+    let kind = match load.rate_per_s {
+        Some(rate) => format!("Open loop, {} arriving", Rate(rate)),
+        None => "Closed loop: a client begins its next operation when the last is over".to_string(),
+    };
+    let length = match load.operations {
+        Some(n) => format!("{} operations of each client", words::count(u64::from(n))),
+        None => format!("a window of {}", Ns(load.window_ns)),
+    };
+    let clients = if clients.is_empty() { String::new() } else { format!("; clients: {clients}") };
+    format!("{kind}{clients}; {length} after {} that are not measured.", Ns(load.run_in_ns))
+}
+
+/// One line per round: the trials in their order.
+fn order(summary: &Summary<'_>) -> Table {
+    let run = &summary.record.run;
+    let mut rounds: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+    let several = run.study.conditions.len() > 1;
+    for slot in &run.schedule {
+        let contender = run.study.contenders.get(slot.contender).map_or("?", |c| &c.label);
+        let condition = run.study.conditions.get(slot.condition).map_or("?", |c| &c.label);
+        let name = if several { format!("{contender} ({condition})") } else { contender.to_string() };
+        rounds.entry(slot.round).or_default().push(name);
+    }
+    let mut table = Table::new(&["round|", "order"]);
+    for (round, order) in rounds {
+        table.row([TableCell::new(round.to_string()), TableCell::new(order.join(", "))]);
+    }
+    table
+}
+
+/// Trials with a mark.
+fn disturbed(summary: &Summary<'_>) -> Option<Table> {
+    let mut table = Table::new(&["trial|", "contender", "condition", "marks", "others' CPU|", "fsync before|"]);
+    for row in &summary.rows {
+        let trial = &summary.record.trials[row.at];
+        if trial.marks.is_empty() {
+            continue;
+        }
+        table.row([
+            TableCell::new(row.number.to_string()),
+            TableCell::new(words::label(summary, row.contender)).series(row.contender),
+            TableCell::new(words::condition(summary, row.condition)),
+            TableCell::new(trial.marks.join(", ")),
+            TableCell::new(Percent(f64::from(trial.foreign_cpu_permille) / 1000.0).to_string()),
+            TableCell::new(Ns(trial.fsync_ns_p50_before).to_string()),
+        ]);
+    }
+    (!table.rows.is_empty()).then_some(table)
+}

@@ -1,0 +1,238 @@
+//! Details: every transaction, what became of the operations and why, how fairly clients were served.
+
+use crate::outcome::{self, Outcome};
+use crate::report::content::words::{self, NOTHING};
+use crate::report::document::{Block, Cell as TableCell, Section, Stack, StackRow, Table, Tone};
+use crate::report::summary::Summary;
+use crate::report::summary::cell::{Cell, Pool};
+use crate::report::summary::trial::Scope;
+use crate::stats::precision::{Ns, Percent, Ratio};
+use crate::stats::quantile::Quantile;
+use contend_wire::sample::CodeSpace;
+use std::collections::BTreeMap;
+
+/// A row per contender and transaction, reads and writes apart.
+pub fn transactions(summary: &Summary<'_>) -> Option<Section> {
+    let mut blocks = vec![];
+    for condition in 0..summary.record.run.study.conditions.len() {
+        for scope in [Scope::Read, Scope::Write] {
+            if let Some(table) = transaction_table(summary, condition, scope) {
+                let title = format!("{}: {}", words::condition(summary, condition), scope.word());
+                blocks.push(Block::Heading(title));
+                blocks.push(Block::Table(table));
+            }
+        }
+    }
+    if blocks.is_empty() {
+        return None;
+    }
+    blocks.push(Block::Note(
+        "Response counts from when the operation was due, service only the attempt that succeeded. Service is of \
+         committed operations; response also holds those that timed out or were cut off, as lower bounds."
+            .to_string(),
+    ));
+    if summary.as_published() {
+        blocks.push(Block::Note(words::FEW_NOTE.to_string()));
+    }
+    Some(Section { id: "transactions", title: "Every transaction".to_string(), blocks })
+}
+
+fn transaction_table(summary: &Summary<'_>, condition: usize, scope: Scope) -> Option<Table> {
+    let mut table = Table::new(&[
+        "contender",
+        "n|",
+        "mean|",
+        "p50|",
+        "p95|",
+        "p99|",
+        "p99.9|",
+        "max|",
+        "service p50|",
+        "service p99|",
+        "lock wait p99|",
+    ]);
+    table.condition = Some(condition);
+    for (number, info) in summary.record.run.workload.transactions.iter().enumerate() {
+        if !scope.holds(info.write) {
+            continue;
+        }
+        let mut rows = vec![];
+        for cell in summary.cells.iter().filter(|c| c.condition == condition && c.has_data()) {
+            let here = cell.transactions.iter().filter(|t| usize::from(t.transaction) == number);
+            rows.extend(here.map(|t| (cell.contender, t.role.as_str(), &t.pool)));
+        }
+        if rows.is_empty() {
+            continue;
+        }
+        table.group(info.name.clone(), "");
+        let several_roles = rows.iter().any(|(_, role, _)| *role != rows[0].1);
+        for (contender, role, pool) in rows {
+            let name = words::label(summary, contender);
+            let cell = TableCell::new(name).series(contender).small(if several_roles { role } else { "" });
+            table.row(std::iter::once(cell).chain(latencies(pool)));
+        }
+    }
+    (!table.rows.is_empty()).then_some(table)
+}
+
+fn latencies(pool: &Pool) -> Vec<TableCell> {
+    let mean = pool.response.mean_ns.map_or(TableCell::muted(NOTHING), |ns| TableCell::new(Ns(ns).to_string()));
+    let mut cells = vec![TableCell::new(words::count(pool.response.n)), mean];
+    for quantile in [Quantile::P50, Quantile::P95, Quantile::P99, Quantile::P999, Quantile::Max] {
+        cells.push(words::quantile(pool.response.quantile(quantile)));
+    }
+    cells.push(words::quantile(pool.service.quantile(Quantile::P50)));
+    cells.push(words::quantile(pool.service.quantile(Quantile::P99)));
+    cells.push(words::quantile(pool.lock_wait.quantile(Quantile::P99)));
+    cells
+}
+
+/// What became of the operations, and the codes behind it.
+pub fn outcomes(summary: &Summary<'_>) -> Option<Section> {
+    let conditions = 0..summary.record.run.study.conditions.len();
+    let mut blocks: Vec<Block> =
+        conditions.clone().filter_map(|condition| outcome_mix(summary, condition)).map(Block::Stack).collect();
+    if blocks.is_empty() {
+        return None;
+    }
+    blocks.push(Block::Heading("Counts".to_string()));
+    blocks.extend(conditions.filter_map(|condition| outcome_table(summary, condition)).map(Block::Table));
+    match codes(summary) {
+        Some(table) => {
+            blocks.push(Block::Heading("Errors by code".to_string()));
+            blocks.push(Block::Table(table));
+            blocks.push(Block::Note(
+                "Counted per attempt: an operation that was tried again and then committed has its failed attempts here."
+                    .to_string(),
+            ));
+        }
+        None => blocks.push(Block::Text("No attempt failed.".to_string())),
+    }
+    Some(Section { id: "outcomes", title: "What became of the operations".to_string(), blocks })
+}
+
+fn outcome_mix(summary: &Summary<'_>, condition: usize) -> Option<Stack> {
+    let rows: Vec<StackRow> = summary
+        .cells
+        .iter()
+        .filter(|c| c.condition == condition && c.has_data() && c.pool(Scope::All).counts.planned() > 0)
+        .map(|cell| mix_row(summary, cell))
+        .collect();
+    let several = summary.record.run.study.conditions.len() > 1;
+    let title = if several { words::condition(summary, condition) } else { "Outcomes".to_string() };
+    let legend = Outcome::ALL.map(Outcome::word).to_vec();
+    (!rows.is_empty()).then_some(Stack { title, condition, legend, rows })
+}
+
+fn mix_row(summary: &Summary<'_>, cell: &Cell) -> StackRow {
+    let counts = &cell.pool(Scope::All).counts;
+    let planned = counts.planned();
+    let label = words::label(summary, cell.contender).to_string();
+    let lines = Outcome::ALL.iter().filter(|o| counts.outcome(**o) > 0);
+    let tip: Vec<String> =
+        lines.map(|o| format!("{}: {}", o.word(), words::share(counts.outcome(*o), planned))).collect();
+    StackRow {
+        series: cell.contender,
+        parts: Outcome::ALL.map(|o| counts.outcome(o) as f64 / planned as f64).to_vec(),
+        shown: format!("{} committed", Percent(counts.outcome(Outcome::Committed) as f64 / planned as f64)),
+        tip: format!("{label}\n{}", tip.join("\n")),
+        label,
+    }
+}
+
+fn outcome_table(summary: &Summary<'_>, condition: usize) -> Option<Table> {
+    let mut titles = vec![words::condition(summary, condition)];
+    titles.push("due|".to_string());
+    titles.extend(Outcome::ALL.map(|o| format!("{}|", o.word())));
+    titles.push("retries|".to_string());
+    let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
+    let mut table = Table::new(&titles);
+    table.condition = Some(condition);
+    for cell in summary.cells.iter().filter(|c| c.condition == condition && c.has_data()) {
+        let counts = &cell.pool(Scope::All).counts;
+        let mut cells = vec![TableCell::new(words::label(summary, cell.contender)).series(cell.contender)];
+        cells.push(TableCell::new(words::count(counts.planned())));
+        let outcome = |o: Outcome| {
+            let n = counts.outcome(o);
+            let tone = if n == 0 { Tone::Muted } else { Tone::Plain };
+            TableCell::new(words::count(n)).tone(tone)
+        };
+        cells.extend(Outcome::ALL.map(outcome));
+        cells.push(TableCell::new(words::count(counts.retries)));
+        table.row(cells);
+    }
+    (!table.rows.is_empty()).then_some(table)
+}
+
+fn codes(summary: &Summary<'_>) -> Option<Table> {
+    let mut seen: BTreeMap<(CodeSpace, u32), Vec<(usize, usize, u64)>> = BTreeMap::new();
+    for cell in summary.cells.iter().filter(|c| c.has_data()) {
+        for (code, n) in &cell.pool(Scope::All).counts.codes {
+            seen.entry(*code).or_default().push((cell.condition, cell.contender, *n));
+        }
+    }
+    let mut table = Table::new(&["contender", "condition", "attempts|"]);
+    for ((space, code), cells) in &seen {
+        let meaning = outcome::lookup(*space, *code).map_or("a code this tool does not know", |row| row.meaning);
+        table.group(outcome::code_name(*space, *code), meaning);
+        for (condition, contender, n) in cells {
+            table.row([
+                TableCell::new(words::label(summary, *contender)).series(*contender),
+                TableCell::new(words::condition(summary, *condition)),
+                TableCell::new(words::count(*n)),
+            ]);
+        }
+    }
+    (!seen.is_empty()).then_some(table)
+}
+
+/// How evenly the clients were served, and how long they waited for each other.
+pub fn fairness(summary: &Summary<'_>) -> Option<Section> {
+    let mut blocks = vec![];
+    for condition in 0..summary.record.run.study.conditions.len() {
+        let title = words::condition(summary, condition);
+        let mut table = Table::new(&[
+            &title,
+            "clients|",
+            "Jain's index|",
+            "in the worst round|",
+            "best against worst|",
+            "with no commit|",
+            "waiting for locks|",
+        ]);
+        table.condition = Some(condition);
+        for cell in summary.cells.iter().filter(|c| c.condition == condition && c.has_data()) {
+            table.row(fairness_row(summary, cell));
+        }
+        if !table.rows.is_empty() {
+            blocks.push(Block::Table(table));
+        }
+    }
+    if blocks.is_empty() {
+        return None;
+    }
+    blocks.push(Block::Note(
+        "Jain's index is 1 when every client committed the same and 1/n when one of n got everything; the other columns \
+         are of the round with the lowest index. Waiting for locks is a share of the time spent in attempts."
+            .to_string(),
+    ));
+    Some(Section { id: "fairness", title: "Fairness and lock waits".to_string(), blocks })
+}
+
+fn fairness_row(summary: &Summary<'_>, cell: &Cell) -> Vec<TableCell> {
+    let mut cells = vec![TableCell::new(words::label(summary, cell.contender)).series(cell.contender)];
+    match &cell.fairness {
+        Some(f) => cells.extend([
+            TableCell::new(words::count(f.clients as u64)),
+            TableCell::new(format!("{:.3}", f.jain_median)),
+            TableCell::new(format!("{:.3}", f.worst.jain_index)),
+            f.worst.max_over_min.map_or(TableCell::muted("one got nothing"), |r| TableCell::new(Ratio(r).to_string())),
+            TableCell::new(words::count(f.worst.starved as u64)),
+        ]),
+        None => cells.resize(6, TableCell::muted(NOTHING)),
+    }
+    cells.push(
+        cell.lock_wait_share.map_or(TableCell::muted("not measured"), |s| TableCell::new(Percent(s).to_string())),
+    );
+    cells
+}

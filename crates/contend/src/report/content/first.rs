@@ -1,0 +1,207 @@
+//! The first screen: the answer in words, the table that supports it, and what it does not show.
+
+use crate::outcome::Outcome;
+use crate::report::content::words::{self, NOTHING};
+use crate::report::document::{Block, Cell as TableCell, Said, Section, Table, Tone};
+use crate::report::summary::Summary;
+use crate::report::summary::answer::Answered;
+use crate::report::summary::cell::Cell;
+use crate::report::summary::metric::Figure;
+use crate::report::summary::trial::{Scope, failed};
+use crate::stats::precision::{Percent, Ratio};
+use crate::stats::quantile::Quantile;
+use crate::stats::verdict::Verdict;
+use crate::study::model::Tier;
+
+pub fn answer(summary: &Summary<'_>) -> Section {
+    let mut blocks = answers(summary);
+    for condition in 0..summary.record.run.study.conditions.len() {
+        if summary.record.run.study.conditions.len() > 1 {
+            blocks.push(Block::Heading(words::condition(summary, condition)));
+        }
+        blocks.push(Block::Table(table(summary, condition)));
+    }
+    if let Some(note) = table_note(summary) {
+        blocks.push(Block::Note(note));
+    }
+    blocks.push(Block::Heading("What this does not show".to_string()));
+    blocks.push(Block::List(limits(summary)));
+    Section { id: "answer", title: "The answer".to_string(), blocks }
+}
+
+fn answers(summary: &Summary<'_>) -> Vec<Block> {
+    if summary.cells.iter().all(|cell| !cell.has_data()) {
+        let text = "No trial of this run counts, so there is no answer. The reasons are below.".to_string();
+        return vec![Block::Answer {
+            ask: String::new(),
+            said: vec![Said { condition: None, text, tone: Tone::Worse }],
+        }];
+    }
+    if summary.answers.is_empty() {
+        return plain_answers(summary);
+    }
+    let said = |a: &Answered| Said {
+        condition: a.condition.filter(|_| several_conditions(summary)).map(|c| words::condition(summary, c)),
+        text: a.text.clone(),
+        tone: a.compared.as_ref().map_or(Tone::Plain, |c| words::tone(&c.comparison.verdict)),
+    };
+    let questions = summary.answers.chunk_by(|a, b| a.ask == b.ask);
+    questions.map(|same| Block::Answer { ask: same[0].ask.clone(), said: same.iter().map(said).collect() }).collect()
+}
+
+fn several_conditions(summary: &Summary<'_>) -> bool {
+    summary.record.run.study.conditions.len() > 1
+}
+
+/// For a study without sentences of its own: one per tier, about its baseline and the others.
+fn plain_answers(summary: &Summary<'_>) -> Vec<Block> {
+    let Some(headline) = &summary.headline else { return vec![] };
+    let mut blocks = vec![];
+    for tier in Tier::ALL {
+        let Some(baseline) = summary.baseline(tier) else { continue };
+        let under = |condition: usize| {
+            let compared =
+                summary.of_tier(tier).into_iter().filter_map(|c| summary.compared(condition, c, &headline.name));
+            let said: Vec<String> = compared.map(|c| plain_sentence(summary, c)).collect();
+            let condition = several_conditions(summary).then(|| words::condition(summary, condition));
+            (!said.is_empty()).then(|| Said { condition, text: said.join(" "), tone: Tone::Plain })
+        };
+        let said: Vec<Said> = (0..summary.record.run.study.conditions.len()).filter_map(under).collect();
+        if !said.is_empty() {
+            let against = words::label(summary, baseline);
+            let ask = format!("Where {}, {} against {against}", tier.promise(), headline.label());
+            blocks.push(Block::Answer { ask, said });
+        }
+    }
+    blocks
+}
+
+fn plain_sentence(summary: &Summary<'_>, compared: &crate::report::summary::compare::Compared) -> String {
+    let label = words::label(summary, compared.candidate);
+    let ratio = compared.comparison.ratio.map_or(NOTHING.to_string(), |r| Ratio(r).to_string());
+    match &compared.comparison.verdict {
+        Verdict::NotComparable(reason) => format!("{label}: not comparable ({reason})."),
+        verdict => format!("{label}: {} ({ratio}).", words::word(summary, verdict)),
+    }
+}
+
+/// Figures of the table, the headline first.
+fn figures(summary: &Summary<'_>) -> Vec<Figure> {
+    let mut figures: Vec<Figure> = summary.headline.iter().cloned().collect();
+    if let Some(throughput) = summary.figure("throughput_ops_per_s") {
+        if figures.iter().all(|f| f.name != throughput.name) {
+            figures.push(throughput);
+        }
+    }
+    figures
+}
+
+fn table(summary: &Summary<'_>, condition: usize) -> Table {
+    let figures = figures(summary);
+    let titles: Vec<String> = figures.iter().map(|f| format!("{}|", f.label())).collect();
+    let mut head = vec!["contender"];
+    head.extend(titles.iter().map(String::as_str));
+    head.extend(["against baseline|", "verdict", "p50|", "p99|", "not committed|", "rounds|"]);
+    let mut table = Table::new(&head);
+    table.condition = Some(condition);
+    for tier in Tier::ALL {
+        let contenders = summary.of_tier(tier);
+        if contenders.is_empty() {
+            continue;
+        }
+        let (name, promise) = words::tier(tier);
+        table.group(name, promise);
+        for contender in contenders {
+            if let Some(cell) = summary.cell(condition, contender) {
+                table.row(row(summary, cell, &figures, tier));
+            }
+        }
+    }
+    table
+}
+
+fn row(summary: &Summary<'_>, cell: &Cell, figures: &[Figure], tier: Tier) -> Vec<TableCell> {
+    let mut cells = vec![TableCell::new(words::label(summary, cell.contender)).series(cell.contender)];
+    if !cell.has_data() {
+        let why = if cell.invalid.is_empty() { "not run" } else { "invalid" };
+        cells.extend(figures.iter().map(|_| TableCell::muted(why)));
+        cells.resize(cells.len() + 5, TableCell::muted(NOTHING));
+        cells.push(TableCell::new(words::rounds(cell)));
+        return cells;
+    }
+    for figure in figures {
+        cells.push(words::estimate(figure, &summary.estimator().estimate(cell, figure)));
+    }
+    cells.extend(against_baseline(summary, cell, tier));
+    let pool = cell.pool(Scope::All);
+    cells.push(words::quantile(pool.response.quantile(Quantile::P50)));
+    cells.push(words::quantile(pool.response.quantile(Quantile::P99)));
+    cells.push(not_committed(cell));
+    cells.push(TableCell::new(words::rounds(cell)));
+    cells
+}
+
+fn against_baseline(summary: &Summary<'_>, cell: &Cell, tier: Tier) -> [TableCell; 2] {
+    let headline = summary.headline.as_ref().map_or("", |f| &f.name);
+    match (summary.baseline(tier), summary.compared(cell.condition, cell.contender, headline)) {
+        (Some(baseline), _) if baseline == cell.contender => [TableCell::muted(NOTHING), TableCell::muted("baseline")],
+        (_, Some(compared)) => {
+            let c = &compared.comparison;
+            [words::ratio(c.low, c.ratio, c.high), words::verdict(summary, compared)]
+        }
+        (None, _) => [TableCell::muted(NOTHING), TableCell::muted("no baseline in this tier")],
+        _ => [TableCell::muted(NOTHING), TableCell::muted(NOTHING)],
+    }
+}
+
+fn not_committed(cell: &Cell) -> TableCell {
+    let counts = &cell.pool(Scope::All).counts;
+    let (failed, planned) = (failed(counts), counts.planned());
+    let worst = Outcome::ALL[1..].iter().max_by_key(|o| counts.outcome(**o)).filter(|_| failed > 0);
+    let small = worst.map_or(String::new(), |outcome| {
+        let of = counts.outcome(*outcome);
+        if of == failed { outcome.word().to_string() } else { format!("most: {}", outcome.word()) }
+    });
+    let tone = if failed * 100 > planned { Tone::Worse } else { Tone::Plain };
+    TableCell::new(words::share(failed, planned)).small(small).tone(tone)
+}
+
+fn table_note(summary: &Summary<'_>) -> Option<String> {
+    let study = &summary.record.run.study;
+    let mut notes = vec![format!(
+        "Ratios are the contender over its tier's baseline, round by round, with an interval that holds at least 95 % \
+         of the time; differences up to {} do not count. Tiers promise different things after a crash, so no row is \
+         ranked against one of another tier. Times are response times: from when the work was due.",
+        Percent(study.margin)
+    )];
+    if summary.as_published() {
+        notes.push(words::FEW_NOTE.to_string());
+    }
+    (!summary.cells.is_empty()).then(|| notes.join(" "))
+}
+
+/// What the study says of itself, and what follows from the run.
+fn limits(summary: &Summary<'_>) -> Vec<String> {
+    let run = &summary.record.run;
+    let machine = &run.machine;
+    let virtual_machine = if machine.virtual_machine { ", a virtual machine," } else { "" };
+    let mut limits = run.study.limits.clone();
+    limits.push(format!(
+        "Absolute figures belong to this machine ({}, {}){virtual_machine} and to a disk on which a sync takes {}; \
+         orderings and ratios travel better than rates.",
+        machine.cpu,
+        words::counted(machine.cores as usize, "core"),
+        crate::stats::precision::Ns(run.disk.fsync_ns_p50)
+    ));
+    if !summary.as_published() && (run.study.rounds as usize) < crate::stats::interval::MIN_ROUNDS {
+        limits.push("With fewer than 6 rounds there is a ratio but no word: chance cannot be told from effect.".into());
+    }
+    if summary.as_published() {
+        limits.push(
+            "This is the original's way of measuring, repeated on this machine; its flaws are part of it, and it gets \
+             no verdicts. The corrected variant asks the same question fairly."
+                .into(),
+        );
+    }
+    limits
+}

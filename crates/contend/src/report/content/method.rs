@@ -1,0 +1,199 @@
+//! How it was concluded: every comparison made, effects of single factors, the original's figures.
+
+use crate::report::content::charts::capitalised;
+use crate::report::content::words::{self, NOTHING};
+use crate::report::document::{Block, Cell as TableCell, Section, Table};
+use crate::report::summary::compare::{Compared, FactorEffect};
+use crate::report::summary::{Beside, Summary};
+use crate::stats::precision::{Change, Percent};
+use crate::study::model::Tier;
+
+/// What one setting does: a ratio without a word.
+pub fn effects(summary: &Summary<'_>) -> Option<Section> {
+    let mut table = Table::new(&["effect", "condition", "figure", "ratio|", "change|", "pairs|"]);
+    for effect in &summary.effects {
+        table.row(effect_row(summary, effect));
+    }
+    if table.rows.is_empty() {
+        return None;
+    }
+    let blocks = vec![
+        Block::Text(
+            "One factor at a time: contenders that differ in it alone are paired, round by round, and this is what the \
+             change costs or brings. It is no verdict and no ranking, because what a crash may take can change with it."
+                .to_string(),
+        ),
+        Block::Table(table),
+    ];
+    Some(Section { id: "effects", title: "What each setting does".to_string(), blocks })
+}
+
+fn effect_row(summary: &Summary<'_>, effect: &FactorEffect) -> Vec<TableCell> {
+    let factor = &effect.factor;
+    let figure = effect.figure.as_ref().map_or(factor.metric.clone(), |f| f.label());
+    let crosses = if effect.crosses_tiers { "; crosses tiers" } else { "" };
+    let about =
+        TableCell::new(&effect.about).small(format!("{}: {} to {}{crosses}", factor.factor, factor.from, factor.to));
+    let mut row = vec![about, TableCell::new(words::condition(summary, effect.condition)), TableCell::new(figure)];
+    match &effect.result {
+        Ok(found) => row.extend([
+            words::ratio(found.interval.map(|i| i.low), Some(found.ratio), found.interval.map(|i| i.high)),
+            TableCell::new(Change(found.ratio).to_string()),
+            TableCell::new(found.pairs.to_string()),
+        ]),
+        Err(why) => row.extend([TableCell::muted(NOTHING).small(why), TableCell::muted(NOTHING), TableCell::new("")]),
+    }
+    row
+}
+
+/// Every comparison, with what it could have found.
+pub fn comparisons(summary: &Summary<'_>) -> Section {
+    let study = &summary.record.run.study;
+    let mut blocks = vec![Block::Text(counting(summary))];
+    for condition in 0..study.conditions.len() {
+        let mut table = Table::new(&["contender", "figure", "ratio|", "verdict", "detectable|", "rounds|"]);
+        table.condition = Some(condition);
+        for tier in Tier::ALL {
+            let Some(baseline) = summary.baseline(tier) else { continue };
+            let here = |c: &&Compared| c.condition == condition && c.baseline == baseline;
+            let mut rows = summary.comparisons.iter().filter(here).peekable();
+            if rows.peek().is_some() {
+                table.group(tier.word(), format!("against {}", words::label(summary, baseline)));
+                rows.for_each(|compared| table.row(comparison_row(summary, compared)));
+            }
+        }
+        if !table.rows.is_empty() {
+            blocks.push(Block::Heading(words::condition(summary, condition)));
+            blocks.push(Block::Table(table));
+        }
+    }
+    blocks.push(Block::Note(
+        "Detectable is the smallest difference that these rounds could have told from none: one of just this size is \
+         found about every other time."
+            .to_string(),
+    ));
+    blocks.push(Block::Heading("The machine's own noise".to_string()));
+    blocks.extend(noise(summary));
+    Section { id: "comparisons", title: "Every comparison".to_string(), blocks }
+}
+
+fn counting(summary: &Summary<'_>) -> String {
+    let made = summary.comparisons.len();
+    if made == 0 {
+        return "No comparison was made: a tier needs a baseline and another contender with valid trials.".to_string();
+    }
+    let one = if made == 1 { "it finds" } else { "each finds" };
+    format!(
+        "{} with a baseline of the same tier, the round as the unit. Where two systems are equal {one} a difference by \
+         chance about once in twenty times; the headline, {}, was named in advance.",
+        words::counted(made, "comparison"),
+        summary.headline.as_ref().map_or(summary.record.run.study.headline.clone(), |f| f.label())
+    )
+}
+
+fn comparison_row(summary: &Summary<'_>, compared: &Compared) -> Vec<TableCell> {
+    let c = &compared.comparison;
+    let rounds = if (c.rounds as usize) < compared.scheduled {
+        format!("{} of {}", c.rounds, compared.scheduled)
+    } else {
+        c.rounds.to_string()
+    };
+    let detectable = c.minimum_detectable_effect.map(|mde| TableCell::new(Percent(mde).to_string()));
+    vec![
+        TableCell::new(words::label(summary, compared.candidate)).series(compared.candidate),
+        TableCell::new(compared.figure.label()),
+        words::ratio(c.low, c.ratio, c.high),
+        words::verdict(summary, compared),
+        detectable.unwrap_or(TableCell::muted(NOTHING)),
+        TableCell::new(rounds),
+    ]
+}
+
+fn noise(summary: &Summary<'_>) -> Vec<Block> {
+    let mut lines: Vec<String> = summary.self_comparisons.iter().map(|c| self_sentence(summary, c)).collect();
+    if lines.is_empty() {
+        lines.push(
+            "A against A was not part of this run, so the noise of the machine is known only through the intervals."
+                .to_string(),
+        );
+    }
+    lines.extend(summary.drifts.iter().map(|drift| {
+        format!(
+            "Drift: {} under {} changes by {} from the first rounds to the last.",
+            words::label(summary, drift.contender),
+            words::condition(summary, drift.condition),
+            Change(1.0 + drift.trend.change)
+        )
+    }));
+    let drifting = |row: &&crate::report::summary::trial::TrialRow| {
+        row.measured.as_ref().and_then(|m| m.trend).is_some_and(|t| t.drifting)
+    };
+    let inside = summary.rows.iter().filter(drifting).count();
+    if inside > 0 {
+        lines.push(format!("In {} the throughput climbs or falls within the window.", words::counted(inside, "trial")));
+    }
+    vec![Block::List(lines)]
+}
+
+fn self_sentence(summary: &Summary<'_>, compared: &Compared) -> String {
+    let c = &compared.comparison;
+    let ratio = words::ratio(c.low, c.ratio, c.high);
+    let interval = if ratio.small.is_empty() { String::new() } else { format!(" ({})", ratio.small) };
+    format!(
+        "A against A: {} and {} are the same system; under {} the ratio of their {} is {}{interval}: {}.",
+        words::label(summary, compared.baseline),
+        words::label(summary, compared.candidate),
+        words::condition(summary, compared.condition),
+        compared.figure.label(),
+        ratio.text,
+        words::word(summary, &c.verdict)
+    )
+}
+
+/// The original's figures beside ours, and what was changed.
+pub fn published(summary: &Summary<'_>) -> Option<Section> {
+    let study = &summary.record.run.study;
+    if summary.beside.is_empty() && study.changes.is_empty() {
+        return None;
+    }
+    let mut blocks = vec![];
+    if !summary.beside.is_empty() {
+        let mut table = Table::new(&["contender", "condition", "figure", "published|", "here|", "here / published|"]);
+        summary.beside.iter().for_each(|beside| table.row(beside_row(summary, beside)));
+        blocks.push(Block::Table(table));
+        blocks.push(Block::Note(
+            "Another machine, another day: rates differ, the order and the proportions should not.".to_string(),
+        ));
+        if summary.as_published() {
+            blocks.push(Block::Note(words::FEW_NOTE.to_string()));
+        }
+    }
+    if !study.changes.is_empty() {
+        let title =
+            if summary.as_published() { "What the corrected variant changes" } else { "What was changed, and why" };
+        blocks.push(Block::Heading(title.to_string()));
+        blocks.push(Block::List(study.changes.iter().map(|text| capitalised(text)).collect()));
+    }
+    Some(Section { id: "published", title: "Beside the original".to_string(), blocks })
+}
+
+fn beside_row(summary: &Summary<'_>, beside: &Beside) -> Vec<TableCell> {
+    let published = &beside.published;
+    let series = summary.record.run.study.contenders.iter().position(|c| c.label == published.contender);
+    let name = TableCell { series, ..TableCell::new(&published.contender) };
+    let (figure, theirs, ours) = match &beside.figure {
+        Some(figure) => {
+            let ours = beside.ours.as_ref().map_or(TableCell::muted("not run"), |ours| words::estimate(figure, ours));
+            (figure.label(), figure.show(published.value), ours)
+        }
+        None => (published.metric.clone(), published.value.to_string(), TableCell::muted(NOTHING)),
+    };
+    vec![
+        name,
+        TableCell::new(&published.condition),
+        TableCell::new(figure),
+        TableCell::new(theirs),
+        ours,
+        words::ratio(None, beside.ratio, None),
+    ]
+}

@@ -1,0 +1,63 @@
+//! The document, section by section, from the numbers.
+
+mod charts;
+mod circumstances;
+mod detail;
+mod first;
+mod method;
+pub mod words;
+
+use crate::report::document::Document;
+use crate::report::summary::Summary;
+use crate::study::model::{Extent, Variant};
+
+/// The whole report.
+pub fn document(summary: &Summary<'_>) -> Document {
+    let run = &summary.record.run;
+    let conditions: Vec<String> = (0..run.study.conditions.len()).map(|i| words::condition(summary, i)).collect();
+    let sections = [
+        Some(first::answer(summary)),
+        charts::throughput(summary),
+        charts::latency(summary),
+        method::effects(summary),
+        detail::transactions(summary),
+        detail::outcomes(summary),
+        charts::over_time(summary),
+        charts::resources(summary),
+        detail::fairness(summary),
+        method::published(summary),
+        Some(method::comparisons(summary)),
+        circumstances::invalid(summary),
+        Some(circumstances::machine(summary)),
+        Some(circumstances::settings(summary)),
+        Some(circumstances::schedule(summary)),
+    ];
+    Document {
+        title: format!("{}, {}", run.study.name, run.study.variant.word()),
+        question: run.study.question.clone(),
+        facts: facts(summary),
+        warnings: circumstances::warnings(summary),
+        conditions: if conditions.len() > 1 { conditions } else { vec![] },
+        sections: sections.into_iter().flatten().collect(),
+    }
+}
+
+fn facts(summary: &Summary<'_>) -> Vec<String> {
+    let run = &summary.record.run;
+    let variant = match run.study.variant {
+        Variant::Corrected => "corrected variant",
+        Variant::AsPublished => "as published, flaws included",
+    };
+    let extent = match run.study.extent {
+        Extent::Quick => "quick",
+        Extent::Full => "full",
+    };
+    vec![
+        format!("study {}", run.study.name),
+        variant.to_string(),
+        extent.to_string(),
+        words::counted(run.study.contenders.len(), "contender"),
+        words::counted(run.study.rounds as usize, "round"),
+        run.started.clone(),
+    ]
+}

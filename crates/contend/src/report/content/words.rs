@@ -1,0 +1,159 @@
+//! How figures and verdicts are put, the same in every section.
+
+use crate::report::document::{Cell as TableCell, Tone};
+use crate::report::summary::Summary;
+use crate::report::summary::cell::Cell;
+use crate::report::summary::compare::Compared;
+use crate::report::summary::dist::Shown;
+use crate::report::summary::estimate::Estimate;
+use crate::report::summary::metric::Figure;
+use crate::stats::interval::MIN_ROUNDS;
+use crate::stats::precision::{Ns, Percent, Ratio};
+use crate::stats::quantile::QuantileValue;
+use crate::stats::verdict::Verdict;
+use crate::study::model::Tier;
+
+/// Stands where nothing was measured.
+pub const NOTHING: &str = "-";
+pub const TOO_SMALL: &str = "n too small";
+/// Marks a quantile printed with fewer operations than it takes.
+pub const FEW: &str = "†";
+pub const FEW_NOTE: &str =
+    "† fewer operations than this percentile takes (30 beyond it); printed because the original printed it.";
+
+/// A quantile under the rule of minima.
+pub fn quantile(shown: Shown) -> TableCell {
+    match shown.value {
+        QuantileValue::Exact(ns) if shown.few => TableCell::new(format!("{} {FEW}", Ns(ns))),
+        QuantileValue::Exact(ns) => TableCell::new(Ns(ns).to_string()),
+        QuantileValue::AtLeast(ns) if shown.few => TableCell::new(format!("at least {} {FEW}", Ns(ns))),
+        QuantileValue::AtLeast(ns) => TableCell::new(format!("at least {}", Ns(ns))),
+        QuantileValue::TooFew { n: 0, .. } => TableCell::muted(NOTHING),
+        QuantileValue::TooFew { .. } => TableCell::muted(TOO_SMALL),
+    }
+}
+
+/// A figure with its interval.
+pub fn estimate(figure: &Figure, estimate: &Estimate) -> TableCell {
+    let Some(value) = estimate.value else {
+        let few = estimate.lacking.as_deref().is_some_and(|why| why.starts_with("it takes"));
+        return TableCell::muted(if few { TOO_SMALL } else { NOTHING });
+    };
+    let bound = if estimate.at_least { "at least " } else { "" };
+    let few = if estimate.few { " †" } else { "" };
+    TableCell::new(format!("{bound}{}{few}", figure.show(value))).small(interval(figure, estimate))
+}
+
+/// `4,400 to 4,610`, or nothing.
+pub fn interval(figure: &Figure, estimate: &Estimate) -> String {
+    match (estimate.value, estimate.low, estimate.high) {
+        (Some(value), Some(low), Some(high)) => range(&figure.show(value), &figure.show(low), &figure.show(high)),
+        _ => String::new(),
+    }
+}
+
+/// From one to the other; the unit is left out where both have that of the value beside them.
+fn range(value: &str, low: &str, high: &str) -> String {
+    let split = |text: &str| {
+        let end = text.find(|c: char| !c.is_ascii_digit() && !".,".contains(c)).unwrap_or(text.len());
+        (text[..end].to_string(), text[end..].to_string())
+    };
+    let [(_, unit), (low_number, low_unit), (high_number, high_unit)] = [value, low, high].map(split);
+    if unit == low_unit && unit == high_unit {
+        return format!("{low_number} to {high_number}");
+    }
+    format!("{low} to {high}")
+}
+
+/// The word of a comparison.
+pub fn word(summary: &Summary<'_>, verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::NoWords if summary.as_published() => "no word, as published".to_string(),
+        Verdict::NotComparable(_) => "not comparable".to_string(),
+        other => other.to_string(),
+    }
+}
+
+pub fn tone(verdict: &Verdict) -> Tone {
+    match verdict {
+        Verdict::Faster | Verdict::SlightlyFaster => Tone::Better,
+        Verdict::Slower | Verdict::SlightlySlower => Tone::Worse,
+        _ => Tone::Muted,
+    }
+}
+
+/// Ratio and interval of a comparison.
+pub fn ratio(low: Option<f64>, middle: Option<f64>, high: Option<f64>) -> TableCell {
+    let Some(middle) = middle else { return TableCell::muted(NOTHING) };
+    let cell = TableCell::new(Ratio(middle).to_string());
+    match (low, high) {
+        (Some(low), Some(high)) => {
+            let small = range(&cell.text, &Ratio(low).to_string(), &Ratio(high).to_string());
+            cell.small(small)
+        }
+        _ => cell,
+    }
+}
+
+/// Word, and what else there is to say of it.
+pub fn verdict(summary: &Summary<'_>, compared: &Compared) -> TableCell {
+    let comparison = &compared.comparison;
+    let small = match (&comparison.verdict, comparison.rounds_needed) {
+        (Verdict::NotComparable(reason), _) => reason.clone(),
+        (Verdict::NoWords, _) if !summary.as_published() => format!("{} of {MIN_ROUNDS} needed", comparison.rounds),
+        (_, Some(rounds)) => format!("about {} rounds would", count(u64::from(rounds))),
+        _ => String::new(),
+    };
+    TableCell::new(word(summary, &comparison.verdict)).small(small).tone(tone(&comparison.verdict))
+}
+
+/// How many rounds count, out of how many.
+pub fn rounds(cell: &Cell) -> String {
+    match (cell.valid.len(), cell.scheduled) {
+        (valid, scheduled) if valid == scheduled => valid.to_string(),
+        (valid, scheduled) => format!("{valid} of {scheduled}"),
+    }
+}
+
+/// A count with thousands apart.
+pub fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut grouped = String::new();
+    for (index, digit) in digits.char_indices() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// `1 trial`, `2 trials`.
+pub fn counted(n: usize, noun: &str) -> String {
+    format!("{} {noun}{}", count(n as u64), if n == 1 { "" } else { "s" })
+}
+
+/// A part of a whole: none, a trace of it, or how much.
+pub fn share(part: u64, whole: u64) -> String {
+    match (part, whole) {
+        (_, 0) => NOTHING.to_string(),
+        (0, _) => "0".to_string(),
+        (part, whole) if (part as f64) < 0.0005 * whole as f64 => format!("{} (<0.1 %)", count(part)),
+        (part, whole) => format!("{} ({})", count(part), Percent(part as f64 / whole as f64)),
+    }
+}
+
+/// Heading of a tier, and its promise.
+pub fn tier(tier: Tier) -> (String, String) {
+    (tier.word().to_string(), tier.promise().to_string())
+}
+
+/// Label of a condition as a heading.
+pub fn condition(summary: &Summary<'_>, index: usize) -> String {
+    let label = &summary.record.run.study.conditions[index].label;
+    if label.is_empty() { "the one load of this study".to_string() } else { label.clone() }
+}
+
+pub fn label<'a>(summary: &'a Summary<'_>, contender: usize) -> &'a str {
+    &summary.record.run.study.contenders[contender].label
+}

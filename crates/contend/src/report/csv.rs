@@ -1,0 +1,225 @@
+//! The numbers as CSV, one row per trial, per transaction of a trial, per quantile. Integers with their
+//! unit in the name; what was not measured is an empty cell, never 0.
+//!
+//! A single trial's quantiles are raw material: they are given whatever the number of operations, which
+//! stands beside them in `latencies.csv`. A quantile that timeouts or cut-off operations reach into is
+//! known only as a lower bound and is empty in `trials.csv`; `latencies.csv` has both kinds apart, the
+//! cut-off ones under the outcome `censored`.
+
+use crate::outcome::Outcome;
+use crate::record::tally::Counts;
+use crate::report::summary::Summary;
+use crate::report::summary::metric::{count, own_value};
+use crate::report::summary::trial::{GroupRow, Measure, Numbers, Scope, TrialRow, is_write};
+use crate::stats::quantile::Quantile;
+use anyhow::{Context, Result};
+use std::collections::BTreeSet;
+
+/// `trials.csv`.
+pub fn trials(summary: &Summary<'_>) -> Result<String> {
+    let axes: BTreeSet<&String> = summary.record.run.study.conditions.iter().flat_map(|c| c.axes.keys()).collect();
+    let mut sheet = Sheet::new();
+    sheet.row(trial_head(summary, &axes))?;
+    for row in &summary.rows {
+        sheet.row(trial_cells(summary, row, &axes))?;
+    }
+    sheet.finish()
+}
+
+fn trial_head(summary: &Summary<'_>, axes: &BTreeSet<&String>) -> Vec<String> {
+    let owned = |names: &[&str]| names.iter().map(|n| (*n).to_string()).collect::<Vec<_>>();
+    let mut head = owned(&["study", "variant", "profile", "contender", "engine", "tier", "driver", "model"]);
+    head.extend(owned(&["load_model", "clients"]));
+    head.extend(axes.iter().map(|name| format!("axis_{name}")));
+    head.extend(owned(&["round", "valid", "reason", "elapsed_ns", "planned"]));
+    head.extend(Outcome::ALL.map(|o| o.word().to_string()));
+    head.extend(owned(&["retries", "throughput_ops_per_s"]));
+    for measure in Measure::ALL {
+        head.extend(Quantile::ALL.map(|q| format!("{}_{}", measure.column(), q.column())));
+    }
+    head.extend(owned(&["cpu_ns_client", "cpu_ns_server", "rss_bytes_client", "rss_bytes_server", "written_bytes"]));
+    head.extend(owned(&["size_bytes_db", "size_bytes_wal"]));
+    head.extend(summary.record.run.study.metrics.iter().map(|m| m.name.clone()));
+    head
+}
+
+fn trial_cells(summary: &Summary<'_>, row: &TrialRow, axes: &BTreeSet<&String>) -> Vec<String> {
+    let study = &summary.record.run.study;
+    let (contender, condition) = (&study.contenders[row.contender], &study.conditions[row.condition]);
+    let trial = &summary.record.trials[row.at];
+    let mut cells = vec![
+        study.name.clone(),
+        study.variant.word().to_string(),
+        condition.profile.clone().unwrap_or_default(),
+        contender.name.clone(),
+        contender.engine.clone(),
+        contender.tier.word().to_string(),
+        contender.driver.clone(),
+        contender.model.clone(),
+        trial.load_model.clone(),
+        trial.clients.to_string(),
+    ];
+    cells.extend(axes.iter().map(|name| condition.axes.get(*name).cloned().unwrap_or_default()));
+    cells.push(row.round.to_string());
+    cells.push(row.is_valid().to_string());
+    cells.push(
+        row.reasons.iter().map(|r| one_line(&format!("{}: {}", r.kind, r.detail))).collect::<Vec<_>>().join("; "),
+    );
+    cells.extend(measured_cells(row));
+    cells.push(row.cpu_ns.to_string());
+    cells.push(String::new());
+    cells.push(row.rss_bytes.to_string());
+    cells.push(String::new());
+    cells.push(optional(row.written_bytes));
+    cells.push(row.footprint.size_bytes_db.to_string());
+    cells.push(row.footprint.size_bytes_wal.to_string());
+    for own in &study.metrics {
+        let value = row.measured.as_ref().and_then(|measured| {
+            own_value(own, &|name| count(name, &summary.transactions, &|t| measured.counts_of(t)))
+        });
+        cells.push(value.map_or(String::new(), |v| v.to_string()));
+    }
+    cells
+}
+
+fn measured_cells(row: &TrialRow) -> Vec<String> {
+    let Some(measured) = &row.measured else {
+        return vec![String::new(); 4 + Outcome::ALL.len() + Measure::ALL.len() * Quantile::ALL.len()];
+    };
+    let mut cells = vec![measured.elapsed_ns.to_string()];
+    cells.push(measured.counts.planned().to_string());
+    cells.extend(Outcome::ALL.map(|o| measured.counts.outcome(o).to_string()));
+    cells.push(measured.counts.retries.to_string());
+    cells.push(format!("{:.3}", measured.throughput_per_s(Scope::All)));
+    for measure in Measure::ALL {
+        let numbers = measured.scope(Scope::All).numbers(measure);
+        cells.extend(Quantile::ALL.map(|q| optional(numbers.quantile(q))));
+    }
+    cells
+}
+
+/// `transactions.csv`.
+pub fn transactions(summary: &Summary<'_>) -> Result<String> {
+    let mut head: Vec<String> =
+        ["trial", "contender", "condition", "tier", "round", "valid", "role", "transaction", "kind", "attempts"]
+            .map(str::to_string)
+            .to_vec();
+    head.extend(Outcome::ALL.map(|o| o.word().to_string()));
+    head.extend(["errors", "rows"].map(str::to_string));
+    for measure in [Measure::Response, Measure::Service] {
+        head.push(format!("{}_mean", measure.column()));
+        head.extend(Quantile::ALL.map(|q| format!("{}_{}", measure.column(), q.column())));
+    }
+    let mut sheet = Sheet::new();
+    sheet.row(head)?;
+    for row in &summary.rows {
+        for group in row.measured.iter().flat_map(|m| &m.groups) {
+            sheet.row(transaction_cells(summary, row, group))?;
+        }
+    }
+    sheet.finish()
+}
+
+fn transaction_cells(summary: &Summary<'_>, row: &TrialRow, group: &GroupRow) -> Vec<String> {
+    let study = &summary.record.run.study;
+    let writes: Vec<bool> = summary.record.run.workload.transactions.iter().map(|t| t.write).collect();
+    let mut cells = vec![
+        row.number.to_string(),
+        study.contenders[row.contender].name.clone(),
+        study.conditions[row.condition].label.clone(),
+        study.contenders[row.contender].tier.word().to_string(),
+        row.round.to_string(),
+        row.is_valid().to_string(),
+        group.role.clone(),
+        transaction_name(summary, group),
+        if is_write(&writes, group.transaction) { "write" } else { "read" }.to_string(),
+        group.counts.attempts.to_string(),
+    ];
+    cells.extend(Outcome::ALL.map(|o| group.counts.outcome(o).to_string()));
+    cells.push(errors(&group.counts));
+    cells.push(group.counts.rows.to_string());
+    for measure in [Measure::Response, Measure::Service] {
+        let numbers = group.measures.numbers(measure);
+        cells.push(optional(numbers.mean_ns));
+        cells.extend(Quantile::ALL.map(|q| optional(numbers.quantile(q))));
+    }
+    cells
+}
+
+fn transaction_name(summary: &Summary<'_>, group: &GroupRow) -> String {
+    let name = summary.transactions.get(usize::from(group.transaction)).cloned();
+    name.unwrap_or_else(|| group.transaction.to_string())
+}
+
+/// `sqlite.517=3 sqlite.5=1`.
+fn errors(counts: &Counts) -> String {
+    let code = |((space, code), n): (&(contend_wire::sample::CodeSpace, u32), &u64)| {
+        let code = match space {
+            contend_wire::sample::CodeSpace::Sqlstate => contend_wire::sample::code_to_sqlstate(*code),
+            _ => code.to_string(),
+        };
+        format!("{}.{code}={n}", space.word())
+    };
+    counts.codes.iter().map(code).collect::<Vec<_>>().join(" ")
+}
+
+/// `latencies.csv`.
+pub fn latencies(summary: &Summary<'_>) -> Result<String> {
+    let mut sheet = Sheet::new();
+    sheet.row(
+        ["trial", "role", "transaction", "outcome", "measure", "count", "quantile", "value_ns"].map(str::to_string),
+    )?;
+    for row in &summary.rows {
+        for group in row.measured.iter().flat_map(|m| &m.groups) {
+            let committed = Measure::ALL.map(|measure| match measure {
+                Measure::Response => (Outcome::Committed.word(), measure, &group.committed),
+                _ => (Outcome::Committed.word(), measure, group.measures.numbers(measure)),
+            });
+            let censored = [("censored", Measure::Response, &group.censored)];
+            for (outcome, measure, numbers) in committed.into_iter().chain(censored) {
+                for cells in quantile_rows(numbers) {
+                    let mut all = vec![row.number.to_string(), group.role.clone(), transaction_name(summary, group)];
+                    all.extend([outcome.to_string(), measure.column().trim_end_matches("_ns").to_string()]);
+                    all.extend(cells);
+                    sheet.row(all)?;
+                }
+            }
+        }
+    }
+    sheet.finish()
+}
+
+/// Count, quantile and value of everything that has a value.
+fn quantile_rows(numbers: &Numbers) -> impl Iterator<Item = [String; 3]> + '_ {
+    let row = |q: Quantile| {
+        let value = numbers.quantile(q)?;
+        Some([numbers.n.to_string(), q.fraction().to_string(), value.to_string()])
+    };
+    Quantile::ALL.into_iter().filter_map(row)
+}
+
+fn optional(value: Option<u64>) -> String {
+    value.map_or(String::new(), |v| v.to_string())
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A CSV file being written.
+struct Sheet(csv::Writer<Vec<u8>>);
+
+impl Sheet {
+    fn new() -> Self {
+        Self(csv::Writer::from_writer(vec![]))
+    }
+
+    fn row(&mut self, cells: impl IntoIterator<Item = String>) -> Result<()> {
+        self.0.write_record(cells).context("cannot write a row of CSV")
+    }
+
+    fn finish(self) -> Result<String> {
+        let bytes = self.0.into_inner().context("cannot write CSV")?;
+        String::from_utf8(bytes).context("CSV of text is text")
+    }
+}

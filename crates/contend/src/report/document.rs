@@ -1,0 +1,239 @@
+//! What a report says, before anybody decides what it looks like: sections of texts, tables and charts.
+//! Markdown, plain text and HTML are three ways of writing the same document, so they cannot disagree.
+
+/// A report.
+#[derive(Debug, Clone, Default)]
+pub struct Document {
+    pub title: String,
+    pub question: String,
+    /// Short facts about the run, shown in one line.
+    pub facts: Vec<String>,
+    /// What a reader has to know before believing anything.
+    pub warnings: Vec<String>,
+    /// Labels of the conditions, where there are several to choose from.
+    pub conditions: Vec<String>,
+    pub sections: Vec<Section>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Section {
+    /// Anchor; unique.
+    pub id: &'static str,
+    pub title: String,
+    pub blocks: Vec<Block>,
+}
+
+#[derive(Debug, Clone)]
+pub enum Block {
+    /// A question, and what was found under each condition.
+    Answer {
+        ask: String,
+        said: Vec<Said>,
+    },
+    Heading(String),
+    Text(String),
+    /// A remark below a table or chart.
+    Note(String),
+    List(Vec<String>),
+    Table(Table),
+    Bars(Bars),
+    Lines(Lines),
+    Stack(Stack),
+}
+
+/// One answer.
+#[derive(Debug, Clone)]
+pub struct Said {
+    /// Named where there are several.
+    pub condition: Option<String>,
+    pub text: String,
+    pub tone: Tone,
+}
+
+/// How a text is meant, never by colour alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Tone {
+    #[default]
+    Plain,
+    Better,
+    Worse,
+    Muted,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Table {
+    pub head: Vec<Head>,
+    pub rows: Vec<Row>,
+    /// Which condition it is about, for the reader's choice.
+    pub condition: Option<usize>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Head {
+    pub title: String,
+    /// Numbers stand on the right.
+    pub right: bool,
+}
+
+#[derive(Debug, Clone)]
+pub enum Row {
+    /// Begins a group, over all columns: a name and what it means.
+    Group(String, String),
+    Cells(Vec<Cell>),
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Cell {
+    pub text: String,
+    /// Of lesser weight, after the text.
+    pub small: String,
+    pub tone: Tone,
+    /// The contender whose colour it bears.
+    pub series: Option<usize>,
+}
+
+impl Cell {
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+
+    pub fn small(mut self, small: impl Into<String>) -> Self {
+        self.small = small.into();
+        self
+    }
+
+    pub fn tone(mut self, tone: Tone) -> Self {
+        self.tone = tone;
+        self
+    }
+
+    pub fn series(mut self, series: usize) -> Self {
+        self.series = Some(series);
+        self
+    }
+
+    pub fn muted(text: impl Into<String>) -> Self {
+        Self::new(text).tone(Tone::Muted)
+    }
+}
+
+impl Table {
+    /// Columns whose title ends in `|` stand on the right.
+    pub fn new(titles: &[&str]) -> Self {
+        let head = |title: &&str| Head { title: title.trim_end_matches('|').to_string(), right: title.ends_with('|') };
+        Self { head: titles.iter().map(head).collect(), ..Self::default() }
+    }
+
+    pub fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
+        self.rows.push(Row::Cells(cells.into_iter().collect()));
+    }
+
+    pub fn group(&mut self, name: impl Into<String>, meaning: impl Into<String>) {
+        self.rows.push(Row::Group(name.into(), meaning.into()));
+    }
+}
+
+/// Horizontal bars with intervals.
+#[derive(Debug, Clone, Default)]
+pub struct Bars {
+    pub title: String,
+    pub condition: usize,
+    pub rows: Vec<BarRow>,
+}
+
+#[derive(Debug, Clone)]
+pub enum BarRow {
+    Group(String, String),
+    Bar(Bar),
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Bar {
+    pub series: usize,
+    pub label: String,
+    /// None: not measured.
+    pub value: Option<f64>,
+    pub low: Option<f64>,
+    pub high: Option<f64>,
+    /// Single rounds.
+    pub points: Vec<f64>,
+    pub shown: String,
+    pub tip: String,
+}
+
+impl Bars {
+    pub fn bars(&self) -> impl Iterator<Item = &Bar> {
+        self.rows.iter().filter_map(|row| if let BarRow::Bar(bar) = row { Some(bar) } else { None })
+    }
+
+    /// The largest value that is drawn.
+    pub fn max(&self) -> f64 {
+        let values = |bar: &Bar| bar.points.iter().copied().chain(bar.value).chain(bar.high).fold(0.0, f64::max);
+        self.bars().map(values).fold(0.0, f64::max)
+    }
+}
+
+/// Lines over an axis.
+#[derive(Debug, Clone)]
+pub struct Lines {
+    pub title: String,
+    pub condition: usize,
+    pub x: Axis,
+    pub y: Axis,
+    pub series: Vec<Series>,
+    /// Whether it is one of several small charts in a row.
+    pub small: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct Axis {
+    pub label: String,
+    pub log: bool,
+    pub low: f64,
+    pub high: f64,
+    pub ticks: Vec<Tick>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Tick {
+    pub at: f64,
+    pub label: String,
+    /// Left out where there is little room.
+    pub minor: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct Series {
+    pub series: usize,
+    pub label: String,
+    pub points: Vec<Point>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Point {
+    pub x: f64,
+    /// None interrupts the line.
+    pub y: Option<f64>,
+    /// Drawn dotted from here on: a lower bound, or too few observations.
+    pub weak: bool,
+    pub tip: String,
+}
+
+/// Bars of parts that make up a whole.
+#[derive(Debug, Clone, Default)]
+pub struct Stack {
+    pub title: String,
+    pub condition: usize,
+    pub legend: Vec<&'static str>,
+    pub rows: Vec<StackRow>,
+}
+
+#[derive(Debug, Clone)]
+pub struct StackRow {
+    pub series: usize,
+    pub label: String,
+    /// Share of the whole, in the order of the legend.
+    pub parts: Vec<f64>,
+    pub shown: String,
+    pub tip: String,
+}

@@ -1,0 +1,129 @@
+//! Sections, texts and tables.
+
+use super::{colour, escaped, lines, tracks};
+use crate::report::document::{Block, Cell, Head, Row, Said, Section, Table, Tone};
+
+pub fn section(section: &Section) -> String {
+    let title = format!("<h2>{}</h2>", escaped(&section.title));
+    format!("<section id=\"{0}\">\n{title}\n{1}</section>\n", section.id, blocks(&section.blocks, section.id))
+}
+
+/// Charts that follow each other share a grid.
+fn blocks(blocks: &[Block], id: &str) -> String {
+    let mut out = String::new();
+    let mut rest = blocks;
+    while let Some(first) = rest.first() {
+        let charts = rest.iter().take_while(|b| is_chart(b)).count();
+        if charts > 0 {
+            let small = if matches!(first, Block::Lines(l) if l.small) { " small" } else { "" };
+            out += &format!("<div class=\"charts{small}\">\n");
+            rest[..charts].iter().for_each(|b| out += &chart(b));
+            out += "</div>\n";
+        } else {
+            out += &block(first, rest.get(1), id);
+        }
+        rest = &rest[charts.max(1)..];
+    }
+    out
+}
+
+fn is_chart(block: &Block) -> bool {
+    matches!(block, Block::Bars(_) | Block::Lines(_) | Block::Stack(_))
+}
+
+fn chart(block: &Block) -> String {
+    match block {
+        Block::Bars(bars) => tracks::bars(bars),
+        Block::Stack(stack) => tracks::stack(stack),
+        Block::Lines(chart) => lines::lines(chart),
+        _ => String::new(),
+    }
+}
+
+fn block(block: &Block, next: Option<&Block>, id: &str) -> String {
+    match block {
+        Block::Answer { ask, said } => answer(ask, said),
+        Block::Heading(text) => {
+            // A heading goes with what it is the heading of.
+            let condition = if let Some(Block::Table(table)) = next { table.condition } else { None };
+            format!("<h3{}>{}</h3>\n", for_condition(condition), escaped(text))
+        }
+        Block::Text(text) => format!("<p>{}</p>\n", escaped(text)),
+        Block::Note(text) => format!("<p class=\"note\">{}</p>\n", escaped(text)),
+        Block::List(items) => {
+            let items: String = items.iter().map(|item| format!("<li>{}</li>\n", escaped(item))).collect();
+            format!("<ul>\n{items}</ul>\n")
+        }
+        Block::Table(table) => table_of(table, id),
+        Block::Bars(_) | Block::Lines(_) | Block::Stack(_) => String::new(),
+    }
+}
+
+/// Marks what belongs to one condition.
+pub fn for_condition(condition: Option<usize>) -> String {
+    condition.map_or(String::new(), |c| format!(" data-condition=\"{c}\""))
+}
+
+fn tone(tone: Tone) -> &'static str {
+    match tone {
+        Tone::Plain => "plain",
+        Tone::Better => "better",
+        Tone::Worse => "worse",
+        Tone::Muted => "muted",
+    }
+}
+
+fn answer(ask: &str, all: &[Said]) -> String {
+    let ask = if ask.is_empty() { String::new() } else { format!("<p class=\"ask\">{}</p>\n", escaped(ask)) };
+    let said = |Said { condition, text, tone: of }: &Said| {
+        let condition =
+            condition.as_ref().map_or(String::new(), |c| format!("<span class=\"condition\">{}</span> ", escaped(c)));
+        format!("<p class=\"said {}\">{condition}{}</p>\n", tone(*of), escaped(text))
+    };
+    format!("<div class=\"answer\">\n{ask}{}</div>\n", all.iter().map(said).collect::<String>())
+}
+
+fn table_of(table: &Table, id: &str) -> String {
+    let head: String = table.head.iter().map(head).collect();
+    let rows: String = table.rows.iter().map(|r| row(r, &table.head)).collect();
+    // The table of the first screen is what is read on a phone; there its rows become cards.
+    let cards = if id == "answer" { " cards" } else { "" };
+    format!(
+        "<div class=\"scroll{cards}\"{} tabindex=\"0\" role=\"region\" aria-label=\"Table\">\n<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\
+         </tbody>\n</table>\n</div>\n",
+        for_condition(table.condition)
+    )
+}
+
+fn head(head: &Head) -> String {
+    let right = if head.right { " class=\"right\"" } else { "" };
+    format!("<th scope=\"col\"{right}>{}</th>", escaped(&head.title))
+}
+
+fn row(row: &Row, head: &[Head]) -> String {
+    match row {
+        Row::Group(name, meaning) => format!(
+            "<tr class=\"group\"><th colspan=\"{}\" scope=\"colgroup\"><b>{}</b> <span>{}</span></th></tr>\n",
+            head.len(),
+            escaped(name),
+            escaped(meaning)
+        ),
+        Row::Cells(cells) => {
+            let cells: String =
+                cells.iter().zip(head).enumerate().map(|(i, (cell, head))| cell_of(i, cell, head)).collect();
+            format!("<tr>{cells}</tr>\n")
+        }
+    }
+}
+
+fn cell_of(index: usize, cell: &Cell, head: &Head) -> String {
+    let right = if head.right { " right" } else { "" };
+    let swatch = cell.series.map_or(String::new(), |s| format!("<i class=\"swatch {}\"></i>", colour(s)));
+    let small = if cell.small.is_empty() { String::new() } else { format!(" <small>{}</small>", escaped(&cell.small)) };
+    let content = format!("{swatch}<span>{}</span>{small}", escaped(&cell.text));
+    let class = format!("{}{right}", tone(cell.tone));
+    match (index, cell.series) {
+        (0, _) | (_, Some(_)) => format!("<th scope=\"row\" class=\"{class}\">{content}</th>"),
+        _ => format!("<td class=\"{class}\" data-label=\"{}\">{content}</td>", escaped(&head.title)),
+    }
+}

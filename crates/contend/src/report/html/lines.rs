@@ -1,0 +1,128 @@
+//! Lines over an axis, drawn as SVG.
+
+use super::blocks::for_condition;
+use super::{colour, escaped};
+use crate::report::document::{Axis, Lines, Point, Series};
+
+/// A drawing and the room around the plot, in units of its own.
+struct Frame {
+    width: f64,
+    height: f64,
+}
+
+const LEFT: f64 = 66.0;
+const RIGHT: f64 = 14.0;
+const TOP: f64 = 12.0;
+const BOTTOM: f64 = 38.0;
+
+impl Frame {
+    fn x(&self, axis: &Axis, value: f64) -> f64 {
+        LEFT + place(axis, value) * (self.width - LEFT - RIGHT)
+    }
+
+    fn y(&self, axis: &Axis, value: f64) -> f64 {
+        self.height - BOTTOM - place(axis, value) * (self.height - TOP - BOTTOM)
+    }
+}
+
+/// Where a value lies between the ends of its axis.
+fn place(axis: &Axis, value: f64) -> f64 {
+    let (low, high, value) = if axis.log {
+        (axis.low.ln(), axis.high.ln(), value.max(f64::MIN_POSITIVE).ln())
+    } else {
+        (axis.low, axis.high, value)
+    };
+    if high > low { ((value - low) / (high - low)).clamp(0.0, 1.0) } else { 0.0 }
+}
+
+/// The figure with its legend.
+pub fn lines(chart: &Lines) -> String {
+    let frame = if chart.small { Frame { width: 440.0, height: 270.0 } } else { Frame { width: 560.0, height: 360.0 } };
+    let series: String = chart.series.iter().map(|s| drawn(&frame, chart, s)).collect();
+    format!(
+        "<figure class=\"lines\"{}>\n<figcaption>{}</figcaption>\n<div class=\"legend\">{}</div>\n\
+         <svg viewBox=\"0 0 {} {}\" role=\"img\" tabindex=\"0\" aria-label=\"{}. Arrow keys read the values.\">\n\
+         {}{series}</svg>\n</figure>\n",
+        for_condition(Some(chart.condition)),
+        escaped(&chart.title),
+        legend(chart),
+        frame.width,
+        frame.height,
+        escaped(&chart.title),
+        axes(&frame, chart)
+    )
+}
+
+fn legend(chart: &Lines) -> String {
+    let button = |s: &Series| {
+        format!(
+            "<button type=\"button\" aria-pressed=\"true\" data-s=\"{0}\"><i class=\"swatch {1}\"></i>{2}</button>",
+            s.series,
+            colour(s.series),
+            escaped(&s.label)
+        )
+    };
+    chart.series.iter().map(button).collect()
+}
+
+fn axes(frame: &Frame, chart: &Lines) -> String {
+    let mut out = String::from("<g class=\"axes\">\n");
+    for tick in &chart.y.ticks {
+        let y = frame.y(&chart.y, tick.at);
+        let minor = if tick.minor { " class=\"minor\"" } else { "" };
+        out += &format!(
+            "<path{minor} d=\"M{LEFT} {y:.1}H{:.1}\"/><text{minor} x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>\n",
+            frame.width - RIGHT,
+            LEFT - 8.0,
+            y + 4.0,
+            escaped(&tick.label)
+        );
+    }
+    let floor = frame.height - BOTTOM;
+    for tick in &chart.x.ticks {
+        let x = frame.x(&chart.x, tick.at);
+        let minor = if tick.minor { " class=\"minor\"" } else { "" };
+        out += &format!(
+            "<path{minor} d=\"M{x:.1} {floor}V{:.1}\"/><text{minor} x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n",
+            floor + 5.0,
+            floor + 22.0,
+            escaped(&tick.label)
+        );
+    }
+    out + "</g>\n"
+}
+
+fn drawn(frame: &Frame, chart: &Lines, series: &Series) -> String {
+    let at = |point: &Point| point.y.map(|y| (frame.x(&chart.x, point.x), frame.y(&chart.y, y)));
+    let (sure, weak) = paths(&series.points, &at);
+    let dot = |point: &Point| {
+        let (x, y) = at(point)?;
+        Some(format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" data-tip=\"{}\"/>", escaped(&point.tip)))
+    };
+    let dots: String = series.points.iter().filter_map(dot).collect();
+    let weak = if weak.is_empty() { weak } else { format!("<path class=\"weak\" d=\"{weak}\"/>") };
+    format!(
+        "<g class=\"{}\" data-s=\"{}\"><path d=\"{sure}\"/>{weak}{dots}</g>\n",
+        colour(series.series),
+        series.series
+    )
+}
+
+/// The line, and what of it is drawn weakly; gaps where there is no value.
+fn paths(points: &[Point], at: &dyn Fn(&Point) -> Option<(f64, f64)>) -> (String, String) {
+    let (mut sure, mut weak) = (String::new(), String::new());
+    let mut pen: Option<bool> = None;
+    for pair in points.windows(2) {
+        let (Some((x0, y0)), Some((x1, y1))) = (at(&pair[0]), at(&pair[1])) else {
+            pen = None;
+            continue;
+        };
+        let path = if pair[1].weak { &mut weak } else { &mut sure };
+        if pen != Some(pair[1].weak) {
+            *path += &format!("M{x0:.1} {y0:.1}");
+        }
+        *path += &format!("L{x1:.1} {y1:.1}");
+        pen = Some(pair[1].weak);
+    }
+    (sure, weak)
+}

@@ -1,0 +1,88 @@
+//! The document as one HTML file that opens offline: style, script and drawings inside, and a policy that
+//! forbids the browser to fetch anything.
+
+mod blocks;
+mod lines;
+mod tracks;
+
+use crate::report::document::Document;
+
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("script.js");
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
+
+/// Colours there are for contenders; then they begin again, dashed.
+pub const COLOURS: usize = 8;
+
+/// The page.
+pub fn html(document: &Document) -> String {
+    let mut page = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+         <title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n",
+        escaped(&document.title)
+    );
+    page += "<a class=\"skip\" href=\"#answer\">To the answer</a>\n";
+    page += &header(document);
+    page += &navigation(document);
+    page += "<main>\n";
+    document.sections.iter().for_each(|section| page += &blocks::section(section));
+    page += "</main>\n<footer>Made by contend from the record in this directory; the same record gives the same page. \
+             The numbers are in <code>trials.csv</code>, <code>transactions.csv</code> and \
+             <code>latencies.csv</code> beside it.</footer>\n";
+    page + &format!("<div id=\"tip\" role=\"status\" hidden></div>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n")
+}
+
+fn header(document: &Document) -> String {
+    let facts: String = document.facts.iter().map(|fact| format!("<li>{}</li>", escaped(fact))).collect();
+    let warning = |text: &String| format!("<p class=\"warning\"><b>Note</b> {}</p>\n", escaped(text));
+    let warnings: String = document.warnings.iter().map(warning).collect();
+    format!(
+        "<header>\n<p class=\"mark\">contend</p>\n<h1>{}</h1>\n<ul class=\"facts\">{facts}</ul>\n{warnings}</header>\n",
+        escaped(&document.question)
+    )
+}
+
+fn navigation(document: &Document) -> String {
+    let link = |s: &crate::report::document::Section| format!("<a href=\"#{}\">{}</a>\n", s.id, escaped(&s.title));
+    let links: String = document.sections.iter().map(link).collect();
+    format!("<nav aria-label=\"Sections\">\n<div class=\"links\">\n{links}</div>\n{}</nav>\n", chooser(document))
+}
+
+/// Chooses the condition that is shown; without the script all of them are.
+fn chooser(document: &Document) -> String {
+    if document.conditions.is_empty() {
+        return String::new();
+    }
+    let option = |(index, label): (usize, &String)| format!("<option value=\"{index}\">{}</option>", escaped(label));
+    let options: String = document.conditions.iter().enumerate().map(option).collect();
+    format!(
+        "<label id=\"chooser\" hidden>Show <select><option value=\"\">all conditions</option>{options}</select></label>\n"
+    )
+}
+
+/// Text that HTML takes for nothing else, in content and in quoted attributes.
+pub fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out += "&amp;",
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '"' => out += "&quot;",
+            '\'' => out += "&#39;",
+            '\n' => out += "&#10;",
+            c if c.is_control() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    // A number and its sign stay on one line.
+    out.replace(" %", "\u{a0}%")
+}
+
+/// Class of a contender's colour.
+pub fn colour(series: usize) -> String {
+    let again = if series >= COLOURS { " again" } else { "" };
+    format!("s{}{again}", series % COLOURS)
+}

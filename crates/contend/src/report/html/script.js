@@ -1,0 +1,126 @@
+// Tooltips with exact values, lines to switch on and off, a condition to choose. The page is complete
+// without it.
+"use strict";
+(() => {
+  const tip = document.getElementById("tip");
+  const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+
+  // --- tooltips -------------------------------------------------------------------------------------
+
+  let shown = null;
+
+  function show(element, x, y) {
+    if (shown !== element) {
+      hide();
+      shown = element;
+      element.classList.add("on");
+      tip.textContent = element.dataset.tip;
+      tip.hidden = false;
+    }
+    const box = tip.getBoundingClientRect();
+    const left = Math.min(Math.max(8, x + 14), innerWidth - box.width - 8);
+    const above = y - box.height - 12;
+    tip.style.left = left + "px";
+    tip.style.top = (above > 8 ? above : y + 18) + "px";
+  }
+
+  function hide() {
+    if (shown) shown.classList.remove("on");
+    shown = null;
+    tip.hidden = true;
+  }
+
+  function showAt(element) {
+    const box = element.getBoundingClientRect();
+    show(element, box.left + box.width / 2, box.top);
+  }
+
+  for (const track of all(".track")) {
+    track.addEventListener("pointermove", (event) => show(track, event.clientX, event.clientY));
+    track.addEventListener("pointerleave", hide);
+    track.addEventListener("focus", () => showAt(track));
+    track.addEventListener("blur", hide);
+  }
+
+  addEventListener("keydown", (event) => event.key === "Escape" && hide());
+  addEventListener("scroll", hide, { passive: true });
+
+  // --- lines ----------------------------------------------------------------------------------------
+
+  for (const figure of all("figure.lines")) {
+    const svg = figure.querySelector("svg");
+    const groups = all("g[data-s]", svg);
+    const visible = () => groups.filter((group) => !group.classList.contains("off"));
+
+    // The point nearest to the pointer, if one is near.
+    function nearest(x, y) {
+      let best = null;
+      let distance = 45 * 45;
+      for (const group of visible()) {
+        for (const point of group.querySelectorAll("circle")) {
+          const box = point.getBoundingClientRect();
+          const dx = box.left + box.width / 2 - x;
+          const dy = box.top + box.height / 2 - y;
+          if (dx * dx + dy * dy < distance) {
+            distance = dx * dx + dy * dy;
+            best = point;
+          }
+        }
+      }
+      return best;
+    }
+
+    function follow(event) {
+      const point = nearest(event.clientX, event.clientY);
+      if (point) showAt(point);
+      else hide();
+    }
+
+    svg.addEventListener("pointermove", follow);
+    svg.addEventListener("pointerdown", follow);
+    svg.addEventListener("pointerleave", hide);
+    svg.addEventListener("blur", hide);
+
+    // Left and right along a line, up and down to the next one.
+    let line = 0;
+    let index = 0;
+    svg.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[event.key];
+      const lines = visible();
+      if (!step || lines.length === 0) return;
+      event.preventDefault();
+      line = (line + step[0] + lines.length) % lines.length;
+      const points = all("circle", lines[line]);
+      if (points.length === 0) return;
+      index = Math.min(Math.max(index + step[1], 0), points.length - 1);
+      showAt(points[index]);
+    });
+
+    for (const button of all(".legend button", figure)) {
+      const group = groups.find((g) => g.dataset.s === button.dataset.s);
+      button.addEventListener("click", () => {
+        const on = button.getAttribute("aria-pressed") !== "true";
+        button.setAttribute("aria-pressed", String(on));
+        group.classList.toggle("off", !on);
+      });
+      const dim = (yes) => groups.forEach((g) => g.classList.toggle("dim", yes && g !== group));
+      button.addEventListener("pointerenter", () => dim(!group.classList.contains("off")));
+      button.addEventListener("pointerleave", () => dim(false));
+    }
+  }
+
+  // --- conditions -----------------------------------------------------------------------------------
+
+  const chooser = document.getElementById("chooser");
+  if (chooser) {
+    const select = chooser.querySelector("select");
+    chooser.hidden = false;
+    const choose = () => {
+      for (const element of all("[data-condition]")) {
+        element.hidden = select.value !== "" && element.dataset.condition !== select.value;
+      }
+    };
+    select.addEventListener("change", choose);
+    choose();
+  }
+})();

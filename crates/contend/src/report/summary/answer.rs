@@ -1,0 +1,177 @@
+//! The study's questions answered in its own sentences. The one place where sentences are filled in.
+
+use crate::report::summary::Summary;
+use crate::report::summary::compare::{Compared, compare};
+use crate::report::summary::estimate::Estimate;
+use crate::report::summary::metric::{Figure, plain};
+use crate::stats::verdict::Verdict;
+use crate::study::model::Answer;
+
+/// A question and what this run says to it.
+#[derive(Debug, Clone)]
+pub struct Answered {
+    pub ask: String,
+    pub condition: Option<usize>,
+    pub text: String,
+    /// Where the sentence follows from a comparison.
+    pub compared: Option<Compared>,
+}
+
+/// Answers one question under every condition it is asked for.
+pub fn answer(summary: &Summary<'_>, answer: &Answer) -> Vec<Answered> {
+    let study = &summary.record.run.study;
+    let wanted = |label: &str| answer.condition.as_deref().is_none_or(|wanted| wanted == label);
+    let conditions: Vec<usize> = (0..study.conditions.len()).filter(|&i| wanted(&study.conditions[i].label)).collect();
+    if conditions.is_empty() {
+        let condition = answer.condition.clone().unwrap_or_default();
+        return vec![unanswered(answer, None, &format!("the condition {condition} is not part of this run"))];
+    }
+    conditions.into_iter().map(|condition| under(summary, answer, condition)).collect()
+}
+
+fn unanswered(answer: &Answer, condition: Option<usize>, why: &str) -> Answered {
+    let text = format!("This run does not answer it: {why}.");
+    Answered { ask: answer.ask.clone(), condition, text, compared: None }
+}
+
+fn under(summary: &Summary<'_>, answer: &Answer, condition: usize) -> Answered {
+    let study = &summary.record.run.study;
+    let Some(figure) = summary.figure(&answer.metric) else {
+        return unanswered(answer, Some(condition), &format!("it has no metric {}", answer.metric));
+    };
+    let contender = |label: &str| study.contenders.iter().position(|c| c.label == label);
+    let cell = |label: &str| {
+        let found = contender(label).and_then(|contender| summary.cell(condition, contender));
+        found.filter(|cell| cell.has_data()).ok_or_else(|| format!("it has no valid trial of {label}"))
+    };
+    let (this, against) = match (cell(&answer.this), cell(&answer.against)) {
+        (Ok(this), Ok(against)) => (this, against),
+        (Err(why), _) | (_, Err(why)) => return unanswered(answer, Some(condition), &why),
+    };
+    let estimator = summary.estimator();
+    let values = [this, against].map(|cell| estimator.estimate(cell, &figure));
+    let compared = compare(&estimator, study, against, this, &figure);
+    let fact = fact_key(&values).and_then(|key| answer.facts.get(key));
+    let sentence = match fact {
+        Some(sentence) => sentence.clone(),
+        None => verdict_sentence(answer, &compared, summary.as_published()),
+    };
+    let text = fill(&sentence, &blanks(summary, answer, &figure, &values, &compared));
+    let compared = fact.is_none().then_some(compared);
+    Answered { ask: answer.ask.clone(), condition: Some(condition), text, compared }
+}
+
+/// Which of two counts, this and the other, are above zero.
+fn fact_key([this, against]: &[Estimate; 2]) -> Option<&'static str> {
+    Some(match (this.value? > 0.0, against.value? > 0.0) {
+        (false, false) => "neither",
+        (true, false) => "only-this",
+        (false, true) => "only-against",
+        (true, true) => "both",
+    })
+}
+
+/// The study's sentence for the word; a plain one where it has none.
+fn verdict_sentence(answer: &Answer, compared: &Compared, as_published: bool) -> String {
+    let key = word_key(&compared.comparison.verdict);
+    let normal = |written: &str| written.to_lowercase().replace(['-', '_'], " ");
+    let own = answer.words.iter().find(|(written, _)| {
+        let written = normal(written);
+        written == key || (key == "no difference" && written.starts_with(key))
+    });
+    if let Some((_, sentence)) = own {
+        return sentence.clone();
+    }
+    match &compared.comparison.verdict {
+        Verdict::NotComparable(reason) => format!("{{this}} and {{against}} cannot be compared: {}.", shield(reason)),
+        Verdict::NoWords if as_published => "{this}: {this_value}, {against}: {against_value}, a ratio of {ratio}, \
+                                             measured as the original did, which says nothing of chance."
+            .to_string(),
+        Verdict::NoWords => "{this}: {this_value}, {against}: {against_value}, a ratio of {ratio}. The rounds are too \
+                             few to say whether that is more than chance."
+            .to_string(),
+        Verdict::CannotTell => "From {rounds} rounds nobody can tell {this} from {against}: the ratio is {ratio}, and \
+                                anything from {low} to {high} would fit."
+            .to_string(),
+        Verdict::NoDifference => "{this} and {against} do not differ by more than the margin.".to_string(),
+        word => format!("{{this}} is {word} than {{against}}: {{this_value}} against {{against_value}}."),
+    }
+}
+
+/// A word as a key of the study's sentences.
+fn word_key(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Faster => "faster",
+        Verdict::Slower => "slower",
+        Verdict::SlightlyFaster => "slightly faster",
+        Verdict::SlightlySlower => "slightly slower",
+        Verdict::NoDifference => "no difference",
+        Verdict::CannotTell => "cannot tell",
+        Verdict::NotComparable(_) => "not comparable",
+        Verdict::NoWords => "no words",
+    }
+}
+
+/// Braces in a text that is not a sentence of the study are no blanks.
+fn shield(text: &str) -> String {
+    text.replace(['{', '}'], "")
+}
+
+fn blanks(
+    summary: &Summary<'_>,
+    answer: &Answer,
+    figure: &Figure,
+    [this, against]: &[Estimate; 2],
+    compared: &Compared,
+) -> Vec<(&'static str, String)> {
+    let study = &summary.record.run.study;
+    let number = |value: Option<f64>| value.map_or("?".to_string(), plain);
+    let value = |estimate: &Estimate| match estimate.value {
+        Some(value) if estimate.at_least => format!("at least {}", figure.show(value)),
+        Some(value) => figure.show(value),
+        None => "not measured".to_string(),
+    };
+    let reason = match &compared.comparison.verdict {
+        Verdict::NotComparable(reason) => reason.clone(),
+        _ => String::new(),
+    };
+    vec![
+        ("this", answer.this.clone()),
+        ("against", answer.against.clone()),
+        ("ratio", number(compared.comparison.ratio)),
+        ("low", number(compared.comparison.low)),
+        ("high", number(compared.comparison.high)),
+        ("this_value", value(this)),
+        ("against_value", value(against)),
+        ("condition", study.conditions[compared.condition].label.clone()),
+        ("tier", study.contenders[compared.candidate].tier.to_string()),
+        ("rounds", compared.comparison.rounds.to_string()),
+        ("reason", reason),
+    ]
+}
+
+/// Fills `{blanks}` in, once: what is filled in is never looked at again, and a blank that nobody knows
+/// stays as it is.
+pub fn fill(sentence: &str, blanks: &[(&'static str, String)]) -> String {
+    let mut filled = String::new();
+    let mut rest = sentence;
+    while let Some(open) = rest.find('{') {
+        filled.push_str(&rest[..open]);
+        rest = &rest[open..];
+        let known = rest.find('}').and_then(|close| {
+            let (_, value) = blanks.iter().find(|(name, _)| *name == &rest[1..close])?;
+            Some((close, value))
+        });
+        match known {
+            Some((close, value)) => {
+                filled.push_str(value);
+                rest = &rest[close + 1..];
+            }
+            None => {
+                filled.push('{');
+                rest = &rest[1..];
+            }
+        }
+    }
+    filled + rest
+}

@@ -1,0 +1,218 @@
+//! One contender under one condition: its valid trials pooled.
+//!
+//! Histograms exist while a cell is added up and are gone when it is done, so memory grows with the
+//! number of trials (their rows) and never with the number of samples.
+
+use crate::record::model::Trial;
+use crate::record::tally::{Bin, Counts, Latencies, Tally};
+use crate::report::summary::dist::{Dist, Shown};
+use crate::report::summary::trial::{Measure, Measured, Scope, TrialRow, is_write, observations};
+use crate::stats::drift::TRIAL_BINS;
+use crate::stats::fairness::Fairness;
+use crate::stats::interval;
+use crate::stats::quantile::{Observations, Quantile};
+use std::collections::BTreeMap;
+
+/// Counts and distributions of one kind of transaction.
+#[derive(Debug, Clone, Default)]
+pub struct Pool {
+    pub counts: Counts,
+    pub response: Dist,
+    pub service: Dist,
+    /// Without observations when the driver cannot tell.
+    pub lock_wait: Dist,
+}
+
+impl Pool {
+    pub fn dist(&self, measure: Measure) -> &Dist {
+        match measure {
+            Measure::Response => &self.response,
+            Measure::Service => &self.service,
+            Measure::LockWait => &self.lock_wait,
+        }
+    }
+}
+
+/// One transaction in one role.
+#[derive(Debug, Clone)]
+pub struct TransactionPool {
+    pub role: String,
+    pub transaction: u16,
+    pub pool: Pool,
+}
+
+/// One slice of the window, over all rounds.
+#[derive(Debug, Clone)]
+pub struct Slice {
+    /// Middle of the slice.
+    pub at_ns: f64,
+    pub committed_per_s: f64,
+    pub failed_per_s: f64,
+    pub p50: Shown,
+    pub p95: Shown,
+}
+
+/// Fairness between clients over the rounds.
+#[derive(Debug, Clone, Copy)]
+pub struct FairnessOverRounds {
+    pub jain_median: f64,
+    /// The least fair round.
+    pub worst: Fairness,
+    pub clients: usize,
+}
+
+/// One contender under one condition.
+#[derive(Debug, Clone)]
+pub struct Cell {
+    pub condition: usize,
+    pub contender: usize,
+    /// Trials the schedule has for it.
+    pub scheduled: usize,
+    /// Indices into the rows of the summary, in the order of rounds.
+    pub valid: Vec<usize>,
+    pub invalid: Vec<usize>,
+    pools: Vec<Pool>,
+    pub transactions: Vec<TransactionPool>,
+    pub elapsed_ns: u64,
+    pub fairness: Option<FairnessOverRounds>,
+    pub lock_wait_share: Option<f64>,
+    pub timeline: Vec<Slice>,
+}
+
+impl Cell {
+    /// The pool of this kind of transaction.
+    pub fn pool(&self, scope: Scope) -> &Pool {
+        &self.pools[scope as usize]
+    }
+
+    pub fn has_data(&self) -> bool {
+        !self.valid.is_empty()
+    }
+
+    /// Counts of one transaction over all roles, or of all.
+    pub fn counts_of(&self, transaction: Option<u16>) -> Counts {
+        let Some(transaction) = transaction else { return self.pool(Scope::All).counts.clone() };
+        let mut sum = Counts::default();
+        self.transactions.iter().filter(|t| t.transaction == transaction).for_each(|t| sum.merge(&t.pool.counts));
+        sum
+    }
+}
+
+/// Adds the valid trials of a cell up.
+#[derive(Default)]
+pub struct CellBuilder {
+    groups: BTreeMap<(u16, String), (Counts, Latencies)>,
+    bins: Vec<Bin>,
+    clients: usize,
+}
+
+impl CellBuilder {
+    pub fn add(&mut self, trial: &Trial, tally: &Tally) {
+        for group in &tally.groups {
+            let key = (group.transaction, group.role.clone());
+            let (counts, latencies) = self.groups.entry(key).or_insert_with(|| (Counts::default(), no_latencies()));
+            counts.merge(&group.counts);
+            latencies.merge(&group.latencies);
+        }
+        self.clients = self.clients.max(trial.clients as usize).max(tally.clients.len());
+        let per_slice = tally.bins.len().div_ceil(TRIAL_BINS).max(1);
+        self.bins.resize_with(TRIAL_BINS, Bin::default);
+        for (slice, bins) in self.bins.iter_mut().zip(tally.bins.chunks(per_slice)) {
+            for bin in bins {
+                slice.committed += bin.committed;
+                slice.failed += bin.failed;
+                slice.response.merge(&bin.response);
+            }
+        }
+    }
+
+    /// The cell; `rows` are all rows of the summary so far.
+    pub fn finish(self, place: CellPlace, rows: &[TrialRow], writes: &[bool], always: bool) -> Cell {
+        let measured: Vec<&Measured> = place.valid.iter().filter_map(|&i| rows[i].measured.as_ref()).collect();
+        let pool = |wanted: &dyn Fn(u16) -> bool| {
+            let (mut counts, mut latencies) = (Counts::default(), no_latencies());
+            for ((_, _), (c, l)) in self.groups.iter().filter(|((t, _), _)| wanted(*t)) {
+                counts.merge(c);
+                latencies.merge(l);
+            }
+            to_pool(counts, &latencies, always)
+        };
+        let elapsed_ns: u64 = measured.iter().map(|m| m.elapsed_ns).sum();
+        Cell {
+            condition: place.condition,
+            contender: place.contender,
+            scheduled: place.scheduled,
+            pools: Scope::ALL.map(|scope| pool(&|t| scope.holds(is_write(writes, t)))).to_vec(),
+            transactions: self
+                .groups
+                .iter()
+                .map(|((transaction, role), (counts, latencies))| TransactionPool {
+                    role: role.clone(),
+                    transaction: *transaction,
+                    pool: to_pool(counts.clone(), latencies, always),
+                })
+                .collect(),
+            elapsed_ns,
+            fairness: fairness_over_rounds(&measured, self.clients),
+            lock_wait_share: lock_wait_share(&measured),
+            timeline: timeline(&self.bins, elapsed_ns, measured.len(), always),
+            valid: place.valid,
+            invalid: place.invalid,
+        }
+    }
+}
+
+/// Which cell it is, and its trials.
+pub struct CellPlace {
+    pub condition: usize,
+    pub contender: usize,
+    pub scheduled: usize,
+    pub valid: Vec<usize>,
+    pub invalid: Vec<usize>,
+}
+
+fn no_latencies() -> Latencies {
+    Latencies { lock_wait_measured: true, ..Latencies::default() }
+}
+
+fn to_pool(counts: Counts, latencies: &Latencies, always: bool) -> Pool {
+    let dist = |measure| Dist::new(&observations(latencies, measure), always);
+    Pool {
+        counts,
+        response: dist(Measure::Response),
+        service: dist(Measure::Service),
+        lock_wait: dist(Measure::LockWait),
+    }
+}
+
+fn fairness_over_rounds(measured: &[&Measured], clients: usize) -> Option<FairnessOverRounds> {
+    let rounds: Vec<Fairness> = measured.iter().filter_map(|m| m.fairness).collect();
+    let jain: Vec<f64> = rounds.iter().map(|f| f.jain_index).collect();
+    let worst = rounds.into_iter().min_by(|a, b| a.jain_index.total_cmp(&b.jain_index))?;
+    Some(FairnessOverRounds { jain_median: interval::median(&jain)?, worst, clients })
+}
+
+fn lock_wait_share(measured: &[&Measured]) -> Option<f64> {
+    let waited: Option<u64> = measured.iter().map(|m| m.lock_wait_ns).sum();
+    let busy: u64 = measured.iter().map(|m| m.busy_ns).sum();
+    waited.filter(|_| busy > 0).map(|waited| waited as f64 / busy as f64)
+}
+
+fn timeline(bins: &[Bin], elapsed_ns: u64, rounds: usize, always: bool) -> Vec<Slice> {
+    if rounds == 0 || elapsed_ns == 0 {
+        return vec![];
+    }
+    let slice_ns = elapsed_ns as f64 / rounds as f64 / bins.len() as f64;
+    let slice_s_all_rounds = slice_ns * rounds as f64 / 1e9;
+    let slice = |(index, bin): (usize, &Bin)| {
+        let dist = Dist::new(&Observations { ended: bin.response.clone(), ..Observations::default() }, always);
+        Slice {
+            at_ns: (index as f64 + 0.5) * slice_ns,
+            committed_per_s: bin.committed as f64 / slice_s_all_rounds,
+            failed_per_s: bin.failed as f64 / slice_s_all_rounds,
+            p50: dist.quantile(Quantile::P50),
+            p95: dist.quantile(Quantile::P95),
+        }
+    };
+    bins.iter().enumerate().map(slice).collect()
+}

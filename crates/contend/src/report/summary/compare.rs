@@ -1,0 +1,235 @@
+//! Comparisons with a baseline, inside one tier and condition, with the round as the unit; effects of a
+//! factor, which may cross tiers and get no word.
+
+use crate::report::summary::cell::Cell;
+use crate::report::summary::estimate::{Estimator, histograms};
+use crate::report::summary::metric::Figure;
+use crate::report::summary::trial::{Measure, Scope, TrialRow};
+use crate::stats::bootstrap;
+use crate::stats::drift;
+use crate::stats::effect::{self, Effect};
+use crate::stats::interval::{Interval, MIN_ROUNDS};
+use crate::stats::quantile::{Quantile, QuantileValue};
+use crate::stats::verdict::{self, Comparison, RoundPair, Verdict};
+use crate::study::model::{Effect as Factor, Study, Variant};
+
+/// One comparison and its circumstances.
+#[derive(Debug, Clone)]
+pub struct Compared {
+    pub condition: usize,
+    pub baseline: usize,
+    pub candidate: usize,
+    pub figure: Figure,
+    pub comparison: Comparison,
+    /// Rounds the schedule has; fewer may have a valid trial of both.
+    pub scheduled: usize,
+}
+
+/// Compares two cells of the same condition.
+pub fn compare(on: &Estimator<'_>, study: &Study, baseline: &Cell, candidate: &Cell, figure: &Figure) -> Compared {
+    let rounds = common_rounds(on.rows, baseline, candidate);
+    let guard = guard(on, study, &rounds, baseline, candidate, figure);
+    let mut comparison = match figure.quantile() {
+        Some(of) => compare_quantile(on, study, &rounds, (baseline, candidate), of, figure, guard),
+        None => verdict::compare_rounds(&pairs(on, &rounds, figure), figure.direction, study.margin, guard.as_deref()),
+    };
+    if study.variant == Variant::AsPublished && !matches!(comparison.verdict, Verdict::NotComparable(_)) {
+        // The original's repetitions say nothing of chance.
+        comparison.verdict = Verdict::NoWords;
+    }
+    Compared {
+        condition: candidate.condition,
+        baseline: baseline.contender,
+        candidate: candidate.contender,
+        figure: figure.clone(),
+        comparison,
+        scheduled: baseline.scheduled.max(candidate.scheduled),
+    }
+}
+
+/// Rows of rounds in which both are valid: (baseline, candidate).
+fn common_rounds<'a>(rows: &'a [TrialRow], baseline: &Cell, candidate: &Cell) -> Vec<(&'a TrialRow, &'a TrialRow)> {
+    let partner = |row: &TrialRow| candidate.valid.iter().map(|&i| &rows[i]).find(|other| other.round == row.round);
+    baseline.valid.iter().map(|&i| &rows[i]).filter_map(|row| Some((row, partner(row)?))).collect()
+}
+
+fn pairs(on: &Estimator<'_>, rounds: &[(&TrialRow, &TrialRow)], figure: &Figure) -> Vec<RoundPair> {
+    let pair = |(b, c): &(&TrialRow, &TrialRow)| {
+        let value = |row: &TrialRow| figure.of_trial(row, on.transactions).unwrap_or(f64::NAN);
+        RoundPair { baseline: value(b), candidate: value(c) }
+    };
+    rounds.iter().map(pair).collect()
+}
+
+/// Why two cells may not be compared at all.
+fn guard(
+    on: &Estimator<'_>,
+    study: &Study,
+    rounds: &[(&TrialRow, &TrialRow)],
+    baseline: &Cell,
+    candidate: &Cell,
+    figure: &Figure,
+) -> Option<String> {
+    let tier = |cell: &Cell| study.contenders[cell.contender].tier;
+    if tier(baseline) != tier(candidate) {
+        return Some(format!("tiers differ: {} against {}", tier(candidate), tier(baseline)));
+    }
+    if rounds.is_empty() {
+        return Some("no round has a valid trial of both".to_string());
+    }
+    let pairs = pairs(on, rounds, figure);
+    if pairs.iter().any(|p| p.baseline.is_nan() || p.candidate.is_nan()) && figure.quantile().is_none() {
+        return Some(format!("{} was not measured in every round", figure.label()));
+    }
+    let ratios: Vec<f64> = pairs.iter().filter_map(|p| p.log_ratio()).map(f64::exp).collect();
+    let trend = drift::trend(&ratios).filter(|trend| trend.drifting)?;
+    Some(format!("drift: the ratio changes by {:+.0} % from the first rounds to the last", trend.change * 100.0))
+}
+
+/// Pooled quantiles: the ratio of both over the common rounds, its interval from the bootstrap.
+fn compare_quantile(
+    on: &Estimator<'_>,
+    study: &Study,
+    rounds: &[(&TrialRow, &TrialRow)],
+    (baseline, candidate): (&Cell, &Cell),
+    (measure, quantile, scope): (Measure, Quantile, Scope),
+    figure: &Figure,
+    guard: Option<String>,
+) -> Comparison {
+    let unprintable = |cell: &Cell| unprintable(cell, measure, quantile, scope, study);
+    let guard = guard.or_else(|| unprintable(baseline)).or_else(|| unprintable(candidate));
+    let arm = |rows: Vec<&TrialRow>| histograms(rows.into_iter(), measure, scope);
+    let arms = arm(rounds.iter().map(|(b, _)| *b).collect()).zip(arm(rounds.iter().map(|(_, c)| *c).collect()));
+    let center = arms.as_ref().and_then(|(b, c)| {
+        let ratio = pooled(c, quantile)? as f64 / pooled(b, quantile)?.max(1) as f64;
+        (ratio > 0.0).then(|| ratio.ln())
+    });
+    let interval = arms
+        .and_then(|(b, c)| bootstrap::quantile_ratio_interval(&b, &c, quantile, on.seed))
+        .map(|i| Interval { low: i.low.ln(), high: i.high.ln(), coverage: i.coverage });
+    let direction = figure.direction;
+    let mut comparison = verdict::judge(center, interval, rounds.len(), direction, study.margin, guard.as_deref());
+    if let (Verdict::CannotTell, Some(i)) = (&comparison.verdict, interval) {
+        comparison.rounds_needed = Some(verdict::rounds_needed(rounds.len(), (i.high - i.low) / 2.0, study.margin));
+    }
+    if rounds.len() < MIN_ROUNDS && guard.is_none() {
+        comparison.verdict = Verdict::NoWords;
+    }
+    comparison
+}
+
+fn pooled(rounds: &[Vec<(u64, u64)>], quantile: Quantile) -> Option<u64> {
+    let mut all = crate::stats::histogram::Histogram::new();
+    rounds.iter().flatten().for_each(|&(value_ns, count)| all.record_n(value_ns, count));
+    all.quantile(quantile.fraction())
+}
+
+/// A quantile that may not be printed may not be compared either.
+fn unprintable(cell: &Cell, measure: Measure, quantile: Quantile, scope: Scope, study: &Study) -> Option<String> {
+    let label = &study.contenders[cell.contender].label;
+    match cell.pool(scope).dist(measure).quantile(quantile).value {
+        QuantileValue::Exact(_) => None,
+        QuantileValue::AtLeast(_) => {
+            Some(format!("timeouts or cut-off operations reach into the {} of {label}", quantile.label()))
+        }
+        QuantileValue::TooFew { n, needed } => {
+            Some(format!("{} takes {needed} operations, {label} has {n}", quantile.label()))
+        }
+    }
+}
+
+/// The effect of a factor under one condition.
+#[derive(Debug, Clone)]
+pub struct FactorEffect {
+    pub about: String,
+    pub condition: usize,
+    pub figure: Option<Figure>,
+    pub factor: Factor,
+    pub result: Result<Effect, String>,
+    /// Labels of the matched pairs: without the factor, with it.
+    pub pairs: Vec<(usize, usize)>,
+    pub crosses_tiers: bool,
+}
+
+/// The effect of a factor on the cells of one condition.
+pub fn factor_effect(
+    on: &Estimator<'_>,
+    study: &Study,
+    cells: &[Cell],
+    condition: usize,
+    factor: &Factor,
+    figure: Option<Figure>,
+) -> FactorEffect {
+    let pairs = matched_pairs(study, factor);
+    let tier = |contender: usize| study.contenders[contender].tier;
+    let crosses_tiers = pairs.iter().any(|&(from, to)| tier(from) != tier(to));
+    let cell = |contender: usize| cells.iter().find(|c| c.condition == condition && c.contender == contender);
+    let result = match &figure {
+        None => Err(format!("`{}` is no metric of this study", factor.metric)),
+        Some(figure) => match pairs.iter().map(|&(a, b)| cell(a).zip(cell(b))).collect::<Option<Vec<_>>>() {
+            None => Err("no trial of a matched pair".to_string()),
+            Some(cells) => effect_of_cells(on, study, &cells, figure),
+        },
+    };
+    FactorEffect {
+        about: factor.about.clone(),
+        condition,
+        figure,
+        factor: factor.clone(),
+        result,
+        pairs,
+        crosses_tiers,
+    }
+}
+
+fn effect_of_cells(
+    on: &Estimator<'_>,
+    study: &Study,
+    cells: &[(&Cell, &Cell)],
+    figure: &Figure,
+) -> Result<Effect, String> {
+    if let Some((measure, quantile, scope)) = figure.quantile() {
+        let both = cells.iter().flat_map(|&(a, b)| [a, b]);
+        if let Some(reason) = both.filter_map(|cell| unprintable(cell, measure, quantile, scope, study)).next() {
+            return Err(reason);
+        }
+    }
+    let by_round: Vec<(Vec<(u32, f64)>, Vec<(u32, f64)>)> =
+        cells.iter().map(|(a, b)| (on.rounds(a, figure), on.rounds(b, figure))).collect();
+    let value = |of: &[(u32, f64)], round: u32| of.iter().find(|(r, _)| *r == round).map(|(_, v)| *v);
+    let all_pairs = |round: u32| -> Option<Vec<RoundPair>> {
+        let pair = |(a, b): &(Vec<(u32, f64)>, Vec<(u32, f64)>)| {
+            Some(RoundPair { baseline: value(a, round)?, candidate: value(b, round)? })
+        };
+        by_round.iter().map(pair).collect()
+    };
+    let first = by_round.first().ok_or_else(|| effect::NoEffect::NoPairs.to_string())?;
+    let rounds: Vec<Vec<RoundPair>> = first.0.iter().filter_map(|(round, _)| all_pairs(*round)).collect();
+    if rounds.is_empty() {
+        return Err("no round has valid trials of every matched pair".to_string());
+    }
+    effect::factor_effect(&rounds).map_err(|e| e.to_string())
+}
+
+/// Pairs of contenders that differ in the factor alone.
+fn matched_pairs(study: &Study, factor: &Factor) -> Vec<(usize, usize)> {
+    let has = |index: usize, value: &str| {
+        let settings = &study.contenders[index].settings;
+        let at = factor.at.iter().all(|(name, value)| settings.get(name) == Some(value));
+        at && settings.get(&factor.factor).is_some_and(|v| v == value)
+    };
+    let alike = |a: usize, b: usize| {
+        let (a, b) = (&study.contenders[a], &study.contenders[b]);
+        let rest = |c: &crate::study::model::Contender| {
+            c.settings
+                .iter()
+                .filter(|(k, _)| **k != factor.factor)
+                .map(|(k, v)| (k.clone(), v.clone()))
+                .collect::<Vec<_>>()
+        };
+        (&a.engine, &a.driver, &a.model) == (&b.engine, &b.driver, &b.model) && rest(a) == rest(b)
+    };
+    let all = 0..study.contenders.len();
+    let with = |from: usize| (0..study.contenders.len()).find(|&to| has(to, &factor.to) && alike(from, to));
+    all.filter(|&from| has(from, &factor.from)).filter_map(|from| Some((from, with(from)?))).collect()
+}

@@ -1,0 +1,96 @@
+//! A pooled distribution, reduced to what may be printed of it.
+
+use crate::stats::histogram::Histogram;
+use crate::stats::quantile::{MIN_BEYOND, Observations, Quantile, QuantileValue};
+
+/// Points of a curve for each factor of ten in 1 / (1 - q).
+const POINTS_PER_DECADE: i32 = 12;
+
+/// A quantile as it is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shown {
+    pub value: QuantileValue,
+    /// Printed although the observations are too few, as the original printed it.
+    pub few: bool,
+}
+
+impl Shown {
+    /// The number, exact or a lower bound.
+    pub fn ns(self) -> Option<u64> {
+        match self.value {
+            QuantileValue::Exact(ns) | QuantileValue::AtLeast(ns) => Some(ns),
+            QuantileValue::TooFew { .. } => None,
+        }
+    }
+}
+
+/// One point of a latency curve.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CurvePoint {
+    /// 1 / (1 - q).
+    pub one_in: f64,
+    pub ns: u64,
+    /// Censored operations reach this far: it is this or more.
+    pub at_least: bool,
+    /// Fewer observations beyond it than a quantile needs.
+    pub few: bool,
+}
+
+/// What may be said of pooled observations.
+#[derive(Debug, Clone, Default)]
+pub struct Dist {
+    pub n: u64,
+    pub censored: u64,
+    /// Of operations that ended.
+    pub mean_ns: Option<u64>,
+    quantiles: Vec<Shown>,
+    pub curve: Vec<CurvePoint>,
+}
+
+impl Dist {
+    /// `always` prints quantiles without the minimum, with a mark.
+    pub fn new(observations: &Observations, always: bool) -> Self {
+        Self {
+            n: observations.len(),
+            censored: observations.censored.len(),
+            mean_ns: observations.ended.mean(),
+            quantiles: Quantile::ALL.map(|q| shown(observations, q, always)).to_vec(),
+            curve: curve(observations, always),
+        }
+    }
+
+    pub fn quantile(&self, quantile: Quantile) -> Shown {
+        let none = Shown { value: QuantileValue::TooFew { n: 0, needed: quantile.needed() }, few: false };
+        self.quantiles.get(quantile as usize).copied().unwrap_or(none)
+    }
+}
+
+fn shown(observations: &Observations, quantile: Quantile, always: bool) -> Shown {
+    let value = observations.quantile(quantile);
+    let few = matches!(value, QuantileValue::TooFew { .. });
+    if few && always && !observations.is_empty() {
+        return Shown { value: observations.unchecked_quantile(quantile), few: true };
+    }
+    Shown { value, few: false }
+}
+
+/// From the median upwards, as far as the observations carry.
+fn curve(observations: &Observations, always: bool) -> Vec<CurvePoint> {
+    let n = observations.len();
+    let mut pooled = observations.ended.clone();
+    pooled.merge(&observations.censored);
+    let smallest_tail = if always { 1 } else { MIN_BEYOND };
+    let point = |step: i32| {
+        let one_in = 10f64.powf(f64::from(step) / f64::from(POINTS_PER_DECADE));
+        let beyond = n as f64 / one_in;
+        (beyond >= smallest_tail as f64).then(|| curve_point(&pooled, &observations.ended, one_in, beyond))
+    };
+    (1..).map_while(point).collect()
+}
+
+fn curve_point(pooled: &Histogram, ended: &Histogram, one_in: f64, beyond: f64) -> CurvePoint {
+    let n = pooled.len();
+    let ns = pooled.quantile(1.0 - 1.0 / one_in).unwrap_or(0);
+    let rank = n - (beyond.floor() as u64).min(n);
+    CurvePoint { one_in, ns, at_least: ended.count_up_to(ns) < rank, few: beyond < MIN_BEYOND as f64 }
+}

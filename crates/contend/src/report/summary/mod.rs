@@ -1,0 +1,273 @@
+//! The numbers of a report: one pass over the record, cell by cell, and everything derived from it.
+
+pub mod answer;
+pub mod cell;
+pub mod compare;
+pub mod dist;
+pub mod estimate;
+pub mod metric;
+pub mod trial;
+
+use crate::record::store::Record;
+use crate::record::tally::{Tally, Tallying};
+use crate::report::summary::answer::Answered;
+use crate::report::summary::cell::{Cell, CellBuilder, CellPlace};
+use crate::report::summary::compare::{Compared, FactorEffect};
+use crate::report::summary::estimate::{Estimate, Estimator};
+use crate::report::summary::metric::Figure;
+use crate::report::summary::trial::TrialRow;
+use crate::stats::drift::{self, Trend};
+use crate::study::model::{Published, Tier, Variant};
+
+/// Compared in every study beside its headline.
+const ALSO_COMPARED: [&str; 2] = ["response_ns_p50", "response_ns_p99"];
+
+/// A figure of the original beside ours.
+#[derive(Debug, Clone)]
+pub struct Beside {
+    pub published: Published,
+    pub figure: Option<Figure>,
+    pub ours: Option<Estimate>,
+    /// Ours over theirs.
+    pub ratio: Option<f64>,
+}
+
+/// A drift of the headline over the rounds of a cell.
+#[derive(Debug, Clone, Copy)]
+pub struct Drift {
+    pub condition: usize,
+    pub contender: usize,
+    pub trend: Trend,
+}
+
+/// Everything a report says, as numbers.
+pub struct Summary<'r> {
+    pub record: &'r Record,
+    /// Names of the transactions, in the order of their numbers.
+    pub transactions: Vec<String>,
+    /// In the order of trials.
+    pub rows: Vec<TrialRow>,
+    /// Condition by condition, contenders in the order of the study.
+    pub cells: Vec<Cell>,
+    pub headline: Option<Figure>,
+    pub comparisons: Vec<Compared>,
+    /// The same system against itself.
+    pub self_comparisons: Vec<Compared>,
+    pub effects: Vec<FactorEffect>,
+    pub answers: Vec<Answered>,
+    pub beside: Vec<Beside>,
+    pub drifts: Vec<Drift>,
+    /// Trials whose slot the study does not have.
+    pub strangers: Vec<u32>,
+}
+
+impl<'r> Summary<'r> {
+    /// Reads every trial's samples once.
+    pub fn new(record: &'r Record) -> Self {
+        let study = &record.run.study;
+        let info = &record.run.workload.transactions;
+        let mut summary = Summary {
+            record,
+            transactions: info.iter().map(|t| t.name.clone()).collect(),
+            rows: vec![],
+            cells: vec![],
+            headline: metric::find(study, &study.headline),
+            comparisons: vec![],
+            self_comparisons: vec![],
+            effects: vec![],
+            answers: vec![],
+            beside: vec![],
+            drifts: vec![],
+            strangers: vec![],
+        };
+        summary.read_cells();
+        summary.compare();
+        summary.self_comparisons = summary.compare_with_itself();
+        summary.effects = summary.factor_effects();
+        summary.answers = study.answers.iter().flat_map(|a| answer::answer(&summary, a)).collect();
+        summary.beside = study.published.iter().map(|p| summary.beside(p)).collect();
+        summary.drifts = summary.drifting();
+        summary
+    }
+
+    /// Whether quantiles are printed without their minimum, as the original did.
+    pub fn as_published(&self) -> bool {
+        self.record.run.study.variant == Variant::AsPublished
+    }
+
+    pub fn cell(&self, condition: usize, contender: usize) -> Option<&Cell> {
+        self.cells.iter().find(|c| c.condition == condition && c.contender == contender)
+    }
+
+    pub fn figure(&self, name: &str) -> Option<Figure> {
+        metric::find(&self.record.run.study, name)
+    }
+
+    pub fn estimator(&self) -> Estimator<'_> {
+        Estimator { rows: &self.rows, transactions: &self.transactions, seed: self.record.run.study.load.seed }
+    }
+
+    /// The figure of this name in a cell.
+    pub fn estimate(&self, cell: &Cell, name: &str) -> Estimate {
+        self.figure(name).map(|figure| self.estimator().estimate(cell, &figure)).unwrap_or_default()
+    }
+
+    /// Contenders of a tier, in the order of the study.
+    pub fn of_tier(&self, tier: Tier) -> Vec<usize> {
+        let contenders = &self.record.run.study.contenders;
+        (0..contenders.len()).filter(|&i| contenders[i].tier == tier).collect()
+    }
+
+    /// The contender that the others of this tier are compared with.
+    pub fn baseline(&self, tier: Tier) -> Option<usize> {
+        let study = &self.record.run.study;
+        let is_baseline = |index: &usize| {
+            let contender = &study.contenders[*index];
+            study.baselines.iter().any(|b| *b == contender.name || *b == contender.label)
+        };
+        self.of_tier(tier).into_iter().find(is_baseline)
+    }
+
+    fn read_cells(&mut self) {
+        let study = &self.record.run.study;
+        let known = |s: &crate::record::model::Slot| {
+            s.condition < study.conditions.len() && s.contender < study.contenders.len()
+        };
+        let trials = &self.record.trials;
+        self.strangers = trials.iter().filter(|t| !known(&t.slot)).map(|t| t.slot.trial).collect();
+        for condition in 0..study.conditions.len() {
+            for contender in 0..study.contenders.len() {
+                let here = |s: &crate::record::model::Slot| (s.condition, s.contender) == (condition, contender);
+                let mut at: Vec<usize> = (0..trials.len()).filter(|&i| here(&trials[i].slot)).collect();
+                at.sort_by_key(|&i| (trials[i].slot.round, trials[i].slot.trial));
+                let scheduled = self.record.run.schedule.iter().filter(|s| here(s)).count();
+                let cell = self.read_cell((condition, contender), scheduled, &at);
+                self.cells.push(cell);
+            }
+        }
+        self.sort_rows();
+    }
+
+    fn read_cell(&mut self, (condition, contender): (usize, usize), scheduled: usize, at: &[usize]) -> Cell {
+        let writes: Vec<bool> = self.record.run.workload.transactions.iter().map(|t| t.write).collect();
+        let mut place = CellPlace { condition, contender, scheduled, valid: vec![], invalid: vec![] };
+        let mut builder = CellBuilder::default();
+        for &at in at {
+            let trial = &self.record.trials[at];
+            let tally = self.tally(at);
+            let row = TrialRow::new(at, trial, tally.as_ref().map_err(Clone::clone), &writes);
+            match &tally {
+                Ok(tally) if row.is_valid() => {
+                    builder.add(trial, tally);
+                    place.valid.push(self.rows.len());
+                }
+                _ => place.invalid.push(self.rows.len()),
+            }
+            self.rows.push(row);
+        }
+        builder.finish(place, &self.rows, &writes, self.as_published())
+    }
+
+    fn tally(&self, at: usize) -> Result<Tally, String> {
+        let trial = &self.record.trials[at];
+        let mut tallying = Tallying::new(trial);
+        self.record.samples(trial.slot.trial, |sample| tallying.push(sample)).map_err(|e| format!("{e:#}"))?;
+        Ok(tallying.finish(&trial.planned, &self.transactions))
+    }
+
+    /// Rows were made cell by cell and are read trial by trial.
+    fn sort_rows(&mut self) {
+        let mut order: Vec<usize> = (0..self.rows.len()).collect();
+        order.sort_by_key(|&i| self.rows[i].number);
+        let mut place = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(new, &old)| place[old] = new);
+        for cell in &mut self.cells {
+            cell.valid.iter_mut().chain(&mut cell.invalid).for_each(|index| *index = place[*index]);
+        }
+        self.rows.sort_by_key(|row| row.number);
+    }
+
+    /// Figures compared, the headline first.
+    pub fn compared_figures(&self) -> Vec<Figure> {
+        let mut figures: Vec<Figure> = self.headline.iter().cloned().collect();
+        for name in ALSO_COMPARED {
+            figures.extend(self.figure(name).filter(|f| figures.iter().all(|have| have.name != f.name)));
+        }
+        figures
+    }
+
+    fn compare(&mut self) {
+        let study = &self.record.run.study;
+        let mut all = vec![];
+        for condition in 0..study.conditions.len() {
+            for tier in Tier::ALL {
+                let Some(baseline) = self.baseline(tier) else { continue };
+                for candidate in self.of_tier(tier).into_iter().filter(|&c| c != baseline) {
+                    let Some((b, c)) = self.cell(condition, baseline).zip(self.cell(condition, candidate)) else {
+                        continue;
+                    };
+                    for figure in self.compared_figures() {
+                        all.push(compare::compare(&self.estimator(), study, b, c, &figure));
+                    }
+                }
+            }
+        }
+        self.comparisons = all;
+    }
+
+    /// Contenders that are the same system twice show what the machine alone makes of a comparison.
+    fn compare_with_itself(&self) -> Vec<Compared> {
+        let study = &self.record.run.study;
+        let Some(headline) = &self.headline else { return vec![] };
+        let same = |a: usize, b: usize| {
+            let (a, b) = (&study.contenders[a], &study.contenders[b]);
+            (&a.engine, &a.driver, &a.model, &a.settings) == (&b.engine, &b.driver, &b.model, &b.settings)
+        };
+        let count = study.contenders.len();
+        let twins = (0..count).flat_map(|a| (a + 1..count).map(move |b| (a, b))).filter(|&(a, b)| same(a, b));
+        let pairs = twins.flat_map(|twin| (0..study.conditions.len()).map(move |condition| (condition, twin)));
+        pairs
+            .filter_map(|(condition, (a, b))| self.cell(condition, a).zip(self.cell(condition, b)))
+            .map(|(a, b)| compare::compare(&self.estimator(), study, a, b, headline))
+            .collect()
+    }
+
+    /// What was said of a candidate.
+    pub fn compared(&self, condition: usize, candidate: usize, figure: &str) -> Option<&Compared> {
+        self.comparisons
+            .iter()
+            .find(|c| c.condition == condition && c.candidate == candidate && c.figure.name == figure)
+    }
+
+    fn factor_effects(&self) -> Vec<FactorEffect> {
+        let study = &self.record.run.study;
+        let of = |factor: usize, condition: usize| {
+            let figure = self.figure(&study.effects[factor].metric);
+            compare::factor_effect(&self.estimator(), study, &self.cells, condition, &study.effects[factor], figure)
+        };
+        let conditions = 0..study.conditions.len();
+        (0..study.effects.len()).flat_map(|factor| conditions.clone().map(move |c| of(factor, c))).collect()
+    }
+
+    fn beside(&self, published: &Published) -> Beside {
+        let study = &self.record.run.study;
+        let condition = study.conditions.iter().position(|c| c.label == published.condition);
+        let contender = study.contenders.iter().position(|c| c.label == published.contender);
+        let cell = condition.zip(contender).and_then(|(condition, contender)| self.cell(condition, contender));
+        let figure = self.figure(&published.metric);
+        let ours = cell.zip(figure.as_ref()).map(|(cell, figure)| self.estimator().estimate(cell, figure));
+        let value = ours.as_ref().and_then(|ours| ours.value);
+        let ratio = value.filter(|_| published.value > 0.0).map(|value| value / published.value);
+        Beside { published: published.clone(), figure, ours, ratio }
+    }
+
+    fn drifting(&self) -> Vec<Drift> {
+        let Some(headline) = &self.headline else { return vec![] };
+        let drift = |cell: &Cell| {
+            let values: Vec<f64> = self.estimator().rounds(cell, headline).into_iter().map(|(_, v)| v).collect();
+            let trend = drift::trend(&values).filter(|t| t.drifting)?;
+            Some(Drift { condition: cell.condition, contender: cell.contender, trend })
+        };
+        self.cells.iter().filter_map(drift).collect()
+    }
+}

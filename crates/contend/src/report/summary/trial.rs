@@ -1,0 +1,317 @@
+//! One trial, reduced at once to what a report needs of it: its counts, its latencies as a few numbers,
+//! and sparse histograms for the bootstrap. Nothing here grows with the number of samples.
+
+use crate::outcome::Outcome;
+use crate::record::model::{Footprint, Reason, Trial};
+use crate::record::tally::{Bin, Counts, Latencies, Tally, per_second};
+use crate::stats::drift::{self, TRIAL_BINS, Trend};
+use crate::stats::fairness::{Fairness, fairness};
+use crate::stats::histogram::{Histogram, SparseHistogram};
+use crate::stats::quantile::{Observations, Quantile, QuantileValue};
+
+/// Which transactions a figure is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    All,
+    Read,
+    Write,
+}
+
+impl Scope {
+    pub const ALL: [Scope; 3] = [Scope::All, Scope::Read, Scope::Write];
+
+    pub fn holds(self, write: bool) -> bool {
+        match self {
+            Scope::All => true,
+            Scope::Read => !write,
+            Scope::Write => write,
+        }
+    }
+
+    /// To follow the name of a figure.
+    pub fn of(self) -> &'static str {
+        match self {
+            Scope::All => "",
+            Scope::Read => " of reads",
+            Scope::Write => " of writes",
+        }
+    }
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Scope::All => "all",
+            Scope::Read => "reads",
+            Scope::Write => "writes",
+        }
+    }
+}
+
+/// Which time of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measure {
+    Response,
+    Service,
+    LockWait,
+}
+
+impl Measure {
+    pub const ALL: [Measure; 3] = [Measure::Response, Measure::Service, Measure::LockWait];
+
+    /// Begins the names of its columns.
+    pub fn column(self) -> &'static str {
+        match self {
+            Measure::Response => "response_ns",
+            Measure::Service => "service_ns",
+            Measure::LockWait => "lock_wait_ns",
+        }
+    }
+
+    pub fn words(self) -> &'static str {
+        match self {
+            Measure::Response => "response time",
+            Measure::Service => "service time",
+            Measure::LockWait => "lock wait",
+        }
+    }
+}
+
+/// The numbers of one distribution in one trial; empty where nothing was measured.
+#[derive(Debug, Clone, Default)]
+pub struct Numbers {
+    pub n: u64,
+    pub mean_ns: Option<u64>,
+    quantiles: [Option<u64>; Quantile::ALL.len()],
+}
+
+impl Numbers {
+    /// A single trial's quantiles are raw material, so the minimum of observations is not asked of them.
+    fn of(observations: &Observations) -> Self {
+        let exact = |quantile| match observations.unchecked_quantile(quantile) {
+            QuantileValue::Exact(ns) => Some(ns),
+            QuantileValue::AtLeast(_) | QuantileValue::TooFew { .. } => None,
+        };
+        Self { n: observations.len(), mean_ns: observations.ended.mean(), quantiles: Quantile::ALL.map(exact) }
+    }
+
+    pub fn quantile(&self, quantile: Quantile) -> Option<u64> {
+        self.quantiles[quantile as usize]
+    }
+}
+
+/// Latencies as observations. Only the response time knows operations that never ended: what an
+/// unfinished attempt would have taken in service or in locks nobody has measured.
+pub fn observations(latencies: &Latencies, measure: Measure) -> Observations {
+    let only = |ended: &Histogram| Observations { ended: ended.clone(), ..Observations::default() };
+    match measure {
+        Measure::Response => Observations { ended: latencies.response.clone(), censored: latencies.censored.clone() },
+        Measure::Service => only(&latencies.service),
+        Measure::LockWait if latencies.lock_wait_measured => only(&latencies.lock_wait),
+        Measure::LockWait => Observations::default(),
+    }
+}
+
+/// Numbers of each measure.
+#[derive(Debug, Clone, Default)]
+pub struct Measures([Numbers; 3]);
+
+impl Measures {
+    fn of(latencies: &Latencies) -> Self {
+        Self(Measure::ALL.map(|measure| Numbers::of(&observations(latencies, measure))))
+    }
+
+    pub fn numbers(&self, measure: Measure) -> &Numbers {
+        &self.0[measure as usize]
+    }
+}
+
+/// One transaction in one role.
+#[derive(Debug, Clone)]
+pub struct GroupRow {
+    pub role: String,
+    pub transaction: u16,
+    pub counts: Counts,
+    /// Response counts timeouts and unknown operations as lower bounds.
+    pub measures: Measures,
+    /// Response of what was committed, alone.
+    pub committed: Numbers,
+    /// Timeouts and unknown operations: at least so long.
+    pub censored: Numbers,
+}
+
+/// Response and service of one kind of transaction, for the bootstrap.
+#[derive(Debug, Clone, Default)]
+struct RoundHistograms {
+    response: SparseHistogram,
+    service: SparseHistogram,
+}
+
+/// What the samples of a trial say.
+#[derive(Debug, Clone)]
+pub struct Measured {
+    pub elapsed_ns: u64,
+    pub counts: Counts,
+    pub groups: Vec<GroupRow>,
+    scopes: [Measures; 3],
+    committed_inside: [u64; 3],
+    pub busy_ns: u64,
+    pub lock_wait_ns: Option<u64>,
+    pub fairness: Option<Fairness>,
+    /// Commits over the window.
+    pub trend: Option<Trend>,
+    histograms: [RoundHistograms; 2],
+}
+
+impl Measured {
+    fn new(trial: &Trial, tally: &Tally, writes: &[bool]) -> Self {
+        let in_scope =
+            |scope: Scope| move |g: &crate::record::tally::Group| scope.holds(is_write(writes, g.transaction));
+        let all = tally.latencies(|_| true);
+        let alone = |h: &Histogram| Numbers::of(&Observations { ended: h.clone(), ..Observations::default() });
+        let groups = tally.groups.iter().map(|g| GroupRow {
+            role: g.role.clone(),
+            transaction: g.transaction,
+            counts: g.counts.clone(),
+            measures: Measures::of(&g.latencies),
+            committed: alone(&g.latencies.response),
+            censored: alone(&g.latencies.censored),
+        });
+        Self {
+            elapsed_ns: tally.elapsed_ns(),
+            counts: tally.counts(|_| true),
+            groups: sorted(groups.collect()),
+            scopes: Scope::ALL.map(|scope| Measures::of(&tally.latencies(in_scope(scope)))),
+            committed_inside: Scope::ALL.map(|scope| tally.counts(in_scope(scope)).committed_inside),
+            busy_ns: all.busy_ns,
+            lock_wait_ns: (all.lock_wait_measured && all.busy_ns > 0).then_some(all.lock_wait_ns),
+            fairness: fairness(&commits_by_client(trial, tally)),
+            trend: trend(&tally.bins),
+            histograms: [Scope::Read, Scope::Write].map(|scope| {
+                let latencies = tally.latencies(in_scope(scope));
+                let mut response = latencies.response;
+                response.merge(&latencies.censored);
+                RoundHistograms { response: response.to_sparse(), service: latencies.service.to_sparse() }
+            }),
+        }
+    }
+
+    pub fn scope(&self, scope: Scope) -> &Measures {
+        &self.scopes[scope as usize]
+    }
+
+    pub fn throughput_per_s(&self, scope: Scope) -> f64 {
+        per_second(self.committed_inside[scope as usize], self.elapsed_ns)
+    }
+
+    /// Time waiting for locks, of the time spent in attempts.
+    pub fn lock_wait_share(&self) -> Option<f64> {
+        self.lock_wait_ns.map(|ns| ns as f64 / self.busy_ns as f64)
+    }
+
+    /// Counts of one transaction over all roles, or of all.
+    pub fn counts_of(&self, transaction: Option<u16>) -> Counts {
+        let Some(transaction) = transaction else { return self.counts.clone() };
+        let mut sum = Counts::default();
+        self.groups.iter().filter(|g| g.transaction == transaction).for_each(|g| sum.merge(&g.counts));
+        sum
+    }
+
+    /// The distribution of this round; none where it is not kept.
+    pub fn histogram(&self, measure: Measure, scope: Scope) -> Option<SparseHistogram> {
+        let of = |h: &RoundHistograms| match measure {
+            Measure::Response => Some(h.response.clone()),
+            Measure::Service => Some(h.service.clone()),
+            Measure::LockWait => None,
+        };
+        match scope {
+            Scope::Read => of(&self.histograms[0]),
+            Scope::Write => of(&self.histograms[1]),
+            Scope::All => {
+                let mut both = Histogram::new();
+                for (value_ns, count) in self.histograms.iter().filter_map(of).flatten() {
+                    both.record_n(value_ns, count);
+                }
+                (measure != Measure::LockWait).then(|| both.to_sparse())
+            }
+        }
+    }
+}
+
+/// One trial: who it was, whether it counts, what it measured.
+#[derive(Debug, Clone)]
+pub struct TrialRow {
+    pub number: u32,
+    pub round: u32,
+    pub condition: usize,
+    pub contender: usize,
+    /// Its place in the record.
+    pub at: usize,
+    /// Why it does not count; empty = valid.
+    pub reasons: Vec<Reason>,
+    pub cpu_ns: u64,
+    pub rss_bytes: u64,
+    /// None unless every worker could tell.
+    pub written_bytes: Option<u64>,
+    pub footprint: Footprint,
+    /// None when the samples cannot be read.
+    pub measured: Option<Measured>,
+}
+
+impl TrialRow {
+    /// From a trial and what its samples say, or why they could not be read.
+    pub fn new(at: usize, trial: &Trial, tally: Result<&Tally, String>, writes: &[bool]) -> Self {
+        let mut reasons = trial.invalid.clone();
+        let measured = match tally {
+            Ok(tally) => Some(Measured::new(trial, tally, writes)),
+            Err(detail) => {
+                reasons.push(crate::check::Invalid::Samples.because(detail));
+                None
+            }
+        };
+        let slot = trial.slot;
+        Self {
+            number: slot.trial,
+            round: slot.round,
+            condition: slot.condition,
+            contender: slot.contender,
+            at,
+            reasons,
+            cpu_ns: trial.workers.iter().map(|w| w.cpu_ns).sum(),
+            rss_bytes: trial.workers.iter().map(|w| w.rss_bytes).sum(),
+            written_bytes: trial.workers.iter().map(|w| w.written_bytes).sum(),
+            footprint: trial.footprint,
+            measured,
+        }
+    }
+
+    pub fn is_valid(&self) -> bool {
+        self.reasons.is_empty()
+    }
+}
+
+/// Whether the transaction of this number writes.
+pub fn is_write(writes: &[bool], transaction: u16) -> bool {
+    writes.get(usize::from(transaction)).copied().unwrap_or(false)
+}
+
+fn sorted(mut groups: Vec<GroupRow>) -> Vec<GroupRow> {
+    groups.sort_by(|a, b| (a.transaction, &a.role).cmp(&(b.transaction, &b.role)));
+    groups
+}
+
+/// Commits of every client, those that had none due included.
+fn commits_by_client(trial: &Trial, tally: &Tally) -> Vec<u64> {
+    let mut commits: Vec<u64> = tally.clients.values().map(|c| c.committed).collect();
+    commits.resize(commits.len().max(trial.clients as usize), 0);
+    commits
+}
+
+fn trend(bins: &[Bin]) -> Option<Trend> {
+    let per_bin = bins.len().div_ceil(TRIAL_BINS).max(1);
+    let commits: Vec<f64> = bins.chunks(per_bin).map(|c| c.iter().map(|b| b.committed as f64).sum()).collect();
+    drift::trend(&commits)
+}
+
+/// Operations of these counts that failed.
+pub fn failed(counts: &Counts) -> u64 {
+    counts.planned() - counts.outcome(Outcome::Committed)
+}
