@@ -39,6 +39,10 @@ fn csv(args: &CompareArgs) -> Result<String> {
 
 fn records(args: &CompareArgs) -> Result<String> {
     let [baseline, candidate] = args.records.as_slice() else { bail!("compare needs two records") };
-    let comparison = compare_records(&open_record(baseline)?, &open_record(candidate)?, args.margin / 100.0)?;
-    if args.json { Ok(serde_json::to_string_pretty(&comparison)? + "\n") } else { Ok(comparison.to_string()) }
+    let comparison = compare_records::compare(&open_record(baseline)?, &open_record(candidate)?);
+    if args.json {
+        Ok(serde_json::to_string_pretty(&comparison)? + "\n")
+    } else {
+        Ok(compare_records::text(&comparison))
+    }
 }

@@ -10,10 +10,12 @@ mod plan;
 mod report;
 mod run;
 
+use crate::report::text::Colour;
 use crate::trial::janitor;
 use anyhow::Result;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -260,6 +262,12 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .chain()
         .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
         .any(|cause| cause.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+/// Colour on a terminal, unless the user does not want it (<https://no-color.org>).
+fn colour() -> Colour {
+    let wanted = std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+    if wanted && std::io::stdout().is_terminal() { Colour::Ansi } else { Colour::No }
 }
 
 /// Writes to standard output; a closed pipe is an error of the kind [`is_broken_pipe`] knows.

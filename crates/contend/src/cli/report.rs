@@ -1,7 +1,7 @@
 //! `contend report`.
 
 use super::run::open_record;
-use super::{INVALID, OK, ReportArgs, print};
+use super::{INVALID, OK, ReportArgs, colour, print};
 use crate::report;
 use anyhow::Result;
 
@@ -11,6 +11,6 @@ pub(super) fn report(args: &ReportArgs) -> Result<u8> {
         eprintln!("contend: trial {name} is left out: {why}");
     }
     let written = report::write(&record, &args.dir)?;
-    print(&if args.json { written.json } else { written.terminal })?;
+    print(&if args.json { written.json.clone() } else { report::terminal(&written, colour()) })?;
     Ok(if record.damaged.is_empty() { OK } else { INVALID })
 }

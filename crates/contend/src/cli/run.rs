@@ -1,6 +1,6 @@
 //! `contend run`.
 
-use super::{INVALID, OK, RunArgs, STOPPED, print};
+use super::{INVALID, OK, RunArgs, STOPPED, colour, print};
 use crate::record::store::Record;
 use crate::report;
 use crate::study::model::{Extent, Study, Variant};
@@ -57,7 +57,7 @@ pub(super) fn run(args: &RunArgs) -> Result<u8> {
 fn conclude(dir: &Path, json: bool) -> Result<u8> {
     let record = Record::open(dir)?;
     let written = report::write(&record, dir)?;
-    print(&if json { written.json } else { written.terminal })?;
+    print(&if json { written.json.clone() } else { report::terminal(&written, colour()) })?;
     let invalid = record.trials.iter().filter(|t| !t.invalid.is_empty()).count();
     if invalid == 0 {
         return Ok(OK);

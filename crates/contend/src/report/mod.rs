@@ -12,6 +12,7 @@ pub mod csv;
 pub mod document;
 pub mod gnuplot;
 pub mod html;
+pub mod json;
 pub mod markdown;
 pub mod summary;
 pub mod text;
@@ -41,6 +42,8 @@ pub struct Written {
     pub files: Vec<PathBuf>,
     /// About one screen, for the end of a run; see [`terminal`].
     pub terminal: Document,
+    /// The same numbers for a program.
+    pub json: String,
 }
 
 /// All files of the report.
@@ -72,10 +75,10 @@ pub fn write(record: &Record, out: &Path) -> Result<Written> {
         let aside = out.join(format!(".{}.partial", file.name));
         std::fs::write(&aside, file.contents)
             .and_then(|()| std::fs::rename(&aside, &path))
-            .with_context(|| format!("cannot write {}; choose another place with --out", path.display()))?;
+            .with_context(|| format!("cannot write {}", path.display()))?;
         paths.push(path);
     }
-    Ok(Written { files: paths, terminal: document })
+    Ok(Written { files: paths, terminal: document, json: json::json(&summary) })
 }
 
 /// The end of a run on the terminal: the answer, its table, one chart, and where the files are.
