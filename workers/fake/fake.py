@@ -41,7 +41,7 @@ FAULTS = {  # name: (reason expected, reasons that may come with it, what it doe
     "broken-samples": ("samples", "-", "sends a sample with code space 99"),
     "backwards": ("samples", "-", "sends a sample that finished before it started"),
     "lost-samples": ("accounts", "invariant", "loses a sample"),
-    "extra-samples": ("accounts", "littles-law", "sends a sample twice"),
+    "extra-samples": ("accounts", "-", "sends a sample twice"),
     "wrong-transaction": ("accounts", "invariant", "sends a sample of another transaction than planned"),
     "unknown-transaction": ("accounts", "invariant", "sends a sample of a transaction that no plan has"),
     "unknown-client": ("accounts", "invariant", "sends a sample of a client that no plan has"),
@@ -50,19 +50,16 @@ FAULTS = {  # name: (reason expected, reasons that may come with it, what it doe
     "exhausted": ("exhausted", "-", "reports a client that ran out of its plan"),
     "late": ("littles-law", "generator-limited", "starts its clock in the middle of each operation"),
     "instant": ("generator-limited", "invariant,not-credible", "invents operations of 500 ns, as the plan has them"),
-    "too-fast": ("not-credible", "invariant", "invents commits of 20 us, as the plan has them"),
-    "unsynced": ("not-credible", "-", "runs with synchronous = OFF and reports what was asked for"),
+    "too-fast": ("not-credible", "generator-limited,invariant", "invents commits of 5 us, as the plan has them"),
+    "unsynced": ("-", "not-credible", "runs with synchronous = OFF and reports what was asked for"),
     "corrupt-data": ("invariant", "-", "executes --sql in the database before it hands over its samples"),
     "nothing": ("nothing-done", "invariant", "reports every attempt as failed with SQLITE_BUSY"),
 }
-SAMPLE = struct.Struct("<IIHHHBBIIQQQQQ")
-FRAME_BYTES = 1 << 20
-STEP_NONE, STEP_BEGIN = 65535, 65534
-SPACE_OK, SPACE_SQLITE, SQLITE_BUSY = 0, 1, 5
+SAMPLE, FRAME_BYTES = struct.Struct("<IIHHHBBIIQQQQQ"), 1 << 20
+STEP_NONE, STEP_BEGIN, SPACE_OK, SPACE_SQLITE, SQLITE_BUSY = 65535, 65534, 0, 1, 5
 ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "0": "\0"}
 TIMES = "due_ns started_ns finished_ns lock_wait_ns acquire_wait_ns"
-FIELDS = "client operation transaction attempt failed_step code_space flags code rows " + TIMES
-Sample = namedtuple("Sample", FIELDS)
+Sample = namedtuple("Sample", "client operation transaction attempt failed_step code_space flags code rows " + TIMES)
 Client = namedtuple("Client", "id closed cyclic limit start_ns operations")
 
 
@@ -70,8 +67,7 @@ class Plan:
     """What a fault needs to know of a plan."""
 
     def __init__(self, text):
-        self.text = text
-        self.databases, self.transactions = [], 0
+        self.text, self.databases, self.transactions = text, [], 0
         for line in text[: text.index("\nclients\t")].split("\n"):
             kind, *fields = line.split("\t")
             if kind == "worker":
@@ -136,6 +132,11 @@ def shortest(samples):
     return min(range(len(samples)), key=lambda i: samples[i].finished_ns - samples[i].started_ns)
 
 
+def twice(samples, _totals, _fake):
+    i = shortest(samples)
+    samples.insert(i, samples[i])
+
+
 def nothing(samples, totals, _fake):
     failure = {"failed_step": STEP_BEGIN, "code_space": SPACE_SQLITE, "code": SQLITE_BUSY, "rows": 0}
     samples[:] = [s._replace(**failure) for s in samples]
@@ -174,7 +175,7 @@ HANDOVER = {
     "broken-samples": change(middle, lambda s, plan: {"code_space": 99}),
     "backwards": change(middle, lambda s, plan: {"finished_ns": s.started_ns - 1}),
     "lost-samples": lambda samples, totals, fake: samples.pop(shortest(samples)),
-    "extra-samples": lambda samples, totals, fake: samples.append(samples[-1]),
+    "extra-samples": twice,
     "wrong-transaction": change(middle, lambda s, p: {"transaction": (s.transaction + 1) % max(p.transactions, 2)}),
     "unknown-transaction": change(middle, lambda s, plan: {"transaction": 65535}),
     "unknown-client": change(middle, lambda s, plan: {"client": 2**32 - 1}),
@@ -183,7 +184,7 @@ HANDOVER = {
     # Later attempts keep their start: what lies between attempts counts as back-off.
     "late": change(first_attempts, lambda s, plan: {"started_ns": (s.started_ns + s.finished_ns) // 2}),
     "instant": invent(500),
-    "too-fast": invent(20_000),
+    "too-fast": invent(5_000),
     "nothing": nothing,
 }
 
@@ -196,12 +197,13 @@ class Fake:
         self.fault = "none"  # until a plan says that it applies
         self.plan, self.start_ns, self.striker, self.mute = None, 0, None, False
         self.sessions, self.held = 0, {}  # `done` and samples that wait for `end`
-        self.lock = threading.Lock()
+        self.lock, self.leaving = threading.Lock(), threading.Lock()
         self.planned, self.greeted, self.over = threading.Event(), threading.Event(), threading.Event()
         self.worker = subprocess.Popen(shlex.split(args.real), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def leave(self, status):
-        """Ends the real worker, then this one, whatever the other threads are doing."""
+        """Ends the real worker, then this one; the first thread that wants to says how."""
+        self.leaving.acquire()
         with suppress(OSError):
             self.worker.stdin.close()
         with suppress(subprocess.TimeoutExpired):
@@ -234,13 +236,13 @@ class Fake:
 
     def from_tool(self):
         for line in iter(sys.stdin.buffer.readline, b""):
-            word = line.split()[0] if line.split() else b""
-            body = sys.stdin.buffer.read(int(line.split()[1])) if word in (b"plan", b"script") else b""
+            word, *rest = line.split() or [b""]
+            body = sys.stdin.buffer.read(int(rest[0])) if word in (b"plan", b"script") else b""
             if word == b"plan":
                 line, body = self.take_plan(line, body)
             self.planned.set()
             if word == b"start" and self.plan:
-                self.take_start(int(line.split()[1]))
+                self.take_start(int(rest[0]))
             self.tell(line + body)
         if self.fault == "stall":
             time.sleep(600)  # it is meant to be killed; nobody is served by one that never ends
@@ -269,12 +271,11 @@ class Fake:
             return False
         if self.args.trial_file is None:
             return True
-        with open(self.args.trial_file, "a+") as counter:
-            fcntl.flock(counter, fcntl.LOCK_EX)
-            counter.seek(0)
-            number = int(counter.read() or 0) + 1
-            counter.truncate(0)
-            counter.write(str(number))
+        with open(self.args.trial_file, "a+") as seen:
+            fcntl.flock(seen, fcntl.LOCK_EX)
+            seen.seek(0)
+            number = seen.read().split().count(str(self.plan.worker)) + 1
+            seen.write(f"{self.plan.worker}\n")
         return self.args.only_plan in (None, number)
 
     def take_start(self, start_ns):
@@ -363,7 +364,7 @@ class Fake:
 
 def parse(argv):
     width = max(map(len, FAULTS))
-    table = "\n".join(f"  {name:{width}}  {what} -> {reason}" for name, (reason, _, what) in FAULTS.items())
+    table = "\n".join(f"  {name:{width}}  {what}: {reason}" for name, (reason, _, what) in FAULTS.items())
     parser = argparse.ArgumentParser(
         description=__doc__, epilog="faults:\n" + table, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -371,11 +372,11 @@ def parse(argv):
     add("--real", metavar="COMMAND", default=real, help="the real worker (default: $CONTEND_REAL_WORKER)")
     add("--fault", choices=FAULTS, default="none", metavar="NAME", help="what to do wrong, see below")
     add("--worker", default="0", metavar="K", help="number of the worker at fault, or `all` (default: 0)")
-    add("--trial-file", metavar="PATH", help="counts the plans given to that worker, over all processes")
-    add("--only-plan", type=int, metavar="N", help="be at fault with plan N of --trial-file only, from 1")
+    add("--trial-file", metavar="PATH", help="notes the plans given to each worker at fault, over all processes")
+    add("--only-plan", type=int, metavar="N", help="be at fault only with a worker's N-th plan in --trial-file, from 1")
     add("--setting", default="synchronous=0", metavar="NAME=VALUE", help="for `setting` (default: synchronous=0)")
     add("--sql", help="for `corrupt-data`")
-    add("--service-ns", type=int, metavar="NS", help="for `instant` (default: 500) and `too-fast` (20000)")
+    add("--service-ns", type=int, metavar="NS", help="for `instant` (default: 500) and `too-fast` (5000)")
     add("--list", action="store_true", help="print fault, reason expected and reasons that may come with it")
     args = parser.parse_args(argv)
     if not args.real and not args.list:
@@ -388,8 +389,7 @@ def parse(argv):
 def main(argv):
     args = parse(argv)
     if args.list:
-        print("\n".join("\t".join((name, reason, also)) for name, (reason, also, _) in FAULTS.items()))
-        return
+        return print("\n".join("\t".join((name, reason, also)) for name, (reason, also, _) in FAULTS.items()))
     fake = Fake(args)
     threading.Thread(target=fake.guarded, args=(fake.from_worker,), daemon=True).start()
     fake.guarded(fake.from_tool)

@@ -260,6 +260,16 @@ class FakeTest(unittest.TestCase):
             answers.append(conversation.next()[0] == "failed")
         self.assertEqual(answers, [False, False, True, False])
 
+    def test_with_all_workers_at_fault_each_counts_its_own_plans(self):
+        answers = []
+        for worker in (1, 0, 0, 1, 1):
+            counter = str(self.directory / "plans")
+            conversation = self.fault("refuse", "--worker", "all", "--trial-file", counter, "--only-plan", "2")
+            conversation.until("hello")
+            conversation.plan(self.plan(worker=worker))
+            answers.append(conversation.next()[0] == "failed")
+        self.assertEqual(answers, [False, False, True, True, False])
+
     def test_a_mistake_of_its_own_is_no_fault(self):
         conversation = self.fault("corrupt-data", "--sql", "DELETE FROM nowhere")
         conversation.prepared(self.plan())
@@ -412,9 +422,9 @@ class FakeTest(unittest.TestCase):
     # Invented and falsified work.
 
     def test_invented_operations_follow_the_plan(self):
-        for name, service_ns in (("instant", 500), ("too-fast", 20_000), ("too-fast", 5_000)):
+        for name, service_ns in (("instant", 500), ("too-fast", 5_000), ("too-fast", 20_000)):
             with self.subTest(name, service_ns=service_ns):
-                more = ("--service-ns", str(service_ns)) if service_ns == 5_000 else ()
+                more = ("--service-ns", str(service_ns)) if service_ns == 20_000 else ()
                 start_ns, totals, samples = self.spoiled(name, *more)
                 self.assertEqual(differing(samples, start_ns), [])
                 self.assertEqual((totals["operations"], totals["failed"]), (len(samples), 0))
