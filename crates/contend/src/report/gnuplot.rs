@@ -5,7 +5,6 @@ use crate::report::content::words;
 use crate::report::summary::Summary;
 use crate::report::summary::cell::Cell;
 use crate::report::summary::trial::Scope;
-use crate::study::model::Condition;
 use std::fmt::Write as _;
 
 const HEAD: &str = "\
@@ -21,7 +20,8 @@ set encoding utf8
 set grid ytics
 set xtics rotate by -30 noenhanced
 set style fill solid 0.6
-valid(a) = strcol('valid') eq 'true' ? a : NaN
+# Where the row of a trial is drawn; 0: not in this chart. By number, as gnuplot cuts names at their commas.
+place(row) = real(word(places, int(row) + 1)) > 0 ? real(word(places, int(row) + 1)) : NaN
 ";
 
 /// The script.
@@ -50,50 +50,38 @@ fn has_points(cell: &Cell) -> bool {
 }
 
 fn row(out: &mut String, summary: &Summary<'_>, condition: usize, cells: &[&Cell]) {
-    let study = &summary.record.run.study;
-    let places = (1..).zip(cells).map(|(place, cell)| (place, &study.contenders[cell.contender]));
-    let place: String = places.clone().map(|(i, c)| format!("c eq {} ? {i} : ", quoted(&c.name))).collect();
-    let tics: Vec<String> = places.map(|(i, c)| format!("{} {i}", quoted(&c.label))).collect();
     let label = words::condition(summary, condition);
+    let tic = |(place, cell): (usize, &&Cell)| format!("{} {place}", quoted(words::label(summary, cell.contender)));
+    let tics: Vec<String> = (1..).zip(cells).map(tic).collect();
     let _ = writeln!(out, "\n# {}", one_line(&label));
-    let _ = writeln!(out, "place(c) = {place}NaN");
-    let _ = writeln!(out, "here(a) = {} ? valid(a) : NaN", filter(&study.conditions[condition], summary));
-    let _ = writeln!(out, "x(shift) = place(strcol('contender')) + shift");
+    let _ = writeln!(out, "places = '{}'", places(summary, cells));
     let _ = writeln!(out, "set xrange [0.5:{}.5]", cells.len());
     let _ = writeln!(out, "set xtics ({})", tics.join(", "));
     panel(out, &format!("{label}: throughput, operations/s"), "unset key; unset logscale; set yrange [0:*]");
-    let _ = writeln!(out, "plot trials using (x(0)):(here(column('throughput_ops_per_s'))) with points pt 7 ps 1.2");
+    let _ = writeln!(out, "plot trials using (place($0)):(column('throughput_ops_per_s')) with points pt 7 ps 1.2");
     panel(out, &format!("{label}: response time, ms"), "set key top left; set logscale y; set yrange [*:*]");
     let quantile = |(name, shift, pt): &(&str, f64, u8)| {
         format!(
-            "trials using (x({shift})):(here(column('response_ns_{name}')/1e6)) with points pt {pt} ps 1.2 title '{name}'"
+            "trials using (place($0) + {shift}):(column('response_ns_{name}') / 1e6) with points pt {pt} ps 1.2 \
+             title '{name}'"
         )
     };
-    let quantiles: Vec<String> = [("p50", -0.15, 7), ("p95", 0.0, 9), ("max", 0.15, 2)].iter().map(quantile).collect();
+    let quantiles: Vec<String> = [("p50", -0.15, 7), ("p95", 0.0, 9), ("p99", 0.15, 2)].iter().map(quantile).collect();
     let _ = writeln!(out, "plot {}", quantiles.join(", \\\n     "));
     panel(out, &format!("{label}: not committed, % of due"), "unset key; unset logscale; set yrange [0:*]");
-    let _ = writeln!(
-        out,
-        "plot trials using (x(0)):(here(100.0*(column('planned')-column('committed'))/column('planned'))) with points \
-         pt 7 ps 1.2"
-    );
+    let failed = "100.0 * (column('planned') - column('committed')) / column('planned')";
+    let _ = writeln!(out, "plot trials using (place($0)):({failed}) with points pt 7 ps 1.2");
+}
+
+/// For each row of `trials.csv`, which of these cells it belongs to.
+fn places(summary: &Summary<'_>, cells: &[&Cell]) -> String {
+    let place = |row: usize| cells.iter().position(|cell| cell.valid.contains(&row)).map_or(0, |at| at + 1);
+    (0..summary.rows.len()).map(|row| place(row).to_string()).collect::<Vec<_>>().join(" ")
 }
 
 fn panel(out: &mut String, title: &str, settings: &str) {
     let _ = writeln!(out, "set title {}", quoted(title));
     let _ = writeln!(out, "{settings}");
-}
-
-/// Rows of this condition.
-fn filter(condition: &Condition, summary: &Summary<'_>) -> String {
-    let profile = condition.profile.as_deref().unwrap_or_default();
-    let mut tests = vec![format!("strcol('profile') eq {}", quoted(profile))];
-    let names = summary.record.run.study.conditions.iter().flat_map(|c| c.axes.keys());
-    for name in names.collect::<std::collections::BTreeSet<_>>() {
-        let value = condition.axes.get(name).map_or("", String::as_str);
-        tests.push(format!("strcol({}) eq {}", quoted(&format!("axis_{name}")), quoted(value)));
-    }
-    format!("({})", tests.join(" && "))
 }
 
 /// A string of gnuplot, in which nothing is special but the quote.

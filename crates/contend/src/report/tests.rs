@@ -2,6 +2,277 @@
 
 use super::testing::Story;
 use super::*;
+use crate::check::Invalid;
+use crate::report::summary::trial::{Measure, Scope};
+use crate::stats::verdict::Verdict;
+use crate::study::model::Variant;
+use std::sync::OnceLock;
+use tempfile::TempDir;
+
+/// A run with a bit of everything; written once for all tests that only read.
+fn usual() -> &'static Record {
+    static RECORD: OnceLock<(TempDir, Record)> = OnceLock::new();
+    &RECORD.get_or_init(|| record(&Story::default())).1
+}
+
+fn record(story: &Story) -> (TempDir, Record) {
+    let dir = tempfile::tempdir().unwrap();
+    let record = story.write(dir.path());
+    (dir, record)
+}
+
+fn file(record: &Record, name: &str) -> String {
+    render(record).unwrap().into_iter().find(|file| file.name == name).unwrap().contents
+}
+
+#[test]
+fn twice_the_same_bytes() {
+    let (dir, record) = record(&Story { rounds: 2, ..Story::default() });
+    write(&record, dir.path()).unwrap();
+    let read = |name: &str| std::fs::read_to_string(dir.path().join(name)).unwrap();
+    // A report in the record's directory changes nothing about the next one.
+    let again = Record::open(dir.path()).unwrap();
+    for file in render(&again).unwrap() {
+        assert_eq!(file.contents, read(file.name), "{}", file.name);
+    }
+}
+
+#[test]
+fn what_was_planted_is_found_and_only_inside_a_tier() {
+    let summary = Summary::new(usual());
+    let study = &usual().run.study;
+    for compared in &summary.comparisons {
+        assert_eq!(study.contenders[compared.baseline].tier, study.contenders[compared.candidate].tier);
+    }
+    let throughput = |condition, candidate| {
+        let found = summary.compared(condition, candidate, "throughput_ops_per_s").unwrap();
+        (found.comparison.verdict.clone(), found.comparison.ratio.unwrap())
+    };
+    let (verdict, ratio) = throughput(1, 3);
+    assert!(ratio > 3.0, "{ratio}");
+    assert_eq!(verdict, Verdict::Faster);
+    // Trial 23 is one of the six rounds of the baseline it would be compared with.
+    let lacking = summary.cells.iter().filter(|cell| cell.valid.len() == 5).count();
+    assert_eq!(lacking, 2);
+    let effect = summary.effects.iter().find(|e| e.condition == 1 && e.factor.factor == "synchronous").unwrap();
+    assert!(effect.crosses_tiers && effect.result.as_ref().unwrap().ratio > 1.5);
+    assert_eq!(effect.pairs, [(0, 3)]);
+}
+
+#[test]
+fn the_answer_comes_first_in_the_studys_own_sentences() {
+    let html = file(usual(), "report.html");
+    let answer = html.find("Yes. With the log the site does 4.").expect("the sentence, filled in");
+    assert!(answer < html.find("<table>").unwrap());
+    assert!(html.contains("Only WAL/NORMAL deferred: "));
+    assert!(html.contains("cannot be compared: tiers differ: bounded against durable"));
+    assert!(html.find("What this does not show").unwrap() < html.find("id=\"throughput\"").unwrap());
+}
+
+#[test]
+fn a_retried_conflict_and_a_timeout_are_told_apart() {
+    let text = file(usual(), "report.txt");
+    assert!(text.contains("SQLITE_BUSY_SNAPSHOT (517): a transaction that began by reading cannot write"));
+    let summary = Summary::new(usual());
+    let counts = |contender| &summary.cell(1, contender).unwrap().pool(Scope::All).counts;
+    assert!(counts(4).outcome(crate::outcome::Outcome::Conflict) > 0 && counts(4).retries > 0);
+    assert!(counts(2).outcome(crate::outcome::Outcome::Timeout) > 0);
+    assert_eq!(counts(2).outcome(crate::outcome::Outcome::Conflict), 0);
+}
+
+#[test]
+fn an_invalid_trial_is_shown_with_its_reason_and_in_no_figure() {
+    let summary = Summary::new(usual());
+    let row = summary.rows.iter().find(|row| row.number == 7).unwrap();
+    assert_eq!(row.reasons[0].kind, Invalid::Invariant.word());
+    let place = summary.rows.iter().position(|row| row.number == 7).unwrap();
+    assert!(summary.cells.iter().all(|cell| !cell.valid.contains(&place)));
+    assert!(file(usual(), "report.md").contains("expected 410, found 409"));
+    let csv = file(usual(), "trials.csv");
+    assert!(csv.lines().nth(7).unwrap().contains("false,\"invariant: comments: expected 410"), "{csv}");
+}
+
+#[test]
+fn an_empty_record_says_that_there_is_nothing() {
+    let (_dir, record) = record(&Story { interrupted_after: Some(0), ..Story::default() });
+    for file in render(&record).unwrap() {
+        assert!(!file.contents.is_empty(), "{}", file.name);
+    }
+    let text = file(&record, "report.txt");
+    assert!(text.contains("No trial of this run counts") && text.contains("0 of 60 trials are there"), "{text}");
+    assert!(file(&record, "charts.gnuplot").starts_with("print "));
+}
+
+#[test]
+fn a_record_of_invalid_trials_has_no_numbers_but_reasons() {
+    let (_dir, record) = record(&Story { all_invalid: true, rounds: 1, ..Story::default() });
+    let summary = Summary::new(&record);
+    assert!(summary.cells.iter().all(|cell| !cell.has_data()));
+    let text = file(&record, "report.txt");
+    assert!(text.contains("No trial of this run counts") && text.contains("10 trials of 10 do not count"), "{text}");
+    // The raw rows are there for whoever looks for the reason.
+    assert_eq!(file(&record, "trials.csv").lines().count(), 11);
+}
+
+#[test]
+fn one_round_gives_ratios_without_words() {
+    let (_dir, record) = record(&Story { rounds: 1, invalid: vec![], ..Story::default() });
+    let summary = Summary::new(&record);
+    assert!(!summary.comparisons.is_empty());
+    for compared in &summary.comparisons {
+        let c = &compared.comparison;
+        assert!(matches!(c.verdict, Verdict::NoWords | Verdict::NotComparable(_)), "{c:?}");
+        assert_eq!(c.low, None);
+    }
+    assert!(file(&record, "report.txt").contains("With fewer than 6 rounds"));
+}
+
+#[test]
+fn as_published_prints_every_percentile_with_a_mark_and_no_word() {
+    let (_dir, record) = record(&Story { variant: Variant::AsPublished, ..Story::default() });
+    let summary = Summary::new(&record);
+    assert!(summary.comparisons.iter().all(|c| !c.comparison.verdict.is_difference()));
+    let html = file(&record, "report.html");
+    assert!(html.contains(" †") && !html.contains(content::words::TOO_SMALL));
+    assert!(html.contains("no word, as published"));
+    assert!(file(usual(), "report.html").contains(content::words::TOO_SMALL));
+}
+
+#[test]
+fn no_label_becomes_markup() {
+    let label = "<script>alert(1)</script>\"'|`&";
+    let (_dir, record) = record(&Story { odd_label: label, rounds: 1, ..Story::default() });
+    let html = file(&record, "report.html");
+    assert_eq!(html.matches("<script").count(), 1);
+    assert!(html.contains("&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;|`&amp;"));
+    let markdown = file(&record, "report.md");
+    let tables = markdown.lines().filter(|line| line.starts_with('|'));
+    assert!(tables.into_iter().all(|line| !line.contains("<script>")), "{markdown}");
+    assert!(file(&record, "charts.gnuplot").contains("\"''|`&'"));
+}
+
+#[test]
+fn the_page_asks_nobody_for_anything() {
+    let html = file(usual(), "report.html");
+    for fetching in [" src=", "url(", "@import", "<link", "href=\"http", "fetch(", "XMLHttp", "<iframe", "<img"] {
+        assert!(!html.contains(fetching), "{fetching}");
+    }
+    assert!(html.contains("default-src 'none'"));
+}
+
+#[test]
+fn trials_have_the_columns_of_the_formats_page() {
+    let head = file(usual(), "trials.csv").lines().next().unwrap().to_string();
+    let latencies =
+        |measure: &str| ["p50", "p90", "p95", "p99", "p999", "max"].map(|q| format!("{measure}_ns_{q}")).join(",");
+    let expected = [
+        "study,variant,profile,contender,engine,tier,driver,model,load_model,clients,axis_clients,round,valid,reason",
+        "elapsed_ns,planned,committed,rejected,conflict,timeout,unknown,unsent,retries,throughput_ops_per_s",
+        &latencies("response"),
+        &latencies("service"),
+        &latencies("lock_wait"),
+        "cpu_ns_client,cpu_ns_server,rss_bytes_client,rss_bytes_server,written_bytes,size_bytes_db,size_bytes_wal",
+        "locked_per_1000",
+    ];
+    assert_eq!(head, expected.join(","));
+    let latencies = file(usual(), "latencies.csv");
+    assert_eq!(latencies.lines().next(), Some("trial,role,transaction,outcome,measure,count,quantile,value_ns"));
+    assert!(latencies.lines().nth(1).unwrap().starts_with("1,site,page_view,committed,response,"));
+    assert!(latencies.contains(",censored,response,"));
+    let transactions = file(usual(), "transactions.csv");
+    assert!(transactions.contains("sqlite.517="));
+}
+
+#[test]
+fn what_was_not_measured_is_empty_and_never_zero() {
+    let (_dir, record) = record(&Story { measures_lock_wait: false, rounds: 1, ..Story::default() });
+    let trials = file(&record, "trials.csv");
+    let mut rows = ::csv::Reader::from_reader(trials.as_bytes());
+    let head = rows.headers().unwrap().clone();
+    let row = rows.records().next().unwrap().unwrap();
+    let empty: Vec<&str> = head.iter().zip(&row).filter(|(_, cell)| cell.is_empty()).map(|(name, _)| name).collect();
+    let unmeasured = ["p50", "p90", "p95", "p99", "p999", "max"].map(|q| format!("lock_wait_ns_{q}"));
+    let expected: Vec<&str> = std::iter::once("reason")
+        .chain(unmeasured.iter().map(String::as_str))
+        .chain(["cpu_ns_server", "rss_bytes_server"])
+        .collect();
+    assert_eq!(empty, expected);
+    assert!(file(&record, "report.txt").contains("not measured"));
+}
+
+#[test]
+fn an_interrupted_and_damaged_record_is_read_as_far_as_it_goes() {
+    let (dir, _) = record(&Story { interrupted_after: Some(41), ..Story::default() });
+    std::fs::write(dir.path().join("trials/0003/samples.bin"), b"short").unwrap();
+    // Whole samples, but not of this format: found only when they are read.
+    std::fs::write(dir.path().join("trials/0004/samples.bin"), [0xff; 128]).unwrap();
+    let record = Record::open(dir.path()).unwrap();
+    let text = file(&record, "report.txt");
+    assert!(text.contains("interrupted: 40 of 60 trials are there"), "{text}");
+    assert!(text.contains("1 trial cannot be read and was left out."));
+    assert!(text.contains("samples (") && text.contains("0003"));
+    let row = file(&record, "trials.csv").lines().nth(3).unwrap().to_string();
+    assert!(row.contains(",false,") && row.contains(",,,,"), "{row}");
+}
+
+#[test]
+fn a_terminal_sees_a_hundred_columns() {
+    let text = file(usual(), "report.txt");
+    let widest = text.lines().max_by_key(|line| line.chars().count()).unwrap();
+    assert!(widest.chars().count() <= text::WIDTH, "{widest}");
+    assert!(text.is_ascii());
+    let written = Written { files: vec!["report.html".into()], terminal: content::document(&Summary::new(usual())) };
+    let plain = terminal(&written, Colour::No);
+    assert!(plain.lines().count() < 90 && plain.ends_with("report.html\n"), "{plain}");
+    assert!(terminal(&written, Colour::Ansi).contains("\u{1b}[32m"));
+}
+
+#[test]
+fn what_is_kept_of_a_trial_does_not_grow_with_its_samples() {
+    let entries = |window_ns: u64| {
+        let (_dir, record) = record(&Story { rounds: 1, window_ns, invalid: vec![], ..Story::default() });
+        let summary = Summary::new(&record);
+        let measured = summary.rows[3].measured.as_ref().unwrap();
+        let kept = measured.histogram(Measure::Response, Scope::All).unwrap().len();
+        (measured.counts.planned(), kept)
+    };
+    let (few, many) = (entries(1_000_000_000), entries(8_000_000_000));
+    // 8 times the samples; only buckets that were empty fill up.
+    assert!(many.0 > 6 * few.0 && many.1 < 3 * few.1, "{few:?} {many:?}");
+}
+
+#[test]
+fn two_records_are_compared_without_pairing() {
+    let (_dir, later) = record(&Story { seed: 2, ..Story::default() });
+    let found = compare_records::compare(usual(), &later);
+    assert!(found.differences.is_empty(), "{:?}", found.differences);
+    assert_eq!(found.rows.len(), 5 * 2 * 3);
+    let wrong = found.rows.iter().filter(|row| row.comparison.verdict.is_difference()).count();
+    assert!(wrong <= 6, "{wrong} of 30 equal cells differ");
+    let text = compare_records::text(&found);
+    assert!(text.contains("are not pairs") && text.lines().all(|l| l.chars().count() <= text::WIDTH), "{text}");
+    let json: serde_json::Value = serde_json::from_str(&compare_records::json(&found)).unwrap();
+    assert!(json["rows"][0]["comparison"]["ratio"].as_f64().unwrap() > 0.5);
+}
+
+#[test]
+fn records_of_different_machines_or_data_get_no_words() {
+    let (_dir, mut later) = record(&Story { seed: 2, ..Story::default() });
+    later.run.machine.cores = 64;
+    later.run.workload.data_sha256 = "00".repeat(32);
+    let found = compare_records::compare(usual(), &later);
+    assert_eq!(found.differences.len(), 2);
+    assert!(found.rows.iter().all(|row| matches!(row.comparison.verdict, Verdict::NotComparable(_))));
+    assert!(found.rows.iter().any(|row| row.comparison.ratio.is_some()));
+    assert!(compare_records::text(&found).contains("the number of cores differs: 4 in A, 64 in B"));
+}
+
+#[test]
+fn blanks_are_filled_in_once() {
+    let blanks = [("this", "{against}".to_string()), ("against", "B".to_string())];
+    let fill = |sentence| summary::answer::fill(sentence, &blanks);
+    assert_eq!(fill("{this} and {against}, {nobody} {"), "{against} and B, {nobody} {");
+}
 
 /// For looking at: `cargo test -p contend report::tests::demo -- --ignored`.
 #[test]
@@ -18,7 +289,7 @@ fn demo() {
                 ..Story::default()
             },
         ),
-        ("published", Story { variant: crate::study::model::Variant::AsPublished, rounds: 1, ..Story::default() }),
+        ("published", Story { variant: Variant::AsPublished, rounds: 1, ..Story::default() }),
     ] {
         let dir = std::env::temp_dir().join("contend-report-demo").join(name);
         let _ = std::fs::remove_dir_all(&dir);

@@ -75,6 +75,7 @@ fn render_bars(bars: &Bars, colour: Colour) -> String {
     let label = bars.bars().map(|bar| width(&ascii(&bar.label))).max().unwrap_or(0).min(WIDTH - BAR - 24);
     for row in &bars.rows {
         match row {
+            BarRow::Group(name, meaning) if meaning.is_empty() => out += &wrapped(name, "  ", "    "),
             BarRow::Group(name, meaning) => out += &wrapped(&format!("{name}: {meaning}"), "  ", "    "),
             BarRow::Bar(bar) => {
                 let drawn = drawn(bar, bars.max());
@@ -171,7 +172,8 @@ fn fitted(rows: &[&Vec<Cell>], table: &Table) -> Vec<usize> {
     let least = |c: usize| {
         let words = widest(c, &|cell| word(&cell.text).max(word(&cell.small) + 2));
         let body = table.rows.iter().filter_map(|row| if let Row::Cells(cells) = row { cells.get(c) } else { None });
-        let numbers = body.map(|cell| width(&cell.text)).max().unwrap_or(0);
+        let is_number = |cell: &&Cell| cell.text.starts_with(|c: char| c.is_ascii_digit());
+        let numbers = body.filter(is_number).map(|cell| width(&cell.text)).max().unwrap_or(0);
         if table.head[c].right { words.max(numbers) } else { words.clamp(1, LONGEST_WORD) }
     };
     let least: Vec<usize> = (0..columns).map(least).collect();

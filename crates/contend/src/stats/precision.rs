@@ -52,7 +52,8 @@ fn scaled(value: f64, units: &[(f64, &'static str)]) -> (f64, &'static str) {
     (rounded / fitting.0, fitting.1)
 }
 
-fn with_thousands(digits: &str) -> String {
+/// The digits of a number with its thousands apart: `1,698,690`.
+pub fn with_thousands(digits: &str) -> String {
     let (whole, rest) = digits.split_once('.').map_or((digits, ""), |(whole, _)| (whole, &digits[whole.len()..]));
     let mut grouped = String::new();
     for (index, digit) in whole.char_indices() {

@@ -48,9 +48,7 @@ fn section(id: &'static str, title: &str, intro: &str, blocks: Vec<Block>) -> Op
 
 /// The headline as bars, and throughput if that is another.
 pub fn throughput(summary: &Summary<'_>) -> Option<Section> {
-    let throughput = summary.figure("throughput_ops_per_s");
-    let mut figures: Vec<Figure> = summary.headline.iter().cloned().collect();
-    figures.extend(throughput.filter(|t| figures.iter().all(|f| f.name != t.name)));
+    let figures = summary.shown_figures();
     let charts = conditions(summary).flat_map(|c| figures.iter().filter_map(move |f| bars(summary, c, f)));
     let title = figures.first().map_or(String::new(), |f| capitalised(&f.label()));
     section(
@@ -162,9 +160,9 @@ fn latency_series(summary: &Summary<'_>, cell: &Cell, scope: Scope) -> Series {
     Series { series: cell.contender, points: dist.curve.iter().map(point).collect(), label: label.clone() }
 }
 
-/// Up to three decimals, none that say nothing.
+/// As few decimals as it takes.
 fn trimmed(value: f64) -> String {
-    format!("{value:.3}").trim_end_matches('0').trim_end_matches('.').to_string()
+    format!("{value:.6}").trim_end_matches('0').trim_end_matches('.').to_string()
 }
 
 fn extent(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
@@ -250,13 +248,18 @@ fn time_lines(
     let series: Vec<Series> = cells.iter().map(series).collect();
     let (low, high) = extent(series.iter().flat_map(|s| &s.points).filter_map(|p| p.y))?;
     let end = series.iter().flat_map(|s| &s.points).map(|p| p.x).fold(0.0, f64::max);
-    let y = if *log { log_axis(low, high) } else { linear_axis(high, &|v| words_rate(v)) };
+    let y = if *log { log_axis(low, high) } else { linear_axis(high, &short_count) };
     let x = linear_axis(end * 1.02, &short_ns);
     Some(Lines { title: titled(summary, condition, what), condition, x, y, series, small: true })
 }
 
-fn words_rate(value: f64) -> String {
-    Rate(value).to_string().trim_end_matches("/s").to_string()
+/// Round numbers need no three digits.
+fn short_count(value: f64) -> String {
+    match value {
+        v if v >= 1e6 => format!("{}M", trimmed(v / 1e6)),
+        v if v >= 1e3 => words::count(v.round() as u64),
+        v => trimmed(v),
+    }
 }
 
 /// From zero, with round steps.
@@ -277,12 +280,22 @@ fn linear_axis(high: f64, show: &dyn Fn(f64) -> String) -> Axis {
 /// What the work cost: processor, memory, disk.
 pub fn resources(summary: &Summary<'_>) -> Option<Section> {
     let figures: Vec<Figure> = RESOURCES.iter().filter_map(|name| summary.figure(name)).collect();
-    let charts = conditions(summary).flat_map(|c| figures.iter().filter_map(move |f| bars(summary, c, f)));
-    let mut blocks: Vec<Block> = charts.map(Block::Bars).collect();
+    let charts = figures.iter().flat_map(|f| conditions(summary).filter_map(move |c| bars(summary, c, f)));
+    let mut blocks: Vec<Block> = charts.map(without_promises).map(Block::Bars).collect();
     if !blocks.is_empty() {
         blocks.push(Block::Note(foreign(summary)));
     }
     section("resources", "Processor, memory, disk", "", blocks)
+}
+
+/// What a tier promises is said where throughput is shown.
+fn without_promises(mut chart: Bars) -> Bars {
+    for row in &mut chart.rows {
+        if let BarRow::Group(_, promise) = row {
+            promise.clear();
+        }
+    }
+    chart
 }
 
 /// How much of the machine others used meanwhile.

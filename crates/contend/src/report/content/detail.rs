@@ -5,9 +5,11 @@ use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Section, Stack, StackRow, Table, Tone};
 use crate::report::summary::Summary;
 use crate::report::summary::cell::{Cell, Pool};
-use crate::report::summary::trial::Scope;
+use crate::report::summary::metric::Figure;
+use crate::report::summary::trial::{Scope, failed};
 use crate::stats::precision::{Ns, Percent, Ratio};
 use crate::stats::quantile::Quantile;
+use crate::study::model::Metric;
 use contend_wire::sample::CodeSpace;
 use std::collections::BTreeMap;
 
@@ -87,6 +89,32 @@ fn latencies(pool: &Pool) -> Vec<TableCell> {
     cells
 }
 
+/// Figures that only this study has.
+pub fn own_figures(summary: &Summary<'_>) -> Option<Section> {
+    let study = &summary.record.run.study;
+    let figures: Vec<_> = study.metrics.iter().filter_map(|m| summary.figure(&m.name)).collect();
+    if figures.is_empty() || summary.cells.iter().all(|cell| !cell.has_data()) {
+        return None;
+    }
+    let labels: Vec<String> = figures.iter().map(|f| format!("{}|", f.label())).collect();
+    let mut blocks = vec![];
+    for condition in 0..study.conditions.len() {
+        let title = words::condition(summary, condition);
+        let titles: Vec<&str> = std::iter::once(title.as_str()).chain(labels.iter().map(String::as_str)).collect();
+        let mut table = Table::new(&titles);
+        table.condition = Some(condition);
+        for cell in summary.cells.iter().filter(|c| c.condition == condition && c.has_data()) {
+            let name = TableCell::new(words::label(summary, cell.contender)).series(cell.contender);
+            let values = figures.iter().map(|f| words::estimate(f, &summary.estimator().estimate(cell, f)));
+            table.row(std::iter::once(name).chain(values));
+        }
+        blocks.push(Block::Table(table));
+    }
+    let meaning = |(figure, own): (&Figure, &Metric)| format!("{}: {}", figure.label(), own.about);
+    blocks.push(Block::List(figures.iter().zip(&study.metrics).map(meaning).collect()));
+    Some(Section { id: "own", title: "This study's own figures".to_string(), blocks })
+}
+
 /// What became of the operations, and the codes behind it.
 pub fn outcomes(summary: &Summary<'_>) -> Option<Section> {
     let conditions = 0..summary.record.run.study.conditions.len();
@@ -134,7 +162,10 @@ fn mix_row(summary: &Summary<'_>, cell: &Cell) -> StackRow {
     StackRow {
         series: cell.contender,
         parts: Outcome::ALL.map(|o| counts.outcome(o) as f64 / planned as f64).to_vec(),
-        shown: format!("{} committed", Percent(counts.outcome(Outcome::Committed) as f64 / planned as f64)),
+        shown: match failed(counts) {
+            0 => "all committed".to_string(),
+            not => format!("{} not", words::share(not, planned)),
+        },
         tip: format!("{label}\n{}", tip.join("\n")),
         label,
     }
@@ -165,20 +196,20 @@ fn outcome_table(summary: &Summary<'_>, condition: usize) -> Option<Table> {
 }
 
 fn codes(summary: &Summary<'_>) -> Option<Table> {
-    let mut seen: BTreeMap<(CodeSpace, u32), Vec<(usize, usize, u64)>> = BTreeMap::new();
+    let mut seen: BTreeMap<(CodeSpace, u32), Vec<(&Cell, u64)>> = BTreeMap::new();
     for cell in summary.cells.iter().filter(|c| c.has_data()) {
         for (code, n) in &cell.pool(Scope::All).counts.codes {
-            seen.entry(*code).or_default().push((cell.condition, cell.contender, *n));
+            seen.entry(*code).or_default().push((cell, *n));
         }
     }
     let mut table = Table::new(&["contender", "condition", "attempts|"]);
     for ((space, code), cells) in &seen {
         let meaning = outcome::lookup(*space, *code).map_or("a code this tool does not know", |row| row.meaning);
         table.group(outcome::code_name(*space, *code), meaning);
-        for (condition, contender, n) in cells {
+        for (cell, n) in cells {
             table.row([
-                TableCell::new(words::label(summary, *contender)).series(*contender),
-                TableCell::new(words::condition(summary, *condition)),
+                TableCell::new(words::label(summary, cell.contender)).series(cell.contender),
+                TableCell::new(words::condition(summary, cell.condition)),
                 TableCell::new(words::count(*n)),
             ]);
         }

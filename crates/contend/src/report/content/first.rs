@@ -85,19 +85,8 @@ fn plain_sentence(summary: &Summary<'_>, compared: &crate::report::summary::comp
     }
 }
 
-/// Figures of the table, the headline first.
-fn figures(summary: &Summary<'_>) -> Vec<Figure> {
-    let mut figures: Vec<Figure> = summary.headline.iter().cloned().collect();
-    if let Some(throughput) = summary.figure("throughput_ops_per_s") {
-        if figures.iter().all(|f| f.name != throughput.name) {
-            figures.push(throughput);
-        }
-    }
-    figures
-}
-
 fn table(summary: &Summary<'_>, condition: usize) -> Table {
-    let figures = figures(summary);
+    let figures = summary.shown_figures();
     let titles: Vec<String> = figures.iter().map(|f| format!("{}|", f.label())).collect();
     let mut head = vec!["contender"];
     head.extend(titles.iter().map(String::as_str));

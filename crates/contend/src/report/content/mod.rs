@@ -22,6 +22,7 @@ pub fn document(summary: &Summary<'_>) -> Document {
         method::effects(summary),
         detail::transactions(summary),
         detail::outcomes(summary),
+        detail::own_figures(summary),
         charts::over_time(summary),
         charts::resources(summary),
         detail::fairness(summary),

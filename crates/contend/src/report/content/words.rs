@@ -8,7 +8,7 @@ use crate::report::summary::dist::Shown;
 use crate::report::summary::estimate::Estimate;
 use crate::report::summary::metric::Figure;
 use crate::stats::interval::MIN_ROUNDS;
-use crate::stats::precision::{Ns, Percent, Ratio};
+use crate::stats::precision::{Ns, Percent, Ratio, with_thousands};
 use crate::stats::quantile::QuantileValue;
 use crate::stats::verdict::Verdict;
 use crate::study::model::Tier;
@@ -117,15 +117,7 @@ pub fn rounds(cell: &Cell) -> String {
 
 /// A count with thousands apart.
 pub fn count(n: u64) -> String {
-    let digits = n.to_string();
-    let mut grouped = String::new();
-    for (index, digit) in digits.char_indices() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
+    with_thousands(&n.to_string())
 }
 
 /// `1 trial`, `2 trials`.

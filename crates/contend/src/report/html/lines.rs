@@ -10,8 +10,8 @@ struct Frame {
     height: f64,
 }
 
-const LEFT: f64 = 66.0;
-const RIGHT: f64 = 14.0;
+const LEFT: f64 = 74.0;
+const RIGHT: f64 = 26.0;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 38.0;
 

@@ -138,6 +138,9 @@ fn unprintable(cell: &Cell, measure: Measure, quantile: Quantile, scope: Scope, 
     }
 }
 
+/// Round and value.
+type Rounds = Vec<(u32, f64)>;
+
 /// The effect of a factor under one condition.
 #[derive(Debug, Clone)]
 pub struct FactorEffect {
@@ -194,17 +197,14 @@ fn effect_of_cells(
             return Err(reason);
         }
     }
-    let by_round: Vec<(Vec<(u32, f64)>, Vec<(u32, f64)>)> =
-        cells.iter().map(|(a, b)| (on.rounds(a, figure), on.rounds(b, figure))).collect();
+    let by_round: Vec<[Rounds; 2]> = cells.iter().map(|(a, b)| [on.rounds(a, figure), on.rounds(b, figure)]).collect();
     let value = |of: &[(u32, f64)], round: u32| of.iter().find(|(r, _)| *r == round).map(|(_, v)| *v);
     let all_pairs = |round: u32| -> Option<Vec<RoundPair>> {
-        let pair = |(a, b): &(Vec<(u32, f64)>, Vec<(u32, f64)>)| {
-            Some(RoundPair { baseline: value(a, round)?, candidate: value(b, round)? })
-        };
+        let pair = |[a, b]: &[Rounds; 2]| Some(RoundPair { baseline: value(a, round)?, candidate: value(b, round)? });
         by_round.iter().map(pair).collect()
     };
     let first = by_round.first().ok_or_else(|| effect::NoEffect::NoPairs.to_string())?;
-    let rounds: Vec<Vec<RoundPair>> = first.0.iter().filter_map(|(round, _)| all_pairs(*round)).collect();
+    let rounds: Vec<Vec<RoundPair>> = first[0].iter().filter_map(|(round, _)| all_pairs(*round)).collect();
     if rounds.is_empty() {
         return Err("no round has valid trials of every matched pair".to_string());
     }

@@ -3,8 +3,10 @@
 use crate::stats::histogram::Histogram;
 use crate::stats::quantile::{MIN_BEYOND, Observations, Quantile, QuantileValue};
 
-/// Points of a curve for each factor of ten in 1 / (1 - q).
-const POINTS_PER_DECADE: i32 = 12;
+/// Points of a curve: what lies beyond them, of each power of ten. Percentiles as people name them.
+const BEYOND: [f64; 10] = [0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.25, 0.2, 0.15, 0.1];
+/// Counts are whole; their products with powers of ten are not quite.
+const ROUNDING: f64 = 1e-6;
 
 /// A quantile as it is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,23 +76,23 @@ fn shown(observations: &Observations, quantile: Quantile, always: bool) -> Shown
     Shown { value, few: false }
 }
 
-/// From the median upwards, as far as the observations carry.
+/// Upwards, as far as the observations carry.
 fn curve(observations: &Observations, always: bool) -> Vec<CurvePoint> {
     let n = observations.len();
     let mut pooled = observations.ended.clone();
     pooled.merge(&observations.censored);
     let smallest_tail = if always { 1 } else { MIN_BEYOND };
-    let point = |step: i32| {
-        let one_in = 10f64.powf(f64::from(step) / f64::from(POINTS_PER_DECADE));
-        let beyond = n as f64 / one_in;
-        (beyond >= smallest_tail as f64).then(|| curve_point(&pooled, &observations.ended, one_in, beyond))
+    let point = |step: usize| {
+        let tail = BEYOND[step % BEYOND.len()] / 10f64.powi((step / BEYOND.len()) as i32);
+        let beyond = n as f64 * tail + ROUNDING;
+        (beyond >= smallest_tail as f64).then(|| curve_point(&pooled, &observations.ended, tail, beyond))
     };
-    (1..).map_while(point).collect()
+    (0..).map_while(point).collect()
 }
 
-fn curve_point(pooled: &Histogram, ended: &Histogram, one_in: f64, beyond: f64) -> CurvePoint {
+fn curve_point(pooled: &Histogram, ended: &Histogram, tail: f64, beyond: f64) -> CurvePoint {
     let n = pooled.len();
-    let ns = pooled.quantile(1.0 - 1.0 / one_in).unwrap_or(0);
+    let ns = pooled.quantile(1.0 - tail).unwrap_or(0);
     let rank = n - (beyond.floor() as u64).min(n);
-    CurvePoint { one_in, ns, at_least: ended.count_up_to(ns) < rank, few: beyond < MIN_BEYOND as f64 }
+    CurvePoint { one_in: 1.0 / tail, ns, at_least: ended.count_up_to(ns) < rank, few: beyond < MIN_BEYOND as f64 }
 }

@@ -189,9 +189,20 @@ impl<'r> Summary<'r> {
 
     /// Figures compared, the headline first.
     pub fn compared_figures(&self) -> Vec<Figure> {
+        self.headline_and(&ALSO_COMPARED)
+    }
+
+    /// Figures shown first: the headline, and throughput if that is another.
+    pub fn shown_figures(&self) -> Vec<Figure> {
+        self.headline_and(&["throughput_ops_per_s"])
+    }
+
+    fn headline_and(&self, names: &[&str]) -> Vec<Figure> {
         let mut figures: Vec<Figure> = self.headline.iter().cloned().collect();
-        for name in ALSO_COMPARED {
-            figures.extend(self.figure(name).filter(|f| figures.iter().all(|have| have.name != f.name)));
+        for figure in names.iter().filter_map(|name| self.figure(name)) {
+            if figures.iter().all(|have| have.name != figure.name) {
+                figures.push(figure);
+            }
         }
         figures
     }
