@@ -13,9 +13,9 @@ use std::collections::BTreeMap;
 /// The worker's own cost per operation, as a share of the mean operation, at most.
 pub const GENERATOR_SHARE_MAX: f64 = 0.10;
 
-/// Durable commits per sync of the disk, at most, beyond which the rate is not believed. Above 1 because
-/// the probe writes to a file of its own and its median is not the fastest sync there is.
-pub const COMMITS_PER_SYNC_MAX: f64 = 3.0;
+/// Durable commits per fastest sync seen on the disk, at most, beyond which the rate is not believed. Above 1
+/// because a few probes before and after the window need not have met the fastest sync there is.
+pub const COMMITS_PER_SYNC_MAX: f64 = 2.0;
 
 /// How far a worker's clock may be from the tool's before the offset counts as a lie. Both read the same
 /// monotonic clock of the same kernel; what is left is the time a line takes.

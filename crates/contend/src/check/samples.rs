@@ -17,6 +17,7 @@ struct Progress<'p> {
     start_ns: u64,
     last: Option<Sample>,
     operations: u64,
+    failed: u64,
 }
 
 /// Takes a trial's samples one by one.
@@ -25,10 +26,10 @@ pub struct PlanCheck<'p> {
     tries: u16,
     findings: Vec<Reason>,
     attempts: u64,
-    failed: u64,
 }
 
-/// What was counted on the way, to be held against the workers' own totals.
+/// What was counted on the way, to be held against the workers' own totals: operations begun, attempts, and
+/// operations whose last attempt failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
     pub operations: u64,
@@ -41,15 +42,14 @@ impl<'p> PlanCheck<'p> {
     pub fn new(clients: impl IntoIterator<Item = (&'p Client, u64)>, tries: u16) -> Self {
         let clients = clients
             .into_iter()
-            .map(|(client, start_ns)| (client.id, Progress { client, start_ns, last: None, operations: 0 }))
+            .map(|(client, start_ns)| (client.id, Progress { client, start_ns, last: None, operations: 0, failed: 0 }))
             .collect();
-        Self { clients, tries, findings: vec![], attempts: 0, failed: 0 }
+        Self { clients, tries, findings: vec![], attempts: 0 }
     }
 
     /// Looks at the next sample.
     pub fn push(&mut self, sample: &Sample) {
         self.attempts += 1;
-        self.failed += u64::from(!sample.is_ok());
         if self.findings.len() >= FINDINGS_MAX {
             return;
         }
@@ -64,10 +64,22 @@ impl<'p> PlanCheck<'p> {
         }
     }
 
-    /// What was found, and the totals.
-    pub fn finish(self) -> (Vec<Reason>, Totals) {
-        let operations = self.clients.values().map(|p| p.operations).sum();
-        (self.findings, Totals { operations, attempts: self.attempts, failed: self.failed })
+    /// What was found, and the totals. `length_ns` is the time from start to the end of the window, if time
+    /// decides when a client stops.
+    pub fn finish(mut self, length_ns: Option<u64>) -> (Vec<Reason>, Totals) {
+        let mut ids: Vec<u32> = self.clients.keys().copied().collect();
+        ids.sort_unstable();
+        for id in ids {
+            let progress = &self.clients[&id];
+            if let Some(found) = progress.ended_early(length_ns)
+                && self.findings.len() < FINDINGS_MAX
+            {
+                self.findings.push(Invalid::Accounts.because(format!("client {id}: {found}")));
+            }
+        }
+        let sum = |of: fn(&Progress<'_>) -> u64| self.clients.values().map(of).sum();
+        let failed = sum(|p| p.failed + u64::from(p.last.is_some_and(|s| !s.is_ok())));
+        (self.findings, Totals { operations: sum(|p| p.operations), attempts: self.attempts, failed })
     }
 }
 
@@ -83,8 +95,33 @@ impl Progress<'_> {
         }
     }
 
+    /// A closed-loop client works until its limit or the end of the window, whichever is first. (One whose
+    /// plan ends before says so itself, and its trial is invalid for that.)
+    fn ended_early(&self, length_ns: Option<u64>) -> Option<String> {
+        let planned = self.client.operations.len();
+        if self.client.load == Loop::Open || planned == 0 {
+            return None;
+        }
+        let limit = u64::from(self.client.limit);
+        if limit > 0 && self.operations >= limit {
+            return None;
+        }
+        let done = self.operations;
+        let Some(length_ns) = length_ns else {
+            return Some(format!("did {done} of {limit} operations"));
+        };
+        if !self.client.cyclic && done as usize >= planned {
+            return None;
+        }
+        let pause_ns = self.client.operations[done as usize % planned].offset_ns;
+        let due_ns = self.last.map_or(self.start_ns + self.client.start_ns, |s| s.finished_ns) + pause_ns;
+        let early_ns = (self.start_ns + length_ns).saturating_sub(due_ns);
+        (early_ns > 0).then(|| format!("stopped after {done} operations, {early_ns} ns before the end of the window"))
+    }
+
     fn next_operation(&mut self, previous: Option<Sample>, sample: &Sample) -> Result<(), String> {
         self.operations += 1;
+        self.failed += u64::from(previous.is_some_and(|before| !before.is_ok()));
         let expected = previous.map_or(0, |before| before.operation + 1);
         if sample.operation != expected || sample.attempt != 0 {
             return Err(format!("expected operation {expected}, attempt 0"));
@@ -161,9 +198,13 @@ mod tests {
     }
 
     fn check(client: &Client, samples: &[Sample]) -> (Vec<Reason>, Totals) {
+        check_until(client, samples, Some(0))
+    }
+
+    fn check_until(client: &Client, samples: &[Sample], length_ns: Option<u64>) -> (Vec<Reason>, Totals) {
         let mut check = PlanCheck::new([(client, 1000)], 2);
         samples.iter().for_each(|s| check.push(s));
-        check.finish()
+        check.finish(length_ns)
     }
 
     #[test]
@@ -176,7 +217,7 @@ mod tests {
         ];
         let (findings, totals) = check(&client(Loop::Closed, true), &closed);
         assert_eq!(findings, []);
-        assert_eq!(totals, Totals { operations: 3, attempts: 4, failed: 1 });
+        assert_eq!(totals, Totals { operations: 3, attempts: 4, failed: 0 }, "a retried operation has not failed");
         let open = [sample(0, 0, 0, true, [1010, 1016, 1090]), sample(1, 1, 0, true, [1020, 1090, 1095])];
         assert_eq!(check(&client(Loop::Open, false), &open).0, []);
     }
@@ -210,5 +251,20 @@ mod tests {
         }
         let beyond = [good, next(1040, 1040), sample(2, 0, 0, true, [1051, 1051, 1052])];
         assert!(!check(&client(Loop::Closed, false), &beyond).0.is_empty(), "beyond a finite plan");
+    }
+
+    #[test]
+    fn who_stops_before_the_window_or_the_limit_is_found() {
+        let cyclic = client(Loop::Closed, true);
+        let one = [sample(0, 0, 0, true, [1015, 1016, 1020])];
+        assert_eq!(check_until(&cyclic, &one, Some(40)).0, [], "the next is due at the end");
+        assert_eq!(check_until(&cyclic, &one, Some(41)).0.len(), 1, "the next was due inside");
+        assert_eq!(check_until(&cyclic, &[], Some(20)).0.len(), 1, "the first was due inside");
+        let limited = Client { limit: 1, ..client(Loop::Closed, false) };
+        assert_eq!(check_until(&limited, &one, None).0, []);
+        assert_eq!(check_until(&limited, &[], None).0.len(), 1);
+        assert_eq!(check_until(&client(Loop::Open, false), &[], Some(1000)).0, [], "unsent work is an outcome");
+        let failed = [sample(0, 0, 0, false, [1015, 1016, 1020])];
+        assert_eq!(check(&cyclic, &failed).1.failed, 1);
     }
 }

@@ -78,6 +78,8 @@ pub struct Disk {
     pub fsync_ns_p95: u64,
     /// Median of fdatasync after overwriting a block that was there before.
     pub overwrite_ns_p50: u64,
+    /// Fastest fdatasync of all.
+    pub sync_ns_min: u64,
     /// How many of each were made.
     pub probes: u32,
 }

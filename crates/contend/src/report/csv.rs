@@ -9,9 +9,10 @@
 use crate::outcome::Outcome;
 use crate::record::tally::Counts;
 use crate::report::summary::Summary;
-use crate::report::summary::metric::{count, own_value};
+use crate::report::summary::metric::count;
 use crate::report::summary::trial::{GroupRow, Measure, Numbers, Scope, TrialRow, is_write};
 use crate::stats::quantile::Quantile;
+use crate::study::metric_value;
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;
 
@@ -75,7 +76,7 @@ fn trial_cells(summary: &Summary<'_>, row: &TrialRow, axes: &BTreeSet<&String>) 
     cells.push(row.footprint.size_bytes_wal.to_string());
     for own in &study.metrics {
         let value = row.measured.as_ref().and_then(|measured| {
-            own_value(own, &|name| count(name, &summary.transactions, &|t| measured.counts_of(t)))
+            metric_value(own, &|name| count(name, &summary.transactions, &|t| measured.counts_of(t)))
         });
         cells.push(value.map_or(String::new(), |v| v.to_string()));
     }

@@ -221,7 +221,12 @@ fn a_terminal_sees_a_hundred_columns() {
     let widest = text.lines().max_by_key(|line| line.chars().count()).unwrap();
     assert!(widest.chars().count() <= text::WIDTH, "{widest}");
     assert!(text.is_ascii());
-    let written = Written { files: vec!["report.html".into()], terminal: content::document(&Summary::new(usual())) };
+    let summary = Summary::new(usual());
+    let written = Written {
+        files: vec!["report.html".into()],
+        terminal: content::document(&summary),
+        json: json::json(&summary),
+    };
     let plain = terminal(&written, Colour::No);
     assert!(plain.lines().count() < 90 && plain.ends_with("report.html\n"), "{plain}");
     assert!(terminal(&written, Colour::Ansi).contains("\u{1b}[32m"));

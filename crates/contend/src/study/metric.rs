@@ -40,13 +40,19 @@ pub const STANDARD: &[Standard] = &[
     less("lock_wait_ns_p99"),
     less("lock_wait_ns_p999"),
     less("lock_wait_ns_max"),
+    less("response_ns_mean"),
+    less("service_ns_mean"),
+    less("lock_wait_ns_mean"),
+    less("lock_wait_share"),
+    less("failed_share"),
     less("cpu_ns_client"),
-    less("cpu_ns_server"),
+    less("cpu_ns_per_operation"),
     less("rss_bytes_client"),
-    less("rss_bytes_server"),
     less("written_bytes"),
+    less("written_bytes_per_operation"),
     less("size_bytes_db"),
     less("size_bytes_wal"),
+    less("size_bytes_compact"),
 ];
 
 /// Counts a metric may add up, each alone or as `COUNT.TRANSACTION`.

@@ -7,7 +7,7 @@ use crate::record::store::TrialWriter;
 use crate::trial::janitor::Janitor;
 use crate::trial::process::{Event, Launch, Nothing, Worker, monotonic_ns, next};
 use anyhow::Result;
-use contend_wire::handshake::{Facts, ToolLine, WorkerLine, fact};
+use contend_wire::handshake::{Facts, PROTOCOL_VERSION, ToolLine, WorkerLine, fact};
 use contend_wire::sample::SAMPLE_BYTES;
 use std::path::Path;
 use std::sync::Arc;
@@ -101,7 +101,15 @@ impl<'a> Crew<'a> {
         while waiting > 0 {
             let (number, event) = self.next(deadline, Invalid::NotReady, "did not say `ready`")?;
             match self.line(number, event)? {
-                (WorkerLine::Hello(facts), _) => self.members[number].hello = facts,
+                (WorkerLine::Hello(facts), _) => {
+                    let (spoken, known) = (fact(&facts, "protocol"), PROTOCOL_VERSION.to_string());
+                    if spoken != Some(known.as_str()) {
+                        let spoken = spoken.unwrap_or("none");
+                        let what = format!("speaks protocol {spoken}, this contend speaks {known}");
+                        return Err(self.invalid(Invalid::Protocol, number, &what));
+                    }
+                    self.members[number].hello = facts;
+                }
                 (WorkerLine::Session(facts), _) => self.members[number].sessions.push(facts),
                 (WorkerLine::Ready, _) => waiting -= 1,
                 (line, _) => return Err(self.unexpected(number, &line)),

@@ -34,23 +34,45 @@ pub fn measure(dir: &Path) -> Result<Disk> {
         fsync_ns_p50: quantile(&append_full, 0.5),
         fsync_ns_p95: quantile(&append_full, 0.95),
         overwrite_ns_p50: quantile(&overwrite, 0.5),
+        sync_ns_min: quantile(&overwrite, 0.0).min(quantile(&append_data, 0.0)),
         probes: PROBES,
     })
 }
 
-/// Waits until a sync is about as fast as `baseline_ns`. Hands out the last median and whether it is.
-pub fn wait_until_quiet(dir: &Path, baseline_ns: u64, cancelled: &dyn Fn() -> bool) -> Result<(u64, bool)> {
-    const SMALL: u32 = 7;
+/// The disk right before a window.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment {
+    pub fsync_ns_p50: u64,
+    /// Of all syncs made while waiting.
+    pub fastest_ns: u64,
+    /// Whether it is about as fast as at the start of the run.
+    pub quiet: bool,
+}
+
+/// Probes of one look at the disk.
+const LOOK: u32 = 7;
+
+/// Waits until a sync is about as fast as `baseline_ns`.
+pub fn wait_until_quiet(dir: &Path, baseline_ns: u64, cancelled: &dyn Fn() -> bool) -> Result<Moment> {
     let probe = Probe::new(dir)?;
     let deadline = Instant::now() + QUIET_TIME;
+    let mut fastest_ns = u64::MAX;
     loop {
-        let median = quantile(&probe.time(SMALL, true, |f| fsync(f))?, 0.5);
-        let quiet = median <= QUIET_FACTOR * baseline_ns;
+        let times = probe.time(LOOK, true, |f| fsync(f))?;
+        let fsync_ns_p50 = quantile(&times, 0.5);
+        fastest_ns = fastest_ns.min(times[0]);
+        let quiet = fsync_ns_p50 <= QUIET_FACTOR * baseline_ns;
         if quiet || Instant::now() >= deadline || cancelled() {
-            return Ok((median, quiet));
+            return Ok(Moment { fsync_ns_p50, fastest_ns, quiet });
         }
         std::thread::sleep(Duration::from_millis(50));
     }
+}
+
+/// The fastest of a few syncs of an overwritten block.
+pub fn fastest_sync(dir: &Path) -> Result<u64> {
+    let probe = Probe::new(dir)?;
+    Ok(probe.time(LOOK, false, |f| fdatasync(f))?[0])
 }
 
 /// Syncs the files and the directory under `dir`.

@@ -9,6 +9,7 @@ use crate::record::model::{
 };
 use crate::record::store::{RecordWriter, SAMPLES_FILE, TrialWriter, read_samples};
 use crate::record::tally::{Tally, Tallying, per_second};
+use crate::stats::precision::Ns;
 use crate::study::model::{Contender, Study, Tier};
 use crate::trial::admin::{Admin, Cancelled};
 use crate::trial::crew::{Crew, Deadlines, Failure, Member};
@@ -115,16 +116,17 @@ impl Bench<'_> {
         admin: &mut Admin<'_>,
     ) -> Result<Done, Failure> {
         let files = self.fresh_data(stage, admin)?;
-        let (sync_ns, quiet) = disk::wait_until_quiet(&self.data_dir, self.disk.fsync_ns_p50, self.cancelled)?;
-        trial.fsync_ns_p50_before = sync_ns;
-        if !quiet {
-            trial.marks.push(format!("noisy disk: a sync took {sync_ns} ns right before"));
+        let moment = disk::wait_until_quiet(&self.data_dir, self.disk.fsync_ns_p50, self.cancelled)?;
+        trial.fsync_ns_p50_before = moment.fsync_ns_p50;
+        if !moment.quiet {
+            trial.marks.push(format!("noisy disk: a sync took {} right before", Ns(moment.fsync_ns_p50)));
         }
         let run = self.window(stage, &files, writer)?;
         self.describe(trial, stage, &run);
         *series = run.observed.series.clone();
         writer.flush()?;
-        let tally = self.check(trial, stage, &run, &writer.partial_dir().join(SAMPLES_FILE))?;
+        let fastest_ns = disk::fastest_sync(&self.data_dir)?.min(moment.fastest_ns).min(self.disk.sync_ns_min);
+        let tally = self.check(trial, stage, &run, &writer.partial_dir().join(SAMPLES_FILE), fastest_ns)?;
         self.check_data(trial, stage, &tally, &files, &run.observed, admin)?;
         let counts = tally.counts(|_| true);
         Ok(Done {
@@ -298,7 +300,14 @@ impl Bench<'_> {
     }
 
     /// Holds samples against plans and totals; what is found goes into the trial.
-    fn check(&self, trial: &mut Trial, stage: &Stage<'_>, run: &Run, samples: &Path) -> Result<Tally, Failure> {
+    fn check(
+        &self,
+        trial: &mut Trial,
+        stage: &Stage<'_>,
+        run: &Run,
+        samples: &Path,
+        fastest_sync_ns: u64,
+    ) -> Result<Tally, Failure> {
         if run.window_end_ns.is_none() {
             let mut last_ns = run.window_start_ns;
             read_samples(samples, |s| last_ns = last_ns.max(s.finished_ns)).map_err(broken)?;
@@ -317,7 +326,9 @@ impl Bench<'_> {
         .map_err(broken)?;
         let names: Vec<String> = self.transactions.iter().map(|t| t.name.clone()).collect();
         let tally = tallying.finish(&trial.planned, &names);
-        let (findings, counted) = plan_check.finish();
+        let load = &stage.round.load;
+        let length_ns = (load.window_ns > 0).then_some(load.run_in_ns + load.window_ns);
+        let (findings, counted) = plan_check.finish(length_ns);
         trial.invalid.extend(findings);
         let reported: Vec<_> = run.members.iter().map(|m| m.done.clone()).collect();
         trial.invalid.extend(guards::totals(&reported, counted));
@@ -326,13 +337,13 @@ impl Bench<'_> {
             trial.invalid.extend(guards::littles_law(&tally.clients));
         }
         trial.invalid.extend(guards::head_room(self.generator_ns_per_operation, &tally));
-        self.check_rates(trial, stage, &tally);
+        self.check_rates(trial, stage, &tally, fastest_sync_ns);
         mark_starved(trial, &tally);
         self.mark_foreign_cpu(trial, run, &tally);
         Ok(tally)
     }
 
-    fn check_rates(&self, trial: &mut Trial, stage: &Stage<'_>, tally: &Tally) {
+    fn check_rates(&self, trial: &mut Trial, stage: &Stage<'_>, tally: &Tally, fastest_sync_ns: u64) {
         if tally.counts(|_| true).committed_inside == 0 {
             trial.invalid.push(Invalid::NothingDone.because("no operation was committed in the window"));
         }
@@ -340,8 +351,8 @@ impl Bench<'_> {
             // A sample may name a transaction that is not there: that is found by the accounts.
             let writes = |t: u16| self.transactions.get(usize::from(t)).is_some_and(|t| t.write);
             let writes = tally.counts(|g| writes(g.transaction)).committed_inside;
-            let sync_ns = self.disk.overwrite_ns_p50.min(self.disk.fdatasync_ns_p50);
-            trial.invalid.extend(guards::credible(per_second(writes, tally.elapsed_ns()), sync_ns));
+            let rate = per_second(writes, tally.elapsed_ns());
+            trial.invalid.extend(guards::credible(rate, fastest_sync_ns));
         }
     }
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 pub struct Progress {
     bar: ProgressBar,
     terminal: bool,
+    quiet: bool,
     line: RefCell<String>,
 }
 
@@ -27,7 +28,7 @@ impl Progress {
         } else {
             bar.set_draw_target(ProgressDrawTarget::hidden());
         }
-        Self { bar, terminal, line: RefCell::new(String::new()) }
+        Self { bar, terminal, quiet, line: RefCell::new(String::new()) }
     }
 
     /// Shows one thing that happened.
@@ -35,13 +36,13 @@ impl Progress {
         match note {
             Note::Phase(what) => self.phase(what),
             Note::Prepared { disk, generator_ns } => self.say(&format!(
-                "disk: {} on {}, fdatasync {} when appending, {} when overwriting; the worker itself costs {} per operation",
-                Ns(disk.fsync_ns_p50),
+                "{} disk: fsync {}, fdatasync {} when appending, {} when overwriting; the worker itself costs {} per operation",
                 disk.file_system,
+                Ns(disk.fsync_ns_p50),
                 Ns(disk.fdatasync_ns_p50),
                 Ns(disk.overwrite_ns_p50),
                 Ns(*generator_ns)
-            ).replacen("disk: ", "disk: fsync ", 1)),
+            )),
             Note::Begins { study, slot, total, left } => {
                 self.bar.set_length(*total as u64);
                 self.bar.set_position((*total - *left) as u64);
@@ -84,10 +85,8 @@ impl Progress {
     }
 
     fn say(&self, line: &str) {
-        if self.terminal {
-            self.bar.println(line);
-        } else if !self.bar.is_finished() {
-            eprintln!("{line}");
+        if !self.quiet {
+            self.always(line);
         }
     }
 

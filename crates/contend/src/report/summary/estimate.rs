@@ -1,12 +1,13 @@
 //! A figure of a cell with its interval, and the values of its rounds.
 
 use crate::report::summary::cell::Cell;
-use crate::report::summary::metric::{Figure, What, count, own_value};
+use crate::report::summary::metric::{Figure, What, count};
 use crate::report::summary::trial::{Measure, Scope, TrialRow};
 use crate::stats::bootstrap;
 use crate::stats::histogram::SparseHistogram;
 use crate::stats::interval;
 use crate::stats::quantile::{Quantile, QuantileValue};
+use crate::study::metric_value;
 
 /// What a cell says of one figure.
 #[derive(Debug, Clone, Default)]
@@ -43,7 +44,7 @@ impl Estimator<'_> {
             return Estimate { rounds, ..self.quantile(cell, measure, quantile, scope) };
         }
         if let What::Own(own) = &figure.what {
-            let value = own_value(own, &|name| count(name, self.transactions, &|t| cell.counts_of(t)));
+            let value = metric_value(own, &|name| count(name, self.transactions, &|t| cell.counts_of(t)));
             return Estimate { value: value.filter(|_| cell.has_data()), rounds, ..Estimate::default() };
         }
         let interval = interval::median_interval(&values);

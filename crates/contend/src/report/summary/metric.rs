@@ -7,6 +7,8 @@ use crate::report::summary::trial::{Measure, Scope, TrialRow};
 use crate::stats::precision::{Bytes, Ns, Percent, Rate};
 use crate::stats::quantile::Quantile;
 use crate::stats::verdict::Direction;
+use crate::study::metric::higher_is_better;
+use crate::study::metric_value;
 use crate::study::model::{Metric as OwnMetric, Study};
 use contend_wire::sample::{CodeSpace, sqlstate_to_code};
 
@@ -77,7 +79,7 @@ pub struct Figure {
 /// The figure of this name; none if neither the tool nor the study has it.
 pub fn find(study: &Study, name: &str) -> Option<Figure> {
     if let Some(own) = study.metrics.iter().find(|m| m.name == name) {
-        let direction = if own.higher_is_better { Direction::HigherIsBetter } else { Direction::LowerIsBetter };
+        let direction = direction(own.higher_is_better);
         return Some(Figure { name: name.to_string(), what: What::Own(own.clone()), unit: Unit::Plain, direction });
     }
     let (head, scope) = match name.split_once('.') {
@@ -100,9 +102,12 @@ pub fn find(study: &Study, name: &str) -> Option<Figure> {
         ("size_bytes_compact", Scope::All) => (What::SizeCompact, Unit::Bytes),
         _ => (latency(head, scope)?, Unit::Ns),
     };
-    let more = matches!(what, What::Throughput(_));
-    let direction = if more { Direction::HigherIsBetter } else { Direction::LowerIsBetter };
+    let direction = direction(higher_is_better(study, head)?);
     Some(Figure { name: name.to_string(), what, unit, direction })
+}
+
+fn direction(higher_is_better: bool) -> Direction {
+    if higher_is_better { Direction::HigherIsBetter } else { Direction::LowerIsBetter }
 }
 
 fn latency(head: &str, scope: Scope) -> Option<What> {
@@ -178,7 +183,7 @@ impl Figure {
             What::SizeDb => Some(row.footprint.size_bytes_db as f64),
             What::SizeWal => Some(row.footprint.size_bytes_wal as f64),
             What::SizeCompact => Some(row.footprint.size_bytes_compact as f64),
-            What::Own(own) => own_value(own, &|name| count(name, transactions, &|t| measured.counts_of(t))),
+            What::Own(own) => metric_value(own, &|name| count(name, transactions, &|t| measured.counts_of(t))),
         }
     }
 }
@@ -187,15 +192,6 @@ impl Figure {
 pub fn failed_share(counts: &Counts) -> Option<f64> {
     let planned = counts.planned();
     (planned > 0).then(|| (planned - counts.outcome(Outcome::Committed)) as f64 / planned as f64)
-}
-
-/// Value of a study's own metric: sum of counts over sum of counts. None where the divisor adds up to
-/// nothing or a count has no meaning here.
-pub fn own_value(own: &OwnMetric, count: &dyn Fn(&str) -> Option<u64>) -> Option<f64> {
-    let sum = |names: &[String]| names.iter().map(|name| count(name).map(u128::from)).sum::<Option<u128>>();
-    let numerator = sum(&own.numerator)?;
-    let denominator = if own.denominator.is_empty() { 1 } else { sum(&own.denominator)? };
-    (denominator > 0).then(|| own.factor * numerator as f64 / denominator as f64)
 }
 
 /// A count by its name: `conflict`, `committed.TRANSACTION`, `code.sqlite.517`. `counts` hands out those
