@@ -5,8 +5,9 @@ mod support;
 use contend::check::Invalid;
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
-use support::{Bench, Said, reasons, root, tool};
+use support::{Bench, Said, reasons, root, tool, wait_for};
 
 /// A fault of the lying worker, as it lists them itself.
 struct Fault {
@@ -95,14 +96,29 @@ fn without_a_fault_the_lying_worker_is_believed() {
 #[test]
 fn data_that_cannot_be_prepared_makes_the_trial_invalid() {
     let bench = Bench::new();
-    bench.tiny(&["--rounds", "1"]).exits(0);
-    let cache = fs::read_dir(bench.path(".cache")).expect("a cache").flatten().next().expect("loaded data").path();
-    fs::write(cache.join("base.db"), vec![7; 8192]).expect("written");
     let study = support::tiny_study();
-    let args = ["run", &study, "--out", "second", "--rounds", "1", "--only", "WAL/FULL", "--quiet"];
-    bench.contend(&args).exits(1);
-    let kinds: Vec<String> = reasons(&bench.path("second")).into_iter().flat_map(|(_, kinds)| kinds).collect();
-    assert_eq!(kinds, [Invalid::Prepare.word()]);
+    let mut child = bench.start(&["run", &study, "--out", "record", "--only", "WAL/FULL", "--quiet"]);
+    wait_for("a finished trial", || bench.path("record/trials/0001").exists());
+    fs::write(loaded(&bench), vec![7; 8192]).expect("written");
+    assert_eq!(child.wait().expect("it ends").code(), Some(1));
+    let kinds: BTreeSet<String> = reasons(&bench.path("record")).into_iter().flat_map(|(_, kinds)| kinds).collect();
+    assert_eq!(kinds, BTreeSet::from([Invalid::Prepare.word().to_string()]));
+    bench.assert_nothing_left();
+}
+
+#[test]
+fn damaged_data_in_the_cache_is_loaded_again() {
+    let bench = Bench::new();
+    bench.tiny(&["--rounds", "1"]).exits(0);
+    fs::write(loaded(&bench), vec![7; 8192]).expect("written");
+    let study = support::tiny_study();
+    bench.contend(&["run", &study, "--out", "second", "--rounds", "1", "--quiet"]).exits(0);
+}
+
+/// The data in the cache.
+fn loaded(bench: &Bench) -> PathBuf {
+    let caches = fs::read_dir(bench.path(".cache")).expect("a cache").flatten();
+    caches.map(|c| c.path().join("base.db")).find(|f| f.exists()).expect("loaded data")
 }
 
 #[test]

@@ -7,10 +7,14 @@ use crate::workload::Workload;
 use anyhow::{Context, Result};
 use contend_wire::script::{Answer, Target};
 use sha2::{Digest, Sha256};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Scripts of a load that are on their way at once: one carried out, one waiting, one being made.
 const SCRIPTS_AHEAD: usize = 2;
+
+/// Beside loaded data: its digest.
+const DIGEST_FILE: &str = "base.sha256";
 
 /// Bytes of one load script.
 const SCRIPT_BYTES: usize = 8 << 20;
@@ -39,14 +43,19 @@ pub struct Wanted<'w> {
 pub fn base(cache: &Path, wanted: &Wanted<'_>, admin: &mut Admin<'_>) -> Result<Base> {
     let dir = cache.join(key(wanted));
     let file = dir.join("base.db");
-    if file.exists() {
+    if is_whole(&dir) {
         return Ok(Base { file, loaded_rows: None });
     }
+    // Not there, or not what was loaded.
+    let _ = std::fs::remove_dir_all(&dir);
     let partial = cache.join(format!(".{}.{}.partial", key(wanted), std::process::id()));
     let _ = std::fs::remove_dir_all(&partial);
     std::fs::create_dir_all(&partial).with_context(|| format!("cannot create {}", partial.display()))?;
     let loaded = load(&partial.join("base.db"), wanted, admin)
-        .and_then(|rows| disk::sync_tree(&partial).map(|()| rows))
+        .and_then(|rows| {
+            std::fs::write(partial.join(DIGEST_FILE), digest(&partial.join("base.db"))?)?;
+            disk::sync_tree(&partial).map(|()| rows)
+        })
         .inspect_err(|_| drop(std::fs::remove_dir_all(&partial)))?;
     match std::fs::rename(&partial, &dir) {
         Ok(()) => {}
@@ -55,6 +64,24 @@ pub fn base(cache: &Path, wanted: &Wanted<'_>, admin: &mut Admin<'_>) -> Result<
         Err(e) => return Err(e).with_context(|| format!("cannot complete {}", dir.display())),
     }
     Ok(Base { file, loaded_rows: Some(loaded) })
+}
+
+/// Whether loaded data is still what was loaded.
+fn is_whole(dir: &Path) -> bool {
+    let kept = std::fs::read_to_string(dir.join(DIGEST_FILE));
+    kept.is_ok_and(|kept| digest(&dir.join("base.db")).is_ok_and(|found| found == kept))
+}
+
+/// SHA-256 of a file.
+fn digest(path: &Path) -> Result<String> {
+    let mut file = std::fs::File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let (mut hash, mut piece) = (Sha256::new(), vec![0; 1 << 20]);
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok(hex(&hash.finalize())),
+            n => hash.update(&piece[..n]),
+        }
+    }
 }
 
 fn key(wanted: &Wanted<'_>) -> String {
