@@ -92,17 +92,23 @@ fn named(workload: &Workload, planned: Option<Vec<u64>>) -> BTreeMap<String, u64
 }
 
 impl DrawnRound {
-    /// The first client alone, in a closed loop without pauses or limits, for this long.
-    pub fn single_client(&self, window_ns: u64) -> DrawnRound {
+    /// The first client alone, in a closed loop without pauses, for so many operations.
+    pub fn single_client(&self, operations: u32) -> DrawnRound {
         let mut client = self.workers[0].clients[0].clone();
-        (client.load, client.cyclic, client.limit, client.start_ns) = (Loop::Closed, true, 0, 0);
+        (client.load, client.cyclic, client.limit, client.start_ns) = (Loop::Closed, true, operations, 0);
         client.operations.iter_mut().for_each(|op| op.offset_ns = 0);
         let mut body = String::new();
         client.encode_into(&mut body);
         body.push_str("end\n");
         DrawnRound {
             seed: self.seed,
-            load: Load { window_ns, run_in_ns: 0, operations: None, rate_per_s: None, ..self.load.clone() },
+            load: Load {
+                window_ns: 0,
+                run_in_ns: 0,
+                operations: Some(operations),
+                rate_per_s: None,
+                ..self.load.clone()
+            },
             workers: vec![DrawnWorker { clients: vec![client], ..self.workers[0].clone() }],
             planned: BTreeMap::new(),
             sha256: String::new(),

@@ -195,30 +195,30 @@ impl Bench<'_> {
         round: &DrawnRound,
         base: &Base,
         launch: &Launch,
-        window_ns: u64,
+        operations: u32,
         admin: &mut Admin<'_>,
     ) -> Result<u64, Failure> {
         let engine = engine::find(&null.engine).context("a contender's engine must be known")?;
         let slot = Slot { trial: 0, round: 0, condition: 0, contender: 0 };
-        let single = round.single_client(window_ns);
+        let single = round.single_client(operations);
         let setup = Setup { readbacks: vec![], session: vec![], ..(engine.setup)(&null.settings) };
         let stage = Stage { contender: null, engine, setup, round: &single, base, slot };
         let files = self.fresh_data(&stage, admin)?;
         let mut writer = self.writer.trial(slot.trial)?;
         let mut crew = Crew::new(self.janitor, self.deadlines, self.cancelled);
         crew.prepare(launch, &self.plans(&stage, &files)?, writer.partial_dir())?;
-        let end_ns = crew.start() + window_ns;
-        crew.collect(Some(end_ns), single.load.drain_ns, &mut writer, || (), &mut |_| ())?;
+        crew.start();
+        crew.collect(None, single.load.drain_ns, &mut writer, || (), &mut |_| ())?;
         crew.dismiss();
         writer.flush()?;
-        let (mut operations, mut first_ns, mut last_ns) = (0, u64::MAX, 0);
+        let (mut done, mut first_ns, mut last_ns) = (0, u64::MAX, 0);
         read_samples(&writer.partial_dir().join(SAMPLES_FILE), |s| {
-            operations += 1;
+            done += 1;
             first_ns = first_ns.min(s.started_ns);
             last_ns = last_ns.max(s.finished_ns);
         })?;
         self.remove_data()?;
-        Ok(last_ns.saturating_sub(first_ns).checked_div(operations).unwrap_or(0))
+        Ok(last_ns.saturating_sub(first_ns).checked_div(done).unwrap_or(0))
     }
 
     fn sleep_until(&self, ns: u64) -> Result<(), Failure> {

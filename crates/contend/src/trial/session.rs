@@ -21,8 +21,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Length of the measurement of the worker's own cost.
-const GENERATOR_WINDOW_NS: u64 = 150_000_000;
+/// Operations of the measurement of the worker's own cost.
+const GENERATOR_OPERATIONS: u32 = 20_000;
 
 /// What happens in a run, for whoever shows it.
 #[derive(Debug)]
@@ -301,7 +301,7 @@ impl Session<'_> {
         let bench = self.bench(run, &slot);
         let null = null_contender(&run.study.contenders[slot.contender])?;
         let drawn = plans.of(&run.study, &self.workloads[slot.condition], slot)?;
-        match bench.null_cost(&null, &drawn, base, &self.site.own, GENERATOR_WINDOW_NS, admin) {
+        match bench.null_cost(&null, &drawn, base, &self.site.own, GENERATOR_OPERATIONS, admin) {
             Ok(ns) => Ok(ns),
             Err(Failure::Cancelled) => Err(Cancelled.into()),
             Err(Failure::Fatal(e)) => Err(e.context("cannot measure the worker's own cost")),
