@@ -3,6 +3,7 @@
 use super::{INVALID, OK, RunArgs, STOPPED, colour, print};
 use crate::record::store::Record;
 use crate::report;
+use crate::stats::precision::{Ns, Ratio};
 use crate::study::model::{Extent, Study, Variant};
 use crate::study::{self, Choices, Vocabulary, check_vocabulary, duration, parse_set, resolve};
 use crate::trial::crew::Deadlines;
@@ -58,6 +59,15 @@ fn conclude(dir: &Path, json: bool) -> Result<u8> {
     let record = Record::open(dir)?;
     let written = report::write(&record, dir)?;
     print(&if json { written.json.clone() } else { report::terminal(&written, colour()) })?;
+    if let Some(finished) = &record.run.finished {
+        let times = finished.elapsed_ns as f64 / finished.measured_ns.max(1) as f64;
+        eprintln!(
+            "The run took {}, {} what was measured ({}).",
+            Ns(finished.elapsed_ns),
+            Ratio(times),
+            Ns(finished.measured_ns)
+        );
+    }
     let invalid = record.trials.iter().filter(|t| !t.invalid.is_empty()).count();
     if invalid == 0 {
         return Ok(OK);
