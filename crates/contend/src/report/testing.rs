@@ -312,6 +312,7 @@ fn answers() -> Vec<Answer> {
 
 fn effects() -> Vec<Effect> {
     let effect = |about: &str, factor: &str, from: &str, to: &str, at: (&str, &str)| Effect {
+        ask: Some("What does each setting do?".to_string()),
         about: about.to_string(),
         factor: factor.to_string(),
         from: from.to_string(),

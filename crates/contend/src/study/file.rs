@@ -113,6 +113,7 @@ pub struct Answer {
 #[serde(deny_unknown_fields)]
 pub struct Effect {
     pub about: String,
+    pub ask: Option<String>,
     pub factor: String,
     pub from: Value,
     pub to: Value,

@@ -224,6 +224,9 @@ pub struct Answer {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Effect {
     pub about: String,
+    /// The question among the answers that it belongs to; none: it stands with the details only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask: Option<String>,
     /// Name of a setting.
     pub factor: String,
     pub from: String,

@@ -168,6 +168,7 @@ pub(super) fn read_effects(file: &File, metrics: &[Metric], reach: &Reach) -> Re
         }
         let effect = Effect {
             about: written.about.clone(),
+            ask: written.ask.clone(),
             factor: written.factor.clone(),
             from: value(&written.factor, &written.from).map_err(|message| wrong(&["from"], message))?,
             to: value(&written.factor, &written.to).map_err(|message| wrong(&["to"], message))?,

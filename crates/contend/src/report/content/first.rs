@@ -6,7 +6,7 @@ use crate::report::document::{Block, Cell as TableCell, Said, Section, Table, To
 use crate::report::summary::Summary;
 use crate::report::summary::answer::Answered;
 use crate::report::summary::cell::Cell;
-use crate::report::summary::metric::Figure;
+use crate::report::summary::metric::{Figure, plain};
 use crate::report::summary::trial::{Scope, failed};
 use crate::stats::precision::{Percent, Ratio};
 use crate::stats::quantile::Quantile;
@@ -15,6 +15,7 @@ use crate::study::model::Tier;
 
 pub fn answer(summary: &Summary<'_>) -> Section {
     let mut blocks = answers(summary);
+    blocks.extend(asked_effects(summary));
     for condition in 0..summary.record.run.study.conditions.len() {
         if summary.record.run.study.conditions.len() > 1 {
             blocks.push(Block::Heading(words::condition(summary, condition)));
@@ -47,6 +48,28 @@ fn answers(summary: &Summary<'_>) -> Vec<Block> {
     };
     let questions = summary.answers.chunk_by(|a, b| a.ask == b.ask);
     questions.map(|same| Block::Answer { ask: same[0].ask.clone(), said: same.iter().map(said).collect() }).collect()
+}
+
+/// Effects that a question of the study asks for.
+fn asked_effects(summary: &Summary<'_>) -> Vec<Block> {
+    let mut blocks: Vec<Block> = vec![];
+    for effect in &summary.effects {
+        let (Some(ask), Ok(found)) = (&effect.factor.ask, &effect.result) else { continue };
+        let interval = found.interval.map_or(String::new(), |i| format!(" ({} to {})", plain(i.low), plain(i.high)));
+        let figure = effect.figure.as_ref().map_or(effect.factor.metric.clone(), Figure::label);
+        let text = format!("{}: {figure} x {}{interval}.", effect.about, plain(found.ratio));
+        let condition = several_conditions(summary).then(|| words::condition(summary, effect.condition));
+        let one = Said { condition, text, tone: Tone::Plain };
+        let open = blocks.iter_mut().find_map(|block| match block {
+            Block::Answer { ask: asked, said } if asked == ask => Some(said),
+            _ => None,
+        });
+        match open {
+            Some(said) => said.push(one),
+            None => blocks.push(Block::Answer { ask: ask.clone(), said: vec![one] }),
+        }
+    }
+    blocks
 }
 
 fn several_conditions(summary: &Summary<'_>) -> bool {
