@@ -1,0 +1,175 @@
+//! The command line from outside: what it prints, what it refuses and how it leaves.
+
+mod support;
+
+use std::fs;
+use support::{Bench, root, tiny_study};
+
+/// The smallest study with one line replaced, run; what it complains about.
+fn broken(bench: &Bench, from: &str, to: &str) -> String {
+    let text = fs::read_to_string(tiny_study()).expect("the study");
+    assert!(text.contains(from), "the fixture has no `{from}`");
+    fs::write(bench.path("broken.toml"), text.replacen(from, to, 1)).expect("written");
+    bench.contend(&["run", "broken.toml", "--out", "record", "--quiet"]).exits(2).err
+}
+
+#[test]
+fn help_teaches_and_every_verb_has_it() {
+    let bench = Bench::new();
+    let help = bench.contend(&["--help"]).exits(0).out;
+    for word in ["Examples:", "Exit status", "run", "report", "compare", "list", "doctor", "plan", "completions"] {
+        assert!(help.contains(word), "{word} is missing:\n{help}");
+    }
+    for verb in ["run", "report", "compare", "list", "doctor", "plan", "completions"] {
+        assert!(bench.contend(&[verb, "--help"]).exits(0).out.contains("Usage:"), "{verb}");
+    }
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(bench.contend(&["completions", shell]).exits(0).out.contains("contend"), "{shell}");
+    }
+}
+
+#[test]
+fn usage_errors_leave_with_2_and_nothing_behind() {
+    let bench = Bench::new();
+    let study = tiny_study();
+    for (args, complaint) in [
+        (vec!["frobnicate"], "frobnicate"),
+        (vec!["run", "nonsense"], "there is no study `nonsense`"),
+        (vec!["run", "missing.toml"], "missing.toml"),
+        (vec!["run", &study, "--set", "colour=red"], "colour"),
+        (vec!["run", &study, "--only", "nothing-like-this"], "WAL/FULL"),
+        (vec!["run", &study, "--contender", "sqlite:journal_mode=sideways"], "sideways"),
+        (vec!["run", &study, "--contender", "oracle"], "sqlite"),
+        (vec!["run", &study, "--rounds", "0"], "rounds"),
+        (vec!["run", &study, "--window", "fast"], "--window"),
+        (vec!["run", &study, "--scale=-1"], "scale"),
+        (vec!["run", &study, "--set", "profile=absent"], "mixed"),
+        (vec!["plan", "show", "bank", "--worker", "9"], "there is no worker 9"),
+        (vec!["plan", "show", "bank", "--profile", "absent"], "it has mixed, transfers"),
+        (vec!["compare", "one"], "2"),
+        (vec!["compare", "--csv", "missing.csv", "--variant", "a", "--value", "b"], "missing.csv"),
+        (vec!["report", "nowhere"], "is not a record"),
+        (vec!["run", "--resume", "nowhere"], "is not a record"),
+    ] {
+        let said = bench.contend(&args).exits(2);
+        assert!(said.err.contains(complaint), "{args:?} must mention {complaint}:\n{}", said.err);
+        assert_eq!(said.out, "", "{args:?}");
+    }
+    assert!(fs::read_dir(bench.dir.path()).expect("readable").next().is_none(), "something was left");
+}
+
+#[test]
+fn mistakes_in_files_are_named_with_file_line_and_key() {
+    let bench = Bench::new();
+    for (from, to, complaint) in [
+        ("headline = ", "headlin = ", "broken.toml:6"),
+        ("rounds = 6", "rounds = 'six'", "broken.toml:7"),
+        ("journal_mode = \"wal\"", "journal_mode = \"sideways\"", "broken.toml:16"),
+        ("workload = \"bank\"", "workload = \"absent\"", "there is no workload `absent`"),
+        ("profile = [\"mixed\"]", "profile = [\"absent\"]", "it has mixed, transfers"),
+        ("window = \"300ms\"", "window = \"soon\"", "window"),
+    ] {
+        let said = broken(&bench, from, to);
+        assert!(said.contains(complaint), "{to} must lead to {complaint}:\n{said}");
+    }
+}
+
+#[test]
+fn mistakes_in_sql_stop_the_trial_with_the_statement() {
+    let bench = Bench::new();
+    let workload = fs::read_to_string(root().join("workloads/bank.toml")).expect("the workload");
+    let study = fs::read_to_string(tiny_study()).expect("the study");
+    let from = "SELECT balance FROM account WHERE id = :account";
+    for (to, complaint) in [
+        ("SELECT saldo FROM account WHERE id = :account", "no such column: saldo"),
+        ("SELEC balance FROM account WHERE id = :account", "syntax error"),
+    ] {
+        fs::write(bench.path("own.toml"), workload.replacen(from, to, 1)).expect("written");
+        fs::write(bench.path("study.toml"), study.replacen("\"bank\"", "\"own.toml\"", 1)).expect("written");
+        let record = format!("record-{}", complaint.len());
+        let args = ["run", "study.toml", "--out", &record, "--rounds", "1", "--quiet"];
+        let said = bench.command(&args).output().expect("the tool starts");
+        let (code, err) = (said.status.code(), String::from_utf8_lossy(&said.stderr).into_owned());
+        assert!(matches!(code, Some(1 | 2)) && err.contains(complaint), "{code:?}: {err}");
+    }
+    bench.assert_nothing_left();
+}
+
+#[test]
+fn a_users_own_files_work_like_built_in_ones_and_a_broken_invariant_is_found() {
+    let bench = Bench::new();
+    let workload = fs::read_to_string(root().join("workloads/bank.toml")).expect("the workload");
+    let study = fs::read_to_string(tiny_study()).expect("the study");
+    fs::write(bench.path("study.toml"), study.replacen("\"bank\"", "\"own.toml\"", 1)).expect("written");
+
+    fs::write(bench.path("own.toml"), &workload).expect("written");
+    bench.contend(&["run", "study.toml", "--out", "good", "--rounds", "1", "--quiet"]).exits(0);
+
+    // Money appears: the second half of a transfer adds one more than the first takes.
+    let wrong = workload.replacen("balance = balance + :amount", "balance = balance + :amount + 1", 1);
+    fs::write(bench.path("own.toml"), wrong).expect("written");
+    let said = bench.contend(&["run", "study.toml", "--out", "bad", "--rounds", "1", "--quiet"]).exits(1);
+    assert!(said.err.contains("no money appears or vanishes"), "{}", said.err);
+    let report = fs::read_to_string(bench.path("bad/report.md")).expect("a report");
+    assert!(report.contains("invariant"), "the report must say why nothing is ranked");
+}
+
+#[test]
+fn lists_plans_and_comparisons_are_also_for_programs() {
+    let bench = Bench::new();
+    for what in ["workloads", "studies", "engines", "drivers", "outcomes"] {
+        let text = bench.contend(&["list", what]).exits(0).out;
+        let json = bench.contend(&["list", what, "--json"]).exits(0).out;
+        let rows: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        let rows = rows.as_array().expect("an array");
+        assert!(!rows.is_empty());
+        for row in rows {
+            assert!(text.contains(row["name"].as_str().expect("a name")), "{what}");
+        }
+    }
+    let findings: serde_json::Value =
+        serde_json::from_str(&bench.contend(&["doctor", "--json"]).exits(0).out).expect("JSON");
+    assert!(findings.as_array().expect("an array").iter().any(|f| f["what"] == "sqlite" && f["state"] == "ok"));
+
+    let shown = bench.contend(&["plan", "show", "bank", "--cycle", "5"]).exits(0).out;
+    let plan = contend_wire::plan::Plan::decode(&shown).expect("what is shown is a plan");
+    assert_eq!(plan.clients[0].operations.len(), 5);
+
+    let csv = root().join("examples/ci-timings-wal-php.csv").display().to_string();
+    let args = ["compare", "--csv", &csv, "--variant", "variant", "--value", "time", "--by", "php_sqlite"];
+    let text = bench.contend(&args).exits(0).out;
+    assert!(text.contains("cannot tell") && text.contains("medians alone"), "{text}");
+    let json = bench.contend(&[&args[..], &["--json"]].concat()).exits(0).out;
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["comparisons"].as_array().expect("an array").len(), 9);
+}
+
+#[test]
+fn two_records_of_the_same_thing_are_compared() {
+    let bench = Bench::new();
+    let study = tiny_study();
+    for name in ["a", "b"] {
+        let args = ["run", &study, "--out", name, "--window", "100ms", "--quiet", "--json"];
+        let json: serde_json::Value = serde_json::from_str(&bench.contend(&args).exits(0).out).expect("JSON");
+        assert_eq!(json["complete"], true);
+        assert!(json["estimates"].as_array().expect("an array").len() >= 2);
+    }
+    let text = bench.contend(&["compare", "a", "b"]).exits(0).out;
+    assert!(text.contains("WAL/FULL"), "{text}");
+    let json = bench.contend(&["compare", "a", "b", "--json"]).exits(0).out;
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["differences"], serde_json::json!([]), "the same machine, study and data");
+}
+
+#[test]
+fn a_plan_can_be_carried_out_by_hand() {
+    let bench = Bench::new();
+    bench.tiny(&["--rounds", "1"]).exits(0);
+    let shown = bench.contend(&["plan", "show", "--record", "record", "--trial", "1", "--worker", "1"]).exits(0);
+    fs::write(bench.path("plan.txt"), &shown.out).expect("written");
+    let copy = shown.err.lines().find(|l| l.trim_start().starts_with("cp ")).expect("how to get the data");
+    let status = std::process::Command::new("sh").arg("-c").arg(copy).current_dir(bench.dir.path()).status();
+    assert!(status.expect("sh").success(), "{copy}");
+    let said = bench.contend(&["worker", "--plan", "plan.txt"]).exits(0);
+    assert!(said.out.contains("transfer") && said.out.contains("balance"), "{}", said.out);
+}
