@@ -18,4 +18,5 @@ pub mod stats;
 pub mod study;
 pub mod trial;
 pub mod ui;
+pub mod units;
 pub mod workload;

@@ -5,12 +5,13 @@ use crate::record::store::Record;
 use crate::report;
 use crate::stats::precision::{Ns, Ratio};
 use crate::study::model::{Extent, Study, Variant};
-use crate::study::{self, Choices, Vocabulary, check_vocabulary, duration, parse_set, resolve};
+use crate::study::{self, Choices, Vocabulary, check_vocabulary, parse_set, resolve};
 use crate::trial::crew::Deadlines;
 use crate::trial::machine;
 use crate::trial::process::Launch;
 use crate::trial::session::{Ending, Note, Order, resume, run as run_session};
 use crate::ui::Progress;
+use crate::units::duration_ns;
 use crate::workload;
 use anyhow::{Context, Result, anyhow};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -152,7 +153,7 @@ fn choices(args: &RunArgs) -> Result<Choices> {
     choices.scale = args.scale;
     choices.seed = args.seed;
     choices.window_ns =
-        args.window.as_deref().map(|w| duration::parse(w).map_err(|e| anyhow!("--window: {e}"))).transpose()?;
+        args.window.as_deref().map(|w| duration_ns(w).map_err(|e| anyhow!("--window: {e}"))).transpose()?;
     Ok(choices)
 }
 

@@ -1,9 +1,9 @@
 //! How hard and how long: the `[load]` tables of a file made one, and what a condition changes in it.
 
 use super::arm::Problem;
-use super::duration;
 use super::file::{Layer, Load as Written};
 use super::model::{Condition, Load};
+use crate::units;
 
 const DEFAULT_RUN_IN_NS: u64 = 500_000_000;
 const DEFAULT_DRAIN_NS: u64 = 2_000_000_000;
@@ -72,7 +72,7 @@ fn duration_ns<'f>(
 ) -> Result<Option<u64>, Problem> {
     let found = layers.iter().find_map(|layer| Some((layer.path, layer.load.and_then(&value)?)));
     let Some((path, text)) = found else { return Ok(None) };
-    duration::parse(text).map(Some).map_err(|message| Problem::at(path, &["load", key], message))
+    units::duration_ns(text).map(Some).map_err(|message| Problem::at(path, &["load", key], message))
 }
 
 fn check(layer: &Layer) -> Result<(), Problem> {

@@ -8,7 +8,6 @@
 mod arm;
 mod axis;
 mod choices;
-pub mod duration;
 mod file;
 mod label;
 mod load;

@@ -1,6 +1,7 @@
 //! What machine this is, for the record.
 
 use crate::record::model::Machine;
+use crate::units::write_time;
 use procfs::Current;
 use std::fs::read_to_string;
 
@@ -33,21 +34,11 @@ pub fn now_utc() -> String {
     rfc3339(now.tv_sec)
 }
 
-/// Civil time from seconds since 1970; the date by the algorithm of Howard Hinnant, "chrono-Compatible
-/// Low-Level Date Algorithms" (`civil_from_days`).
+/// A time as RFC 3339 wants it.
 fn rfc3339(seconds: i64) -> String {
-    let (days, of_day) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let of_era = shifted.rem_euclid(146_097);
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+    let mut out = String::new();
+    write_time(seconds, &mut out);
+    out.replacen(' ', "T", 1) + "Z"
 }
 
 #[cfg(test)]

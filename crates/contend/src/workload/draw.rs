@@ -54,7 +54,11 @@ impl Workload {
     pub fn draw_clients(&self, request: &DrawRequest<'_>) -> Result<Drawn> {
         self.check_axes(request.axes)?;
         let crews = self.crews(request)?;
-        let clients: u32 = crews.iter().map(|crew| crew.processes * crew.clients).sum();
+        let clients: u64 = crews.iter().map(|crew| u64::from(crew.processes) * u64::from(crew.clients)).sum();
+        ensure!(clients <= u64::from(CLIENTS_MAX), "{clients} clients; the most is {CLIENTS_MAX}");
+        let processes: usize = crews.iter().map(|crew| crew.processes as usize).sum();
+        ensure!(processes <= PROCESSES_MAX, "{processes} processes; the most is {PROCESSES_MAX}");
+        let clients = clients as u32;
         let pace = Pace::new(request, clients)?;
         let (makers, texts) = self.makers(request)?;
         let mut window = vec![0; self.transactions.len()];
@@ -221,6 +225,20 @@ struct Maker<'a> {
     carried: &'a [usize],
 }
 
+/// Operations drawn for one trial at most: about 1 GiB of plans.
+const OPERATIONS_MAX: u32 = 4_000_000;
+
+/// Clients and processes of one trial at most.
+const CLIENTS_MAX: u32 = 100_000;
+const PROCESSES_MAX: usize = 1_000;
+
+fn too_many(operations: u64) -> String {
+    format!(
+        "{operations} operations would have to be drawn, the most is {OPERATIONS_MAX}: fewer clients or operations, a \
+         lower rate, or a shorter window"
+    )
+}
+
 /// How many operations a client gets and when they are due.
 enum Pace {
     /// `limit` operations, or `cycle` again and again.
@@ -236,10 +254,19 @@ impl Pace {
         ensure!(!endless, "the load has neither a window nor a number of operations");
         let Some(rate) = axis::<f64>(request.axes, "rate_per_s")?.or(load.rate_per_s) else {
             ensure!(load.cycle > 0 || load.operations.is_some(), "the cycle of a closed loop has no operations");
-            return Ok(Pace::Closed { limit: load.operations, cycle: load.cycle });
+            let share = OPERATIONS_MAX / clients.max(1);
+            let each = load.operations.unwrap_or(0);
+            ensure!(each <= share, too_many(u64::from(clients) * u64::from(each)));
+            // Very many clients have a shorter cycle, so that their plans fit into memory.
+            return Ok(Pace::Closed { limit: load.operations, cycle: load.cycle.min(share) });
         };
         ensure!(rate.is_finite() && rate > 0.0, "the rate must be greater than 0, found {rate}");
-        let end_ns = if load.window_ns == 0 { u64::MAX } else { load.run_in_ns + load.window_ns };
+        let end_ns = if load.window_ns == 0 { u64::MAX } else { load.run_in_ns.saturating_add(load.window_ns) };
+        let drawn = match load.operations {
+            Some(each) => f64::from(clients) * f64::from(each),
+            None => rate * end_ns as f64 / 1e9,
+        };
+        ensure!(drawn <= f64::from(OPERATIONS_MAX), too_many(drawn as u64));
         Ok(Pace::Open {
             gap_ns: f64::from(clients) * 1e9 / rate,
             clients,

@@ -29,7 +29,12 @@ impl Workload {
         emit: &mut dyn FnMut(String) -> Result<()>,
     ) -> Result<u64> {
         ensure!(scale.is_finite() && scale > 0.0, "the scale must be greater than 0, found {scale}");
-        let rows = self.tables.iter().map(|table| table.rows.at(&self.scale, scale)).collect();
+        let rows: Vec<u64> = self.tables.iter().map(|table| table.rows.at(&self.scale, scale)).collect();
+        let total = rows.iter().fold(0, |sum: u64, rows| sum.saturating_add(*rows));
+        ensure!(
+            total <= ROWS_MAX,
+            "{total} rows would have to be loaded, the most is {ROWS_MAX}: choose a lower scale"
+        );
         let mut loader = Loader { binder: Binder { tables: &self.tables, rows }, seed, chunk_bytes, target, emit };
         let mut writer = ScriptWriter::new(target);
         for ddl in self.schema_sql() {
@@ -53,6 +58,9 @@ impl Workload {
         hex(&hash.finalize())
     }
 }
+
+/// Rows loaded at most.
+const ROWS_MAX: u64 = 1_000_000_000;
 
 struct Loader<'a> {
     binder: Binder<'a>,

@@ -15,7 +15,6 @@ pub mod model;
 mod random;
 mod resolve;
 mod sql;
-mod units;
 mod words;
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use crate::stats::effect::{self, Effect};
 use crate::stats::interval::{Interval, MIN_ROUNDS};
 use crate::stats::quantile::{Quantile, QuantileValue};
 use crate::stats::verdict::{self, Comparison, RoundPair, Verdict};
+use crate::study::effect_pairs;
 use crate::study::model::{Effect as Factor, Study, Variant};
 
 /// One comparison and its circumstances.
@@ -109,9 +110,6 @@ fn compare_quantile(
         .map(|i| Interval { low: i.low.ln(), high: i.high.ln(), coverage: i.coverage });
     let direction = figure.direction;
     let mut comparison = verdict::judge(center, interval, rounds.len(), direction, study.margin, guard.as_deref());
-    if let (Verdict::CannotTell, Some(i)) = (&comparison.verdict, interval) {
-        comparison.rounds_needed = Some(verdict::rounds_needed(rounds.len(), (i.high - i.low) / 2.0, study.margin));
-    }
     if rounds.len() < MIN_ROUNDS && guard.is_none() {
         comparison.verdict = Verdict::NoWords;
     }
@@ -163,7 +161,7 @@ pub fn factor_effect(
     factor: &Factor,
     figure: Option<Figure>,
 ) -> FactorEffect {
-    let pairs = matched_pairs(study, factor);
+    let pairs = effect_pairs(study, factor);
     let tier = |contender: usize| study.contenders[contender].tier;
     let crosses_tiers = pairs.iter().any(|&(from, to)| tier(from) != tier(to));
     let cell = |contender: usize| cells.iter().find(|c| c.condition == condition && c.contender == contender);
@@ -209,27 +207,4 @@ fn effect_of_cells(
         return Err("no round has valid trials of every matched pair".to_string());
     }
     effect::factor_effect(&rounds).map_err(|e| e.to_string())
-}
-
-/// Pairs of contenders that differ in the factor alone.
-fn matched_pairs(study: &Study, factor: &Factor) -> Vec<(usize, usize)> {
-    let has = |index: usize, value: &str| {
-        let settings = &study.contenders[index].settings;
-        let at = factor.at.iter().all(|(name, value)| settings.get(name) == Some(value));
-        at && settings.get(&factor.factor).is_some_and(|v| v == value)
-    };
-    let alike = |a: usize, b: usize| {
-        let (a, b) = (&study.contenders[a], &study.contenders[b]);
-        let rest = |c: &crate::study::model::Contender| {
-            c.settings
-                .iter()
-                .filter(|(k, _)| **k != factor.factor)
-                .map(|(k, v)| (k.clone(), v.clone()))
-                .collect::<Vec<_>>()
-        };
-        (&a.engine, &a.driver, &a.model) == (&b.engine, &b.driver, &b.model) && rest(a) == rest(b)
-    };
-    let all = 0..study.contenders.len();
-    let with = |from: usize| (0..study.contenders.len()).find(|&to| has(to, &factor.to) && alike(from, to));
-    all.filter(|&from| has(from, &factor.from)).filter_map(|from| Some((from, with(from)?))).collect()
 }

@@ -1,8 +1,8 @@
 //! A place in the file, for messages, and the numbers written there in several forms.
 
 use crate::source::{FileError, Source};
+use crate::units::duration_ns;
 use crate::workload::model::{Count, Named};
-use crate::workload::units::duration_ns;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use toml::Value;
@@ -83,6 +83,7 @@ impl<'a> At<'a> {
             Some((name, unit)) => (self.fixed::<u64>(&Value::String(name.trim().to_string()), scale)?, unit),
         };
         duration_ns(unit)
+            .ok()
             .and_then(|ns| ns.checked_mul(times))
             .ok_or_else(|| self.error(format!("`{text}` is not a duration such as `10ms`, `0.5s` or `name*1ms`")))
     }

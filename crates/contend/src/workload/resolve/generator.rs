@@ -3,11 +3,11 @@
 use super::at::{At, listed};
 use super::order::ordered;
 use crate::source::FileError;
+use crate::units::unix_seconds;
 use crate::workload::file::{GENERATOR_KINDS, GeneratorFile, WordsFile};
 use crate::workload::generator::{Field, Fields, FormatPiece, Generator, RefWay};
 use crate::workload::model::Table;
 use crate::workload::random::Hot;
-use crate::workload::units::unix_seconds;
 use crate::workload::words::{Style, Words};
 use contend_wire::literal::Value;
 use std::collections::BTreeMap;
