@@ -14,11 +14,11 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("stats", &[]),
     ("outcome", &[]),
     ("operation", &["outcome"]),
-    ("engine", &["study"]),
+    ("engine", &["outcome", "study"]),
     ("study", &["engine", "record", "source", "stats", "units"]),
     ("workload", &["source", "study", "units"]),
     ("record", &["outcome", "operation", "stats", "study"]),
-    ("check", &["engine", "record", "stats"]),
+    ("check", &["engine", "operation", "outcome", "record", "stats"]),
     ("compare", &["stats"]),
     ("report", &["check", "compare", "operation", "outcome", "record", "stats", "study"]),
     ("trial", &["check", "engine", "outcome", "record", "source", "stats", "study", "units", "workload"]),
@@ -68,11 +68,11 @@ fn files(dir: &Path, extensions: &[&str]) -> Vec<PathBuf> {
     found
 }
 
-/// The text of a source file without its unit tests and comments.
+/// The text of a source file without its unit tests and comment lines. Unit tests are a module at the end.
 fn code(path: &Path) -> String {
     let text = fs::read_to_string(path).expect("readable");
-    let code = text.split("#[cfg(test)]").next().unwrap_or_default();
-    code.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
+    let tests = text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len());
+    text[..tests].lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
 }
 
 /// The first module below `src` that a file belongs to.

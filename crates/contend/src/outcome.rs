@@ -1,7 +1,7 @@
 //! What became of an attempt: the one table that maps an engine's code to an outcome.
 //!
 //! Workers write codes and judge nothing; every judgement about a code is here. The table is printed
-//! by `contend list outcomes` and is the source of the one in `docs/formats.md`.
+//! by `contend list outcomes`.
 
 use contend_wire::sample::{CodeSpace, Sample, code_to_sqlstate, flag, worker_code};
 use serde::{Deserialize, Serialize};

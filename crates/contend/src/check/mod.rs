@@ -1,6 +1,7 @@
 //! What must hold before a number is shown: the closed list of reasons a trial does not count, and the
 //! checks that find them.
 
+pub mod ever;
 pub mod guards;
 pub mod samples;
 

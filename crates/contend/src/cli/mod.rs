@@ -76,6 +76,13 @@ enum Verb {
 }
 
 #[derive(Args)]
+#[command(after_help = "Examples:
+  contend run                               the first built-in study, quick
+  contend run wordpress --set profile=public --rounds 6
+  contend run wordpress --set synchronous=full,normal --only '*FULL*'
+  contend run wordpress --rate 500          open loop: 500 arrivals per second, however long they take
+  contend run my-study.toml --out results/mine
+  contend run --resume results/mine         continue what was interrupted")]
 struct RunArgs {
     /// A built-in study (see `contend list studies`) or the path of a study file
     #[arg(value_hint = ValueHint::AnyPath)]
@@ -126,7 +133,10 @@ struct RunArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: Option<PathBuf>,
     /// Continue the run that this record was interrupted in
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["study", "out", "set", "contender", "only", "rounds", "seed"])]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = [
+        "study", "quick", "full", "as_published", "set", "contender", "only", "driver", "rounds", "clients", "processes",
+        "rate", "scale", "seed", "window", "out",
+    ])]
     resume: Option<PathBuf>,
     /// Let the data lie on a file system in memory, where a sync costs nothing
     #[arg(long)]

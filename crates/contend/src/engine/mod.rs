@@ -4,7 +4,9 @@
 
 pub mod sqlite;
 
+use crate::outcome::codes_worth_retrying;
 use crate::study::model::Tier;
+use contend_wire::plan::Retry;
 use contend_wire::sample::CodeSpace;
 use std::collections::BTreeMap;
 
@@ -113,7 +115,27 @@ pub fn find(name: &str) -> Option<&'static Engine> {
     ENGINES.iter().copied().find(|engine| engine.name == name)
 }
 
+/// Waits of `retry = "backoff"`, in milliseconds; the last one repeats.
+const BACKOFF_MS: [u64; 6] = [1, 2, 5, 10, 20, 50];
+
 impl Engine {
+    /// What the settings say about trying again.
+    pub fn retry(&self, settings: &Settings) -> Retry {
+        let tries = self.value(settings, "retry_tries").parse().unwrap_or(1);
+        let codes = || codes_worth_retrying(self.code_space);
+        match self.value(settings, "retry") {
+            "spin" => Retry { tries, codes: codes(), ..Retry::never() },
+            "backoff" => Retry {
+                tries,
+                backoff_ns: BACKOFF_MS.map(|ms| ms * 1_000_000).to_vec(),
+                // Half to one and a half times the wait, in an order that does not repeat soon.
+                jitter_permille: (0..97).map(|i| 500 + (i * 61 % 97) * 1000 / 97).collect(),
+                codes: codes(),
+            },
+            _ => Retry::never(),
+        }
+    }
+
     /// The setting of this name, the engine's own or a common one.
     pub fn setting(&self, name: &str) -> Option<&'static Setting> {
         self.settings.iter().chain(COMMON_SETTINGS).find(|setting| setting.name == name)

@@ -111,9 +111,11 @@ impl TrialWriter {
     /// Completes the trial: everything synced, then the directory renamed into its place.
     pub fn commit(mut self, trial: &Trial, series: &str) -> Result<()> {
         self.flush()?;
-        self.samples.get_ref().sync_all().map_err(|e| self.full(e))?;
         fs::write(self.partial.join(SERIES_FILE), series).map_err(|e| self.full(e))?;
         write_toml(&self.partial.join(TRIAL_FILE), trial)?;
+        for entry in fs::read_dir(&self.partial).with_context(|| format!("cannot read {}", self.partial.display()))? {
+            File::open(entry?.path()).and_then(|f| f.sync_all()).map_err(|e| self.full(e))?;
+        }
         sync_dir(&self.partial)?;
         fs::rename(&self.partial, &self.dir).with_context(|| format!("cannot complete {}", self.dir.display()))?;
         sync_dir(self.dir.parent().expect("a trial lies in `trials`"))

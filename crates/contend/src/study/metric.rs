@@ -64,8 +64,13 @@ pub fn higher_is_better(study: &Study, name: &str) -> Option<bool> {
     direction(&study.metrics, name)
 }
 
-/// As [`higher_is_better`], before there is a study.
+/// As [`higher_is_better`], before there is a study. Throughput and latencies may be limited to transactions
+/// that read or write, as in `response_ns_p95.write`.
 pub(super) fn direction(own: &[Metric], name: &str) -> Option<bool> {
+    let limited = name.strip_suffix(".read").or_else(|| name.strip_suffix(".write"));
+    let name = limited
+        .filter(|n| n.starts_with("throughput") || n.contains("_ns_p") || n.ends_with("_ns_max"))
+        .unwrap_or(name);
     own.iter()
         .find(|metric| metric.name == name)
         .map(|metric| metric.higher_is_better)

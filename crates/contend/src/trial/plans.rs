@@ -6,7 +6,6 @@ use crate::record::model::Slot;
 use crate::study::model::{Contender, Load, Study};
 use crate::study::{load_under, seed_of_round};
 use crate::trial::data::hex;
-use crate::trial::run::retry;
 use crate::workload::{DrawRequest, DrawnWorker, Workload};
 use anyhow::{Context, Result};
 use contend_wire::plan::{Client, Head, Loop, NowSource, Readback, Transaction, Window};
@@ -169,7 +168,7 @@ impl DrawnRound {
             statements: self.statements.clone(),
             texts: self.texts.clone(),
             transactions: transactions.to_vec(),
-            retry: retry(contender, engine),
+            retry: engine.retry(&contender.settings),
         })
     }
 }

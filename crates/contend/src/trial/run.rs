@@ -1,5 +1,6 @@
 //! One trial: fresh data, plans, workers, the window, the checks, the record.
 
+use crate::check::ever::{self, Ever};
 use crate::check::samples::PlanCheck;
 use crate::check::{Invalid, guards};
 use crate::engine::{self, Engine, Setup};
@@ -21,10 +22,10 @@ use crate::trial::process::{Launch, monotonic_ns};
 use crate::trial::sampler::{self, Observed, Sampler};
 use crate::trial::session::Note;
 use crate::workload::Workload;
-use crate::workload::invariant::{Expect, Invariant};
+use crate::workload::invariant::{Expect, Invariant, Judged};
 use anyhow::{Context, Result, anyhow};
 use contend_wire::literal::Value;
-use contend_wire::plan::{Client, Retry};
+use contend_wire::plan::{Client, Step};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -126,8 +127,8 @@ impl Bench<'_> {
         *series = run.observed.series.clone();
         writer.flush()?;
         let fastest_ns = disk::fastest_sync(&self.data_dir)?.min(moment.fastest_ns).min(self.disk.sync_ns_min);
-        let tally = self.check(trial, stage, &run, &writer.partial_dir().join(SAMPLES_FILE), fastest_ns)?;
-        self.check_data(trial, stage, &tally, &files, &run.observed, admin)?;
+        let (tally, ever) = self.check(trial, stage, &run, &writer.partial_dir().join(SAMPLES_FILE), fastest_ns)?;
+        self.check_data(trial, stage, &ever, &files, &run.observed, admin)?;
         let counts = tally.counts(|_| true);
         Ok(Done {
             throughput_per_s: tally.throughput_per_s(),
@@ -206,7 +207,10 @@ impl Bench<'_> {
         let files = self.fresh_data(&stage, admin)?;
         let mut writer = self.writer.trial(slot.trial)?;
         let mut crew = Crew::new(self.janitor, self.deadlines, self.cancelled);
-        crew.prepare(launch, &self.plans(&stage, &files)?, writer.partial_dir())?;
+        let mut transactions = self.workload.plan_transactions(stage.setup.begin_write.as_deref());
+        transactions.iter_mut().flat_map(|t| &mut t.steps).for_each(without_waiting);
+        let plans = single.encode(null, &stage.setup, &transactions, &files)?;
+        crew.prepare(launch, &plans, writer.partial_dir())?;
         crew.start();
         crew.collect(None, single.load.drain_ns, &mut writer, || (), &mut |_| ())?;
         crew.dismiss();
@@ -307,7 +311,7 @@ impl Bench<'_> {
         run: &Run,
         samples: &Path,
         fastest_sync_ns: u64,
-    ) -> Result<Tally, Failure> {
+    ) -> Result<(Tally, ever::Counts), Failure> {
         if run.window_end_ns.is_none() {
             let mut last_ns = run.window_start_ns;
             read_samples(samples, |s| last_ns = last_ns.max(s.finished_ns)).map_err(broken)?;
@@ -316,11 +320,13 @@ impl Bench<'_> {
         let starts = stage.round.workers.iter().zip(&run.members);
         let clients: Vec<(&Client, u64)> =
             starts.flat_map(|(drawn, member)| drawn.clients.iter().map(|c| (c, member.start_ns))).collect();
-        let retry = retry(stage.contender, stage.engine);
+        let retry = stage.engine.retry(&stage.contender.settings);
         let mut plan_check = PlanCheck::new(clients, retry.tries);
         let mut tallying = Tallying::new(trial);
+        let mut ever = Ever::new(stage.round.clients());
         read_samples(samples, |sample| {
             plan_check.push(&sample);
+            ever.push(sample);
             tallying.push(sample);
         })
         .map_err(broken)?;
@@ -340,7 +346,7 @@ impl Bench<'_> {
         self.check_rates(trial, stage, &tally, fastest_sync_ns);
         mark_starved(trial, &tally);
         self.mark_foreign_cpu(trial, run, &tally);
-        Ok(tally)
+        Ok((tally, ever.finish()))
     }
 
     fn check_rates(&self, trial: &mut Trial, stage: &Stage<'_>, tally: &Tally, fastest_sync_ns: u64) {
@@ -352,7 +358,7 @@ impl Bench<'_> {
             let writes = |t: u16| self.transactions.get(usize::from(t)).is_some_and(|t| t.write);
             let writes = tally.counts(|g| writes(g.transaction)).committed_inside;
             let rate = per_second(writes, tally.elapsed_ns());
-            trial.invalid.extend(guards::credible(rate, fastest_sync_ns));
+            trial.invalid.extend(guards::credible(rate, fastest_sync_ns, self.workload.databases as usize));
         }
     }
 
@@ -372,18 +378,14 @@ impl Bench<'_> {
         &self,
         trial: &mut Trial,
         stage: &Stage<'_>,
-        tally: &Tally,
+        ever: &ever::Counts,
         files: &[PathBuf],
         observed: &Observed,
         admin: &mut Admin<'_>,
     ) -> Result<(), Failure> {
         let (db_bytes, _) = sampler::sizes(&self.data_dir);
         let rows = self.workload.rows(stage.round.load.scale);
-        let ever = |transaction: usize| {
-            let counts = tally.counts(|g| usize::from(g.transaction) == transaction);
-            (counts.committed_ever, counts.unknown_ever)
-        };
-        for file in files {
+        for (database, file) in files.iter().enumerate() {
             let target = data::target(file);
             let statements = self.workload.invariants.iter().map(|i| i.sql.as_str());
             let answers = match admin.sql(&target, statements.chain([stage.engine.integrity.0])) {
@@ -394,13 +396,19 @@ impl Bench<'_> {
                     return Ok(());
                 }
             };
-            let judged = self.workload.invariants.iter().zip(&answers);
-            trial.invariants.extend(judged.map(|(invariant, answer)| judge(invariant, answer, &rows, &ever)));
-            let (sql, expected) = stage.engine.integrity;
-            trial.invariants.push(integrity(sql, expected, answers.last().map_or(&[], Vec::as_slice)));
-            admin.sql(&target, stage.engine.compact).map_err(|e| cancelled_or(e, "cannot compact the data"))?;
+            for (invariant, answer) in self.workload.invariants.iter().zip(&answers) {
+                let judged = invariant.judge(answer, &rows, |transaction| ever.of(database, transaction));
+                trial.invariants.push(result(&invariant.name, &invariant.sql, judged));
+            }
+            trial.invariants.push(integrity(stage.engine, answers.last().map_or(&[], Vec::as_slice)));
         }
         trial.invalid.extend(guards::broken_invariants(&trial.invariants));
+        if let Err(e) = files.iter().try_for_each(|f| admin.sql(&data::target(f), stage.engine.compact).map(drop)) {
+            if e.is::<Cancelled>() {
+                return Err(Failure::Cancelled);
+            }
+            trial.invalid.push(Invalid::Invariant.because(format!("the data cannot be compacted: {e:#}")));
+        }
         let (compact_bytes, _) = sampler::sizes(&self.data_dir);
         trial.footprint = Footprint {
             size_bytes_db: db_bytes,
@@ -427,46 +435,27 @@ fn relative(base: &Path) -> String {
     parts.display().to_string()
 }
 
-fn integrity(sql: &str, expected: &str, answer: &[Vec<Value>]) -> InvariantResult {
-    guards::invariant_text("integrity", sql, answer, expected)
+fn result(name: &str, sql: &str, Judged { found, expected, holds }: Judged) -> InvariantResult {
+    InvariantResult { name: name.to_string(), sql: sql.to_string(), found, expected, holds }
 }
 
-fn judge(
-    invariant: &Invariant,
-    answer: &[Vec<Value>],
-    rows: &BTreeMap<String, u64>,
-    ever: &impl Fn(usize) -> (u64, u64),
-) -> InvariantResult {
-    match (invariant.bounds(rows, ever), &invariant.expect) {
-        (Some((low, high)), _) => guards::invariant(&invariant.name, &invariant.sql, answer, low, high),
-        (None, Expect::Text(text)) => guards::invariant_text(&invariant.name, &invariant.sql, answer, text),
-        (None, Expect::Number(..)) => unreachable!("an expected number has bounds"),
-    }
-}
-
-fn cancelled_or(error: anyhow::Error, what: &'static str) -> Failure {
-    if error.is::<Cancelled>() { Failure::Cancelled } else { Failure::Fatal(error.context(what)) }
+/// The engine's own check of its data.
+fn integrity(engine: &Engine, answer: &[Vec<Value>]) -> InvariantResult {
+    let (sql, expected) = engine.integrity;
+    let expect = Expect::Text(expected.to_string());
+    let invariant = Invariant { name: "integrity".to_string(), sql: sql.to_string(), expect };
+    let judged = invariant.judge(answer, &BTreeMap::new(), |_| (0, 0));
+    result(&invariant.name, sql, judged)
 }
 
 fn broken(error: anyhow::Error) -> Failure {
     Failure::Invalid(Invalid::Samples.because(format!("{error:#}")))
 }
 
-/// The retry policy a contender's settings stand for.
-pub fn retry(contender: &Contender, engine: &Engine) -> Retry {
-    let value = |name| engine.value(&contender.settings, name);
-    let tries = value("retry_tries").parse().unwrap_or(1);
-    let codes = || outcome::codes_worth_retrying(engine.code_space);
-    match value("retry") {
-        "spin" => Retry { tries, codes: codes(), ..Retry::never() },
-        "backoff" => Retry {
-            tries,
-            backoff_ns: [1, 2, 5, 10, 20, 50].map(|ms| ms * 1_000_000).to_vec(),
-            // Half to one and a half times the wait, in an order that does not repeat soon.
-            jitter_permille: (0..97).map(|i| 500 + (i * 61 % 97) * 1000 / 97).collect(),
-            codes: codes(),
-        },
-        _ => Retry::never(),
+/// Waiting is no cost of the worker.
+fn without_waiting(step: &mut Step) {
+    if let Step::Hold { ns } | Step::Pause { ns } = step {
+        *ns = 0;
     }
 }
 
