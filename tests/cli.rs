@@ -173,3 +173,20 @@ fn a_plan_can_be_carried_out_by_hand() {
     let said = bench.contend(&["worker", "--plan", "plan.txt"]).exits(0);
     assert!(said.out.contains("transfer") && said.out.contains("balance"), "{}", said.out);
 }
+
+#[test]
+fn several_databases_and_held_connections_are_checked_like_one() {
+    let bench = Bench::new();
+    let workload = fs::read_to_string(root().join("workloads/bank.toml")).expect("the workload");
+    let study = fs::read_to_string(tiny_study()).expect("the study");
+    fs::write(bench.path("study.toml"), study.replacen("\"bank\"", "\"own.toml\"", 1)).expect("written");
+    let two = workload.replacen("[scale]", "databases = 2\n\n[scale]", 1);
+    let held = "[transaction.balance]\nkind = \"read\"\nargs = { account = { ref = \"account.id\", zipf = 1.0 } }\n";
+    assert!(two.contains(held), "the workload has changed");
+    let two = two.replacen(held, &format!("{held}\n[[transaction.balance.step]]\nhold = \"5ms\"\n"), 1);
+    fs::write(bench.path("own.toml"), two).expect("written");
+    bench.contend(&["run", "study.toml", "--out", "record", "--rounds", "1", "--quiet"]).exits(0);
+    let record = contend::record::store::Record::open(&bench.path("record")).expect("a record");
+    assert_eq!(record.trials[0].invariants.len(), 8, "four of each database");
+    assert!(record.run.generator_ns_per_operation < 1_000_000, "a held connection is no cost of the worker");
+}

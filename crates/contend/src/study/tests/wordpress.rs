@@ -49,7 +49,7 @@ fn corrected_is_the_full_factorial() {
          synchronous={synchronous}"
         ))
     );
-    assert_eq!((study.answers.len(), study.effects.len(), study.published.len()), (5, 8, 16));
+    assert_eq!((study.answers.len(), study.effects.len(), study.published.len()), (6, 8, 16));
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn quick_has_the_arms_of_the_answers() {
     assert_eq!(conditions(&study), ["write-burst"]);
     assert_eq!((study.rounds, study.load.processes, study.load.clients), (6, Some(16), Some(1)));
     assert_eq!((study.load.window_ns, study.load.run_in_ns), (1_500_000_000, 200_000_000));
-    assert_eq!((study.answers.len(), study.published.len()), (4, 8));
+    assert_eq!((study.answers.len(), study.published.len()), (5, 8));
     // Both halves of the published gain are there.
     for effect in &study.effects[..2] {
         assert_eq!(effect_pairs(&study, effect).len(), 1, "{}", effect.about);
@@ -107,7 +107,7 @@ fn the_variations_of_its_page_fit() {
     timeouts.set = vec![parse_set("busy_timeout=0,100,10000").unwrap()];
     let mut truncate = Choices::new(QUICK.0, QUICK.1);
     truncate.contenders = vec!["sqlite:journal_mode=truncate,synchronous=full".to_string()];
-    for (choices, contenders, answers) in [(only_immediate, 6, 3), (timeouts, 15, 4), (truncate, 6, 4)] {
+    for (choices, contenders, answers) in [(only_immediate, 6, 4), (timeouts, 15, 5), (truncate, 6, 5)] {
         let study = resolve(&builtin("wordpress").unwrap(), &choices).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!((study.contenders.len(), study.answers.len()), (contenders, answers));
     }
