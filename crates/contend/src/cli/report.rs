@@ -12,5 +12,5 @@ pub(super) fn report(args: &ReportArgs) -> Result<u8> {
     }
     let written = report::write(&record, &args.dir)?;
     print(&if args.json { written.json.clone() } else { report::terminal(&written, colour()) })?;
-    Ok(if record.damaged.is_empty() { OK } else { INVALID })
+    Ok(if record.damaged.is_empty() && written.invalid == 0 { OK } else { INVALID })
 }

@@ -21,6 +21,9 @@ use std::collections::BTreeMap;
 /// Bins of the time series of a trial.
 pub const BINS: usize = 60;
 
+/// Clients that are kept apart, at most: a record from elsewhere may claim any number.
+const CLIENTS_MAX: u32 = 1_000_000;
+
 /// Counts of one transaction in one role.
 #[derive(Debug, Clone, Default)]
 pub struct Counts {
@@ -72,14 +75,13 @@ impl Counts {
 /// Latencies of one transaction in one role.
 #[derive(Debug, Clone, Default)]
 pub struct Latencies {
-    /// Committed operations, from due to finished.
-    pub response: Histogram,
+    /// From due to finished, by what became of the operation, in the order of [`Outcome::ALL`]; those never
+    /// sent have none.
+    responses: [Histogram; Outcome::ALL.len() - 1],
     /// Committed operations, the attempt that succeeded.
     pub service: Histogram,
     /// Committed operations, time waiting for locks over all attempts; empty if not measured.
     pub lock_wait: Histogram,
-    /// Timeouts and unknown operations, from due to finished: they would have taken at least this long.
-    pub censored: Histogram,
     /// Sums for shares.
     pub busy_ns: u64,
     pub lock_wait_ns: u64,
@@ -88,11 +90,34 @@ pub struct Latencies {
 }
 
 impl Latencies {
+    /// To merge others into.
+    pub fn none() -> Self {
+        Self { lock_wait_measured: true, ..Self::default() }
+    }
+
+    /// Response times of the operations with this outcome; none of those never sent.
+    pub fn response(&self, outcome: Outcome) -> Option<&Histogram> {
+        self.responses.get(outcome as usize)
+    }
+
+    /// Response times of committed operations.
+    pub fn committed(&self) -> &Histogram {
+        &self.responses[Outcome::Committed as usize]
+    }
+
+    /// Timeouts and unknown operations: they would have taken at least this long.
+    pub fn censored(&self) -> Histogram {
+        let mut both = self.responses[Outcome::Timeout as usize].clone();
+        both.merge(&self.responses[Outcome::Unknown as usize]);
+        both
+    }
+
     pub fn merge(&mut self, other: &Latencies) {
-        self.response.merge(&other.response);
+        for (mine, theirs) in self.responses.iter_mut().zip(&other.responses) {
+            mine.merge(theirs);
+        }
         self.service.merge(&other.service);
         self.lock_wait.merge(&other.lock_wait);
-        self.censored.merge(&other.censored);
         self.busy_ns += other.busy_ns;
         self.lock_wait_ns += other.lock_wait_ns;
         self.lock_wait_measured &= other.lock_wait_measured;
@@ -140,6 +165,8 @@ pub struct Tally {
     pub groups: Vec<Group>,
     pub clients: BTreeMap<u32, ClientTally>,
     pub bins: Vec<Bin>,
+    /// Commits of each client, by role.
+    pub commits_by_role: BTreeMap<String, Vec<u64>>,
 }
 
 /// Counts samples as they come.
@@ -156,7 +183,7 @@ impl Tallying {
         let workers = trial
             .workers
             .iter()
-            .map(|w| (w.first_client, w.first_client + w.clients, w.role.clone(), w.clock_offset_ns))
+            .map(|w| (w.first_client, w.first_client.saturating_add(w.clients), w.role.clone(), w.clock_offset_ns))
             .collect();
         let tally = Tally {
             window_start_ns: trial.window_start_ns,
@@ -164,8 +191,9 @@ impl Tallying {
             samples: 0,
             groups: vec![],
             // All of them: a client that gets nothing done is what fairness is about.
-            clients: (0..trial.clients).map(|client| (client, ClientTally::default())).collect(),
+            clients: (0..trial.clients.min(CLIENTS_MAX)).map(|client| (client, ClientTally::default())).collect(),
             bins: vec![Bin::default(); BINS],
+            commits_by_role: BTreeMap::new(),
         };
         Self { operations: Operations::new(), tally, workers }
     }
@@ -175,7 +203,7 @@ impl Tallying {
         let (role, offset) = role_of(&self.workers, sample.client);
         if offset != 0 {
             for time in [&mut sample.due_ns, &mut sample.started_ns, &mut sample.finished_ns] {
-                *time = time.saturating_add_signed(-offset);
+                *time = time.saturating_add_signed(offset.saturating_neg());
             }
         }
         self.tally.samples += 1;
@@ -189,6 +217,10 @@ impl Tallying {
         operations.finish(&mut |op| tally.count(role_of(&workers, op.client()).0, op));
         for (name, planned) in planned {
             tally.fill_unsent(name, *planned, names);
+        }
+        for (client, counted) in &tally.clients {
+            let role = role_of(&workers, *client).0.to_string();
+            tally.commits_by_role.entry(role).or_default().push(counted.committed);
         }
         tally
     }
@@ -216,7 +248,7 @@ impl Tally {
 
     /// Latencies over all groups that `wanted` chooses.
     pub fn latencies(&self, wanted: impl Fn(&Group) -> bool) -> Latencies {
-        let mut sum = Latencies { lock_wait_measured: true, ..Latencies::default() };
+        let mut sum = Latencies::none();
         self.groups.iter().filter(|g| wanted(g)).for_each(|g| sum.merge(&g.latencies));
         sum
     }
@@ -229,7 +261,7 @@ impl Tally {
     fn group(&mut self, role: &str, transaction: u16) -> &mut Group {
         let found = self.groups.iter().position(|g| g.transaction == transaction && g.role == role);
         let index = found.unwrap_or_else(|| {
-            let latencies = Latencies { lock_wait_measured: true, ..Latencies::default() };
+            let latencies = Latencies::none();
             self.groups.push(Group { role: role.to_string(), transaction, counts: Counts::default(), latencies });
             self.groups.len() - 1
         });
@@ -288,14 +320,20 @@ impl Tally {
         }
     }
 
-    /// What was due and has no sample was never sent.
+    /// What was due and has no sample was never sent. The plan counts per transaction, not per role: where
+    /// several roles have the transaction nobody can tell whose operations are missing, and they are counted
+    /// under an empty role.
     fn fill_unsent(&mut self, name: &str, planned: u64, names: &[String]) {
         let Some(transaction) = names.iter().position(|n| n == name) else { return };
         let transaction = transaction as u16;
         let sent: u64 = self.groups.iter().filter(|g| g.transaction == transaction).map(|g| g.counts.planned()).sum();
         if planned > sent {
-            let role = self.groups.iter().find(|g| g.transaction == transaction).map(|g| g.role.clone());
-            self.group(&role.unwrap_or_default(), transaction).counts.add_unsent(planned - sent);
+            let mut having = self.groups.iter().filter(|g| g.transaction == transaction).map(|g| g.role.clone());
+            let role = match (having.next(), having.next()) {
+                (Some(only), None) => only,
+                _ => String::new(),
+            };
+            self.group(&role, transaction).counts.add_unsent(planned - sent);
         }
     }
 }
@@ -314,17 +352,15 @@ impl Group {
             Some(ns) => self.latencies.lock_wait_ns += ns,
             None => self.latencies.lock_wait_measured = false,
         }
-        match outcome {
-            Outcome::Committed => {
-                self.counts.rows += u64::from(op.last().rows);
-                self.latencies.response.record(op.response_ns());
-                self.latencies.service.record(op.service_ns());
-                if let Some(ns) = op.lock_wait_ns() {
-                    self.latencies.lock_wait.record(ns);
-                }
+        if let Some(responses) = self.latencies.responses.get_mut(outcome as usize) {
+            responses.record(op.response_ns());
+        }
+        if outcome == Outcome::Committed {
+            self.counts.rows += u64::from(op.last().rows);
+            self.latencies.service.record(op.service_ns());
+            if let Some(ns) = op.lock_wait_ns() {
+                self.latencies.lock_wait.record(ns);
             }
-            Outcome::Timeout | Outcome::Unknown => self.latencies.censored.record(op.response_ns()),
-            _ => {}
         }
     }
 }

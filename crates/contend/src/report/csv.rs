@@ -3,11 +3,12 @@
 //!
 //! A single trial's quantiles are raw material: they are given whatever the number of operations, which
 //! stands beside them in `latencies.csv`. A quantile that timeouts or cut-off operations reach into is
-//! known only as a lower bound and is empty in `trials.csv`; `latencies.csv` has both kinds apart, the
-//! cut-off ones under the outcome `censored`.
+//! known only as a lower bound and is empty in `trials.csv`; `latencies.csv` has the response times of every
+//! outcome apart, those of `timeout` and `unknown` being lower bounds.
 
 use crate::outcome::Outcome;
 use crate::record::tally::Counts;
+use crate::report::one_line;
 use crate::report::summary::Summary;
 use crate::report::summary::metric::count;
 use crate::report::summary::trial::{GroupRow, Measure, Numbers, Scope, TrialRow, is_write};
@@ -29,7 +30,7 @@ pub fn trials(summary: &Summary<'_>) -> Result<String> {
 
 fn trial_head(summary: &Summary<'_>, axes: &BTreeSet<&String>) -> Vec<String> {
     let owned = |names: &[&str]| names.iter().map(|n| (*n).to_string()).collect::<Vec<_>>();
-    let mut head = owned(&["study", "variant", "profile", "contender", "engine", "tier", "driver", "model"]);
+    let mut head = owned(&["study", "variant", "trial", "profile", "contender", "engine", "tier", "driver", "model"]);
     head.extend(owned(&["load_model", "clients"]));
     head.extend(axes.iter().map(|name| format!("axis_{name}")));
     head.extend(owned(&["round", "valid", "reason", "elapsed_ns", "planned"]));
@@ -51,6 +52,7 @@ fn trial_cells(summary: &Summary<'_>, row: &TrialRow, axes: &BTreeSet<&String>) 
     let mut cells = vec![
         study.name.clone(),
         study.variant.word().to_string(),
+        row.number.to_string(),
         condition.profile.clone().unwrap_or_default(),
         contender.name.clone(),
         contender.engine.clone(),
@@ -67,13 +69,13 @@ fn trial_cells(summary: &Summary<'_>, row: &TrialRow, axes: &BTreeSet<&String>) 
         row.reasons.iter().map(|r| one_line(&format!("{}: {}", r.kind, r.detail))).collect::<Vec<_>>().join("; "),
     );
     cells.extend(measured_cells(row));
-    cells.push(row.cpu_ns.to_string());
+    cells.push(optional(row.cpu_ns));
     cells.push(String::new());
-    cells.push(row.rss_bytes.to_string());
+    cells.push(optional(row.rss_bytes));
     cells.push(String::new());
     cells.push(optional(row.written_bytes));
-    cells.push(row.footprint.size_bytes_db.to_string());
-    cells.push(row.footprint.size_bytes_wal.to_string());
+    cells.push(optional(row.size_bytes_db));
+    cells.push(optional(row.size_bytes_wal));
     for own in &study.metrics {
         let value = row.measured.as_ref().and_then(|measured| {
             metric_value(own, &|name| count(name, &summary.transactions, &|t| measured.counts_of(t)))
@@ -172,15 +174,13 @@ pub fn latencies(summary: &Summary<'_>) -> Result<String> {
     )?;
     for row in &summary.rows {
         for group in row.measured.iter().flat_map(|m| &m.groups) {
-            let committed = Measure::ALL.map(|measure| match measure {
-                Measure::Response => (Outcome::Committed.word(), measure, &group.committed),
-                _ => (Outcome::Committed.word(), measure, group.measures.numbers(measure)),
-            });
-            let censored = [("censored", Measure::Response, &group.censored)];
-            for (outcome, measure, numbers) in committed.into_iter().chain(censored) {
+            let responses = group.responses.iter().map(|(outcome, numbers)| (*outcome, Measure::Response, numbers));
+            let inside = [Measure::Service, Measure::LockWait]
+                .map(|measure| (Outcome::Committed, measure, group.measures.numbers(measure)));
+            for (outcome, measure, numbers) in responses.chain(inside) {
                 for cells in quantile_rows(numbers) {
                     let mut all = vec![row.number.to_string(), group.role.clone(), transaction_name(summary, group)];
-                    all.extend([outcome.to_string(), measure.column().trim_end_matches("_ns").to_string()]);
+                    all.extend([outcome.word().to_string(), measure.column().trim_end_matches("_ns").to_string()]);
                     all.extend(cells);
                     sheet.row(all)?;
                 }
@@ -201,10 +201,6 @@ fn quantile_rows(numbers: &Numbers) -> impl Iterator<Item = [String; 3]> + '_ {
 
 fn optional(value: Option<u64>) -> String {
     value.map_or(String::new(), |v| v.to_string())
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// A CSV file being written.

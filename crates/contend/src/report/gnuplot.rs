@@ -2,6 +2,7 @@
 //! trial, a row of charts per condition. Run it where it lies: `gnuplot charts.gnuplot`.
 
 use crate::report::content::words;
+use crate::report::one_line;
 use crate::report::summary::Summary;
 use crate::report::summary::cell::Cell;
 use crate::report::summary::trial::Scope;
@@ -87,8 +88,4 @@ fn panel(out: &mut String, title: &str, settings: &str) {
 /// A string of gnuplot, in which nothing is special but the quote.
 fn quoted(text: &str) -> String {
     format!("'{}'", one_line(text).replace('\'', "''"))
-}
-
-fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

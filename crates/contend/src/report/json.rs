@@ -13,7 +13,6 @@ pub fn json(summary: &Summary<'_>) -> String {
         "question": run.study.question,
         "variant": run.study.variant.word(),
         "complete": run.finished.is_some(),
-        "record": summary.record.dir.display().to_string(),
         "answers": answers(summary),
         "estimates": estimates(summary),
         "comparisons": comparisons(summary),

@@ -44,6 +44,8 @@ pub struct Written {
     pub terminal: Document,
     /// The same numbers for a program.
     pub json: String,
+    /// Trials that do not count.
+    pub invalid: usize,
 }
 
 /// All files of the report.
@@ -78,7 +80,8 @@ pub fn write(record: &Record, out: &Path) -> Result<Written> {
             .with_context(|| format!("cannot write {}", path.display()))?;
         paths.push(path);
     }
-    Ok(Written { files: paths, terminal: document, json: json::json(&summary) })
+    let invalid = summary.rows.iter().filter(|row| !row.is_valid()).count();
+    Ok(Written { files: paths, terminal: document, json: json::json(&summary), invalid })
 }
 
 /// The end of a run on the terminal: the answer, its table, one chart, and where the files are.
@@ -95,6 +98,12 @@ pub fn terminal(written: &Written, colour: Colour) -> String {
         out += &format!("{}\n", path.display());
     }
     out
+}
+
+/// Text as one line, without control characters.
+fn one_line(text: &str) -> String {
+    let parts = text.split(|c: char| c.is_whitespace() || c.is_control());
+    parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 fn is_condition(document: &Document, block: &Block) -> bool {

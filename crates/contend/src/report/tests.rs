@@ -166,7 +166,7 @@ fn trials_have_the_columns_of_the_formats_page() {
     let latencies =
         |measure: &str| ["p50", "p90", "p95", "p99", "p999", "max"].map(|q| format!("{measure}_ns_{q}")).join(",");
     let expected = [
-        "study,variant,profile,contender,engine,tier,driver,model,load_model,clients,axis_clients,round,valid,reason",
+        "study,variant,trial,profile,contender,engine,tier,driver,model,load_model,clients,axis_clients,round,valid,reason",
         "elapsed_ns,planned,committed,rejected,conflict,timeout,unknown,unsent,retries,throughput_ops_per_s",
         &latencies("response"),
         &latencies("service"),
@@ -178,7 +178,8 @@ fn trials_have_the_columns_of_the_formats_page() {
     let latencies = file(usual(), "latencies.csv");
     assert_eq!(latencies.lines().next(), Some("trial,role,transaction,outcome,measure,count,quantile,value_ns"));
     assert!(latencies.lines().nth(1).unwrap().starts_with("1,site,page_view,committed,response,"));
-    assert!(latencies.contains(",censored,response,"));
+    assert!(latencies.contains(",conflict,response,") && latencies.contains(",timeout,response,"));
+    assert!(!latencies.contains(",timeout,service,"));
     let transactions = file(usual(), "transactions.csv");
     assert!(transactions.contains("sqlite.517="));
 }
@@ -198,6 +199,51 @@ fn what_was_not_measured_is_empty_and_never_zero() {
         .collect();
     assert_eq!(empty, expected);
     assert!(file(&record, "report.txt").contains("not measured"));
+}
+
+/// What is left of a trial whose workers died at the start.
+#[test]
+fn a_trial_that_never_began_has_empty_cells() {
+    let (_dir, mut record) = record(&Story { rounds: 1, ..Story::default() });
+    let trial = &mut record.trials[2];
+    trial.invalid = vec![Invalid::Invariant.because("the worker died")];
+    (trial.window_start_ns, trial.window_end_ns) = (0, 0);
+    trial.workers.clear();
+    trial.footprint = Default::default();
+    let trials = file(&record, "trials.csv");
+    let mut rows = ::csv::Reader::from_reader(trials.as_bytes());
+    let head = rows.headers().unwrap().clone();
+    let row = rows.records().nth(2).unwrap().unwrap();
+    let reason = head.iter().position(|name| name == "reason").unwrap();
+    let filled: Vec<&str> = row.iter().skip(reason + 1).filter(|cell| !cell.is_empty()).collect();
+    assert!(filled.is_empty(), "{filled:?}");
+}
+
+#[test]
+fn a_record_from_elsewhere_may_claim_anything() {
+    let (_dir, mut record) = record(&Story { rounds: 1, ..Story::default() });
+    record.trials[0].clients = u32::MAX;
+    let worker = &mut record.trials[1].workers[0];
+    (worker.first_client, worker.clients, worker.clock_offset_ns) = (u32::MAX - 1, u32::MAX, i64::MIN);
+    let mut twin = worker.clone();
+    (twin.cpu_ns, twin.rss_bytes) = (u64::MAX, u64::MAX);
+    record.trials[1].workers.push(twin);
+    assert!(!render(&record).unwrap().is_empty());
+}
+
+#[test]
+fn fairness_is_among_clients_of_one_role() {
+    let (_dir, mut record) = record(&Story { rounds: 1, invalid: vec![], ..Story::default() });
+    for trial in &mut record.trials {
+        let mut other = trial.workers[0].clone();
+        trial.workers[0].clients = 2;
+        (other.number, other.role, other.first_client, other.clients) = (1, "admin".to_string(), 2, 2);
+        trial.workers.push(other);
+    }
+    let summary = Summary::new(&record);
+    let found = summary.cells[0].fairness.clone().unwrap();
+    assert!(found.role.is_some() && found.clients == 2, "{found:?}");
+    assert!(Summary::new(usual()).cells[0].fairness.as_ref().unwrap().role.is_none());
 }
 
 #[test]
@@ -226,6 +272,7 @@ fn a_terminal_sees_a_hundred_columns() {
         files: vec!["report.html".into()],
         terminal: content::document(&summary),
         json: json::json(&summary),
+        invalid: 0,
     };
     let plain = terminal(&written, Colour::No);
     assert!(plain.lines().count() < 90 && plain.ends_with("report.html\n"), "{plain}");

@@ -243,8 +243,9 @@ pub fn fairness(summary: &Summary<'_>) -> Option<Section> {
         return None;
     }
     blocks.push(Block::Note(
-        "Jain's index is 1 when every client committed the same and 1/n when one of n got everything; the other columns \
-         are of the round with the lowest index. Waiting for locks is a share of the time spent in attempts."
+        "Jain's index is 1 when every client committed the same and 1/n when one of n got everything. It \
+         is taken among clients of one role; where there are several, of the role served least evenly, which is named. \
+         The other columns are of the round with the lowest index. Waiting for locks is a share of the time spent in attempts."
             .to_string(),
     ));
     Some(Section { id: "fairness", title: "Fairness and lock waits".to_string(), blocks })
@@ -254,7 +255,7 @@ fn fairness_row(summary: &Summary<'_>, cell: &Cell) -> Vec<TableCell> {
     let mut cells = vec![TableCell::new(words::label(summary, cell.contender)).series(cell.contender)];
     match &cell.fairness {
         Some(f) => cells.extend([
-            TableCell::new(words::count(f.clients as u64)),
+            TableCell::new(words::count(f.clients as u64)).small(f.role.as_deref().unwrap_or_default()),
             TableCell::new(format!("{:.3}", f.jain_median)),
             TableCell::new(format!("{:.3}", f.worst.jain_index)),
             f.worst.max_over_min.map_or(TableCell::muted("one got nothing"), |r| TableCell::new(Ratio(r).to_string())),

@@ -3,10 +3,9 @@
 //! Histograms exist while a cell is added up and are gone when it is done, so memory grows with the
 //! number of trials (their rows) and never with the number of samples.
 
-use crate::record::model::Trial;
 use crate::record::tally::{Bin, Counts, Latencies, Tally};
 use crate::report::summary::dist::{Dist, Shown};
-use crate::report::summary::trial::{Measure, Measured, Scope, TrialRow, is_write, observations};
+use crate::report::summary::trial::{Measure, Measured, RoleFairness, Scope, TrialRow, is_write, observations};
 use crate::stats::drift::TRIAL_BINS;
 use crate::stats::fairness::Fairness;
 use crate::stats::interval;
@@ -52,9 +51,11 @@ pub struct Slice {
     pub p95: Shown,
 }
 
-/// Fairness between clients over the rounds.
-#[derive(Debug, Clone, Copy)]
+/// Fairness between the clients of one role over the rounds.
+#[derive(Debug, Clone)]
 pub struct FairnessOverRounds {
+    /// The role that was served least evenly; none where there is only one.
+    pub role: Option<String>,
     pub jain_median: f64,
     /// The least fair round.
     pub worst: Fairness,
@@ -103,18 +104,16 @@ impl Cell {
 pub struct CellBuilder {
     groups: BTreeMap<(u16, String), (Counts, Latencies)>,
     bins: Vec<Bin>,
-    clients: usize,
 }
 
 impl CellBuilder {
-    pub fn add(&mut self, trial: &Trial, tally: &Tally) {
+    pub fn add(&mut self, tally: &Tally) {
         for group in &tally.groups {
             let key = (group.transaction, group.role.clone());
-            let (counts, latencies) = self.groups.entry(key).or_insert_with(|| (Counts::default(), no_latencies()));
+            let (counts, latencies) = self.groups.entry(key).or_insert_with(|| (Counts::default(), Latencies::none()));
             counts.merge(&group.counts);
             latencies.merge(&group.latencies);
         }
-        self.clients = self.clients.max(trial.clients as usize).max(tally.clients.len());
         let per_slice = tally.bins.len().div_ceil(TRIAL_BINS).max(1);
         self.bins.resize_with(TRIAL_BINS, Bin::default);
         for (slice, bins) in self.bins.iter_mut().zip(tally.bins.chunks(per_slice)) {
@@ -130,7 +129,7 @@ impl CellBuilder {
     pub fn finish(self, place: CellPlace, rows: &[TrialRow], writes: &[bool], always: bool) -> Cell {
         let measured: Vec<&Measured> = place.valid.iter().filter_map(|&i| rows[i].measured.as_ref()).collect();
         let pool = |wanted: &dyn Fn(u16) -> bool| {
-            let (mut counts, mut latencies) = (Counts::default(), no_latencies());
+            let (mut counts, mut latencies) = (Counts::default(), Latencies::none());
             for ((_, _), (c, l)) in self.groups.iter().filter(|((t, _), _)| wanted(*t)) {
                 counts.merge(c);
                 latencies.merge(l);
@@ -153,7 +152,7 @@ impl CellBuilder {
                 })
                 .collect(),
             elapsed_ns,
-            fairness: fairness_over_rounds(&measured, self.clients),
+            fairness: fairness_over_rounds(&measured),
             lock_wait_share: lock_wait_share(&measured),
             timeline: timeline(&self.bins, elapsed_ns, measured.len(), always),
             valid: place.valid,
@@ -171,10 +170,6 @@ pub struct CellPlace {
     pub invalid: Vec<usize>,
 }
 
-fn no_latencies() -> Latencies {
-    Latencies { lock_wait_measured: true, ..Latencies::default() }
-}
-
 fn to_pool(counts: Counts, latencies: &Latencies, always: bool) -> Pool {
     let dist = |measure| Dist::new(&observations(latencies, measure), always);
     Pool {
@@ -185,11 +180,24 @@ fn to_pool(counts: Counts, latencies: &Latencies, always: bool) -> Pool {
     }
 }
 
-fn fairness_over_rounds(measured: &[&Measured], clients: usize) -> Option<FairnessOverRounds> {
-    let rounds: Vec<Fairness> = measured.iter().filter_map(|m| m.fairness).collect();
-    let jain: Vec<f64> = rounds.iter().map(|f| f.jain_index).collect();
-    let worst = rounds.into_iter().min_by(|a, b| a.jain_index.total_cmp(&b.jain_index))?;
-    Some(FairnessOverRounds { jain_median: interval::median(&jain)?, worst, clients })
+/// Of the role with the lowest median: an index over clients that do different things says nothing.
+fn fairness_over_rounds(measured: &[&Measured]) -> Option<FairnessOverRounds> {
+    let mut by_role: BTreeMap<&str, Vec<&RoleFairness>> = BTreeMap::new();
+    for of_round in measured.iter().flat_map(|m| &m.fairness) {
+        by_role.entry(&of_round.role).or_default().push(of_round);
+    }
+    let several = by_role.len() > 1;
+    let of_role = |(role, rounds): (&str, Vec<&RoleFairness>)| {
+        let jain: Vec<f64> = rounds.iter().map(|r| r.fairness.jain_index).collect();
+        let worst = rounds.iter().map(|r| r.fairness).min_by(|a, b| a.jain_index.total_cmp(&b.jain_index))?;
+        Some(FairnessOverRounds {
+            role: several.then(|| role.to_string()),
+            jain_median: interval::median(&jain)?,
+            worst,
+            clients: rounds.iter().map(|r| r.clients).max()?,
+        })
+    };
+    by_role.into_iter().filter_map(of_role).min_by(|a, b| a.jain_median.total_cmp(&b.jain_median))
 }
 
 fn lock_wait_share(measured: &[&Measured]) -> Option<f64> {

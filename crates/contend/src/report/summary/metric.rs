@@ -175,14 +175,14 @@ impl Figure {
             }
             What::LockWaitShare => measured.lock_wait_share(),
             What::FailedShare => failed_share(&measured.counts),
-            What::CpuClient => Some(row.cpu_ns as f64),
-            What::CpuPerOperation => per_operation(Some(row.cpu_ns)),
+            What::CpuClient => whole(row.cpu_ns),
+            What::CpuPerOperation => per_operation(row.cpu_ns),
             What::WrittenBytes => whole(row.written_bytes),
             What::WrittenPerOperation => per_operation(row.written_bytes),
-            What::RssClient => Some(row.rss_bytes as f64),
-            What::SizeDb => Some(row.footprint.size_bytes_db as f64),
-            What::SizeWal => Some(row.footprint.size_bytes_wal as f64),
-            What::SizeCompact => Some(row.footprint.size_bytes_compact as f64),
+            What::RssClient => whole(row.rss_bytes),
+            What::SizeDb => whole(row.size_bytes_db),
+            What::SizeWal => whole(row.size_bytes_wal),
+            What::SizeCompact => whole(row.size_bytes_compact),
             What::Own(own) => metric_value(own, &|name| count(name, transactions, &|t| measured.counts_of(t))),
         }
     }

@@ -158,7 +158,7 @@ impl<'r> Summary<'r> {
             let row = TrialRow::new(at, trial, tally.as_ref().map_err(Clone::clone), &writes);
             match &tally {
                 Ok(tally) if row.is_valid() => {
-                    builder.add(trial, tally);
+                    builder.add(tally);
                     place.valid.push(self.rows.len());
                 }
                 _ => place.invalid.push(self.rows.len()),

@@ -2,7 +2,7 @@
 //! and sparse histograms for the bootstrap. Nothing here grows with the number of samples.
 
 use crate::outcome::Outcome;
-use crate::record::model::{Footprint, Reason, Trial};
+use crate::record::model::{Reason, Trial, WorkerInfo};
 use crate::record::tally::{Bin, Counts, Latencies, Tally, per_second};
 use crate::stats::drift::{self, TRIAL_BINS, Trend};
 use crate::stats::fairness::{Fairness, fairness};
@@ -103,7 +103,7 @@ impl Numbers {
 pub fn observations(latencies: &Latencies, measure: Measure) -> Observations {
     let only = |ended: &Histogram| Observations { ended: ended.clone(), ..Observations::default() };
     match measure {
-        Measure::Response => Observations { ended: latencies.response.clone(), censored: latencies.censored.clone() },
+        Measure::Response => Observations { ended: latencies.committed().clone(), censored: latencies.censored() },
         Measure::Service => only(&latencies.service),
         Measure::LockWait if latencies.lock_wait_measured => only(&latencies.lock_wait),
         Measure::LockWait => Observations::default(),
@@ -132,10 +132,16 @@ pub struct GroupRow {
     pub counts: Counts,
     /// Response counts timeouts and unknown operations as lower bounds.
     pub measures: Measures,
-    /// Response of what was committed, alone.
-    pub committed: Numbers,
-    /// Timeouts and unknown operations: at least so long.
-    pub censored: Numbers,
+    /// Response by what became of the operation. Of timeouts and unknown ones: at least so long.
+    pub responses: Vec<(Outcome, Numbers)>,
+}
+
+/// How evenly the clients of one role were served.
+#[derive(Debug, Clone)]
+pub struct RoleFairness {
+    pub role: String,
+    pub clients: usize,
+    pub fairness: Fairness,
 }
 
 /// Response and service of one kind of transaction, for the bootstrap.
@@ -155,14 +161,15 @@ pub struct Measured {
     committed_inside: [u64; 3],
     pub busy_ns: u64,
     pub lock_wait_ns: Option<u64>,
-    pub fairness: Option<Fairness>,
+    /// Per role: clients of different roles do different things.
+    pub fairness: Vec<RoleFairness>,
     /// Commits over the window.
     pub trend: Option<Trend>,
     histograms: [RoundHistograms; 2],
 }
 
 impl Measured {
-    fn new(trial: &Trial, tally: &Tally, writes: &[bool]) -> Self {
+    fn new(tally: &Tally, writes: &[bool]) -> Self {
         let in_scope =
             |scope: Scope| move |g: &crate::record::tally::Group| scope.holds(is_write(writes, g.transaction));
         let all = tally.latencies(|_| true);
@@ -172,8 +179,10 @@ impl Measured {
             transaction: g.transaction,
             counts: g.counts.clone(),
             measures: Measures::of(&g.latencies),
-            committed: alone(&g.latencies.response),
-            censored: alone(&g.latencies.censored),
+            responses: Outcome::ALL
+                .into_iter()
+                .filter_map(|outcome| Some((outcome, alone(g.latencies.response(outcome)?))))
+                .collect(),
         });
         Self {
             elapsed_ns: tally.elapsed_ns(),
@@ -183,12 +192,12 @@ impl Measured {
             committed_inside: Scope::ALL.map(|scope| tally.counts(in_scope(scope)).committed_inside),
             busy_ns: all.busy_ns,
             lock_wait_ns: (all.lock_wait_measured && all.busy_ns > 0).then_some(all.lock_wait_ns),
-            fairness: fairness(&commits_by_client(trial, tally)),
+            fairness: fairness_by_role(tally),
             trend: trend(&tally.bins),
             histograms: [Scope::Read, Scope::Write].map(|scope| {
                 let latencies = tally.latencies(in_scope(scope));
-                let mut response = latencies.response;
-                response.merge(&latencies.censored);
+                let mut response = latencies.committed().clone();
+                response.merge(&latencies.censored());
                 RoundHistograms { response: response.to_sparse(), service: latencies.service.to_sparse() }
             }),
         }
@@ -247,12 +256,14 @@ pub struct TrialRow {
     pub at: usize,
     /// Why it does not count; empty = valid.
     pub reasons: Vec<Reason>,
-    pub cpu_ns: u64,
-    pub rss_bytes: u64,
-    /// None unless every worker could tell.
+    /// Over all workers; none unless every one of them could tell, and none without a worker.
+    pub cpu_ns: Option<u64>,
+    pub rss_bytes: Option<u64>,
     pub written_bytes: Option<u64>,
-    pub footprint: Footprint,
-    /// None when the samples cannot be read.
+    pub size_bytes_db: Option<u64>,
+    pub size_bytes_wal: Option<u64>,
+    pub size_bytes_compact: Option<u64>,
+    /// None when the samples cannot be read, or there was no window.
     pub measured: Option<Measured>,
 }
 
@@ -261,13 +272,13 @@ impl TrialRow {
     pub fn new(at: usize, trial: &Trial, tally: Result<&Tally, String>, writes: &[bool]) -> Self {
         let mut reasons = trial.invalid.clone();
         let measured = match tally {
-            Ok(tally) => Some(Measured::new(trial, tally, writes)),
+            Ok(tally) => (tally.elapsed_ns() > 0).then(|| Measured::new(tally, writes)),
             Err(detail) => {
                 reasons.push(crate::check::Invalid::Samples.because(detail));
                 None
             }
         };
-        let slot = trial.slot;
+        let (slot, footprint) = (trial.slot, trial.footprint);
         Self {
             number: slot.trial,
             round: slot.round,
@@ -275,10 +286,14 @@ impl TrialRow {
             contender: slot.contender,
             at,
             reasons,
-            cpu_ns: trial.workers.iter().map(|w| w.cpu_ns).sum(),
-            rss_bytes: trial.workers.iter().map(|w| w.rss_bytes).sum(),
-            written_bytes: trial.workers.iter().map(|w| w.written_bytes).sum(),
-            footprint: trial.footprint,
+            cpu_ns: over_workers(trial, |w| was_seen(w).then_some(w.cpu_ns)),
+            rss_bytes: over_workers(trial, |w| was_seen(w).then_some(w.rss_bytes)),
+            written_bytes: over_workers(trial, |w| w.written_bytes),
+            size_bytes_db: measured_size(footprint.size_bytes_db),
+            // A log may be empty; it was looked at if the database was.
+            size_bytes_wal: (footprint.size_bytes_db > 0 || footprint.size_bytes_wal > 0)
+                .then_some(footprint.size_bytes_wal),
+            size_bytes_compact: measured_size(footprint.size_bytes_compact),
             measured,
         }
     }
@@ -298,11 +313,28 @@ fn sorted(mut groups: Vec<GroupRow>) -> Vec<GroupRow> {
     groups
 }
 
-/// Commits of every client, those that had none due included.
-fn commits_by_client(trial: &Trial, tally: &Tally) -> Vec<u64> {
-    let mut commits: Vec<u64> = tally.clients.values().map(|c| c.committed).collect();
-    commits.resize(commits.len().max(trial.clients as usize), 0);
-    commits
+/// The sum over all workers; none if there is none or one of them cannot tell.
+fn over_workers(trial: &Trial, of: impl Fn(&WorkerInfo) -> Option<u64>) -> Option<u64> {
+    let mut each = trial.workers.iter().map(of);
+    each.next()?.and_then(|first| each.try_fold(first, |sum, value| Some(sum.saturating_add(value?))))
+}
+
+/// Whether the worker was there to be looked at: a process that lives has memory.
+fn was_seen(worker: &WorkerInfo) -> bool {
+    worker.rss_bytes > 0
+}
+
+/// No database is empty, so 0 is a size that was not taken.
+fn measured_size(bytes: u64) -> Option<u64> {
+    (bytes > 0).then_some(bytes)
+}
+
+/// Clients that had nothing due are among them; a role without a single commit has nothing to share.
+fn fairness_by_role(tally: &Tally) -> Vec<RoleFairness> {
+    let of = |(role, commits): (&String, &Vec<u64>)| {
+        Some(RoleFairness { role: role.clone(), clients: commits.len(), fairness: fairness(commits)? })
+    };
+    tally.commits_by_role.iter().filter_map(of).collect()
 }
 
 fn trend(bins: &[Bin]) -> Option<Trend> {
