@@ -122,14 +122,27 @@ fn differences(a: &Record, b: &Record) -> Vec<String> {
     differ("the workload (SHA-256)", short(&a.workload.sha256), short(&b.workload.sha256));
     differ("the data (SHA-256)", short(&a.workload.data_sha256), short(&b.workload.data_sha256));
     differ("the variant", a.study.variant.word().to_string(), b.study.variant.word().to_string());
-    let load = |load: &crate::study::model::Load| {
-        let clients = load.clients.map_or("the workload's".to_string(), |n| n.to_string());
-        let processes = load.processes.map_or("the workload's".to_string(), |n| n.to_string());
-        let rate = load.rate_per_s.map_or("closed loop".to_string(), |rate| format!("{rate}/s"));
-        format!("{processes} processes, {clients} clients, {rate}, scale {}", load.scale)
-    };
-    differ("the load", load(&a.study.load), load(&b.study.load));
+    // Everything but the seed: other draws of the same load are what a second run is for.
+    let (la, lb) = (&a.study.load, &b.study.load);
+    differ("the number of processes", or_own(la.processes), or_own(lb.processes));
+    differ("the number of clients", or_own(la.clients), or_own(lb.clients));
+    differ("the operations of a client", or_own(la.operations), or_own(lb.operations));
+    differ("the window", time(la.window_ns), time(lb.window_ns));
+    differ("the run-in", time(la.run_in_ns), time(lb.run_in_ns));
+    differ("the drain", time(la.drain_ns), time(lb.drain_ns));
+    differ("the rate", format!("{:?}", la.rate_per_s), format!("{:?}", lb.rate_per_s));
+    differ("the spacing of arrivals", format!("{:?}", la.arrivals), format!("{:?}", lb.arrivals));
+    differ("the operations drawn", la.cycle.to_string(), lb.cycle.to_string());
+    differ("the scale", la.scale.to_string(), lb.scale.to_string());
     found
+}
+
+fn or_own(count: Option<u32>) -> String {
+    count.map_or("the workload's own".to_string(), |n| n.to_string())
+}
+
+fn time(ns: u64) -> String {
+    format!("{:?}", std::time::Duration::from_nanos(ns))
 }
 
 fn short(hash: &str) -> String {

@@ -1,5 +1,6 @@
 //! Under which circumstances: machine, disk, settings as read back, the schedule, and what went wrong.
 
+use crate::record::store::Record;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Section, Table, Tone};
 use crate::report::summary::Summary;
@@ -37,12 +38,28 @@ pub fn warnings(summary: &Summary<'_>) -> Vec<String> {
             was(unreadable)
         ));
     }
-    let noisy = record.trials.iter().filter(|t| !t.marks.is_empty()).count();
-    if noisy > 0 {
-        let verb = if noisy == 1 { "is marked as disturbed and counts" } else { "are marked as disturbed and count" };
-        warnings.push(format!("{} {verb} nevertheless.", words::counted(noisy, "trial")));
-    }
+    warnings.extend(disturbance(record));
     warnings
+}
+
+/// Trials that count although something disturbed them, and by how much.
+fn disturbance(record: &Record) -> Option<String> {
+    let counting = || record.trials.iter().filter(|t| t.invalid.is_empty());
+    let marked = counting().filter(|t| !t.marks.is_empty()).count();
+    let worst = counting().map(|t| t.foreign_cpu_permille).max().filter(|_| marked > 0)?;
+    let all = counting().count();
+    let cpu = match worst {
+        0..=50 => String::new(),
+        _ => format!(" Other programs used up to {} % of the CPU.", worst / 10),
+    };
+    let advice = match marked * 2 > all {
+        true => " That is most of them: repeat the run on a quieter machine before you rely on it.",
+        false => "",
+    };
+    let verb = if marked == 1 { "was" } else { "were" };
+    Some(format!(
+        "{marked} of {all} trials {verb} disturbed (marked below with the reason) and count nevertheless.{cpu}{advice}"
+    ))
 }
 
 fn was(n: usize) -> &'static str {

@@ -29,6 +29,12 @@ pub fn answer(summary: &Summary<'_>, answer: &Answer) -> Vec<Answered> {
     conditions.into_iter().map(|condition| under(summary, answer, condition)).collect()
 }
 
+/// The question; only a condition can be left open in it.
+fn ask(summary: &Summary<'_>, answer: &Answer, condition: usize) -> String {
+    let label = summary.record.run.study.conditions[condition].label.clone();
+    fill(&answer.ask, &[("condition", label)])
+}
+
 fn unanswered(answer: &Answer, condition: Option<usize>, why: &str) -> Answered {
     let text = format!("This run does not answer it: {why}.");
     Answered { ask: answer.ask.clone(), condition, text, compared: None }
@@ -58,7 +64,7 @@ fn under(summary: &Summary<'_>, answer: &Answer, condition: usize) -> Answered {
     };
     let text = fill(&sentence, &blanks(summary, answer, &figure, &values, &compared));
     let compared = fact.is_none().then_some(compared);
-    Answered { ask: answer.ask.clone(), condition: Some(condition), text, compared }
+    Answered { ask: ask(summary, answer, condition), condition: Some(condition), text, compared }
 }
 
 /// Which of two counts, this and the other, are above zero.
