@@ -156,3 +156,46 @@ fn tmpfs_and_unwritable_places_are_refused() {
     assert!(said.err.contains("/proc/record") && said.err.contains("--out"), "{}", said.err);
     assert!(processes_mentioning(&bench.dir.path().display().to_string()).is_empty());
 }
+
+/// A study whose data takes long enough to load that a test can interrupt it.
+fn slow_to_load(bench: &Bench) -> Child {
+    bench.start(&["run", &tiny_study(), "--out", "record", "--scale", "2000", "--quiet"])
+}
+
+fn loading(bench: &Bench) -> bool {
+    let entries = fs::read_dir(bench.path(".cache")).into_iter().flatten().flatten();
+    entries.into_iter().any(|e| fs::read_dir(e.path()).is_ok_and(|inside| inside.count() > 0))
+}
+
+#[test]
+fn ctrl_c_while_loading_leaves_nothing_at_all() {
+    let bench = Bench::new();
+    let child = slow_to_load(&bench);
+    wait_for("the data to be on its way", || loading(&bench));
+    signal(&child, Signal::INT);
+    let output = child.wait_with_output().expect("it ends");
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{err}");
+    assert!(err.contains("nothing is left") && !err.contains("--resume"), "{err}");
+    assert!(!bench.path("record").exists() && !loading(&bench));
+    bench.assert_nothing_left();
+}
+
+#[test]
+fn a_tool_killed_while_loading_leaves_no_half_loaded_data() {
+    let bench = Bench::new();
+    let mut child = slow_to_load(&bench);
+    wait_for("the data to be on its way", || loading(&bench));
+    signal(&child, Signal::KILL);
+    child.wait().expect("it ends");
+    wait_for("the data to be removed", || !loading(&bench));
+    bench.assert_nothing_left();
+}
+
+#[test]
+fn what_a_worker_command_starts_ends_with_the_run() {
+    let bench = Bench::new();
+    let command = format!("sleep 300 >/dev/null 2>&1 & exec '{}' worker", support::tool());
+    bench.tiny(&["--rounds", "1", "--worker-command", &command]).exits(0);
+    bench.assert_nothing_left();
+}

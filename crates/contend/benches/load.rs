@@ -70,7 +70,7 @@ fn load(workload: &workload::Workload, cache: &Path) -> std::path::PathBuf {
     let log = cache.with_extension("log");
     let mut admin = Admin::start(&launch, &log, &janitor, &|| false).expect("a worker");
     let wanted = Wanted { workload, scale: SCALE, seed: 1, before: vec![], loader: String::new() };
-    base(cache, &wanted, &mut admin).expect("loaded").file
+    base(cache, &cache.join(".loading"), &wanted, &mut admin).expect("loaded").file
 }
 
 /// The same rows as CSV files, one per table.

@@ -1,9 +1,9 @@
 //! `contend run`.
 
 use super::{INVALID, OK, RunArgs, STOPPED, colour, print};
-use crate::record::store::Record;
+use crate::record::store::{Record, RecordWriter};
 use crate::report;
-use crate::stats::precision::{Ns, Ratio};
+use crate::stats::precision::Ns;
 use crate::study::model::{Extent, Study, Variant};
 use crate::study::{self, Choices, Vocabulary, check_vocabulary, parse_set, resolve};
 use crate::trial::crew::Deadlines;
@@ -32,6 +32,8 @@ pub(super) fn run(args: &RunArgs) -> Result<u8> {
     let tell = |note: Note<'_>| progress.show(&note);
     let deadlines = deadlines(args);
     let launch = args.worker_command.as_deref().map(launch);
+    // What is refused at once has not touched the record.
+    let began = args.resume.is_none() && !args.out.as_deref().is_some_and(RecordWriter::is_record);
     let (dir, ending) = match &args.resume {
         Some(dir) => (dir.clone(), resume(dir, launch.as_ref(), deadlines, &cancelled, &tell)),
         None => {
@@ -43,16 +45,23 @@ pub(super) fn run(args: &RunArgs) -> Result<u8> {
     match ending {
         Ok(Ending::Complete) => conclude(&dir, args.json),
         Ok(Ending::Stopped) => {
-            eprintln!("Stopped. Finished trials are kept; continue with: contend run --resume {}", dir.display());
+            match RecordWriter::is_record(&dir) {
+                true => eprintln!("Stopped. Finished trials are kept; {}", how_to_resume(&dir)),
+                false => eprintln!("Stopped before the first trial; nothing is left."),
+            }
             Ok(STOPPED)
         }
         Err(e) => {
-            if dir.join("run.toml").exists() {
-                eprintln!("Finished trials are kept; continue with: contend run --resume {}", dir.display());
+            if began && RecordWriter::is_record(&dir) {
+                eprintln!("Finished trials are kept; {}", how_to_resume(&dir));
             }
             Err(e)
         }
     }
+}
+
+fn how_to_resume(dir: &Path) -> String {
+    format!("continue with: contend run --resume {}", dir.display())
 }
 
 /// The report of a complete run, and what the user sees of it.
@@ -60,13 +69,12 @@ fn conclude(dir: &Path, json: bool) -> Result<u8> {
     let record = Record::open(dir)?;
     let written = report::write(&record, dir)?;
     print(&if json { written.json.clone() } else { report::terminal(&written, colour()) })?;
-    if let Some(finished) = &record.run.finished {
-        let times = finished.elapsed_ns as f64 / finished.measured_ns.max(1) as f64;
+    if let Some(finished) = record.run.finished.as_ref().filter(|f| f.measured_ns > 0) {
+        let times = finished.elapsed_ns as f64 / finished.measured_ns as f64;
         eprintln!(
-            "The run took {}, {} what was measured ({}).",
+            "The run took {}: {} of measured windows, times {times:.2} for everything around them.",
             Ns(finished.elapsed_ns),
-            Ratio(times),
-            Ns(finished.measured_ns)
+            Ns(finished.measured_ns),
         );
     }
     let invalid = record.trials.iter().filter(|t| !t.invalid.is_empty()).count();
@@ -96,7 +104,7 @@ fn deadlines(args: &RunArgs) -> Deadlines {
 
 /// Through a shell, so that quotes, variables and launchers such as `ssh HOST` work as typed.
 fn launch(command: &str) -> Launch {
-    Launch { program: PathBuf::from("/bin/sh"), args: vec!["-c".to_string(), format!("exec {command}")] }
+    Launch { program: PathBuf::from("/bin/sh"), args: vec!["-c".to_string(), command.to_string()] }
 }
 
 fn order(args: &RunArgs, launch: Option<Launch>, deadlines: Deadlines) -> Result<Order> {

@@ -31,9 +31,14 @@ pub struct RecordWriter {
 }
 
 impl RecordWriter {
+    /// Whether a directory holds a record, finished or not.
+    pub fn is_record(dir: &Path) -> bool {
+        dir.join(RUN_FILE).exists()
+    }
+
     /// Begins a record in a directory that must not hold one.
     pub fn create(dir: &Path, run: &Run) -> Result<Self> {
-        if dir.join(RUN_FILE).exists() {
+        if Self::is_record(dir) {
             bail!(
                 "{} already holds a record; continue it with --resume, or choose another directory with --out",
                 dir.display()

@@ -204,6 +204,11 @@ impl<'a> Crew<'a> {
             let number = event.0 as usize;
             heard[number] = Instant::now();
             match event.1 {
+                // It has handed over everything and leaves while others still send.
+                Event::Broken(_) if ended[number] => {}
+                _ if ended[number] => {
+                    return Err(self.invalid(Invalid::Protocol, number, "said something after `end`"));
+                }
                 Event::Samples(bytes) => {
                     if bytes.len() % SAMPLE_BYTES != 0 {
                         let what = format!("sent {} bytes of samples, not a multiple of {SAMPLE_BYTES}", bytes.len());

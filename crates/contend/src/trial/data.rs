@@ -39,8 +39,8 @@ pub struct Wanted<'w> {
     pub loader: String,
 }
 
-/// The data, from the cache or loaded into it.
-pub fn base(cache: &Path, wanted: &Wanted<'_>, admin: &mut Admin<'_>) -> Result<Base> {
+/// The data, from the cache or loaded into it; `loading` holds it until it is whole.
+pub fn base(cache: &Path, loading: &Path, wanted: &Wanted<'_>, admin: &mut Admin<'_>) -> Result<Base> {
     let dir = cache.join(key(wanted));
     let file = dir.join("base.db");
     if is_whole(&dir) {
@@ -48,7 +48,7 @@ pub fn base(cache: &Path, wanted: &Wanted<'_>, admin: &mut Admin<'_>) -> Result<
     }
     // Not there, or not what was loaded.
     let _ = std::fs::remove_dir_all(&dir);
-    let partial = cache.join(format!(".{}.{}.partial", key(wanted), std::process::id()));
+    let partial = loading.join(key(wanted));
     let _ = std::fs::remove_dir_all(&partial);
     std::fs::create_dir_all(&partial).with_context(|| format!("cannot create {}", partial.display()))?;
     let loaded = load(&partial.join("base.db"), wanted, admin)

@@ -5,12 +5,12 @@
 
 use anyhow::{Context, Result};
 use contend_wire::handshake::{ToolLine, WorkerLine};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
@@ -52,6 +52,8 @@ pub struct Worker {
     pub number: u32,
     pub log: PathBuf,
     child: Child,
+    /// Once it was waited for.
+    status: Option<ExitStatus>,
     to_worker: Option<Sender<Arc<[u8]>>>,
 }
 
@@ -77,7 +79,7 @@ impl Worker {
         let (to_worker, from_tool) = channel();
         std::thread::spawn(move || write_all(stdin, &from_tool));
         std::thread::spawn(move || read_all(stdout, number, &events));
-        Ok(Self { number, log: log.to_path_buf(), child, to_worker: Some(to_worker) })
+        Ok(Self { number, log: log.to_path_buf(), child, status: None, to_worker: Some(to_worker) })
     }
 
     pub fn pid(&self) -> u32 {
@@ -108,10 +110,7 @@ impl Worker {
         self.tell(&ToolLine::Quit);
         self.to_worker = None;
         let deadline = Instant::now() + within;
-        while Instant::now() < deadline {
-            if matches!(self.child.try_wait(), Ok(Some(_)) | Err(_)) {
-                break;
-            }
+        while Instant::now() < deadline && !self.has_ended() {
             std::thread::sleep(Duration::from_micros(500));
         }
         self.kill();
@@ -120,25 +119,33 @@ impl Worker {
     /// Kills the worker with all it started, and waits until it is gone.
     pub fn kill(&mut self) {
         self.to_worker = None;
-        // A process that was waited for may have given its number to another: ask before killing.
-        if matches!(self.child.try_wait(), Ok(None)) {
+        if self.status.is_none() {
+            // Whoever it started may outlive it. Its number is its own until it is waited for.
             if let Some(pid) = Pid::from_raw(self.child.id() as i32) {
                 let _ = kill_process_group(pid, Signal::KILL);
             }
-            let _ = self.child.wait();
+            self.status = self.child.wait().ok();
         }
+    }
+
+    /// Whether it has ended, without taking note: that would free its number.
+    fn has_ended(&self) -> bool {
+        let Some(pid) = Pid::from_raw(self.child.id() as i32) else { return true };
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        self.status.is_some() || !matches!(waitid(WaitId::Pid(pid), look), Ok(None))
     }
 
     /// How the worker ended, for messages.
     pub fn ending(&mut self) -> String {
         // Its output closes a moment before it can be waited for.
         for _ in 0..200 {
-            if let Ok(Some(status)) = self.child.try_wait() {
-                return status.to_string();
+            if self.has_ended() {
+                self.kill();
+                break;
             }
             std::thread::sleep(Duration::from_millis(1));
         }
-        "still running".to_string()
+        self.status.map_or("still running".to_string(), |status| status.to_string())
     }
 
     /// The last lines of its log, for messages.

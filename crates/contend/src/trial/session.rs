@@ -24,6 +24,9 @@ use std::path::{Path, PathBuf};
 /// Operations of the measurement of the worker's own cost.
 const GENERATOR_OPERATIONS: u32 = 20_000;
 
+/// Log of the worker that loads and checks data.
+const ADMIN_LOG: &str = "admin.log";
+
 /// What happens in a run, for whoever shows it.
 #[derive(Debug)]
 pub enum Note<'n> {
@@ -61,8 +64,20 @@ pub enum Ending {
     Stopped,
 }
 
+/// Whoever stops a run gets what is there, wherever it was.
+fn stopped_is_no_error(ending: Result<Ending>) -> Result<Ending> {
+    match ending {
+        Err(e) if e.is::<Cancelled>() => Ok(Ending::Stopped),
+        other => other,
+    }
+}
+
 /// Runs a study from its beginning.
 pub fn run(order: &Order, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'_>)) -> Result<Ending> {
+    stopped_is_no_error(begin(order, cancelled, tell))
+}
+
+fn begin(order: &Order, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'_>)) -> Result<Ending> {
     let begun_ns = monotonic_ns();
     let workload = workload::parse(&order.workload)?;
     let site = Site::open(&order.out, order.launch.as_ref(), order.allow_tmpfs)?;
@@ -103,6 +118,16 @@ pub fn resume(
     cancelled: &dyn Fn() -> bool,
     tell: &dyn Fn(Note<'_>),
 ) -> Result<Ending> {
+    stopped_is_no_error(go_on(dir, launch, deadlines, cancelled, tell))
+}
+
+fn go_on(
+    dir: &Path,
+    launch: Option<&Launch>,
+    deadlines: Deadlines,
+    cancelled: &dyn Fn() -> bool,
+    tell: &dyn Fn(Note<'_>),
+) -> Result<Ending> {
     let begun_ns = monotonic_ns();
     let record = Record::open(dir)?;
     if record.run.finished.is_some() {
@@ -110,6 +135,11 @@ pub fn resume(
     }
     if let Some((name, why)) = record.damaged.first() {
         bail!("trial {name} of {} is damaged ({why}); remove its directory, then resume", dir.display());
+    }
+    let study = &record.run.study;
+    let known = |s: &Slot| s.condition < study.conditions.len() && s.contender < study.contenders.len();
+    if record.run.schedule.is_empty() || !record.run.schedule.iter().all(known) {
+        bail!("the schedule in {} does not fit its study; the record is damaged", dir.display());
     }
     let here = machine::describe();
     if (&here.cpu, &here.kernel) != (&record.run.machine.cpu, &record.run.machine.kernel) {
@@ -132,6 +162,8 @@ struct Site {
     /// Holds the data of the trial at hand; removed at the end.
     scratch: PathBuf,
     launch: Launch,
+    /// Holds data while it is loaded; removed at the end.
+    loading: PathBuf,
     own: Launch,
     janitor: Janitor,
 }
@@ -155,20 +187,29 @@ impl Site {
         }
         let own = Launch::own()?;
         let cache = out.parent().unwrap_or(&out).join(".cache");
+        let loading = cache.join(format!(".loading-{}", std::process::id()));
         let janitor = Janitor::start()?;
         janitor.dir_exists(&scratch);
-        Ok(Self { cache, scratch, launch: launch.unwrap_or(&own).clone(), own, janitor, out })
+        janitor.dir_exists(&loading);
+        Ok(Self { cache, scratch, loading, launch: launch.unwrap_or(&own).clone(), own, janitor, out })
     }
 
     fn admin<'a>(&'a self, cancelled: &'a dyn Fn() -> bool) -> Result<Admin<'a>> {
-        Admin::start(&self.own, &self.out.join("admin.log"), &self.janitor, cancelled)
+        Admin::start(&self.own, &self.out.join(ADMIN_LOG), &self.janitor, cancelled)
     }
 }
 
 impl Drop for Site {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.scratch);
-        self.janitor.dir_gone(&self.scratch);
+        for dir in [&self.scratch, &self.loading] {
+            let _ = std::fs::remove_dir_all(dir);
+            self.janitor.dir_gone(dir);
+        }
+        if !RecordWriter::is_record(&self.out) {
+            // Ended before the first trial: only the log of the loading is there.
+            let _ = std::fs::remove_file(self.out.join(ADMIN_LOG));
+            let _ = std::fs::remove_dir(&self.out);
+        }
     }
 }
 
@@ -197,7 +238,7 @@ impl Bases {
         let loader =
             ["driver", "engine"].map(|f| contend_wire::handshake::fact(&admin.hello, f).unwrap_or("?")).join(" ");
         let wanted = Wanted { workload, scale, seed, before, loader };
-        let base = data::base(&site.cache, &wanted, admin).context("cannot load the workload's data")?;
+        let base = data::base(&site.cache, &site.loading, &wanted, admin).context("cannot load the workload's data")?;
         self.loaded.insert(key, base.clone());
         Ok(base)
     }
@@ -224,7 +265,7 @@ impl Session<'_> {
         begun_ns: u64,
     ) -> Result<Ending> {
         let done: std::collections::BTreeSet<u32> = before.iter().map(|t| t.slot.trial).collect();
-        let mut measured_ns: u64 = before.iter().map(|t| t.window_end_ns - t.window_start_ns).sum();
+        let mut measured_ns: u64 = before.iter().map(|t| t.window_end_ns.saturating_sub(t.window_start_ns)).sum();
         let left: Vec<Slot> = run.schedule.iter().filter(|s| !done.contains(&s.trial)).copied().collect();
         let plans = RefCell::new(Plans::default());
         let study = run.study.clone();
@@ -260,7 +301,7 @@ impl Session<'_> {
             Err(e) => {
                 // The first error is the one to report; this only keeps the time spent.
                 let _ = self.writer.write_run(&run);
-                if e.is::<Cancelled>() || (self.cancelled)() { Ok(Ending::Stopped) } else { Err(e) }
+                if (self.cancelled)() { Ok(Ending::Stopped) } else { Err(e) }
             }
         }
     }
