@@ -102,9 +102,10 @@ fn deadlines(args: &RunArgs) -> Deadlines {
     }
 }
 
-/// Through a shell, so that quotes, variables and launchers such as `ssh HOST` work as typed.
+/// Through a shell, so that quotes and launchers such as `ssh HOST` or `env NAME=VALUE` work as typed. The worker
+/// takes the place of the shell: what is measured and killed by its number must be the worker.
 fn launch(command: &str) -> Launch {
-    Launch { program: PathBuf::from("/bin/sh"), args: vec!["-c".to_string(), command.to_string()] }
+    Launch { program: PathBuf::from("/bin/sh"), args: vec!["-c".to_string(), format!("exec {command}")] }
 }
 
 fn order(args: &RunArgs, launch: Option<Launch>, deadlines: Deadlines) -> Result<Order> {
