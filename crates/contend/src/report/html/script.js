@@ -123,4 +123,7 @@
     select.addEventListener("change", choose);
     choose();
   }
+
+  // For whoever checks a page: the script came to its end.
+  document.documentElement.dataset.ready = "true";
 })();
