@@ -7,6 +7,7 @@
 
 #![warn(missing_docs)]
 
+pub mod address;
 pub mod handshake;
 pub mod literal;
 pub mod plan;

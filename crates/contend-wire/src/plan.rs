@@ -12,7 +12,7 @@ use crate::literal::Value;
 use crate::sample::CodeSpace;
 
 /// The version this crate reads and writes.
-pub const PLAN_VERSION: u32 = 1;
+pub const PLAN_VERSION: u32 = 2;
 
 /// `rows_max` without a bound.
 pub const ANY_ROWS: u32 = u32::MAX;
@@ -40,8 +40,10 @@ pub struct Head {
     pub now: NowSource,
     /// The driver asked for, such as `rusqlite`.
     pub driver: String,
-    /// How clients share connections, such as `thread`.
+    /// How the worker's threads call the driver, such as `thread`.
     pub model: String,
+    /// Which clients share connections.
+    pub connections: Connections,
     /// Settings of driver and model that are not SQL, such as `busy_timeout_ms`.
     pub options: Vec<(String, String)>,
     /// Paths or connection strings, indexed by [`Client::database`].
@@ -58,6 +60,16 @@ pub struct Head {
     pub transactions: Vec<Transaction>,
     /// What happens after a failed attempt.
     pub retry: Retry,
+}
+
+/// Which clients share connections. What an application would share inside one process: a worker shares
+/// nothing with another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Connections {
+    /// Each client has its own.
+    Client,
+    /// The clients of one database share what the model opens for it: one connection, or a pool.
+    Database,
 }
 
 /// When operations count and when they stop, relative to the start.
@@ -106,6 +118,8 @@ pub struct Readback {
 pub struct Transaction {
     /// Its name in the workload.
     pub name: String,
+    /// Whether it writes; a pool of readers does not serve it then.
+    pub writes: bool,
     /// SQL that begins it; none: every statement commits by itself.
     pub begin: Option<String>,
     /// How many unique numbers one operation uses.

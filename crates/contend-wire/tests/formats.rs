@@ -1,10 +1,11 @@
 //! The formats as promises: what is written reads back the same, what is damaged is an error and never a
-//! panic, and the golden files of version 1 keep their meaning.
+//! panic, and the golden files keep their meaning.
 
 use contend_wire::handshake::{ToolLine, WorkerLine};
 use contend_wire::literal::{Scratch, Value, ValueRef};
 use contend_wire::plan::{
-    ANY_ROWS, Client, Head, Keep, Loop, NowSource, Plan, Readback, Retry, Source, SqlStep, Step, Transaction, Window,
+    ANY_ROWS, Client, Connections, Head, Keep, Loop, NowSource, Plan, Readback, Retry, Source, SqlStep, Step,
+    Transaction, Window,
 };
 use contend_wire::sample::{CodeSpace, SAMPLE_BYTES, STEP_NONE, Sample, code_to_sqlstate, sqlstate_to_code};
 use contend_wire::script::{Answer, Reply, ScriptError, ScriptLine, ScriptReader, ScriptWriter, Target};
@@ -12,7 +13,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-const PLAN_1: &str = include_str!("golden/plan-1.txt");
+const PLAN_2: &str = include_str!("golden/plan-2.txt");
 const SAMPLE_1: &[u8] = include_bytes!("golden/sample-1.bin");
 
 fn text() -> impl Strategy<Value = String> {
@@ -74,12 +75,14 @@ fn transaction() -> impl Strategy<Value = Transaction> {
         1 => any::<u64>().prop_map(|ns| Step::Hold { ns }),
         1 => any::<u64>().prop_map(|ns| Step::Pause { ns }),
     ];
-    (text(), option::of(word()), any::<bool>(), vec(step, 0..4)).prop_map(|(name, begin, connect, mut steps)| {
-        if connect {
-            steps.insert(0, Step::Connect);
-        }
-        Transaction { name, begin, uniques: UNIQUES, slots: SLOTS, steps }
-    })
+    (text(), any::<bool>(), option::of(word()), any::<bool>(), vec(step, 0..4)).prop_map(
+        |(name, writes, begin, connect, mut steps)| {
+            if connect {
+                steps.insert(0, Step::Connect);
+            }
+            Transaction { name, writes, begin, uniques: UNIQUES, slots: SLOTS, steps }
+        },
+    )
 }
 
 fn retry() -> impl Strategy<Value = Retry> {
@@ -96,7 +99,8 @@ fn head() -> impl Strategy<Value = Head> {
     let window =
         any::<(u64, u64, u64)>().prop_map(|(run_in_ns, length_ns, drain_ns)| Window { run_in_ns, length_ns, drain_ns });
     let readback = (text(), text()).prop_map(|(name, sql)| Readback { name, sql });
-    let names = (any::<u32>(), window, now, text(), text());
+    let connections = prop_oneof![Just(Connections::Client), Just(Connections::Database)];
+    let names = (any::<u32>(), window, now, text(), text(), connections);
     let settings = (vec((text(), text()), 0..3), vec(text(), 1..3), vec(text(), 0..3), vec(readback, 0..3));
     let work = (vec(text(), STATEMENTS as usize), vec(text(), TEXTS as usize), vec(transaction(), 1..4), retry());
     (names, settings, work).prop_map(|(names, settings, work)| Head {
@@ -105,6 +109,7 @@ fn head() -> impl Strategy<Value = Head> {
         now: names.2,
         driver: names.3,
         model: names.4,
+        connections: names.5,
         options: settings.0,
         databases: settings.1,
         session: settings.2,
@@ -273,7 +278,7 @@ proptest! {
     #[test]
     fn anything_may_arrive(text in any::<String>(), bytes in any::<[u8; SAMPLE_BYTES]>()) {
         let _ = Plan::decode(&text);
-        let _ = Plan::decode(&format!("contend-plan 1\n{text}"));
+        let _ = Plan::decode(&format!("contend-plan 2\n{text}"));
         let _ = ScriptReader::new(&text).map(|reader| reader.count());
         let opening = "contend-script 1\ndriver\td\ndatabase\td\n";
         let _ = ScriptReader::new(&format!("{opening}{text}\nend\n")).map(|reader| reader.count());
@@ -285,9 +290,9 @@ proptest! {
 
     #[test]
     fn a_damaged_plan_never_panics(at in any::<prop::sample::Index>(), with in "[ -~\t\n]{0,5}", length in 0..9usize) {
-        let from = at.index(PLAN_1.len());
-        let to = (from + length).min(PLAN_1.len());
-        let parts = PLAN_1.get(..from).zip(PLAN_1.get(to..));
+        let from = at.index(PLAN_2.len());
+        let to = (from + length).min(PLAN_2.len());
+        let parts = PLAN_2.get(..from).zip(PLAN_2.get(to..));
         let damaged = parts.map(|(head, tail)| format!("{head}{with}{tail}"));
         if let Some(Ok(plan)) = damaged.map(|text| Plan::decode(&text)) {
             prop_assert_eq!(Plan::decode(&plan.encode()).unwrap(), plan);
@@ -302,15 +307,15 @@ proptest! {
 
 #[test]
 fn every_truncation_of_a_plan_is_an_error() {
-    for end in (0..PLAN_1.len()).filter(|&end| PLAN_1.is_char_boundary(end)) {
-        assert!(Plan::decode(&PLAN_1[..end]).is_err(), "cut off at byte {end}");
+    for end in (0..PLAN_2.len()).filter(|&end| PLAN_2.is_char_boundary(end)) {
+        assert!(Plan::decode(&PLAN_2[..end]).is_err(), "cut off at byte {end}");
     }
 }
 
 #[test]
 fn the_golden_plan_keeps_its_meaning() {
-    let plan = Plan::decode(PLAN_1).unwrap();
-    assert_eq!(plan.encode(), PLAN_1);
+    let plan = Plan::decode(PLAN_2).unwrap();
+    assert_eq!(plan.encode(), PLAN_2);
     assert_eq!(plan.head.transactions[0].arguments_needed(), 5);
     assert_eq!(plan.head.window.end_ns(), 1_600_000_000);
     assert_eq!((plan.clients[1].load, plan.clients[1].operations[1].offset_ns), (Loop::Open, 2_000_000));
@@ -331,9 +336,9 @@ fn the_golden_samples_keep_their_meaning() {
 
 #[test]
 fn a_newer_version_is_refused_by_name() {
-    let plan = PLAN_1.replacen("contend-plan 1", "contend-plan 2", 1);
+    let plan = PLAN_2.replacen("contend-plan 2", "contend-plan 3", 1);
     let message = Plan::decode(&plan).unwrap_err().to_string();
-    assert!(message.contains("contend-plan 2") && message.contains("newer"), "{message}");
+    assert!(message.contains("contend-plan 3") && message.contains("newer"), "{message}");
     let script = "contend-script 7\ndriver\td\ndatabase\td\nend\n";
     let message = ScriptReader::new(script).err().unwrap().to_string();
     assert!(message.contains("contend-script 7") && message.contains("newer"), "{message}");
@@ -342,7 +347,7 @@ fn a_newer_version_is_refused_by_name() {
 #[test]
 fn an_operation_with_too_many_arguments_is_an_error() {
     let step = "step\tsql\t0\t0..*\t65535\t-\tp0+2";
-    let plan = PLAN_1.lines().map(|line| if line.starts_with("step\tsql\t0\t") { step } else { line });
+    let plan = PLAN_2.lines().map(|line| if line.starts_with("step\tsql\t0\t") { step } else { line });
     let plan: String = plan.flat_map(|line| [line, "\n"]).collect();
     assert!(Plan::decode(&plan).unwrap_err().to_string().contains("65535"));
 }

@@ -7,9 +7,9 @@
 
 use contend_wire::literal::Value;
 use contend_wire::plan::{
-    ANY_ROWS, Client, Head, Loop, NowSource, Plan, Retry, Source, SqlStep, Step, Transaction, Window,
+    ANY_ROWS, Client, Connections, Head, Loop, NowSource, Plan, Retry, Source, SqlStep, Step, Transaction, Window,
 };
-use contend_worker::run::run_plan;
+use contend_worker::own::run_plan;
 use rusqlite::Connection;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -90,6 +90,7 @@ fn plan(case: &Case, driver: &str, path: &Path) -> Plan {
             now: NowSource::Clock,
             driver: driver.into(),
             model: "thread".into(),
+            connections: Connections::Client,
             options: vec![],
             databases: vec![path.to_str().expect("a path of UTF-8").into()],
             session: case.session.iter().map(ToString::to_string).collect(),
@@ -98,6 +99,7 @@ fn plan(case: &Case, driver: &str, path: &Path) -> Plan {
             texts: vec![],
             transactions: vec![Transaction {
                 name: "it".into(),
+                writes: true,
                 begin: None,
                 uniques: 0,
                 slots: 0,

@@ -6,6 +6,7 @@ use crate::control::Control;
 use crate::session::{Failure, INTERRUPT, Session};
 use contend_wire::plan::{SqlStep, Step};
 use contend_wire::sample::{STEP_BEGIN, STEP_COMMIT, worker_code};
+use std::ops::Range;
 
 /// Where and why an attempt failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +31,25 @@ pub fn attempt<S: Session>(
     control: &Control,
     rows: &mut u32,
 ) -> Result<(), Failed> {
-    let done = carry_out(session, transaction, arguments, kept, control, rows);
+    let steps = 0..arguments.head.transactions[usize::from(transaction)].steps.len();
+    part(session, transaction, steps, arguments, kept, control, rows)
+}
+
+/// As [`attempt`], for some steps in a row of a transaction that has no begin, or for all of one that has.
+///
+/// # Errors
+/// The step that failed, with its code.
+#[inline(always)]
+pub fn part<S: Session>(
+    session: &mut S,
+    transaction: u16,
+    steps: Range<usize>,
+    arguments: &Arguments<'_>,
+    kept: &mut Kept,
+    control: &Control,
+    rows: &mut u32,
+) -> Result<(), Failed> {
+    let done = carry_out(session, transaction, steps, arguments, kept, control, rows);
     if done.is_err() {
         session.rollback();
     }
@@ -41,24 +60,28 @@ pub fn attempt<S: Session>(
 fn carry_out<S: Session>(
     session: &mut S,
     index: u16,
+    steps: Range<usize>,
     arguments: &Arguments<'_>,
     kept: &mut Kept,
     control: &Control,
     rows: &mut u32,
 ) -> Result<(), Failed> {
     let transaction = &arguments.head.transactions[usize::from(index)];
-    kept.clear();
+    let first = steps.start;
+    if first == 0 {
+        kept.clear();
+    }
     if transaction.begin.is_some() {
         session.begin(index).map_err(|failure| Failed { step: STEP_BEGIN, failure })?;
     }
-    for (i, step) in transaction.steps.iter().enumerate() {
+    for (i, step) in transaction.steps[steps].iter().enumerate() {
         let done = match step {
             Step::Sql(sql) => execute(session, sql, arguments, kept, control, rows),
             Step::Hold { ns } | Step::Pause { ns } => wait(*ns, control),
-            // Done before the attempt reached its session, see `client`.
+            // Done before the attempt reached its session.
             Step::Connect => Ok(()),
         };
-        done.map_err(|failure| Failed { step: i as u16, failure })?;
+        done.map_err(|failure| Failed { step: (first + i) as u16, failure })?;
     }
     if transaction.begin.is_some() {
         session.commit().map_err(|failure| Failed { step: STEP_COMMIT, failure })?;
@@ -89,7 +112,8 @@ fn execute<S: Session>(
     Ok(())
 }
 
-/// Hold and pause differ only in what they stand for: with a connection per client, both keep it.
+/// Waits on this thread, as a hold does everywhere, and a pause where the connection is kept meanwhile: it is
+/// the client's own, or a transaction is open on it.
 fn wait(ns: u64, control: &Control) -> Result<(), Failure> {
     let until_ns = crate::clock::monotonic_ns().saturating_add(ns);
     let now_ns = wait_until(until_ns, Wake::Exact, || control.drain_over());

@@ -2,7 +2,8 @@
 //!
 //! SQLite calls it whenever a lock is held by somebody else, and tries again for as long as it returns
 //! true. The schedule is that of `sqliteDefaultBusyCallback` in SQLite's `main.c`, so that measuring changes
-//! nothing. rusqlite takes a plain function, hence the account of a client lives in its thread.
+//! nothing. rusqlite takes a plain function, hence the account lives in the thread that calls SQLite: for a
+//! client's whole life where the thread is its own, for one attempt where clients share connections.
 
 use crate::clock::{Wake, monotonic_ns, wait_until};
 use crate::control::Control;
@@ -31,10 +32,14 @@ thread_local! {
     static CONTROL: RefCell<Option<Arc<Control>>> = const { RefCell::new(None) };
 }
 
-/// Sets up this thread's account for a connection with this timeout.
-pub fn open_account(timeout_ms: u32, control: Arc<Control>) {
+/// Sets up this thread's account for a connection with this timeout, and begins a new attempt.
+pub fn open_account(timeout_ms: u32, control: &Arc<Control>) {
     TIMEOUT_MS.set(timeout_ms);
-    CONTROL.set(Some(control));
+    CONTROL.with_borrow_mut(|known| {
+        if !known.as_ref().is_some_and(|known| Arc::ptr_eq(known, control)) {
+            *known = Some(Arc::clone(control));
+        }
+    });
     reset();
 }
 

@@ -1,7 +1,8 @@
 //! The command line of `contend worker`: the handshake, or one plan carried out by hand.
 
 use crate::clock::monotonic_ns;
-use crate::run::{Notice, Outcome, prepare};
+use crate::kit::Kit;
+use crate::run::{Notice, Outcome};
 use crate::serve::{encode_samples, serve};
 use anyhow::{Context, Result, bail};
 use contend_wire::plan::Plan;
@@ -14,9 +15,9 @@ use std::sync::mpsc::channel;
 
 const USAGE: &str = "usage: contend worker [--plan FILE [--samples FILE]]";
 
-/// Runs the worker with the arguments after its verb. Without any, the tool is expected on standard input.
-pub fn main(args: &[String]) -> ExitCode {
-    match run(args) {
+/// Runs a worker with the arguments after its verb. Without any, the tool is expected on standard input.
+pub fn main_of(kit: Kit, args: &[String]) -> ExitCode {
+    match run(kit, args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
             eprintln!("contend worker: {e:#}");
@@ -25,18 +26,18 @@ pub fn main(args: &[String]) -> ExitCode {
     }
 }
 
-fn run(args: &[String]) -> Result<()> {
+fn run(kit: Kit, args: &[String]) -> Result<()> {
     if args.is_empty() {
         // A worker that outlives its tool would go on loading the machine. Should the tool be gone already,
         // the end of the input tells.
         set_parent_process_death_signal(Some(Signal::KILL)).context("cannot be tied to the tool's life")?;
-        return serve();
+        return serve(kit);
     }
     let by_hand = parse(args)?;
     let text = fs::read_to_string(&by_hand.plan).with_context(|| by_hand.plan.display().to_string())?;
     let plan = Plan::decode(&text).with_context(|| by_hand.plan.display().to_string())?;
     let names: Vec<String> = plan.head.transactions.iter().map(|t| t.name.clone()).collect();
-    let outcome = carry_out(plan)?;
+    let outcome = carry_out(kit, plan)?;
     print!("{}", summary(&outcome, &names));
     if let Some(path) = by_hand.samples {
         let bytes = encode_samples(outcome.samples.iter().flatten());
@@ -66,9 +67,9 @@ fn parse(args: &[String]) -> Result<ByHand> {
     Ok(ByHand { plan, samples })
 }
 
-fn carry_out(plan: Plan) -> Result<Outcome> {
+fn carry_out(kit: Kit, plan: Plan) -> Result<Outcome> {
     let (sender, events) = channel();
-    let ready = prepare(plan, &sender)?;
+    let ready = (kit.prepare)(plan, &sender)?;
     for session in &ready.sessions {
         let settings: Vec<String> = session.iter().map(|(name, value)| format!("{name}={value}")).collect();
         println!("session {}", settings.join(" "));

@@ -1,37 +1,29 @@
-//! One client's loop: which operation is next and when, what happens after a failed attempt, and the
-//! sample of every attempt. It knows nothing of any driver.
-//!
-//! An attempt reads the clock twice; between the readings lies nothing but the attempt. In a closed loop
-//! the first reading also decides whether the operation is due.
+//! One client's state: which operation is next and when, what happens after a failed attempt, and the
+//! sample of every attempt. It waits for nothing itself and knows nothing of any driver: a thread's loop or
+//! a task asks what is next, waits for it, carries it out, and tells how it went.
 
 use crate::arguments::{Arguments, Kept};
-use crate::attempt::{Failed, attempt};
-use crate::clock::{Wake, monotonic_ns, wait_until};
+use crate::attempt::Failed;
 use crate::control::{Control, Pulse};
-use crate::session::{Failure, INTERRUPT, Session, Waits};
-use contend_wire::plan::{Client, Head, Loop, Plan, Step, UNIQUE_STRIDE};
-use contend_wire::sample::{CodeSpace, STEP_BEGIN, STEP_NONE, Sample, flag};
-
-/// Why the loop returned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Leave {
-    /// No more operations begin.
-    Finished,
-    /// The next attempt needs a new connection; come back with one.
-    Reconnect,
-}
+use crate::session::{Failure, INTERRUPT, Waits};
+use contend_wire::plan::{Client, Head, Loop, Plan, UNIQUE_STRIDE};
+use contend_wire::sample::{CodeSpace, STEP_NONE, Sample, flag};
 
 /// An attempt about to be made, or in flight.
 #[derive(Debug, Clone, Copy)]
-struct Turn {
+pub struct Turn {
     /// Index into the client's operations.
-    index: usize,
-    attempt: u16,
-    due_ns: u64,
-    started_ns: u64,
-    first_unique: i64,
-    /// The connection was opened for this attempt.
-    connected: bool,
+    pub index: usize,
+    /// 0 for the first.
+    pub attempt: u16,
+    /// When the operation was due.
+    pub due_ns: u64,
+    /// Not to be made before: the operation is due then, or the back-off over.
+    pub not_before_ns: u64,
+    /// When it began; set by [`ClientLoop::begin`].
+    pub started_ns: u64,
+    /// The first of the operation's unique numbers.
+    pub first_unique: i64,
 }
 
 /// A client and how far it has come.
@@ -42,7 +34,6 @@ pub struct ClientLoop<'p> {
     control: &'p Control,
     pulse: &'p Pulse,
     samples: Vec<Sample>,
-    kept: Kept,
     start_ns: u64,
     /// Closed loop: when the previous operation ended.
     previous_end_ns: u64,
@@ -53,16 +44,18 @@ pub struct ClientLoop<'p> {
     next_unique: i64,
     jitter_turn: usize,
     failed: u64,
-    turn: Option<Turn>,
-    connected: bool,
+    /// The next attempt of the same operation.
+    again: Option<Turn>,
+    /// No operation begins any more.
+    over: bool,
     exhausted: bool,
 }
 
 /// Samples all clients of a worker have room for from the start (128 MiB); more are allocated as needed.
 const SAMPLES_IN_ADVANCE: usize = 2 << 20;
 
-/// Room for a client's samples, touched page by page so that the window need not.
-fn room_for_samples(plan: &Plan, client: &Client) -> Vec<Sample> {
+/// Room for a client's samples, touched page by page so that the window need not: to be made before `ready`.
+pub fn room_for_samples(plan: &Plan, client: &Client) -> Vec<Sample> {
     const FASTEST_OPERATION_NS: u64 = 2_000;
     let by_limit = if client.limit == 0 { usize::MAX } else { client.limit as usize };
     let by_load = match (client.load, plan.head.window.length_ns) {
@@ -96,16 +89,15 @@ fn room_for_samples(plan: &Plan, client: &Client) -> Vec<Sample> {
 }
 
 impl<'p> ClientLoop<'p> {
-    /// Client number `index` of the plan, with all the memory it is likely to need.
-    pub fn new(plan: &'p Plan, index: usize, control: &'p Control, pulse: &'p Pulse) -> Self {
+    /// Client number `index` of the plan; `samples` is its [`room_for_samples`].
+    pub fn new(plan: &'p Plan, index: usize, control: &'p Control, pulse: &'p Pulse, samples: Vec<Sample>) -> Self {
         let client = &plan.clients[index];
         Self {
             head: &plan.head,
             client,
             control,
             pulse,
-            samples: room_for_samples(plan, client),
-            kept: Kept::new(&plan.head),
+            samples,
             start_ns: 0,
             previous_end_ns: 0,
             operation: 0,
@@ -113,8 +105,8 @@ impl<'p> ClientLoop<'p> {
             next_unique: i64::from(client.id).wrapping_mul(UNIQUE_STRIDE),
             jitter_turn: 0,
             failed: 0,
-            turn: None,
-            connected: true,
+            again: None,
+            over: false,
             exhausted: false,
         }
     }
@@ -130,72 +122,48 @@ impl<'p> ClientLoop<'p> {
         (self.samples, self.exhausted)
     }
 
-    /// Carries out operations on `session` until none are left or a new connection is needed.
-    pub fn run<S: Session>(&mut self, session: &mut S) -> Leave {
-        while let Some(turn) = self.next_turn() {
-            if !turn.connected {
-                session.reset_waits();
-                if self.needs_connection(&turn) {
-                    self.turn = Some(turn);
-                    return Leave::Reconnect;
-                }
-            }
-            let operation = &self.client.operations[turn.index];
-            let arguments = Arguments {
-                head: self.head,
-                drawn: self.client.arguments_of(operation),
-                first_unique: turn.first_unique,
-                operation: self.operation,
-            };
-            let mut rows = 0;
-            let outcome = attempt(session, operation.transaction, &arguments, &mut self.kept, self.control, &mut rows);
-            let finished_ns = monotonic_ns();
-            self.end_attempt(turn, outcome, rows, session.waits(), finished_ns);
-        }
-        self.pulse.set_loop_over();
-        Leave::Finished
+    /// Room for the values an attempt keeps.
+    pub fn kept(&self) -> Kept {
+        Kept::new(self.head)
     }
 
-    /// The connection asked for by [`Leave::Reconnect`] is open; [`ClientLoop::run`] uses it.
-    pub fn reconnected(&mut self) {
-        self.connected = true;
-        if let Some(turn) = &mut self.turn {
-            turn.connected = true;
-        }
-    }
-
-    /// The connection asked for could not be opened. The attempt has failed; the next one asks again.
-    pub fn connect_failed(&mut self, failure: Failure, waits: Waits) -> Leave {
-        self.connected = false;
-        if let Some(turn) = self.turn.take() {
-            let step = if self.begins_with_connect(&turn) { 0 } else { STEP_BEGIN };
-            self.end_attempt(turn, Err(Failed { step, failure }), 0, waits, monotonic_ns());
-        }
-        self.turn = self.next_turn();
-        if self.turn.is_some() {
-            return Leave::Reconnect;
-        }
-        self.pulse.set_loop_over();
-        Leave::Finished
-    }
-
-    fn begins_with_connect(&self, turn: &Turn) -> bool {
-        let transaction = self.client.operations[turn.index].transaction;
-        matches!(self.head.transactions[usize::from(transaction)].steps.first(), Some(Step::Connect))
-    }
-
+    /// The transaction of an attempt.
     #[inline]
-    fn needs_connection(&self, turn: &Turn) -> bool {
-        !self.connected || self.begins_with_connect(turn)
+    pub fn transaction(&self, turn: &Turn) -> u16 {
+        self.client.operations[turn.index].transaction
     }
 
-    /// The attempt waiting to be made, or the first one of the next operation, once it is due.
+    /// Number of the operation under way.
+    #[inline]
+    pub fn operation(&self) -> u32 {
+        self.operation
+    }
+
+    /// What remains is closing the connection, see [`Pulse::set_loop_over`].
+    pub fn set_loop_over(&self) {
+        self.pulse.set_loop_over();
+    }
+
+    /// The arguments of an attempt.
     #[inline(always)]
-    fn next_turn(&mut self) -> Option<Turn> {
-        if let Some(turn) = self.turn.take() {
+    pub fn arguments(&self, turn: &Turn) -> Arguments<'p> {
+        let operation = &self.client.operations[turn.index];
+        Arguments {
+            head: self.head,
+            drawn: self.client.arguments_of(operation),
+            first_unique: turn.first_unique,
+            operation: self.operation,
+        }
+    }
+
+    /// The next attempt: of the same operation, or the first one of the next; none if nothing begins any more.
+    /// Wait until [`Turn::not_before_ns`], or until [`ClientLoop::in_vain`], then [`ClientLoop::begin`] it.
+    #[inline(always)]
+    pub fn next_turn(&mut self) -> Option<Turn> {
+        if let Some(turn) = self.again.take() {
             return Some(turn);
         }
-        if self.client.limit != 0 && self.operation >= self.client.limit {
+        if self.over || (self.client.limit != 0 && self.operation >= self.client.limit) {
             return None;
         }
         let Some(operation) = self.client.operations.get(self.next_index) else {
@@ -211,23 +179,52 @@ impl<'p> ClientLoop<'p> {
         if due_ns >= self.control.window_end_ns() {
             return None;
         }
-        let now_ns = wait_until(due_ns, Wake::Exact, || due_ns >= self.control.window_end_ns());
-        let too_late = self.client.load == Loop::Open && now_ns >= self.control.window_end_ns();
-        if now_ns < due_ns || too_late {
-            return None;
-        }
         Some(Turn {
             index: self.next_index,
             attempt: 0,
             due_ns,
-            started_ns: now_ns,
+            not_before_ns: due_ns,
+            started_ns: 0,
             first_unique: self.next_unique,
-            connected: false,
         })
     }
 
+    /// Whether there is nothing to wait for any more: the attempt will not be made.
+    #[inline]
+    pub fn in_vain(&self, turn: &Turn) -> bool {
+        if turn.attempt == 0 {
+            return turn.due_ns >= self.control.window_end_ns();
+        }
+        self.control.drain_over() || turn.not_before_ns >= self.control.drain_end_ns()
+    }
+
+    /// The wait is over, the clock reads `now_ns`: whether the attempt is made. If not, ask for the next.
     #[inline(always)]
-    fn end_attempt(&mut self, turn: Turn, outcome: Result<(), Failed>, rows: u32, waits: Waits, finished_ns: u64) {
+    pub fn begin(&mut self, turn: &mut Turn, now_ns: u64) -> bool {
+        turn.started_ns = now_ns;
+        let too_early = now_ns < turn.not_before_ns;
+        let too_late = turn.attempt == 0 && self.client.load == Loop::Open && now_ns >= self.control.window_end_ns();
+        if too_early || too_late {
+            self.give_up(turn);
+            return false;
+        }
+        true
+    }
+
+    /// Whatever is not begun by now never is; an operation whose back-off is cut short has failed.
+    #[cold]
+    fn give_up(&mut self, turn: &Turn) {
+        if turn.attempt == 0 {
+            self.over = true;
+        } else {
+            self.failed += 1;
+            self.end_operation(turn);
+        }
+    }
+
+    /// The attempt is over: records it, and decides what comes next.
+    #[inline(always)]
+    pub fn end_attempt(&mut self, turn: Turn, outcome: Result<(), Failed>, rows: u32, waits: Waits, finished_ns: u64) {
         let mut sample = Sample {
             client: self.client.id,
             operation: self.operation,
@@ -242,21 +239,23 @@ impl<'p> ClientLoop<'p> {
             started_ns: turn.started_ns,
             finished_ns,
             lock_wait_ns: waits.lock_ns,
-            // A connection of one's own is never waited for.
-            acquire_wait_ns: 0,
+            acquire_wait_ns: waits.acquire_ns,
         };
+        // A retry given up while backing off ends the operation later than its last attempt did; the next
+        // one is due from the attempt, as nothing happened since.
+        self.previous_end_ns = finished_ns;
         if let Err(failed) = outcome {
             self.note_failure(&mut sample, failed, waits);
             self.samples.push(sample);
-            self.turn = self.retry(turn, failed.failure, finished_ns);
-            if self.turn.is_some() {
+            self.again = self.retry(turn, failed.failure, finished_ns);
+            if self.again.is_some() {
                 return;
             }
             self.failed += 1;
         } else {
             self.samples.push(sample);
         }
-        self.end_operation(turn, finished_ns);
+        self.end_operation(&turn);
     }
 
     #[cold]
@@ -270,7 +269,7 @@ impl<'p> ClientLoop<'p> {
     }
 
     #[inline(always)]
-    fn end_operation(&mut self, turn: Turn, finished_ns: u64) {
+    fn end_operation(&mut self, turn: &Turn) {
         let transaction = self.client.operations[turn.index].transaction;
         let uniques = self.head.transactions[usize::from(transaction)].uniques;
         self.next_unique = self.next_unique.wrapping_add(i64::from(uniques));
@@ -279,13 +278,10 @@ impl<'p> ClientLoop<'p> {
         if self.client.cyclic && self.next_index == self.client.operations.len() {
             self.next_index = 0;
         }
-        // A retry given up while backing off ends the operation later than its last attempt did; the next
-        // one is due from the attempt, as nothing happened since.
-        self.previous_end_ns = finished_ns;
         self.pulse.set(u64::from(self.operation), self.failed);
     }
 
-    /// The next attempt of the same operation, after its back-off; none if it has failed for good.
+    /// The next attempt of the same operation, due after its back-off; none if it has failed for good.
     #[cold]
     fn retry(&mut self, turn: Turn, failure: Failure, finished_ns: u64) -> Option<Turn> {
         let retry = &self.head.retry;
@@ -293,13 +289,9 @@ impl<'p> ClientLoop<'p> {
         if !tries_left || !retry.codes.contains(&(failure.space, failure.code)) {
             return None;
         }
-        let until_ns = finished_ns.saturating_add(self.backoff_ns(turn.attempt));
-        let over = || self.control.drain_over() || until_ns >= self.control.drain_end_ns();
-        if over() {
-            return None;
-        }
-        let started_ns = wait_until(until_ns, Wake::Exact, over);
-        (started_ns >= until_ns).then_some(Turn { attempt: turn.attempt + 1, started_ns, connected: false, ..turn })
+        let not_before_ns = finished_ns.saturating_add(self.backoff_ns(turn.attempt));
+        let again = Turn { attempt: turn.attempt + 1, not_before_ns, ..turn };
+        (!self.in_vain(&again)).then_some(again)
     }
 
     fn backoff_ns(&mut self, attempt: u16) -> u64 {

@@ -2,7 +2,10 @@
 //! drain, and each client's count of operations.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Thread};
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
 
 /// Where the clients stand before they run.
 #[derive(Debug, Clone, Copy)]
@@ -20,6 +23,14 @@ pub struct Control {
     drain_over: AtomicBool,
     gate: Mutex<Gate>,
     gate_moved: Condvar,
+    /// What a task waits for beside its own time: the gate, the window's end or the drain has moved.
+    moved: Notify,
+    /// Threads that wait parked inside attempts.
+    threads: Mutex<Vec<Thread>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Control {
@@ -31,12 +42,37 @@ impl Control {
             drain_over: AtomicBool::new(false),
             gate: Mutex::new(Gate::Closed),
             gate_moved: Condvar::new(),
+            moved: Notify::new(),
+            threads: Mutex::new(vec![]),
         }
     }
 
     fn move_gate(&self, gate: Gate) {
-        *self.gate.lock().unwrap_or_else(PoisonError::into_inner) = gate;
+        *lock(&self.gate) = gate;
         self.gate_moved.notify_all();
+        self.moved.notify_waiters();
+    }
+
+    /// The calling thread will wait parked; it is to be woken when the window's end or the drain moves.
+    pub fn thread_begins(&self) {
+        lock(&self.threads).push(thread::current());
+    }
+
+    /// The calling thread ends.
+    pub fn thread_ends(&self) {
+        let me = thread::current().id();
+        lock(&self.threads).retain(|thread| thread.id() != me);
+    }
+
+    /// Wakes everybody who waits, to look at the clock, the window and the drain again.
+    pub fn wake(&self) {
+        lock(&self.threads).iter().for_each(Thread::unpark);
+        self.moved.notify_waiters();
+    }
+
+    /// Ends with the next [`Control::wake`] or movement of the gate, counted from this call.
+    pub fn moved(&self) -> Notified<'_> {
+        self.moved.notified()
     }
 
     /// Lets the clients begin; `length_ns` after `start_ns` no operation begins any more.
@@ -52,13 +88,26 @@ impl Control {
 
     /// Waits for the start and returns its time; none: there will be no run.
     pub fn wait_for_start(&self) -> Option<u64> {
-        let mut gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut gate = lock(&self.gate);
         loop {
             match *gate {
                 Gate::Closed => gate = self.gate_moved.wait(gate).unwrap_or_else(PoisonError::into_inner),
                 Gate::Open { start_ns } => return Some(start_ns),
                 Gate::Abandoned => return None,
             }
+        }
+    }
+
+    /// As [`Control::wait_for_start`], for a task.
+    pub async fn started(&self) -> Option<u64> {
+        loop {
+            let moved = self.moved();
+            match *lock(&self.gate) {
+                Gate::Closed => {}
+                Gate::Open { start_ns } => return Some(start_ns),
+                Gate::Abandoned => return None,
+            }
+            moved.await;
         }
     }
 
@@ -87,6 +136,24 @@ impl Control {
     #[inline]
     pub fn drain_over(&self) -> bool {
         self.drain_over.load(Relaxed)
+    }
+}
+
+/// What the supervising thread calls to interrupt a connection.
+#[derive(Default)]
+pub struct Cancel(Mutex<Option<Box<dyn Fn() + Send>>>);
+
+impl Cancel {
+    /// Interrupts what the connection is doing, if there is one.
+    pub fn call(&self) {
+        if let Some(cancel) = &*lock(&self.0) {
+            cancel();
+        }
+    }
+
+    /// From now on `cancel` interrupts it.
+    pub fn set(&self, cancel: impl Fn() + Send + 'static) {
+        *lock(&self.0) = Some(Box::new(cancel));
     }
 }
 

@@ -1,5 +1,8 @@
 //! What the worker says about itself.
 
+use crate::kit::LANGUAGE;
+use crate::own::DRIVERS;
+use crate::{models, mysql, postgres};
 use contend_wire::handshake::{Facts, PROTOCOL_VERSION};
 use rusqlite::Connection;
 
@@ -17,12 +20,13 @@ fn compile_options() -> rusqlite::Result<String> {
 pub fn facts() -> rusqlite::Result<Facts> {
     let facts = [
         ("protocol", PROTOCOL_VERSION.to_string()),
-        ("language", env!("CONTEND_RUSTC_VERSION").to_string()),
+        ("language", LANGUAGE.to_string()),
         ("driver", "rusqlite 0.40.2".to_string()),
         ("engine", format!("SQLite {}", rusqlite::version())),
         ("lock_wait", "measured".to_string()),
-        ("drivers", "rusqlite,null".to_string()),
-        ("models", "thread".to_string()),
+        ("drivers", DRIVERS.join(",")),
+        ("driver_versions", [mysql::VERSION, postgres::VERSION].join(",")),
+        ("models", models::names()),
         ("compile_options", compile_options()?),
     ];
     Ok(facts.map(|(key, value)| (key.to_string(), value)).to_vec())

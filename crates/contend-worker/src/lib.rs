@@ -1,9 +1,10 @@
 //! The Rust worker of contend: carries out a plan through one driver and reports samples.
 //!
-//! A plan's way through the modules: [`serve`] speaks the handshake, [`run`] opens one thread and
-//! connection per client and watches over them, [`client`] paces, retries and records, [`attempt`] carries
-//! out one try of an operation on a [`session::Session`], of which [`sqlite`] and [`null`] are the two
-//! kinds. [`script`] loads and inspects a database outside any measurement.
+//! A plan's way through the modules: [`serve`] speaks the handshake, [`run`] opens the clients and watches over
+//! them, [`models`] are the ways in which threads and tasks wait for what is due and share connections,
+//! [`client`] decides what comes next and records, [`attempt`] carries out one try of an operation on a
+//! [`session::Session`], of which `sqlite`, `postgres`, `mysql` and `null` are the kinds (`server` is what the two
+//! servers share). `script` loads and inspects a database outside any measurement.
 
 #![warn(missing_docs)]
 
@@ -14,13 +15,33 @@ mod cli;
 pub mod client;
 pub mod clock;
 pub mod control;
+#[cfg(feature = "rusqlite")]
 pub mod hello;
+pub mod kit;
+pub mod models;
+#[cfg(feature = "rusqlite")]
+pub mod mysql;
+#[cfg(feature = "rusqlite")]
 pub mod null;
 pub mod options;
+#[cfg(feature = "rusqlite")]
+pub mod own;
+#[cfg(feature = "rusqlite")]
+pub mod postgres;
 pub mod run;
+#[cfg(feature = "rusqlite")]
 pub mod script;
 pub mod serve;
+#[cfg(feature = "rusqlite")]
+pub mod server;
 pub mod session;
+#[cfg(feature = "rusqlite")]
 pub mod sqlite;
 
-pub use cli::main;
+pub use cli::main_of;
+
+/// Runs the worker with its own drivers.
+#[cfg(feature = "rusqlite")]
+pub fn main(args: &[String]) -> std::process::ExitCode {
+    main_of(own::KIT, args)
+}

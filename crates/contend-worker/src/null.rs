@@ -2,22 +2,33 @@
 //! are still looked up, rows counted, samples recorded.
 
 use crate::arguments::{Arguments, Kept, KeptValue};
-use crate::client::{ClientLoop, Leave};
+use crate::client::ClientLoop;
+use crate::control::Control;
+use crate::models::thread::{Leave, Loop};
 use crate::session::{Failure, Session, Waits};
 use anyhow::Result;
 use contend_wire::handshake::Facts;
-use contend_wire::plan::SqlStep;
+use contend_wire::plan::{Head, SqlStep};
 use std::hint::black_box;
 
 /// Runs a client on nothing. There are no settings to report but which client it is.
 ///
 /// # Errors
 /// None.
-pub fn drive(client: &mut ClientLoop<'_>, id: u32, ready: impl FnOnce(Facts) -> Option<u64>) -> Result<()> {
+pub fn drive<'p>(
+    client: &mut ClientLoop<'p>,
+    head: &'p Head,
+    control: &Control,
+    id: u32,
+    ready: impl FnOnce(Facts) -> Option<u64>,
+) -> Result<()> {
     if let Some(start_ns) = ready(vec![("client".to_string(), id.to_string())]) {
         client.start(start_ns);
-        while client.run(&mut NullSession) == Leave::Reconnect {
-            client.reconnected();
+        let mut kept = client.kept();
+        let mut client = Loop { client, head, control };
+        let mut leave = client.run(&mut NullSession, &mut kept, None);
+        while let Leave::Reconnect(turn) = leave {
+            leave = client.run(&mut NullSession, &mut kept, Some(turn));
         }
     }
     Ok(())

@@ -13,11 +13,39 @@ pub struct Options {
     pub lock_wait_measured: bool,
     /// `foreign_keys` = `on` or `off`; none: left to driver and session statements.
     pub foreign_keys: Option<bool>,
+    /// `storage` = `file` (default) or `memory`: the data is copied into memory, and back after the run.
+    pub in_memory: bool,
+    /// `tokio_threads`: threads of the runtime that run tasks. Given or not, as the next two: a model that has
+    /// no use for it refuses it.
+    pub tokio_threads: Option<u32>,
+    /// `blocking_threads`: threads of the runtime that may block, at most.
+    pub blocking_threads: Option<u32>,
+    /// `pool_readers`: connections that read, beside the one that writes.
+    pub pool_readers: Option<u32>,
 }
+
+/// `tokio_threads` when it is not given.
+pub const TOKIO_THREADS: u32 = 4;
+/// `blocking_threads` when it is not given: Tokio's own default.
+pub const BLOCKING_THREADS: u32 = 512;
+/// `pool_readers` when it is not given.
+pub const POOL_READERS: u32 = 4;
+
+/// Most of any of these; Tokio takes no more threads than this.
+const COUNT_MAX: u32 = 32_767;
 
 impl Default for Options {
     fn default() -> Self {
-        Self { busy_timeout_ms: None, prepare_each: false, lock_wait_measured: true, foreign_keys: None }
+        Self {
+            busy_timeout_ms: None,
+            prepare_each: false,
+            lock_wait_measured: true,
+            foreign_keys: None,
+            in_memory: false,
+            tokio_threads: None,
+            blocking_threads: None,
+            pool_readers: None,
+        }
     }
 }
 
@@ -29,24 +57,34 @@ impl Options {
     pub fn parse(pairs: &[(String, String)]) -> Result<Self> {
         let mut options = Self::default();
         for (name, value) in pairs {
-            match (name.as_str(), value.as_str()) {
-                ("busy_timeout_ms", text) => match text.parse::<u32>() {
+            let choice = |yes: &str, no: &str| match value {
+                value if value == yes => Ok(true),
+                value if value == no => Ok(false),
+                other => bail!("option {name}: `{other}` is not {yes} or {no}"),
+            };
+            match name.as_str() {
+                "busy_timeout_ms" => match value.parse::<u32>() {
                     Ok(ms) if i32::try_from(ms).is_ok() => options.busy_timeout_ms = Some(ms),
-                    _ => bail!("option busy_timeout_ms: `{text}` is not a number of milliseconds"),
+                    _ => bail!("option busy_timeout_ms: `{value}` is not a number of milliseconds"),
                 },
-                ("statements", "prepared") => options.prepare_each = false,
-                ("statements", "each") => options.prepare_each = true,
-                ("lock_wait", "measured") => options.lock_wait_measured = true,
-                ("lock_wait", "off") => options.lock_wait_measured = false,
-                ("foreign_keys", "on") => options.foreign_keys = Some(true),
-                ("foreign_keys", "off") => options.foreign_keys = Some(false),
-                ("statements" | "lock_wait" | "foreign_keys", other) => {
-                    bail!("option {name}: `{other}` is not a value this worker knows")
-                }
+                "statements" => options.prepare_each = choice("each", "prepared")?,
+                "lock_wait" => options.lock_wait_measured = choice("measured", "off")?,
+                "foreign_keys" => options.foreign_keys = Some(choice("on", "off")?),
+                "storage" => options.in_memory = choice("memory", "file")?,
+                "tokio_threads" => options.tokio_threads = Some(count(name, value)?),
+                "blocking_threads" => options.blocking_threads = Some(count(name, value)?),
+                "pool_readers" => options.pool_readers = Some(count(name, value)?),
                 _ => bail!("option {name}: this worker does not know it"),
             }
         }
         Ok(options)
+    }
+}
+
+fn count(name: &str, value: &str) -> Result<u32> {
+    match value.parse() {
+        Ok(n @ 1..=COUNT_MAX) => Ok(n),
+        _ => bail!("option {name}: `{value}` is not a number from 1 to {COUNT_MAX}"),
     }
 }
 
@@ -64,6 +102,8 @@ mod tests {
         assert!(parse("statements", "each").unwrap().prepare_each);
         assert!(!parse("lock_wait", "off").unwrap().lock_wait_measured);
         assert_eq!(parse("foreign_keys", "on").unwrap().foreign_keys, Some(true));
+        assert!(parse("storage", "memory").unwrap().in_memory);
+        assert_eq!(parse("tokio_threads", "2").unwrap().tokio_threads, Some(2));
     }
 
     #[test]
@@ -71,6 +111,7 @@ mod tests {
         assert!(parse("buzy_timeout_ms", "1").unwrap_err().to_string().contains("buzy_timeout_ms"));
         assert!(parse("statements", "cached").unwrap_err().to_string().contains("cached"));
         assert!(parse("busy_timeout_ms", "-1").is_err());
+        assert!(parse("pool_readers", "0").unwrap_err().to_string().contains("pool_readers"));
         assert!(parse("busy_timeout_ms", "4294967295").is_err());
     }
 }

@@ -1,21 +1,17 @@
-//! Running a plan: one thread and connection per client, and the thread that watches over them. It starts
-//! them together, reports progress, ends window and drain, and collects the samples.
+//! Running a plan: clients are opened by the plan's model, and the supervising thread watches over them. It
+//! starts them together, reports progress, ends window and drain, and collects the samples. It depends on no
+//! thread of theirs: a runtime that is blocked cannot hold it up.
 
-use crate::client::ClientLoop;
 use crate::clock::monotonic_ns;
-use crate::control::{Control, Pulse};
-use crate::null;
-use crate::options::Options;
-use crate::sqlite::{self, Cancel, Setup};
-use anyhow::{Result, anyhow, bail};
+use crate::control::{Cancel, Control, Pulse};
+use anyhow::{Result, bail};
 use contend_wire::handshake::Facts;
 use contend_wire::plan::{Plan, Window};
 use contend_wire::sample::Sample;
 use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// How often progress is reported.
@@ -90,136 +86,102 @@ impl Outcome {
 }
 
 /// The supervising thread's view of a client.
-struct Member {
-    id: u32,
-    thread: Option<JoinHandle<()>>,
-    link: Arc<Link>,
+pub struct Member {
+    /// Its number.
+    pub id: u32,
+    /// What both share.
+    pub link: Arc<Link>,
 }
 
-/// What a client's thread and the supervising thread share.
+impl Member {
+    /// All clients of a plan.
+    pub fn all(plan: &Plan) -> Vec<Self> {
+        plan.clients.iter().map(|client| Self { id: client.id, link: Arc::default() }).collect()
+    }
+}
+
+/// What a client and the supervising thread share.
 #[derive(Default)]
-struct Link {
-    pulse: Pulse,
-    cancel: Cancel,
+pub struct Link {
+    /// Its signs of life.
+    pub pulse: Pulse,
+    /// Interrupts a connection of its own.
+    pub cancel: Cancel,
+}
+
+/// Clients that are tasks of a runtime, with what they share.
+pub trait Carried {
+    /// Interrupts whatever the connections are doing.
+    fn interrupt(&self);
+
+    /// Closes connections and runtime. All tasks have ended, or wait for a start that will not come.
+    ///
+    /// # Errors
+    /// What was done could not be kept.
+    fn close(self: Box<Self>) -> Result<()>;
+}
+
+/// Who carries the clients.
+pub enum Crew {
+    /// A thread each.
+    Threads(Vec<JoinHandle<()>>),
+    /// Tasks of a runtime.
+    Tasks(Box<dyn Carried>),
+}
+
+impl Crew {
+    /// Waits until everything is closed; all clients have ended, or never started.
+    ///
+    /// # Errors
+    /// What was done could not be kept.
+    pub fn close(self) -> Result<()> {
+        match self {
+            Crew::Threads(threads) => {
+                // A panic was told when the client ended.
+                threads.into_iter().for_each(|thread| drop(thread.join()));
+                Ok(())
+            }
+            Crew::Tasks(tasks) => tasks.close(),
+        }
+    }
 }
 
 /// A plan whose connections are open and whose clients wait for the start.
 pub struct Ready {
-    control: Arc<Control>,
-    window: Window,
-    members: Vec<Member>,
-    /// The settings of each connection, in the order of the clients.
+    /// The window.
+    pub control: Arc<Control>,
+    /// As the plan has it.
+    pub window: Window,
+    /// The clients, in the plan's order.
+    pub members: Vec<Member>,
+    /// Who carries them.
+    pub crew: Crew,
+    /// The settings of each connection, in the order of the clients that use them first.
     pub sessions: Vec<Facts>,
 }
 
-/// Opens every client's connection, one after the other: session statements such as a change of the journal
-/// mode are refused when two connections try at once. `events` gets each client's end.
-///
-/// # Errors
-/// What is wrong with the plan's options or with a client, naming it. Nothing stays open.
-pub fn prepare(plan: Plan, events: &Sender<Event>) -> Result<Ready> {
-    let options = Options::parse(&plan.head.options)?;
-    if plan.head.model != "thread" {
-        bail!("model {}: this worker has only `thread`", plan.head.model);
-    }
-    if !matches!(plan.head.driver.as_str(), "rusqlite" | "null") {
-        bail!("driver {}: this worker has only `rusqlite` and `null`", plan.head.driver);
-    }
-    let plan = Arc::new(plan);
-    let control = Arc::new(Control::new(plan.head.window.drain_ns));
-    let mut ready = Ready { control, window: plan.head.window, members: vec![], sessions: vec![] };
-    let opened = open_all(&plan, options, &mut ready, events);
-    match opened {
-        Ok(()) => Ok(ready),
-        Err(e) => {
-            ready.abandon();
-            Err(e)
-        }
-    }
-}
-
-fn open_all(plan: &Arc<Plan>, options: Options, ready: &mut Ready, events: &Sender<Event>) -> Result<()> {
-    for (index, client) in plan.clients.iter().enumerate() {
-        let link = Arc::new(Link::default());
-        let (opened, settings) = channel();
-        let (plan, control, its_link, events) =
-            (Arc::clone(plan), Arc::clone(&ready.control), Arc::clone(&link), events.clone());
-        let body = move || client_thread(&plan, index, &options, &control, &its_link, &opened, &events);
-        let thread = thread::Builder::new().name(format!("client {}", client.id)).spawn(body)?;
-        ready.members.push(Member { id: client.id, thread: Some(thread), link });
-        let settings = settings.recv().unwrap_or_else(|_| Err(anyhow!("client {} ended early", client.id)))?;
-        ready.sessions.push(settings);
-    }
-    Ok(())
-}
-
-/// A client's thread. It says on `opened` how opening went, and on `events` how the run went if there was one.
-fn client_thread(
-    plan: &Plan,
-    index: usize,
-    options: &Options,
-    control: &Arc<Control>,
-    link: &Link,
-    opened: &Sender<Result<Facts>>,
-    events: &Sender<Event>,
-) {
-    let mut started = false;
-    let body = AssertUnwindSafe(|| {
-        let mut client = ClientLoop::new(plan, index, control, &link.pulse);
-        let ready = |facts| {
-            // The receiver is there: it waits for exactly this.
-            let _ = opened.send(Ok(facts));
-            let start_ns = control.wait_for_start();
-            started = start_ns.is_some();
-            start_ns
-        };
-        let setup = Setup { head: &plan.head, client: &plan.clients[index], options, control, cancel: &link.cancel };
-        let run = match plan.head.driver.as_str() {
-            "null" => null::drive(&mut client, setup.client.id, ready),
-            _ => sqlite::drive(&mut client, setup, ready),
-        };
-        if let Err(e) = run {
-            let _ = opened.send(Err(e));
-        }
-        client.into_result()
-    });
-    let (samples, exhausted) = match catch_unwind(body) {
-        Ok((samples, exhausted)) => (Ok(samples), exhausted),
-        Err(panic) => (Err(in_words(panic.as_ref())), false),
-    };
-    link.pulse.set_loop_over();
-    if started {
-        let _ = events.send(Event::Ended(index, samples, exhausted));
-    }
-}
-
-fn in_words(panic: &(dyn Any + Send)) -> String {
+/// What a panic said.
+pub fn in_words(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(ToString::to_string);
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic".to_string())
 }
 
 impl Ready {
     /// Gives up the run: closes all connections.
-    pub fn abandon(mut self) {
-        self.close();
-    }
-
-    fn close(&mut self) {
+    pub fn abandon(self) {
         self.control.abandon();
-        for member in &mut self.members {
-            if let Some(thread) = member.thread.take() {
-                let _ = thread.join();
-            }
-        }
+        // Nothing was done that could be lost.
+        let _ = self.crew.close();
     }
 
     /// Runs the plan from `start_ns` on, answering the tool through `tell` meanwhile, until every client is
     /// done and its connection closed.
     ///
     /// # Errors
-    /// A client that did not return although it was interrupted, or whose thread failed; or `tell` failed.
+    /// A client that did not return although it was interrupted, or whose thread or task failed; data in memory
+    /// that could not be written back; or `tell` failed.
     pub fn run(
-        mut self,
+        self,
         start_ns: u64,
         events: &Receiver<Event>,
         mut tell: impl FnMut(Notice) -> Result<()>,
@@ -253,11 +215,12 @@ impl Ready {
             }
             self.end_drain_if_due(now_ns)?;
         }
-        self.close();
+        (outcome.operations, outcome.failed) = self.counts();
+        let closed = self.crew.close();
         if !broken.is_empty() {
             bail!(broken.join("; "));
         }
-        (outcome.operations, outcome.failed) = self.counts();
+        closed?;
         Ok(outcome)
     }
 
@@ -265,7 +228,7 @@ impl Ready {
         match request {
             Request::Stop => {
                 self.control.stop(monotonic_ns());
-                self.wake_clients();
+                self.control.wake();
             }
             Request::Clock => tell(Notice::Clock(monotonic_ns()))?,
             Request::Quit => bail!("told to quit during the run"),
@@ -276,12 +239,6 @@ impl Ready {
 
     fn counts(&self) -> (u64, u64) {
         self.members.iter().map(|m| m.link.pulse.get()).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
-    }
-
-    fn wake_clients(&self) {
-        for thread in self.members.iter().filter_map(|m| m.thread.as_ref()) {
-            thread.thread().unpark();
-        }
     }
 
     /// When the drain ends, or when to interrupt again.
@@ -300,21 +257,12 @@ impl Ready {
         if let Some(member) = in_loop().next().filter(|_| stuck) {
             bail!("client {} did not return 5 s after it was interrupted", member.id);
         }
-        for member in in_loop() {
-            if let Some(cancel) = &*member.link.cancel.lock().unwrap_or_else(PoisonError::into_inner) {
-                cancel();
-            }
+        match &self.crew {
+            Crew::Threads(_) => in_loop().for_each(|member| member.link.cancel.call()),
+            Crew::Tasks(tasks) if in_loop().next().is_some() => tasks.interrupt(),
+            Crew::Tasks(_) => {}
         }
-        self.wake_clients();
+        self.control.wake();
         Ok(())
     }
-}
-
-/// Prepares and runs a plan at once, for benchmarks and tests.
-///
-/// # Errors
-/// As [`prepare`] and [`Ready::run`].
-pub fn run_plan(plan: Plan) -> Result<Outcome> {
-    let (sender, events) = channel();
-    prepare(plan, &sender)?.run(monotonic_ns(), &events, |_| Ok(()))
 }

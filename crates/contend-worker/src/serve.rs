@@ -4,8 +4,8 @@
 //! the input means that the tool is gone: the worker then leaves at once, whatever it is doing.
 
 use crate::clock::monotonic_ns;
-use crate::run::{Event, Notice, Outcome, Ready, Request, prepare};
-use crate::{hello, script};
+use crate::kit::Kit;
+use crate::run::{Event, Notice, Outcome, Ready, Request};
 use anyhow::{Result, bail};
 use contend_wire::handshake::{Facts, ToolLine, WorkerLine};
 use contend_wire::plan::Plan;
@@ -21,12 +21,12 @@ const FRAME_SAMPLES: usize = (1 << 20) / SAMPLE_BYTES;
 ///
 /// # Errors
 /// The tool cannot be written to, or a client could not be ended.
-pub fn serve() -> Result<()> {
+pub fn serve(kit: Kit) -> Result<()> {
     let (sender, events) = channel();
     let from_reader = sender.clone();
     thread::Builder::new().name("requests".into()).spawn(move || read_requests(&from_reader))?;
-    let mut worker = Worker { out: io::stdout().lock(), sender, events, ready: None };
-    worker.say(&WorkerLine::Hello(hello::facts()?))?;
+    let mut worker = Worker { out: io::stdout().lock(), kit, sender, events, ready: None };
+    worker.say(&WorkerLine::Hello((kit.hello)()?))?;
     worker.serve()
 }
 
@@ -72,6 +72,7 @@ fn read_bytes(input: &mut impl Read, length: usize) -> io::Result<Vec<u8>> {
 }
 
 struct Worker<W: Write> {
+    kit: Kit,
     out: W,
     sender: Sender<Event>,
     events: Receiver<Event>,
@@ -95,7 +96,7 @@ impl<W: Write> Worker<W> {
                     self.say_or_fail(answer)?;
                 }
                 Request::Script(bytes) => {
-                    let answer = into_text(bytes).and_then(|text| script::carry_out(&text));
+                    let answer = into_text(bytes).and_then(|text| (self.kit.script)(&text));
                     let answer = answer.map(|reply| reply.encode());
                     match answer {
                         Ok(text) => self.say_reply(&text)?,
@@ -132,7 +133,7 @@ impl<W: Write> Worker<W> {
             ready.abandon();
         }
         let plan = Plan::decode(&into_text(bytes)?)?;
-        let mut ready = prepare(plan, &self.sender)?;
+        let mut ready = (self.kit.prepare)(plan, &self.sender)?;
         let mut lines: Vec<_> = std::mem::take(&mut ready.sessions).into_iter().map(WorkerLine::Session).collect();
         lines.push(WorkerLine::Ready);
         self.ready = Some(ready);

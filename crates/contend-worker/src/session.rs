@@ -33,11 +33,13 @@ pub struct Waits {
     pub timeout_spent: bool,
     /// A wait for a lock was given up at the end of the drain.
     pub cut_short: bool,
+    /// For the connection itself, where clients share it.
+    pub acquire_ns: u64,
 }
 
 impl Waits {
     /// Waits of a driver that cannot measure them.
-    pub const UNKNOWN: Waits = Waits { lock_ns: NOT_MEASURED, timeout_spent: false, cut_short: false };
+    pub const UNKNOWN: Waits = Waits { lock_ns: NOT_MEASURED, timeout_spent: false, cut_short: false, acquire_ns: 0 };
 }
 
 /// An open connection with its statements ready.

@@ -122,8 +122,9 @@ fn writer(path: &Path) -> ScriptWriter {
 fn hello_tells_versions_and_capabilities() {
     let worker = Worker::start();
     let is = |key| fact(&worker.hello, key).unwrap();
-    assert_eq!((is("protocol"), is("lock_wait"), is("models")), ("1", "measured", "thread"));
-    assert_eq!((is("driver"), is("drivers")), ("rusqlite 0.40.2", "rusqlite,null"));
+    assert_eq!((is("protocol"), is("lock_wait")), ("1", "measured"));
+    assert_eq!(is("models"), "thread,direct,spawn-blocking,dedicated,fifo,pool");
+    assert_eq!((is("driver"), is("drivers")), ("rusqlite 0.40.2", "rusqlite,postgres,mysql,null"));
     assert!(is("language").starts_with("rustc 1."));
     assert!(is("engine").starts_with("SQLite 3."));
     assert!(is("compile_options").contains("THREADSAFE=1"));
@@ -221,7 +222,7 @@ fn what_cannot_be_done_is_said_and_does_not_end_the_worker() {
     let mut worker = Worker::start();
     worker.say(&ToolLine::Start(1), b"");
     assert!(worker.failure().contains("without a plan"));
-    worker.say(&ToolLine::Plan(15), b"contend-plan 2\n");
+    worker.say(&ToolLine::Plan(15), b"contend-plan 9\n");
     assert!(worker.failure().contains("newer"));
     worker.input.as_mut().unwrap().write_all(b"dance\n").unwrap();
     assert!(worker.failure().contains("dance"));

@@ -1,8 +1,8 @@
 //! Text to plans, with every reference checked.
 
 use super::{
-    ANY_ROWS, Client, Head, Keep, Loop, NowSource, PLAN_VERSION, Plan, Readback, Retry, Source, SqlStep, Step,
-    Transaction, Window,
+    ANY_ROWS, Client, Connections, Head, Keep, Loop, NowSource, PLAN_VERSION, Plan, Readback, Retry, Source, SqlStep,
+    Step, Transaction, Window,
 };
 use crate::literal::{Value, unescape};
 use crate::sample::CodeSpace;
@@ -136,6 +136,7 @@ impl<'a> Reader<'a> {
         let mut f = self.expect("driver")?;
         let (driver, model) = (f.unescaped("driver")?, f.unescaped("model")?);
         f.end()?;
+        let connections = self.connections()?;
         let mut f = self.expect("window")?;
         let window =
             Window { run_in_ns: f.number("run-in")?, length_ns: f.number("length")?, drain_ns: f.number("drain")? };
@@ -167,6 +168,7 @@ impl<'a> Reader<'a> {
             now,
             driver,
             model,
+            connections,
             options,
             databases,
             session,
@@ -176,6 +178,17 @@ impl<'a> Reader<'a> {
             transactions,
             retry,
         })
+    }
+
+    fn connections(&mut self) -> Result<Connections, FormatError> {
+        let mut f = self.expect("connections")?;
+        let connections = match f.text("way of sharing")? {
+            "client" => Connections::Client,
+            "database" => Connections::Database,
+            other => return Err(f.error(format!("`{}` is not `client` or `database`", crate::crop(other)))),
+        };
+        f.end()?;
+        Ok(connections)
     }
 
     fn now(&mut self) -> Result<NowSource, FormatError> {
@@ -211,6 +224,11 @@ impl<'a> Reader<'a> {
     ) -> Result<Transaction, FormatError> {
         expect_index(&mut f, index)?;
         let name = f.unescaped("name")?;
+        let writes = match f.text("kind")? {
+            "read" => false,
+            "write" => true,
+            other => return Err(f.error(format!("`{}` is not `read` or `write`", crate::crop(other)))),
+        };
         let begin = match f.text("begin")? {
             "-" => None,
             sql => Some(unescape(sql).map_err(|e| f.error(e))?),
@@ -219,7 +237,7 @@ impl<'a> Reader<'a> {
         let slots = f.number("count of slots")?;
         let count = f.number::<usize>("count of steps")?;
         f.end()?;
-        let mut transaction = Transaction { name, begin, uniques, slots, steps: vec![] };
+        let mut transaction = Transaction { name, writes, begin, uniques, slots, steps: vec![] };
         for i in 0..count {
             let f = self.expect("step")?;
             let line = f.line;

@@ -1,6 +1,8 @@
 //! Plans to text.
 
-use super::{ANY_ROWS, Client, Head, Loop, NowSource, PLAN_VERSION, Retry, Source, SqlStep, Step, Transaction};
+use super::{
+    ANY_ROWS, Client, Connections, Head, Loop, NowSource, PLAN_VERSION, Retry, Source, SqlStep, Step, Transaction,
+};
 use crate::literal::escape;
 use std::fmt::Write as _;
 
@@ -12,6 +14,11 @@ impl Head {
         let w = &self.window;
         let _ = writeln!(out, "worker\t{}", self.worker);
         let _ = writeln!(out, "driver\t{}\t{}", escape(&self.driver), escape(&self.model));
+        let connections = match self.connections {
+            Connections::Client => "client",
+            Connections::Database => "database",
+        };
+        let _ = writeln!(out, "connections\t{connections}");
         let _ = writeln!(out, "window\t{}\t{}\t{}", w.run_in_ns, w.length_ns, w.drain_ns);
         match self.now {
             NowSource::Clock => out.push_str("now\tclock\n"),
@@ -51,8 +58,9 @@ impl Transaction {
         let begin = self.begin.as_deref().map_or("-".to_string(), escape);
         let _ = writeln!(
             out,
-            "transaction\t{index}\t{}\t{begin}\t{}\t{}\t{}",
+            "transaction\t{index}\t{}\t{}\t{begin}\t{}\t{}\t{}",
             escape(&self.name),
+            if self.writes { "write" } else { "read" },
             self.uniques,
             self.slots,
             self.steps.len()

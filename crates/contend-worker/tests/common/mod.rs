@@ -4,16 +4,49 @@
 
 use contend_wire::literal::Value;
 use contend_wire::plan::{
-    ANY_ROWS, Client, Head, Keep, Loop, NowSource, Plan, Retry, Source, SqlStep, Step, Transaction, Window,
+    ANY_ROWS, Client, Connections, Head, Keep, Loop, NowSource, Plan, Retry, Source, SqlStep, Step, Transaction, Window,
 };
 use contend_wire::sample::Sample;
-use contend_worker::run::{Event, Outcome, Ready, prepare, run_plan};
+use contend_worker::own::{prepare, run_plan};
+use contend_worker::run::{Event, Outcome, Ready};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use tempfile::TempDir;
 
 pub const MS: u64 = 1_000_000;
+
+/// The models in which the clients of a database share connections.
+pub const SHARED: [&str; 5] = ["direct", "spawn-blocking", "dedicated", "fifo", "pool"];
+
+/// Which model the plans of this run of the tests ask for.
+const MODEL: &str = "CONTEND_TEST_MODEL";
+
+/// The model of all plans built here: `thread` unless the tests run again in another.
+pub fn model() -> String {
+    std::env::var(MODEL).unwrap_or_else(|_| "thread".into())
+}
+
+/// Runs all tests of this program again in every other model; `me` is the test that does. One
+/// after the other: they measure times.
+pub fn run_again_in_every_model(me: &str) {
+    if std::env::var_os(MODEL).is_some() {
+        return;
+    }
+    for model in SHARED {
+        let mut tests = std::process::Command::new(std::env::current_exe().unwrap());
+        let output = tests.args(["--skip", me, "--test-threads", "1"]).env(MODEL, model).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{model}: {said}");
+        assert!(!said.contains("running 0 tests"), "{said}");
+    }
+}
+
+/// Sets the model of a plan.
+pub fn use_model(plan: &mut Plan, model: &str) {
+    plan.head.model = model.into();
+    plan.head.connections = if model == "thread" { Connections::Client } else { Connections::Database };
+}
 
 /// A directory with one database in WAL mode.
 pub struct Db {
@@ -39,13 +72,14 @@ impl Db {
 
 /// A plan on `path` without transactions or clients.
 pub fn plan(path: &Path) -> Plan {
-    Plan {
+    let mut plan = Plan {
         head: Head {
             worker: 0,
             window: Window { run_in_ns: 0, length_ns: 0, drain_ns: 2_000 * MS },
             now: NowSource::Clock,
             driver: "rusqlite".into(),
             model: "thread".into(),
+            connections: Connections::Client,
             options: vec![],
             databases: vec![path.to_str().unwrap().into()],
             session: vec![],
@@ -56,7 +90,9 @@ pub fn plan(path: &Path) -> Plan {
             retry: Retry::never(),
         },
         clients: vec![],
-    }
+    };
+    use_model(&mut plan, &model());
+    plan
 }
 
 pub fn option(plan: &mut Plan, name: &str, value: &str) {
@@ -88,6 +124,7 @@ pub fn argument(first: u16) -> Source {
 pub fn transaction(plan: &mut Plan, begin: Option<&str>, steps: Vec<Step>) -> u16 {
     plan.head.transactions.push(Transaction {
         name: format!("t{}", plan.head.transactions.len()),
+        writes: true,
         begin: begin.map(Into::into),
         uniques: 4,
         slots: 4,

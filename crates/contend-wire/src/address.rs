@@ -1,0 +1,252 @@
+//! Where a database server is: the text that plans and scripts carry as their `database`.
+//!
+//! ```text
+//! postgres://USER@HOST:PORT/DATABASE?password_file=PATH
+//! postgres://USER@/DATABASE?socket=PATH
+//! mysql://USER@/DATABASE?socket=PATH&password_env=NAME
+//! ```
+//!
+//! A plan is printed, kept and sent, so an address never carries a password, only where one is found: the
+//! first line of a file, or an environment variable of the worker. `socket` is the path of the Unix socket
+//! itself. Special characters are written as `%` and two hexadecimal digits.
+
+use std::fmt;
+
+/// Where a password is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Password {
+    /// None is needed.
+    None,
+    /// In the first line of this file.
+    File(String),
+    /// In this environment variable.
+    Env(String),
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Endpoint {
+    /// Path of its Unix socket.
+    Socket(String),
+    /// Host and port.
+    Tcp(String, u16),
+}
+
+/// A database on a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address {
+    /// The part before `://`: `postgres` or `mysql`.
+    pub scheme: String,
+    /// User to log in as.
+    pub user: String,
+    /// How the server is reached.
+    pub endpoint: Endpoint,
+    /// Name of the database; empty: the server's default.
+    pub database: String,
+    /// Where the password is.
+    pub password: Password,
+}
+
+/// An address as a user types it, with the password apart if it had one.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Typed {
+    /// The address, without the password.
+    pub address: Address,
+    /// The password, if one was typed.
+    pub password: Option<String>,
+}
+
+impl fmt::Debug for Typed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let password = self.password.as_ref().map(|_| "(not shown)");
+        f.debug_struct("Typed").field("address", &self.address).field("password", &password).finish()
+    }
+}
+
+/// Schemes by the names people use, with the standard port.
+const SCHEMES: &[(&str, &str, u16)] = &[
+    ("postgres", "postgres", 5432),
+    ("postgresql", "postgres", 5432),
+    ("mysql", "mysql", 3306),
+    ("mariadb", "mysql", 3306),
+];
+
+impl Address {
+    /// Reads an address of a plan or script.
+    ///
+    /// # Errors
+    /// What is not of the form, or that it carries a password. The text is never repeated.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let typed = Typed::parse(text)?;
+        match typed.password {
+            None => Ok(typed.address),
+            Some(_) => Err("the address of a server must not carry a password; name a file or variable that has it \
+                 (password_file=PATH, password_env=NAME)"
+                .to_string()),
+        }
+    }
+
+    /// The same server, another database.
+    pub fn with_database(&self, database: &str) -> Self {
+        Self { database: database.to_string(), ..self.clone() }
+    }
+}
+
+impl Typed {
+    /// Reads an address as a user types it.
+    ///
+    /// # Errors
+    /// What is not of the form. The text is never repeated: it may hold a password.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let (scheme, rest) = text.split_once("://").ok_or("the address of a server begins with SCHEME://")?;
+        let (_, scheme, standard_port) = SCHEMES
+            .iter()
+            .find(|(name, _, _)| *name == scheme)
+            .ok_or_else(|| format!("`{scheme}` is no scheme; schemes are postgres, mysql and mariadb"))?;
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
+        let (login, place) = authority.rsplit_once('@').unwrap_or(("", authority));
+        let (user, password) = match login.split_once(':') {
+            Some((user, password)) => (user, Some(decode(password)?)),
+            None => (login, None),
+        };
+        let (mut socket, mut found) = (None, Password::None);
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            match key {
+                "socket" => socket = Some(decode(value)?),
+                "password_file" => found = Password::File(decode(value)?),
+                "password_env" => found = Password::Env(decode(value)?),
+                _ => {
+                    return Err(format!(
+                        "`{key}` is no part of a server's address; parts are socket, password_file and password_env"
+                    ));
+                }
+            }
+        }
+        let endpoint = match socket {
+            Some(path) if path.is_empty() => return Err("socket= names no path".to_string()),
+            Some(path) => Endpoint::Socket(path),
+            None => tcp(place, *standard_port)?,
+        };
+        if user.is_empty() {
+            return Err("the address of a server names the user: SCHEME://USER@HOST/DATABASE".to_string());
+        }
+        let address = Address {
+            scheme: (*scheme).to_string(),
+            user: decode(user)?,
+            endpoint,
+            database: decode(database)?,
+            password: found,
+        };
+        Ok(Self { address, password })
+    }
+}
+
+/// `HOST`, `HOST:PORT` or `[IPV6]:PORT`.
+fn tcp(place: &str, standard_port: u16) -> Result<Endpoint, String> {
+    let (host, port) = match place.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((host, rest)) => (host, rest.strip_prefix(':')),
+        None => place.split_once(':').map_or((place, None), |(host, port)| (host, Some(port))),
+    };
+    if host.is_empty() {
+        return Err("the address of a server names a host or a socket".to_string());
+    }
+    let port = match port {
+        None => standard_port,
+        Some(port) => port.parse().map_err(|_| "the port of the server is no number from 1 to 65535".to_string())?,
+    };
+    Ok(Endpoint::Tcp(decode(host)?, port))
+}
+
+fn decode(text: &str) -> Result<String, String> {
+    let wrong = || "a `%` in the address of a server is followed by two hexadecimal digits".to_string();
+    let mut bytes = vec![];
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let mut digit = || rest.next().and_then(|b| (b as char).to_digit(16)).ok_or_else(wrong);
+        bytes.push((digit()? * 16 + digit()?) as u8);
+    }
+    String::from_utf8(bytes).map_err(|_| "the address of a server is not UTF-8".to_string())
+}
+
+/// What may stand as it is: unreserved characters of URLs, and the slash of paths if asked for.
+fn encoded(text: &str, also: &[u8]) -> String {
+    let mut out = String::new();
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || also.contains(&byte) {
+            out.push(byte as char);
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}@", self.scheme, encoded(&self.user, b""))?;
+        match &self.endpoint {
+            Endpoint::Tcp(host, port) if host.contains(':') => write!(f, "[{}]:{port}", encoded(host, b":"))?,
+            Endpoint::Tcp(host, port) => write!(f, "{}:{port}", encoded(host, b""))?,
+            Endpoint::Socket(_) => {}
+        }
+        write!(f, "/{}", encoded(&self.database, b""))?;
+        let socket = match &self.endpoint {
+            Endpoint::Socket(path) => Some(("socket", path)),
+            Endpoint::Tcp(..) => None,
+        };
+        let password = match &self.password {
+            Password::None => None,
+            Password::File(path) => Some(("password_file", path)),
+            Password::Env(name) => Some(("password_env", name)),
+        };
+        for (i, (key, value)) in socket.into_iter().chain(password).enumerate() {
+            write!(f, "{}{key}={}", if i == 0 { '?' } else { '&' }, encoded(value, b"/"))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_read_as_it_was_written() {
+        for text in [
+            "postgres://contend@/app_0?socket=/tmp/c-1/.s.PGSQL.5432",
+            "postgres://a%40b@127.0.0.1:5433/app%200?password_file=/tmp/x%26y",
+            "mysql://root@[::1]:3307/?password_env=SECRET",
+            "mysql://root@/app?socket=/run/s.sock&password_file=/p",
+        ] {
+            assert_eq!(Address::parse(text).map(|a| a.to_string()).as_deref(), Ok(text));
+        }
+        let typed = Typed::parse("mariadb://me:p%3Aw@db.example/shop").unwrap();
+        assert_eq!((typed.address.scheme.as_str(), typed.password.as_deref()), ("mysql", Some("p:w")));
+        assert_eq!(typed.address.endpoint, Endpoint::Tcp("db.example".into(), 3306));
+        assert!(!format!("{typed:?} {}", typed.address).contains("p:w"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_without_the_password() {
+        for (text, part) in [
+            ("postgres//u:secret@h/d", "SCHEME://"),
+            ("oracle://u:secret@h/d", "`oracle` is no scheme"),
+            ("postgres://u:secret@h:99999/d", "port"),
+            ("postgres://u:secret@/d", "a host or a socket"),
+            ("postgres://h/d", "names the user"),
+            ("postgres://u:secret@h/d?sslmode=on", "`sslmode` is no part"),
+            ("postgres://u:sec%zzret@h/d", "two hexadecimal digits"),
+        ] {
+            let message = Typed::parse(text).unwrap_err();
+            assert!(message.contains(part) && !message.contains("secret"), "{text}: {message}");
+        }
+        let message = Address::parse("postgres://u:secret@h/d").unwrap_err();
+        assert!(message.contains("must not carry a password") && !message.contains("secret"));
+    }
+}

@@ -1,0 +1,23 @@
+//! What a worker is put together from. Two crates that bring their own SQLite cannot be in one program, so there
+//! are several workers, each with its drivers; handshake, pacing and supervision are the same.
+
+use crate::run::{Event, Ready};
+use anyhow::Result;
+use contend_wire::handshake::Facts;
+use contend_wire::plan::Plan;
+use contend_wire::script::Reply;
+use std::sync::mpsc::Sender;
+
+/// The compiler that built the worker.
+pub const LANGUAGE: &str = env!("CONTEND_RUSTC_VERSION");
+
+/// The part of a worker that knows its drivers.
+#[derive(Clone, Copy)]
+pub struct Kit {
+    /// Versions and capabilities.
+    pub hello: fn() -> Result<Facts>,
+    /// Opens the connections of a plan; its clients wait for the start.
+    pub prepare: fn(Plan, &Sender<Event>) -> Result<Ready>,
+    /// Carries out a script.
+    pub script: fn(&str) -> Result<Reply>,
+}

@@ -1,0 +1,173 @@
+//! An attempt, or the part of one between two pauses, on its way to a shared connection and back. It owns all
+//! it needs, as it may travel to another thread.
+
+use crate::arguments::{Arguments, Kept};
+use crate::attempt::Failed;
+use crate::client::{ClientLoop, Turn};
+use crate::clock::monotonic_ns;
+use crate::control::Control;
+use crate::session::{INTERRUPT, Waits};
+use contend_wire::plan::{Plan, Step, Transaction};
+use contend_wire::sample::{NOT_MEASURED, STEP_BEGIN};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What a task does for one part of an attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    /// Carries out these steps while it has the connection.
+    Call(Range<usize>),
+    /// Waits for so many nanoseconds, without the connection; this is the step's number.
+    Pause(u16, u64),
+}
+
+/// How an attempt at a transaction is cut up. Each call holds the connection from its first to its last step. A
+/// transaction with a begin is one call whatever it does: nobody else may come between its statements, and a
+/// lock of the standard library cannot be kept across an `await`.
+pub fn parts(transaction: &Transaction) -> Vec<Part> {
+    let count = transaction.steps.len();
+    if transaction.begin.is_some() {
+        return vec![Part::Call(0..count)];
+    }
+    let mut parts = vec![];
+    let mut from = 0;
+    for (i, step) in transaction.steps.iter().enumerate() {
+        if let Step::Pause { ns } = step {
+            if from < i {
+                parts.push(Part::Call(from..i));
+            }
+            parts.push(Part::Pause(i as u16, *ns));
+            from = i + 1;
+        }
+    }
+    if from < count {
+        parts.push(Part::Call(from..count));
+    }
+    parts
+}
+
+/// A client's attempt. One for each client, used over and over.
+pub struct Job {
+    plan: Arc<Plan>,
+    control: Arc<Control>,
+    /// Index of the client.
+    client: usize,
+    /// Index of the operation.
+    index: usize,
+    /// Number of the operation.
+    number: u32,
+    first_unique: i64,
+    kept: Kept,
+    /// When the connection was asked for.
+    pub asked_ns: u64,
+    /// What to carry out.
+    pub steps: Range<usize>,
+    /// Returned or changed so far.
+    pub rows: u32,
+    /// So far.
+    pub waits: Waits,
+    /// How it went.
+    pub outcome: Result<(), Failed>,
+}
+
+impl Job {
+    /// For client number `client` of the plan.
+    pub fn new(plan: &Arc<Plan>, control: &Arc<Control>, client: usize) -> Box<Self> {
+        Box::new(Self {
+            plan: Arc::clone(plan),
+            control: Arc::clone(control),
+            client,
+            index: 0,
+            number: 0,
+            first_unique: 0,
+            kept: Kept::new(&plan.head),
+            asked_ns: 0,
+            steps: 0..0,
+            rows: 0,
+            waits: Waits::NONE,
+            outcome: Ok(()),
+        })
+    }
+
+    /// Begins with an attempt.
+    pub fn attempt(&mut self, turn: &Turn, client: &ClientLoop<'_>) {
+        (self.index, self.number, self.first_unique) = (turn.index, client.operation(), turn.first_unique);
+        self.asked_ns = turn.started_ns;
+        (self.rows, self.waits, self.outcome) = (0, Waits::NONE, Ok(()));
+        self.kept.clear();
+    }
+
+    /// Whether it only reads, so that any reader can serve it.
+    pub fn reads(&self) -> bool {
+        !self.plan.head.transactions[usize::from(self.transaction())].writes
+    }
+
+    /// The transaction, by its number in the plan.
+    pub fn transaction(&self) -> u16 {
+        self.plan.clients[self.client].operations[self.index].transaction
+    }
+
+    /// Whether it begins with a new connection.
+    pub fn connects(&self) -> bool {
+        let steps = &self.plan.head.transactions[usize::from(self.transaction())].steps;
+        self.steps.start == 0 && matches!(steps.first(), Some(Step::Connect))
+    }
+
+    /// What it needs while it is carried out: arguments, room for kept values, the window, and the count of rows.
+    pub fn tools(&mut self) -> (Arguments<'_>, &mut Kept, &Control, &mut u32) {
+        let client = &self.plan.clients[self.client];
+        let arguments = Arguments {
+            head: &self.plan.head,
+            drawn: client.arguments_of(&client.operations[self.index]),
+            first_unique: self.first_unique,
+            operation: self.number,
+        };
+        (arguments, &mut self.kept, &self.control, &mut self.rows)
+    }
+
+    /// It has a connection and is carried out by `work`, which also tells what it waited for locks.
+    pub fn held(&mut self, work: impl FnOnce(&mut Self) -> (Result<(), Failed>, Waits)) {
+        let acquired = self.acquired();
+        self.outcome = match acquired {
+            Ok(()) => {
+                let (outcome, waits) = work(self);
+                self.waits.add(waits);
+                outcome
+            }
+            Err(failed) => Err(failed),
+        };
+    }
+
+    /// It has a connection from now on.
+    ///
+    /// # Errors
+    /// It waited for it until there was no time left.
+    pub fn acquired(&mut self) -> Result<(), Failed> {
+        self.waits.acquire_ns += monotonic_ns().saturating_sub(self.asked_ns);
+        if self.control.drain_over() {
+            return Err(Failed { step: self.first_step(), failure: INTERRUPT });
+        }
+        Ok(())
+    }
+
+    /// The step at which it fails if it cannot begin.
+    pub fn first_step(&self) -> u16 {
+        if self.connects() { 0 } else { STEP_BEGIN }
+    }
+}
+
+impl Waits {
+    /// Nothing so far.
+    pub const NONE: Waits = Waits { lock_ns: 0, timeout_spent: false, cut_short: false, acquire_ns: 0 };
+
+    /// Together with those of another part of the same attempt.
+    pub fn add(&mut self, other: Waits) {
+        self.lock_ns = match other.lock_ns {
+            NOT_MEASURED => NOT_MEASURED,
+            ns => self.lock_ns.saturating_add(ns),
+        };
+        self.timeout_spent |= other.timeout_spent;
+        self.cut_short |= other.cut_short;
+        self.acquire_ns += other.acquire_ns;
+    }
+}

@@ -1,0 +1,145 @@
+//! A connection that clients share: how it is opened, opened again inside an attempt, and interrupted.
+
+use crate::attempt::{Failed, part};
+use crate::busy;
+use crate::control::{Cancel, Control};
+use crate::models::job::Job;
+use crate::options::Options;
+use crate::session::Failure;
+use crate::sqlite::session::CachedSession;
+use crate::sqlite::{Setup, SetupError, check_arguments, memory, open_again, open_first, waits};
+use anyhow::{Context, Result};
+use contend_wire::handshake::Facts;
+use contend_wire::plan::{Plan, Step};
+use rusqlite::Connection;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What is known of a connection apart from itself. Whoever holds the connection may use it.
+pub struct Place {
+    plan: Arc<Plan>,
+    options: Options,
+    control: Arc<Control>,
+    /// Number of the first client that uses it.
+    client: u32,
+    database: u32,
+    cancel: Cancel,
+    timeout_ms: u32,
+    /// The connection is to the database; else it could not be opened again.
+    connected: AtomicBool,
+    /// Takes the connection's place while it is closed and opened again: whoever owns the connection lends it,
+    /// and must get one back. Opened beforehand, as its opening is no part of an attempt.
+    stand_in: Mutex<Option<Connection>>,
+}
+
+/// A connection just opened.
+pub struct Opened {
+    /// The connection.
+    pub connection: Connection,
+    /// What is known of it.
+    pub place: Arc<Place>,
+    /// Its settings, as read back.
+    pub facts: Facts,
+}
+
+impl Place {
+    /// Opens a connection for the clients of a database, of which `first` is the first one's index.
+    ///
+    /// # Errors
+    /// What went wrong, naming client, database and statement.
+    pub fn open(plan: &Arc<Plan>, first: usize, options: Options, control: &Arc<Control>) -> Result<Opened> {
+        let client = &plan.clients[first];
+        let mut place = Place {
+            plan: Arc::clone(plan),
+            options,
+            control: Arc::clone(control),
+            client: client.id,
+            database: client.database,
+            cancel: Cancel::default(),
+            timeout_ms: 0,
+            connected: AtomicBool::new(true),
+            stand_in: Mutex::new(None),
+        };
+        let setup = place.setup();
+        let opened = open_first(&setup)?;
+        place.fill(&opened.connection).map_err(|e| e.in_words(&setup))?;
+        check_arguments(&opened.connection, &setup)?;
+        if plan.head.transactions.iter().any(|t| matches!(t.steps.first(), Some(Step::Connect))) {
+            place.stand_in = Mutex::new(Some(Connection::open_in_memory()?));
+        }
+        place.timeout_ms = opened.timeout_ms;
+        Ok(Opened { connection: opened.connection, place: Arc::new(place), facts: opened.facts })
+    }
+
+    fn setup(&self) -> Setup<'_> {
+        Setup {
+            head: &self.plan.head,
+            client: self.client,
+            database: self.database,
+            options: &self.options,
+            control: &self.control,
+            cancel: &self.cancel,
+        }
+    }
+
+    fn fill(&self, connection: &Connection) -> Result<(), SetupError> {
+        CachedSession::new(connection, &self.plan.head, &self.options).fill()
+    }
+
+    /// Carries out a job on the connection, which the caller holds.
+    pub fn run(&self, connection: &mut Connection, job: &mut Job) {
+        job.held(|job| {
+            // The account of waits is the calling thread's, and begins anew.
+            busy::open_account(self.timeout_ms, &self.control);
+            (self.carry_out(connection, job), waits(&self.options))
+        });
+    }
+
+    fn carry_out(&self, connection: &mut Connection, job: &mut Job) -> Result<(), Failed> {
+        if job.connects() || !self.connected.load(Relaxed) {
+            let step = job.first_step();
+            self.reconnect(connection).map_err(|failure| Failed { step, failure })?;
+        }
+        let (transaction, steps) = (job.transaction(), job.steps.clone());
+        let (arguments, kept, control, rows) = job.tools();
+        let mut session = CachedSession::new(connection, &self.plan.head, &self.options);
+        part(&mut session, transaction, steps, &arguments, kept, control, rows)
+    }
+
+    /// Closes the connection and opens a new one. If that fails, the connection is to nothing.
+    fn reconnect(&self, connection: &mut Connection) -> Result<(), Failure> {
+        if self.connected.load(Relaxed)
+            && let Some(stand_in) = self.stand_in().take()
+        {
+            self.connected.store(false, Relaxed);
+            drop(std::mem::replace(connection, stand_in));
+        }
+        let opened = open_again(&self.setup(), self.timeout_ms)?;
+        self.fill(&opened)?;
+        *self.stand_in() = Some(std::mem::replace(connection, opened));
+        self.connected.store(true, Relaxed);
+        Ok(())
+    }
+
+    fn stand_in(&self) -> std::sync::MutexGuard<'_, Option<Connection>> {
+        self.stand_in.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Interrupts what the connection is doing.
+    pub fn interrupt(&self) {
+        self.cancel.call();
+    }
+
+    /// What is left to do with the connection after a run, before it is closed.
+    ///
+    /// # Errors
+    /// The data in memory could not be written back.
+    pub fn finish(&self, connection: &Connection) -> Result<()> {
+        if self.options.in_memory {
+            let setup = self.setup();
+            return memory::store(connection, setup.database())
+                .with_context(|| format!("client {}: cannot write {} back", self.client, setup.database()));
+        }
+        Ok(())
+    }
+}

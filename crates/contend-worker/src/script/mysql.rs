@@ -1,0 +1,103 @@
+//! Scripts on MariaDB and MySQL. A load is an `INSERT ... VALUES (?, ...)`, sent with many rows at once.
+
+use super::{Database, LineError, LoadError, Rows, check_count, each_value, value_error};
+use crate::mysql::values::{Cell, Template, cell};
+use crate::mysql::{code_of, connect, in_words};
+use contend_wire::literal::{Scratch, Value, ValueRef};
+use mysql::Conn;
+use mysql::prelude::Queryable;
+
+/// Bytes of one INSERT: far below the smallest `max_allowed_packet` in use (16 MiB).
+const CHUNK: usize = 1 << 20;
+
+impl From<mysql::Error> for LineError {
+    fn from(error: mysql::Error) -> Self {
+        Self { failure: code_of(&error), message: in_words(&error) }
+    }
+}
+
+/// A database of a MariaDB or MySQL server.
+pub(super) struct Mysql(Conn);
+
+impl Mysql {
+    pub(super) fn open(database: &str) -> Result<Self, LineError> {
+        Ok(Self(connect(database)?))
+    }
+
+    fn load_rows(&mut self, sql: &str, rows: &mut Rows<'_, '_>) -> Result<u64, LoadError> {
+        let no_backslash = self.0.no_backslash_escape();
+        // The rows of values repeat the group of placeholders, which ends the statement.
+        let open = sql.find('?').and_then(|first| sql[..first].rfind('('));
+        let open = open.ok_or_else(|| value_error("a `load` is an INSERT ... VALUES (?, ...)"))?;
+        let group = Template::of(&sql[open..], no_backslash);
+        let (mut text, mut values, mut scratch) = (String::with_capacity(2 * CHUNK), vec![], Scratch::default());
+        let mut count = 0;
+        while let Some(row) = rows.next_row() {
+            values.clear();
+            let found = each_value(row, &mut scratch, |_, value| {
+                values.push(as_sql(value));
+                Ok(())
+            })?;
+            check_count(found, group.places())?;
+            text.push_str(if text.is_empty() { &sql[..open] } else { "," });
+            group.fill_into(&mut text, &values);
+            count += 1;
+            if text.len() >= CHUNK {
+                self.0.query_drop(&text)?;
+                text.clear();
+            }
+        }
+        if !text.is_empty() {
+            self.0.query_drop(&text)?;
+        }
+        Ok(count)
+    }
+}
+
+impl Database for Mysql {
+    fn query(&mut self, sql: &str) -> Result<Vec<Vec<Value>>, LineError> {
+        let mut result = self.0.query_iter(sql)?;
+        let mut found = vec![];
+        let Some(rows) = result.iter() else { return Ok(found) };
+        for row in rows {
+            let row = row?;
+            let values = row.columns_ref().iter().enumerate().map(|(i, column)| {
+                let value = row.as_ref(i).unwrap_or(&mysql::Value::NULL);
+                as_value(cell(value, column).map_err(value_error)?)
+            });
+            found.push(values.collect::<Result<_, _>>()?);
+        }
+        Ok(found)
+    }
+
+    fn load(&mut self, sql: &str, rows: &mut Rows<'_, '_>) -> Result<u64, LoadError> {
+        self.0.query_drop("BEGIN")?;
+        let loaded = self.load_rows(sql, rows);
+        // After an error the connection's end rolls back.
+        if loaded.is_ok() {
+            self.0.query_drop("COMMIT")?;
+        }
+        loaded
+    }
+}
+
+fn as_sql(value: ValueRef<'_>) -> mysql::Value {
+    match value {
+        ValueRef::Null | ValueRef::TextRef(_) => mysql::Value::NULL,
+        ValueRef::Integer(i) => mysql::Value::Int(i),
+        ValueRef::Real(r) => mysql::Value::Double(r),
+        ValueRef::Text(text) => mysql::Value::Bytes(text.as_bytes().to_vec()),
+        ValueRef::Blob(bytes) => mysql::Value::Bytes(bytes.to_vec()),
+    }
+}
+
+fn as_value(cell: Cell<'_>) -> Result<Value, LineError> {
+    Ok(match cell {
+        Cell::Null => Value::Null,
+        Cell::Integer(i) => Value::Integer(i),
+        Cell::Real(r) if r.is_finite() => Value::Real(r),
+        Cell::Real(r) => return Err(value_error(format!("{r} in the result"))),
+        Cell::Text(text) => Value::Text(String::from_utf8_lossy(text).into_owned()),
+        Cell::Blob(bytes) => Value::Blob(bytes.to_vec()),
+    })
+}

@@ -1,0 +1,108 @@
+//! Scripts on PostgreSQL. A load is a `COPY ... FROM STDIN` in its text format.
+
+use super::{Database, LineError, LoadError, Rows, each_value, value_error};
+use crate::postgres::values::Cell;
+use crate::postgres::{code_of, connect, in_words};
+use crate::session::Failure;
+use contend_wire::literal::{Scratch, Value, ValueRef};
+use contend_wire::sample::worker_code;
+use postgres::Client;
+use postgres::fallible_iterator::FallibleIterator;
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+/// Bytes of rows that are sent at once.
+const CHUNK: usize = 1 << 16;
+
+impl From<postgres::Error> for LineError {
+    fn from(error: postgres::Error) -> Self {
+        Self { failure: code_of(&error), message: in_words(&error) }
+    }
+}
+
+impl From<std::io::Error> for LineError {
+    fn from(error: std::io::Error) -> Self {
+        // A writer of COPY hands out the server's errors inside the operating system's.
+        match error.get_ref().and_then(|inner| inner.downcast_ref::<postgres::Error>()) {
+            Some(inner) => Self { failure: code_of(inner), message: in_words(inner) },
+            None => Self { failure: Failure::worker(worker_code::DRIVER), message: error.to_string() },
+        }
+    }
+}
+
+/// A database of a PostgreSQL server.
+pub(super) struct Postgres(Client);
+
+impl Postgres {
+    pub(super) fn open(database: &str) -> Result<Self, LineError> {
+        Ok(Self(connect(database)?))
+    }
+}
+
+impl Database for Postgres {
+    fn query(&mut self, sql: &str) -> Result<Vec<Vec<Value>>, LineError> {
+        let mut found = vec![];
+        let mut rows = self.0.query_raw(sql, std::iter::empty::<i32>())?;
+        while let Some(row) = rows.next()? {
+            let values = (0..row.len()).map(|column| as_value(row.try_get(column)?)).collect::<Result<_, _>>()?;
+            found.push(values);
+        }
+        Ok(found)
+    }
+
+    fn load(&mut self, sql: &str, rows: &mut Rows<'_, '_>) -> Result<u64, LoadError> {
+        if !sql.trim_start().get(..5).is_some_and(|word| word.eq_ignore_ascii_case("COPY ")) {
+            return Err(value_error("on PostgreSQL a `load` is a COPY ... FROM STDIN").into());
+        }
+        let mut copy = self.0.copy_in(sql)?;
+        let (mut text, mut scratch) = (String::with_capacity(2 * CHUNK), Scratch::default());
+        while let Some(row) = rows.next_row() {
+            each_value(row, &mut scratch, |i, value| {
+                if i > 0 {
+                    text.push('\t');
+                }
+                push(&mut text, value)
+            })?;
+            text.push('\n');
+            if text.len() >= CHUNK {
+                copy.write_all(text.as_bytes())?;
+                text.clear();
+            }
+        }
+        copy.write_all(text.as_bytes())?;
+        Ok(copy.finish()?)
+    }
+}
+
+/// A value in the text format of COPY.
+fn push(text: &mut String, value: ValueRef<'_>) -> Result<(), LineError> {
+    let _ = match value {
+        ValueRef::Null | ValueRef::TextRef(_) => write!(text, "\\N"),
+        ValueRef::Integer(i) => write!(text, "{i}"),
+        ValueRef::Real(r) => write!(text, "{r:?}"),
+        ValueRef::Text(value) if value.contains('\0') => {
+            return Err(value_error("a text with a NUL character, which PostgreSQL cannot store"));
+        }
+        ValueRef::Text(value) => {
+            // The escapes of a script are those of COPY, but for the NUL.
+            contend_wire::literal::escape_into(text, value);
+            Ok(())
+        }
+        ValueRef::Blob(bytes) => {
+            text.push_str("\\\\x");
+            bytes.iter().try_for_each(|byte| write!(text, "{byte:02x}"))
+        }
+    };
+    Ok(())
+}
+
+fn as_value(cell: Cell<'_>) -> Result<Value, LineError> {
+    Ok(match cell {
+        Cell::Null => Value::Null,
+        Cell::Integer(i) => Value::Integer(i),
+        Cell::Real(r) if r.is_finite() => Value::Real(r),
+        Cell::Real(r) => return Err(value_error(format!("{r} in the result"))),
+        Cell::Text(text) => Value::Text(String::from_utf8_lossy(text).into_owned()),
+        Cell::Blob(bytes) => Value::Blob(bytes.to_vec()),
+    })
+}

@@ -1,0 +1,185 @@
+//! What the drivers of database servers have in common: passwords, how a client runs on connections of its
+//! own, and interrupting a statement from outside without holding up whoever asks for it.
+
+use crate::client::ClientLoop;
+use crate::models::thread::{Leave, Loop};
+use crate::session::{Failure, Session, Waits};
+use crate::sqlite::Setup;
+use anyhow::{Result, anyhow, bail};
+use contend_wire::address::{Address, Password};
+use contend_wire::handshake::Facts;
+use contend_wire::plan::Step;
+use contend_wire::sample::{CodeSpace, worker_code};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+/// How often a connection is interrupted at most: each time costs the server a connection of its own.
+const INTERRUPT_EVERY_MS: u64 = 100;
+
+/// A client whose server is gone asks again this often, so that its failures do not fill the memory.
+pub const RECONNECT_PAUSE: Duration = Duration::from_millis(10);
+
+/// Longest a server may take to accept a connection.
+pub const CONNECT_TIME: Duration = Duration::from_secs(10);
+
+/// Why a connection could not be opened or set up.
+#[derive(Debug)]
+pub struct OpenError {
+    /// What was being done: `connect`, or a statement.
+    pub what: String,
+    /// The code.
+    pub failure: Failure,
+    /// The engine's or driver's own words.
+    pub message: String,
+}
+
+impl OpenError {
+    fn in_words(self, setup: &Setup<'_>) -> anyhow::Error {
+        let (client, database) = (setup.client, setup.database());
+        anyhow!("client {client}, database {database}: `{}`: {}", self.what, self.message)
+    }
+}
+
+/// A connection to a server, with its statements ready.
+pub trait ServerSession<'p>: Session + Sized {
+    /// Opens a connection, carries out the session statements and prepares all statements.
+    ///
+    /// # Errors
+    /// The server refuses one of them, or placeholders and arguments do not fit.
+    fn open(setup: &Setup<'p>) -> Result<Self, OpenError>;
+
+    /// The settings of this connection, as read back.
+    ///
+    /// # Errors
+    /// The server refuses a query.
+    fn read_back(&mut self) -> Result<Facts, OpenError>;
+}
+
+/// Runs a client on connections of its own. `ready` gets the settings of the first one and answers with
+/// the start, or with none if there is no run.
+///
+/// # Errors
+/// What went wrong before `ready`, naming client, database and statement.
+pub fn drive<'p, S: ServerSession<'p>>(
+    client: &mut ClientLoop<'p>,
+    setup: &Setup<'p>,
+    ready: impl FnOnce(Facts) -> Option<u64>,
+) -> Result<()> {
+    let words = |e: OpenError| e.in_words(setup);
+    let mut session = S::open(setup).map_err(words)?;
+    let mut facts = vec![("client".to_string(), setup.client.to_string())];
+    facts.extend(session.read_back().map_err(words)?);
+    let mut kept = client.kept();
+    let Some(start_ns) = ready(facts) else { return Ok(()) };
+    client.start(start_ns);
+    let mut client = Loop { client, head: setup.head, control: setup.control };
+    let mut leave = client.run(&mut session, &mut kept, None);
+    drop(session);
+    while let Leave::Reconnect(turn) = leave {
+        leave = match S::open(setup) {
+            Ok(mut session) => client.run(&mut session, &mut kept, Some(turn)),
+            Err(e) => {
+                std::thread::sleep(RECONNECT_PAUSE);
+                client.connect_failed(turn, e.failure, Waits::UNKNOWN)
+            }
+        };
+    }
+    client.client.set_loop_over();
+    Ok(())
+}
+
+/// A step must bring one argument for every placeholder, and keep only columns that are there. `None` for
+/// what cannot be known before the statement runs.
+///
+/// # Errors
+/// What does not fit, in words.
+pub fn check_statement(setup: &Setup<'_>, index: usize, placeholders: usize, columns: usize) -> Result<(), OpenError> {
+    let sql = &setup.head.statements[index];
+    let wrong =
+        |message: String| Err(OpenError { what: sql.clone(), failure: Failure::worker(worker_code::VALUE), message });
+    let steps = setup.head.transactions.iter().flat_map(|t| &t.steps).filter_map(|step| match step {
+        Step::Sql(step) if step.statement as usize == index => Some(step),
+        _ => None,
+    });
+    for step in steps {
+        let found = step.args.len();
+        if placeholders != found {
+            return wrong(format!("it has {placeholders} placeholders, the plan brings {found} arguments"));
+        }
+        if let Some(keep) = step.keep.iter().find(|keep| usize::from(keep.column) >= columns) {
+            return wrong(format!("it has {columns} columns, the plan keeps column {}", keep.column));
+        }
+    }
+    Ok(())
+}
+
+/// Leaves with the supervising thread the means to interrupt a connection. `interrupt` runs on a thread of
+/// its own: it opens a second connection, and a server that hangs must hold up nobody but that thread.
+pub fn interrupt_with(setup: &Setup<'_>, interrupt: impl Fn() + Send + Sync + 'static) {
+    let interrupt = Arc::new(interrupt);
+    let (opened, last_ms) = (Instant::now(), AtomicU64::new(0));
+    let cancel = move || {
+        let now_ms = opened.elapsed().as_millis() as u64 + INTERRUPT_EVERY_MS;
+        if now_ms - last_ms.load(Relaxed) >= INTERRUPT_EVERY_MS {
+            last_ms.store(now_ms, Relaxed);
+            let interrupt = Arc::clone(&interrupt);
+            // Without a thread the connection is interrupted the next time.
+            let _ = std::thread::Builder::new().name("interrupt".into()).spawn(move || interrupt());
+        }
+    };
+    setup.cancel.set(cancel);
+}
+
+/// The password of an address; none if it needs none.
+///
+/// # Errors
+/// It is not where the address says.
+pub fn password(address: &Address) -> Result<Option<String>> {
+    match &address.password {
+        Password::None => Ok(None),
+        Password::Env(name) => match std::env::var(name) {
+            Ok(password) => Ok(Some(password)),
+            Err(_) => bail!("the password is to be in the variable {name}, which is not set for the worker"),
+        },
+        Password::File(path) => match std::fs::read_to_string(path) {
+            Ok(text) => Ok(Some(text.lines().next().unwrap_or_default().to_string())),
+            Err(e) => bail!("the password is to be in {path}, which cannot be read: {e}"),
+        },
+    }
+}
+
+/// An address with its password.
+///
+/// # Errors
+/// The text is no address of this scheme, or the password is not there.
+pub fn address(text: &str, scheme: &str) -> Result<(Address, Option<String>), OpenError> {
+    let read = || {
+        let address = Address::parse(text).map_err(|e| anyhow!(e))?;
+        if address.scheme != scheme {
+            bail!("this driver connects to {scheme}://, not {}://", address.scheme);
+        }
+        let password = password(&address)?;
+        Ok((address, password))
+    };
+    read().map_err(|e: anyhow::Error| OpenError {
+        what: "connect".to_string(),
+        failure: Failure::worker(worker_code::DRIVER),
+        message: format!("{e:#}"),
+    })
+}
+
+/// Tells on standard error what has no code of the engine, a few times.
+#[cold]
+pub fn tell_of_driver_error(driver: &str, error: &dyn std::fmt::Display) {
+    static TOLD: AtomicU32 = AtomicU32::new(0);
+    const TOLD_AT_MOST: u32 = 20;
+    if TOLD.fetch_add(1, Relaxed) < TOLD_AT_MOST {
+        eprintln!("contend worker: an error of {driver} itself: {error}");
+    }
+}
+
+/// Whether `code` of `space` says that the connection is gone.
+pub fn is_lost(failure: Failure, lost: u32) -> bool {
+    matches!(failure.space, CodeSpace::Sqlstate | CodeSpace::Mysql) && failure.code == lost
+}

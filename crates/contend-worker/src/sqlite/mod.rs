@@ -1,0 +1,258 @@
+//! The driver `rusqlite`: opening a connection, its settings, and what they read back. [`session`] carries
+//! out steps on it, [`memory`] keeps its data in memory.
+
+pub mod memory;
+pub mod session;
+
+use crate::busy;
+use crate::control::{Cancel, Control};
+use crate::options::Options;
+use crate::session::{Failure, Waits};
+use anyhow::{Context, Result, anyhow};
+use contend_wire::handshake::Facts;
+use contend_wire::plan::{Head, Step};
+use contend_wire::sample::{CodeSpace, worker_code};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Row};
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+/// Everything a connection depends on.
+#[derive(Clone, Copy)]
+pub struct Setup<'p> {
+    /// The plan's head.
+    pub head: &'p Head,
+    /// Number of the client that uses it, or of the first of them.
+    pub client: u32,
+    /// Its database, by position in the plan.
+    pub database: u32,
+    /// The plan's options.
+    pub options: &'p Options,
+    /// The window.
+    pub control: &'p Arc<Control>,
+    /// Where to leave the means to interrupt the connection.
+    pub cancel: &'p Cancel,
+}
+
+impl<'p> Setup<'p> {
+    /// The database's path or address.
+    pub fn database(&self) -> &'p str {
+        &self.head.databases[self.database as usize]
+    }
+}
+
+/// SQLite's own code for an error, or the worker's for errors of rusqlite itself.
+pub fn code_of(error: &rusqlite::Error) -> Failure {
+    match error {
+        rusqlite::Error::SqliteFailure(e, _) | rusqlite::Error::SqlInputError { error: e, .. } => {
+            Failure { space: CodeSpace::Sqlite, code: e.extended_code.cast_unsigned() }
+        }
+        _ => Failure::worker(worker_code::DRIVER),
+    }
+}
+
+/// As [`code_of`]; what has no code of SQLite's is told in words on standard error, a few times.
+#[cold]
+pub fn failure(error: rusqlite::Error) -> Failure {
+    static TOLD: AtomicU32 = AtomicU32::new(0);
+    const TOLD_AT_MOST: u32 = 20;
+    let code = code_of(&error);
+    if code.space == CodeSpace::Worker && TOLD.fetch_add(1, Relaxed) < TOLD_AT_MOST {
+        eprintln!("contend worker: an error of rusqlite itself: {error}");
+    }
+    code
+}
+
+/// An error while a connection is set up, with the statement it happened on.
+pub struct SetupError {
+    sql: String,
+    error: rusqlite::Error,
+}
+
+impl From<SetupError> for Failure {
+    fn from(e: SetupError) -> Self {
+        failure(e.error)
+    }
+}
+
+impl SetupError {
+    /// On this statement.
+    pub fn on(sql: &str) -> impl FnOnce(rusqlite::Error) -> Self {
+        move |error| Self { sql: sql.to_string(), error }
+    }
+
+    /// For whoever has to mend it.
+    pub fn in_words(self, setup: &Setup<'_>) -> anyhow::Error {
+        let code = code_of(&self.error).code;
+        anyhow!("client {}, database {}: `{}`: {} ({code})", setup.client, setup.database(), self.sql, self.error)
+    }
+}
+
+/// Executes a statement, whether it returns rows or not.
+fn execute_all(connection: &Connection, sql: &str) -> Result<(), SetupError> {
+    let run = || {
+        let mut statement = connection.prepare(sql)?;
+        let mut rows = statement.raw_query();
+        while rows.next()?.is_some() {}
+        Ok(())
+    };
+    run().map_err(SetupError::on(sql))
+}
+
+/// Opens a database as rusqlite does and applies the options that are pragmas.
+///
+/// # Errors
+/// SQLite's.
+pub fn open(database: &str, options: &Options) -> rusqlite::Result<Connection> {
+    let connection = Connection::open(database)?;
+    apply(&connection, options)?;
+    Ok(connection)
+}
+
+fn apply(connection: &Connection, options: &Options) -> rusqlite::Result<()> {
+    if let Some(ms) = options.busy_timeout_ms {
+        connection.pragma_update(None, "busy_timeout", ms)?;
+    }
+    if let Some(on) = options.foreign_keys {
+        connection.pragma_update(None, "foreign_keys", on)?;
+    }
+    Ok(())
+}
+
+/// Opens a connection. One opened inside an attempt knows the timeout, and waits with our handler
+/// from its first statement on; it takes the place of ours again if a session statement displaced it.
+fn open_and_set_up(setup: &Setup<'_>, timeout_ms: Option<u32>) -> Result<Connection, SetupError> {
+    let connection = if setup.options.in_memory {
+        memory::load(setup.database()).map_err(SetupError::on("copy into memory"))?
+    } else {
+        Connection::open(setup.database()).map_err(SetupError::on("open"))?
+    };
+    apply(&connection, setup.options).map_err(SetupError::on("open"))?;
+    let measure = || timeout_ms.map_or(Ok(()), |ms| measure_lock_wait(&connection, ms, setup.options));
+    let interrupt = connection.get_interrupt_handle();
+    setup.cancel.set(move || interrupt.interrupt());
+    measure()?;
+    for sql in &setup.head.session {
+        execute_all(&connection, sql)?;
+    }
+    measure()?;
+    Ok(connection)
+}
+
+/// Puts our busy handler in the place of SQLite's, with the timeout that is in force.
+fn measure_lock_wait(connection: &Connection, timeout_ms: u32, options: &Options) -> Result<(), SetupError> {
+    if !options.lock_wait_measured {
+        return Ok(());
+    }
+    let handler: Option<fn(i32) -> bool> = if timeout_ms > 0 { Some(busy::handler) } else { None };
+    connection.busy_handler(handler).map_err(SetupError::on("busy handler"))
+}
+
+fn busy_timeout_ms(connection: &Connection) -> Result<u32, SetupError> {
+    let sql = "PRAGMA busy_timeout";
+    connection.query_row(sql, [], |row| row.get(0)).map_err(SetupError::on(sql))
+}
+
+fn value_in_words(value: ValueRef<'_>) -> String {
+    match value {
+        ValueRef::Null => String::new(),
+        ValueRef::Integer(i) => i.to_string(),
+        ValueRef::Real(r) => format!("{r:?}"),
+        ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
+        ValueRef::Blob(bytes) => bytes.iter().fold(String::new(), |mut hex, byte| {
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        }),
+    }
+}
+
+fn read_back(connection: &Connection, setup: &Setup<'_>) -> Result<Facts, SetupError> {
+    let mut facts = vec![("client".to_string(), setup.client.to_string())];
+    for readback in &setup.head.readbacks {
+        let first = |row: &Row<'_>| row.get_ref(0).map(value_in_words);
+        let value = match connection.query_row(&readback.sql, [], first) {
+            Err(rusqlite::Error::QueryReturnedNoRows) => String::new(),
+            value => value.map_err(SetupError::on(&readback.sql))?,
+        };
+        facts.push((readback.name.clone(), value));
+    }
+    Ok(facts)
+}
+
+/// A connection ready for use, its settings as read back, and its busy timeout in milliseconds.
+pub struct Opened {
+    /// The connection.
+    pub connection: Connection,
+    /// For the tool.
+    pub facts: Facts,
+    /// As SQLite reports it.
+    pub timeout_ms: u32,
+}
+
+/// Opens a connection before the run and reads its settings back.
+///
+/// # Errors
+/// What went wrong, naming client, database and statement.
+pub fn open_first(setup: &Setup<'_>) -> Result<Opened> {
+    let words = |e: SetupError| e.in_words(setup);
+    let connection = open_and_set_up(setup, None).map_err(words)?;
+    let mut facts = read_back(&connection, setup).map_err(words)?;
+    let timeout_ms = busy_timeout_ms(&connection).map_err(words)?;
+    if !facts.iter().any(|(name, _)| name == "busy_timeout") {
+        facts.push(("busy_timeout".to_string(), timeout_ms.to_string()));
+    }
+    busy::open_account(timeout_ms, setup.control);
+    measure_lock_wait(&connection, timeout_ms, setup.options).map_err(words)?;
+    Ok(Opened { connection, facts, timeout_ms })
+}
+
+/// Opens a connection inside an attempt. Its statements wait for locks with our handler from the first on.
+///
+/// # Errors
+/// The code of what failed.
+pub fn open_again(setup: &Setup<'_>, timeout_ms: u32) -> Result<Connection, SetupError> {
+    open_and_set_up(setup, Some(timeout_ms))
+}
+
+/// Each step must bring one argument for every placeholder: unbound ones would silently be NULL.
+///
+/// # Errors
+/// The statement that the plan does not fit, with client and database.
+pub fn check_arguments(connection: &Connection, setup: &Setup<'_>) -> Result<()> {
+    let whose = || format!("client {}, database {}", setup.client, setup.database());
+    arguments_fit(connection, setup.head).with_context(whose)
+}
+
+fn arguments_fit(connection: &Connection, head: &Head) -> Result<()> {
+    for transaction in &head.transactions {
+        for step in &transaction.steps {
+            let Step::Sql(step) = step else { continue };
+            let sql = &head.statements[step.statement as usize];
+            let statement = connection.prepare(sql).with_context(|| format!("`{sql}`"))?;
+            let (needed, found) = (statement.parameter_count(), step.args.len());
+            let columns = statement.column_count();
+            if needed != found {
+                return Err(anyhow!("`{sql}` has {needed} placeholders, the plan brings {found} arguments"));
+            }
+            if let Some(keep) = step.keep.iter().find(|keep| usize::from(keep.column) >= columns) {
+                return Err(anyhow!("`{sql}` has {columns} columns, the plan keeps column {}", keep.column));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What the attempt under way on this thread has waited for locks.
+pub fn waits(options: &Options) -> Waits {
+    if !options.lock_wait_measured {
+        return Waits::UNKNOWN;
+    }
+    let account = busy::account();
+    Waits {
+        lock_ns: account.waited_ns,
+        timeout_spent: account.timeout_spent,
+        cut_short: account.cut_short,
+        acquire_ns: 0,
+    }
+}

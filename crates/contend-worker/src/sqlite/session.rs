@@ -1,0 +1,265 @@
+//! Carrying out steps on an open connection: with statements prepared once on the stack of the thread that
+//! owns the connection, or, where clients share it, with rusqlite's own cache of statements.
+
+use crate::arguments::{Argument, Arguments, Kept, KeptValue};
+use crate::busy;
+use crate::options::Options;
+use crate::session::{Failure, Session, Waits};
+use crate::sqlite::{Setup, SetupError, failure, waits};
+use contend_wire::plan::{Head, SqlStep};
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, Statement};
+
+/// Statements prepared once.
+struct Prepared<'c> {
+    steps: Vec<Statement<'c>>,
+    begins: Vec<Option<Statement<'c>>>,
+    commit: Statement<'c>,
+}
+
+/// A client's own open connection.
+pub struct SqliteSession<'c> {
+    connection: &'c Connection,
+    head: &'c Head,
+    options: &'c Options,
+    /// None: statements are prepared anew for every execution.
+    prepared: Option<Prepared<'c>>,
+}
+
+impl<'c> SqliteSession<'c> {
+    /// Prepares all statements of the plan.
+    ///
+    /// # Errors
+    /// The statement that cannot be prepared.
+    pub fn new(connection: &'c Connection, setup: &Setup<'c>) -> Result<Self, SetupError> {
+        let head = setup.head;
+        let prepare = |sql: &str| connection.prepare(sql).map_err(SetupError::on(sql));
+        let prepared = Prepared {
+            steps: head.statements.iter().map(|sql| prepare(sql)).collect::<Result<_, _>>()?,
+            begins: head
+                .transactions
+                .iter()
+                .map(|t| t.begin.as_deref().map(prepare).transpose())
+                .collect::<Result<_, _>>()?,
+            commit: prepare("COMMIT")?,
+        };
+        // Prepared in either case, so that a mistake shows before the window.
+        let prepared = (!setup.options.prepare_each).then_some(prepared);
+        Ok(Self { connection, head, options: setup.options, prepared })
+    }
+
+    fn once(&self, sql: &str) -> Result<(), Failure> {
+        self.connection.prepare(sql).and_then(|mut statement| statement.raw_execute()).map(drop).map_err(failure)
+    }
+}
+
+#[inline]
+fn as_sql(argument: Argument<'_>) -> ToSqlOutput<'_> {
+    ToSqlOutput::Borrowed(match argument {
+        Argument::Null => ValueRef::Null,
+        Argument::Integer(i) => ValueRef::Integer(i),
+        Argument::Real(r) => ValueRef::Real(r),
+        Argument::Text(text) => ValueRef::Text(text),
+        Argument::Blob(bytes) => ValueRef::Blob(bytes),
+    })
+}
+
+/// Binds, executes, and reads every column of every row, as an application would.
+#[inline(always)]
+fn execute(
+    connection: &Connection,
+    statement: &mut Statement<'_>,
+    step: &SqlStep,
+    repetition: u32,
+    arguments: &Arguments<'_>,
+    kept: &mut Kept,
+) -> Result<u32, Failure> {
+    for (i, source) in step.args.iter().enumerate() {
+        let argument = arguments.resolve(source, repetition, kept)?;
+        statement.raw_bind_parameter(i + 1, as_sql(argument)).map_err(failure)?;
+    }
+    let columns = statement.column_count();
+    if columns == 0 {
+        return change(connection, statement);
+    }
+    for keep in &step.keep {
+        kept.clear_slot(keep.slot);
+    }
+    let mut found = 0u32;
+    let mut rows = statement.raw_query();
+    while let Some(row) = rows.next().map_err(failure)? {
+        for column in 0..columns {
+            let value = row.get_ref(column).map_err(failure)?;
+            std::hint::black_box(&value);
+            for keep in &step.keep {
+                if usize::from(keep.column) == column && found < u32::from(keep.rows) {
+                    let value = keep_value(kept, value);
+                    kept.push(keep.slot, value);
+                }
+            }
+        }
+        found = found.saturating_add(1);
+    }
+    Ok(found)
+}
+
+/// SQLite's count of changes is that of the last statement that could change rows, which need not be this
+/// one; the total tells whether it was.
+#[inline]
+fn change(connection: &Connection, statement: &mut Statement<'_>) -> Result<u32, Failure> {
+    let before = connection.total_changes();
+    let changes = statement.raw_execute().map_err(failure)?;
+    if connection.total_changes() == before {
+        return Ok(0);
+    }
+    Ok(u32::try_from(changes).unwrap_or(u32::MAX))
+}
+
+fn keep_value(kept: &mut Kept, value: ValueRef<'_>) -> KeptValue {
+    match value {
+        ValueRef::Null => KeptValue::Null,
+        ValueRef::Integer(i) => KeptValue::Integer(i),
+        ValueRef::Real(r) => KeptValue::Real(r),
+        ValueRef::Text(text) => KeptValue::Text(kept.store(text)),
+        ValueRef::Blob(bytes) => KeptValue::Blob(kept.store(bytes)),
+    }
+}
+
+impl Session for SqliteSession<'_> {
+    #[inline]
+    fn reset_waits(&mut self) {
+        busy::reset();
+    }
+
+    #[inline]
+    fn waits(&self) -> Waits {
+        waits(self.options)
+    }
+
+    #[inline]
+    fn begin(&mut self, transaction: u16) -> Result<(), Failure> {
+        let index = usize::from(transaction);
+        match &mut self.prepared {
+            Some(prepared) => match &mut prepared.begins[index] {
+                Some(begin) => begin.raw_execute().map(drop).map_err(failure),
+                None => Ok(()),
+            },
+            None => self.head.transactions[index].begin.as_deref().map_or(Ok(()), |sql| self.once(sql)),
+        }
+    }
+
+    #[inline]
+    fn execute(
+        &mut self,
+        step: &SqlStep,
+        repetition: u32,
+        arguments: &Arguments<'_>,
+        kept: &mut Kept,
+    ) -> Result<u32, Failure> {
+        let index = step.statement as usize;
+        match &mut self.prepared {
+            Some(p) => execute(self.connection, &mut p.steps[index], step, repetition, arguments, kept),
+            None => {
+                let mut statement = self.connection.prepare(&self.head.statements[index]).map_err(failure)?;
+                execute(self.connection, &mut statement, step, repetition, arguments, kept)
+            }
+        }
+    }
+
+    #[inline]
+    fn commit(&mut self) -> Result<(), Failure> {
+        match &mut self.prepared {
+            Some(prepared) => prepared.commit.raw_execute().map(drop).map_err(failure),
+            None => self.once("COMMIT"),
+        }
+    }
+
+    #[cold]
+    fn rollback(&mut self) {
+        // SQLite rolls back by itself after some errors; then there is nothing left to do. Should the
+        // rollback fail too, the next begin fails and shows it.
+        if !self.connection.is_autocommit() {
+            let _ = self.once("ROLLBACK");
+        }
+    }
+}
+
+/// A connection that clients share, for as long as one of them has it. Its statements cannot stay borrowed from
+/// it meanwhile, so they are kept in the connection's cache and looked up by their text each time.
+pub struct CachedSession<'c> {
+    connection: &'c Connection,
+    head: &'c Head,
+    options: &'c Options,
+}
+
+impl<'c> CachedSession<'c> {
+    /// A client has the connection.
+    pub fn new(connection: &'c Connection, head: &'c Head, options: &'c Options) -> Self {
+        Self { connection, head, options }
+    }
+
+    /// Makes room for the plan's statements and prepares them all, so that a mistake shows before the window.
+    ///
+    /// # Errors
+    /// The statement that cannot be prepared.
+    pub fn fill(&self) -> Result<(), SetupError> {
+        let begins = self.head.transactions.iter().filter_map(|t| t.begin.as_deref());
+        let all: Vec<&str> = self.head.statements.iter().map(String::as_str).chain(begins).chain(["COMMIT"]).collect();
+        self.connection.set_prepared_statement_cache_capacity(all.len());
+        for sql in all {
+            self.connection.prepare_cached(sql).map_err(SetupError::on(sql))?;
+        }
+        if self.options.prepare_each {
+            self.connection.flush_prepared_statement_cache();
+        }
+        Ok(())
+    }
+
+    fn once(&self, sql: &str) -> Result<(), Failure> {
+        if self.options.prepare_each {
+            return self.connection.prepare(sql).and_then(|mut s| s.raw_execute()).map(drop).map_err(failure);
+        }
+        self.connection.prepare_cached(sql).and_then(|mut s| s.raw_execute()).map(drop).map_err(failure)
+    }
+}
+
+impl Session for CachedSession<'_> {
+    fn reset_waits(&mut self) {
+        busy::reset();
+    }
+
+    fn waits(&self) -> Waits {
+        waits(self.options)
+    }
+
+    fn begin(&mut self, transaction: u16) -> Result<(), Failure> {
+        self.head.transactions[usize::from(transaction)].begin.as_deref().map_or(Ok(()), |sql| self.once(sql))
+    }
+
+    fn execute(
+        &mut self,
+        step: &SqlStep,
+        repetition: u32,
+        arguments: &Arguments<'_>,
+        kept: &mut Kept,
+    ) -> Result<u32, Failure> {
+        let sql = &self.head.statements[step.statement as usize];
+        if self.options.prepare_each {
+            let mut statement = self.connection.prepare(sql).map_err(failure)?;
+            return execute(self.connection, &mut statement, step, repetition, arguments, kept);
+        }
+        let mut statement = self.connection.prepare_cached(sql).map_err(failure)?;
+        execute(self.connection, &mut statement, step, repetition, arguments, kept)
+    }
+
+    fn commit(&mut self) -> Result<(), Failure> {
+        self.once("COMMIT")
+    }
+
+    #[cold]
+    fn rollback(&mut self) {
+        if !self.connection.is_autocommit() {
+            let _ = self.connection.execute_batch("ROLLBACK");
+        }
+    }
+}
