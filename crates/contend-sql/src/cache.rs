@@ -1,0 +1,357 @@
+//! Caches in front of [`crate::translate`], keyed by the statement's text: one per thread, and two shared ones to
+//! compare it with. A cache belongs to one catalogue and one set of options; where these change, a new one is needed.
+//!
+//! All are the same table: sets of four slots, found by a hash of the whole text and confirmed by comparing the text.
+//! It never grows: in a full set the slot whose turn it is gives way.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+/// Slots of a set: their four hashes are in half a cache line.
+const WAYS: usize = 4;
+/// Odd constants with as many ones as zeros, which folded multiplication needs: the first digits of pi.
+const MIX: [u64; 3] = [0x243F_6A88_85A3_08D3, 0x1319_8A2E_0370_7345, 0xA409_3822_299F_31D1];
+
+/// Both halves of the 128-bit product, folded onto each other.
+fn fold(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    product as u64 ^ (product >> 64) as u64
+}
+
+fn word(bytes: &[u8]) -> u64 {
+    bytes.try_into().map_or(0, u64::from_le_bytes)
+}
+
+/// The last 0 to 15 bytes as two words, padded with zeros; the length is part of the hash.
+fn tail(bytes: &[u8]) -> (u64, u64) {
+    let mut padded = [0u8; 16];
+    padded[..bytes.len()].copy_from_slice(bytes);
+    (word(&padded[..8]), word(&padded[8..]))
+}
+
+/// A hash of the text, never 0, which stands for an empty slot. It is not meant to withstand texts chosen to collide:
+/// these cost a translation, nothing else.
+fn hash(text: &str) -> u64 {
+    let bytes = text.as_bytes();
+    // Two chains, so that one multiplication does not wait for the one before it.
+    let (mut one, mut two) = (MIX[0] ^ bytes.len() as u64, MIX[1]);
+    let mut blocks = bytes.chunks_exact(32);
+    for block in &mut blocks {
+        one = fold(one ^ word(&block[..8]), MIX[1] ^ word(&block[8..16]));
+        two = fold(two ^ word(&block[16..24]), MIX[2] ^ word(&block[24..]));
+    }
+    let mut rest = blocks.remainder();
+    if rest.len() >= 16 {
+        one = fold(one ^ word(&rest[..8]), MIX[1] ^ word(&rest[8..16]));
+        rest = &rest[16..];
+    }
+    let (low, high) = tail(rest);
+    two = fold(two ^ low, MIX[2] ^ high);
+    fold(one ^ MIX[2], two ^ MIX[0]) | 1
+}
+
+/// How often a cache was asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub hits: u64,
+    pub misses: u64,
+}
+
+struct Entry<V> {
+    text: Box<str>,
+    value: V,
+}
+
+/// The table without counters and locks.
+struct Table<V> {
+    /// 0 where the slot is empty.
+    hashes: Box<[u64]>,
+    entries: Box<[Option<Entry<V>>]>,
+    /// For each set, the way that gives way next.
+    turns: Box<[u8]>,
+}
+
+impl<V> Table<V> {
+    fn new(slots: usize) -> Self {
+        let sets = slots.div_ceil(WAYS).next_power_of_two();
+        Table {
+            hashes: vec![0; sets * WAYS].into(),
+            entries: (0..sets * WAYS).map(|_| None).collect(),
+            turns: vec![0; sets].into(),
+        }
+    }
+
+    /// The first slot of the set of a hash. The lowest bit of a hash is always set.
+    fn set(&self, hash: u64) -> usize {
+        (hash >> 1) as usize & (self.turns.len() - 1)
+    }
+
+    #[inline]
+    fn find(&self, hash: u64, text: &str) -> Option<usize> {
+        let first = self.set(hash) * WAYS;
+        let ways = &self.hashes[first..first + WAYS];
+        (0..WAYS).find(|way| ways[*way] == hash && self.holds(first + way, text)).map(|way| first + way)
+    }
+
+    #[inline]
+    fn holds(&self, slot: usize, text: &str) -> bool {
+        self.entries[slot].as_ref().is_some_and(|entry| *entry.text == *text)
+    }
+
+    fn value(&self, slot: usize) -> Option<&V> {
+        self.entries[slot].as_ref().map(|entry| &entry.value)
+    }
+
+    /// Puts a value in an empty slot of the set, or in the one whose turn it is.
+    fn insert(&mut self, hash: u64, text: &str, value: V) -> usize {
+        let set = self.set(hash);
+        let empty = (0..WAYS).find(|way| self.hashes[set * WAYS + way] == 0);
+        let way = empty.unwrap_or_else(|| {
+            let way = usize::from(self.turns[set]);
+            self.turns[set] = ((way + 1) % WAYS) as u8;
+            way
+        });
+        let slot = set * WAYS + way;
+        self.hashes[slot] = hash;
+        self.entries[slot] = Some(Entry { text: text.into(), value });
+        slot
+    }
+
+    fn len(&self) -> usize {
+        self.entries.iter().flatten().count()
+    }
+}
+
+/// The cache of one thread: no lock, and no allocation on a hit.
+pub struct ThreadCache<V> {
+    table: Table<V>,
+    counts: Counts,
+}
+
+impl<V> ThreadCache<V> {
+    /// A cache of at least `slots` slots: the next power of two.
+    pub fn new(slots: usize) -> Self {
+        ThreadCache { table: Table::new(slots), counts: Counts::default() }
+    }
+
+    /// The value of this text, made and kept if it is not there.
+    ///
+    /// # Errors
+    /// Whatever `make` fails with; failures are not kept.
+    #[inline]
+    pub fn get<E>(&mut self, text: &str, make: impl FnOnce() -> Result<V, E>) -> Result<&V, E> {
+        let hash = hash(text);
+        let slot = match self.table.find(hash, text) {
+            Some(slot) => {
+                self.counts.hits += 1;
+                slot
+            }
+            None => {
+                self.counts.misses += 1;
+                self.table.insert(hash, text, make()?)
+            }
+        };
+        Ok(self.table.value(slot).expect("a slot that was found or filled just now"))
+    }
+
+    /// Hits and misses since it was made.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Texts it holds.
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// It holds none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// The same table shared behind a mutex.
+pub struct MutexCache<V> {
+    inner: Mutex<(Table<Arc<V>>, Counts)>,
+}
+
+/// A thread that panicked left the table whole: entries are replaced in one assignment.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<V> MutexCache<V> {
+    /// A cache of at least `slots` slots: the next power of two.
+    pub fn new(slots: usize) -> Self {
+        MutexCache { inner: Mutex::new((Table::new(slots), Counts::default())) }
+    }
+
+    /// The value of this text, made without holding the lock and kept if it is not there.
+    ///
+    /// # Errors
+    /// Whatever `make` fails with; failures are not kept.
+    pub fn get<E>(&self, text: &str, make: impl FnOnce() -> Result<V, E>) -> Result<Arc<V>, E> {
+        let hash = hash(text);
+        {
+            let (table, counts) = &mut *lock(&self.inner);
+            if let Some(value) = table.find(hash, text).and_then(|slot| table.value(slot)) {
+                counts.hits += 1;
+                return Ok(Arc::clone(value));
+            }
+            counts.misses += 1;
+        }
+        let made = Arc::new(make()?);
+        let table = &mut lock(&self.inner).0;
+        // Another thread may have been faster.
+        if table.find(hash, text).is_none() {
+            table.insert(hash, text, Arc::clone(&made));
+        }
+        Ok(made)
+    }
+
+    /// Hits and misses since it was made.
+    pub fn counts(&self) -> Counts {
+        lock(&self.inner).1
+    }
+}
+
+/// The same table shared behind a lock that readers hold together.
+pub struct RwLockCache<V> {
+    table: RwLock<Table<Arc<V>>>,
+    hits: AtomicU64,
+    misses: AtomicU64,
+}
+
+impl<V> RwLockCache<V> {
+    /// A cache of at least `slots` slots: the next power of two.
+    pub fn new(slots: usize) -> Self {
+        RwLockCache { table: RwLock::new(Table::new(slots)), hits: AtomicU64::new(0), misses: AtomicU64::new(0) }
+    }
+
+    /// The value of this text, made without holding the lock and kept if it is not there.
+    ///
+    /// # Errors
+    /// Whatever `make` fails with; failures are not kept.
+    pub fn get<E>(&self, text: &str, make: impl FnOnce() -> Result<V, E>) -> Result<Arc<V>, E> {
+        let hash = hash(text);
+        {
+            let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
+            if let Some(value) = table.find(hash, text).and_then(|slot| table.value(slot)) {
+                self.hits.fetch_add(1, Ordering::Relaxed);
+                return Ok(Arc::clone(value));
+            }
+        }
+        self.misses.fetch_add(1, Ordering::Relaxed);
+        let made = Arc::new(make()?);
+        let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
+        if table.find(hash, text).is_none() {
+            table.insert(hash, text, Arc::clone(&made));
+        }
+        Ok(made)
+    }
+
+    /// Hits and misses since it was made.
+    pub fn counts(&self) -> Counts {
+        Counts { hits: self.hits.load(Ordering::Relaxed), misses: self.misses.load(Ordering::Relaxed) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::convert::Infallible;
+
+    fn length(text: &str) -> Result<usize, Infallible> {
+        Ok(text.len())
+    }
+
+    #[test]
+    fn a_text_is_made_once() {
+        let mut cache = ThreadCache::new(512);
+        for _ in 0..3 {
+            assert_eq!(cache.get("SELECT 1", || length("SELECT 1")), Ok(&8));
+        }
+        assert_eq!(cache.get("SELECT 1 ", || length("SELECT 1 ")), Ok(&9));
+        assert_eq!((cache.counts(), cache.len()), (Counts { hits: 2, misses: 2 }, 2));
+    }
+
+    #[test]
+    fn it_never_grows_and_always_answers_right() {
+        let mut cache = ThreadCache::new(512);
+        for round in 0..3 {
+            for i in 0..5_000 {
+                let text = format!("SELECT {i}");
+                assert_eq!(cache.get(&text, || Ok::<_, Infallible>(i)), Ok(&i), "round {round}");
+            }
+        }
+        assert!(cache.len() <= 512, "{}", cache.len());
+        assert_eq!(cache.counts().hits + cache.counts().misses, 15_000);
+    }
+
+    #[test]
+    fn a_hundred_statements_stay_in_512_slots() {
+        let mut cache = ThreadCache::new(512);
+        let texts: Vec<String> = (0..100).map(|i| format!("SELECT a{i} FROM t{i} WHERE id = ? AND b > {i}")).collect();
+        for text in texts.iter().chain(&texts).chain(&texts) {
+            assert!(cache.get(text, || length(text)).is_ok());
+        }
+        assert!(cache.counts().misses <= 104, "{:?}", cache.counts());
+    }
+
+    #[test]
+    fn texts_of_the_same_hash_are_told_apart() {
+        let mut table = Table::new(16);
+        for (i, text) in ["a", "b", "c", "d"].into_iter().enumerate() {
+            table.insert(77, text, i);
+        }
+        let found = |table: &Table<usize>, text| table.find(77, text).and_then(|slot| table.value(slot).copied());
+        assert_eq!(["a", "b", "c", "d"].map(|text| found(&table, text)), [Some(0), Some(1), Some(2), Some(3)]);
+        assert_eq!(found(&table, "e"), None);
+        table.insert(77, "e", 4);
+        table.insert(77, "f", 5);
+        assert_eq!([found(&table, "a"), found(&table, "b"), found(&table, "e")], [None, None, Some(4)]);
+        assert_eq!((table.len(), found(&table, "d")), (4, Some(3)));
+    }
+
+    #[test]
+    fn every_byte_and_the_length_count_in_the_hash() {
+        let text: String = (0..91).map(|i| char::from(b'a' + i % 26)).collect();
+        for length in 0..=text.len() {
+            let whole = &text[..length];
+            assert_ne!(hash(whole), hash(&format!("{whole}\0")), "{length}");
+            for at in 0..length {
+                let other = format!("{}Z{}", &whole[..at], &whole[at + 1..]);
+                assert_ne!(hash(whole), hash(&other), "byte {at} of {length}");
+            }
+        }
+    }
+
+    #[test]
+    fn failures_are_not_kept() {
+        let mut cache = ThreadCache::new(8);
+        assert_eq!(cache.get("x", || Err::<usize, _>("no")), Err("no"));
+        assert_eq!(cache.get("x", || Ok::<_, &str>(1)), Ok(&1));
+        assert_eq!((cache.counts().misses, cache.is_empty()), (2, false));
+    }
+
+    #[test]
+    fn threads_share_the_shared_ones() {
+        let (mutex, rwlock) = (MutexCache::new(64), RwLockCache::new(64));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for i in 0..2_000 {
+                        let text = format!("SELECT {}", i % 100);
+                        let made = || Ok::<_, Infallible>(i % 100);
+                        assert_eq!(mutex.get(&text, made).map(|v| *v), Ok(i % 100));
+                        assert_eq!(rwlock.get(&text, made).map(|v| *v), Ok(i % 100));
+                    }
+                });
+            }
+        });
+        for counts in [mutex.counts(), rwlock.counts()] {
+            assert_eq!(counts.hits + counts.misses, 8_000);
+            assert!(counts.hits > 0 && counts.misses >= 100, "{counts:?}");
+        }
+    }
+}

@@ -1,0 +1,351 @@
+//! What the CREATE statements say: tables, columns with their types, keys, indexes, views.
+
+use crate::names::unquote;
+use crate::parse::tree::{
+    AlterTableBody, ColumnConstraint, ColumnDefinition, CreateTableBody, Expr, IndexedColumn, NamedTableConstraint,
+    Select, SortedColumn, Stmt, TabFlags, TableConstraint,
+};
+use crate::refuse::{No, R, no};
+use crate::rules::Id;
+use crate::types::{Affinity, Collation, Declared, Ty, declared};
+
+/// The schema that statements are translated against. Names are found without regard to ASCII case.
+#[derive(Clone, Debug, Default)]
+pub struct Catalogue {
+    pub(crate) tables: Vec<Table>,
+    pub(crate) indexes: Vec<Index>,
+    /// Triggers with their tables.
+    pub(crate) triggers: Vec<(String, String)>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Table {
+    pub name: String,
+    pub columns: Vec<Column>,
+    /// Sets of columns that are unique: the primary key first, then constraints. Indexes are apart.
+    pub unique: Vec<Vec<usize>>,
+    /// Position of the column that is the rowid under another name.
+    pub rowid: Option<usize>,
+    pub kind: Kind,
+    /// Positions of the primary key's columns.
+    pub key: Vec<usize>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Table,
+    View,
+    /// Known to exist, not understood: statements that use it are refused.
+    Opaque,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Column {
+    pub name: String,
+    pub ty: Ty,
+    pub affinity: Affinity,
+    pub collation: Collation,
+    pub nullable: bool,
+    pub generated: bool,
+    /// PostgreSQL compares it by bytes.
+    pub bytewise: bool,
+    pub has_default: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Index {
+    pub name: String,
+    pub table: String,
+    pub unique: bool,
+    pub partial: bool,
+    /// Positions of the columns, if it is over plain columns.
+    pub columns: Option<Vec<usize>>,
+}
+
+impl Catalogue {
+    /// Takes in what CREATE TABLE, CREATE INDEX, CREATE VIEW, ALTER TABLE and DROP say; other statements say nothing.
+    ///
+    /// # Errors
+    /// A text that is not SQLite's, or a statement whose effect on the schema is not understood.
+    pub fn learn(&mut self, sqlite_ddl: &str) -> Result<(), crate::Refusal> {
+        crate::with_statements(sqlite_ddl, |text, statement| self.take_in(text, statement))
+    }
+
+    /// A view or table with the columns of a query; opaque where the query has no translation.
+    fn of_query(
+        &self,
+        name: String,
+        kind: Kind,
+        text: &str,
+        select: &Select,
+        names: Option<&[IndexedColumn]>,
+    ) -> Table {
+        let options = crate::Options::to(crate::Target::Postgres);
+        let mut tr = crate::emit::Tr::new(self, &options, text, &[]);
+        let Ok(mut columns) = tr.query(select, true) else { return Table::opaque(name) };
+        for (column, name) in columns.iter_mut().zip(names.unwrap_or_default()) {
+            column.name = unquote(name.col_name.0).into_owned();
+        }
+        Table { name, columns, unique: vec![], rowid: None, kind, key: vec![] }
+    }
+
+    pub(crate) fn table(&self, name: &str) -> Option<&Table> {
+        self.tables.iter().find(|t| t.name.eq_ignore_ascii_case(name))
+    }
+
+    pub(crate) fn take_in(&mut self, text: &str, statement: &Stmt) -> R<()> {
+        match statement {
+            Stmt::CreateTable { tbl_name, body, if_not_exists, temporary } => {
+                let name = unquote(tbl_name.name.0).into_owned();
+                if self.table(&name).is_some() && !temporary {
+                    return if *if_not_exists { Ok(()) } else { no(Id::Syntax, &name, "the table is there already") };
+                }
+                let table = match body {
+                    CreateTableBody::ColumnsAndConstraints { columns, constraints, flags } => {
+                        read_table(name, columns, constraints.unwrap_or_default(), *flags)?
+                    }
+                    CreateTableBody::AsSelect(select) => self.of_query(name, Kind::Table, text, select, None),
+                };
+                // A temporary table hides one of the same name.
+                self.tables.insert(if *temporary { 0 } else { self.tables.len() }, table);
+                Ok(())
+            }
+            Stmt::CreateView { view_name, select, columns, .. } => {
+                let name = unquote(view_name.name.0).into_owned();
+                if self.table(&name).is_none() {
+                    let table = self.of_query(name, Kind::View, text, select, *columns);
+                    self.tables.push(table);
+                }
+                Ok(())
+            }
+            Stmt::CreateVirtualTable { tbl_name, .. } => {
+                self.tables.push(Table::opaque(unquote(tbl_name.name.0).into_owned()));
+                Ok(())
+            }
+            Stmt::CreateIndex { unique, idx_name, tbl_name, columns, where_clause, .. } => {
+                let name = unquote(idx_name.name.0).into_owned();
+                if self.indexes.iter().any(|i| i.name.eq_ignore_ascii_case(&name)) {
+                    return Ok(());
+                }
+                let table = unquote(tbl_name.0);
+                let Some(known) = self.table(&table) else {
+                    return no(Id::UnknownTable, &table, "the index is on a table that is not in the catalogue");
+                };
+                let index = Index {
+                    name,
+                    table: known.name.clone(),
+                    unique: *unique,
+                    partial: where_clause.is_some(),
+                    columns: known.positions(columns),
+                };
+                self.indexes.push(index);
+                Ok(())
+            }
+            Stmt::DropTable { tbl_name, .. } | Stmt::DropView { view_name: tbl_name, .. } => {
+                let name = unquote(tbl_name.name.0);
+                if let Some(at) = self.tables.iter().position(|t| t.name.eq_ignore_ascii_case(&name)) {
+                    self.tables.remove(at);
+                }
+                if self.table(&name).is_none() {
+                    self.indexes.retain(|i| !i.table.eq_ignore_ascii_case(&name));
+                }
+                Ok(())
+            }
+            Stmt::CreateTrigger { trigger_name, tbl_name, .. } => {
+                let table = unquote(tbl_name.name.0);
+                let table = self.table(&table).map_or(table.into_owned(), |t| t.name.clone());
+                self.triggers.push((unquote(trigger_name.name.0).into_owned(), table));
+                Ok(())
+            }
+            Stmt::DropIndex { idx_name, .. } => {
+                let name = unquote(idx_name.name.0);
+                self.indexes.retain(|i| !i.name.eq_ignore_ascii_case(&name));
+                Ok(())
+            }
+            Stmt::AlterTable(table, body) => self.alter(&unquote(table.name.0), body),
+            _ => Ok(()),
+        }
+    }
+
+    fn alter(&mut self, name: &str, body: &AlterTableBody) -> R<()> {
+        let Some(at) = self.tables.iter().position(|t| t.name.eq_ignore_ascii_case(name)) else {
+            return no(Id::UnknownTable, name, "the table is not in the catalogue");
+        };
+        let table = &mut self.tables[at];
+        match body {
+            AlterTableBody::RenameTo(new) => {
+                let old = std::mem::replace(&mut table.name, unquote(new.0).into_owned());
+                let new = table.name.clone();
+                self.indexes.iter_mut().filter(|i| i.table == old).for_each(|i| i.table.clone_from(&new));
+            }
+            AlterTableBody::AddColumn(column) => table.columns.push(read_column(column)?),
+            AlterTableBody::RenameColumn { old, new } => {
+                let Some(column) = table.position(&unquote(old.0)) else {
+                    return no(Id::UnknownColumn, old.0, "there is no such column");
+                };
+                table.columns[column].name = unquote(new.0).into_owned();
+            }
+            AlterTableBody::DropColumn(column) => {
+                let Some(column) = table.position(&unquote(column.0)) else {
+                    return no(Id::UnknownColumn, column.0, "there is no such column");
+                };
+                table.columns.remove(column);
+                let moved = |p: &mut usize| *p -= usize::from(*p > column);
+                table.unique.iter_mut().flatten().for_each(moved);
+                table.key.iter_mut().for_each(moved);
+                table.rowid.iter_mut().for_each(moved);
+                let name = table.name.clone();
+                let columns = self.indexes.iter_mut().filter(|i| i.table == name).filter_map(|i| i.columns.as_mut());
+                columns.flatten().for_each(moved);
+            }
+            AlterTableBody::DropColumnNotNull(_)
+            | AlterTableBody::SetColumnNotNull(..)
+            | AlterTableBody::AddConstraint(_)
+            | AlterTableBody::DropConstraint(_) => {
+                return no(Id::AlterTable, name, "this form of ALTER TABLE is not understood");
+            }
+        }
+        Ok(())
+    }
+
+    /// Every set of columns of `table` that is unique, from constraints and from whole unique indexes.
+    pub(crate) fn unique_sets<'a>(&'a self, table: &'a Table) -> impl Iterator<Item = &'a [usize]> {
+        let of_indexes = self.indexes.iter().filter(|i| i.unique && !i.partial && i.table == table.name);
+        table.unique.iter().map(Vec::as_slice).chain(of_indexes.filter_map(|i| i.columns.as_deref()))
+    }
+
+    /// Whether a unique index of `table` is partial or over expressions, so that its rows are not known.
+    pub(crate) fn has_odd_unique_index(&self, table: &Table) -> bool {
+        self.indexes.iter().any(|i| i.unique && i.table == table.name && (i.partial || i.columns.is_none()))
+    }
+}
+
+impl Table {
+    fn opaque(name: String) -> Table {
+        Table { name, columns: vec![], unique: vec![], rowid: None, kind: Kind::Opaque, key: vec![] }
+    }
+
+    pub(crate) fn position(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|c| c.name.eq_ignore_ascii_case(name))
+    }
+
+    /// Positions of an index's columns; `None` if one is an expression.
+    pub(crate) fn positions(&self, columns: &[SortedColumn]) -> Option<Vec<usize>> {
+        columns.iter().map(|c| column_name(&c.expr).and_then(|name| self.position(&unquote(name)))).collect()
+    }
+}
+
+/// The name, if an indexed expression is a plain column, with or without COLLATE.
+pub(crate) fn column_name<'a>(expr: &Expr<'a>) -> Option<&'a str> {
+    match expr {
+        Expr::Id(id) => Some(id.0),
+        Expr::Name(name) => Some(name.0),
+        // A string literal names a column here, as SQLite has it.
+        Expr::Literal(crate::parse::tree::Literal::String(text)) => Some(text),
+        Expr::Collate(inner, _) => column_name(inner),
+        _ => None,
+    }
+}
+
+pub(crate) fn read_column(definition: &ColumnDefinition) -> R<Column> {
+    let name = unquote(definition.col_name.0).into_owned();
+    let known = match &definition.col_type {
+        Some(declared_type) if !declared_type.name.is_empty() => declared(declared_type.name),
+        _ => Some(Declared { ty: Ty::Any, affinity: Affinity::Blob }),
+    };
+    let known = known.unwrap_or(Declared { ty: Ty::Any, affinity: Affinity::Numeric });
+    let mut column = Column {
+        name,
+        ty: known.ty,
+        affinity: known.affinity,
+        collation: Collation::Binary,
+        nullable: true,
+        generated: false,
+        bytewise: known.ty == Ty::Text,
+        has_default: false,
+    };
+    for constraint in definition.constraints {
+        match &constraint.constraint {
+            ColumnConstraint::NotNull { nullable: false, .. } => column.nullable = false,
+            ColumnConstraint::Collate { collation_name } => column.collation = collation(collation_name.0)?,
+            ColumnConstraint::Generated { .. } => column.generated = true,
+            ColumnConstraint::Default(_) => column.has_default = true,
+            _ => {}
+        }
+    }
+    Ok(column)
+}
+
+pub(crate) fn collation(name: &str) -> R<Collation> {
+    let plain = unquote(name);
+    [("BINARY", Collation::Binary), ("NOCASE", Collation::NoCase), ("RTRIM", Collation::Rtrim)]
+        .iter()
+        .find(|(known, _)| plain.eq_ignore_ascii_case(known))
+        .map(|(_, collation)| *collation)
+        .ok_or_else(|| {
+            No::boxed(Id::Collation, name, "the application defines this collation, the server cannot".into())
+        })
+}
+
+fn read_table(
+    name: String,
+    columns: &[ColumnDefinition],
+    constraints: &[NamedTableConstraint],
+    flags: TabFlags,
+) -> R<Table> {
+    let columns_read = columns.iter().map(read_column).collect::<R<Vec<_>>>()?;
+    let mut table = Table { name, columns: columns_read, unique: vec![], rowid: None, kind: Kind::Table, key: vec![] };
+    for (position, definition) in columns.iter().enumerate() {
+        for constraint in definition.constraints {
+            match &constraint.constraint {
+                ColumnConstraint::PrimaryKey { order, .. } => {
+                    table.key = vec![position];
+                    let descending = *order == Some(crate::parse::tree::SortOrder::Desc);
+                    if is_integer(definition) && !descending && !flags.contains(TabFlags::WithoutRowid) {
+                        table.rowid = Some(position);
+                    }
+                }
+                ColumnConstraint::Unique(_) => table.unique.push(vec![position]),
+                _ => {}
+            }
+        }
+    }
+    for constraint in constraints {
+        match &constraint.constraint {
+            TableConstraint::PrimaryKey { columns: of, .. } => {
+                table.key = key_positions(&table, of)?;
+                if let [only] = table.key[..]
+                    && is_integer(&columns[only])
+                    && !flags.contains(TabFlags::WithoutRowid)
+                {
+                    table.rowid = Some(only);
+                }
+            }
+            TableConstraint::Unique { columns: of, .. } => {
+                let set = key_positions(&table, of)?;
+                table.unique.push(set);
+            }
+            _ => {}
+        }
+    }
+    if !table.key.is_empty() {
+        table.unique.insert(0, table.key.clone());
+        if flags.intersects(TabFlags::WithoutRowid | TabFlags::Strict) || table.rowid.is_some() {
+            for position in table.key.clone() {
+                table.columns[position].nullable = false;
+            }
+        }
+    }
+    Ok(table)
+}
+
+fn key_positions(table: &Table, columns: &[SortedColumn]) -> R<Vec<usize>> {
+    table
+        .positions(columns)
+        .ok_or_else(|| No::boxed(Id::UnknownColumn, &table.name, "a key names a column that is not there".into()))
+}
+
+/// Only the exact word INTEGER makes a primary key the rowid.
+fn is_integer(definition: &ColumnDefinition) -> bool {
+    definition.col_type.as_ref().is_some_and(|t| unquote(t.name).eq_ignore_ascii_case("INTEGER") && t.size.is_none())
+}

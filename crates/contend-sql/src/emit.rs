@@ -1,0 +1,254 @@
+//! The translator's state and the way it writes: one buffer, placeholders, rules that fired.
+//!
+//! Every function that writes an expression returns what is known about it. Where the partner's type decides, the
+//! text already written is wrapped in place, so that each node is visited once.
+
+use std::borrow::Cow;
+
+use crate::catalogue::Catalogue;
+use crate::parse::tree::Expr;
+use crate::refuse::{R, no};
+use crate::rules::Id;
+use crate::scope::{Cte, Scope};
+use crate::types::{Strength, Ty, Val};
+use crate::{Options, Target};
+
+/// Deepest nesting of expressions and queries. Beyond it a statement is refused, so that no stack overflows.
+const DEPTH_MAX: u32 = 100;
+/// PostgreSQL and MariaDB number placeholders in 16 bits.
+const PLACEHOLDERS_MAX: usize = 65_535;
+
+pub(crate) struct Tr<'a> {
+    pub catalogue: &'a Catalogue,
+    pub options: &'a Options,
+    pub postgres: bool,
+    /// The statement as the parser read it.
+    pub text: &'a str,
+    pub names: &'a [(&'a str, u16)],
+    pub sql: String,
+    /// Source parameter and its type, for each placeholder in order.
+    pub slots: Vec<(u16, Ty)>,
+    pub fired: u128,
+    pub scopes: Vec<Scope<'a>>,
+    pub ctes: Vec<Cte>,
+    pub depth: u32,
+    /// Expressions written or probed so far.
+    pub steps: usize,
+    /// Aggregates are allowed here; set while a select list, HAVING or ORDER BY is written.
+    pub grouping: crate::scope::Grouping,
+    /// The parts of a grouped query whose columns must be grouped ones.
+    pub aggregates_seen: u32,
+    /// Names are written with their table, because an output column's name could be taken for them.
+    pub qualify: bool,
+    /// Inside an upsert's DO UPDATE: the table whose bare columns need its name.
+    pub upsert: Option<&'a crate::catalogue::Table>,
+    /// The windows of the query that is being written.
+    pub windows: Vec<&'a crate::parse::tree::Over<'a>>,
+    /// Statements to be run before this one.
+    pub before: Vec<(String, Vec<(u16, Ty)>)>,
+    /// Statements to be run after this one.
+    pub after: Vec<String>,
+}
+
+/// A state to go back to.
+pub(crate) struct Mark {
+    length: usize,
+    slots: usize,
+    fired: u128,
+    aggregates: u32,
+}
+
+impl<'a> Tr<'a> {
+    pub(crate) fn new(
+        catalogue: &'a Catalogue,
+        options: &'a Options,
+        text: &'a str,
+        names: &'a [(&'a str, u16)],
+    ) -> Tr<'a> {
+        Tr {
+            catalogue,
+            options,
+            postgres: options.target == Target::Postgres,
+            text,
+            names,
+            sql: String::with_capacity(text.len() + text.len() / 2 + 32),
+            slots: Vec::new(),
+            fired: 0,
+            scopes: Vec::new(),
+            ctes: Vec::new(),
+            depth: 0,
+            steps: 0,
+            grouping: Default::default(),
+            aggregates_seen: 0,
+            qualify: false,
+            upsert: None,
+            windows: Vec::new(),
+            before: Vec::new(),
+            after: Vec::new(),
+        }
+    }
+
+    pub(crate) fn fire(&mut self, rule: Id) {
+        self.fired |= 1 << rule as u8;
+    }
+
+    pub(crate) fn put(&mut self, text: &str) {
+        self.sql.push_str(text);
+    }
+
+    /// Writes the one of two texts that is the target's.
+    pub(crate) fn either(&mut self, postgres: &str, mariadb: &str) {
+        self.sql.push_str(if self.postgres { postgres } else { mariadb });
+    }
+
+    pub(crate) fn at(&self) -> usize {
+        self.sql.len()
+    }
+
+    pub(crate) fn name(&mut self, name: &str) -> R<()> {
+        let limit = if self.postgres { name.len() > 63 } else { name.chars().count() > 64 };
+        if limit || name.is_empty() {
+            return no(Id::Names, name, "the server has no room for a name of this length");
+        }
+        crate::names::push_name(&mut self.sql, name);
+        Ok(())
+    }
+
+    /// Puts text around what was written from `start` on.
+    pub(crate) fn wrap(&mut self, start: usize, before: &str, after: &str) {
+        self.sql.insert_str(start, before);
+        self.sql.push_str(after);
+    }
+
+    /// Puts parentheses around an expression that binds weaker than `strongest`.
+    pub(crate) fn enclose(&mut self, start: usize, value: &mut Val, strongest: Strength) {
+        if value.strength > strongest {
+            self.wrap(start, "(", ")");
+            value.strength = Strength::Atom;
+        }
+    }
+
+    pub(crate) fn mark(&self) -> Mark {
+        Mark { length: self.sql.len(), slots: self.slots.len(), fired: self.fired, aggregates: self.aggregates_seen }
+    }
+
+    pub(crate) fn back_to(&mut self, mark: Mark) {
+        self.sql.truncate(mark.length);
+        self.slots.truncate(mark.slots);
+        self.fired = mark.fired;
+        self.aggregates_seen = mark.aggregates;
+    }
+
+    /// What an expression would be, without writing it.
+    pub(crate) fn probe(&mut self, expr: &'a Expr<'a>) -> R<Val> {
+        let mark = self.mark();
+        let value = self.expr(expr, Ty::Any);
+        self.back_to(mark);
+        value
+    }
+
+    /// Runs `work` one level deeper.
+    pub(crate) fn deeper<T>(&mut self, work: impl FnOnce(&mut Self) -> R<T>) -> R<T> {
+        if self.depth >= DEPTH_MAX {
+            return no(Id::Depth, "", format!("more than {DEPTH_MAX} levels of nesting"));
+        }
+        self.depth += 1;
+        let result = work(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// Writes `list` with commas in between.
+    pub(crate) fn list<T>(
+        &mut self,
+        items: impl IntoIterator<Item = T>,
+        mut write: impl FnMut(&mut Self, T) -> R<()>,
+    ) -> R<()> {
+        for (i, item) in items.into_iter().enumerate() {
+            if i > 0 {
+                self.put(", ");
+            }
+            write(self, item)?;
+        }
+        Ok(())
+    }
+
+    /// The number SQLite gives to a parameter.
+    pub(crate) fn parameter_number(&self, name: &str) -> R<u16> {
+        let known = self.names.iter().find(|(known, _)| *known == name).map(|(_, number)| *number);
+        match known.or_else(|| name.parse().ok()) {
+            Some(number) => Ok(number),
+            None => no(Id::Parameters, name, "a parameter of a form that is not understood"),
+        }
+    }
+
+    /// Writes a placeholder for a parameter whose place asks for `ty`.
+    pub(crate) fn placeholder(&mut self, name: &str, ty: Ty) -> R<Val> {
+        let number = self.parameter_number(name)?;
+        self.fire(Id::Parameters);
+        let ty = if ty == Ty::Bool { Ty::Int } else { ty };
+        let known = !matches!(ty, Ty::Any | Ty::Null | Ty::Param);
+        if self.slots.len() >= PLACEHOLDERS_MAX {
+            return no(Id::Parameters, name, "more placeholders than the server can number");
+        }
+        if self.postgres {
+            let slot = self.slots.iter().position(|s| *s == (number, ty));
+            let slot = slot.unwrap_or_else(|| {
+                self.slots.push((number, ty));
+                self.slots.len() - 1
+            });
+            self.sql.push('$');
+            push_decimal(&mut self.sql, slot + 1);
+            self.sql.push_str(match ty {
+                Ty::Int => "::bigint",
+                Ty::Real => "::float8",
+                Ty::Number => "::numeric",
+                Ty::Text => "::text",
+                Ty::Blob => "::bytea",
+                _ => "",
+            });
+        } else {
+            self.slots.push((number, ty));
+            self.sql.push('?');
+        }
+        Ok(Val::of(if known { ty } else { Ty::Param }))
+    }
+
+    /// The table of a name, in the catalogue.
+    pub(crate) fn known_table(&self, name: &str) -> R<&'a crate::catalogue::Table> {
+        match self.catalogue.table(name) {
+            Some(table) if table.kind == crate::catalogue::Kind::Opaque => {
+                no(Id::Opaque, name, "what its columns hold is not known")
+            }
+            Some(table) => Ok(table),
+            None => no(Id::UnknownTable, name, format!("the catalogue has no table `{name}`")),
+        }
+    }
+}
+
+/// Placeholders `?` in MariaDB's SQL, outside of its texts and names.
+pub(crate) fn placeholders(sql: &str) -> usize {
+    let (mut count, mut inside) = (0, None);
+    for byte in sql.bytes() {
+        match (inside, byte) {
+            (None, b'?') => count += 1,
+            (None, b'\'' | b'"') => inside = Some(byte),
+            (Some(quote), byte) if quote == byte => inside = None,
+            _ => {}
+        }
+    }
+    count
+}
+
+/// Appends a number without the formatting machinery.
+pub(crate) fn push_decimal(out: &mut String, number: usize) {
+    if number >= 10 {
+        push_decimal(out, number / 10);
+    }
+    out.push((b'0' + (number % 10) as u8) as char);
+}
+
+/// A name without quotes, and whether it was a quoted string that could be a text.
+pub(crate) fn plain(token: &str) -> Cow<'_, str> {
+    crate::names::unquote(token)
+}

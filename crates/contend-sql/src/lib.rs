@@ -1,0 +1,305 @@
+//! SQLite's SQL translated into PostgreSQL's and MariaDB's: the same rows as the result, or a refusal that says why.
+//!
+//! ```
+//! use contend_sql::{Catalogue, Options, Target, translate};
+//!
+//! let mut catalogue = Catalogue::default();
+//! catalogue.learn("CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER NOT NULL)")?;
+//! let sql = "UPDATE account SET balance = balance - :amount WHERE id = :id";
+//! let translation = translate(sql, &catalogue, &Options::to(Target::Postgres))?;
+//! assert_eq!(
+//!     translation.statements[0].sql,
+//!     r#"UPDATE "account" SET "balance" = "balance" - $1::bigint WHERE "id" = $2::bigint"#
+//! );
+//! assert_eq!(translation.statements[0].params, [1, 2]);
+//! # Ok::<(), contend_sql::Refusal>(())
+//! ```
+
+use std::fmt;
+
+use bumpalo::Bump;
+
+pub mod cache;
+mod catalogue;
+mod emit;
+mod names;
+mod pack;
+mod parse;
+mod refuse;
+#[cfg(test)]
+mod robustness_tests;
+mod rules;
+mod scope;
+mod types;
+#[cfg(test)]
+mod workloads_tests;
+
+pub use catalogue::Catalogue;
+pub use pack::function_pack;
+pub use rules::session::session;
+pub use rules::{Outcome, Rule, rules};
+
+use emit::Tr;
+use parse::tree::{Cmd, Stmt};
+use refuse::{No, R};
+use rules::Id;
+
+/// The server whose SQL is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// PostgreSQL 15 or newer.
+    Postgres,
+    /// MariaDB 10.6 or newer.
+    MariaDb,
+}
+
+/// How to translate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    pub target: Target,
+    /// Use the functions that [`function_pack`] installs. Without them (portable mode) more is refused.
+    pub pack: bool,
+    /// Put a savepoint around every query and change, as a failed statement ends a transaction on PostgreSQL but not on
+    /// SQLite: two more statements each, which PostgreSQL takes only inside a transaction. MariaDB needs none.
+    pub savepoints: bool,
+}
+
+impl Options {
+    /// Portable mode without savepoints.
+    pub fn to(target: Target) -> Options {
+        Options { target, pack: false, savepoints: false }
+    }
+}
+
+/// What a text became.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Translation {
+    /// To be run in this order. Empty where the server needs nothing, such as for `PRAGMA journal_mode`.
+    pub statements: Vec<Statement>,
+    /// The rules that fired, each once.
+    pub rules: Vec<Fired>,
+    /// What to run when a statement fails, with [`Options::savepoints`]: it undoes the failed statement alone.
+    pub on_error: Option<&'static str>,
+}
+
+/// A statement for the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statement {
+    pub sql: String,
+    /// The number (from 1) of the source's parameter for each placeholder, in order.
+    pub params: Vec<u16>,
+    /// The type each placeholder is taken to have, in order. A driver that binds another type gets an error from
+    /// PostgreSQL and perhaps other rows from MariaDB.
+    pub types: Vec<ParamType>,
+    /// Its rows and its count are the answer. Others only keep the server in step.
+    pub main: bool,
+}
+
+/// What a placeholder's value is taken to be, besides NULL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ParamType {
+    Integer,
+    Real,
+    /// PostgreSQL's `numeric`.
+    Number,
+    Text,
+    Blob,
+    /// Nothing tells.
+    Unknown,
+}
+
+/// A rule that fired.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fired {
+    pub rule: &'static str,
+    pub certainty: Certainty,
+}
+
+/// How sure a rule is that the answer is SQLite's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Certainty {
+    Exact,
+    /// The same answer under this condition.
+    Equivalent(&'static str),
+    /// Not the same answer, in this respect.
+    Lossy(&'static str),
+}
+
+/// Why a text has no translation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    pub rule: &'static str,
+    /// Byte offset of what is refused: where its word first stands in the text.
+    pub offset: usize,
+    pub line: u32,
+    pub column: u32,
+    pub reason: String,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}, column {}: {} ({})", self.line, self.column, self.reason, self.rule)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+fn refusal(sql: &str, no: No) -> Refusal {
+    let offset = no.offset.unwrap_or_else(|| refuse::find(sql, &no.anchor));
+    let (line, column) = refuse::position(sql, offset);
+    Refusal { rule: rules()[no.rule as usize].id, offset, line, column, reason: no.reason }
+}
+
+/// Reads the statements of a text and hands each to `each`, with the text as it was read and its named parameters.
+fn read(sql: &str, mut each: impl FnMut(&str, &[(&str, u16)], &Cmd) -> R<()>) -> Result<(), Refusal> {
+    let scanned = parse::scan(sql).map_err(|e| {
+        let rule = if e.1.starts_with("more than") { Id::Depth } else { Id::Syntax };
+        refusal(sql, No { rule, anchor: String::new(), offset: Some(e.0), reason: e.1 })
+    })?;
+    let bump = Bump::with_capacity(4096);
+    let unparsable = |e: parse::Unparsable| {
+        // Placeholders were numbered, so offsets behind the first are only near.
+        Box::new(No { rule: Id::Syntax, anchor: String::new(), offset: Some(e.0.min(sql.len())), reason: e.1 })
+    };
+    parse::statements(&bump, &scanned.text, unparsable, |command| each(&scanned.text, &scanned.names, command))
+        .map_err(|no| refusal(sql, *no))
+}
+
+pub(crate) fn with_statements(sql: &str, mut each: impl FnMut(&str, &Stmt) -> R<()>) -> Result<(), Refusal> {
+    read(sql, |text, _, command| match command {
+        Cmd::Stmt(statement) => each(text, statement),
+        _ => Ok(()),
+    })
+}
+
+/// Translates one statement, or several in one text.
+///
+/// # Errors
+/// Whatever is not understood to be right: with the rule, the place and the reason.
+pub fn translate(sql: &str, catalogue: &Catalogue, options: &Options) -> Result<Translation, Refusal> {
+    let mut translation = Translation { statements: Vec::with_capacity(1), rules: Vec::new(), on_error: None };
+    let (mut fired, mut seen) = (0u128, 0);
+    // What earlier statements of the same text made, once there are any.
+    let mut wider: Option<Catalogue> = None;
+    read(sql, |text, names, command| {
+        let catalogue = wider.as_ref().unwrap_or(catalogue);
+        let own = match command {
+            Cmd::Stmt(statement) => rules::statement::created(text, statement)?,
+            _ => None,
+        };
+        let mut tr = Tr::new(catalogue, options, text, names);
+        tr.statement(command, own.as_ref())?;
+        if options.target == Target::MariaDb && !tr.slots.is_empty() && emit::placeholders(&tr.sql) != tr.slots.len() {
+            return refuse::no(
+                Id::Parameters,
+                "",
+                "MariaDB would need a parameter several times inside one expression",
+            );
+        }
+        seen += 1;
+        if seen > 1 {
+            tr.fire(Id::SeveralStatements);
+            if !tr.slots.is_empty() || translation.statements.iter().any(|s| !s.params.is_empty()) {
+                return refuse::no(Id::SeveralStatements, "", "parameters in a text of several statements");
+            }
+        }
+        fired |= tr.fired;
+        let guarded = options.savepoints && options.target == Target::Postgres && changes(command);
+        if guarded {
+            fired |= 1 << Id::ImplicitSavepoints as u8;
+            translation.on_error = Some("ROLLBACK TO SAVEPOINT contend_sql");
+            translation.statements.push(upkeep("SAVEPOINT contend_sql".to_string()));
+        }
+        if options.target == Target::MariaDb && commits(command) && !tr.sql.is_empty() {
+            fired |= 1 << Id::ImplicitCommit as u8;
+            translation.statements.push(upkeep(NOT_IN_TRANSACTION.to_string()));
+        }
+        translation.statements.extend(tr.before.into_iter().map(|(sql, slots)| statement(sql, &slots, false)));
+        if !tr.sql.is_empty() {
+            translation.statements.push(statement(tr.sql, &tr.slots, true));
+        }
+        translation.statements.extend(tr.after.into_iter().map(upkeep));
+        if guarded {
+            translation.statements.push(upkeep("RELEASE SAVEPOINT contend_sql".to_string()));
+        }
+        if let Cmd::Stmt(statement) = command
+            && defines(statement)
+        {
+            let mut next = catalogue.clone();
+            // A table that is known already stays as it is.
+            if next.take_in(text, statement).is_ok() {
+                wider = Some(next);
+            }
+        }
+        Ok(())
+    })?;
+    translation.rules = fired_rules(fired, options.target);
+    Ok(translation)
+}
+
+/// MariaDB commits the transaction at such a statement, SQLite does not: this fails inside one ("Subquery returns more
+/// than 1 row"), so that it is no silent difference.
+const NOT_IN_TRANSACTION: &str =
+    "SET @contend_sql = CASE WHEN @@in_transaction = 1 THEN (SELECT 1 UNION ALL SELECT 2) ELSE 0 END";
+
+/// Whether MariaDB commits at a statement. It does not at those for temporary tables.
+fn commits(command: &Cmd) -> bool {
+    match command {
+        Cmd::Stmt(Stmt::CreateTable { temporary, .. }) => !temporary,
+        Cmd::Stmt(
+            Stmt::CreateIndex { .. }
+            | Stmt::CreateView { .. }
+            | Stmt::CreateTrigger { .. }
+            | Stmt::AlterTable(..)
+            | Stmt::DropTable { .. }
+            | Stmt::DropIndex { .. }
+            | Stmt::DropTrigger { .. }
+            | Stmt::DropView { .. }
+            | Stmt::Analyze(_),
+        ) => true,
+        _ => false,
+    }
+}
+
+fn statement(sql: String, slots: &[(u16, types::Ty)], main: bool) -> Statement {
+    let params = slots.iter().map(|(number, _)| *number).collect();
+    let types = slots.iter().map(|(_, ty)| ty.for_parameter()).collect();
+    Statement { sql, params, types, main }
+}
+
+fn upkeep(sql: String) -> Statement {
+    statement(sql, &[], false)
+}
+
+/// Whether a statement changes the schema.
+fn defines(statement: &Stmt) -> bool {
+    matches!(
+        statement,
+        Stmt::CreateTable { .. }
+            | Stmt::CreateIndex { .. }
+            | Stmt::CreateView { .. }
+            | Stmt::CreateTrigger { .. }
+            | Stmt::AlterTable(..)
+            | Stmt::DropTable { .. }
+            | Stmt::DropIndex { .. }
+            | Stmt::DropView { .. }
+    )
+}
+
+/// Whether a statement can fail in a way that SQLite's transaction survives.
+fn changes(command: &Cmd) -> bool {
+    matches!(command, Cmd::Stmt(Stmt::Insert { .. } | Stmt::Update { .. } | Stmt::Delete { .. } | Stmt::Select(_)))
+}
+
+fn fired_rules(bits: u128, target: Target) -> Vec<Fired> {
+    let mut fired = Vec::with_capacity(bits.count_ones() as usize);
+    let mut left = bits;
+    while left != 0 {
+        let rule = &rules()[left.trailing_zeros() as usize];
+        left &= left - 1;
+        if let Outcome::Fires(certainty) = rule.outcome(target) {
+            fired.push(Fired { rule: rule.id, certainty });
+        }
+    }
+    fired
+}

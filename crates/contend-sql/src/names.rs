@@ -1,0 +1,68 @@
+//! Identifiers and texts as they are written: SQLite's four kinds of quotes read, the servers' written.
+
+use std::borrow::Cow;
+
+/// The name or the text inside a token, without its quotes, doubled quotes made single.
+pub(crate) fn unquote(token: &str) -> Cow<'_, str> {
+    let close = match token.as_bytes().first() {
+        Some(b'"') => '"',
+        Some(b'\'') => '\'',
+        Some(b'`') => '`',
+        Some(b'[') if token.len() > 1 => return Cow::Borrowed(&token[1..token.len() - 1]),
+        _ => return Cow::Borrowed(token),
+    };
+    if token.len() < 2 {
+        return Cow::Borrowed(token);
+    }
+    let inner = &token[1..token.len() - 1];
+    if inner.contains(close) {
+        let doubled: String = [close, close].iter().collect();
+        return Cow::Owned(inner.replace(&doubled, &close.to_string()));
+    }
+    Cow::Borrowed(inner)
+}
+
+/// Appends a name between double quotes, as both servers read it (MariaDB under `ANSI_QUOTES`).
+pub(crate) fn push_name(out: &mut String, name: &str) {
+    out.push('"');
+    if name.contains('"') {
+        out.push_str(&name.replace('"', "\"\""));
+    } else {
+        out.push_str(name);
+    }
+    out.push('"');
+}
+
+/// Appends a text literal.
+pub(crate) fn push_text(out: &mut String, text: &str) {
+    out.push('\'');
+    if text.contains('\'') {
+        out.push_str(&text.replace('\'', "''"));
+    } else {
+        out.push_str(text);
+    }
+    out.push('\'');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_quote_is_read() {
+        assert_eq!(unquote("plain"), "plain");
+        assert_eq!(unquote("\"a\"\"b\""), "a\"b");
+        assert_eq!(unquote("[a b]"), "a b");
+        assert_eq!(unquote("`a``b`"), "a`b");
+        assert_eq!(unquote("'it''s'"), "it's");
+        assert_eq!(unquote("''"), "");
+    }
+
+    #[test]
+    fn quotes_are_doubled_when_written() {
+        let mut out = String::new();
+        push_name(&mut out, "a\"b");
+        push_text(&mut out, "it's");
+        assert_eq!(out, "\"a\"\"b\"'it''s'");
+    }
+}

@@ -1,0 +1,272 @@
+//! The one place that knows the parser: text in, tree out, with everything the parser's tree does not tell
+//! (numbers of parameters, the two forms of LIMIT, depth) found by one pass over the text beside it.
+
+use std::borrow::Cow;
+
+use bumpalo::Bump;
+use fallible_iterator::FallibleIterator;
+use sqlite3_parser::lexer::sql::{Error, Parser};
+
+pub(crate) use sqlite3_parser::ast as tree;
+
+/// Deepest nesting of parentheses that is handed to the parser. SQLite's own limit on an expression's depth is 1,000.
+const PARENTHESES_MAX: usize = 500;
+/// Longest statement, as `SQLITE_MAX_SQL_LENGTH` by default.
+const LENGTH_MAX: usize = 1_000_000;
+
+/// What a pass over the characters finds.
+pub(crate) struct Scan<'a> {
+    /// The text with every bare `?` written as `?1`, `?2`, ...
+    pub text: Cow<'a, str>,
+    /// Named parameters with their numbers.
+    pub names: Vec<(&'a str, u16)>,
+}
+
+/// A text that cannot be handed to the parser: offset in the caller's text and the reason.
+pub(crate) struct Unscannable(pub usize, pub String);
+
+/// Numbers the parameters as SQLite does: `?` is one more than the largest so far, a name keeps its first number.
+pub(crate) fn scan(sql: &str) -> Result<Scan<'_>, Unscannable> {
+    if sql.len() > LENGTH_MAX {
+        return Err(Unscannable(0, format!("{} bytes; a statement has at most {LENGTH_MAX}", sql.len())));
+    }
+    let bytes = sql.as_bytes();
+    let mut found = Scan { text: Cow::Borrowed(sql), names: Vec::new() };
+    let (mut at, mut depth, mut largest, mut copied) = (0, 0usize, 0u16, 0);
+    let mut rewritten = String::new();
+    while at < bytes.len() {
+        let byte = bytes[at];
+        match byte {
+            b'\'' | b'"' | b'`' | b'[' => {
+                let close = if byte == b'[' { b']' } else { byte };
+                let from = at;
+                at += 1;
+                while at < bytes.len() && bytes[at] != close {
+                    if bytes[at] == 0 {
+                        return Err(Unscannable(at, "a NUL character in a text".into()));
+                    }
+                    at += 1;
+                }
+                if at == bytes.len() {
+                    return Err(Unscannable(from, format!("`{}` is never closed", byte as char)));
+                }
+            }
+            b'-' if bytes.get(at + 1) == Some(&b'-') => {
+                while at < bytes.len() && bytes[at] != b'\n' {
+                    at += 1;
+                }
+                continue;
+            }
+            b'/' if bytes.get(at + 1) == Some(&b'*') => {
+                // A comment that is never closed ends with the text.
+                let Some(end) = sql[at + 2..].find("*/") else {
+                    rewritten.push_str(&sql[copied..at]);
+                    found.text = Cow::Owned(rewritten);
+                    return Ok(found);
+                };
+                at += 2 + end + 2;
+                continue;
+            }
+            b'(' => {
+                depth += 1;
+                if depth > PARENTHESES_MAX {
+                    return Err(Unscannable(at, format!("more than {PARENTHESES_MAX} nested parentheses")));
+                }
+            }
+            b')' => depth = depth.saturating_sub(1),
+            b'?' => {
+                let digits = bytes[at + 1..].iter().take_while(|b| b.is_ascii_digit()).count();
+                if digits > 0 {
+                    let number: u16 = sql[at + 1..at + 1 + digits].parse().unwrap_or(0);
+                    if number == 0 || number > 32_766 {
+                        return Err(Unscannable(at, "parameter numbers are 1 to 32766".into()));
+                    }
+                    largest = largest.max(number);
+                    at += digits;
+                } else {
+                    largest += 1;
+                    if largest > 32_766 {
+                        return Err(Unscannable(at, "more than 32766 parameters".into()));
+                    }
+                    rewritten.push_str(&sql[copied..=at]);
+                    push_number(&mut rewritten, largest);
+                    copied = at + 1;
+                }
+            }
+            b':' | b'@' | b'$'
+                if is_word(bytes.get(at + 1).copied()) && !is_word(at.checked_sub(1).map(|b| bytes[b])) =>
+            {
+                let length = 1 + bytes[at + 1..].iter().take_while(|b| is_word(Some(**b))).count();
+                let name = &sql[at..at + length];
+                if !found.names.iter().any(|(known, _)| *known == name) {
+                    largest += 1;
+                    found.names.push((name, largest));
+                }
+                at += length - 1;
+            }
+            0 => return Err(Unscannable(at, "a NUL character".into())),
+            _ => {}
+        }
+        at += 1;
+    }
+    if copied > 0 {
+        rewritten.push_str(&sql[copied..]);
+        found.text = Cow::Owned(rewritten);
+    }
+    Ok(found)
+}
+
+fn push_number(out: &mut String, number: u16) {
+    if number < 10 {
+        out.push((b'0' + number as u8) as char);
+    } else {
+        out.push_str(&number.to_string());
+    }
+}
+
+fn is_word(byte: Option<u8>) -> bool {
+    byte.is_some_and(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'$' || b > 0x7f)
+}
+
+/// A statement the parser refuses: byte offset, its words.
+pub(crate) struct Unparsable(pub usize, pub String);
+
+/// Reads the statements of `text` into `bump`, and hands each to `each`.
+///
+/// The trees are never dropped (their memory is the bump's), so that dropping a deep one cannot overflow the stack.
+pub(crate) fn statements<'a, E>(
+    bump: &'a Bump,
+    text: &'a str,
+    unparsable: impl Fn(Unparsable) -> E,
+    mut each: impl FnMut(&'a tree::Cmd<'a>) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut parser = Parser::new(bump, text.as_bytes());
+    loop {
+        match parser.next() {
+            Ok(None) => return Ok(()),
+            Ok(Some(command)) => each(bump.alloc(command))?,
+            Err(error) => return Err(unparsable(describe(&error, text))),
+        }
+    }
+}
+
+fn describe(error: &Error, text: &str) -> Unparsable {
+    let words = error.to_string();
+    let position = match error {
+        Error::ParserError(_, position) => position.as_ref(),
+        Error::UnrecognizedToken(position)
+        | Error::UnterminatedLiteral(position)
+        | Error::UnterminatedBracket(position)
+        | Error::UnterminatedBlockComment(position)
+        | Error::BadVariableName(position)
+        | Error::BadNumber(position)
+        | Error::ExpectedEqualsSign(position)
+        | Error::MalformedBlobLiteral(position)
+        | Error::MalformedHexInteger(position) => position.as_ref(),
+        _ => None,
+    };
+    let offset = position.map_or(0, |p| {
+        let line: usize = text.split_inclusive('\n').take(p.line.saturating_sub(1)).map(str::len).sum();
+        (line + p.column.saturating_sub(1)).min(text.len())
+    });
+    Unparsable(offset, words)
+}
+
+/// The forms of LIMIT with two numbers that occur in a text, which the tree does not tell apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LimitForm {
+    /// `LIMIT count OFFSET skipped`
+    Offset,
+    /// `LIMIT skipped, count`
+    Comma,
+    /// Both occur.
+    Mixed,
+}
+
+/// Which form of LIMIT a text uses. Only asked when a LIMIT has two numbers.
+pub(crate) fn limit_form(text: &str) -> LimitForm {
+    let bytes = text.as_bytes();
+    let (mut comma, mut offset) = (false, false);
+    // Depth of parentheses at every LIMIT that has not ended yet.
+    let mut open: Vec<usize> = Vec::new();
+    let (mut at, mut depth) = (0, 0usize);
+    while at < bytes.len() {
+        match bytes[at] {
+            quote @ (b'\'' | b'"' | b'`' | b'[') => {
+                let close = if quote == b'[' { b']' } else { quote };
+                at += 1;
+                while at < bytes.len() && bytes[at] != close {
+                    at += 1;
+                }
+            }
+            b'-' if bytes.get(at + 1) == Some(&b'-') => {
+                while at < bytes.len() && bytes[at] != b'\n' {
+                    at += 1;
+                }
+            }
+            b'/' if bytes.get(at + 1) == Some(&b'*') => {
+                at = text[at + 2..].find("*/").map_or(bytes.len(), |end| at + 2 + end + 1);
+            }
+            b';' => open.clear(),
+            b'(' => depth += 1,
+            b')' => {
+                while open.last() == Some(&depth) {
+                    open.pop();
+                }
+                depth = depth.saturating_sub(1);
+            }
+            b',' if open.last() == Some(&depth) => {
+                comma = true;
+                open.pop();
+            }
+            byte if byte.is_ascii_alphabetic() => {
+                let length = bytes[at..].iter().take_while(|b| is_word(Some(**b))).count();
+                let word = &bytes[at..at + length];
+                if word.eq_ignore_ascii_case(b"limit") {
+                    open.push(depth);
+                } else if word.eq_ignore_ascii_case(b"offset") && open.last() == Some(&depth) {
+                    offset = true;
+                    open.pop();
+                }
+                at += length - 1;
+            }
+            byte if is_word(Some(byte)) => {
+                at += bytes[at..].iter().take_while(|b| is_word(Some(**b))).count() - 1;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    match (comma, offset) {
+        (true, true) => LimitForm::Mixed,
+        (true, false) => LimitForm::Comma,
+        _ => LimitForm::Offset,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbered(sql: &str) -> String {
+        scan(sql).map(|s| s.text.into_owned()).unwrap_or_else(|e| panic!("{}", e.1))
+    }
+
+    #[test]
+    fn parameters_are_numbered_as_sqlite_numbers_them() {
+        assert_eq!(numbered("SELECT ?, ?5, ?, '?' , \"?\" -- ?\n, ?"), "SELECT ?1, ?5, ?6, '?' , \"?\" -- ?\n, ?7");
+        let Ok(found) = scan("SELECT :a, @b, $c, :a, ?") else { panic!() };
+        assert_eq!(found.names, [(":a", 1), ("@b", 2), ("$c", 3)]);
+        assert_eq!(found.text, "SELECT :a, @b, $c, :a, ?4");
+        assert!(scan("SELECT ?0").is_err());
+        assert!(scan("SELECT 'open").is_err());
+    }
+
+    #[test]
+    fn both_forms_of_limit_are_told_apart() {
+        assert_eq!(limit_form("SELECT a, b FROM t LIMIT 1 OFFSET 2"), LimitForm::Offset);
+        assert_eq!(limit_form("SELECT a, b FROM t LIMIT 1, 2"), LimitForm::Comma);
+        assert_eq!(limit_form("SELECT a, (SELECT 1 LIMIT 1), c FROM t LIMIT max(1, 2) OFFSET 3"), LimitForm::Offset);
+        assert_eq!(limit_form("SELECT (SELECT 1 LIMIT 1, 1) FROM t LIMIT 1 OFFSET 2"), LimitForm::Mixed);
+    }
+}

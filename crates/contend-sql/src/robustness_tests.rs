@@ -1,0 +1,93 @@
+//! No text makes the translator panic, overflow its stack or run long.
+
+use std::time::{Duration, Instant};
+
+use crate::{Catalogue, Options, Target, translate};
+
+const SCHEMA: &str = "CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, b TEXT, c REAL, d BLOB);
+    CREATE TABLE u (id INTEGER PRIMARY KEY, t_id INTEGER NOT NULL, e TEXT COLLATE NOCASE UNIQUE, f DATETIME)";
+
+fn both(sql: &str) -> [Result<crate::Translation, crate::Refusal>; 2] {
+    let mut catalogue = Catalogue::default();
+    catalogue.learn(SCHEMA).expect("the schema");
+    [Target::Postgres, Target::MariaDb].map(|target| translate(sql, &catalogue, &Options::to(target)))
+}
+
+#[test]
+fn deep_and_long_texts_end_in_time() {
+    let nested = |open: &str, middle: &str, close: &str, n: usize| {
+        format!("SELECT {}{middle}{} FROM t", open.repeat(n), close.repeat(n))
+    };
+    let texts = [
+        nested("(", "a", ")", 100_000),
+        nested("(", "a", ")", 450),
+        nested("-", "1", "", 5_000),
+        nested("- ", "1", "", 100_000),
+        nested("NOT ", "a", "", 100_000),
+        nested("1 = (", "a", ")", 400),
+        nested("coalesce(NULL, ", "a", ")", 90),
+        nested("a BETWEEN 1 AND (", "a", ")", 90),
+        nested("a IN (SELECT id FROM t WHERE ", "a", ")", 90),
+        nested("CASE WHEN a THEN ", "1", " END", 400),
+        nested("(SELECT ", "a", ")", 300),
+        nested("a + ", "1", "", 50_000),
+        nested("a AND ", "1", "", 50_000),
+        nested("b || ", "'x'", "", 50_000),
+        nested("abs(", "a", ")", 400),
+        format!("SELECT a{} GROUP BY -{}a", ", -a".repeat(100), "- -".repeat(30_000)),
+        format!("INSERT INTO t (a) VALUES {}(1)", "(?), ".repeat(30_000)),
+        format!("SELECT {} FROM t", vec!["a"; 2000].join(", ")),
+        format!("WITH {} x AS (SELECT 1) SELECT * FROM x", "y AS (SELECT 1), ".repeat(200)),
+        "SELECT ".repeat(10_000),
+        "x".repeat(2_000_000),
+        format!("SELECT '{}", "x".repeat(100)),
+    ];
+    for text in texts {
+        let start = Instant::now();
+        let results = both(&text);
+        // Generous: the machine may be busy and the build unoptimised.
+        assert!(start.elapsed() < Duration::from_secs(20), "{} took {:?}", &text[..60], start.elapsed());
+        for refusal in results.into_iter().filter_map(Result::err) {
+            assert!(refusal.offset <= text.len() && refusal.line > 0 && refusal.column > 0);
+        }
+    }
+}
+
+/// Pieces of statements put together at random: a small generator of our own, so that a failure can be repeated.
+#[test]
+fn random_texts_do_not_panic() {
+    let pieces: Vec<&str> = "SELECT|FROM|WHERE|t|u|a|b|c|d|e|f|id|*|,|(|)|=|<|>|'x'|'12'|1|2.5|x'ab'|NULL|?|?3|:n|@v|AND|OR|NOT|IN|LIKE|GLOB|BETWEEN|IS|\
+        ||||+|-|/|%|&|<<|~|CASE|WHEN|THEN|ELSE|END|CAST|AS|INTEGER|TEXT|REAL|COLLATE|NOCASE|GROUP BY|ORDER BY|LIMIT|OFFSET|DISTINCT|\
+        count|max|min|sum|avg|group_concat|substr|date|datetime|strftime|'now'|'%Y'|'+1 day'|printf|'%d'|coalesce|round|JOIN|LEFT|ON|USING|\
+        NATURAL|FULL|UNION|ALL|EXCEPT|INTERSECT|WITH|RECURSIVE|INSERT INTO|VALUES|UPDATE|SET|DELETE|RETURNING|ON CONFLICT|DO NOTHING|\
+        DO UPDATE SET|excluded|.|;|OVER|PARTITION BY|ROWS|EXISTS|REPLACE INTO|CREATE TABLE|CREATE INDEX|PRIMARY KEY|DEFAULT|CHECK|\
+        UNIQUE|rowid|\"q\"|[r]|`s`|--|/*|*/|é|\u{1F600}|PRAGMA|BEGIN|COMMIT|SAVEPOINT|json_object|->|->>|typeof|hex|quote|iif"
+        .split('|')
+        .filter(|p| !p.trim().is_empty())
+        .map(str::trim)
+        .collect();
+    let mut state = 0x9E37_79B9_7F4A_7C15u64;
+    let mut next = |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % below as u64) as usize
+    };
+    let starts =
+        ["SELECT a FROM t WHERE ", "SELECT ", "INSERT INTO t (a, b) ", "UPDATE t SET a = ", "DELETE FROM u WHERE ", ""];
+    let mut translated = 0;
+    for _ in 0..20_000 {
+        let mut text = starts[next(starts.len())].to_string();
+        for _ in 0..1 + next(12) {
+            text.push_str(pieces[next(pieces.len())]);
+            text.push_str(if next(8) == 0 { "" } else { " " });
+        }
+        for result in both(&text) {
+            match result {
+                Ok(_) => translated += 1,
+                Err(refusal) => assert!(refusal.offset <= text.len(), "{text}"),
+            }
+        }
+    }
+    assert!(translated > 100, "only {translated} of the texts meant anything");
+}

@@ -1,0 +1,276 @@
+//! Arithmetic, bits and concatenation.
+
+use crate::emit::{Tr, plain};
+use crate::names::push_text;
+use crate::parse::tree::{Expr, Literal, Operator};
+use crate::refuse::{R, no};
+use crate::rules::Id;
+use crate::rules::expr::{bare, literal_number};
+use crate::types::{Affinity, Number, Strength, Ty, Val, number_in_text};
+
+impl<'a> Tr<'a> {
+    /// Writes an operand of arithmetic. A text literal is read as the number SQLite reads in it.
+    pub(crate) fn numeric_operand(&mut self, expr: &'a Expr<'a>, want: Ty) -> R<Val> {
+        if let Expr::Literal(Literal::String(text)) = bare(expr) {
+            self.fire(Id::TextAsNumber);
+            let text = plain(text);
+            return match number_in_text(&text) {
+                Some(number) => Ok(self.number(number)),
+                None if text.trim_start().starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c)) => {
+                    no(Id::TextAsNumber, "", "arithmetic on a text that begins like a number")
+                }
+                None => Ok(self.number(Number::Int(0))),
+            };
+        }
+        let start = self.at();
+        let mut value = self.value(expr, want)?;
+        match value.ty {
+            Ty::Int | Ty::Real | Ty::Null => {}
+            Ty::Param if !self.postgres => value.ty = Ty::Int,
+            Ty::Param => {
+                return no(Id::Parameters, "", "nothing here gives the parameter a type; write CAST(? AS INTEGER)");
+            }
+            Ty::Number => {
+                return no(
+                    Id::NumericColumns,
+                    "",
+                    "arithmetic on a column that may hold integers or reals: what / and overflow do depends on the row",
+                );
+            }
+            other => {
+                return no(
+                    Id::TextAsNumber,
+                    "",
+                    format!("arithmetic on {}: its text would be read as a number", other.word()),
+                );
+            }
+        }
+        self.enclose(start, &mut value, Strength::Atom);
+        Ok(value)
+    }
+
+    pub(crate) fn arithmetic(&mut self, left: &'a Expr<'a>, op: Operator, right: &'a Expr<'a>, want: Ty) -> R<Val> {
+        let start = self.at();
+        let hint = if matches!(want, Ty::Real) { Ty::Real } else { Ty::Int };
+        let left_hint = match bare(left) {
+            Expr::Variable(_) => Some(self.probe_numeric(right)?).filter(|t| t.numeric()).unwrap_or(hint),
+            _ => hint,
+        };
+        let mut l = self.numeric_operand(left, left_hint)?;
+        let right_hint = if l.ty == Ty::Null { hint } else { l.ty };
+        let left_end = self.at();
+        let symbol = match op {
+            Operator::Add => " + ",
+            Operator::Subtract => " - ",
+            Operator::Multiply => " * ",
+            Operator::Divide => " / ",
+            _ => " % ",
+        };
+        self.put(symbol);
+        let right_start = self.at();
+        let r = self.numeric_operand(right, right_hint)?;
+        let real = l.ty == Ty::Real || r.ty == Ty::Real;
+        if op == Operator::Modulus && real {
+            return self.real_modulus(start, left_end, right_start, l, r);
+        }
+        match op {
+            Operator::Divide | Operator::Modulus => {
+                self.fire(Id::Division);
+                if !matches!(literal_number(right), Some(n) if n != Number::Int(0) && n != Number::Real(0.0)) {
+                    self.wrap(right_start, "NULLIF(", ", 0)");
+                }
+                if op == Operator::Divide && !real && !self.postgres {
+                    self.sql.replace_range(left_end..left_end + 3, " DIV ");
+                }
+            }
+            _ => {}
+        }
+        if real {
+            self.fire(Id::Reals);
+        } else if op != Operator::Modulus {
+            self.fire(Id::Overflow);
+        }
+        if self.postgres && !real && l.narrow && (r.narrow || r.ty == Ty::Null) {
+            self.sql.insert_str(left_end, "::bigint");
+            l.narrow = false;
+        }
+        let ty = match (l.ty, r.ty) {
+            (Ty::Null, _) | (_, Ty::Null) => Ty::Int,
+            _ if real => Ty::Real,
+            _ => Ty::Int,
+        };
+        let nullable = l.nullable || r.nullable || matches!(op, Operator::Divide | Operator::Modulus);
+        Ok(Val { nullable, ..Val::of(ty).with(Strength::Operator) })
+    }
+
+    /// `%` of reals: both sides are cut to integers, the result is a real again.
+    pub(crate) fn real_modulus(&mut self, start: usize, left_end: usize, right_start: usize, l: Val, r: Val) -> R<Val> {
+        self.fire(Id::Modulus);
+        let cut = |sql: &str, ty: Ty, postgres: bool| match (ty, postgres) {
+            (Ty::Real, true) => format!("trunc({sql})::bigint"),
+            (Ty::Real, false) => format!("CAST(TRUNCATE({sql}, 0) AS SIGNED)"),
+            _ => sql.to_string(),
+        };
+        let right = cut(&self.sql[right_start..], r.ty, self.postgres);
+        let left = cut(&self.sql[start..left_end], l.ty, self.postgres);
+        self.sql.truncate(start);
+        let sql = match self.postgres {
+            true => format!("({left} % NULLIF({right}, 0))::float8"),
+            false => format!("CAST(({left} % NULLIF({right}, 0)) AS DOUBLE)"),
+        };
+        self.put(&sql);
+        Ok(Val::of(Ty::Real).with(Strength::Operator))
+    }
+
+    pub(crate) fn probe_numeric(&mut self, expr: &'a Expr<'a>) -> R<Ty> {
+        let mark = self.mark();
+        let value = self.numeric_operand(expr, Ty::Int);
+        self.back_to(mark);
+        Ok(value?.ty)
+    }
+
+    pub(crate) fn bits(&mut self, left: &'a Expr<'a>, op: Operator, right: &'a Expr<'a>) -> R<Val> {
+        self.fire(Id::Bits);
+        let start = self.at();
+        let mut l = self.numeric_operand(left, Ty::Int)?;
+        if self.postgres && l.narrow {
+            self.put("::bigint");
+            l.narrow = false;
+        }
+        let shift = matches!(op, Operator::LeftShift | Operator::RightShift);
+        if shift {
+            let Some(count) = constant(right) else {
+                return no(Id::Bits, "", "a shift by anything but a literal number");
+            };
+            if l.ty != Ty::Int {
+                return no(Id::Bits, "", "only integers have bits");
+            }
+            // A shift by less than nothing goes the other way; one by 64 and more leaves the sign, or nothing.
+            let right_shift = (op == Operator::RightShift) == (count >= 0);
+            let count = count.unsigned_abs().min(64);
+            if !right_shift && count == 64 {
+                self.wrap(start, "(", " * 0)");
+                return Ok(Val { nullable: l.nullable, ..Val::of(Ty::Int) });
+            }
+            let count = count.min(63) as i64;
+            if right_shift && !self.postgres {
+                // MariaDB's bits are unsigned: a negative number is shifted as its complement.
+                let operand = self.sql.split_off(start);
+                self.sql.push_str(&format!(
+                    "CAST(CASE WHEN {operand} < 0 THEN ~((~{operand}) >> {count}) ELSE {operand} >> {count} END AS SIGNED)"
+                ));
+                return Ok(Val { nullable: l.nullable, ..Val::of(Ty::Int) });
+            }
+            self.put(if right_shift { " >> " } else { " << " });
+            self.number(Number::Int(count));
+        } else {
+            self.put(if op == Operator::BitwiseAnd { " & " } else { " | " });
+            let r = self.numeric_operand(right, Ty::Int)?;
+            if r.ty == Ty::Real {
+                return no(Id::Bits, "", "only integers have bits");
+            }
+            l.nullable |= r.nullable;
+        }
+        if l.ty == Ty::Real {
+            return no(Id::Bits, "", "only integers have bits");
+        }
+        if !self.postgres {
+            self.wrap(start, "CAST(", " AS SIGNED)");
+        }
+        Ok(Val { nullable: l.nullable, ..Val::of(Ty::Int).with(Strength::Operator) })
+    }
+
+    /// `||`: chains are written flat.
+    pub(crate) fn concat(&mut self, left: &'a Expr<'a>, right: &'a Expr<'a>) -> R<Val> {
+        self.fire(Id::Concat);
+        let mut parts = vec![right];
+        let mut first = left;
+        while let Expr::Binary(l, Operator::Concat, r) = first {
+            parts.push(r);
+            first = l;
+        }
+        parts.push(first);
+        if !self.postgres {
+            self.put("CONCAT(");
+        }
+        let mut result = Val::of(Ty::Text).never_null();
+        for (i, part) in parts.into_iter().rev().enumerate() {
+            if i > 0 {
+                self.either(" || ", ", ");
+            }
+            let value = self.text_operand(part)?;
+            result.nullable |= value.nullable;
+            result.bytewise |= value.bytewise;
+        }
+        if !self.postgres {
+            self.put(")");
+        } else {
+            result.strength = Strength::Operator;
+        }
+        Ok(result)
+    }
+
+    /// Writes a value as the text SQLite makes of it.
+    pub(crate) fn text_operand(&mut self, expr: &'a Expr<'a>) -> R<Val> {
+        let start = self.at();
+        let mut value = self.value(expr, Ty::Text)?;
+        match value.ty {
+            Ty::Text | Ty::Param => {}
+            Ty::Null => {
+                if self.postgres {
+                    self.put("::text");
+                }
+            }
+            Ty::Int => {
+                self.enclose(start, &mut value, Strength::Atom);
+                if self.postgres {
+                    self.put("::text");
+                } else {
+                    // With its length: MariaDB 10.11 takes that of a quotient from the dividend, and cuts the rest off.
+                    self.wrap(start, "CAST(", " AS CHAR(20))");
+                }
+            }
+            Ty::Real if literal_number(expr).is_some() => {
+                self.sql.truncate(start);
+                if let Some(Number::Real(n)) = literal_number(expr) {
+                    push_text(&mut self.sql, &crate::types::real_text(n));
+                }
+                value.strength = Strength::Atom;
+            }
+            Ty::Real if self.options.pack => {
+                self.fire(Id::RealAsText);
+                self.wrap(start, "contend_sql.real_text(", ")");
+            }
+            other => return no(Id::RealAsText, "", format!("the text of {}", other.word())),
+        }
+        self.enclose(start, &mut value, Strength::Atom);
+        value.ty = Ty::Text;
+        value.affinity = Affinity::None;
+        value.narrow = false;
+        Ok(value)
+    }
+}
+
+/// The value of an integer expression of literals, `+`, `-` and `*`.
+pub(crate) fn constant(expr: &Expr) -> Option<i64> {
+    constant_below(expr, 0)
+}
+
+fn constant_below(expr: &Expr, depth: u8) -> Option<i64> {
+    match bare(expr) {
+        Expr::Binary(..) if depth > 16 => None,
+        Expr::Binary(l, op, r) => {
+            let (l, r) = (constant_below(l, depth + 1)?, constant_below(r, depth + 1)?);
+            match op {
+                Operator::Add => l.checked_add(r),
+                Operator::Subtract => l.checked_sub(r),
+                Operator::Multiply => l.checked_mul(r),
+                _ => None,
+            }
+        }
+        expr => match literal_number(expr) {
+            Some(Number::Int(n)) => Some(n),
+            _ => None,
+        },
+    }
+}

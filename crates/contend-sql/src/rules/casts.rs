@@ -1,0 +1,139 @@
+//! CAST.
+
+use crate::emit::{Tr, plain};
+use crate::parse::tree::{Expr, Literal, Type};
+use crate::refuse::{R, no};
+use crate::rules::Id;
+use crate::rules::expr::bare;
+use crate::types::{Affinity, Number, Strength, Ty, Val, declared};
+
+impl<'a> Tr<'a> {
+    pub(crate) fn cast(&mut self, expr: &'a Expr<'a>, type_name: Option<&Type<'a>>) -> R<Val> {
+        let target = match cast_target(type_name) {
+            Some(target) => target,
+            None => Ty::Number,
+        };
+        self.fire(Id::Cast);
+        let name = type_name.map_or("", |t| t.name);
+        let start = self.at();
+        let affinity = match target {
+            Ty::Int => Affinity::Integer,
+            Ty::Real => Affinity::Real,
+            Ty::Text => Affinity::Text,
+            Ty::Blob => Affinity::Blob,
+            _ => Affinity::Numeric,
+        };
+        let mut value = match (target, bare(expr)) {
+            (Ty::Number, Expr::Literal(Literal::String(text))) => {
+                let number = crate::types::number_prefix(&plain(text));
+                self.number(whole(number))
+            }
+            (Ty::Int | Ty::Real, Expr::Literal(Literal::String(text))) => {
+                let number = crate::types::number_prefix(&plain(text));
+                self.number(match (target, number) {
+                    (Ty::Int, Number::Real(n)) => Number::Int(n as i64),
+                    (Ty::Real, Number::Int(n)) => Number::Real(n as f64),
+                    (_, number) => number,
+                })
+            }
+            (Ty::Real, Expr::Variable(parameter)) if !self.postgres => {
+                return no(Id::Cast, parameter, "MariaDB answers with the type that is bound");
+            }
+            (Ty::Text, _) if self.postgres && self.probe(expr)?.ty == Ty::Blob => self.value(expr, Ty::Blob)?,
+            (Ty::Text, _) => self.text_operand(expr)?,
+            _ => {
+                let want = if matches!(target, Ty::Number) { Ty::Any } else { target };
+                self.value(expr, want)?
+            }
+        };
+        let was = value.ty;
+        match (target, was) {
+            (_, Ty::Null) => {}
+            (Ty::Int, Ty::Int) | (Ty::Real, Ty::Real) | (Ty::Text, Ty::Text) | (Ty::Blob, Ty::Blob) => {}
+            (Ty::Number, Ty::Int | Ty::Number) => value.affinity = Affinity::Numeric,
+            (Ty::Number, Ty::Real) => value.affinity = Affinity::Numeric,
+            (Ty::Text, Ty::Blob) if self.postgres => {
+                self.wrap(start, "convert_from(", ", 'UTF8')");
+                value.strength = Strength::Atom;
+            }
+            (_, Ty::Param) if !self.postgres => {
+                let word = match target {
+                    Ty::Int => ") AS SIGNED)",
+                    Ty::Real => ") AS DOUBLE)",
+                    _ => return no(Id::Cast, name, "a parameter cast to this type"),
+                };
+                self.wrap(start, "CAST((", word);
+            }
+            (Ty::Int, Ty::Real) => {
+                // SQLite cuts towards zero and keeps to 64 bits.
+                if self.postgres {
+                    let n = self.sql.split_off(start);
+                    self.sql.push_str(&format!(
+                        "CASE WHEN ({n}) >= 9.2e18 THEN 9223372036854775807 WHEN ({n}) <= -9.2e18 \
+                         THEN -9223372036854775807 - 1 ELSE trunc({n})::bigint END"
+                    ));
+                } else {
+                    self.wrap(start, "CAST(TRUNCATE(", ", 0) AS SIGNED)");
+                }
+            }
+            (Ty::Int | Ty::Real, Ty::Text) if self.options.pack => {
+                let function = if target == Ty::Int { "contend_sql.text_integer(" } else { "contend_sql.text_real(" };
+                self.wrap(start, function, ")");
+                value.strength = Strength::Atom;
+            }
+            (Ty::Int, Ty::Text) => {
+                // The integer it begins with, 0 without one; 18 digits always fit.
+                self.fire(Id::TextInteger);
+                let x = self.sql.split_off(start);
+                if self.postgres {
+                    self.sql.push_str(&format!(
+                        "CASE WHEN ({x}) IS NOT NULL \
+                         THEN COALESCE(substring({x} FROM '^[ \\t\\n\\r]*([+-]?[0-9]+)')::bigint, 0) END"
+                    ));
+                } else {
+                    self.sql.push_str(&format!(
+                        "CASE WHEN ({x}) REGEXP '^[ ]*[+-]?[0-9]' \
+                         THEN CAST(REGEXP_SUBSTR({x}, '^[ ]*[+-]?[0-9]{{1,18}}') AS SIGNED) WHEN ({x}) IS NOT NULL THEN 0 END"
+                    ));
+                }
+                value.strength = Strength::Atom;
+            }
+            (Ty::Real, Ty::Int) => {
+                self.enclose(start, &mut value, Strength::Atom);
+                if self.postgres {
+                    self.put("::float8");
+                    value.strength = Strength::Operator;
+                } else {
+                    self.wrap(start, "CAST(", " AS DOUBLE)");
+                }
+            }
+            _ => return no(Id::Cast, name, format!("a cast of {} to {}", was.word(), target.word())),
+        }
+        value.ty = if target == Ty::Number { was } else { target };
+        value.affinity = affinity;
+        value.narrow &= target == was;
+        value.column = false;
+        Ok(value)
+    }
+}
+
+/// A real without a fraction is an integer, under numeric affinity.
+pub(crate) fn whole(number: Number) -> Number {
+    match number {
+        Number::Real(n) if n == n.trunc() && n.abs() < 9e15 => Number::Int(n as i64),
+        number => number,
+    }
+}
+
+pub(crate) fn cast_target(type_name: Option<&Type>) -> Option<Ty> {
+    match type_name.map(|t| t.name) {
+        None | Some("") => Some(Ty::Blob),
+        Some(name) => declared(name).map(|d| match d.affinity {
+            Affinity::Integer => Ty::Int,
+            Affinity::Real => Ty::Real,
+            Affinity::Text => Ty::Text,
+            Affinity::Blob => Ty::Blob,
+            _ => Ty::Number,
+        }),
+    }
+}

@@ -1,0 +1,345 @@
+//! INSERT, REPLACE and upserts.
+
+use std::borrow::Cow;
+
+use crate::catalogue::{Column, Table};
+use crate::emit::{Tr, plain};
+use crate::names::push_name;
+use crate::parse::tree::{
+    DistinctNames, Expr, Literal, OneSelect, QualifiedName, ResolveType, ResultColumn, Select, Upsert, UpsertDo, With,
+};
+use crate::refuse::{R, no};
+use crate::rules::Id;
+use crate::rules::expr::bare;
+use crate::scope::{Columns, Scope, Source};
+use crate::types::Ty;
+
+pub(crate) struct Insert<'a> {
+    pub with: Option<&'a With<'a>>,
+    pub or: Option<ResolveType>,
+    pub table: &'a QualifiedName<'a>,
+    pub columns: Option<&'a DistinctNames<'a>>,
+    /// `None` for DEFAULT VALUES.
+    pub select: Option<&'a Select<'a>>,
+    pub upsert: Option<&'a Upsert<'a>>,
+    pub returning: Option<&'a [ResultColumn<'a>]>,
+}
+
+impl<'a> Tr<'a> {
+    pub(crate) fn insert(&mut self, insert: Insert<'a>) -> R<()> {
+        let table = self.target(insert.table)?;
+        let ctes = self.ctes.len();
+        if let Some(with) = insert.with
+            && self.postgres
+        {
+            self.with(with)?;
+        }
+        let upsert = insert.upsert;
+        let positions = self.insert_columns(table, insert.columns)?;
+        let replace = insert.or == Some(ResolveType::Replace);
+        if replace && self.catalogue.triggers.iter().any(|(_, of)| of.eq_ignore_ascii_case(&table.name)) {
+            return no(Id::Triggers, "REPLACE", "the table has triggers, which the server fires for replaced rows too");
+        }
+        let nothing = match (insert.or, upsert) {
+            (Some(ResolveType::Ignore), None) => true,
+            (None | Some(ResolveType::Abort), Some(upsert)) => matches!(upsert.do_clause, UpsertDo::Nothing),
+            _ => false,
+        };
+        let ignore = nothing && !self.postgres && ignorable(table, &positions, insert.select);
+        if !self.postgres && replace {
+            self.put("REPLACE INTO ");
+        } else if ignore {
+            self.put("INSERT IGNORE INTO ");
+        } else {
+            self.put("INSERT INTO ");
+        }
+        self.name(&table.name)?;
+        let alias = insert.table.alias.as_ref().map(|a| plain(a.0));
+        if let Some(alias) = &alias {
+            if !self.postgres {
+                return no(Id::Upsert, alias, "an alias for the table of an INSERT");
+            }
+            self.put(" AS ");
+            self.name(alias)?;
+        }
+        let mut explicit_rowid = false;
+        match insert.select {
+            None => self.either(" DEFAULT VALUES", " () VALUES ()"),
+            Some(select) => {
+                self.put(" (");
+                self.list(&positions, |tr, p| tr.name(&table.columns[*p].name))?;
+                self.put(") ");
+                if let Some(with) = insert.with
+                    && !self.postgres
+                {
+                    self.with(with)?;
+                }
+                explicit_rowid = self.insert_rows(table, &positions, select)?;
+            }
+        }
+        match (insert.or, upsert) {
+            _ if ignore => {
+                self.fire(Id::OrIgnore);
+                if let Some(target) = upsert.map(|u| self.conflict_target(table, u)).transpose()?.flatten() {
+                    self.only_conflict(table, &positions, Some(&target))?;
+                }
+            }
+            (None | Some(ResolveType::Abort), None) => {}
+            (None | Some(ResolveType::Abort), Some(upsert)) => {
+                self.upsert(table, alias.clone(), &positions, upsert, insert.returning.is_some())?;
+            }
+            (Some(_), Some(_)) => return no(Id::OrConflict, "OR", "OR and ON CONFLICT in one statement"),
+            (Some(ResolveType::Ignore), None) => self.ignore(table, insert.returning.is_some())?,
+            (Some(ResolveType::Replace), None) => self.replace(table, &positions, explicit_rowid, insert.select)?,
+            (Some(ResolveType::Fail), None) if one_row(insert.select) => self.fire(Id::OrConflict),
+            (Some(other), None) => {
+                return no(
+                    Id::OrConflict,
+                    "OR",
+                    format!("INSERT OR {other:?}: what happens to the transaction differs"),
+                );
+            }
+        }
+        if let Some(results) = insert.returning {
+            self.returning(table, alias.clone(), results, false)?;
+        }
+        self.ctes.truncate(ctes);
+        if explicit_rowid && self.postgres {
+            self.fire(Id::SequenceBump);
+            self.after.push(bump(table));
+        }
+        Ok(())
+    }
+
+    /// The table that a statement changes.
+    pub(crate) fn target(&mut self, name: &'a QualifiedName<'a>) -> R<&'a Table> {
+        if let Some(schema) = &name.db_name {
+            self.main_only(schema.0)?;
+        }
+        let table = self.known_table(&plain(name.name.0))?;
+        if table.kind == crate::catalogue::Kind::View {
+            return no(Id::Views, name.name.0, "a view is changed");
+        }
+        Ok(table)
+    }
+
+    pub(crate) fn insert_columns(&mut self, table: &Table, names: Option<&DistinctNames>) -> R<Vec<usize>> {
+        let Some(names) = names else {
+            return Ok((0..table.columns.len()).filter(|p| !table.columns[*p].generated).collect());
+        };
+        names
+            .iter()
+            .map(|name| {
+                let name = plain(name.0);
+                match table.position(&name).or(table.rowid.filter(|_| name.eq_ignore_ascii_case("rowid"))) {
+                    Some(position) => Ok(position),
+                    None => no(Id::UnknownColumn, &name, format!("the table has no column `{name}`")),
+                }
+            })
+            .collect()
+    }
+
+    /// Writes the rows; whether one brings its own rowid.
+    pub(crate) fn insert_rows(&mut self, table: &'a Table, positions: &[usize], select: &'a Select<'a>) -> R<bool> {
+        let simple = select.with.is_none() && select.order_by.is_none() && select.limit.is_none();
+        let mut explicit = false;
+        if let (OneSelect::Values(rows), None, true) = (&select.body.select, &select.body.compounds, simple) {
+            self.put("VALUES ");
+            self.list(rows.iter(), |tr, row| {
+                if row.len() != positions.len() {
+                    return no(
+                        Id::Values,
+                        &table.name,
+                        format!("{} values for {} columns", row.len(), positions.len()),
+                    );
+                }
+                tr.put("(");
+                tr.list(row.iter().zip(positions), |tr, (expr, position)| {
+                    if table.rowid == Some(*position) {
+                        return tr.rowid_value(table, *position, expr, &mut explicit);
+                    }
+                    tr.assign(&table.columns[*position], expr).map(drop)
+                })?;
+                tr.put(")");
+                Ok(())
+            })?;
+            return Ok(explicit);
+        }
+        self.fire(Id::InsertSelect);
+        let start = self.at();
+        let columns = self.query(select, true)?;
+        if columns.len() != positions.len() {
+            return no(Id::Values, &table.name, format!("{} values for {} columns", columns.len(), positions.len()));
+        }
+        let mut unnumbered = false;
+        for (value, position) in columns.iter().zip(positions) {
+            let column = &table.columns[*position];
+            let whole = value.ty == column.ty
+                || value.ty == Ty::Null
+                || matches!((column.ty, value.ty), (Ty::Real, Ty::Int) | (Ty::Number, Ty::Int | Ty::Real));
+            if !whole || column.ty == Ty::Any {
+                return no(
+                    Id::Assignment,
+                    &column.name,
+                    format!("{} stored in a column of {}", value.ty.word(), column.ty.word()),
+                );
+            }
+            if column.affinity.numeric() && column.ty == Ty::Text && !value.affinity.numeric() {
+                return no(Id::Assignment, &column.name, "SQLite would store texts that look like numbers as numbers");
+            }
+            if table.rowid == Some(*position) {
+                explicit = true;
+                unnumbered = self.postgres && value.nullable;
+            }
+        }
+        if unnumbered {
+            // A NULL among the keys asks for the next number.
+            self.fire(Id::Rowid);
+            let query = self.sql.split_off(start);
+            self.put("SELECT ");
+            self.list(positions, |tr, p| {
+                if table.rowid == Some(*p) {
+                    tr.put("COALESCE(");
+                    tr.name(&table.columns[*p].name)?;
+                    tr.put(&format!(", nextval({}))", sequence(table)));
+                    return Ok(());
+                }
+                tr.name(&table.columns[*p].name)
+            })?;
+            self.put(" FROM (");
+            self.put(&query);
+            self.put(") AS \"rows\" (");
+            self.list(positions, |tr, p| tr.name(&table.columns[*p].name))?;
+            self.put(")");
+        }
+        Ok(explicit)
+    }
+
+    /// The value of an INTEGER PRIMARY KEY: NULL asks for the next number.
+    pub(crate) fn rowid_value(
+        &mut self,
+        table: &Table,
+        position: usize,
+        expr: &'a Expr<'a>,
+        explicit: &mut bool,
+    ) -> R<()> {
+        if let Expr::Literal(Literal::Null) = bare(expr) {
+            self.fire(Id::Rowid);
+            self.either("DEFAULT", "NULL");
+            return Ok(());
+        }
+        *explicit = true;
+        let start = self.at();
+        let value = self.assign(&table.columns[position], expr)?;
+        if self.postgres && value.nullable {
+            self.fire(Id::Rowid);
+            let next = format!(", nextval({}))", sequence(table));
+            self.wrap(start, "COALESCE(", &next);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn returning(
+        &mut self,
+        table: &'a Table,
+        alias: Option<Cow<'a, str>>,
+        results: &'a [ResultColumn<'a>],
+        several: bool,
+    ) -> R<()> {
+        self.fire(Id::Returning);
+        let scope = Scope { sources: vec![source(table, alias)], results, several, ..Scope::default() };
+        self.scopes.push(scope);
+        self.put(" RETURNING ");
+        self.list(results, |tr, result| match result {
+            ResultColumn::Star if !several => {
+                tr.put("*");
+                Ok(())
+            }
+            ResultColumn::Star => tr.list(0..table.columns.len(), |tr, column| {
+                let scope = tr.scopes.len() - 1;
+                tr.write_column(&crate::scope::Found { scope, source: 0, column }, true).map(drop)
+            }),
+            ResultColumn::Expr(expr, alias) => {
+                tr.result(expr, Ty::Any)?;
+                if let Some(alias) = alias {
+                    tr.put(" AS ");
+                    tr.name(&plain(crate::scope::as_name(alias)))?;
+                }
+                Ok(())
+            }
+            ResultColumn::TableStar(_) => no(Id::Returning, "RETURNING", "RETURNING t.*"),
+        })?;
+        self.scopes.pop();
+        Ok(())
+    }
+}
+
+/// Whether a statement inserts one row, so that it fails as a whole or not at all.
+pub(crate) fn one_row(select: Option<&Select>) -> bool {
+    match select {
+        None => true,
+        Some(select) => {
+            matches!(&select.body.select, OneSelect::Values(rows) if rows.len() == 1) && select.body.compounds.is_none()
+        }
+    }
+}
+
+/// Whether INSERT IGNORE can only leave out rows whose key is there: it would also make other values fit that do not.
+pub(crate) fn ignorable(table: &Table, positions: &[usize], select: Option<&Select>) -> bool {
+    let Some(select) = select else { return false };
+    let OneSelect::Values(rows) = &select.body.select else { return false };
+    let fits = |expr: &Expr, position: usize| {
+        let column = &table.columns[position];
+        match (bare(expr), column.ty) {
+            (Expr::Literal(Literal::Null), _) => column.nullable || table.rowid == Some(position),
+            (Expr::Literal(Literal::String(text)), Ty::Text) => text.chars().count() <= 190,
+            (_, Ty::Int | Ty::Real) => crate::rules::expr::literal_number(expr).is_some(),
+            _ => false,
+        }
+    };
+    let given = |position: usize| {
+        let column = &table.columns[position];
+        positions.contains(&position) || column.nullable || column.has_default || table.rowid == Some(position)
+    };
+    (0..table.columns.len()).all(given)
+        && select.body.compounds.is_none()
+        && rows.iter().all(|row| row.len() == positions.len() && row.iter().zip(positions).all(|(e, p)| fits(e, *p)))
+}
+
+/// A scope's source for the table a statement changes.
+pub(crate) fn source<'a>(table: &'a Table, alias: Option<Cow<'a, str>>) -> Source<'a> {
+    Source {
+        name: alias.unwrap_or(Cow::Borrowed(&table.name)),
+        columns: Columns::Table(table),
+        nullable: false,
+        joined: vec![],
+        mixed: false,
+        right: false,
+        written: None,
+    }
+}
+
+/// The sequence of a table's INTEGER PRIMARY KEY, as PostgreSQL's functions take it.
+pub(crate) fn sequence(table: &Table) -> String {
+    let column: &Column = &table.columns[table.rowid.unwrap_or_default()];
+    let mut name = String::new();
+    push_name(&mut name, &table.name);
+    let mut out = String::from("pg_get_serial_sequence(");
+    crate::names::push_text(&mut out, &name);
+    out.push_str(", ");
+    crate::names::push_text(&mut out, &column.name);
+    out.push(')');
+    out
+}
+
+/// Moves a sequence past the keys that statements brought themselves.
+pub(crate) fn bump(table: &Table) -> String {
+    let mut column = String::new();
+    push_name(&mut column, &table.columns[table.rowid.unwrap_or_default()].name);
+    let mut name = String::new();
+    push_name(&mut name, &table.name);
+    let sequence = sequence(table);
+    format!(
+        "SELECT setval({sequence}, GREATEST(max({column}), COALESCE(pg_sequence_last_value({sequence}::regclass), 1))) FROM {name}"
+    )
+}

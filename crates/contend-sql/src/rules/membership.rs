@@ -1,0 +1,175 @@
+//! IN: lists, queries and tables.
+
+use crate::emit::{Tr, plain};
+use crate::parse::tree::{Expr, Literal, QualifiedName, Select};
+use crate::refuse::{R, no};
+use crate::rules::Id;
+use crate::rules::compare::{FOLD_MARIADB, FOLD_POSTGRES, adapts, alike};
+use crate::rules::expr::{bare, literal_number};
+use crate::types::{Affinity, Collation, Strength, Ty, Val, number_in_text};
+
+impl<'a> Tr<'a> {
+    pub(crate) fn in_list(&mut self, lhs: &'a Expr<'a>, not: bool, items: &'a [Expr<'a>]) -> R<Val> {
+        if items.is_empty() {
+            self.fire(Id::EmptyIn);
+            self.put(if not { "TRUE" } else { "FALSE" });
+            return Ok(Val::of(Ty::Bool).never_null());
+        }
+        if let Expr::Parenthesized(row) = lhs
+            && row.len() > 1
+        {
+            return no(Id::RowValues, "IN", "a row in a list; write it as a subquery");
+        }
+        let start = self.at();
+        let l = match adapts(lhs) {
+            true => {
+                let partner = items.iter().find(|i| !adapts(i)).unwrap_or(&items[0]);
+                let partner = self.probe(partner)?;
+                // Only the left side's affinity counts in a list.
+                self.operand(lhs, Val { affinity: Affinity::None, ..partner })?
+            }
+            false => self.value(lhs, Ty::Any)?,
+        };
+        let mut value = l;
+        self.enclose(start, &mut value, Strength::Operator);
+        let fold = l.ty == Ty::Text && l.collation != Collation::Binary;
+        let (before, after) = match (fold, self.postgres) {
+            (true, _) if l.collation == Collation::Rtrim => return no(Id::Collation, "RTRIM", "RTRIM in a list"),
+            (true, true) => FOLD_POSTGRES,
+            (true, false) => FOLD_MARIADB,
+            _ => ("", ""),
+        };
+        self.wrap(start, before, after);
+        self.put(if not { " NOT IN (" } else { " IN (" });
+        let mut nullable = l.nullable;
+        // A literal of another class equals nothing and is left out.
+        let apart = |item: &&'a Expr<'a>| match bare(item) {
+            Expr::Literal(Literal::String(text)) => {
+                l.ty.numeric() && (!l.affinity.numeric() || number_in_text(&plain(text)).is_none())
+            }
+            _ => l.ty == Ty::Text && l.affinity == Affinity::None && literal_number(item).is_some(),
+        };
+        let kept: Vec<&'a Expr<'a>> = items.iter().filter(|item| !apart(item)).collect();
+        if kept.is_empty() {
+            self.fire(Id::ClassComparison);
+            let left = self.sql.split_off(start);
+            let left =
+                left.rsplit_once(if not { " NOT IN (" } else { " IN (" }).map_or("", |(left, _)| left).to_string();
+            self.put(&format!("CASE WHEN {left} IS NOT NULL THEN {} END", if not { "TRUE" } else { "FALSE" }));
+            return Ok(Val { nullable, ..Val::of(Ty::Bool) });
+        }
+        self.list(kept, |tr, item| {
+            let from = tr.at();
+            let item_value = tr.operand(item, Val { affinity: l.affinity, ..l })?;
+            let item_value = tr.as_integer(from, item_value);
+            nullable |= item_value.nullable;
+            if !alike(l.ty, item_value.ty) {
+                return no(
+                    Id::MixedComparison,
+                    "IN",
+                    format!("{} in a list with {}", l.ty.word(), item_value.ty.word()),
+                );
+            }
+            if tr.postgres && l.ty == Ty::Param && item_value.ty == Ty::Param {
+                return no(
+                    Id::Parameters,
+                    "IN",
+                    "parameters alone, and nothing gives them a type; write CAST(? AS TEXT)",
+                );
+            }
+            tr.wrap(from, before, after);
+            Ok(())
+        })?;
+        self.put(")");
+        Ok(Val { nullable, ..Val::of(Ty::Bool).with(Strength::Comparison) })
+    }
+
+    pub(crate) fn in_select(&mut self, lhs: &'a Expr<'a>, not: bool, select: &'a Select<'a>) -> R<Val> {
+        let start = self.at();
+        let mut left: Vec<Val> = vec![];
+        let one = [lhs];
+        let many: Vec<&'a Expr<'a>>;
+        let parts: &[&'a Expr<'a>] = match lhs {
+            Expr::Parenthesized(row) if row.len() > 1 => {
+                many = row.iter().collect();
+                &many
+            }
+            _ => &one,
+        };
+        if parts.len() > 1 {
+            self.fire(Id::RowValues);
+            self.put("(");
+        }
+        let types = self.probe_query(select)?;
+        if types.len() != parts.len() {
+            return no(Id::RowValues, "IN", "the subquery has another number of columns");
+        }
+        for (i, part) in parts.iter().enumerate() {
+            if i > 0 {
+                self.put(", ");
+            }
+            let from = self.at();
+            let column = &types[i];
+            let partner = Val { affinity: column.affinity, ..Val::of(column.ty) };
+            let mut value = self.operand(part, partner)?;
+            value = self.as_integer(from, value);
+            self.enclose(from, &mut value, Strength::Operator);
+            if !alike(value.ty, column.ty) {
+                return no(
+                    Id::MixedComparison,
+                    "IN",
+                    format!("{} in a query of {}", value.ty.word(), column.ty.word()),
+                );
+            }
+            if value.collation != Collation::Binary || column.collation != Collation::Binary && !value.column {
+                return no(Id::Collation, "IN", "a query's column is searched with a collation that ignores case");
+            }
+            left.push(value);
+        }
+        if parts.len() > 1 {
+            self.put(")");
+        }
+        let _ = start;
+        self.put(if not { " NOT IN (" } else { " IN (" });
+        let limited = select.limit.is_some() && !self.postgres;
+        if limited {
+            // MariaDB has no LIMIT in such a subquery, but in one below it.
+            self.fire(Id::LimitInSubquery);
+            self.put("SELECT * FROM (");
+        }
+        self.subquery(select)?;
+        self.put(if limited { ") AS \"limited\")" } else { ")" });
+        Ok(Val::of(Ty::Bool).with(Strength::Comparison))
+    }
+
+    pub(crate) fn in_table(
+        &mut self,
+        lhs: &'a Expr<'a>,
+        not: bool,
+        table: &'a QualifiedName<'a>,
+        call: bool,
+    ) -> R<Val> {
+        self.fire(Id::InTable);
+        let name = plain(table.name.0);
+        if call || self.ctes.iter().any(|c| c.name.eq_ignore_ascii_case(&name)) {
+            return no(Id::InTable, table.name.0, "IN with something that is not a table");
+        }
+        let table = self.known_table(&name)?;
+        let [column] = &table.columns[..] else {
+            return no(Id::InTable, &name, "the table after IN has more than one column");
+        };
+        let start = self.at();
+        let mut value = self.operand(lhs, Val { affinity: column.affinity, ..Val::of(column.ty) })?;
+        value = self.as_integer(start, value);
+        self.enclose(start, &mut value, Strength::Operator);
+        if !alike(value.ty, column.ty) || column.collation != value.collation {
+            return no(Id::MixedComparison, "IN", format!("{} in a table of {}", value.ty.word(), column.ty.word()));
+        }
+        self.put(if not { " NOT IN (SELECT " } else { " IN (SELECT " });
+        self.name(&column.name)?;
+        self.put(" FROM ");
+        self.name(&table.name)?;
+        self.put(")");
+        Ok(Val::of(Ty::Bool).with(Strength::Comparison))
+    }
+}

@@ -1,0 +1,177 @@
+//! printf() and format() with a literal format: the text is put together from its parts.
+
+use crate::emit::{Tr, plain};
+use crate::names::push_text;
+use crate::parse::tree::{Expr, Literal};
+use crate::refuse::{R, no};
+use crate::rules::Id;
+use crate::rules::expr::bare;
+use crate::types::{Strength, Ty, Val};
+
+/// One conversion of a format.
+struct Conversion {
+    left: bool,
+    zero: bool,
+    width: usize,
+    precision: Option<usize>,
+    kind: char,
+}
+
+impl<'a> Tr<'a> {
+    pub(crate) fn printf(&mut self, token: &'a str, args: &'a [Expr<'a>]) -> R<Val> {
+        let Some(Expr::Literal(Literal::String(format))) = args.first().map(bare) else {
+            return no(Id::Functions, token, "a format that is not a text literal");
+        };
+        let format = plain(format);
+        let mut values = args[1..].iter();
+        let (mut text, mut parts) = (String::new(), 0);
+        let start = self.at();
+        let mut rest = format.chars().peekable();
+        while let Some(c) = rest.next() {
+            if c != '%' {
+                text.push(c);
+                continue;
+            }
+            if rest.next_if_eq(&'%').is_some() {
+                text.push('%');
+                continue;
+            }
+            let Some(conversion) = conversion(&mut rest) else {
+                return no(Id::Functions, token, "a conversion of printf() that is not understood");
+            };
+            self.part(&mut parts, &mut text);
+            self.either(" || ", ", ");
+            match (values.next(), conversion.kind) {
+                (Some(value), _) => self.converted(token, &conversion, value)?,
+                // A value that is not there is 0 or nothing.
+                (None, 's') if conversion.width == 0 => self.put("''"),
+                (None, 'd' | 'i') if conversion.width == 0 => self.put("'0'"),
+                (None, _) => return no(Id::Functions, token, "printf() with fewer values than conversions"),
+            }
+        }
+        if values.next().is_some() {
+            return no(Id::Functions, token, "printf() with more values than conversions");
+        }
+        self.part(&mut parts, &mut text);
+        if self.postgres {
+            return Ok(Val::of(Ty::Text).never_null().with(Strength::Operator));
+        }
+        self.wrap(start, "CONCAT(", ")");
+        Ok(Val::of(Ty::Text).never_null())
+    }
+
+    /// Writes the text before, between or after conversions.
+    fn part(&mut self, parts: &mut usize, text: &mut String) {
+        if *parts > 0 {
+            self.either(" || ", ", ");
+        }
+        push_text(&mut self.sql, &std::mem::take(text));
+        *parts += 1;
+    }
+
+    fn converted(&mut self, token: &str, conversion: &Conversion, expr: &'a Expr<'a>) -> R<()> {
+        let start = self.at();
+        let refused = |word: &str| no(Id::Functions, token, format!("%{} of {word}", conversion.kind));
+        match conversion.kind {
+            'd' | 'i' => {
+                let value = self.value(expr, Ty::Int)?;
+                if value.ty == Ty::Null && conversion.width == 0 {
+                    self.sql.truncate(start);
+                    self.put("'0'");
+                    return Ok(());
+                }
+                if value.ty != Ty::Int || conversion.precision.is_some() {
+                    return refused(value.ty.word());
+                }
+                if conversion.zero && !conversion.left && conversion.width > 0 {
+                    // The sign stands before the zeros.
+                    let number = self.sql.split_off(start);
+                    let (width, n) = (conversion.width, &number);
+                    let digits =
+                        if self.postgres { format!("abs({n})::text") } else { format!("CAST(ABS({n}) AS CHAR)") };
+                    let short = width - 1;
+                    let negative =
+                        format!("CONCAT('-', lpad({digits}, GREATEST({short}, char_length({digits})), '0'))");
+                    let positive = format!("lpad({digits}, GREATEST({width}, char_length({digits})), '0')");
+                    self.sql.push_str(&format!(
+                        "(CASE WHEN {n} < 0 THEN {negative} ELSE COALESCE({positive}, '{}') END)",
+                        "0".repeat(width)
+                    ));
+                    return Ok(());
+                }
+                if self.postgres {
+                    self.wrap(start, "COALESCE((", ")::text, '0')");
+                } else {
+                    self.wrap(start, "COALESCE(CAST((", ") AS CHAR), '0')");
+                }
+            }
+            's' => {
+                if conversion.precision.is_some() {
+                    return refused("a precision");
+                }
+                self.text_operand(expr)?;
+                self.wrap(start, "COALESCE(", ", '')");
+            }
+            'f' => {
+                let digits = conversion.precision.unwrap_or(6);
+                let value = self.numeric_operand(expr, Ty::Real)?;
+                if !self.options.pack || !self.postgres || !value.ty.numeric() || digits > 15 {
+                    return refused("a real, whose digits the function pack writes");
+                }
+                self.wrap(start, "contend_sql.fixed(", &format!(", {digits})"));
+            }
+            'x' | 'X' => {
+                let value = self.value(expr, Ty::Int)?;
+                if value.ty != Ty::Int {
+                    return refused(value.ty.word());
+                }
+                if self.postgres {
+                    self.wrap(start, "to_hex((", ")::bigint)");
+                } else {
+                    self.wrap(start, "LOWER(HEX(", "))");
+                }
+                if conversion.kind == 'X' {
+                    self.wrap(start, "upper(", ")");
+                }
+                self.wrap(start, "COALESCE(", ", '0')");
+            }
+            _ => return no(Id::Functions, token, format!("the conversion %{}", conversion.kind)),
+        }
+        if conversion.width > 0 {
+            let text = self.sql.split_off(start);
+            let (pad, width) = (if conversion.left { "rpad" } else { "lpad" }, conversion.width);
+            let fill = if conversion.zero && !conversion.left && conversion.kind != 's' { "0" } else { " " };
+            if fill == "0" && conversion.kind == 'f' {
+                return no(Id::Functions, token, "%0f: the sign stands before the zeros");
+            }
+            self.sql.push_str(&format!("{pad}({text}, GREATEST({width}, char_length({text})), '{fill}')"));
+        }
+        Ok(())
+    }
+}
+
+fn conversion(rest: &mut std::iter::Peekable<std::str::Chars>) -> Option<Conversion> {
+    let mut found = Conversion { left: false, zero: false, width: 0, precision: None, kind: ' ' };
+    loop {
+        match rest.peek()? {
+            '-' => found.left = true,
+            '0' => found.zero = true,
+            _ => break,
+        }
+        rest.next();
+    }
+    let number = |rest: &mut std::iter::Peekable<std::str::Chars>| {
+        let mut number = None;
+        while let Some(digit) = rest.peek().and_then(|c| c.to_digit(10)) {
+            rest.next();
+            number = Some((number.unwrap_or(0) * 10 + digit as usize).min(10_000));
+        }
+        number
+    };
+    found.width = number(rest).unwrap_or(0);
+    if rest.next_if_eq(&'.').is_some() {
+        found.precision = Some(number(rest).unwrap_or(0));
+    }
+    found.kind = rest.next()?;
+    Some(found)
+}

@@ -1,0 +1,356 @@
+//! SELECT: the parts of a query in the order they are written.
+
+use std::rc::Rc;
+
+use crate::catalogue::Column;
+use crate::emit::{Tr, plain};
+use crate::parse::tree::{Distinctness, Expr, Literal, OneSelect, ResultColumn, Select, SortedColumn};
+use crate::refuse::{R, no};
+use crate::rules::Id;
+use crate::rules::expr::{bare, literal_number};
+use crate::scope::{Grouping, Scope, as_name};
+use crate::types::{Collation, Number, Ty, Val};
+
+/// A column that a query's caller learns about.
+pub(crate) fn output(name: String, value: Val) -> Column {
+    Column {
+        name,
+        ty: value.ty,
+        affinity: value.affinity,
+        collation: if value.column || value.collation_explicit { value.collation } else { Collation::Binary },
+        nullable: value.nullable,
+        generated: false,
+        bytewise: value.bytewise,
+        has_default: false,
+    }
+}
+
+impl<'a> Tr<'a> {
+    /// Writes a query inside another statement; what its columns are.
+    pub(crate) fn subquery(&mut self, select: &'a Select<'a>) -> R<Rc<[Column]>> {
+        let grouping = std::mem::take(&mut self.grouping);
+        let (aggregates, qualify) = (self.aggregates_seen, std::mem::take(&mut self.qualify));
+        let columns = self.query(select, true);
+        self.grouping = grouping;
+        self.aggregates_seen = aggregates;
+        self.qualify = qualify;
+        Ok(columns?.into())
+    }
+
+    /// What a query's columns would be, without writing it.
+    pub(crate) fn probe_query(&mut self, select: &'a Select<'a>) -> R<Rc<[Column]>> {
+        let mark = self.mark();
+        let columns = self.subquery(select);
+        self.back_to(mark);
+        columns
+    }
+
+    /// Writes a query. Its columns are collected if `collect`.
+    pub(crate) fn query(&mut self, select: &'a Select<'a>, collect: bool) -> R<Vec<Column>> {
+        self.deeper(|tr| {
+            let ctes = tr.ctes.len();
+            if let Some(with) = &select.with {
+                tr.with(with)?;
+            }
+            let columns = match &select.body.compounds {
+                None => tr.core(&select.body.select, select.order_by.unwrap_or_default(), collect)?,
+                Some(rest) => {
+                    let start = tr.at();
+                    let columns = tr.compound(&select.body.select, rest)?;
+                    tr.compound_order(start, select, &columns)?;
+                    columns
+                }
+            };
+            if let Some(limit) = select.limit {
+                tr.limit(limit)?;
+            }
+            tr.ctes.truncate(ctes);
+            Ok(columns)
+        })
+    }
+
+    /// Writes the first part of a compound query.
+    pub(crate) fn first_core(&mut self, select: &'a Select<'a>) -> R<Vec<Column>> {
+        self.core(&select.body.select, &[], true)
+    }
+
+    pub(crate) fn core(
+        &mut self,
+        core: &'a OneSelect<'a>,
+        order: &'a [SortedColumn<'a>],
+        collect: bool,
+    ) -> R<Vec<Column>> {
+        match core {
+            OneSelect::Select { .. } => {
+                let depth = self.scopes.len();
+                self.scopes.push(Scope::default());
+                let columns = self.select(core, order, collect);
+                self.scopes.truncate(depth);
+                columns
+            }
+            OneSelect::Values(rows) if order.is_empty() => self.values(rows),
+            OneSelect::Values(_) => no(Id::Values, "VALUES", "VALUES with ORDER BY"),
+        }
+    }
+
+    pub(crate) fn select(
+        &mut self,
+        core: &'a OneSelect<'a>,
+        order: &'a [SortedColumn<'a>],
+        collect: bool,
+    ) -> R<Vec<Column>> {
+        let OneSelect::Select { distinctness, columns, from, where_clause, group_by, having, window_clause } = core
+        else {
+            return no(Id::Syntax, "", "not a SELECT");
+        };
+        let distinct = *distinctness == Some(Distinctness::Distinct);
+        if let Some(from) = from {
+            self.bind(from)?;
+        }
+        let scope = self.scopes.last_mut().expect("pushed by core");
+        scope.several = scope.sources.len() > 1;
+        scope.results = columns;
+        let terms = group_by.unwrap_or_default();
+        self.group_terms(terms, columns)?;
+        self.scopes.last_mut().expect("pushed by core").pick = only_extreme(columns, *having);
+        let aggregates = std::mem::take(&mut self.aggregates_seen);
+        let windows = std::mem::take(&mut self.windows);
+        self.put(if distinct { "SELECT DISTINCT " } else { "SELECT " });
+        let mut outputs = Vec::new();
+        self.grouped(|tr| tr.results(columns, distinct, collect, &mut outputs))?;
+        if let Some(from) = from {
+            self.put(" FROM ");
+            self.from(from)?;
+        }
+        if let Some(condition) = where_clause {
+            self.put(" WHERE ");
+            self.condition(condition)?;
+        }
+        if !terms.is_empty() {
+            self.put(" GROUP BY ");
+            self.list(terms, |tr, term| tr.group_term(term, columns))?;
+        }
+        if let Some(condition) = having {
+            self.put(" HAVING ");
+            self.grouped(|tr| tr.condition(condition).map(drop))?;
+        }
+        if let Some(definitions) = window_clause {
+            self.grouped(|tr| tr.window_clause(definitions))?;
+        }
+        if !order.is_empty() {
+            self.put(" ORDER BY ");
+            self.grouped(|tr| tr.list(order, |tr, term| tr.order_term(term, columns, distinct)))?;
+        }
+        let ungrouped = self.scopes.last_mut().and_then(|s| s.ungrouped.take());
+        if let Some(name) = ungrouped
+            && (self.aggregates_seen > 0 || !terms.is_empty() || having.is_some())
+        {
+            return no(
+                Id::BareColumns,
+                &name,
+                "it is neither grouped by nor inside an aggregate, so any row's value would do",
+            );
+        }
+        self.aggregates_seen = aggregates;
+        self.windows = windows;
+        Ok(outputs)
+    }
+
+    /// Writes a part in which aggregates may stand and other columns must be grouped ones.
+    pub(crate) fn grouped(&mut self, write: impl FnOnce(&mut Self) -> R<()>) -> R<()> {
+        let outer = std::mem::replace(&mut self.grouping, Grouping::Allowed);
+        self.scopes.last_mut().expect("a scope").checked = true;
+        write(self)?;
+        self.scopes.last_mut().expect("a scope").checked = false;
+        self.grouping = outer;
+        Ok(())
+    }
+
+    /// Keeps in mind what a query groups by.
+    pub(crate) fn group_terms(&mut self, terms: &'a [Expr<'a>], columns: &'a [ResultColumn<'a>]) -> R<()> {
+        for term in terms {
+            let term = result_of(term, columns).unwrap_or(term);
+            let found = match bare(term) {
+                Expr::Id(id) => self.find(None, &plain(id.0))?,
+                Expr::Qualified(table, column) => self.find(Some(&plain(table.0)), &plain(column.0))?,
+                _ => None,
+            };
+            let alias = match bare(term) {
+                Expr::Id(id) if found.is_none() => self.alias(&plain(id.0)).map(|(_, expr)| expr),
+                _ => None,
+            };
+            let here = self.scopes.len() - 1;
+            let column = match alias.map(bare) {
+                Some(Expr::Id(id)) => self.find(None, &plain(id.0))?,
+                Some(Expr::Qualified(table, column)) => self.find(Some(&plain(table.0)), &plain(column.0))?,
+                _ => found,
+            };
+            let scope = &mut self.scopes[here];
+            scope.terms.push(alias.unwrap_or(term));
+            if let Some(column) = column
+                && column.scope == here
+            {
+                scope.grouped.push((column.source, column.column));
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn group_term(&mut self, term: &'a Expr<'a>, columns: &'a [ResultColumn<'a>]) -> R<()> {
+        let term = result_of(term, columns).unwrap_or(term);
+        if literal_number(term).is_some() || matches!(bare(term), Expr::Variable(_) | Expr::Literal(_)) {
+            return no(Id::GroupBy, "GROUP", "grouping by a constant");
+        }
+        let qualify = std::mem::replace(&mut self.qualify, true);
+        let value = self.value(term, Ty::Any)?;
+        self.qualify = qualify;
+        if value.collation != Collation::Binary {
+            return no(
+                Id::Collation,
+                "GROUP",
+                "grouping under a collation that ignores case: which spelling is shown depends on the row",
+            );
+        }
+        if value.ty == Ty::Any {
+            return no(Id::MixedTypes, "GROUP", "grouping by values of unknown type");
+        }
+        Ok(())
+    }
+
+    pub(crate) fn results(
+        &mut self,
+        columns: &'a [ResultColumn<'a>],
+        distinct: bool,
+        collect: bool,
+        outputs: &mut Vec<Column>,
+    ) -> R<()> {
+        self.list(columns, |tr, column| match column {
+            ResultColumn::Expr(expr, alias) => {
+                let value = tr.result(expr, Ty::Any)?;
+                if distinct {
+                    tr.distinct_values("DISTINCT", value)?;
+                }
+                if let Some(alias) = alias {
+                    tr.put(" AS ");
+                    tr.name(&plain(as_name(alias)))?;
+                }
+                if collect {
+                    outputs.push(output(result_name(expr, alias.as_ref()), value));
+                }
+                Ok(())
+            }
+            ResultColumn::Star => tr.star(None, distinct, collect, outputs),
+            ResultColumn::TableStar(table) => tr.star(Some(&plain(table.0)), distinct, collect, outputs),
+        })
+    }
+
+    /// `*` and `t.*`. Written out where the servers would order the columns of a USING join in another way.
+    pub(crate) fn star(
+        &mut self,
+        table: Option<&str>,
+        distinct: bool,
+        collect: bool,
+        outputs: &mut Vec<Column>,
+    ) -> R<()> {
+        let here = self.scopes.len() - 1;
+        let sources = &self.scopes[here].sources;
+        let mut wanted = vec![];
+        for (i, source) in sources.iter().enumerate() {
+            if table.is_none_or(|t| source.name.eq_ignore_ascii_case(t)) {
+                let visible = |c: &usize| table.is_some() || !source.joined.contains(c);
+                wanted.extend((0..source.columns.all().len()).filter(visible).map(|c| (i, c)));
+            }
+        }
+        if wanted.is_empty() {
+            return no(Id::UnknownTable, table.unwrap_or("*"), "there is no such table here to take all columns of");
+        }
+        let joined = sources.iter().any(|s| !s.joined.is_empty());
+        if table.is_none() && sources.iter().any(|s| s.mixed || s.right) {
+            return no(Id::FullJoin, "*", "in this join the shared column is a mix of both tables; name the columns");
+        }
+        if joined && table.is_none() {
+            self.fire(Id::Star);
+        }
+        let start = self.at();
+        let mut first = true;
+        for (source, column) in wanted {
+            if !std::mem::take(&mut first) {
+                self.put(", ");
+            }
+            let found = crate::scope::Found { scope: here, source, column };
+            let value = self.write_column(&found, true)?;
+            if distinct {
+                self.distinct_values("DISTINCT", value)?;
+            }
+            if collect {
+                let name = self.column_of(&found).name.clone();
+                outputs.push(output(name, value));
+            }
+        }
+        if !joined {
+            self.sql.truncate(start);
+            if let Some(table) = table {
+                let source = self.scopes[here].sources.iter().find(|s| s.name.eq_ignore_ascii_case(table));
+                let name = source.expect("found above").name.clone();
+                self.name(&name)?;
+                self.put(".");
+            }
+            self.put("*");
+        }
+        Ok(())
+    }
+}
+
+/// The argument of the only min() or max() in a select list, and whether it is max().
+pub(crate) fn only_extreme<'a>(columns: &'a [ResultColumn<'a>], having: Option<&Expr>) -> Option<(&'a Expr<'a>, bool)> {
+    let mut found = None;
+    for column in columns {
+        let ResultColumn::Expr(
+            Expr::FunctionCall { name, distinctness: None, args: Some([of]), filter_over: None, .. },
+            _,
+        ) = column
+        else {
+            continue;
+        };
+        let max = name.0.eq_ignore_ascii_case("max");
+        if (max || name.0.eq_ignore_ascii_case("min")) && found.replace((of, max)).is_some() {
+            return None;
+        }
+    }
+    found.filter(|_| having.is_none())
+}
+
+/// The result column that a number in GROUP BY stands for.
+pub(crate) fn result_of<'a>(term: &Expr<'a>, columns: &'a [ResultColumn<'a>]) -> Option<&'a Expr<'a>> {
+    match literal_number(term) {
+        Some(Number::Int(n)) => match columns.get(usize::try_from(n.checked_sub(1)?).ok()?)? {
+            ResultColumn::Expr(expr, _) => Some(expr),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+pub(crate) fn as_value(column: &Column) -> Val {
+    Val {
+        affinity: column.affinity,
+        collation: column.collation,
+        column: true,
+        bytewise: column.bytewise,
+        nullable: column.nullable,
+        ..Val::of(column.ty)
+    }
+}
+
+/// The name of a result's column. An expression without alias has none that may be relied on.
+pub(crate) fn result_name(expr: &Expr, alias: Option<&crate::parse::tree::As>) -> String {
+    match (alias, expr) {
+        (Some(alias), _) => plain(as_name(alias)).into_owned(),
+        (None, Expr::Id(id)) => plain(id.0).into_owned(),
+        (None, Expr::Qualified(_, column)) | (None, Expr::DoublyQualified(_, _, column)) => {
+            plain(column.0).into_owned()
+        }
+        (None, Expr::Literal(Literal::Null)) => String::new(),
+        _ => String::new(),
+    }
+}

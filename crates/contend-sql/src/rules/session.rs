@@ -1,0 +1,139 @@
+//! Transactions, PRAGMA and maintenance; what a session must be set to.
+
+use crate::Target;
+use crate::emit::{Tr, plain};
+use crate::names::push_text;
+use crate::parse::tree::{Expr, Literal, Name, PragmaBody, QualifiedName};
+use crate::refuse::{R, no};
+use crate::rules::Id;
+
+/// Statements that every session on a server runs first. Translations are right only under these settings.
+///
+/// Beside them: a PostgreSQL database in UTF-8; on MariaDB a client that asks for the rows found, not the rows
+/// changed (`CLIENT_FOUND_ROWS`), so that an UPDATE counts as SQLite counts.
+pub fn session(target: Target) -> &'static [&'static str] {
+    match target {
+        Target::Postgres => &[
+            "SET standard_conforming_strings = on",
+            "SET TIME ZONE 'UTC'",
+            "SET DateStyle = 'ISO, YMD'",
+            "SET bytea_output = 'hex'",
+            "SET extra_float_digits = 1",
+            "SET default_transaction_isolation = 'serializable'",
+        ],
+        Target::MariaDb => &[
+            "SET SESSION sql_mode = 'ANSI_QUOTES,PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES,NO_AUTO_VALUE_ON_ZERO,\
+             SIMULTANEOUS_ASSIGNMENT,STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
+            "SET NAMES utf8mb4 COLLATE utf8mb4_nopad_bin",
+            "SET SESSION time_zone = '+00:00'",
+            "SET SESSION group_concat_max_len = 1073741824",
+            "SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+        ],
+    }
+}
+
+/// Settings of SQLite's own storage and connection: the server's are the contender's to choose.
+const IGNORED_PRAGMAS: &[&str] = &[
+    "auto_vacuum",
+    "automatic_index",
+    "cache_size",
+    "checkpoint_fullfsync",
+    "encoding",
+    "fullfsync",
+    "page_size",
+    "synchronous",
+    "temp_store",
+];
+
+/// Settings of the same kind that answer with what they were set to.
+const ECHOED_PRAGMAS: &[&str] =
+    &["busy_timeout", "journal_mode", "journal_size_limit", "locking_mode", "wal_autocheckpoint"];
+
+impl<'a> Tr<'a> {
+    /// The answer of a setting that tells its new value.
+    fn echo(&mut self, pragma: &QualifiedName, setting: &Expr) -> R<()> {
+        self.put("SELECT ");
+        match setting {
+            Expr::Name(name) => push_text(&mut self.sql, &plain(name.0).to_ascii_lowercase()),
+            Expr::Literal(Literal::Keyword(word)) => push_text(&mut self.sql, &word.to_ascii_lowercase()),
+            Expr::Literal(Literal::Numeric(digits)) if digits.bytes().all(|b| b.is_ascii_digit()) => {
+                self.put(digits);
+                self.either("::bigint", "");
+            }
+            _ => return no(Id::Pragma, pragma.name.0, "a setting of a form that is not understood"),
+        }
+        Ok(())
+    }
+
+    pub(crate) fn begin(&mut self) {
+        self.fire(Id::Transactions);
+        self.either("BEGIN", "START TRANSACTION");
+    }
+
+    pub(crate) fn savepoint(&mut self, word: &str, name: &Name) -> R<()> {
+        self.fire(Id::Savepoints);
+        self.put(word);
+        self.name(&plain(name.0).to_ascii_lowercase())
+    }
+
+    pub(crate) fn pragma(&mut self, name: &QualifiedName, body: Option<&PragmaBody>) -> R<()> {
+        self.fire(Id::Pragma);
+        let word = plain(name.name.0).to_ascii_lowercase();
+        let setting = match body {
+            None => None,
+            Some(PragmaBody::Equals(value) | PragmaBody::Call(value)) => Some(value),
+        };
+        if IGNORED_PRAGMAS.contains(&word.as_str()) && setting.is_some() {
+            return Ok(());
+        }
+        if ECHOED_PRAGMAS.contains(&word.as_str())
+            && let Some(setting) = setting
+        {
+            return self.echo(name, setting);
+        }
+        let off = |text: &str| ["off", "0", "no", "false"].iter().any(|o| plain(text).eq_ignore_ascii_case(o));
+        let is_off = match setting {
+            Some(Expr::Name(name)) => off(name.0),
+            Some(Expr::Literal(Literal::Numeric(text) | Literal::Keyword(text))) => off(text),
+            _ => false,
+        };
+        let off_here = ["foreign_keys", "case_sensitive_like", "recursive_triggers", "read_uncommitted"];
+        if off_here.contains(&word.as_str()) && is_off {
+            return Ok(());
+        }
+        no(Id::Pragma, name.name.0, "what this PRAGMA does or tells has no translation")
+    }
+
+    pub(crate) fn vacuum(&mut self, into: bool) -> R<()> {
+        self.fire(Id::Maintenance);
+        if into {
+            return no(Id::Maintenance, "INTO", "VACUUM INTO");
+        }
+        self.either("VACUUM", "");
+        Ok(())
+    }
+
+    pub(crate) fn analyze(&mut self, name: Option<&QualifiedName>) -> R<()> {
+        self.fire(Id::Maintenance);
+        match name {
+            Some(name) => {
+                let table = self.known_table(&plain(name.name.0))?;
+                self.either("ANALYZE ", "ANALYZE TABLE ");
+                self.name(&table.name)
+            }
+            None if self.postgres => {
+                self.put("ANALYZE");
+                Ok(())
+            }
+            None => {
+                let tables = self.catalogue.tables.iter().filter(|t| t.kind == crate::catalogue::Kind::Table);
+                let names: Vec<&str> = tables.map(|t| t.name.as_str()).collect();
+                if !names.is_empty() {
+                    self.put("ANALYZE TABLE ");
+                    self.list(names, |tr, name| tr.name(name))?;
+                }
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! UPDATE and DELETE.
+
+use crate::catalogue::Table;
+use crate::emit::{Tr, plain};
+use crate::parse::tree::{
+    Expr, FromClause, Indexed, Limit, QualifiedName, ResolveType, ResultColumn, Set, SortedColumn, With,
+};
+use crate::refuse::{R, no};
+use crate::rules::Id;
+use crate::rules::insert::source;
+use crate::scope::Scope;
+
+pub(crate) struct Update<'a> {
+    pub with: Option<&'a With<'a>>,
+    pub or: Option<ResolveType>,
+    pub table: &'a QualifiedName<'a>,
+    pub indexed: Option<&'a Indexed<'a>>,
+    pub sets: &'a [Set<'a>],
+    pub from: Option<&'a FromClause<'a>>,
+    pub condition: Option<&'a Expr<'a>>,
+    pub returning: Option<&'a [ResultColumn<'a>]>,
+    pub order: Option<&'a [SortedColumn<'a>]>,
+    pub limit: Option<&'a Limit<'a>>,
+}
+
+impl<'a> Tr<'a> {
+    pub(crate) fn update(&mut self, update: Update<'a>) -> R<()> {
+        if !matches!(update.or, None | Some(ResolveType::Abort)) {
+            return no(Id::OrConflict, "OR", "UPDATE OR ...");
+        }
+        self.rare_clauses("UPDATE", update.with)?;
+        let from = update.from.filter(|f| f.select.is_some());
+        if let Some(with) = update.with {
+            self.with(with)?;
+        }
+        if update.indexed.is_some() {
+            self.fire(Id::IndexedBy);
+        }
+        let table = self.target(update.table)?;
+        let alias = update.table.alias.as_ref().map(|a| plain(a.0).into_owned());
+        self.put("UPDATE ");
+        self.name(&table.name)?;
+        if let Some(alias) = &alias {
+            self.put(" AS ");
+            self.name(alias)?;
+        }
+        let mut target = source(table, None);
+        if let Some(alias) = alias {
+            target.name = alias.into();
+        }
+        self.scopes.push(Scope { sources: vec![target], ..Scope::default() });
+        if let Some(from) = from {
+            self.fire(Id::UpdateFrom);
+            self.bind(from)?;
+            self.scopes.last_mut().expect("pushed above").several = true;
+            if !self.postgres {
+                self.put(" JOIN (");
+                self.tables_after(from, 1)?;
+                self.put(")");
+            }
+        }
+        self.put(" SET ");
+        if table.rowid.is_some_and(|r| {
+            update.sets.iter().any(|s| s.col_names.iter().any(|n| table.position(&plain(n.0)) == Some(r)))
+        }) {
+            self.fire(Id::RowidChanged);
+        }
+        let sets = self.sql.len();
+        self.sets(table, update.sets, from.is_some() && !self.postgres)?;
+        if self.reads_from(sets, table)? {
+            return no(Id::Assignment, "SELECT", "SQLite's query sees the rows changed before, the server's does not");
+        }
+        if let Some(from) = from
+            && self.postgres
+        {
+            self.put(" FROM ");
+            self.tables_after(from, 1)?;
+        }
+        let limited = update.order.is_some() || update.limit.is_some();
+        if limited && (from.is_some() || update.table.alias.is_some()) {
+            return no(Id::LimitedChange, "LIMIT", "LIMIT with FROM or an alias");
+        }
+        self.limited(table, update.condition, update.order, update.limit)?;
+        self.scopes.pop();
+        if let Some(results) = update.returning {
+            if !self.postgres {
+                return no(Id::Returning, "RETURNING", "MariaDB has no RETURNING after UPDATE");
+            }
+            let alias = update.table.alias.as_ref().map(|a| plain(a.0));
+            self.returning(table, alias, results, from.is_some())?;
+        }
+        self.fire(Id::ChangedRows);
+        Ok(())
+    }
+
+    /// Whether what was written from `start` on has a query that reads this table.
+    fn reads_from(&mut self, start: usize, table: &Table) -> R<bool> {
+        let end = self.sql.len();
+        self.name(&table.name)?;
+        let name = self.sql.split_off(end);
+        let written = &self.sql[start..];
+        let is_source = |(at, _): (usize, &str)| {
+            let column = written[at + name.len()..].starts_with('.');
+            !column && ["FROM ", "JOIN ", ", ", "("].iter().any(|before| written[..at].ends_with(before))
+        };
+        Ok(written.contains("SELECT ") && written.match_indices(&name).any(is_source))
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    pub(crate) fn delete(
+        &mut self,
+        with: Option<&'a With<'a>>,
+        name: &'a QualifiedName<'a>,
+        indexed: Option<&'a Indexed<'a>>,
+        condition: Option<&'a Expr<'a>>,
+        returning: Option<&'a [ResultColumn<'a>]>,
+        order: Option<&'a [SortedColumn<'a>]>,
+        limit: Option<&'a Limit<'a>>,
+    ) -> R<()> {
+        self.rare_clauses("DELETE", with)?;
+        if let Some(with) = with {
+            self.with(with)?;
+        }
+        if indexed.is_some() {
+            self.fire(Id::IndexedBy);
+        }
+        let table = self.target(name)?;
+        self.put("DELETE FROM ");
+        self.name(&table.name)?;
+        let alias = name.alias.as_ref().map(|a| plain(a.0));
+        if let Some(alias) = &alias {
+            if !self.postgres {
+                return no(Id::Names, alias, "an alias for the table of a DELETE");
+            }
+            self.put(" AS ");
+            self.name(alias)?;
+        }
+        self.scopes.push(Scope { sources: vec![source(table, alias)], ..Scope::default() });
+        if (order.is_some() || limit.is_some()) && name.alias.is_some() {
+            return no(Id::LimitedChange, "LIMIT", "LIMIT with an alias");
+        }
+        self.limited(table, condition, order, limit)?;
+        self.scopes.pop();
+        if let Some(results) = returning {
+            let alias = name.alias.as_ref().map(|a| plain(a.0));
+            self.returning(table, alias, results, false)?;
+        }
+        Ok(())
+    }
+
+    fn filter(&mut self, condition: Option<&'a Expr<'a>>) -> R<()> {
+        if let Some(condition) = condition {
+            self.put(" WHERE ");
+            self.condition(condition)?;
+        }
+        Ok(())
+    }
+
+    /// WHERE, ORDER BY and LIMIT of a change: MariaDB has them, PostgreSQL takes the rows' places from a query.
+    fn limited(
+        &mut self,
+        table: &'a Table,
+        condition: Option<&'a Expr<'a>>,
+        order: Option<&'a [SortedColumn<'a>]>,
+        limit: Option<&'a Limit<'a>>,
+    ) -> R<()> {
+        let Some(limit) = limit else {
+            if order.is_some() {
+                return no(Id::LimitedChange, "ORDER", "ORDER BY without LIMIT");
+            }
+            return self.filter(condition);
+        };
+        self.fire(Id::LimitedChange);
+        if !self.postgres && limit.offset.is_some() {
+            return no(Id::LimitedChange, "LIMIT", "MariaDB has no OFFSET here");
+        }
+        if self.postgres {
+            self.put(" WHERE ctid IN (SELECT ctid FROM ");
+            self.name(&table.name)?;
+        }
+        self.filter(condition)?;
+        if let Some(order) = order {
+            self.put(" ORDER BY ");
+            self.list(order, |tr, term| {
+                let from = tr.at();
+                let value = tr.value(&term.expr, crate::types::Ty::Any)?;
+                tr.ordered(from, value, term)
+            })?;
+        }
+        self.limit(limit)?;
+        if self.postgres {
+            self.put(")");
+        }
+        Ok(())
+    }
+
+    fn rare_clauses(&mut self, word: &str, with: Option<&With>) -> R<()> {
+        if with.is_some() && !self.postgres {
+            return no(Id::With, "WITH", format!("MariaDB has no WITH before {word}"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,301 @@
+//! What is known about a value before it exists: its type, its affinity, its collation.
+//!
+//! SQLite decides comparisons by the storage class of the values and the affinity of the expressions
+//! (<https://sqlite.org/datatype3.html>). A server decides by declared types. The translation is right where both
+//! decide alike; these are the facts it reasons with.
+
+/// The type of an expression's values, besides NULL.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Ty {
+    /// Always NULL.
+    Null,
+    /// 64-bit integers.
+    Int,
+    /// IEEE doubles.
+    Real,
+    /// Integers or doubles, row by row.
+    Number,
+    Text,
+    Blob,
+    /// A truth value: 0 or 1 in SQLite and MariaDB, a type of its own in PostgreSQL.
+    Bool,
+    /// A parameter that nothing gave a type yet.
+    Param,
+    /// Nothing is known.
+    #[default]
+    Any,
+}
+
+impl Ty {
+    pub(crate) fn numeric(self) -> bool {
+        matches!(self, Ty::Int | Ty::Real | Ty::Number | Ty::Bool)
+    }
+
+    pub(crate) fn for_parameter(self) -> crate::ParamType {
+        use crate::ParamType;
+        match self {
+            Ty::Int | Ty::Bool => ParamType::Integer,
+            Ty::Real => ParamType::Real,
+            Ty::Number => ParamType::Number,
+            Ty::Text => ParamType::Text,
+            Ty::Blob => ParamType::Blob,
+            Ty::Null | Ty::Param | Ty::Any => ParamType::Unknown,
+        }
+    }
+
+    /// The word for a message.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Ty::Null => "NULL",
+            Ty::Int => "an integer",
+            Ty::Real => "a real",
+            Ty::Number => "an integer or a real",
+            Ty::Text => "text",
+            Ty::Blob => "a blob",
+            Ty::Bool => "a truth value",
+            Ty::Param => "a parameter",
+            Ty::Any => "of unknown type",
+        }
+    }
+}
+
+/// The affinity of an expression. Only columns and casts have one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Affinity {
+    /// A literal, a function, an operator's result.
+    #[default]
+    None,
+    Integer,
+    Real,
+    Numeric,
+    Text,
+    Blob,
+}
+
+impl Affinity {
+    pub(crate) fn numeric(self) -> bool {
+        matches!(self, Affinity::Integer | Affinity::Real | Affinity::Numeric)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Collation {
+    #[default]
+    Binary,
+    NoCase,
+    Rtrim,
+}
+
+/// What an expression that was written out is known to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Val {
+    pub ty: Ty,
+    pub affinity: Affinity,
+    pub collation: Collation,
+    /// The collation comes from COLLATE and wins over a column's.
+    pub collation_explicit: bool,
+    /// It is a column, so its collation counts in a comparison.
+    pub column: bool,
+    /// PostgreSQL compares it by bytes already: a column created with COLLATE "C" is in it.
+    pub bytewise: bool,
+    /// PostgreSQL holds it in 32 bits.
+    pub narrow: bool,
+    /// It may be NULL.
+    pub nullable: bool,
+    pub strength: Strength,
+}
+
+/// How tightly an expression's outermost operator binds, weakest last.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Strength {
+    /// Literals, columns, calls, anything in parentheses.
+    Atom,
+    /// Arithmetic, concatenation, unary operators, COLLATE, casts with `::`.
+    Operator,
+    /// Comparisons, LIKE, IN, IS, BETWEEN.
+    Comparison,
+    Not,
+    And,
+    Or,
+}
+
+impl Val {
+    /// An atom of this type without affinity that may be NULL.
+    pub(crate) fn of(ty: Ty) -> Val {
+        Val {
+            ty,
+            affinity: Affinity::None,
+            collation: Collation::Binary,
+            collation_explicit: false,
+            column: false,
+            bytewise: false,
+            narrow: false,
+            nullable: true,
+            strength: Strength::Atom,
+        }
+    }
+
+    pub(crate) fn never_null(mut self) -> Val {
+        self.nullable = false;
+        self
+    }
+
+    pub(crate) fn with(mut self, strength: Strength) -> Val {
+        self.strength = strength;
+        self
+    }
+}
+
+/// What a declared type makes of a column.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Declared {
+    pub ty: Ty,
+    pub affinity: Affinity,
+}
+
+/// The affinity of a declared type by SQLite's five rules (<https://sqlite.org/datatype3.html#determination_of_column_affinity>),
+/// and the type its values are taken to have. `None` where the name says nothing about the values.
+pub(crate) fn declared(name: &str) -> Option<Declared> {
+    let has = |word: &str| contains_ignoring_case(name, word);
+    let found = |ty, affinity| Some(Declared { ty, affinity });
+    if has("INT") {
+        found(Ty::Int, Affinity::Integer)
+    } else if has("CHAR") || has("CLOB") || has("TEXT") {
+        found(Ty::Text, Affinity::Text)
+    } else if has("BLOB") {
+        found(Ty::Blob, Affinity::Blob)
+    } else if has("REAL") || has("FLOA") || has("DOUB") {
+        found(Ty::Real, Affinity::Real)
+    } else if has("BOOL") {
+        found(Ty::Int, Affinity::Numeric)
+    } else if has("DATE") || has("TIME") || has("JSON") || has("UUID") {
+        // Text that does not look like a number stays text under numeric affinity.
+        found(Ty::Text, Affinity::Numeric)
+    } else if has("NUM") || has("DEC") {
+        found(Ty::Number, Affinity::Numeric)
+    } else {
+        None
+    }
+}
+
+pub(crate) fn contains_ignoring_case(text: &str, word: &str) -> bool {
+    text.as_bytes().windows(word.len()).any(|w| w.eq_ignore_ascii_case(word.as_bytes()))
+}
+
+/// What SQLite makes of a text under numeric affinity: the number, if the whole text is one.
+pub(crate) fn number_in_text(text: &str) -> Option<Number> {
+    let trimmed = text.trim_matches([' ', '\t', '\n', '\r', '\x0b', '\x0c']);
+    let bytes = trimmed.as_bytes();
+    let unsigned = bytes.strip_prefix(b"-").or(bytes.strip_prefix(b"+")).unwrap_or(bytes);
+    if !unsigned.first().is_some_and(|b| b.is_ascii_digit() || *b == b'.') {
+        return None;
+    }
+    if unsigned.iter().all(u8::is_ascii_digit)
+        && let Ok(number) = trimmed.parse()
+    {
+        return Some(Number::Int(number));
+    }
+    let looks_real = unsigned.iter().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-'));
+    if !looks_real || !unsigned.iter().any(u8::is_ascii_digit) {
+        return None;
+    }
+    trimmed.parse::<f64>().ok().map(Number::Real)
+}
+
+/// What CAST makes of a text: the number it begins with, 0 without one.
+pub(crate) fn number_prefix(text: &str) -> Number {
+    let trimmed = text.trim_start_matches([' ', '\t', '\n', '\r', '\x0b', '\x0c']);
+    let ends = trimmed.char_indices().map(|(i, c)| i + c.len_utf8()).take(64);
+    let longest = ends.filter_map(|end| number_in_text(&trimmed[..end])).last();
+    longest.unwrap_or(Number::Int(0))
+}
+
+/// The text SQLite makes of a real: 15 significant digits, never without a point (`%!.15g`).
+pub(crate) fn real_text(n: f64) -> String {
+    if n == 0.0 || !n.is_finite() {
+        return if n == 0.0 {
+            "0.0"
+        } else if n > 0.0 {
+            "Inf"
+        } else {
+            "-Inf"
+        }
+        .to_string();
+    }
+    let scientific = format!("{n:.14e}");
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let with_point = |digits: &str| {
+        let trimmed = digits.trim_end_matches('0');
+        if trimmed.ends_with('.') { format!("{trimmed}0") } else { trimmed.to_string() }
+    };
+    if (-4..15).contains(&exponent) {
+        let digits = usize::try_from(14 - exponent).unwrap_or(0).max(1);
+        return with_point(&format!("{n:.digits$}"));
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{}e{sign}{:02}", with_point(mantissa), exponent.abs())
+}
+
+/// A number as SQLite reads it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Number {
+    Int(i64),
+    Real(f64),
+}
+
+/// The value of a numeric literal: decimal, hexadecimal, with `_` between digits; too large for an integer is a real.
+pub(crate) fn number_literal(text: &str) -> Option<Number> {
+    if let Ok(number) = text.parse() {
+        return Some(Number::Int(number));
+    }
+    let plain: String = text.chars().filter(|c| *c != '_').collect();
+    if let Some(hex) = plain.strip_prefix("0x").or(plain.strip_prefix("0X")) {
+        return u64::from_str_radix(hex, 16).ok().map(|bits| Number::Int(bits as i64));
+    }
+    if let Ok(number) = plain.parse() {
+        return Some(Number::Int(number));
+    }
+    plain.parse::<f64>().ok().map(Number::Real)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn affinities_follow_the_five_rules() {
+        let affinity = |name| declared(name).map(|d| d.affinity);
+        assert_eq!(affinity("UNSIGNED BIG INT"), Some(Affinity::Integer));
+        assert_eq!(affinity("CHARINT"), Some(Affinity::Integer));
+        assert_eq!(affinity("nvarchar"), Some(Affinity::Text));
+        assert_eq!(affinity("FLOATING POINT"), Some(Affinity::Integer), "POINT contains INT");
+        assert_eq!(affinity("DOUBLE PRECISION"), Some(Affinity::Real));
+        assert_eq!(affinity("NUMBER"), Some(Affinity::Numeric));
+        assert_eq!(affinity("DATETIME"), Some(Affinity::Numeric));
+        assert_eq!(affinity("STRING"), None);
+    }
+
+    #[test]
+    fn reals_have_fifteen_digits_and_a_point() {
+        let shown = [1.0, 0.1 + 0.2, -2.5, 1e15, 123456.789, 1e-5, 3.5e-4, 1e100, 99999999999999.0];
+        let texts: Vec<String> = shown.iter().map(|n| real_text(*n)).collect();
+        let wanted =
+            ["1.0", "0.3", "-2.5", "1.0e+15", "123456.789", "1.0e-05", "0.00035", "1.0e+100", "99999999999999.0"];
+        assert_eq!(texts, wanted);
+    }
+
+    #[test]
+    fn numbers_in_text_are_whole_or_nothing() {
+        assert_eq!(number_in_text(" 12 "), Some(Number::Int(12)));
+        assert_eq!(number_in_text("-1.5e3"), Some(Number::Real(-1500.0)));
+        assert_eq!(number_in_text("12abc"), None);
+        assert_eq!(number_in_text("0x10"), None);
+        assert_eq!(number_in_text(""), None);
+        assert_eq!(number_in_text("inf"), None);
+        assert_eq!(number_literal("0x1F"), Some(Number::Int(31)));
+        assert_eq!(number_literal("0xFFFFFFFFFFFFFFFF"), Some(Number::Int(-1)));
+        assert_eq!(number_literal("1_000"), Some(Number::Int(1000)));
+        assert_eq!(number_literal("9223372036854775808"), Some(Number::Real(9223372036854775808.0)));
+    }
+}

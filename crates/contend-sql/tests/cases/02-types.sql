@@ -1,0 +1,461 @@
+--! case 16a: NULL becomes the next number
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT);
+INSERT INTO t VALUES (NULL, 'x'), (NULL, 'y');
+INSERT INTO t (a) VALUES ('z');
+SELECT id, a FROM t;
+
+--! case 16b adversarial: The next number is one above the largest, also after an explicit one
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT);
+INSERT INTO t VALUES (10, 'x');
+INSERT INTO t (a) VALUES ('y');
+INSERT INTO t VALUES (NULL, 'z');
+SELECT id, a FROM t;
+
+--! case 16c adversarial breaks=rowid: Numbers of deleted rows at the end are given again
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT);
+INSERT INTO t (a) VALUES ('x'), ('y'), ('z');
+DELETE FROM t WHERE id = 3;
+INSERT INTO t (a) VALUES ('again');
+SELECT id, a FROM t;
+
+--! case 16d: The key in a constraint of the table
+CREATE TABLE t (a TEXT, id INTEGER, PRIMARY KEY (id));
+INSERT INTO t (a) VALUES ('x'), ('y');
+SELECT id, a FROM t;
+
+--! case 16e adversarial: INT PRIMARY KEY is no rowid and may be NULL
+CREATE TABLE t (id INT PRIMARY KEY, a TEXT);
+INSERT INTO t VALUES (NULL, 'x'), (NULL, 'y'), (1, 'z');
+SELECT id, a FROM t;
+
+--! case 17a: AUTOINCREMENT gives numbers from 1
+CREATE TABLE t (id INTEGER PRIMARY KEY AUTOINCREMENT, a TEXT);
+INSERT INTO t (a) VALUES ('x'), ('y');
+SELECT id, a FROM t;
+
+--! case 17b adversarial: AUTOINCREMENT goes on above explicit numbers
+CREATE TABLE t (id INTEGER PRIMARY KEY AUTOINCREMENT, a TEXT);
+INSERT INTO t VALUES (5, 'x');
+INSERT INTO t (a) VALUES ('y');
+SELECT id, a FROM t;
+
+--! case 17c adversarial: AUTOINCREMENT never gives a number again
+CREATE TABLE t (id INTEGER PRIMARY KEY AUTOINCREMENT, a TEXT);
+INSERT INTO t (a) VALUES ('x'), ('y');
+DELETE FROM t;
+INSERT INTO t (a) VALUES ('z');
+SELECT id, a FROM t;
+
+--! case 18a: A column without a type holds integers
+CREATE TABLE t (a, b);
+INSERT INTO t VALUES (1, 2), (3, 4);
+SELECT a + b FROM t WHERE a = 1;
+
+--! case 18b adversarial unmatched: A column without a type holds a value as it came
+CREATE TABLE t (a);
+INSERT INTO t VALUES (1), ('1'), (1.0), (x'31'), (NULL);
+SELECT a, typeof(a) FROM t;
+
+--! case 18c adversarial: A text is not a number in a column without a type
+CREATE TABLE t (a, n INTEGER);
+INSERT INTO t VALUES ('5', 1), (5, 2);
+SELECT n FROM t WHERE a = 5;
+
+--! case 19a: Types of many names
+CREATE TABLE t (a UNSIGNED BIG INT, b NVARCHAR(70), c DOUBLE PRECISION, d TINYINT, e CLOB);
+INSERT INTO t VALUES (1, 'x', 1.5, 2, 'y');
+SELECT a, b, c, d, e FROM t;
+
+--! case 19b adversarial: DATETIME holds texts
+CREATE TABLE t (a DATETIME, b DATE);
+INSERT INTO t VALUES ('2024-01-02 03:04:05', '2024-01-02'), ('not a date', '');
+SELECT a, b, typeof(a) FROM t;
+
+--! case 19c adversarial: FLOATING POINT contains INT
+CREATE TABLE t (a FLOATING POINT);
+INSERT INTO t VALUES (3), ('4');
+SELECT a, typeof(a) FROM t;
+
+--! case 19d adversarial: A text that is a number becomes one in a numeric column
+CREATE TABLE t (a NUMERIC, b DECIMAL(10,2), c INTEGER, d REAL);
+INSERT INTO t VALUES ('12', '3.50', '7', '8');
+SELECT a, b, c, d, typeof(a), typeof(b), typeof(c), typeof(d) FROM t;
+
+--! case 19e adversarial: A number becomes a text in a text column
+CREATE TABLE t (a TEXT, b VARCHAR(10));
+INSERT INTO t VALUES (12, 3.5);
+SELECT a, b, typeof(a), a = '12' FROM t;
+
+--! case 19f adversarial: DECIMAL(10,2) does not round
+CREATE TABLE t (a DECIMAL(10,2), b NUMERIC(5));
+INSERT INTO t VALUES (1.23456, 7.25);
+SELECT a, b FROM t;
+
+--! case 20a adversarial unmatched: A text in an integer column stays one
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES ('abc'), (1);
+SELECT a, typeof(a) FROM t;
+
+--! case 20b adversarial unmatched: A fraction in an integer column stays
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (1.5), (2.0), ('3.0');
+SELECT a, typeof(a) FROM t;
+
+--! case 20c adversarial: A bound text in an integer column
+CREATE TABLE t (a INTEGER);
+--! params '17'
+INSERT INTO t VALUES (?);
+--! params 18.0
+INSERT INTO t VALUES (?);
+SELECT a, typeof(a) FROM t;
+
+--! case 20d: Values of the declared type
+CREATE TABLE t (a INTEGER, b REAL, c TEXT, d BLOB);
+INSERT INTO t VALUES (1, 2.5, 'x', x'01'), (-1, 3, '', x'');
+SELECT a, b, c, d FROM t;
+
+--! case 20e adversarial: The largest integers
+CREATE TABLE t (a INT, b TINYINT, c SMALLINT);
+INSERT INTO t VALUES (9223372036854775807, 300, 70000), (-9223372036854775808, -129, 5000000000);
+SELECT a, b, c FROM t;
+
+--! case 21a: A text longer than it says
+CREATE TABLE t (a VARCHAR(3));
+INSERT INTO t VALUES ('abcdef');
+SELECT a, length(a) FROM t;
+
+--! case 21b adversarial: CHAR(n) does not pad
+CREATE TABLE t (a CHAR(5), b CHAR(5));
+INSERT INTO t VALUES ('ab', 'ab ');
+SELECT length(a), length(b), a = b, a || '|' FROM t;
+
+--! case 21c: A long text updated
+CREATE TABLE t (id INTEGER PRIMARY KEY, a VARCHAR(2));
+INSERT INTO t VALUES (1, 'x');
+UPDATE t SET a = a || '12345678901234567890';
+SELECT a FROM t;
+
+--! case 22a: Comparisons as values
+CREATE TABLE t (a INTEGER, b INTEGER);
+INSERT INTO t VALUES (1, 2), (2, 1), (NULL, 1);
+SELECT a < b, a = b, NOT a, a IS NULL, a IN (1, 5), a BETWEEN 1 AND 3 FROM t;
+
+--! case 22b: A number as a condition
+CREATE TABLE t (a INTEGER, f BOOLEAN DEFAULT 0);
+INSERT INTO t VALUES (0, 1), (1, 0), (2, 1), (NULL, NULL);
+SELECT a FROM t WHERE a;
+SELECT a FROM t WHERE NOT f;
+SELECT a FROM t WHERE f = 1 AND 1;
+
+--! case 22c adversarial: Comparisons summed
+CREATE TABLE t (a INTEGER, b INTEGER);
+INSERT INTO t VALUES (1, 2), (2, 1), (3, 3), (NULL, 0);
+SELECT sum(a > b), sum(a = b), count(a > b), (a > 1) + 1 FROM t WHERE a > 1 GROUP BY a;
+
+--! case 22d adversarial: A boolean column holds any number
+CREATE TABLE t (f BOOLEAN NOT NULL DEFAULT 1, n INTEGER);
+INSERT INTO t (n) VALUES (1);
+INSERT INTO t VALUES (2, 2), (FALSE, 3), (TRUE, 4);
+SELECT f, n FROM t WHERE f = 1 OR f > 1;
+SELECT n FROM t WHERE f IS TRUE;
+
+--! case 22e adversarial: CASE WHEN with a number, and a text is true if it begins with one
+SELECT CASE WHEN 2 THEN 'yes' ELSE 'no' END, CASE WHEN 0.5 THEN 'yes' ELSE 'no' END, NOT '1x', NOT 'x';
+
+--! case 22f: A comparison stored
+CREATE TABLE t (a INTEGER, f INTEGER);
+INSERT INTO t SELECT 3, 3 > 2;
+UPDATE t SET f = a < 2 OR f;
+SELECT a, f FROM t;
+
+--! case 23a: A text column compared to a number
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('5'), ('05'), ('x');
+SELECT a FROM t WHERE a = 5;
+
+--! case 23b adversarial: An integer column compared to a text
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (5), (50);
+SELECT a FROM t WHERE a = '5';
+SELECT a FROM t WHERE a < '6';
+SELECT a FROM t WHERE a = 'x';
+
+--! case 23c adversarial: Two literals of different kind are never equal
+SELECT 1 = '1', 1 < 'a', 'a' > 999, 1 = 1.0;
+
+--! case 23d adversarial: A text column and an integer column
+CREATE TABLE t (a TEXT, b INTEGER);
+INSERT INTO t VALUES ('5', 5), ('5.0', 5), ('abc', 0), ('10', 9);
+SELECT a, b, a = b, a > b FROM t;
+
+--! case 23e adversarial: IN with values of another kind
+CREATE TABLE t (a INTEGER, b TEXT);
+INSERT INTO t VALUES (1, '1'), (2, '2');
+SELECT a, b FROM t WHERE a IN ('1', 'x') OR b IN (2);
+
+--! case 23f adversarial: A parameter of another kind
+CREATE TABLE t (a INTEGER, b TEXT);
+INSERT INTO t VALUES (1, '1'), (2, '2');
+--! params '1', 2
+SELECT a, b FROM t WHERE a = ? OR b = ?;
+
+--! case 24a adversarial unmatched: NULL, numbers, texts and blobs in their order
+CREATE TABLE t (a);
+INSERT INTO t VALUES ('b'), (2), (NULL), (x'00'), (1.5), ('10'), (-3);
+--! ordered
+SELECT a FROM t ORDER BY a;
+
+--! case 24b adversarial unmatched: max over kinds
+CREATE TABLE t (a);
+INSERT INTO t VALUES (9), ('1'), (100);
+SELECT max(a), min(a) FROM t;
+
+--! case 24c: Integers and reals in one order
+CREATE TABLE t (a NUMERIC);
+INSERT INTO t VALUES (2), (1.5), (10), (-0.5);
+--! ordered
+SELECT a FROM t ORDER BY a;
+
+--! case 24d adversarial unmatched: A union of kinds in order
+--! ordered
+SELECT 2 AS v UNION ALL SELECT 'a' UNION ALL SELECT NULL UNION ALL SELECT 1.5 ORDER BY v;
+
+--! case 25a: IS with values
+CREATE TABLE t (a INTEGER, b INTEGER);
+INSERT INTO t VALUES (1, 1), (1, NULL), (NULL, NULL), (2, 1);
+SELECT a, b FROM t WHERE a IS b;
+SELECT a, b FROM t WHERE a IS NOT b;
+
+--! case 25b: IS with a literal and a parameter
+CREATE TABLE t (a INTEGER, b TEXT);
+INSERT INTO t VALUES (1, 'x'), (NULL, NULL);
+SELECT a FROM t WHERE a IS 1;
+--! params NULL
+SELECT a FROM t WHERE a IS ?;
+--! params 1
+SELECT a FROM t WHERE a IS NOT ?;
+
+--! case 25c: IS DISTINCT FROM
+CREATE TABLE t (a TEXT, b TEXT);
+INSERT INTO t VALUES ('x', 'x'), ('x', NULL), (NULL, NULL);
+SELECT a IS DISTINCT FROM b, a IS NOT DISTINCT FROM b FROM t;
+
+--! case 25d adversarial: IS as a value, never NULL
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (NULL), (0), (2);
+SELECT a IS 0, a IS NOT 0, (a IS NULL) + 1, a IS TRUE, a IS NOT FALSE FROM t;
+
+--! case 26a: NULL is first
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (2), (NULL), (1);
+--! ordered
+SELECT a FROM t ORDER BY a;
+
+--! case 26b adversarial: NULL is last going down
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (2), (NULL), (1);
+--! ordered
+SELECT a FROM t ORDER BY a DESC LIMIT 2;
+
+--! case 26c: NULLS FIRST and LAST
+CREATE TABLE t (a INTEGER, b TEXT);
+INSERT INTO t VALUES (2, 'x'), (NULL, 'y'), (1, NULL);
+--! ordered
+SELECT a, b FROM t ORDER BY a NULLS LAST;
+--! ordered
+SELECT a, b FROM t ORDER BY b DESC NULLS FIRST;
+
+--! case 26d adversarial: NULLs in the order of an expression and of a window
+CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER);
+INSERT INTO t VALUES (1, 5), (2, NULL), (3, 4);
+--! ordered
+SELECT id, row_number() OVER (ORDER BY a) FROM t ORDER BY a + 1, id;
+
+--! case 27a: The empty string is not NULL
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES (''), (NULL), ('x');
+SELECT count(*), count(a), count(nullif(a, '')) FROM t;
+SELECT a IS NULL, length(a), a || 'z' FROM t;
+
+--! case 27b: Comparison to the empty string
+CREATE TABLE t (a TEXT NOT NULL DEFAULT '');
+INSERT INTO t DEFAULT VALUES;
+INSERT INTO t VALUES ('x');
+SELECT a, a > '' FROM t WHERE a = '' OR a > '';
+
+--! case 27c adversarial: The empty string and number columns
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (0), (1);
+SELECT a FROM t WHERE a = '';
+SELECT coalesce(NULL, ''), ifnull('', 'x');
+
+--! case 28a: LIKE does not regard the case of ASCII letters
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('Apple'), ('apple pie'), ('banana'), ('grapple'), (NULL);
+SELECT a FROM t WHERE a LIKE 'APPLE%';
+SELECT a FROM t WHERE a NOT LIKE '%apple';
+
+--! case 28b adversarial: LIKE regards the case of other letters
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('École'), ('école'), ('ecole');
+SELECT a FROM t WHERE a LIKE 'éCOLE';
+
+--! case 28c: LIKE with ESCAPE
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('100%'), ('100x'), ('a_b'), ('axb'), ('x!y');
+SELECT a FROM t WHERE a LIKE '%!%' ESCAPE '!';
+SELECT a FROM t WHERE a LIKE 'a!_b' ESCAPE '!' OR a LIKE 'x!!y' ESCAPE '!';
+
+--! case 28d adversarial: LIKE on numbers
+CREATE TABLE t (a INTEGER, r REAL);
+INSERT INTO t VALUES (123, 1.5), (213, 10.0), (312, 0.1);
+SELECT a FROM t WHERE a LIKE '12%';
+SELECT r FROM t WHERE r LIKE '%.0';
+
+--! case 28e adversarial: LIKE of a pattern with backslash, bracket and underscore
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('a[b]'), ('ab'), ('a\b'), ('日本');
+SELECT a FROM t WHERE a LIKE 'a[b]' OR a LIKE 'a\_' OR a LIKE '__';
+
+--! case 28f: LIKE with a parameter put together
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('One'), ('two'), ('TWO'), ('three');
+--! params 'tw'
+SELECT a FROM t WHERE a LIKE ? || '%';
+
+--! case 29a: GLOB regards letter case
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('abc'), ('Abc'), ('abd'), ('xabc');
+SELECT a FROM t WHERE a GLOB 'ab*';
+SELECT a FROM t WHERE a GLOB 'a?c';
+
+--! case 29b adversarial: GLOB with classes
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('a1'), ('a2'), ('ax'), ('a]'), ('a^');
+SELECT a FROM t WHERE a GLOB 'a[0-9]';
+SELECT a FROM t WHERE a GLOB 'a[^0-9]';
+SELECT a FROM t WHERE a GLOB 'a[]x]';
+
+--! case 29c adversarial: Characters in GLOB that mean something in LIKE and regular expressions
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('a%b'), ('axb'), ('a.b'), ('a_b'), ('a+b');
+SELECT a FROM t WHERE a GLOB 'a%b' OR a GLOB 'a_b' OR a GLOB 'a.b' OR a GLOB 'a+b';
+
+--! case 29d: NOT GLOB and a star in the middle
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('file.txt'), ('file.tar.gz'), ('other');
+SELECT a FROM t WHERE a NOT GLOB 'file*';
+SELECT a FROM t WHERE a GLOB '*.*z';
+
+--! case 30a: COLLATE NOCASE in a comparison
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('ann'), ('ANN'), ('Bob');
+SELECT a FROM t WHERE a = 'Ann' COLLATE NOCASE;
+--! ordered
+SELECT a FROM t WHERE a <> 'ANN' ORDER BY a COLLATE NOCASE;
+
+--! case 30b adversarial: A NOCASE column
+CREATE TABLE t (a TEXT COLLATE NOCASE);
+INSERT INTO t VALUES ('ann'), ('ANN'), ('Bob');
+SELECT count(*) FROM t WHERE a = 'Ann';
+SELECT count(DISTINCT a) FROM t;
+
+--! case 30c adversarial: A NOCASE column that is unique
+CREATE TABLE t (a TEXT COLLATE NOCASE UNIQUE, n INTEGER);
+INSERT INTO t VALUES ('ann', 1);
+INSERT INTO t VALUES ('ANN', 2);
+SELECT a, n FROM t;
+
+--! case 30d adversarial: NOCASE knows ASCII only
+CREATE TABLE t (a TEXT COLLATE NOCASE);
+INSERT INTO t VALUES ('É'), ('é');
+SELECT a FROM t WHERE a = 'é';
+
+--! case 30e adversarial: RTRIM
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('x'), ('x  '), ('x y');
+SELECT a FROM t WHERE a = 'x ' COLLATE RTRIM;
+
+--! case 30f adversarial: GROUP BY and DISTINCT on a NOCASE column
+CREATE TABLE t (a TEXT COLLATE NOCASE, n INTEGER);
+INSERT INTO t VALUES ('x', 1), ('X', 2), ('y', 3);
+--! ordered
+SELECT lower(a), sum(n) FROM t GROUP BY a ORDER BY 1;
+
+--! case 31a: Capital letters are first
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('b'), ('A'), ('a'), ('B'), ('_'), ('1');
+--! ordered
+SELECT a FROM t ORDER BY a;
+
+--! case 31b adversarial: Comparison by bytes
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('a'), ('Z'), ('é'), ('z'), ('-a');
+SELECT a FROM t WHERE a > 'Z';
+SELECT max(a), min(a) FROM t;
+
+--! case 31c adversarial: Letters with and without accents are different
+CREATE TABLE t (a TEXT UNIQUE);
+INSERT INTO t VALUES ('resume'), ('résumé'), ('Resume');
+SELECT a FROM t WHERE a = 'resume';
+
+--! case 31d adversarial: Characters beyond the basic plane come last
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES (char(65533)), (char(128512)), ('z'), ('日');
+--! ordered
+SELECT hex(a) FROM t ORDER BY a;
+
+--! case 31e adversarial: The order of an expression
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('b'), ('A'), ('a'), ('B');
+--! ordered
+SELECT a || '!' AS x FROM t ORDER BY a || '!';
+SELECT a FROM t WHERE a || '' > 'a';
+
+--! case 32a adversarial: A space at the end counts
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('x'), ('x '), ('x  ');
+SELECT a, length(a) FROM t WHERE a = 'x';
+
+--! case 32b adversarial: A unique column tells texts with spaces apart
+CREATE TABLE t (a VARCHAR(20) UNIQUE);
+INSERT INTO t VALUES ('x'), ('x ');
+SELECT count(*), count(DISTINCT a) FROM t;
+
+--! case 32c adversarial: Spaces in a comparison of two expressions and in LIKE
+SELECT 'a' = 'a ', 'a' || '' = 'a', 'a ' LIKE 'a', 'a' < 'a ';
+
+--! case 32d adversarial: Groups with spaces
+CREATE TABLE t (a TEXT, n INTEGER);
+INSERT INTO t VALUES ('x', 1), ('x ', 2), ('x', 4);
+SELECT a, sum(n) FROM t GROUP BY a;
+
+--! case 33a: upper and lower
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('abcXYZ'), (''), (NULL);
+SELECT upper(a), lower(a) FROM t;
+
+--! case 33b adversarial: Other letters stay
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('éàß'), ('ÀÉ'), ('ı');
+SELECT upper(a), lower(a) FROM t;
+
+--! case 33c adversarial: lower in a condition
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('École'), ('ECOLE'), ('ecole');
+SELECT a FROM t WHERE lower(a) = 'ecole';
+SELECT upper(12), lower(1.5);
+
+--! case 34a: length counts characters
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('é'), ('日本語'), ('a😀');
+SELECT length(a) FROM t;
+
+--! case 34b adversarial: Composed and decomposed are different
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES (char(233)), ('e' || char(769));
+SELECT count(DISTINCT a), sum(length(a)) FROM t;
+SELECT count(*) FROM t WHERE a = char(233);
+
+--! case 34c adversarial: length of a blob, of a number and of NULL
+SELECT length(x'e9aa'), length(12345), length(1.5), length(NULL), length('');

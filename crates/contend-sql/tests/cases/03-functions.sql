@@ -1,0 +1,547 @@
+--! case 35a: Integers are divided toward zero
+CREATE TABLE t (a INTEGER, b INTEGER);
+INSERT INTO t VALUES (7, 2), (-7, 2), (7, -2), (-7, -2);
+SELECT a / b, a % b FROM t;
+
+--! case 35b adversarial: Integer columns divided, then compared and multiplied
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (5), (6), (7);
+SELECT a FROM t WHERE a / 2 = 3;
+SELECT a / 2 * 2, 10 / 4 * 1.0, 10 / 4.0 FROM t;
+
+--! case 35c adversarial: A sum divided by a count
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (1), (2), (4);
+SELECT sum(a) / count(*), sum(a) * 1.0 / count(*) FROM t;
+
+--! case 35d adversarial: Parameters divided
+--! params 7, 2
+SELECT ? / ?;
+
+--! case 35e adversarial: % makes integers of reals
+CREATE TABLE t (r REAL);
+INSERT INTO t VALUES (7.9), (-7.9);
+SELECT r % 3, 7 % 2.9 FROM t;
+
+--! case 36a: Divided by zero is NULL
+CREATE TABLE t (a INTEGER, b INTEGER);
+INSERT INTO t VALUES (1, 0), (0, 0), (4, 2);
+SELECT a / b, a % b FROM t;
+
+--! case 36b: A real divided by zero
+CREATE TABLE t (a REAL, b REAL);
+INSERT INTO t VALUES (1.5, 0.0), (3.0, 1.5);
+SELECT a / b, 1.0 / 0, 1 / 0.0 FROM t;
+
+--! case 36c adversarial: A division by zero in a condition and in an aggregate
+CREATE TABLE t (a INTEGER, b INTEGER);
+INSERT INTO t VALUES (1, 0), (4, 2), (6, 3);
+SELECT a FROM t WHERE a / b > 1;
+SELECT sum(a / b), count(a / b) FROM t;
+
+--! case 36d adversarial: % where the divisor becomes zero as an integer
+SELECT 5 % 0.5, 5.0 % 0;
+
+--! case 37a: Large numbers that fit
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (4611686018427387904), (3000000000);
+SELECT a + a - 1 FROM t WHERE a = 3000000000;
+SELECT 2147483647 + 1, 65536 * 65536;
+
+--! case 37b adversarial breaks=overflow: A sum that does not fit is a real
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (9223372036854775807);
+SELECT a + 1, -a - 2, a * 2 FROM t;
+
+--! case 37c adversarial: A literal that does not fit is a real
+SELECT 9223372036854775808, -9223372036854775808, typeof(9223372036854775808);
+
+--! case 37d adversarial: Products of integer columns beyond 32 bits
+CREATE TABLE t (a INT, b INT);
+INSERT INTO t VALUES (2000000000, 3), (100000, 100000);
+SELECT a * b, a + a FROM t;
+
+--! case 38a: CAST of texts that are numbers
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('12'), ('-7'), ('0');
+SELECT CAST(a AS INTEGER), CAST(a AS REAL) FROM t;
+
+--! case 38b adversarial: CAST of texts that only begin with a number
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('12abc'), ('abc'), (' 3 '), ('1.9'), ('-2e2x'), ('');
+SELECT CAST(a AS INTEGER), CAST(a AS REAL) FROM t;
+
+--! case 38c adversarial: CAST of a real to an integer cuts off
+CREATE TABLE t (r REAL);
+INSERT INTO t VALUES (1.5), (2.5), (-1.5), (0.9), (-0.9);
+SELECT CAST(r AS INTEGER), CAST(r AS INT) + 1 FROM t;
+
+--! case 38d: CAST to text and back
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (42), (-1), (NULL);
+SELECT CAST(a AS TEXT), CAST(CAST(a AS TEXT) AS INTEGER), typeof(CAST(a AS TEXT)) FROM t;
+
+--! case 38e adversarial: CAST to NUMERIC keeps what it is
+SELECT CAST('3' AS NUMERIC), CAST('3.5' AS NUMERIC), CAST('3.0' AS NUMERIC), CAST(2.0 AS NUMERIC);
+
+--! case 38f adversarial: CAST to VARCHAR(n) does not cut
+SELECT CAST('abcdef' AS VARCHAR(3)), CAST(123456 AS CHAR(2)), CAST(12 AS UNSIGNED BIG INT);
+
+--! case 38g adversarial: CAST of a real that does not fit an integer
+SELECT CAST(1e30 AS INTEGER), CAST(-1e30 AS INTEGER);
+
+--! case 38h adversarial: The text of a quotient keeps its sign and all digits
+CREATE TABLE t (a INTEGER, b INTEGER);
+INSERT INTO t VALUES (7, -7), (-70, 7), (100, -3), (7, 0);
+SELECT CAST(7 / b AS TEXT), CAST(a / b AS TEXT), 'x' || (9 / b), CAST(7 % b AS TEXT), CAST(-b AS TEXT) FROM t;
+
+--! case 38i adversarial: The text of a quotient, sorted by something else
+CREATE TABLE t (id INTEGER PRIMARY KEY, f INTEGER, r REAL);
+CREATE TABLE u (id INTEGER PRIMARY KEY, t INTEGER, n INTEGER);
+INSERT INTO t VALUES (1, 1, 0.5), (2, 0, 1.5), (3, 1, 2.5);
+INSERT INTO u VALUES (1, 1, -7), (2, 1, -3), (3, 2, 2), (4, 3, -5);
+--! ordered
+SELECT CAST(7 / u.n AS TEXT), t.r + 1 FROM t LEFT JOIN u ON u.t = t.id ORDER BY t.f DESC, t.id, u.id LIMIT 4;
+SELECT DISTINCT CAST(7 / n AS TEXT), 'x' || (9 / n) FROM u;
+
+--! case 39a: A text that is a number in arithmetic
+SELECT '3' + 4, '3.5' * 2, -'5';
+
+--! case 39b adversarial: A text that is none
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('abc'), ('3x'), ('7'), ('1.5e1z');
+SELECT a + 1 FROM t;
+
+--! case 39c adversarial: A date minus a date
+CREATE TABLE t (a TEXT, b TEXT);
+INSERT INTO t VALUES ('2024-05-01', '2020-01-01');
+SELECT a - b, a + 0 FROM t;
+
+--! case 39d adversarial: The sum of texts
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('1'), ('2.5'), ('x');
+SELECT sum(a), max(a) FROM t;
+
+--! case 40a: And, or, shifts
+SELECT 12 & 10, 12 | 3, 1 << 4, 256 >> 3, 5 & NULL;
+
+--! case 40b adversarial: Not of all bits, and large results are signed
+SELECT ~0, ~5, ~(-1), 1 << 63, ~0 & 255, -1 | 0;
+
+--! case 40c adversarial: A shift of a negative number, by a negative number, by much
+SELECT -16 >> 2, 1 << -1, 4 >> -1, 1 << 64, -1 >> 70;
+
+--! case 40d adversarial: How tightly bit operators bind
+SELECT 1 | 2 = 2, 6 & 3 = 2, 1 + 2 << 3, 1 << 2 + 1, 7 & 3 | 8;
+
+--! case 40e: Bits of columns
+CREATE TABLE t (flags INTEGER);
+INSERT INTO t VALUES (5), (2), (7), (NULL);
+SELECT flags FROM t WHERE flags & 4;
+UPDATE t SET flags = flags & ~1 WHERE flags & 1 = 1;
+
+--! case 41a: AVG is a real
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (1), (2), (4), (NULL);
+SELECT avg(a), avg(a) * 3 FROM t;
+
+--! case 41b adversarial: AVG of integers that comes out even is a real
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (2), (4);
+SELECT avg(a), typeof(avg(a)), avg(a) || '' FROM t;
+
+--! case 41c adversarial: round away from zero, and its type
+CREATE TABLE t (r REAL);
+INSERT INTO t VALUES (2.5), (3.5), (-2.5), (1.25), (0.5);
+SELECT round(r), round(r, 1) FROM t;
+
+--! case 41d adversarial: round of an integer is a real
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (3), (15);
+SELECT round(a), round(a, 2), round(a, -1), typeof(round(a)) FROM t;
+
+--! case 41e adversarial: The text of reals
+CREATE TABLE t (r REAL);
+INSERT INTO t VALUES (100.0), (1e20), (1e-5), (0.1), (123456789.125);
+SELECT CAST(r AS TEXT) FROM t;
+
+--! case 41f: Reals in and out
+CREATE TABLE t (r REAL);
+INSERT INTO t VALUES (0.1), (1e300), (-2.5e-10), (3);
+SELECT r, r + 0.2, r * 10, abs(r) FROM t;
+
+--! case 42a: SUM of integers is one
+CREATE TABLE t (a INTEGER, g TEXT);
+INSERT INTO t VALUES (1, 'x'), (2, 'x'), (3, 'y'), (NULL, 'z');
+SELECT g, sum(a), typeof(sum(a)) FROM t GROUP BY g;
+
+--! case 42b adversarial: SUM over no rows is NULL, TOTAL is 0.0
+CREATE TABLE t (a INTEGER);
+SELECT sum(a), total(a), count(a), avg(a), max(a) FROM t;
+
+--! case 42c: TOTAL is a real
+CREATE TABLE t (a INTEGER, r REAL);
+INSERT INTO t VALUES (1, 0.5), (2, 0.25), (NULL, NULL);
+SELECT total(a), total(r), sum(r) FROM t;
+
+--! case 42d adversarial: SUM of integers larger than 32 bits, DISTINCT
+CREATE TABLE t (a INT);
+INSERT INTO t VALUES (2147483647), (2147483647), (1);
+SELECT sum(a), sum(DISTINCT a), count(DISTINCT a) FROM t;
+
+--! case 43a: max and min of several
+CREATE TABLE t (a INTEGER, b INTEGER);
+INSERT INTO t VALUES (1, 2), (5, 3), (-1, -1);
+SELECT max(a, b), min(a, b), max(a, b, 2) FROM t;
+
+--! case 43b adversarial: NULL if any is NULL
+CREATE TABLE t (a INTEGER, b INTEGER);
+INSERT INTO t VALUES (1, NULL), (NULL, NULL), (NULL, 2), (3, 4);
+SELECT max(a, b), min(a, b), max(a, 0) FROM t;
+
+--! case 43c adversarial: max of texts by bytes
+CREATE TABLE t (a TEXT, b TEXT);
+INSERT INTO t VALUES ('a', 'B'), ('é', 'z');
+SELECT max(a, b), min(a, b) FROM t;
+
+--! case 43d adversarial: max of an aggregate and of several inside of each other
+CREATE TABLE t (a INTEGER, b INTEGER);
+INSERT INTO t VALUES (1, 9), (5, 3);
+SELECT max(max(a, b)), max(min(a), 2), max(5, 2.5) FROM t;
+
+--! case 43e: A parameter among several
+CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER);
+INSERT INTO t VALUES (1, 4), (2, 8), (3, NULL);
+--! params 5
+SELECT id, max(a, ?) FROM t;
+--! params 5
+SELECT id FROM t WHERE min(?1, a) = ?1;
+
+--! case 44a: ifnull
+CREATE TABLE t (a INTEGER, b TEXT);
+INSERT INTO t VALUES (NULL, NULL), (1, 'x');
+SELECT ifnull(a, 0), ifnull(b, 'none'), coalesce(a, 5), nullif(a, 1) FROM t;
+
+--! case 44b: iif
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (0), (1), (NULL), (5);
+SELECT iif(a > 1, 'big', 'small'), iif(a, 1, 2) FROM t;
+
+--! case 44c adversarial unmatched: ifnull of different kinds
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (NULL), (7);
+SELECT ifnull(a, 'none') FROM t;
+
+--! case 44d adversarial: iif without else, coalesce of many
+SELECT iif(1 > 2, 'x'), coalesce(NULL, NULL, 3, 4), iif(NULL, 1, 0);
+
+--! case 44e adversarial: nullif of a parameter
+CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER);
+INSERT INTO t VALUES (1, 4), (2, 8), (3, NULL);
+--! params 4, 7
+SELECT id, nullif(?1, a) + 1, coalesce(?2, a) FROM t WHERE a > nullif(?1, 9) OR a IS NULL;
+
+--! case 44f adversarial: An integer where the column is NULL, in a place of reals
+CREATE TABLE t (id INTEGER PRIMARY KEY, r REAL);
+INSERT INTO t VALUES (1, 0.5), (2, NULL);
+SELECT id, coalesce(r, 3), ifnull(r, 0) FROM t;
+
+--! case 45a: substr
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('abcdef'), ('日本語'), ('');
+SELECT substr(a, 2, 2), substr(a, 2), substr(a, 1, 1), substring(a, 3) FROM t;
+
+--! case 45b adversarial: substr from the end
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('abcdef'), ('ab');
+SELECT substr(a, -2), substr(a, -3, 2), substr(a, -9, 5) FROM t;
+
+--! case 45c adversarial: substr from zero, of negative length
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('abcdef');
+SELECT substr(a, 0), substr(a, 0, 3), substr(a, 4, -2), substr(a, 100), substr(a, 2, 0) FROM t;
+
+--! case 45d adversarial: substr where the start is a column
+CREATE TABLE t (a TEXT, n INTEGER);
+INSERT INTO t VALUES ('abcdef', -2), ('abcdef', 0), ('abcdef', 2), (NULL, 1), ('x', NULL);
+SELECT substr(a, n), substr(a, n, 2) FROM t;
+
+--! case 45e adversarial: substr of a blob and of a number
+SELECT substr(x'0102030405', 2, 2), substr(12345, 2, 3);
+
+--! case 46a: instr
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('hello world'), ('world'), ('none'), (NULL);
+SELECT instr(a, 'world'), instr(a, 'o') FROM t;
+
+--! case 46b adversarial: instr regards letter case and counts characters
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('ABCabc'), ('日本語abc');
+SELECT instr(a, 'abc'), instr(a, 'B') FROM t;
+
+--! case 46c adversarial: instr of the empty string, of a percent sign
+SELECT instr('abc', ''), instr('a%c', '%'), instr('', 'x'), instr(12345, 34);
+
+--! case 47a: group_concat with the default separator
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT);
+INSERT INTO t VALUES (1, 'x');
+SELECT group_concat(a) FROM t;
+
+--! case 47b: group_concat in an order
+CREATE TABLE t (a TEXT, n INTEGER);
+INSERT INTO t VALUES ('x', 3), ('y', 1), ('z', 2), (NULL, 4);
+SELECT group_concat(a, '; ' ORDER BY n) FROM t;
+SELECT string_agg(a, '-' ORDER BY n DESC) FROM t;
+
+--! case 47c adversarial: group_concat of numbers, of nothing
+CREATE TABLE t (a INTEGER, g INTEGER);
+INSERT INTO t VALUES (3, 1), (3, 1), (NULL, 2);
+SELECT g, group_concat(a, '') FROM t GROUP BY g;
+
+--! case 47d adversarial: group_concat of distinct values
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('x'), ('x'), ('x');
+SELECT group_concat(DISTINCT a), count(DISTINCT a) FROM t;
+
+--! case 47e adversarial: A long group_concat is not cut
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)
+SELECT length(group_concat('0123456789', '')) FROM n;
+
+--! case 48a: printf of integers and texts
+SELECT printf('%d-%s', 5, 'x'), format('%05d', 42), printf('%5s|', 'ab'), printf('%-5s|', 'ab');
+
+--! case 48b: printf of reals
+SELECT printf('%.2f', 3.14159), printf('%.1f%%', 12.25), printf('%.3f', 2);
+
+--! case 48c adversarial: printf with NULL and too few arguments
+SELECT printf('%d|%s|', NULL, NULL), printf('%s'), printf('%d');
+
+--! case 48d adversarial: printf in other forms
+SELECT printf('%x %X %o', 255, 255, 8), printf('%,d', 1234567), printf('%q', 'it''s'), printf('%c', 'abc');
+
+--! case 48e adversarial: printf of a column
+CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, b TEXT);
+INSERT INTO t VALUES (1, 7, 'x%y'), (2, -7, NULL);
+SELECT printf('%03d:%s', a, b) FROM t WHERE id = 1;
+SELECT printf('%03d', a) FROM t WHERE id = 2;
+
+--! case 49a: hex of texts and blobs
+CREATE TABLE t (a TEXT, b BLOB);
+INSERT INTO t VALUES ('aé', x'00ff'), ('', x'');
+SELECT hex(a), hex(b) FROM t;
+
+--! case 49b: quote
+CREATE TABLE t (a TEXT, n INTEGER, b BLOB);
+INSERT INTO t VALUES ('it''s', 5, x'0a'), (NULL, NULL, NULL);
+SELECT quote(a), quote(n), quote(b) FROM t;
+
+--! case 49c adversarial: hex of a number is that of its text
+SELECT hex(255), hex(-1), hex(1.5), hex(NULL);
+
+--! case 49d: char and unicode
+SELECT char(65, 233, 26085), unicode('é'), unicode('日本'), unicode('');
+
+--! case 49e adversarial: zeroblob, randomblob
+SELECT zeroblob(3), length(zeroblob(10)), length(randomblob(16)), typeof(randomblob(1)), zeroblob(0);
+
+--! case 49f adversarial: hex of a text that reads as a number
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('10'), ('ff');
+SELECT hex(a), hex(a || 'x'), unhex('4142') FROM t;
+
+--! case 49g: trim, ltrim, rtrim, replace
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('  x  '), ('xxaxx'), (NULL);
+SELECT trim(a), ltrim(a), rtrim(a), trim(a, 'x'), replace(a, 'x', 'yz') FROM t;
+
+--! case 49h adversarial: trim takes a set of characters, and spaces only
+SELECT trim('abcxcba', 'abc'), ltrim('abcx', 'cba'), '[' || trim(char(9) || 'x' || char(9)) || ']', replace('abc', '', 'x'), replace('aAa', 'a', 'b');
+
+--! case 50a: typeof of columns
+CREATE TABLE t (i INTEGER, r REAL, x TEXT, b BLOB);
+INSERT INTO t VALUES (1, 1.5, 'x', x'00'), (NULL, NULL, NULL, NULL);
+SELECT typeof(i), typeof(r), typeof(x), typeof(b) FROM t;
+
+--! case 50b adversarial: typeof of expressions
+CREATE TABLE t (i INTEGER, x TEXT);
+INSERT INTO t VALUES (5, '5');
+SELECT typeof(i + 1), typeof(i + 1.0), typeof(x + 1), typeof(i > 1), typeof(i || x), typeof(i / 2), typeof(NULL) FROM t;
+
+--! case 50c adversarial: typeof of an integer in a real column
+CREATE TABLE t (r REAL, n NUMERIC);
+INSERT INTO t VALUES (1, 1.0), (2, 2.5);
+SELECT typeof(r), typeof(n), r FROM t;
+
+--! case 51a: random is an integer of 64 bits
+SELECT typeof(random()), random() BETWEEN -9223372036854775808 AND 9223372036854775807;
+
+--! case 51b adversarial: random is not between 0 and 1
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50)
+SELECT count(*) > 40 FROM (SELECT random() AS r FROM n) AS x WHERE abs(r / 2) > 1000000;
+
+--! case 51c: ORDER BY random()
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (1), (2), (3);
+SELECT a FROM t ORDER BY random();
+SELECT count(*) FROM (SELECT a FROM t ORDER BY random() LIMIT 2) AS x;
+
+--! case 51d adversarial: random within a range
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (1), (2), (3);
+SELECT count(*) FROM t WHERE abs(random() % 10) < 10;
+
+--! case 52a: last_insert_rowid
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT);
+INSERT INTO t (a) VALUES ('x');
+INSERT INTO t (a) VALUES ('y');
+SELECT last_insert_rowid();
+
+--! case 52b adversarial: last_insert_rowid after an explicit number
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT);
+INSERT INTO t (a) VALUES ('x');
+INSERT INTO t VALUES (40, 'y');
+SELECT last_insert_rowid();
+
+--! case 52c: changes
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (1), (2), (3);
+UPDATE t SET a = a + 1 WHERE a > 1;
+SELECT changes();
+
+--! case 52d adversarial: last_insert_rowid within an INSERT
+CREATE TABLE p (id INTEGER PRIMARY KEY, a TEXT);
+CREATE TABLE c (id INTEGER PRIMARY KEY, p INTEGER);
+INSERT INTO p (a) VALUES ('x'), ('y');
+INSERT INTO c (p) VALUES (last_insert_rowid());
+SELECT id, p FROM c;
+
+--! case 53a: date, time, datetime of a text
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('2024-02-29 13:14:15'), ('1999-12-31 23:59:59'), (NULL);
+SELECT date(a), time(a), datetime(a) FROM t;
+
+--! case 53b: Modifiers
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('2024-02-29 13:14:15'), ('2023-01-15 00:00:00');
+SELECT date(a, '+1 day'), datetime(a, '-1 hours'), date(a, 'start of month'), date(a, 'start of year') FROM t;
+
+--! case 53c adversarial: Months that overflow
+SELECT date('2024-01-31', '+1 month'), date('2024-02-29', '+1 year'), date('2024-03-31', '-1 month');
+
+--! case 53d: Seconds since 1970
+CREATE TABLE t (s INTEGER);
+INSERT INTO t VALUES (0), (1700000000), (-86400);
+SELECT datetime(s, 'unixepoch'), date(s, 'unixepoch') FROM t;
+SELECT unixepoch('2023-11-14 22:13:20'), strftime('%s', '1970-01-02');
+
+--! case 53e: strftime
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('2024-02-29 03:04:05');
+SELECT strftime('%Y-%m', a), strftime('%d.%m.%Y %H:%M:%S', a), strftime('%j', a), strftime('%w', a) FROM t;
+
+--! case 53f adversarial breaks=dates: What is no date is NULL
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('not a date'), (''), ('2024-13-01'), ('2024-06-15');
+SELECT date(a), strftime('%Y', a) FROM t;
+
+--! case 53g adversarial: julianday, and days between
+SELECT julianday('2000-01-01 12:00:00'), CAST(julianday('2024-03-01') - julianday('2024-02-01') AS INTEGER);
+
+--! case 53h: Now
+SELECT length(datetime('now')), length(date('now')), typeof(datetime('now')), date('now') >= '2024-01-01', length(strftime('%Y', 'now'));
+SELECT datetime('now', '-1 day') < datetime('now'), unixepoch('now') > 1700000000, typeof(strftime('%s', 'now'));
+
+--! case 53i adversarial: The 31st of February is in March, and weekdays
+SELECT date('2023-02-31'), date('2024-06-15', 'weekday 0'), date('2024-06-16', 'weekday 0');
+
+--! case 54a: CURRENT_TIMESTAMP is text of 19 characters
+SELECT length(CURRENT_TIMESTAMP), typeof(CURRENT_TIMESTAMP), length(CURRENT_DATE), length(CURRENT_TIME);
+
+--! case 54b: As a default
+CREATE TABLE t (id INTEGER PRIMARY KEY, at TEXT DEFAULT CURRENT_TIMESTAMP, n INTEGER);
+INSERT INTO t (n) VALUES (1);
+SELECT length(at), at > '2024-01-01 00:00:00', substr(at, 11, 1) FROM t;
+DELETE FROM t;
+
+--! case 54c adversarial: CURRENT_TIMESTAMP put together, in a DATETIME column
+CREATE TABLE t (id INTEGER PRIMARY KEY, at DATETIME DEFAULT CURRENT_TIMESTAMP);
+INSERT INTO t (id) VALUES (1);
+SELECT length(at || '|'), length('x' || CURRENT_DATE), at <= CURRENT_TIMESTAMP FROM t;
+DELETE FROM t;
+
+--! case 55a: Dates in order and within a range
+CREATE TABLE t (d DATE, n INTEGER);
+INSERT INTO t VALUES ('2024-01-10', 1), ('2023-12-31', 2), ('2024-02-01', 3);
+--! ordered
+SELECT n FROM t WHERE d >= '2024-01-01' AND d < '2024-02-01' ORDER BY d;
+
+--! case 55b adversarial: A date is less than the same date with a time
+CREATE TABLE t (d DATETIME);
+INSERT INTO t VALUES ('2024-01-01'), ('2024-01-01 00:00:00'), ('2024-01-01T00:00:00');
+--! ordered
+SELECT d FROM t WHERE d > '2024-01-01' ORDER BY d;
+
+--! case 55c adversarial: Dates written without zeros are texts
+CREATE TABLE t (d DATETIME);
+INSERT INTO t VALUES ('2024-1-5'), ('2024-01-05'), ('2024-10-1');
+--! ordered
+SELECT d FROM t ORDER BY d;
+SELECT d FROM t WHERE d = '2024-01-05';
+
+--! case 56a: Values out of JSON
+CREATE TABLE t (j TEXT);
+INSERT INTO t VALUES ('{"a": 1, "b": "x", "c": null}'), ('{"a": 2, "b": "y"}');
+SELECT json_extract(j, '$.a'), json_extract(j, '$.b'), json_extract(j, '$.c') FROM t;
+
+--! case 56b adversarial: The kinds of what comes out
+CREATE TABLE t (j TEXT);
+INSERT INTO t VALUES ('{"i": 5, "r": 2.5, "s": "5", "t": true, "f": false, "n": null, "o": {"k": 1}, "a": [1, 2]}');
+SELECT json_extract(j, '$.i'), json_extract(j, '$.r'), json_extract(j, '$.s'), json_extract(j, '$.t'), json_extract(j, '$.o'), json_extract(j, '$.a') FROM t;
+
+--! case 56c adversarial: -> gives JSON, ->> a value
+CREATE TABLE t (j TEXT);
+INSERT INTO t VALUES ('{"s": "x", "i": 5}');
+SELECT j -> 's', j ->> 's', j -> '$.i', j ->> '$.i', j ->> 'none' FROM t;
+
+--! case 56d: JSON made
+CREATE TABLE t (a INTEGER, b TEXT);
+INSERT INTO t VALUES (1, 'x');
+SELECT json_object('a', a, 'b', b), json_array(a, b, NULL), json_quote(b) FROM t;
+
+--! case 56e: Rows of an array
+SELECT value FROM json_each('[10, 20, 30]');
+
+--! case 56f: JSON of groups
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (1);
+SELECT json_group_array(a) FROM t;
+
+--! case 56g adversarial: A value out of JSON compared
+CREATE TABLE t (id INTEGER PRIMARY KEY, j TEXT);
+INSERT INTO t VALUES (1, '{"n": 10}'), (2, '{"n": 9}'), (3, '{"n": "10"}');
+SELECT id FROM t WHERE json_extract(j, '$.n') > 9;
+SELECT id FROM t WHERE json_extract(j, '$.n') = 10;
+
+--! case 56h: Whether a text is JSON, and how long an array is
+SELECT json_valid('{"a": 1}'), json_valid('{a'), json_array_length('[1, 2, 3]'), json_type('[1]'), json_type('{"a": 2.5}', '$.a');
+
+--! case 57a unmatched: An extension is loaded
+SELECT typeof('x');
+--! reference SELECT 1;
+SELECT load_extension('some.so');
+
+--! case 57b adversarial unmatched: A function of the application
+--! reference SELECT 1;
+SELECT my_function(1);
+
+--! case 57c unmatched: A collation of the application
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('x');
+--! reference SELECT a FROM t ORDER BY a;
+SELECT a FROM t ORDER BY a COLLATE german;
+
+--! case 57d unmatched: REGEXP, which SQLite leaves to the application
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('abc');
+--! reference SELECT a FROM t WHERE a LIKE 'a%';
+SELECT a FROM t WHERE a REGEXP '^a';

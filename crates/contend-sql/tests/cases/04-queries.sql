@@ -1,0 +1,430 @@
+--! case 58a: LIMIT offset, count
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (1), (2), (3), (4), (5);
+--! ordered
+SELECT a FROM t ORDER BY a LIMIT 1, 2;
+
+--! case 58b adversarial: The first of two is the offset
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (1), (2), (3), (4), (5);
+--! params 3, 1
+--! ordered
+SELECT a FROM t ORDER BY a LIMIT ?, ?;
+
+--! case 58c: LIMIT and OFFSET with parameters
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (1), (2), (3), (4), (5);
+--! params 2, 1
+--! ordered
+SELECT a FROM t ORDER BY a DESC LIMIT :n OFFSET :m;
+
+--! case 59a: LIMIT -1
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (1), (2), (3);
+--! ordered
+SELECT a FROM t ORDER BY a LIMIT -1 OFFSET 1;
+
+--! case 59b: An expression
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (1), (2), (3), (4);
+--! ordered
+SELECT a FROM t ORDER BY a LIMIT 1 + 1 OFFSET 2 - 1;
+
+--! case 59c adversarial: A negative parameter is no limit
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (1), (2), (3);
+--! params -1
+--! ordered
+SELECT a FROM t ORDER BY a LIMIT ?;
+
+--! case 59d adversarial: LIMIT 0, a subquery as a limit, a negative offset
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (1), (2), (3);
+SELECT a FROM t LIMIT 0;
+--! ordered
+SELECT a FROM t ORDER BY a LIMIT 2 OFFSET -5;
+--! ordered
+SELECT a FROM t ORDER BY a LIMIT (SELECT count(*) - 1 FROM t);
+
+--! case 60a adversarial: Columns of the row with the largest value
+CREATE TABLE t (g TEXT, n INTEGER, name TEXT);
+INSERT INTO t VALUES ('x', 1, 'one'), ('x', 3, 'three'), ('x', 2, 'two'), ('y', 5, 'five');
+SELECT g, max(n), name FROM t GROUP BY g;
+
+--! case 60b adversarial: Columns of the row with the smallest, without GROUP BY
+CREATE TABLE t (n INTEGER, name TEXT);
+INSERT INTO t VALUES (3, 'three'), (1, 'one'), (2, 'two');
+SELECT min(n), name FROM t;
+
+--! case 60c: Columns that the key of the group determines
+CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT);
+CREATE TABLE c (t INTEGER, n INTEGER);
+INSERT INTO t VALUES (1, 'a'), (2, 'b');
+INSERT INTO c VALUES (1, 5), (1, 6), (2, 7);
+SELECT t.id, t.name, sum(c.n) FROM t JOIN c ON c.t = t.id GROUP BY t.id;
+
+--! case 60d: A column that is the same in the whole group
+CREATE TABLE t (g INTEGER, h INTEGER);
+INSERT INTO t VALUES (1, 5), (1, 5), (2, 6);
+SELECT g, g + 1, count(*) FROM t GROUP BY g HAVING g > 0;
+
+--! case 60e adversarial: A group by an expression, selected
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (1), (2), (3), (4);
+SELECT a % 2, count(*), a % 2 + 10 FROM t GROUP BY a % 2;
+
+--! case 61a: An alias in WHERE
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (1), (2), (3);
+SELECT a * 2 AS d FROM t WHERE d > 2;
+
+--! case 61b: An alias in GROUP BY and HAVING
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (1), (2), (3), (4), (5);
+SELECT a % 2 AS odd, count(*) AS n FROM t GROUP BY odd HAVING n > 2;
+
+--! case 61c adversarial: An alias in an expression of ORDER BY
+CREATE TABLE t (a INTEGER, b INTEGER);
+INSERT INTO t VALUES (1, 5), (2, 1), (3, 3);
+--! ordered
+SELECT a, b AS k FROM t ORDER BY k * -1;
+--! ordered
+SELECT a + b AS s FROM t ORDER BY -s, s || 'x';
+
+--! case 61d adversarial: In WHERE and GROUP BY a column comes before an alias of the same name
+CREATE TABLE t (a INTEGER, b INTEGER);
+INSERT INTO t VALUES (1, 10), (2, 10), (3, 20);
+SELECT b AS a FROM t WHERE a > 1;
+SELECT -b AS b, count(*) FROM t GROUP BY b;
+
+--! case 61e adversarial: In ORDER BY an alias comes before a column of the same name
+CREATE TABLE t (a INTEGER, b INTEGER);
+INSERT INTO t VALUES (1, 30), (2, 20), (3, 10);
+--! ordered
+SELECT -a AS b, a FROM t ORDER BY b;
+--! ordered
+SELECT -a AS b, a FROM t ORDER BY b + 0;
+
+--! case 61f: GROUP BY and ORDER BY the number of a column
+CREATE TABLE t (a INTEGER, b TEXT);
+INSERT INTO t VALUES (1, 'x'), (1, 'x'), (2, 'y');
+--! ordered
+SELECT b, a, count(*) FROM t GROUP BY 2, 1 ORDER BY 2 DESC, 1;
+
+--! case 62a: DISTINCT and ORDER BY a column of the list
+CREATE TABLE t (a INTEGER, b INTEGER);
+INSERT INTO t VALUES (1, 1), (1, 1), (2, 1), (1, 2);
+--! ordered
+SELECT DISTINCT a, b FROM t ORDER BY b DESC, a;
+
+--! case 62b adversarial: DISTINCT and ORDER BY an expression of the list
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (3), (1), (3), (-2);
+--! ordered
+SELECT DISTINCT a FROM t ORDER BY abs(a);
+
+--! case 62c adversarial: DISTINCT and ORDER BY something else that the list determines
+CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT, n INTEGER);
+INSERT INTO t VALUES (1, 'x', 3), (2, 'y', 1), (3, 'z', 2);
+--! ordered
+SELECT DISTINCT name FROM t ORDER BY n;
+
+--! case 62d adversarial: DISTINCT tells 1 from '1' and takes NULLs as one
+CREATE TABLE t (a INTEGER, b TEXT);
+INSERT INTO t VALUES (NULL, 'x'), (NULL, 'x'), (1, NULL), (1, NULL);
+SELECT DISTINCT a, b FROM t;
+
+--! case 63a: A subquery without a name
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (1), (2);
+SELECT a FROM (SELECT a FROM t WHERE a > 1);
+
+--! case 63b: VALUES as a query
+VALUES (1, 'x'), (2, 'y');
+SELECT * FROM (VALUES (1, 'x'), (2, 'y'));
+
+--! case 63c: The names of VALUES' columns
+SELECT column1 + 1, column2 FROM (VALUES (1, 'x'), (2, 'y')) WHERE column1 > 1;
+
+--! case 63d adversarial: Two subqueries without a name, one in the other
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (1), (2), (3);
+SELECT count(*) FROM (SELECT a FROM (SELECT a FROM t LIMIT 2)), (SELECT 1 AS b UNION ALL SELECT 2);
+
+--! case 63e adversarial unmatched: VALUES of different kinds
+--! ordered
+SELECT column1 FROM (VALUES (1), ('a'), (NULL)) ORDER BY column1;
+
+--! case 64a: IN with an empty list
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (1), (NULL);
+SELECT a FROM t WHERE a IN ();
+SELECT a FROM t WHERE a NOT IN ();
+
+--! case 64b: IN a table
+CREATE TABLE t (a INTEGER);
+CREATE TABLE good (v INTEGER);
+INSERT INTO t VALUES (1), (2), (3);
+INSERT INTO good VALUES (2), (3);
+SELECT a FROM t WHERE a IN good;
+
+--! case 64c adversarial: NULL in an empty list is false and not NULL
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (NULL), (1);
+SELECT a IN (), a NOT IN (), NULL IN () FROM t;
+
+--! case 64d adversarial: NOT IN with a NULL among the values
+CREATE TABLE t (a INTEGER);
+CREATE TABLE u (b INTEGER);
+INSERT INTO t VALUES (1), (2), (NULL);
+INSERT INTO u VALUES (1), (NULL);
+SELECT a FROM t WHERE a NOT IN (SELECT b FROM u);
+SELECT a, a IN (1, NULL), a NOT IN (SELECT b FROM u WHERE b > 100) FROM t;
+
+--! case 65a: Rows compared
+CREATE TABLE t (a INTEGER, b INTEGER);
+INSERT INTO t VALUES (1, 1), (1, 2), (2, 1), (2, NULL);
+SELECT a, b FROM t WHERE (a, b) = (1, 2);
+SELECT a, b FROM t WHERE (a, b) > (1, 1);
+
+--! case 65b: Rows in a list of rows
+CREATE TABLE t (a INTEGER, b TEXT);
+INSERT INTO t VALUES (1, 'x'), (1, 'y'), (2, 'x');
+SELECT a, b FROM t WHERE (a, b) IN (VALUES (1, 'x'), (2, 'x'));
+SELECT a, b FROM t WHERE (a, b) IN (SELECT a, 'x' FROM t);
+
+--! case 65c adversarial: The next page by a pair of keys, with NULLs
+CREATE TABLE t (a INTEGER, b INTEGER);
+INSERT INTO t VALUES (1, 1), (1, 2), (1, NULL), (2, 0), (NULL, 5);
+--! ordered
+SELECT a, b FROM t WHERE (a, b) > (1, 1) ORDER BY a, b;
+SELECT (a, b) < (1, 2), (a, b) IS (1, NULL) FROM t;
+
+--! case 66a: FULL and RIGHT JOIN
+CREATE TABLE t (a INTEGER);
+CREATE TABLE u (b INTEGER);
+INSERT INTO t VALUES (1), (2);
+INSERT INTO u VALUES (2), (3);
+SELECT a, b FROM t RIGHT JOIN u ON a = b;
+SELECT a, b FROM t FULL JOIN u ON a = b;
+
+--! case 66b: NATURAL JOIN and USING
+CREATE TABLE t (id INTEGER, a TEXT);
+CREATE TABLE u (id INTEGER, b TEXT);
+INSERT INTO t VALUES (1, 'x'), (2, 'y');
+INSERT INTO u VALUES (1, 'p'), (3, 'q');
+SELECT id, a, b FROM t NATURAL JOIN u;
+SELECT id, a, b FROM t LEFT JOIN u USING (id);
+SELECT * FROM t JOIN u USING (id);
+
+--! case 66c adversarial: A comma binds like JOIN
+CREATE TABLE t (a INTEGER);
+CREATE TABLE u (b INTEGER);
+CREATE TABLE v (c INTEGER);
+INSERT INTO t VALUES (1), (2);
+INSERT INTO u VALUES (1), (5);
+INSERT INTO v VALUES (1), (2);
+SELECT a, b, c FROM t, u LEFT JOIN v ON c = a;
+
+--! case 66d adversarial: The common column of a RIGHT and FULL JOIN
+CREATE TABLE t (id INTEGER, a TEXT);
+CREATE TABLE u (id INTEGER, b TEXT);
+INSERT INTO t VALUES (1, 'x'), (2, 'y');
+INSERT INTO u VALUES (2, 'p'), (3, 'q');
+SELECT id, a, b FROM t RIGHT JOIN u USING (id);
+SELECT id, t.id, u.id FROM t FULL JOIN u USING (id);
+
+--! case 66e: JOIN and CROSS JOIN without a condition
+CREATE TABLE t (a INTEGER);
+CREATE TABLE u (b INTEGER);
+INSERT INTO t VALUES (1), (2);
+INSERT INTO u VALUES (3), (4);
+SELECT a, b FROM t JOIN u WHERE a = 1;
+SELECT a, b FROM t CROSS JOIN u;
+SELECT count(*) FROM t INNER JOIN u;
+
+--! case 66f adversarial: The parts of a query on itself
+CREATE TABLE e (id INTEGER PRIMARY KEY, boss INTEGER, name TEXT);
+INSERT INTO e VALUES (1, NULL, 'ann'), (2, 1, 'bob'), (3, 1, 'cid');
+SELECT e.name, b.name FROM e LEFT JOIN e AS b ON b.id = e.boss AND b.name <> 'x';
+SELECT e.* FROM e JOIN (e AS b LEFT JOIN e AS c ON c.boss = b.id) ON b.id = e.boss;
+
+--! case 67a: FILTER
+CREATE TABLE t (a INTEGER, g TEXT);
+INSERT INTO t VALUES (1, 'x'), (2, 'x'), (3, 'y');
+SELECT g, count(*) FILTER (WHERE a > 1), sum(a) FILTER (WHERE a < 3) FROM t GROUP BY g;
+
+--! case 67b: Windows
+CREATE TABLE t (id INTEGER PRIMARY KEY, g TEXT, n INTEGER);
+INSERT INTO t VALUES (1, 'x', 5), (2, 'x', 3), (3, 'y', 4), (4, 'x', 3);
+--! ordered
+SELECT id, row_number() OVER (PARTITION BY g ORDER BY n, id), rank() OVER (ORDER BY n), sum(n) OVER (ORDER BY id) FROM t ORDER BY id;
+
+--! case 67c: lag, lead, first_value, a named window
+CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER);
+INSERT INTO t VALUES (1, 5), (2, 3), (3, 4);
+--! ordered
+SELECT id, lag(n) OVER w, lead(n, 1, 0) OVER w, first_value(n) OVER w FROM t WINDOW w AS (ORDER BY id) ORDER BY id;
+
+--! case 67d adversarial: The default frame takes in peers
+CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER);
+INSERT INTO t VALUES (1, 5), (2, 5), (3, 7), (4, NULL);
+--! ordered
+SELECT id, sum(n) OVER (ORDER BY n), count(*) OVER (ORDER BY n ROWS BETWEEN 1 PRECEDING AND CURRENT ROW), last_value(id) OVER (ORDER BY n, id) FROM t ORDER BY id;
+
+--! case 67e adversarial: GROUPS and EXCLUDE
+CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER);
+INSERT INTO t VALUES (1, 5), (2, 5), (3, 7), (4, 9);
+--! ordered
+SELECT id, sum(n) OVER (ORDER BY n GROUPS BETWEEN 1 PRECEDING AND CURRENT ROW), sum(n) OVER (ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING EXCLUDE CURRENT ROW) FROM t ORDER BY id;
+
+--! case 67f adversarial: Aggregates in windows: types
+CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER);
+INSERT INTO t VALUES (1, 2), (2, 4);
+--! ordered
+SELECT id, avg(n) OVER (ORDER BY id), sum(n) OVER (), ntile(2) OVER (ORDER BY id), percent_rank() OVER (ORDER BY n), cume_dist() OVER (ORDER BY n) FROM t ORDER BY id;
+
+--! case 67g: A literal within a window
+CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER);
+INSERT INTO t VALUES (1, 5), (2, 3);
+--! ordered
+SELECT id, first_value('x') OVER (ORDER BY n), lag(n, 1, 0) OVER (ORDER BY id), max('y') OVER () FROM t ORDER BY id;
+
+--! case 68a: rowid of a table with an integer key
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT);
+INSERT INTO t VALUES (5, 'x'), (7, 'y');
+SELECT rowid, a FROM t WHERE rowid = 5;
+SELECT _rowid_, oid FROM t WHERE a = 'y';
+
+--! case 68b adversarial: rowid of a table without a key
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('x'), ('y');
+SELECT rowid, a FROM t;
+
+--! case 68c adversarial: A column called oid is that column
+CREATE TABLE t (id INTEGER PRIMARY KEY, oid INTEGER);
+INSERT INTO t VALUES (1, 50);
+SELECT oid, rowid FROM t;
+
+--! case 68d: DELETE by rowid
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT);
+INSERT INTO t VALUES (1, 'x'), (2, 'y');
+DELETE FROM t WHERE rowid IN (SELECT rowid FROM t WHERE a = 'x');
+UPDATE t SET a = 'z' WHERE oid = 2;
+
+--! case 69a: INDEXED BY
+CREATE TABLE t (a INTEGER, b INTEGER);
+CREATE INDEX t_a ON t (a);
+INSERT INTO t VALUES (1, 2), (3, 4);
+SELECT b FROM t INDEXED BY t_a WHERE a = 1;
+SELECT b FROM t NOT INDEXED WHERE a = 3;
+
+--! case 69b: A plus in front of a column
+CREATE TABLE t (a INTEGER, b TEXT);
+INSERT INTO t VALUES (1, 'x'), (2, 'y');
+SELECT a FROM t WHERE +a = 1;
+SELECT +b FROM t WHERE +b = 'y';
+
+--! case 69c adversarial: A plus takes the affinity away
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('1'), ('2');
+SELECT a FROM t WHERE +a = 1;
+SELECT a FROM t WHERE a = 1;
+
+--! case 69d adversarial: likely, unlikely, likelihood say nothing about the result
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (1), (2);
+SELECT a FROM t WHERE likely(a > 1) AND unlikely(a < 5) AND likelihood(a > 0, 0.5);
+
+--! case 70a: ORDER BY of a compound
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (3), (1), (2);
+--! ordered
+SELECT a FROM t WHERE a > 1 UNION SELECT a FROM t WHERE a < 3 ORDER BY a DESC;
+--! ordered
+SELECT a, 'x' FROM t UNION ALL SELECT a + 10, 'y' FROM t ORDER BY 1 LIMIT 4 OFFSET 1;
+
+--! case 70b: EXCEPT and INTERSECT
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (1), (2), (2), (3), (NULL);
+SELECT a FROM t EXCEPT SELECT 2;
+SELECT a FROM t INTERSECT SELECT a FROM t WHERE a <> 3 OR a IS NULL;
+
+--! case 70c adversarial: Compounds go from left to right
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (1), (2), (3);
+SELECT 1 UNION SELECT 2 INTERSECT SELECT 2;
+SELECT a FROM t EXCEPT SELECT 1 UNION ALL SELECT 1;
+SELECT 1 UNION ALL SELECT 1 UNION SELECT 2;
+
+--! case 70d adversarial: NULLs and letter case in the order of a compound
+--! ordered
+SELECT 'b' AS x UNION ALL SELECT NULL UNION ALL SELECT 'A' UNION ALL SELECT 'a' ORDER BY x;
+--! ordered
+SELECT 1 AS v, 'p' AS w UNION ALL SELECT NULL, 'q' ORDER BY w DESC, v;
+
+--! case 71a: Counting
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5)
+SELECT i FROM n;
+
+--! case 71b: A tree
+CREATE TABLE node (id INTEGER PRIMARY KEY, parent INTEGER, name TEXT);
+INSERT INTO node VALUES (1, NULL, 'root'), (2, 1, 'a'), (3, 1, 'b'), (4, 2, 'c');
+WITH RECURSIVE below(id, depth) AS (SELECT id, 0 FROM node WHERE parent IS NULL UNION ALL SELECT node.id, depth + 1 FROM node JOIN below ON node.parent = below.id)
+SELECT id, depth FROM below;
+
+--! case 71c adversarial: A limit inside ends the recursion
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 4)
+SELECT i FROM n;
+
+--! case 71d adversarial: An order inside says which row is next
+CREATE TABLE node (id INTEGER PRIMARY KEY, parent INTEGER);
+INSERT INTO node VALUES (1, NULL), (2, 1), (3, 1), (4, 2), (5, 3);
+WITH RECURSIVE below(id, depth) AS (SELECT 1, 0 UNION ALL SELECT node.id, depth + 1 FROM node JOIN below ON node.parent = below.id ORDER BY 2 DESC)
+SELECT id, depth FROM below;
+
+--! case 71e adversarial: RECURSIVE is not needed, and text grows
+WITH n(i, s) AS (SELECT 1, 'x' UNION ALL SELECT i + 1, s || 'y' FROM n WHERE i < 20)
+SELECT i, s FROM n WHERE i > 18;
+
+--! case 71f: UNION ends a circle
+CREATE TABLE edge (a INTEGER, b INTEGER);
+INSERT INTO edge VALUES (1, 2), (2, 3), (3, 1);
+WITH RECURSIVE reach(x) AS (SELECT 1 UNION SELECT b FROM edge JOIN reach ON a = x)
+SELECT x FROM reach;
+
+--! case 72a: An UPDATE with a subquery
+CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER);
+CREATE TABLE u (t INTEGER, v INTEGER);
+INSERT INTO t VALUES (1, 0), (2, 0), (3, 0);
+INSERT INTO u VALUES (1, 10), (1, 5), (2, 7);
+UPDATE t SET n = (SELECT sum(v) FROM u WHERE u.t = t.id);
+
+--! case 72b: UPDATE FROM
+CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER);
+CREATE TABLE u (t INTEGER PRIMARY KEY, v INTEGER);
+INSERT INTO t VALUES (1, 0), (2, 0), (3, 9);
+INSERT INTO u VALUES (1, 10), (2, 7);
+UPDATE t SET n = v + id FROM u WHERE u.t = t.id;
+
+--! case 72c adversarial: UPDATE FROM where several rows match
+CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER);
+CREATE TABLE u (t INTEGER, v INTEGER);
+INSERT INTO t VALUES (1, 0), (2, 5);
+INSERT INTO u VALUES (1, 10), (1, 10);
+UPDATE t SET n = n + v FROM u WHERE u.t = t.id;
+
+--! case 72d adversarial: A subquery that finds several rows takes the first
+CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER);
+CREATE TABLE u (id INTEGER PRIMARY KEY, v INTEGER);
+INSERT INTO t VALUES (1, 0);
+INSERT INTO u VALUES (1, 10), (2, 20);
+UPDATE t SET n = (SELECT v FROM u ORDER BY v DESC);
+SELECT (SELECT v FROM u ORDER BY id), n FROM t;
+
+--! case 72e: DELETE with EXISTS
+CREATE TABLE t (id INTEGER PRIMARY KEY);
+CREATE TABLE u (t INTEGER);
+INSERT INTO t VALUES (1), (2), (3);
+INSERT INTO u VALUES (2);
+DELETE FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.t = t.id);

@@ -1,0 +1,265 @@
+--! case 73a: INSERT OR IGNORE of a key that is there
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT);
+INSERT INTO t VALUES (1, 'x');
+INSERT OR IGNORE INTO t VALUES (1, 'y'), (2, 'z');
+SELECT id, a FROM t;
+
+--! case 73b adversarial breaks=or-ignore: INSERT OR IGNORE swallows NOT NULL as well
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT NOT NULL);
+INSERT OR IGNORE INTO t VALUES (1, NULL), (2, 'z');
+
+--! case 73c adversarial: INSERT OR IGNORE does not swallow a foreign key, nor cuts values
+CREATE TABLE t (id INTEGER PRIMARY KEY, a VARCHAR(3), n INTEGER);
+INSERT OR IGNORE INTO t VALUES (1, 'abcdef', 5000000000), (1, 'y', 1);
+
+--! case 73d: INSERT OR REPLACE
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT, b TEXT DEFAULT 'none');
+INSERT INTO t VALUES (1, 'x', 'kept?');
+INSERT OR REPLACE INTO t (id, a) VALUES (1, 'y');
+INSERT OR REPLACE INTO t (id, a) VALUES (2, 'z');
+
+--! case 73e adversarial: INSERT OR REPLACE deletes every row in its way
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT UNIQUE, b INTEGER UNIQUE);
+INSERT INTO t VALUES (1, 'x', 10), (2, 'y', 20), (3, 'z', 30);
+INSERT OR REPLACE INTO t VALUES (1, 'y', 30);
+
+--! case 73f: OR ABORT, OR FAIL with one row
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT);
+INSERT OR ABORT INTO t VALUES (1, 'x');
+INSERT OR ABORT INTO t VALUES (1, 'y');
+INSERT OR FAIL INTO t VALUES (1, 'z');
+
+--! case 73g adversarial: OR FAIL keeps the rows before the one that fails
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT);
+INSERT INTO t VALUES (2, 'x');
+INSERT OR FAIL INTO t VALUES (1, 'a'), (2, 'b'), (3, 'c');
+
+--! case 73h adversarial: OR ROLLBACK ends the transaction
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT);
+INSERT INTO t VALUES (1, 'x');
+BEGIN;
+INSERT INTO t VALUES (2, 'y');
+INSERT OR ROLLBACK INTO t VALUES (1, 'z');
+INSERT INTO t VALUES (3, 'after');
+
+--! case 74a: REPLACE INTO
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT);
+INSERT INTO t VALUES (1, 'x'), (2, 'y');
+REPLACE INTO t VALUES (1, 'z'), (3, 'w');
+
+--! case 74b adversarial: REPLACE INTO a table with a unique column beside the key
+CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT UNIQUE, n INTEGER DEFAULT 7);
+INSERT INTO t VALUES (1, 'x', 1), (2, 'y', 2);
+REPLACE INTO t (id, name) VALUES (3, 'x');
+REPLACE INTO t (id, name) VALUES (3, 'y');
+
+--! case 74c adversarial: REPLACE INTO from a query, the same key twice
+CREATE TABLE t (k TEXT PRIMARY KEY, n INTEGER);
+CREATE TABLE u (k TEXT, n INTEGER);
+INSERT INTO t VALUES ('a', 1);
+INSERT INTO u VALUES ('a', 2), ('b', 3);
+REPLACE INTO t SELECT k, n FROM u;
+--! params 'b', 9
+REPLACE INTO t VALUES (?, ?);
+
+--! case 74d adversarial: REPLACE with the same key twice in one statement
+CREATE TABLE t (k TEXT PRIMARY KEY, n INTEGER);
+REPLACE INTO t VALUES ('a', 1), ('a', 2), ('b', 3);
+
+--! case 74e adversarial: REPLACE of a NULL in a NOT NULL column takes the default
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT NOT NULL DEFAULT 'dflt');
+REPLACE INTO t VALUES (1, NULL);
+
+--! case 75a: An upsert
+CREATE TABLE t (k TEXT PRIMARY KEY, n INTEGER);
+INSERT INTO t VALUES ('a', 1);
+INSERT INTO t VALUES ('a', 5) ON CONFLICT (k) DO UPDATE SET n = n + excluded.n;
+INSERT INTO t VALUES ('b', 5) ON CONFLICT (k) DO UPDATE SET n = n + excluded.n;
+
+--! case 75b: DO NOTHING
+CREATE TABLE t (k TEXT PRIMARY KEY, n INTEGER);
+INSERT INTO t VALUES ('a', 1);
+INSERT INTO t VALUES ('a', 5), ('b', 6) ON CONFLICT DO NOTHING;
+INSERT INTO t VALUES ('b', 7) ON CONFLICT (k) DO NOTHING;
+
+--! case 75c adversarial: A conflict on another unique column fails
+CREATE TABLE t (k TEXT PRIMARY KEY, u INTEGER UNIQUE, n INTEGER);
+INSERT INTO t VALUES ('a', 1, 1), ('b', 2, 2);
+INSERT INTO t VALUES ('c', 1, 9) ON CONFLICT (k) DO UPDATE SET n = excluded.n;
+INSERT INTO t VALUES ('a', 3, 9) ON CONFLICT (k) DO UPDATE SET n = excluded.n;
+
+--! case 75d adversarial breaks=upsert-count: WHERE in an upsert
+CREATE TABLE t (k INTEGER PRIMARY KEY, n INTEGER);
+INSERT INTO t VALUES (1, 10), (2, 20);
+INSERT INTO t VALUES (1, 5) ON CONFLICT (k) DO UPDATE SET n = excluded.n WHERE excluded.n > t.n;
+INSERT INTO t VALUES (2, 50) ON CONFLICT (k) DO UPDATE SET n = excluded.n WHERE excluded.n > n;
+
+--! case 75e adversarial: Several conflict targets
+CREATE TABLE t (k INTEGER PRIMARY KEY, u TEXT UNIQUE, n INTEGER);
+INSERT INTO t VALUES (1, 'x', 0), (2, 'y', 0);
+INSERT INTO t VALUES (1, 'z', 5) ON CONFLICT (k) DO UPDATE SET n = 1 ON CONFLICT (u) DO UPDATE SET n = 2;
+INSERT INTO t VALUES (9, 'y', 5) ON CONFLICT (k) DO UPDATE SET n = 1 ON CONFLICT (u) DO UPDATE SET n = 2;
+
+--! case 75f adversarial: A statement that meets the same row twice
+CREATE TABLE t (k INTEGER PRIMARY KEY, n INTEGER);
+INSERT INTO t VALUES (1, 1), (1, 2), (1, 4) ON CONFLICT (k) DO UPDATE SET n = n + excluded.n;
+
+--! case 75g adversarial: SET uses values from before the update
+CREATE TABLE t (k INTEGER PRIMARY KEY, a INTEGER, b INTEGER);
+INSERT INTO t VALUES (1, 1, 2);
+INSERT INTO t VALUES (1, 0, 0) ON CONFLICT (k) DO UPDATE SET a = b, b = a;
+
+--! case 75h: An upsert from a query
+CREATE TABLE t (k INTEGER PRIMARY KEY, n INTEGER);
+CREATE TABLE u (k INTEGER, n INTEGER);
+INSERT INTO t VALUES (1, 1);
+INSERT INTO u VALUES (1, 10), (2, 20);
+INSERT INTO t SELECT k, n FROM u WHERE true ON CONFLICT (k) DO UPDATE SET n = excluded.n;
+
+--! case 75i adversarial: An upsert with a compound key and a bare excluded column in an expression
+CREATE TABLE t (a INTEGER, b TEXT, n INTEGER DEFAULT 1, s TEXT, PRIMARY KEY (a, b));
+INSERT INTO t (a, b, s) VALUES (1, 'x', 'p');
+--! params 1, 'x', 'q'
+INSERT INTO t (a, b, s) VALUES (?1, ?2, ?3) ON CONFLICT (a, b) DO UPDATE SET n = n + 1, s = s || excluded.s || ?3;
+
+--! case 76a: UPDATE OR IGNORE
+CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER UNIQUE);
+INSERT INTO t VALUES (1, 10), (2, 20);
+UPDATE OR IGNORE t SET a = 20 WHERE id = 1;
+UPDATE OR IGNORE t SET a = 30 WHERE id = 1;
+
+--! case 76b adversarial: UPDATE OR REPLACE deletes the row in its way
+CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER UNIQUE);
+INSERT INTO t VALUES (1, 10), (2, 20), (3, 30);
+UPDATE OR REPLACE t SET a = 20 WHERE id = 1;
+
+--! case 76c: UPDATE OR ABORT fails whole
+CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER UNIQUE);
+INSERT INTO t VALUES (1, 10), (2, 20);
+UPDATE OR ABORT t SET a = 20;
+UPDATE t SET a = 20 WHERE id = 1;
+
+--! case 76d adversarial: Keys moved up by one, in the order of the key
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT);
+INSERT INTO t VALUES (1, 'x'), (5, 'y');
+UPDATE t SET id = id + 1;
+
+--! case 77a: DELETE with LIMIT
+CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER);
+INSERT INTO t VALUES (1, 5), (2, 4), (3, 3);
+--! reference DELETE FROM t WHERE id IN (SELECT id FROM t ORDER BY a LIMIT 2);
+DELETE FROM t ORDER BY a LIMIT 2;
+
+--! case 77b: UPDATE with LIMIT
+CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER);
+INSERT INTO t VALUES (1, 5), (2, 4), (3, 3);
+--! reference UPDATE t SET a = 0 WHERE id IN (SELECT id FROM t WHERE a > 3 ORDER BY id DESC LIMIT 1);
+UPDATE t SET a = 0 WHERE a > 3 ORDER BY id DESC LIMIT 1;
+
+--! case 77c adversarial: DELETE with LIMIT and OFFSET
+CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER);
+INSERT INTO t VALUES (1, 5), (2, 4), (3, 3), (4, NULL);
+--! reference DELETE FROM t WHERE id IN (SELECT id FROM t ORDER BY a LIMIT 1 OFFSET 1);
+DELETE FROM t ORDER BY a LIMIT 1 OFFSET 1;
+
+--! case 77d adversarial: The first rows as a subquery names them
+CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER);
+INSERT INTO t VALUES (1, 5), (2, 4), (3, 3);
+DELETE FROM t WHERE id IN (SELECT id FROM t ORDER BY a LIMIT 2);
+UPDATE t SET a = 9 WHERE id = (SELECT min(id) FROM t);
+
+--! case 78a: INSERT RETURNING
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT);
+INSERT INTO t (a) VALUES ('x'), ('y') RETURNING id, a;
+INSERT INTO t (a) VALUES ('z') RETURNING *;
+
+--! case 78b: DELETE RETURNING
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT);
+INSERT INTO t VALUES (1, 'x'), (2, 'y');
+DELETE FROM t WHERE id = 1 RETURNING a, id + 10 AS n;
+
+--! case 78c adversarial: UPDATE RETURNING gives the new values
+CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER);
+INSERT INTO t VALUES (1, 10), (2, 20);
+UPDATE t SET a = a + 1 WHERE id = 2 RETURNING id, a, a - 1;
+
+--! case 78d adversarial: RETURNING of an upsert and of ignored rows
+CREATE TABLE t (k TEXT PRIMARY KEY, n INTEGER);
+INSERT INTO t VALUES ('a', 1);
+INSERT INTO t VALUES ('a', 5) ON CONFLICT (k) DO UPDATE SET n = n + excluded.n RETURNING k, n;
+INSERT INTO t VALUES ('a', 7), ('b', 8) ON CONFLICT DO NOTHING RETURNING k, n;
+
+--! case 79a: DEFAULT VALUES
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT DEFAULT 'x', n INTEGER DEFAULT 5);
+INSERT INTO t DEFAULT VALUES;
+INSERT INTO t DEFAULT VALUES;
+
+--! case 79b: DEFAULT VALUES without any default
+CREATE TABLE t (a TEXT, n INTEGER);
+INSERT INTO t DEFAULT VALUES;
+
+--! case 79c adversarial: DEFAULT VALUES against NOT NULL
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT NOT NULL);
+INSERT INTO t DEFAULT VALUES;
+
+--! case 79d adversarial: A column left out of NOT NULL without a default
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT NOT NULL, n INTEGER NOT NULL DEFAULT 3);
+INSERT INTO t (id) VALUES (1);
+INSERT INTO t (a) VALUES ('x');
+
+--! case 80a: Columns exchanged
+CREATE TABLE t (a INTEGER, b INTEGER);
+INSERT INTO t VALUES (1, 2);
+UPDATE t SET a = b, b = a;
+
+--! case 80b adversarial: A column set and used in the next
+CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER, total INTEGER);
+INSERT INTO t VALUES (1, 1, 10);
+UPDATE t SET n = n + 1, total = total + n;
+
+--! case 80c adversarial: A column set twice
+CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER);
+INSERT INTO t VALUES (1, 1);
+UPDATE t SET n = 5, n = 7;
+
+--! case 81a: DELETE with a subquery on the same table
+CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER);
+INSERT INTO t VALUES (1, 5), (2, 9), (3, 5);
+DELETE FROM t WHERE n < (SELECT max(n) FROM t);
+
+--! case 81b: INSERT from the same table
+CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER);
+INSERT INTO t VALUES (1, 5), (2, 9);
+INSERT INTO t SELECT id + 10, n FROM t;
+
+--! case 81c adversarial: UPDATE with a correlated subquery on the same table
+CREATE TABLE t (id INTEGER PRIMARY KEY, g TEXT, n INTEGER);
+INSERT INTO t VALUES (1, 'x', 5), (2, 'x', 7), (3, 'y', 1);
+UPDATE t SET n = (SELECT max(u.n) FROM t AS u WHERE u.g = t.g) WHERE id = 1;
+
+--! case 81d adversarial: DELETE of duplicates, keeping the first
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT);
+INSERT INTO t VALUES (1, 'x'), (2, 'x'), (3, 'y'), (4, 'x');
+DELETE FROM t WHERE id NOT IN (SELECT min(id) FROM t GROUP BY a);
+
+--! case 81e adversarial: An UPDATE's subquery on the same table sees the rows changed before
+CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER, m INTEGER);
+INSERT INTO t VALUES (1, 5, 0), (2, 6, 0), (3, 7, 0);
+UPDATE t SET m = (SELECT sum(u.n) FROM t AS u), n = n + 10;
+
+--! case 82a: A row set from values
+CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, b INTEGER);
+INSERT INTO t VALUES (1, 10, 20);
+UPDATE t SET (a, b) = (b, a);
+
+--! case 82b: A row set from a query
+CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, b INTEGER);
+CREATE TABLE u (id INTEGER PRIMARY KEY, x INTEGER, y INTEGER);
+INSERT INTO t VALUES (1, 0, 0), (2, 0, 0);
+INSERT INTO u VALUES (1, 5, 6);
+UPDATE t SET (a, b) = (SELECT x, y FROM u WHERE u.id = t.id);
+
+--! case 82c adversarial: A row and a column set
+CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, b INTEGER, c INTEGER);
+INSERT INTO t VALUES (1, 1, 2, 3);
+UPDATE t SET (a, b) = (c, a), c = a + b WHERE id = 1;

@@ -1,0 +1,375 @@
+--! case 83a: WITHOUT ROWID
+CREATE TABLE t (k TEXT PRIMARY KEY, n INTEGER) WITHOUT ROWID;
+INSERT INTO t VALUES ('a', 1), ('b', 2);
+INSERT INTO t VALUES ('a', 3);
+SELECT k, n FROM t;
+
+--! case 83b: STRICT
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT, n INT, r REAL) STRICT;
+INSERT INTO t VALUES (1, 'x', 2, 3.5);
+SELECT a, n, r FROM t;
+
+--! case 83c adversarial: The key of a WITHOUT ROWID table is NOT NULL
+CREATE TABLE t (k TEXT, n INTEGER, PRIMARY KEY (k)) WITHOUT ROWID;
+INSERT INTO t VALUES (NULL, 1);
+INSERT INTO t VALUES ('x', 1);
+
+--! case 83d adversarial: The key of an ordinary table is not
+CREATE TABLE t (k TEXT PRIMARY KEY, n INTEGER);
+INSERT INTO t VALUES (NULL, 1), (NULL, 2), ('x', 3);
+SELECT k, n FROM t;
+
+--! case 84a: An expression as a default
+CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER DEFAULT (1 + 2), b TEXT DEFAULT ('x' || 'y'));
+INSERT INTO t (id) VALUES (1);
+
+--! case 84b: Defaults of every kind
+CREATE TABLE t (id INTEGER PRIMARY KEY, i INTEGER DEFAULT -5, r REAL DEFAULT 1.5, x TEXT DEFAULT 'it''s', n TEXT DEFAULT NULL, f BOOLEAN DEFAULT TRUE);
+INSERT INTO t (id) VALUES (1);
+SELECT i, r, x, n, f FROM t;
+
+--! case 84c adversarial: A default in double quotes, a number as the default of a text
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT DEFAULT "none", b TEXT DEFAULT 0, c INTEGER DEFAULT '7');
+INSERT INTO t (id) VALUES (1);
+SELECT a, b, c, typeof(b), typeof(c) FROM t;
+
+--! case 84d adversarial: A default computed from the time
+CREATE TABLE t (id INTEGER PRIMARY KEY, at TEXT DEFAULT (datetime('now')), s INTEGER DEFAULT (strftime('%s', 'now')));
+INSERT INTO t (id) VALUES (1);
+SELECT length(at), s > 1700000000, typeof(s) FROM t;
+DELETE FROM t;
+
+--! case 85a: A text as the key
+CREATE TABLE t (k TEXT PRIMARY KEY, n INTEGER);
+INSERT INTO t VALUES ('a', 1), ('A', 2), ('', 3);
+SELECT n FROM t WHERE k = 'A';
+
+--! case 85b: An index and a unique constraint on texts
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT, b TEXT UNIQUE);
+CREATE INDEX t_a ON t (a);
+CREATE UNIQUE INDEX t_ab ON t (a, b);
+INSERT INTO t VALUES (1, 'x', 'p'), (2, 'x', 'q');
+INSERT INTO t VALUES (3, 'y', 'p');
+SELECT id FROM t WHERE a = 'x';
+
+--! case 85c adversarial breaks=key-length: Long texts in a unique column, different at the end
+CREATE TABLE t (a TEXT UNIQUE);
+INSERT INTO t VALUES (replace(hex(zeroblob(500)), '00', 'ab') || '1');
+INSERT INTO t VALUES (replace(hex(zeroblob(500)), '00', 'ab') || '2');
+SELECT length(a) FROM t;
+
+--! case 85d adversarial: A text in an index longer than a page's share
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT);
+CREATE INDEX t_a ON t (a);
+INSERT INTO t VALUES (1, replace(hex(zeroblob(6000)), '00', 'xy'));
+SELECT length(a) FROM t;
+
+--! case 85e adversarial: A unique column tells letter case, accents and NULLs apart
+CREATE TABLE t (a TEXT UNIQUE);
+INSERT INTO t VALUES ('a'), ('A'), ('á'), (NULL), (NULL);
+SELECT count(*) FROM t;
+
+--! case 85f: A blob as the key
+CREATE TABLE t (k BLOB PRIMARY KEY, n INTEGER);
+INSERT INTO t VALUES (x'00', 1), (x'0000', 2);
+INSERT INTO t VALUES (x'00', 3);
+
+--! case 86a: A partial index
+CREATE TABLE t (a INTEGER, b INTEGER);
+CREATE INDEX t_a ON t (a) WHERE b > 0;
+INSERT INTO t VALUES (1, 1), (1, 0);
+SELECT a, b FROM t WHERE a = 1 AND b > 0;
+
+--! case 86b adversarial: A partial unique index
+CREATE TABLE t (a INTEGER, gone INTEGER);
+CREATE UNIQUE INDEX t_a ON t (a) WHERE gone = 0;
+INSERT INTO t VALUES (1, 0), (1, 1), (1, 1);
+INSERT INTO t VALUES (1, 0);
+SELECT a, gone FROM t;
+
+--! case 86c: An index over an expression
+CREATE TABLE t (a TEXT, n INTEGER);
+CREATE INDEX t_l ON t (lower(a));
+CREATE INDEX t_n ON t (n DESC, a);
+INSERT INTO t VALUES ('X', 1), ('y', 2);
+SELECT n FROM t WHERE lower(a) = 'x';
+
+--! case 86d adversarial: A unique index over an expression
+CREATE TABLE t (a TEXT);
+CREATE UNIQUE INDEX t_l ON t (lower(a));
+INSERT INTO t VALUES ('x');
+INSERT INTO t VALUES ('X');
+SELECT a FROM t;
+
+--! case 87a adversarial: A unique column that replaces
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT UNIQUE ON CONFLICT REPLACE);
+INSERT INTO t VALUES (1, 'x'), (2, 'y');
+INSERT INTO t VALUES (3, 'x');
+
+--! case 87b adversarial: A constraint that ignores
+CREATE TABLE t (a INTEGER, b INTEGER, UNIQUE (a) ON CONFLICT IGNORE);
+INSERT INTO t VALUES (1, 1);
+INSERT INTO t VALUES (1, 2);
+
+--! case 87c: A constraint that aborts, as all do
+CREATE TABLE t (id INTEGER PRIMARY KEY ON CONFLICT ABORT, a TEXT NOT NULL ON CONFLICT ABORT);
+INSERT INTO t VALUES (1, 'x');
+INSERT INTO t VALUES (1, 'y');
+
+--! case 88a: Foreign keys are off: nothing is checked
+CREATE TABLE p (id INTEGER PRIMARY KEY, a TEXT);
+CREATE TABLE c (id INTEGER PRIMARY KEY, p INTEGER REFERENCES p (id));
+INSERT INTO p VALUES (1, 'x');
+INSERT INTO c VALUES (1, 1), (2, 1);
+
+--! case 88b adversarial: Foreign keys are off: a row without a parent
+CREATE TABLE p (id INTEGER PRIMARY KEY);
+CREATE TABLE c (id INTEGER PRIMARY KEY, p INTEGER REFERENCES p (id));
+INSERT INTO c VALUES (1, 99);
+DELETE FROM p WHERE id = 1;
+
+--! case 88c: Foreign keys on
+PRAGMA foreign_keys = ON;
+CREATE TABLE p (id INTEGER PRIMARY KEY);
+CREATE TABLE c (id INTEGER PRIMARY KEY, p INTEGER REFERENCES p (id));
+INSERT INTO p VALUES (1);
+INSERT INTO c VALUES (1, 1);
+INSERT INTO c VALUES (2, 99);
+DELETE FROM p;
+
+--! case 88d adversarial: What goes with its parent
+PRAGMA foreign_keys = ON;
+CREATE TABLE p (id INTEGER PRIMARY KEY);
+CREATE TABLE c (id INTEGER PRIMARY KEY, p INTEGER REFERENCES p ON DELETE CASCADE, q INTEGER REFERENCES p (id) ON DELETE SET NULL);
+INSERT INTO p VALUES (1), (2);
+INSERT INTO c VALUES (1, 1, 2), (2, 2, 1);
+DELETE FROM p WHERE id = 1;
+
+--! case 88e: A reference to a table that comes later
+CREATE TABLE c (id INTEGER PRIMARY KEY, p INTEGER, FOREIGN KEY (p) REFERENCES p (id));
+CREATE TABLE p (id INTEGER PRIMARY KEY);
+INSERT INTO p VALUES (1);
+INSERT INTO c VALUES (1, 1);
+
+--! case 89a: CHECK
+CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER CHECK (n > 0), CHECK (n < 100));
+INSERT INTO t VALUES (1, 5);
+INSERT INTO t VALUES (2, -5);
+INSERT INTO t VALUES (3, 500);
+INSERT INTO t VALUES (4, NULL);
+
+--! case 89b: Generated columns
+CREATE TABLE t (a INTEGER, b INTEGER GENERATED ALWAYS AS (a * 2) STORED, c INTEGER AS (a + 1));
+INSERT INTO t (a) VALUES (5), (NULL);
+UPDATE t SET a = 6 WHERE a = 5;
+SELECT a, b, c FROM t;
+
+--! case 89c adversarial: CHECK with IN, LIKE, length
+CREATE TABLE t (kind TEXT CHECK (kind IN ('a', 'b')), name TEXT CHECK (length(name) > 1), m TEXT CHECK (m LIKE '%@%'));
+INSERT INTO t VALUES ('a', 'xx', 'A@b');
+INSERT INTO t VALUES ('A', 'xx', 'a@b');
+INSERT INTO t VALUES ('b', 'x', 'a@b');
+
+--! case 89d adversarial: A number as a check
+CREATE TABLE t (a INTEGER CHECK (a), b INTEGER CHECK (typeof(b) = 'integer'));
+INSERT INTO t VALUES (1, 2);
+INSERT INTO t VALUES (0, 2);
+
+--! case 90a: ADD COLUMN
+CREATE TABLE t (id INTEGER PRIMARY KEY);
+INSERT INTO t VALUES (1);
+ALTER TABLE t ADD COLUMN a TEXT DEFAULT 'x';
+ALTER TABLE t ADD b INTEGER;
+SELECT id, a, b FROM t;
+
+--! case 90b: RENAME of a table and of a column
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT);
+INSERT INTO t VALUES (1, 'x');
+ALTER TABLE t RENAME TO u;
+ALTER TABLE u RENAME COLUMN a TO b;
+SELECT b FROM u;
+
+--! case 90c: DROP COLUMN
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT, b TEXT);
+INSERT INTO t VALUES (1, 'x', 'y');
+ALTER TABLE t DROP COLUMN a;
+SELECT * FROM t;
+
+--! case 90d adversarial: ADD COLUMN of NOT NULL with a default, used by an index
+CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT);
+INSERT INTO t VALUES (1, 'x');
+ALTER TABLE t ADD COLUMN n INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX t_n ON t (n);
+UPDATE t SET n = n + 1 WHERE n = 0;
+ALTER TABLE t RENAME COLUMN n TO "number of";
+SELECT "number of" FROM t;
+
+--! case 90e: DROP TABLE and IF EXISTS
+CREATE TABLE t (a INTEGER);
+CREATE TABLE IF NOT EXISTS t (a INTEGER, b INTEGER);
+INSERT INTO t VALUES (1);
+DROP TABLE IF EXISTS u;
+DROP TABLE t;
+CREATE TABLE t (c TEXT);
+INSERT INTO t VALUES ('new');
+
+--! case 90f: CREATE TABLE AS
+CREATE TABLE t (a INTEGER, b TEXT);
+INSERT INTO t VALUES (1, 'x'), (2, 'y');
+CREATE TABLE u AS SELECT a, b FROM t WHERE a > 1;
+SELECT a, b FROM u;
+
+--! case 91a: The schema main
+CREATE TABLE main.t (a INTEGER);
+INSERT INTO main.t VALUES (1);
+SELECT main.t.a FROM main.t;
+
+--! case 91b: A temporary table
+CREATE TEMP TABLE t (a INTEGER, b TEXT);
+INSERT INTO t VALUES (1, 'x');
+INSERT INTO temp.t VALUES (2, 'y');
+SELECT a, b FROM t;
+
+--! case 91c adversarial: A temporary table hides one of the same name
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (1);
+CREATE TEMP TABLE t (a INTEGER);
+INSERT INTO t VALUES (2);
+SELECT a FROM t;
+SELECT a FROM main.t;
+
+--! case 91d: CREATE TEMP TABLE AS
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (1), (2);
+CREATE TEMPORARY TABLE u AS SELECT a * 10 AS b FROM t;
+SELECT b FROM u;
+
+--! case 92a: A view
+CREATE TABLE t (a INTEGER, b TEXT);
+INSERT INTO t VALUES (1, 'x'), (2, 'y');
+CREATE VIEW v AS SELECT a, b || '!' AS c FROM t WHERE a > 1;
+SELECT a, c FROM v;
+
+--! case 92b: A view with names of its columns, joined
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (1), (2);
+CREATE VIEW v (n, m) AS SELECT a, a * 2 FROM t;
+SELECT v.m, t.a FROM v JOIN t ON t.a = v.n;
+DROP VIEW v;
+
+--! case 92c adversarial: The types of a view's columns
+CREATE TABLE t (a INTEGER, x TEXT);
+INSERT INTO t VALUES (5, '5'), (3, '7');
+CREATE VIEW v AS SELECT a, x, a / 2 AS h, a > 4 AS big, x = 5 AS five FROM t;
+SELECT a, h * 2, big + 1, five FROM v WHERE x = '5' OR h = 1;
+
+--! case 92d adversarial: A view that can be changed by a trigger
+CREATE TABLE t (a INTEGER, b INTEGER);
+CREATE VIEW v AS SELECT a FROM t;
+CREATE TRIGGER v_insert INSTEAD OF INSERT ON v BEGIN INSERT INTO t VALUES (new.a, new.a * 2); END;
+INSERT INTO v VALUES (5);
+SELECT a, b FROM t;
+
+--! case 93a: A trigger that keeps a log
+CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER);
+CREATE TABLE log (t INTEGER, was INTEGER, now INTEGER);
+CREATE TRIGGER t_log AFTER UPDATE ON t BEGIN INSERT INTO log VALUES (old.id, old.n, new.n); END;
+INSERT INTO t VALUES (1, 5), (2, 6);
+UPDATE t SET n = n + 1 WHERE id = 1;
+SELECT t, was, now FROM log;
+
+--! case 93b adversarial: A trigger with a condition that changes other rows
+CREATE TABLE p (id INTEGER PRIMARY KEY, n INTEGER);
+CREATE TABLE c (id INTEGER PRIMARY KEY, p INTEGER, v INTEGER);
+INSERT INTO p VALUES (1, 0), (2, 0);
+CREATE TRIGGER c_count AFTER INSERT ON c WHEN new.v > 0 BEGIN UPDATE p SET n = n + new.v WHERE id = new.p; END;
+INSERT INTO c VALUES (1, 1, 5), (2, 2, -1), (3, 1, 2);
+
+--! case 93c adversarial: REPLACE fires no delete trigger
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT);
+CREATE TABLE log (id INTEGER, what TEXT);
+CREATE TRIGGER t_gone AFTER DELETE ON t BEGIN INSERT INTO log VALUES (old.id, 'gone'); END;
+INSERT INTO t VALUES (1, 'x'), (2, 'y');
+REPLACE INTO t VALUES (1, 'z');
+DELETE FROM t WHERE id = 2;
+
+--! case 93d adversarial: RAISE in a trigger
+CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER);
+CREATE TRIGGER t_no BEFORE INSERT ON t WHEN new.n < 0 BEGIN SELECT RAISE(IGNORE); END;
+INSERT INTO t VALUES (1, 1), (2, -1);
+SELECT id FROM t;
+
+--! case 94a unmatched: Full-text search
+CREATE VIRTUAL TABLE f USING fts5 (a);
+INSERT INTO f VALUES ('hello world'), ('other');
+SELECT a FROM f WHERE f MATCH 'hello';
+
+--! case 94b unmatched: R*Tree
+CREATE VIRTUAL TABLE r USING rtree (id, x0, x1);
+INSERT INTO r VALUES (1, 0.0, 5.0);
+SELECT id FROM r WHERE x0 < 1;
+
+--! case 94c adversarial unmatched: MATCH on an ordinary table's neighbour
+CREATE VIRTUAL TABLE f USING fts4 (title, body);
+CREATE TABLE t (id INTEGER PRIMARY KEY, f INTEGER);
+INSERT INTO f (docid, title, body) VALUES (1, 'one', 'red fox');
+INSERT INTO t VALUES (10, 1);
+SELECT t.id FROM t JOIN f ON f.docid = t.f WHERE f.body MATCH 'fox';
+
+--! case 95a: Whether a table is there
+CREATE TABLE t (a INTEGER);
+SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 't';
+
+--! case 95b adversarial unmatched: The text of the schema
+CREATE TABLE t (a INTEGER);
+SELECT name, sql FROM sqlite_schema;
+
+--! case 95c: Columns of a table
+CREATE TABLE t (a INTEGER, b TEXT);
+SELECT name FROM pragma_table_info('t');
+
+--! case 96a unmatched: Another file
+ATTACH ':memory:' AS other;
+CREATE TABLE other.t (a INTEGER);
+INSERT INTO other.t VALUES (1);
+SELECT a FROM other.t;
+
+--! case 96b adversarial unmatched: The same name in two files
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (1);
+ATTACH ':memory:' AS aux;
+CREATE TABLE aux.t (a INTEGER);
+INSERT INTO aux.t VALUES (2);
+SELECT m.a, x.a FROM main.t AS m, aux.t AS x;
+
+--! case 96c unmatched: DETACH
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (1);
+ATTACH ':memory:' AS aux;
+DETACH aux;
+SELECT a FROM t;
+
+--! case 97a: DDL that is committed
+BEGIN;
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (1);
+COMMIT;
+SELECT a FROM t;
+
+--! case 97b adversarial: DDL that is rolled back
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (1);
+BEGIN;
+INSERT INTO t VALUES (2);
+CREATE TABLE u (b INTEGER);
+ROLLBACK;
+SELECT a FROM t;
+
+--! case 97c adversarial: A column added and taken back
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (1);
+BEGIN;
+UPDATE t SET a = 5;
+CREATE INDEX t_a ON t (a);
+ROLLBACK;
+SELECT a FROM t;

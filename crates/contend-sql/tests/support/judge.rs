@@ -1,0 +1,214 @@
+//! Runs a case on SQLite, then its translation on a server, and says how they compare.
+
+use super::cases::{Case, Step};
+use super::engines::{Class, Engine, Failed, Outcome, first_word};
+use super::sqlite::Sqlite;
+use super::value::{Row, Value, difference};
+use contend_sql::{Catalogue, Certainty, Fired, Options, ParamType, Target, translate};
+
+/// What SQLite does: the truth.
+pub struct Truth {
+    pub case: Case,
+    steps: Vec<Result<Outcome, Failed>>,
+    params: Vec<Vec<Value>>,
+    /// Reads a table, and the rows it has in the end.
+    contents: Vec<(String, Vec<Row>)>,
+}
+
+/// How a translation fared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    Pass,
+    /// Rule and reason.
+    Refused(String),
+    /// The server refuses what SQLite does, or the other way round.
+    Error(String),
+    /// Other rows, counts or contents, and no error.
+    Wrong(String),
+    /// An error or other rows, but the translation named the rule whose stated condition the case leaves.
+    Declared(String),
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// Runs a case on SQLite.
+pub fn truth(case: &Case) -> Truth {
+    let mut sqlite = Sqlite::new();
+    let mut truth = Truth { case: case.clone(), steps: vec![], params: vec![], contents: vec![] };
+    for step in &case.steps {
+        let params = Sqlite::new().literals(&step.params);
+        truth.steps.push(sqlite.run(step.reference.as_deref().unwrap_or(&step.sql), &params));
+        truth.params.push(params);
+    }
+    for (table, columns) in sqlite.tables() {
+        let columns: Vec<String> = columns.iter().map(|name| quoted(name)).collect();
+        let read = format!("SELECT {} FROM {}", columns.join(", "), quoted(&table));
+        if let Ok(outcome) = sqlite.run(&read, &[]) {
+            truth.contents.push((read, outcome.rows));
+        }
+    }
+    truth
+}
+
+impl Truth {
+    /// Steps that SQLite itself fails for another reason than a constraint: nothing to be equal to.
+    pub fn broken(&self) -> Vec<String> {
+        let broken = self.steps.iter().zip(&self.case.steps).filter_map(|(outcome, step)| match outcome {
+            Err(e) if e.class == Class::Other => Some(format!("{}: {}", step.sql, e.message)),
+            _ => None,
+        });
+        broken.collect()
+    }
+
+    /// Something to compare: rows, a count or contents.
+    pub fn says_something(&self) -> bool {
+        let rows = self.steps.iter().any(|step| step.as_ref().is_ok_and(|outcome| !outcome.names.is_empty()));
+        rows || self.contents.iter().any(|(_, rows)| !rows.is_empty()) || self.steps.iter().any(Result::is_err)
+    }
+}
+
+fn is_ddl(sql: &str) -> bool {
+    ["CREATE", "ALTER", "DROP"].contains(&first_word(sql).as_str())
+}
+
+/// Whether a value may be bound where the translation takes a type for granted. A client has to look, as the server
+/// would convert, or answer with another type: `coalesce(real_column, ?)` is an integer only to SQLite.
+fn fits(value: &Value, ty: ParamType) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Integer(_) => {
+            matches!(ty, ParamType::Integer | ParamType::Real | ParamType::Number | ParamType::Unknown)
+        }
+        Value::Real(_) => matches!(ty, ParamType::Real | ParamType::Number | ParamType::Unknown),
+        Value::Text(_) => matches!(ty, ParamType::Text | ParamType::Unknown),
+        Value::Blob(_) => matches!(ty, ParamType::Blob | ParamType::Unknown),
+        Value::Foreign(_) => false,
+    }
+}
+
+/// The values for a statement's placeholders.
+fn bind(statement: &contend_sql::Statement, params: &[Value]) -> Result<Vec<Value>, Verdict> {
+    let numbered = |number: &u16| params.get(usize::from(*number) - 1).cloned().unwrap_or(Value::Null);
+    let values: Vec<Value> = statement.params.iter().map(numbered).collect();
+    match values.iter().zip(&statement.types).find(|(value, ty)| !fits(value, **ty)) {
+        Some((value, ty)) => Err(Verdict::Refused(format!("parameter-type: {value} is bound where it takes {ty:?}"))),
+        None => Ok(values),
+    }
+}
+
+/// A statement translated and run: rows and count of the translation's main statement.
+pub fn run_translated(
+    sql: &str,
+    params: &[Value],
+    catalogue: &mut Catalogue,
+    options: &Options,
+    server: &mut dyn Engine,
+    fired: &mut Vec<Fired>,
+) -> Result<Result<Outcome, Failed>, Verdict> {
+    let refused = |r: contend_sql::Refusal| Verdict::Refused(format!("{}: {} ({sql})", r.rule, r.reason));
+    let translation = translate(sql, catalogue, options).map_err(refused)?;
+    fired.extend(translation.rules);
+    let mut answer = Outcome::default();
+    for statement in &translation.statements {
+        let values = bind(statement, params)?;
+        match server.run(&statement.sql, &values) {
+            Ok(outcome) if statement.main => answer = outcome,
+            Ok(_) => {}
+            Err(mut failed) => {
+                translation.on_error.iter().for_each(|undo| server.must(undo));
+                failed.message = format!("{} [{}]", failed.message, statement.sql);
+                return Ok(Err(failed));
+            }
+        }
+    }
+    if is_ddl(sql) {
+        catalogue.learn(sql).map_err(refused)?;
+    }
+    Ok(Ok(answer))
+}
+
+pub fn compare(step: &Step, wanted: &Result<Outcome, Failed>, found: Result<Outcome, Failed>) -> Verdict {
+    let sql = &step.sql;
+    match (wanted, found) {
+        (Ok(wanted), Ok(found)) => {
+            if step.names && wanted.names != found.names {
+                return Verdict::Wrong(format!("{sql}: columns {:?}, found {:?}", wanted.names, found.names));
+            }
+            if !wanted.names.is_empty()
+                && let Some(text) = difference(&wanted.rows, &found.rows, step.ordered)
+            {
+                return Verdict::Wrong(format!("{sql}: {text}"));
+            }
+            match wanted.changed {
+                Some(_) if wanted.changed != found.changed => {
+                    Verdict::Wrong(format!("{sql}: {:?} row(s) changed, found {:?}", wanted.changed, found.changed))
+                }
+                _ => Verdict::Pass,
+            }
+        }
+        (Err(wanted), Err(found)) if wanted.class == found.class => Verdict::Pass,
+        (Err(wanted), Err(found)) => Verdict::Error(format!("{sql}: {}, found {}", wanted.message, found.message)),
+        (Ok(_), Err(found)) => Verdict::Error(format!("{sql}: {}", found.message)),
+        (Err(wanted), Ok(_)) => {
+            Verdict::Wrong(format!("{sql}: SQLite fails ({}), the server does not", wanted.message))
+        }
+    }
+}
+
+/// Runs a case's translation on a server, in a schema of its own.
+pub fn judge(truth: &Truth, target: Target, pack: bool, server: &mut dyn Engine) -> Verdict {
+    let mut fired = vec![];
+    let verdict = run_case(truth, Options { target, pack, savepoints: false }, server, &mut fired);
+    let conditional = |f: &&Fired| truth.case.breaks.as_deref() == Some(f.rule) && f.certainty != Certainty::Exact;
+    match (verdict, fired.iter().find(conditional)) {
+        (Verdict::Wrong(text) | Verdict::Error(text), Some(rule)) => {
+            Verdict::Declared(format!("{} is {:?}: {text}", rule.rule, rule.certainty))
+        }
+        (verdict, _) => verdict,
+    }
+}
+
+fn run_case(truth: &Truth, mut options: Options, server: &mut dyn Engine, fired: &mut Vec<Fired>) -> Verdict {
+    server.fresh(&format!("case_{}_{}", truth.case.id, if options.pack { "pack" } else { "portable" }));
+    let mut catalogue = Catalogue::default();
+    let mut within_transaction = false;
+    for ((step, wanted), params) in truth.case.steps.iter().zip(&truth.steps).zip(&truth.params) {
+        // Where there is no transaction, a failed statement ends none.
+        options.savepoints = truth.case.savepoints && within_transaction;
+        match first_word(&step.sql).as_str() {
+            "BEGIN" => (options.savepoints, within_transaction) = (false, true),
+            "COMMIT" | "END" | "ROLLBACK" => (options.savepoints, within_transaction) = (false, false),
+            _ => {}
+        }
+        let verdict = match run_translated(&step.sql, params, &mut catalogue, &options, server, fired) {
+            Ok(found) => compare(step, wanted, found),
+            Err(refused) => refused,
+        };
+        if verdict != Verdict::Pass {
+            return verdict;
+        }
+    }
+    let mut contents =
+        truth.contents.iter().map(|(read, wanted)| same_contents(read, wanted, &catalogue, &options, server));
+    contents.find(|verdict| *verdict != Verdict::Pass).unwrap_or(Verdict::Pass)
+}
+
+/// Whether a table has the rows it must have, read by a translated statement.
+pub fn same_contents(
+    read: &str,
+    wanted: &[Row],
+    catalogue: &Catalogue,
+    options: &Options,
+    server: &mut dyn Engine,
+) -> Verdict {
+    match run_translated(read, &[], &mut catalogue.clone(), options, server, &mut vec![]) {
+        Ok(Ok(found)) => match difference(wanted, &found.rows, false) {
+            Some(text) => Verdict::Wrong(format!("contents, {read}: {text}")),
+            None => Verdict::Pass,
+        },
+        Ok(Err(failed)) => Verdict::Error(format!("contents, {read}: {}", failed.message)),
+        Err(refused) => refused,
+    }
+}
