@@ -49,7 +49,7 @@ FAULTS = {  # name: (reason expected, reasons that may come with it, what it doe
     "stop-early": ("accounts", "-", "stops in the middle of the window and says it is done"),
     "exhausted": ("exhausted", "-", "reports a client that ran out of its plan"),
     "late": ("littles-law", "generator-limited", "starts its clock in the middle of each operation"),
-    "instant": ("generator-limited", "invariant,not-credible", "invents operations of 500 ns, as the plan has them"),
+    "instant": ("generator-limited", "invariant,not-credible", "invents operations of 200 ns, as the plan has them"),
     "too-fast": ("not-credible", "generator-limited,invariant", "invents commits of 5 us, as the plan has them"),
     "unsynced": ("-", "not-credible", "runs with synchronous = OFF and reports what was asked for"),
     "corrupt-data": ("invariant", "-", "executes --sql in the database before it hands over its samples"),
@@ -183,7 +183,7 @@ HANDOVER = {
     "exhausted": lambda samples, totals, fake: totals.update(exhausted=1),
     # Later attempts keep their start: what lies between attempts counts as back-off.
     "late": change(first_attempts, lambda s, plan: {"started_ns": (s.started_ns + s.finished_ns) // 2}),
-    "instant": invent(500),
+    "instant": invent(200),
     "too-fast": invent(5_000),
     "nothing": nothing,
 }
@@ -376,7 +376,7 @@ def parse(argv):
     add("--only-plan", type=int, metavar="N", help="be at fault only with a worker's N-th plan in --trial-file, from 1")
     add("--setting", default="synchronous=0", metavar="NAME=VALUE", help="for `setting` (default: synchronous=0)")
     add("--sql", help="for `corrupt-data`")
-    add("--service-ns", type=int, metavar="NS", help="for `instant` (default: 500) and `too-fast` (5000)")
+    add("--service-ns", type=int, metavar="NS", help="for `instant` (default: 200) and `too-fast` (5000)")
     add("--list", action="store_true", help="print fault, reason expected and reasons that may come with it")
     args = parser.parse_args(argv)
     if not args.real and not args.list:

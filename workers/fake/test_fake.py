@@ -27,9 +27,10 @@ MS = 1_000_000
 SERVICE_NS = 2 * MS
 WINDOW_MS = 120
 
-PLAN = """contend-plan 1
+PLAN = """contend-plan 2
 worker\t{worker}
 driver\trusqlite\tthread
+connections\tclient
 window\t{run_in_ns}\t{window_ns}\t1000000000
 now\tclock
 option\tbusy_timeout_ms\t1000
@@ -38,10 +39,10 @@ session\tPRAGMA synchronous = FULL
 readback\tsynchronous\tPRAGMA synchronous
 statement\t0\tSELECT count(*) FROM t
 statement\t1\tINSERT INTO t VALUES (?)
-transaction\t0\tread\t-\t0\t0\t2
+transaction\t0\tread\tread\t-\t0\t0\t2
 step\tsql\t0\t1..1\t1\t-
 step\thold\t{service_ns}
-transaction\t1\twrite\tBEGIN IMMEDIATE\t0\t0\t1
+transaction\t1\twrite\twrite\tBEGIN IMMEDIATE\t0\t0\t1
 step\tsql\t1\t1..1\t1\t-\tp0+0
 retry\t1\t-\t-\t-
 clients\t2

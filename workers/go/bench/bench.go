@@ -1,0 +1,143 @@
+// Package bench holds the worker against a bare loop that calls the same library, reading rows by rowid.
+package bench
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"contend/workers/worker"
+)
+
+const (
+	rows  = 100_000
+	cycle = 16_384
+	reads = 5_000
+	turns = 101
+
+	// Query is what both sides execute.
+	Query = "SELECT id, value, note FROM item WHERE rowid = ?"
+)
+
+// Bare reads the keys one after the other with the library alone, from the one at index 0 on and over again.
+type Bare func(b *testing.B, path string, keys []int64, reads int) time.Duration
+
+// Compare prints how many times as long the bare loop takes as the worker; in turns, so that both see the
+// same machine.
+func Compare(b *testing.B, driver *worker.Driver, bare Bare) {
+	path := filepath.Join(b.TempDir(), "bench.db")
+	load(b, driver, path)
+	random := rand.New(rand.NewPCG(1, 2))
+	keys := make([]int64, cycle)
+	for i := range keys {
+		keys[i] = 1 + random.Int64N(rows)
+	}
+	plan := plan(driver, path, keys)
+	var ratios, bareNS, workerNS []float64
+	for slice := range turns {
+		var plain, ours time.Duration
+		if slice%2 == 0 {
+			plain = bare(b, path, keys, reads)
+		}
+		ours = throughWorker(b, driver, plan)
+		if slice%2 == 1 {
+			plain = bare(b, path, keys, reads)
+		}
+		ratios = append(ratios, float64(plain)/float64(ours))
+		bareNS = append(bareNS, float64(plain)/reads)
+		workerNS = append(workerNS, float64(ours)/reads)
+	}
+	for _, values := range [][]float64{ratios, bareNS, workerNS} {
+		slices.Sort(values)
+	}
+	middle := turns / 2
+	fmt.Printf("%-10s bare/worker %.3f (median of %d; %.3f to %.3f), bare %.0f ns, worker %.0f ns per read\n", driver.Name,
+		ratios[middle], turns, ratios[0], ratios[turns-1], bareNS[middle], workerNS[middle])
+}
+
+func load(b *testing.B, driver *worker.Driver, path string) {
+	conn, err := driver.Open(path, &worker.Setup{Options: &worker.Options{BusyTimeoutMS: -1}, Context: context.Background()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, sql := range []string{
+		// What a rollback journal adds to every read is the kernel's, and hides what is to be seen.
+		"PRAGMA journal_mode = WAL",
+		"CREATE TABLE item (id INTEGER, value INTEGER, note TEXT)",
+		fmt.Sprintf("WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < %d) INSERT INTO item SELECT i, i %% 100, 'item ' || i FROM n", rows-1),
+	} {
+		if _, err := conn.Run(&worker.Statement{SQL: sql, Index: -1, Returns: strings.HasPrefix(sql, "PRAGMA")}, nil, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := conn.Close(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func plan(driver *worker.Driver, path string, keys []int64) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "contend-plan 2\nworker\t0\ndriver\t%s\tthread\nconnections\tclient\nwindow\t0\t0\t0\nnow\tclock\n", driver.Name)
+	fmt.Fprintf(&text, "database\t%s\nstatement\t0\t%s\ntransaction\t0\tread\tread\t-\t0\t0\t1\n", path, Query)
+	fmt.Fprintf(&text, "step\tsql\t0\t1..1\t1\t-\tp0+0\nretry\t1\t-\t-\t-\nclients\t1\n")
+	fmt.Fprintf(&text, "client\t0\t0\tclosed\tcyclic\t%d\t0\t%d\n", reads, len(keys))
+	for _, key := range keys {
+		fmt.Fprintf(&text, "op\t0\t0\ti%d\n", key)
+	}
+	text.WriteString("end\n")
+	return text.String()
+}
+
+// throughWorker is the time from the first start to the last end.
+func throughWorker(b *testing.B, driver *worker.Driver, plan string) time.Duration {
+	clients, err := worker.RunPlan(driver, plan)
+	if err != nil {
+		b.Fatal(err)
+	}
+	samples := clients[0]
+	for _, s := range samples {
+		if s.Space != 0 || s.Rows != 1 {
+			b.Fatalf("a read failed: %+v", s)
+		}
+	}
+	if len(samples) != reads {
+		b.Fatalf("%d reads instead of %d", len(samples), reads)
+	}
+	return time.Duration(samples[reads-1].Finished - samples[0].Started)
+}
+
+// SQL is the bare loop of a library for database/sql: a prepared statement, a row, its columns.
+func SQL(open func(path string) (*sql.DB, error)) Bare {
+	return func(b *testing.B, path string, keys []int64, reads int) time.Duration {
+		db, err := open(path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer db.Close()
+		ctx := context.Background()
+		conn, err := db.Conn(ctx)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer conn.Close()
+		stmt, err := conn.PrepareContext(ctx, Query)
+		if err != nil {
+			b.Fatal(err)
+		}
+		var id, value int64
+		var note string
+		begun := time.Now()
+		for i := range reads {
+			if err := stmt.QueryRowContext(ctx, keys[i%len(keys)]).Scan(&id, &value, &note); err != nil {
+				b.Fatal(err)
+			}
+		}
+		return time.Since(begun)
+	}
+}

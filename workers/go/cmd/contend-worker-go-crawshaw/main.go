@@ -1,0 +1,59 @@
+// Command contend-worker-go-crawshaw is the worker for crawshaw.io/sqlite.
+package main
+
+import (
+	"context"
+	"errors"
+
+	"contend/workers/native"
+	"contend/workers/wire"
+	"contend/workers/worker"
+
+	"crawshaw.io/sqlite"
+	"crawshaw.io/sqlite/sqlitex"
+)
+
+// WAL, which the library would turn on by itself, is a setting of the plan.
+const flags = sqlite.SQLITE_OPEN_READWRITE | sqlite.SQLITE_OPEN_CREATE | sqlite.SQLITE_OPEN_NOMUTEX
+
+type pool struct{ *sqlitex.Pool }
+
+func (p pool) Take(ctx context.Context) (*sqlite.Conn, error) {
+	if conn := p.Get(ctx); conn != nil {
+		return conn, nil
+	}
+	return nil, context.Canceled
+}
+
+func code(err error) (wire.Code, bool) {
+	var e sqlite.Error
+	ok := errors.As(err, &e)
+	return wire.Code{Space: wire.SpaceSQLite, Number: uint32(e.Code)}, ok
+}
+
+func library() *worker.Driver {
+	return native.Driver(worker.Driver{
+		Name:    "crawshaw",
+		Module:  "crawshaw.io/sqlite",
+		Engine:  "SQLite",
+		Scratch: ":memory:",
+		Code:    code,
+	}, &native.Library[*sqlite.Conn, *sqlite.Stmt]{
+		Open:  func(database string) (*sqlite.Conn, error) { return sqlite.OpenConn(database, flags) },
+		Close: (*sqlite.Conn).Close,
+		Prepare: func(conn *sqlite.Conn, sql string) (*sqlite.Stmt, error) {
+			stmt, _, err := conn.PrepareTransient(sql)
+			return stmt, err
+		},
+		Changes:      (*sqlite.Conn).Changes,
+		Type:         func(stmt *sqlite.Stmt, column int) int { return int(stmt.ColumnType(column)) },
+		SetInterrupt: func(conn *sqlite.Conn, done <-chan struct{}) { conn.SetInterrupt(done) },
+		BytesAreText: true, // BindBytes calls sqlite3_bind_text
+		OpenPool: func(database string, size int) (native.Pool[*sqlite.Conn], error) {
+			inner, err := sqlitex.Open(database, flags, size)
+			return pool{inner}, err
+		},
+	})
+}
+
+func main() { worker.Main(library()) }

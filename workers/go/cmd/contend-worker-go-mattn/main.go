@@ -1,0 +1,54 @@
+// Command contend-worker-go-mattn is the worker for github.com/mattn/go-sqlite3.
+package main
+
+// // The library has it, but shows it only through contexts, which cost a goroutine for each call.
+// #include <stdint.h>
+// extern void sqlite3_interrupt(void *db);
+// static void interrupt(uintptr_t db) { sqlite3_interrupt((void *)db); }
+import "C"
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"reflect"
+
+	"contend/workers/sqldb"
+	"contend/workers/worker"
+
+	"github.com/mattn/go-sqlite3"
+)
+
+type connector string
+
+func (c connector) Driver() driver.Driver { return &sqlite3.SQLiteDriver{} }
+func (c connector) Connect(context.Context) (driver.Conn, error) {
+	return c.Driver().Open(string(c))
+}
+
+func code(err error) (int, bool) {
+	var e sqlite3.Error
+	ok := errors.As(err, &e)
+	return int(e.ExtendedCode), ok
+}
+
+func interrupt(conn driver.Conn) func() {
+	db := C.uintptr_t(reflect.ValueOf(conn).Elem().FieldByName("db").Pointer())
+	return func() { C.interrupt(db) }
+}
+
+func library() *worker.Driver {
+	return sqldb.Driver(worker.Driver{
+		Name:        "mattn",
+		Module:      "github.com/mattn/go-sqlite3",
+		Engine:      "SQLite",
+		Scratch:     ":memory:",
+		Code:        sqldb.SQLiteCode(code),
+		Interrupted: sqldb.SQLiteInterrupt,
+	}, &sqldb.Library{
+		Connector: func(database string) (driver.Connector, error) { return connector(database), nil },
+		Interrupt: interrupt,
+	})
+}
+
+func main() { worker.Main(library()) }

@@ -1,0 +1,43 @@
+// Command contend-worker-go-zombiezen is the worker for zombiezen.com/go/sqlite.
+package main
+
+import (
+	"contend/workers/native"
+	"contend/workers/wire"
+	"contend/workers/worker"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+// WAL, which the library would turn on by itself, is a setting of the plan.
+const flags = sqlite.OpenReadWrite | sqlite.OpenCreate
+
+func code(err error) (wire.Code, bool) {
+	return wire.Code{Space: wire.SpaceSQLite, Number: uint32(sqlite.ErrCode(err))}, true
+}
+
+func library() *worker.Driver {
+	return native.Driver(worker.Driver{
+		Name:    "zombiezen",
+		Module:  "zombiezen.com/go/sqlite",
+		Engine:  "SQLite",
+		Scratch: ":memory:",
+		Code:    code,
+	}, &native.Library[*sqlite.Conn, *sqlite.Stmt]{
+		Open:  func(database string) (*sqlite.Conn, error) { return sqlite.OpenConn(database, flags) },
+		Close: (*sqlite.Conn).Close,
+		Prepare: func(conn *sqlite.Conn, sql string) (*sqlite.Stmt, error) {
+			stmt, _, err := conn.PrepareTransient(sql)
+			return stmt, err
+		},
+		Changes:      (*sqlite.Conn).Changes,
+		Type:         func(stmt *sqlite.Stmt, column int) int { return int(stmt.ColumnType(column)) },
+		SetInterrupt: func(conn *sqlite.Conn, done <-chan struct{}) { conn.SetInterrupt(done) },
+		OpenPool: func(database string, size int) (native.Pool[*sqlite.Conn], error) {
+			return sqlitex.NewPool(database, sqlitex.PoolOptions{Flags: flags, PoolSize: size})
+		},
+	})
+}
+
+func main() { worker.Main(library()) }

@@ -1,0 +1,23 @@
+module contend/workers
+
+go 1.26.8
+
+require (
+	crawshaw.io/sqlite v0.3.2
+	github.com/dustin/go-humanize v1.1.0 // indirect
+	github.com/google/uuid v1.6.0 // indirect
+	github.com/mattn/go-isatty v0.0.24 // indirect
+	github.com/mattn/go-sqlite3 v1.14.52
+	github.com/ncruces/go-sqlite3 v0.30.4
+	github.com/ncruces/go-strftime v1.1.0 // indirect
+	github.com/ncruces/julianday v1.0.0 // indirect
+	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
+	github.com/tailscale/sqlite v0.0.0-20250822145721-1673cdf564b7
+	github.com/tetratelabs/wazero v1.11.0 // indirect
+	golang.org/x/sys v0.49.0
+	modernc.org/libc v1.79.0
+	modernc.org/mathutil v1.7.1 // indirect
+	modernc.org/memory v1.12.1 // indirect
+	modernc.org/sqlite v1.61.1
+	zombiezen.com/go/sqlite v1.4.2
+)

@@ -1,0 +1,350 @@
+// Package native makes a worker's driver of a library with an interface of its own that follows SQLite's.
+package native
+
+import (
+	"context"
+	"errors"
+
+	"contend/workers/wire"
+	"contend/workers/worker"
+)
+
+// Stmt is what such libraries have in common.
+type Stmt interface {
+	comparable
+	Step() (bool, error)
+	Reset() error
+	ClearBindings() error
+	Finalize() error
+	ColumnCount() int
+	BindInt64(param int, value int64)
+	BindFloat(param int, value float64)
+	BindText(param int, value string)
+	BindBytes(param int, value []byte)
+	BindZeroBlob(param int, length int64)
+	BindNull(param int)
+	ColumnInt64(column int) int64
+	ColumnFloat(column int) float64
+	ColumnText(column int) string
+	ColumnLen(column int) int
+	ColumnBytes(column int, into []byte) int
+}
+
+// Library is what differs; C is its connection, S its statement.
+type Library[C comparable, S Stmt] struct {
+	Open    func(database string) (C, error)
+	Close   func(C) error
+	Prepare func(C, string) (S, error)
+	Changes func(C) int
+	// Type is SQLite's number for the type of a column.
+	Type func(S, int) int
+	// SetInterrupt makes the connection end what it executes once the channel is closed.
+	SetInterrupt func(C, <-chan struct{})
+	// BytesAreText: what is bound as bytes arrives as text, so there are no blobs.
+	BytesAreText bool
+	OpenPool     func(database string, size int) (Pool[C], error)
+}
+
+// Pool is a pool of the library.
+type Pool[C any] interface {
+	Take(context.Context) (C, error)
+	Put(C)
+	Close() error
+}
+
+const (
+	integer = 1
+	float   = 2
+	text    = 3
+	blob    = 4
+)
+
+// Driver makes a worker's driver of a library. The rest of d must be filled in.
+func Driver[C comparable, S Stmt](d worker.Driver, library *Library[C, S]) *worker.Driver {
+	d.PoolFixed = true
+	d.Interrupted = wire.Code{Space: wire.SpaceSQLite, Number: 9}
+	d.Open = func(database string, setup *worker.Setup) (worker.Conn, error) {
+		inner, err := library.Open(database)
+		if err != nil {
+			return nil, worker.OnSQL("open", err)
+		}
+		setup.Opened.Add(1)
+		c := &conn[C, S]{library: library, conn: inner, setup: setup}
+		if setup.Context != nil {
+			library.SetInterrupt(inner, setup.Context.Done())
+		}
+		if err := c.setUp(); err != nil {
+			return nil, errors.Join(err, c.Close())
+		}
+		return c, nil
+	}
+	d.OpenPool = func(database string, setup *worker.Setup) (worker.Pool, error) {
+		inner, err := library.OpenPool(database, setup.Options.PoolSize)
+		if err != nil {
+			return nil, worker.OnSQL("open", err)
+		}
+		setup.Opened.Add(int64(setup.Options.PoolSize))
+		p := &pool[C, S]{library: library, inner: inner, setup: setup, conns: map[C]*conn[C, S]{}}
+		if err := p.setUp(); err != nil {
+			return nil, errors.Join(err, p.Close())
+		}
+		return p, nil
+	}
+	return &d
+}
+
+// pool is the library's, with what belongs to each of its connections.
+type pool[C comparable, S Stmt] struct {
+	library *Library[C, S]
+	inner   Pool[C]
+	setup   *worker.Setup
+	conns   map[C]*conn[C, S] // complete after setUp
+}
+
+// setUp takes all connections, so that each is given its settings and statements.
+func (p *pool[C, S]) setUp() (err error) {
+	var taken []C
+	for range p.setup.Options.PoolSize {
+		inner, problem := p.inner.Take(p.setup.Context)
+		if err = problem; err != nil {
+			break
+		}
+		taken = append(taken, inner)
+		c := &conn[C, S]{library: p.library, conn: inner, setup: p.setup}
+		p.conns[inner] = c
+		if err = c.setUp(); err != nil {
+			break
+		}
+	}
+	for _, inner := range taken {
+		p.inner.Put(inner)
+	}
+	return err
+}
+
+func (p *pool[C, S]) Acquire() (worker.Conn, error) {
+	inner, err := p.inner.Take(p.setup.Context)
+	if err != nil {
+		return nil, err
+	}
+	return p.conns[inner], nil
+}
+
+func (p *pool[C, S]) Release(c worker.Conn) { p.inner.Put(c.(*conn[C, S]).conn) }
+
+func (p *pool[C, S]) Close() error {
+	for _, c := range p.conns {
+		c.finalize()
+	}
+	return p.inner.Close()
+}
+
+// prepared is a statement with what a program would know of it: its columns and, from the first row on, their
+// types.
+type prepared[S Stmt] struct {
+	stmt    S
+	columns int
+	types   []int
+}
+
+// conn is a connection with its prepared statements.
+type conn[C comparable, S Stmt] struct {
+	library *Library[C, S]
+	conn    C
+	setup   *worker.Setup
+	kept    []*prepared[S] // by index of the statement
+	load    *worker.Statement
+	loading *prepared[S]
+	values  []any
+	// Where touch leaves what it read, so that reading is not optimised away.
+	read64    int64
+	readFloat float64
+	readText  string
+	readBytes []byte
+}
+
+func (c *conn[C, S]) setUp() error {
+	for _, sql := range c.setup.Before() {
+		if _, err := c.once(&worker.Statement{SQL: sql}, nil, nil); err != nil {
+			return worker.OnSQL(sql, err)
+		}
+	}
+	for _, statement := range c.setup.Statements {
+		s, err := c.prepare(statement.SQL)
+		if err != nil {
+			return worker.OnSQL(statement.SQL, err)
+		}
+		if c.setup.Options.PrepareEach {
+			_ = s.stmt.Finalize()
+		} else {
+			c.kept = append(c.kept, s)
+		}
+	}
+	return nil
+}
+
+func (c *conn[C, S]) prepare(sql string) (*prepared[S], error) {
+	s, err := c.library.Prepare(c.conn, sql)
+	if err != nil {
+		return nil, err
+	}
+	return &prepared[S]{stmt: s, columns: s.ColumnCount()}, nil
+}
+
+// Interrupt has nothing to do: the library watches the context of the setup.
+func (c *conn[C, S]) Interrupt() {}
+
+func (c *conn[C, S]) finalize() {
+	for _, s := range c.kept {
+		_ = s.stmt.Finalize()
+	}
+	if c.load != nil {
+		_ = c.loading.stmt.Finalize()
+	}
+	c.kept, c.load = nil, nil
+}
+
+func (c *conn[C, S]) Close() error {
+	c.finalize()
+	return c.library.Close(c.conn)
+}
+
+func (c *conn[C, S]) Columns(statement *worker.Statement) (int, error) {
+	s, err := c.prepare(statement.SQL)
+	if err != nil {
+		return 0, err
+	}
+	defer s.stmt.Finalize()
+	return s.columns, nil
+}
+
+func (c *conn[C, S]) Run(statement *worker.Statement, args []any, each func([]any) error) (int64, error) {
+	if statement.Always && c.setup.Context != nil && c.setup.Context.Err() != nil {
+		c.library.SetInterrupt(c.conn, nil)
+	}
+	switch {
+	case statement.Index >= 0 && statement.Index < len(c.kept):
+		return c.run(c.kept[statement.Index], statement, args, each)
+	case statement.Keep:
+		if c.load != statement {
+			s, err := c.prepare(statement.SQL)
+			if err != nil {
+				return 0, err
+			}
+			if c.load != nil {
+				_ = c.loading.stmt.Finalize()
+			}
+			c.load, c.loading = statement, s
+		}
+		return c.run(c.loading, statement, args, each)
+	}
+	return c.once(statement, args, each)
+}
+
+func (c *conn[C, S]) once(statement *worker.Statement, args []any, each func([]any) error) (int64, error) {
+	s, err := c.prepare(statement.SQL)
+	if err != nil {
+		return 0, err
+	}
+	defer s.stmt.Finalize()
+	return c.run(s, statement, args, each)
+}
+
+func (c *conn[C, S]) run(p *prepared[S], statement *worker.Statement, args []any, each func([]any) error) (count int64, err error) {
+	s := p.stmt
+	for i, arg := range args {
+		if bytes, ok := arg.([]byte); ok && len(bytes) > 0 && c.library.BytesAreText {
+			return 0, worker.NoValue()
+		}
+		bind(s, i+1, arg)
+	}
+	for {
+		row, wrong := s.Step()
+		if wrong != nil || !row {
+			err = wrong
+			break
+		}
+		count++
+		if each == nil {
+			c.touch(p)
+		} else {
+			c.read(s, p.columns)
+			if err = each(c.values[:p.columns]); err != nil {
+				break
+			}
+		}
+	}
+	if p.columns == 0 && err == nil && statement.Changes {
+		count = int64(c.library.Changes(c.conn))
+	}
+	// A reset repeats the error of the step, which is known already.
+	if reset := s.Reset(); err == nil {
+		err = reset
+	}
+	return count, err
+}
+
+func bind[S Stmt](s S, param int, value any) {
+	switch v := value.(type) {
+	case int64:
+		s.BindInt64(param, v)
+	case float64:
+		s.BindFloat(param, v)
+	case string:
+		s.BindText(param, v)
+	case []byte:
+		if len(v) == 0 {
+			s.BindZeroBlob(param, 0)
+		} else {
+			s.BindBytes(param, v)
+		}
+	default:
+		s.BindNull(param)
+	}
+}
+
+// touch reads every column as an application would: it knows the types, here those of the first row.
+func (c *conn[C, S]) touch(p *prepared[S]) {
+	s := p.stmt
+	for i := len(p.types); i < p.columns; i++ {
+		p.types = append(p.types, c.library.Type(s, i))
+	}
+	for i, kind := range p.types {
+		switch kind {
+		case integer:
+			c.read64 = s.ColumnInt64(i)
+		case float:
+			c.readFloat = s.ColumnFloat(i)
+		case blob:
+			if n := s.ColumnLen(i); cap(c.readBytes) < n {
+				c.readBytes = make([]byte, n)
+			}
+			s.ColumnBytes(i, c.readBytes[:cap(c.readBytes)])
+		default:
+			c.readText = s.ColumnText(i)
+		}
+	}
+}
+
+// read gives every column as it is.
+func (c *conn[C, S]) read(s S, columns int) {
+	for len(c.values) < columns {
+		c.values = append(c.values, nil)
+	}
+	for i := range columns {
+		switch c.library.Type(s, i) {
+		case integer:
+			c.values[i] = s.ColumnInt64(i)
+		case float:
+			c.values[i] = s.ColumnFloat(i)
+		case text:
+			c.values[i] = s.ColumnText(i)
+		case blob:
+			bytes := make([]byte, s.ColumnLen(i))
+			s.ColumnBytes(i, bytes)
+			c.values[i] = bytes
+		default:
+			c.values[i] = nil
+		}
+	}
+}

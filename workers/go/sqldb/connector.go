@@ -1,0 +1,192 @@
+// Package sqldb makes a worker's driver of a library for database/sql. Connections, pools and calls go through
+// database/sql, as in any Go program; only prepared statements are kept for each connection, which
+// database/sql leaves to its user.
+package sqldb
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"io"
+
+	"contend/workers/worker"
+)
+
+// connector opens connections of the library with the settings of a plan.
+type connector struct {
+	driver.Connector
+	library *Library
+	setup   *worker.Setup
+}
+
+// Connect opens a connection, applies the settings and prepares the statements.
+func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
+	inner, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, worker.OnSQL("open", err)
+	}
+	c.setup.Opened.Add(1)
+	conn := &conn{Conn: inner, library: c.library, context: context.Background(), kept: map[string]*stmt{}}
+	conn.interrupt = c.library.Interrupt(inner)
+	if c.library.Contexts {
+		conn.context = c.setup.Context
+	}
+	if err := conn.setUp(c.setup); err != nil {
+		_ = inner.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// rollback is executed although the drain is over.
+const rollback = "ROLLBACK"
+
+// conn is a connection of the library that keeps prepared statements.
+type conn struct {
+	driver.Conn
+	library *Library
+	// context is what the library gets: database/sql starts a goroutine for each call whose context can end.
+	context   context.Context
+	interrupt func()
+	kept      map[string]*stmt
+}
+
+func (c *conn) setUp(setup *worker.Setup) error {
+	for _, sql := range setup.Before() {
+		s, err := c.prepare(c.context, sql)
+		if err == nil {
+			err = s.drain()
+			_ = s.inner.Close()
+		}
+		if err != nil {
+			return worker.OnSQL(sql, err)
+		}
+	}
+	for _, statement := range setup.Statements {
+		if c.kept[statement.SQL] != nil {
+			continue
+		}
+		s, err := c.prepare(c.keeping(setup), statement.SQL)
+		if err != nil {
+			return worker.OnSQL(statement.SQL, err)
+		}
+		if setup.Options.PrepareEach {
+			_ = s.inner.Close()
+		} else {
+			s.keep = true
+			c.kept[statement.SQL] = s
+		}
+	}
+	return nil
+}
+
+// keeping is the context in which statements are prepared that are kept.
+func (c *conn) keeping(setup *worker.Setup) context.Context {
+	if c.library.Keeping == nil || setup.Options.PrepareEach {
+		return c.context
+	}
+	return c.library.Keeping(c.context)
+}
+
+func (c *conn) prepare(ctx context.Context, sql string) (*stmt, error) {
+	var inner driver.Stmt
+	var err error
+	if preparer, ok := c.Conn.(driver.ConnPrepareContext); ok {
+		inner, err = preparer.PrepareContext(ctx, sql)
+	} else {
+		inner, err = c.Conn.Prepare(sql)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := &stmt{context: c.context, inner: inner}
+	if sql == rollback {
+		s.context = context.Background()
+	}
+	var queries, executes bool
+	s.query, queries = inner.(driver.StmtQueryContext)
+	s.exec, executes = inner.(driver.StmtExecContext)
+	if !queries || !executes {
+		return nil, fmt.Errorf("a statement of the library (%T) takes no context", inner)
+	}
+	return s, nil
+}
+
+// PrepareContext gives a statement that is kept, or prepares it anew.
+func (c *conn) PrepareContext(_ context.Context, sql string) (driver.Stmt, error) {
+	if s := c.kept[sql]; s != nil {
+		return s, nil
+	}
+	return c.prepare(c.context, sql)
+}
+
+// Close finalizes what is kept.
+func (c *conn) Close() error {
+	for _, s := range c.kept {
+		_ = s.inner.Close()
+	}
+	return c.Conn.Close()
+}
+
+// ResetSession and IsValid ask the library, as database/sql would.
+func (c *conn) ResetSession(ctx context.Context) error {
+	if inner, ok := c.Conn.(driver.SessionResetter); ok {
+		return inner.ResetSession(ctx)
+	}
+	return nil
+}
+
+func (c *conn) IsValid() bool {
+	inner, ok := c.Conn.(driver.Validator)
+	return !ok || inner.IsValid()
+}
+
+// stmt is a prepared statement of the library.
+type stmt struct {
+	context context.Context
+	inner   driver.Stmt
+	query   driver.StmtQueryContext
+	exec    driver.StmtExecContext
+	keep    bool
+}
+
+// Close leaves a statement that is kept alone.
+func (s *stmt) Close() error {
+	if s.keep {
+		return nil
+	}
+	return s.inner.Close()
+}
+
+// NumInput leaves the count to the worker, which has checked it.
+func (s *stmt) NumInput() int { return -1 }
+
+// CheckNamedValue takes all values: the worker gives only those of the five kinds.
+func (s *stmt) CheckNamedValue(*driver.NamedValue) error { return nil }
+
+func (s *stmt) Exec([]driver.Value) (driver.Result, error) { panic("database/sql calls ExecContext") }
+func (s *stmt) Query([]driver.Value) (driver.Rows, error)  { panic("database/sql calls QueryContext") }
+
+func (s *stmt) ExecContext(_ context.Context, args []driver.NamedValue) (driver.Result, error) {
+	return s.exec.ExecContext(s.context, args)
+}
+
+func (s *stmt) QueryContext(_ context.Context, args []driver.NamedValue) (driver.Rows, error) {
+	return s.query.QueryContext(s.context, args)
+}
+
+// drain executes a statement and reads what it returns.
+func (s *stmt) drain() error {
+	rows, err := s.query.QueryContext(s.context, nil)
+	if err != nil {
+		return err
+	}
+	values := make([]driver.Value, len(rows.Columns()))
+	for err == nil {
+		err = rows.Next(values)
+	}
+	if closed := rows.Close(); err == io.EOF {
+		err = closed
+	}
+	return err
+}

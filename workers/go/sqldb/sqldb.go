@@ -1,0 +1,203 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+
+	"contend/workers/wire"
+	"contend/workers/worker"
+)
+
+// Library is what differs between libraries for database/sql.
+type Library struct {
+	// Connector opens connections to a database with the library's own defaults.
+	Connector func(database string) (driver.Connector, error)
+	// Interrupt is how a connection is interrupted from another goroutine.
+	Interrupt func(driver.Conn) func()
+	// Contexts: the library learns of the end of the drain through its context, at no cost for each call.
+	Contexts bool
+	// Keeping tells the library that a statement will be executed often; may be nil.
+	Keeping func(context.Context) context.Context
+}
+
+// Driver makes a worker's driver of a library. The rest of d must be filled in.
+func Driver(d worker.Driver, library *Library) *worker.Driver {
+	open := func(database string, setup *worker.Setup) (*sql.DB, error) {
+		if setup.Context == nil {
+			setup.Context = context.Background()
+		}
+		inner, err := library.Connector(database)
+		if err != nil {
+			return nil, err
+		}
+		return sql.OpenDB(&connector{Connector: inner, library: library, setup: setup}), nil
+	}
+	d.Open = func(database string, setup *worker.Setup) (worker.Conn, error) {
+		db, err := open(database, setup)
+		if err != nil {
+			return nil, err
+		}
+		db.SetMaxOpenConns(1)
+		one, err := take(db, setup)
+		if err != nil {
+			_ = db.Close()
+			return nil, err
+		}
+		one.db = db
+		return one, nil
+	}
+	d.OpenPool = func(database string, setup *worker.Setup) (worker.Pool, error) {
+		db, err := open(database, setup)
+		if err != nil {
+			return nil, err
+		}
+		db.SetMaxOpenConns(setup.Options.PoolSize)
+		db.SetMaxIdleConns(setup.Options.PoolIdle)
+		if setup.Options.PoolIdle == 0 {
+			db.SetMaxIdleConns(-1)
+		}
+		return &pool{db, setup}, nil
+	}
+	return &d
+}
+
+type pool struct {
+	db    *sql.DB
+	setup *worker.Setup
+}
+
+func (p *pool) Acquire() (worker.Conn, error) {
+	conn, err := take(p.db, p.setup)
+	if err != nil {
+		return nil, err
+	}
+	return conn, nil
+}
+func (p *pool) Release(c worker.Conn) { _ = c.Close() }
+func (p *pool) Close() error          { return p.db.Close() }
+
+// connection is one taken from a pool, or the only one of its own.
+type connection struct {
+	db        *sql.DB // if it is the only one
+	conn      *sql.Conn
+	interrupt func()
+	values    []any
+	into      []any // pointers to values
+	// What a script loads rows with.
+	load    *worker.Statement
+	loading *sql.Stmt
+}
+
+func take(db *sql.DB, setup *worker.Setup) (*connection, error) {
+	taken, err := db.Conn(setup.Context)
+	if err != nil {
+		return nil, err
+	}
+	c := &connection{conn: taken}
+	err = taken.Raw(func(raw any) error {
+		c.interrupt = raw.(*conn).interrupt
+		return nil
+	})
+	return c, err
+}
+
+func (c *connection) Interrupt() {
+	if c.interrupt != nil {
+		c.interrupt()
+	}
+}
+
+func (c *connection) Close() error {
+	err := c.conn.Close()
+	if c.db != nil {
+		err = errors.Join(err, c.db.Close())
+	}
+	return err
+}
+
+func (c *connection) Run(s *worker.Statement, args []any, each func([]any) error) (int64, error) {
+	if s.Keep && c.load != s {
+		loading, err := c.conn.PrepareContext(context.Background(), s.SQL)
+		if err != nil {
+			return 0, err
+		}
+		c.load, c.loading = s, loading
+	}
+	if s.Keep {
+		_, err := c.loading.ExecContext(context.Background(), args...)
+		return 0, err
+	}
+	if !s.Returns {
+		result, err := c.conn.ExecContext(context.Background(), s.SQL, args...)
+		if err != nil || !s.Changes {
+			return 0, err
+		}
+		return result.RowsAffected()
+	}
+	rows, err := c.conn.QueryContext(context.Background(), s.SQL, args...)
+	if err != nil {
+		return 0, err
+	}
+	count, err := c.read(rows, each)
+	if closed := rows.Close(); err == nil {
+		err = closed
+	}
+	return count, err
+}
+
+func (c *connection) read(rows *sql.Rows, each func([]any) error) (count int64, err error) {
+	into := c.into[:0]
+	for rows.Next() {
+		if count == 0 {
+			if into, err = c.columns(rows); err != nil {
+				return count, err
+			}
+		}
+		if err := rows.Scan(into...); err != nil {
+			return count, err
+		}
+		if each != nil {
+			if err := each(c.values[:len(into)]); err != nil {
+				return count, err
+			}
+		}
+		count++
+	}
+	return count, rows.Err()
+}
+
+// columns are pointers to as many values as the rows have columns.
+func (c *connection) columns(rows *sql.Rows) ([]any, error) {
+	names, err := rows.Columns()
+	if len(c.values) < len(names) {
+		c.values, c.into = make([]any, len(names)), make([]any, len(names))
+		for i := range c.values {
+			c.into[i] = &c.values[i]
+		}
+	}
+	return c.into[:len(names)], err
+}
+
+// Columns asks for no row of the statement.
+func (c *connection) Columns(s *worker.Statement) (int, error) {
+	rows, err := c.conn.QueryContext(context.Background(), "SELECT * FROM ("+s.SQL+") LIMIT 0", make([]any, s.Params)...)
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	names, err := rows.Columns()
+	return len(names), err
+}
+
+// SQLiteCode makes a driver's Code of a function that finds SQLite's own.
+func SQLiteCode(find func(error) (int, bool)) func(error) (wire.Code, bool) {
+	return func(err error) (wire.Code, bool) {
+		code, ok := find(err)
+		return wire.Code{Space: wire.SpaceSQLite, Number: uint32(code)}, ok
+	}
+}
+
+// SQLiteInterrupt is SQLITE_INTERRUPT.
+var SQLiteInterrupt = wire.Code{Space: wire.SpaceSQLite, Number: 9}

@@ -1,0 +1,296 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"contend/workers/wire"
+)
+
+// failure is why a part of an attempt failed: the engine's own code, unclassified.
+type failure struct{ code wire.Code }
+
+func (f failure) Error() string {
+	return fmt.Sprintf("%s %d", wire.SpaceWord(f.code.Space), f.code.Number)
+}
+
+// NoValue is a value the driver cannot take.
+func NoValue() error { return workerFailure(wire.CodeValue) }
+
+func workerFailure(number uint32) error {
+	return failure{wire.Code{Space: wire.SpaceWorker, Number: number}}
+}
+
+var told atomic.Int32
+
+// codeOf is the code of an error; what has none is told in words, a few times.
+func (d *Driver) codeOf(err error) wire.Code {
+	var f failure
+	if errors.As(err, &f) {
+		return f.code
+	}
+	if code, ok := d.Code(err); ok {
+		return code
+	}
+	if told.Add(1) <= 20 {
+		fmt.Fprintf(os.Stderr, "contend worker: an error of %s itself: %v\n", d.Name, err)
+	}
+	return wire.Code{Space: wire.SpaceWorker, Number: wire.CodeDriver}
+}
+
+// attempt is what one try of an operation works with; a client has one and uses it again and again.
+type attempt struct {
+	driver       *Driver
+	plan         *wire.Plan
+	statements   *statements
+	control      *control
+	sleep        sleeper
+	use          func(Conn) // tells the supervisor which connection to interrupt
+	operation    uint32
+	args         []any
+	firstUnique  int64
+	kept         [][]any
+	bound        []any
+	rows         uint32
+	lockNS       uint64
+	timeoutSpent bool
+	keeping      []wire.Keep
+	found        int
+	keep         func(values []any) error
+}
+
+// statements are all that a plan needs.
+type statements struct {
+	all              []*Statement
+	steps, begins    []*Statement
+	commit, rollback *Statement
+}
+
+func newStatements(p *wire.Plan) *statements {
+	s := &statements{}
+	add := func(sql string) *Statement {
+		one := newStatement(sql)
+		one.Index = len(s.all)
+		s.all = append(s.all, one)
+		return one
+	}
+	for _, sql := range p.Statements {
+		s.steps = append(s.steps, add(sql))
+	}
+	for _, t := range p.Transactions {
+		var begin *Statement
+		if t.Begin != "" {
+			begin = add(t.Begin)
+		}
+		s.begins = append(s.begins, begin)
+	}
+	s.commit = add("COMMIT")
+	// Rare, and with no transaction open it cannot be prepared everywhere.
+	s.rollback = newStatement("ROLLBACK")
+	s.rollback.Always = true
+	return s
+}
+
+func newAttempt(d *Driver, p *wire.Plan, s *statements, c *control) *attempt {
+	a := &attempt{driver: d, plan: p, statements: s, control: c}
+	slots := 0
+	for _, t := range p.Transactions {
+		slots = max(slots, t.Slots)
+	}
+	a.kept = make([][]any, slots)
+	a.keep = a.keepRow
+	return a
+}
+
+// part carries out some steps of a transaction, in a row; begin and commit are wanted with all of them. It
+// returns the step that failed.
+func (a *attempt) part(conn Conn, transaction, from, to int) (step int, err error) {
+	waiter, measured := conn.(Waiter)
+	if measured {
+		waiter.ResetLockWait()
+		defer func() { a.noteWait(waiter) }()
+	}
+	t := &a.plan.Transactions[transaction]
+	step, err = a.steps(conn, t, a.statements.begins[transaction], from, to)
+	if err != nil {
+		// Whether a transaction is open is not known of every driver, and SQLite rolls back by itself after some
+		// errors. Should the rollback fail where one is open, the next begin fails and shows it.
+		// An interrupt must not reach it: a lock that stays keeps everybody waiting.
+		a.use(nil)
+		_, _ = conn.Run(a.statements.rollback, nil, nil)
+		a.use(conn)
+	}
+	return step, err
+}
+
+// noteWait adds what the connection has waited for locks to what was waited before in this attempt.
+func (a *attempt) noteWait(waiter Waiter) {
+	waited, spent, ok := waiter.LockWait()
+	if !ok {
+		return
+	}
+	if a.lockNS == wire.NotMeasured {
+		a.lockNS = 0
+	}
+	a.lockNS += uint64(waited)
+	a.timeoutSpent = a.timeoutSpent || spent
+}
+
+func (a *attempt) steps(conn Conn, t *wire.Transaction, begin *Statement, from, to int) (int, error) {
+	if from == 0 {
+		for i := range a.kept {
+			a.kept[i] = a.kept[i][:0]
+		}
+	}
+	if begin != nil {
+		if _, err := conn.Run(begin, nil, nil); err != nil {
+			return wire.FailedBegin, err
+		}
+	}
+	for i := from; i < to; i++ {
+		step := &t.Steps[i]
+		var err error
+		switch step.Kind {
+		case wire.StepSQL:
+			err = a.execute(conn, step)
+		case wire.StepHold, wire.StepPause:
+			err = a.wait(step.NS)
+		}
+		if err != nil {
+			return i, err
+		}
+	}
+	if begin != nil {
+		if _, err := conn.Run(a.statements.commit, nil, nil); err != nil {
+			return wire.FailedCommit, err
+		}
+	}
+	return wire.FailedNone, nil
+}
+
+func (a *attempt) execute(conn Conn, step *wire.Step) error {
+	s := a.statements.steps[step.Statement]
+	for repetition := range step.Repeat {
+		// An interrupt only reaches statements under way, so each one asks before it begins.
+		if a.control.drainIsOver.Load() {
+			return failure{a.driver.Interrupted}
+		}
+		a.bound = a.bound[:0]
+		for i := range step.Args {
+			value, err := a.resolve(&step.Args[i], repetition)
+			if err != nil {
+				return err
+			}
+			a.bound = append(a.bound, value)
+		}
+		var each func([]any) error
+		if len(step.Keep) > 0 {
+			a.keeping, a.found, each = step.Keep, 0, a.keep
+			for _, keep := range step.Keep {
+				a.kept[keep.Slot] = a.kept[keep.Slot][:0]
+			}
+		}
+		rows, err := conn.Run(s, a.bound, each)
+		if err != nil {
+			return err
+		}
+		rows = min(rows, math.MaxUint32)
+		a.rows = uint32(min(int64(a.rows)+rows, math.MaxUint32))
+		if uint32(rows) < step.RowsMin || uint32(rows) > step.RowsMax {
+			return workerFailure(wire.CodeRows)
+		}
+	}
+	return nil
+}
+
+func (a *attempt) keepRow(values []any) error {
+	for _, keep := range a.keeping {
+		if a.found >= keep.Rows {
+			continue
+		}
+		if keep.Column >= len(values) {
+			return workerFailure(wire.CodeValue)
+		}
+		value, err := plain(values[keep.Column])
+		if err != nil {
+			return workerFailure(wire.CodeValue)
+		}
+		if bytes, ok := value.([]byte); ok {
+			value = append([]byte{}, bytes...)
+		}
+		a.kept[keep.Slot] = append(a.kept[keep.Slot], value)
+	}
+	a.found++
+	return nil
+}
+
+// plain is a value of the five kinds; some drivers make others of columns with certain declared types.
+func plain(value any) (any, error) {
+	switch v := value.(type) {
+	case nil, int64, float64, string, []byte:
+		return v, nil
+	case bool:
+		if v {
+			return int64(1), nil
+		}
+		return int64(0), nil
+	}
+	return nil, fmt.Errorf("the driver gave a %T, which is no value of SQL", value)
+}
+
+func (a *attempt) resolve(source *wire.Source, repetition int) (any, error) {
+	switch source.Kind {
+	case wire.SourceArgument:
+		return a.args[source.A+int(source.B)*repetition], nil
+	case wire.SourceKept:
+		if len(a.kept[source.A]) == 0 {
+			return nil, workerFailure(wire.CodeNotKept)
+		}
+		return add(a.kept[source.A][0], source.B)
+	case wire.SourceKeptRow:
+		if rows := a.kept[source.A]; int(source.B) < len(rows) {
+			return rows[source.B], nil
+		}
+		return nil, nil
+	case wire.SourceUnique:
+		return a.firstUnique + int64(source.A) + source.B*int64(repetition), nil
+	case wire.SourceNow:
+		return int64(a.now() / uint64(source.B)), nil
+	}
+	return source.Value, nil
+}
+
+func (a *attempt) now() uint64 {
+	if a.plan.NowFixed {
+		return a.plan.NowBase + a.plan.NowStep*uint64(a.operation)
+	}
+	return uint64(time.Now().UnixNano())
+}
+
+// add: NULL plus anything is NULL, as in SQL; a number too large for its type is no value.
+func add(value any, plus int64) (any, error) {
+	if plus == 0 || value == nil {
+		return value, nil
+	}
+	switch v := value.(type) {
+	case int64:
+		if sum := v + plus; (sum > v) == (plus > 0) {
+			return sum, nil
+		}
+	case float64:
+		return v + float64(plus), nil
+	}
+	return nil, workerFailure(wire.CodeValue)
+}
+
+func (a *attempt) wait(ns uint64) error {
+	until := saturatingAdd(monotonicNS(), ns)
+	if a.sleep.until(until, a.control.drainOver, &a.control.drainIsOver) < until {
+		return failure{a.driver.Interrupted}
+	}
+	return nil
+}

@@ -1,0 +1,292 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"contend/workers/wire"
+)
+
+// connections is how a client comes to a connection: its own, or one of a pool.
+type connections interface {
+	// carryOut does one attempt and returns the step that failed and what was waited for a connection.
+	carryOut(c *client, transaction int) (step int, acquireNS uint64, err error)
+	close()
+}
+
+// turn is an attempt about to be made, or in flight.
+type turn struct {
+	index       int
+	attempt     uint16
+	due         uint64
+	started     uint64
+	firstUnique int64
+}
+
+// client is one client's loop: which operation is next and when, what happens after a failed attempt, and the
+// sample of every attempt.
+type client struct {
+	plan    *wire.Plan
+	spec    *wire.Client
+	control *control
+	driver  *Driver
+	a       *attempt
+	conns   connections
+	samples []wire.Sample
+	sleep   sleeper
+
+	previousEnd uint64
+	operation   uint32
+	next        int
+	nextUnique  int64
+	jitterTurn  int
+	exhausted   bool
+
+	// Signs of life, read by the supervisor.
+	operations, failed atomic.Uint64
+	loopOver           atomic.Bool
+
+	// The connection in use, for the supervisor to interrupt; the lock keeps it from being closed meanwhile.
+	lock    sync.Mutex
+	current Conn
+}
+
+const (
+	samplesInAdvance   = 2 << 20
+	fastestOperationNS = 2_000
+)
+
+// roomForSamples is memory for a client's samples, touched page by page so that the window need not.
+func roomForSamples(p *wire.Plan, spec *wire.Client) []wire.Sample {
+	count := uint64(samplesInAdvance / max(len(p.Clients), 1))
+	if spec.Limit > 0 {
+		count = min(count, uint64(spec.Limit))
+	}
+	if spec.Open {
+		count = min(count, uint64(len(spec.Operations)))
+	} else if p.Length > 0 {
+		count = min(count, p.EndNS()/fastestOperationNS)
+	}
+	samples := make([]wire.Sample, count)
+	for i := 0; i < len(samples); i += 32 {
+		samples[i].Client = 1
+	}
+	return samples[:0]
+}
+
+// busy is SQLITE_BUSY.
+var busy = wire.Code{Space: wire.SpaceSQLite, Number: 5}
+
+func (c *client) use(conn Conn) {
+	c.lock.Lock()
+	c.current = conn
+	c.lock.Unlock()
+}
+
+func (c *client) interrupt() {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	if c.current != nil {
+		c.current.Interrupt()
+	}
+}
+
+func (c *client) run() {
+	c.nextUnique = int64(c.spec.ID) * wire.UniqueStride
+	c.previousEnd = saturatingAdd(c.control.startNS, c.spec.StartNS)
+	for t, ok := c.nextTurn(); ok; t, ok = c.nextTurn() {
+		for again := true; again; {
+			t, again = c.try(t)
+		}
+	}
+	c.loopOver.Store(true)
+}
+
+// nextTurn is the first attempt of the next operation, once it is due.
+func (c *client) nextTurn() (turn, bool) {
+	if c.spec.Limit != 0 && c.operation >= c.spec.Limit {
+		return turn{}, false
+	}
+	if c.next >= len(c.spec.Operations) {
+		c.exhausted = !c.spec.Open && c.previousEnd < c.control.windowEnd.Load()
+		return turn{}, false
+	}
+	op := &c.spec.Operations[c.next]
+	due := saturatingAdd(c.previousEnd, op.TimeNS)
+	if c.spec.Open {
+		due = saturatingAdd(c.control.startNS, op.TimeNS)
+	}
+	if due >= c.control.windowEnd.Load() {
+		return turn{}, false
+	}
+	now := c.sleep.until(due, c.control.windowOver, &c.control.windowIsOver)
+	end := c.control.windowEnd.Load()
+	if now < due || due >= end || c.spec.Open && now >= end {
+		return turn{}, false
+	}
+	return turn{index: c.next, due: due, started: now, firstUnique: c.nextUnique}, true
+}
+
+// try makes an attempt and returns the next one of the same operation, if there is one.
+func (c *client) try(t turn) (turn, bool) {
+	transaction := c.spec.Operations[t.index].Transaction
+	a := c.a
+	a.operation, a.args, a.firstUnique, a.rows = c.operation, c.spec.Operations[t.index].Args, t.firstUnique, 0
+	a.lockNS, a.timeoutSpent = wire.NotMeasured, false
+	step, acquireNS, err := c.conns.carryOut(c, transaction)
+	finished := monotonicNS()
+	sample := wire.Sample{
+		Client: c.spec.ID, Operation: c.operation, Transaction: uint16(transaction), Attempt: t.attempt,
+		FailedStep: wire.FailedNone, Rows: a.rows, Due: t.due, Started: t.started, Finished: finished,
+		Lock: a.lockNS, Acquire: acquireNS,
+	}
+	if a.timeoutSpent {
+		sample.Flags |= wire.FlagLockTimeoutSpent
+	}
+	if err == nil {
+		c.samples = append(c.samples, sample)
+		c.end(transaction, finished, false)
+		return turn{}, false
+	}
+	code := c.driver.codeOf(err)
+	if errors.Is(err, context.Canceled) {
+		code = c.driver.Interrupted
+	}
+	sample.FailedStep, sample.Space, sample.Code = uint16(step), code.Space, code.Number
+	cut := code == c.driver.Interrupted || c.driver.CutsLockWaits && code == busy
+	if c.control.drainIsOver.Load() && cut {
+		sample.Flags |= wire.FlagInterrupted
+	}
+	c.samples = append(c.samples, sample)
+	if again, ok := c.retry(t, code, finished); ok {
+		return again, true
+	}
+	c.end(transaction, finished, true)
+	return turn{}, false
+}
+
+func (c *client) end(transaction int, finished uint64, failed bool) {
+	c.nextUnique += int64(c.plan.Transactions[transaction].Uniques)
+	c.operation++
+	c.next++
+	if c.spec.Cyclic && c.next == len(c.spec.Operations) {
+		c.next = 0
+	}
+	c.previousEnd = finished
+	c.operations.Store(uint64(c.operation))
+	if failed {
+		c.failed.Add(1)
+	}
+}
+
+// retry waits for the next attempt of the same operation; false if it has failed for good.
+func (c *client) retry(t turn, code wire.Code, finished uint64) (turn, bool) {
+	if t.attempt+1 >= c.plan.Tries || !c.plan.RetryCodes[code] {
+		return turn{}, false
+	}
+	until := saturatingAdd(finished, c.backoff(t.attempt))
+	if c.control.drainIsOver.Load() || until >= c.control.drainEnd() {
+		return turn{}, false
+	}
+	t.started = c.sleep.until(until, c.control.drainOver, &c.control.drainIsOver)
+	t.attempt++
+	return t, t.started >= until
+}
+
+func (c *client) backoff(attempt uint16) uint64 {
+	entries, jitter := c.plan.BackoffNS, c.plan.JitterPermille
+	wait, permille := uint64(0), uint64(1000)
+	if len(entries) > 0 {
+		wait = entries[min(int(attempt), len(entries)-1)]
+	}
+	if len(jitter) > 0 {
+		permille = uint64(jitter[c.jitterTurn%len(jitter)])
+	}
+	c.jitterTurn++
+	return wait/1000*permille + wait%1000*permille/1000
+}
+
+// own is the model `thread`: a connection for each client.
+type own struct {
+	open func() (Conn, error)
+	conn Conn
+}
+
+func (o *own) carryOut(c *client, transaction int) (int, uint64, error) {
+	t := &c.plan.Transactions[transaction]
+	connects := len(t.Steps) > 0 && t.Steps[0].Kind == wire.StepConnect
+	if connects || o.conn == nil {
+		c.use(nil)
+		o.close()
+		conn, err := o.open()
+		if err != nil {
+			if connects {
+				return 0, 0, err
+			}
+			return wire.FailedBegin, 0, err
+		}
+		o.conn = conn
+		c.use(conn)
+	}
+	step, err := c.a.part(o.conn, transaction, 0, len(t.Steps))
+	return step, 0, err
+}
+
+func (o *own) close() {
+	if o.conn != nil {
+		_ = o.conn.Close()
+		o.conn = nil
+	}
+}
+
+// shared is the model `pool`: a connection for the length of an operation, given back for its pauses if no
+// transaction is open.
+type shared struct{ pool Pool }
+
+func (s *shared) carryOut(c *client, transaction int) (step int, acquireNS uint64, err error) {
+	t := &c.plan.Transactions[transaction]
+	end := len(t.Steps)
+	if t.Begin != "" {
+		acquireNS, step, err = s.part(c, transaction, 0, end)
+		return step, acquireNS, err
+	}
+	for from := 0; from < end && err == nil; {
+		if t.Steps[from].Kind == wire.StepPause {
+			if step, err = from, c.a.wait(t.Steps[from].NS); err == nil {
+				step = wire.FailedNone
+			}
+			from++
+			continue
+		}
+		to := from
+		for to < end && t.Steps[to].Kind != wire.StepPause {
+			to++
+		}
+		var waited uint64
+		waited, step, err = s.part(c, transaction, from, to)
+		acquireNS += waited
+		from = to
+	}
+	return step, acquireNS, err
+}
+
+func (s *shared) part(c *client, transaction, from, to int) (waited uint64, step int, err error) {
+	begun := monotonicNS()
+	conn, err := s.pool.Acquire()
+	waited = monotonicNS() - begun
+	if err != nil {
+		if c.plan.Transactions[transaction].Begin != "" {
+			return waited, wire.FailedBegin, err
+		}
+		return waited, from, err
+	}
+	c.use(conn)
+	step, err = c.a.part(conn, transaction, from, to)
+	c.use(nil)
+	s.pool.Release(conn)
+	return waited, step, err
+}
+
+func (s *shared) close() {}

@@ -1,0 +1,73 @@
+package worker
+
+import (
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The runtime reads CLOCK_MONOTONIC without a system call, but shows only differences of it. What it reads
+// and what the clock says are compared once.
+var clockBase, clockBaseNS = compareClocks()
+
+func compareClocks() (base time.Time, baseNS uint64) {
+	closest := int64(1 << 62)
+	for range 100 {
+		var now unix.Timespec
+		before := time.Now()
+		if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+			panic(err)
+		}
+		after := time.Now()
+		if took := after.Sub(before).Nanoseconds(); took < closest {
+			closest = took
+			base, baseNS = before.Add(after.Sub(before)/2), uint64(now.Nano())
+		}
+	}
+	return base, baseNS
+}
+
+// monotonicNS is the clock that Linux calls CLOCK_MONOTONIC.
+func monotonicNS() uint64 { return clockBaseNS + uint64(time.Since(clockBase)) }
+
+// sleeper waits for points in time. The runtime's timers are exact to a millisecond or so, so the rest is
+// left to the kernel's.
+type sleeper struct{ timer *time.Timer }
+
+const timerExactNS = 1_200_000
+
+// until waits until the clock reads ns, or wake is closed, or stop holds after it was poked; it returns the
+// reading.
+func (s *sleeper) until(ns uint64, wake <-chan struct{}, poked *atomic.Bool) uint64 {
+	now := monotonicNS()
+	for now < ns && !poked.Load() {
+		left := ns - now
+		if left <= timerExactNS {
+			rest := syscall.NsecToTimespec(int64(left))
+			// Interrupted by a signal at worst; the loop goes on.
+			_ = syscall.Nanosleep(&rest, nil)
+		} else if !s.sleep(min(left-timerExactNS+100_000, 1<<62), wake) {
+			return monotonicNS()
+		}
+		now = monotonicNS()
+	}
+	return now
+}
+
+// sleep waits so long; false: wake was closed before.
+func (s *sleeper) sleep(ns uint64, wake <-chan struct{}) bool {
+	if s.timer == nil {
+		s.timer = time.NewTimer(time.Duration(ns))
+	} else {
+		s.timer.Reset(time.Duration(ns))
+	}
+	select {
+	case <-s.timer.C:
+		return true
+	case <-wake:
+		s.timer.Stop()
+		return false
+	}
+}

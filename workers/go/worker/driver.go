@@ -1,0 +1,107 @@
+// Package worker carries out plans and scripts through one driver: the handshake, the clients' loops, the
+// samples. What differs between drivers is behind Driver, Database and Conn.
+package worker
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"contend/workers/wire"
+)
+
+// Driver is a client library a plan may ask for.
+type Driver struct {
+	Name   string // in plans
+	Module string // of the library, whose version `hello` tells
+	Engine string // what is behind it, such as `SQLite`
+	// LockWait: connections can measure what they wait for locks.
+	LockWait bool
+	// PoolFixed: its own pool opens all connections in advance and keeps them.
+	PoolFixed bool
+	// CutsLockWaits: its waits for locks end with the drain, with Busy and not with Interrupted.
+	CutsLockWaits bool
+	// Code is the engine's code of an error, and whether it has one.
+	Code func(error) (wire.Code, bool)
+	// Interrupted is the code of a wait of the worker's own that was cut short.
+	Interrupted wire.Code
+	// Open opens a connection of its own.
+	Open func(database string, setup *Setup) (Conn, error)
+	// OpenPool opens a pool of setup.Options.PoolSize connections.
+	OpenPool func(database string, setup *Setup) (Pool, error)
+	// Scratch is a database to ask for version and compile options.
+	Scratch string
+}
+
+// Setup is what every new connection is given. Statements are prepared, and stay so unless
+// Options.PrepareEach.
+type Setup struct {
+	Options    *Options
+	Session    []string
+	Statements []*Statement
+	// Context is cancelled at the end of the drain.
+	Context context.Context
+	// Opened counts connections.
+	Opened atomic.Int64
+}
+
+// Before are the statements that a driver for SQLite runs on a new connection, before anything is prepared.
+func (s *Setup) Before() []string {
+	var before []string
+	if s.Options.BusyTimeoutMS >= 0 {
+		before = append(before, fmt.Sprintf("PRAGMA busy_timeout = %d", s.Options.BusyTimeoutMS))
+	}
+	if s.Options.ForeignKeys != "" {
+		before = append(before, "PRAGMA foreign_keys = "+s.Options.ForeignKeys)
+	}
+	return append(before, s.Session...)
+}
+
+// OnSQL says which statement an error happened on.
+func OnSQL(sql string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("`%s`: %w", sql, err)
+}
+
+// Statement is SQL of the plan, or of the worker itself, with what its text tells.
+type Statement struct {
+	SQL     string
+	Index   int // position in Setup.Statements; -1: not one of them
+	Returns bool
+	Changes bool
+	Params  int
+	// Keep: executed again and again outside of a plan; worth keeping prepared.
+	Keep bool
+	// Always: executed although the drain is over.
+	Always bool
+}
+
+// Conn is an open connection. One goroutine at a time uses it, but for Interrupt.
+type Conn interface {
+	// Run executes a statement and reads every column of every row. each, if there is one, gets the values
+	// of a row, valid until it returns. The result is the number of rows
+	// the statement returned or, if it returns none by its nature, changed.
+	Run(s *Statement, args []any, each func(values []any) error) (rows int64, err error)
+	// Columns is how many columns a statement returns that changes nothing.
+	Columns(s *Statement) (int, error)
+	// Interrupt ends what the connection executes now, as soon as the driver can.
+	Interrupt()
+	Close() error
+}
+
+// Waiter is a Conn that measures what it waits for locks.
+type Waiter interface {
+	ResetLockWait()
+	// LockWait is what it has waited since, and whether a timeout passed; not ok: it does not measure.
+	LockWait() (waited time.Duration, timeoutSpent, ok bool)
+}
+
+// Pool is what the clients of one database share.
+type Pool interface {
+	Acquire() (Conn, error)
+	Release(Conn)
+	Close() error
+}

@@ -1,0 +1,372 @@
+package worker
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"contend/workers/wire"
+)
+
+const (
+	progressEvery   = 200 * time.Millisecond
+	interruptAgain  = 10 * time.Millisecond
+	stuckNS         = 5_000_000_000
+	modelThread     = "thread"
+	modelPool       = "pool"
+	timeoutReadback = "busy_timeout"
+)
+
+// ready is a plan whose connections are open and whose clients wait for the start.
+type ready struct {
+	plan     *wire.Plan
+	control  *control
+	setup    *Setup
+	cancel   context.CancelFunc
+	clients  []*client
+	pools    []Pool
+	sessions [][]wire.Pair
+	ended    chan error
+	opened   int64
+}
+
+// prepare opens every connection, one after the other: session statements such as a change of the journal
+// mode are refused when two connections try at once.
+func prepare(drivers []*Driver, plan *wire.Plan) (*ready, error) {
+	driver, err := find(drivers, plan.Driver)
+	if err != nil {
+		return nil, err
+	}
+	options, err := parseOptions(driver, plan.Options)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkModel(driver, plan, options); err != nil {
+		return nil, err
+	}
+	control, statements := newControl(plan.Drain), newStatements(plan)
+	if err := checkPlaceholders(plan, statements); err != nil {
+		return nil, err
+	}
+	setup := &Setup{Options: options, Session: plan.Session, Statements: statements.all}
+	r := &ready{plan: plan, control: control, setup: setup, ended: make(chan error, len(plan.Clients))}
+	setup.Context, r.cancel = context.WithCancel(context.Background())
+	for i := range plan.Clients {
+		spec := &plan.Clients[i]
+		c := &client{
+			plan: plan, spec: spec, control: control, driver: driver,
+			a: newAttempt(driver, plan, statements, control), samples: roomForSamples(plan, spec),
+		}
+		c.a.use = c.use
+		r.clients = append(r.clients, c)
+	}
+	open := r.openOwn
+	if plan.Model == modelPool {
+		open = r.openPools
+	}
+	if err := open(driver); err != nil {
+		r.close()
+		return nil, err
+	}
+	r.opened = setup.Opened.Load()
+	for _, c := range r.clients {
+		go r.client(c)
+	}
+	return r, nil
+}
+
+func find(drivers []*Driver, name string) (*Driver, error) {
+	var names []string
+	for _, d := range drivers {
+		if d.Name == name {
+			return d, nil
+		}
+		names = append(names, d.Name)
+	}
+	return nil, fmt.Errorf("driver %s: this worker has only %q", name, names)
+}
+
+func checkModel(driver *Driver, plan *wire.Plan, options *Options) error {
+	switch {
+	case plan.Model != modelThread && plan.Model != modelPool:
+		return fmt.Errorf("model %s: this worker has only `thread` and `pool`", plan.Model)
+	case plan.Shared != (plan.Model == modelPool):
+		return fmt.Errorf("model %s: the clients of a database share connections in `pool`, and only there", plan.Model)
+	}
+	for _, t := range plan.Transactions {
+		if plan.Model == modelPool && len(t.Steps) > 0 && t.Steps[0].Kind == wire.StepConnect {
+			return fmt.Errorf("model pool: `%s` connects anew, but a pool decides itself when it does that", t.Name)
+		}
+	}
+	return options.checkModel(driver, plan.Model)
+}
+
+// checkPlaceholders: each step must bring one argument for every placeholder.
+func checkPlaceholders(plan *wire.Plan, statements *statements) error {
+	for _, t := range plan.Transactions {
+		for _, step := range t.Steps {
+			if step.Kind != wire.StepSQL {
+				continue
+			}
+			if s := statements.steps[step.Statement]; s.Params != len(step.Args) {
+				return fmt.Errorf("`%s` has %d placeholders, the plan brings %d arguments", s.SQL, s.Params, len(step.Args))
+			}
+		}
+	}
+	return nil
+}
+
+func checkColumns(plan *wire.Plan, statements []*Statement, conn Conn) error {
+	for _, t := range plan.Transactions {
+		for _, step := range t.Steps {
+			for _, keep := range step.Keep {
+				s := statements[step.Statement]
+				if s.Changes {
+					continue // it cannot be asked without executing it
+				}
+				columns, err := conn.Columns(s)
+				if err != nil {
+					return OnSQL(s.SQL, err)
+				}
+				if keep.Column >= columns {
+					return fmt.Errorf("`%s` has %d columns, the plan keeps column %d", s.SQL, columns, keep.Column)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (r *ready) openOwn(driver *Driver) error {
+	for i, c := range r.clients {
+		database := r.plan.Databases[c.spec.Database]
+		o := &own{open: func() (Conn, error) { return driver.Open(database, r.setup) }}
+		name := fmt.Sprintf("client %d, database %s", c.spec.ID, database)
+		conn, err := o.open()
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		o.conn, c.conns = conn, o
+		c.use(conn)
+		if err := r.look(driver, conn, i == 0, clientFact(c.spec)); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func clientFact(spec *wire.Client) []wire.Pair {
+	return []wire.Pair{{Name: "client", Text: strconv.FormatUint(uint64(spec.ID), 10)}}
+}
+
+// openPools opens a pool for each database that clients use. All connections that are opened in advance are
+// taken at once, so that each tells its settings.
+func (r *ready) openPools(driver *Driver) error {
+	pools := map[int]Pool{}
+	for _, c := range r.clients {
+		index := c.spec.Database
+		if pools[index] == nil {
+			database := r.plan.Databases[index]
+			pool, err := driver.OpenPool(database, r.setup)
+			if err == nil {
+				r.pools = append(r.pools, pool)
+				err = r.lookAtAll(driver, pool, c.spec)
+			}
+			if err != nil {
+				return fmt.Errorf("database %s: %w", database, err)
+			}
+			pools[index] = pool
+		}
+		c.conns = &shared{pool: pools[index]}
+	}
+	return nil
+}
+
+func (r *ready) lookAtAll(driver *Driver, pool Pool, firstUser *wire.Client) error {
+	count := r.setup.Options.PoolSize
+	if r.setup.Options.PoolLazy {
+		count = 1
+	}
+	var taken []Conn
+	defer func() {
+		for _, conn := range taken {
+			pool.Release(conn)
+		}
+	}()
+	for i := range count {
+		conn, err := pool.Acquire()
+		if err != nil {
+			return err
+		}
+		taken = append(taken, conn)
+		if err := r.look(driver, conn, i == 0, clientFact(firstUser)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// look reads the settings of a connection back; the first one tells as well whether the plan fits.
+func (r *ready) look(driver *Driver, conn Conn, first bool, facts []wire.Pair) error {
+	if first {
+		if err := checkColumns(r.plan, r.setup.Statements, conn); err != nil {
+			return err
+		}
+	}
+	readbacks := r.plan.Readbacks
+	asked := driver.Engine != "SQLite"
+	for _, readback := range readbacks {
+		asked = asked || readback.Name == timeoutReadback
+	}
+	if !asked {
+		readbacks = append(readbacks[:len(readbacks):len(readbacks)], wire.Pair{Name: timeoutReadback, Text: "PRAGMA busy_timeout"})
+	}
+	for _, readback := range readbacks {
+		value, err := firstValue(conn, readback.Text)
+		if err != nil {
+			return OnSQL(readback.Text, err)
+		}
+		facts = append(facts, wire.Pair{Name: readback.Name, Text: value})
+	}
+	r.sessions = append(r.sessions, append(facts, r.setup.Options.poolFacts()...))
+	return nil
+}
+
+// firstValue is the first column of the first row as text; NULL and no row are empty.
+func firstValue(conn Conn, sql string) (string, error) {
+	text, seen := "", false
+	statement := newStatement(sql)
+	statement.Returns = true
+	_, err := conn.Run(statement, nil, func(values []any) error {
+		if !seen && len(values) > 0 {
+			text = inWords(values[0])
+		}
+		seen = true
+		return nil
+	})
+	return text, err
+}
+
+func inWords(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return ""
+	case []byte:
+		return hex.EncodeToString(v)
+	}
+	return fmt.Sprint(value)
+}
+
+// client runs a client once the start has come, and tells its end.
+func (r *ready) client(c *client) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			c.loopOver.Store(true)
+			r.ended <- fmt.Errorf("client %d: %v\n%s", c.spec.ID, panicked, debug.Stack())
+		}
+	}()
+	<-r.control.start
+	if !r.control.abandoned {
+		c.run()
+	}
+	c.use(nil)
+	c.conns.close()
+	r.ended <- nil
+}
+
+// abandon gives up the run and closes all connections.
+func (r *ready) abandon() {
+	r.control.abandon()
+	for range r.clients {
+		<-r.ended
+	}
+	r.close()
+}
+
+func (r *ready) close() {
+	r.cancel()
+	for _, c := range r.clients {
+		if c.conns != nil {
+			c.conns.close()
+		}
+	}
+	for _, pool := range r.pools {
+		_ = pool.Close()
+	}
+}
+
+func (r *ready) counts() (operations, failed uint64) {
+	for _, c := range r.clients {
+		operations += c.operations.Load()
+		failed += c.failed.Load()
+	}
+	return operations, failed
+}
+
+// run carries out the plan from start on, until every client is done and its connection closed. The tool is
+// answered meanwhile.
+func (r *ready) run(start uint64, s *server) error {
+	r.control.open(start, r.plan.EndNS())
+	progress := time.NewTicker(progressEvery)
+	defer progress.Stop()
+	drain := time.NewTimer(r.untilDrain())
+	defer drain.Stop()
+	var broken error
+	for running := len(r.clients); running > 0; {
+		select {
+		case err := <-r.ended:
+			running--
+			broken = errors.Join(broken, err)
+		case request := <-s.requests:
+			if err := s.during(r, request); err != nil {
+				return err
+			}
+			drain.Reset(r.untilDrain())
+		case <-progress.C:
+			operations, failed := r.counts()
+			s.say(fmt.Sprintf("progress\telapsed_ns=%d\toperations=%d\tfailed=%d", max(monotonicNS(), start)-start, operations, failed))
+		case <-drain.C:
+			if err := r.endDrain(); err != nil {
+				return err
+			}
+			drain.Reset(r.untilDrain())
+		}
+	}
+	r.close()
+	return broken
+}
+
+// untilDrain is the time until the drain ends, or until connections are interrupted again: an interrupt
+// reaches only what runs.
+func (r *ready) untilDrain() time.Duration {
+	if r.control.drainIsOver.Load() {
+		return interruptAgain
+	}
+	end, now := r.control.drainEnd(), monotonicNS()
+	return time.Duration(min(max(end, now)-now, uint64(time.Hour)))
+}
+
+func (r *ready) endDrain() error {
+	end, now := r.control.drainEnd(), monotonicNS()
+	if now < end {
+		return nil
+	}
+	if !r.control.drainIsOver.Load() {
+		r.control.endDrain()
+		r.cancel()
+	}
+	for _, c := range r.clients {
+		if c.loopOver.Load() {
+			continue
+		}
+		if now >= saturatingAdd(end, stuckNS) {
+			return fmt.Errorf("client %d did not return 5 s after it was interrupted", c.spec.ID)
+		}
+		c.interrupt()
+	}
+	return nil
+}

@@ -1,0 +1,265 @@
+package worker
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"contend/workers/wire"
+)
+
+const frameBytes = 1 << 20
+
+// request is a line of the tool, with the bytes it announced.
+type request struct {
+	word  string
+	start uint64
+	bytes string
+}
+
+// server is one side of the handshake.
+type server struct {
+	drivers  []*Driver
+	out      *bufio.Writer
+	requests chan request
+	ready    *ready
+}
+
+// Main answers the tool on standard input and output until it says `quit` or closes the pipe.
+func Main(drivers ...*Driver) {
+	s := &server{drivers: drivers, out: bufio.NewWriterSize(os.Stdout, 1<<16), requests: make(chan request)}
+	if err := s.serve(); err != nil {
+		fmt.Fprintf(os.Stderr, "contend worker: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func (s *server) say(line string) {
+	s.out.WriteString(line)
+	s.out.WriteByte('\n')
+	if s.out.Flush() != nil {
+		os.Exit(1) // the tool is gone
+	}
+}
+
+func (s *server) failed(err error) { s.say("failed\t" + wire.Escape(err.Error())) }
+
+func (s *server) sayBytes(word string, bytes []byte) {
+	fmt.Fprintf(s.out, "%s %d\n", word, len(bytes))
+	s.out.Write(bytes)
+	if s.out.Flush() != nil {
+		os.Exit(1)
+	}
+}
+
+// read passes requests on until the input ends, and with it the process.
+func (s *server) read(input *bufio.Reader) {
+	for {
+		line, err := input.ReadString('\n')
+		if err == io.EOF {
+			os.Exit(0)
+		}
+		line = strings.TrimSuffix(line, "\n")
+		q := request{word: line}
+		if word, number, ok := strings.Cut(line, " "); ok && (word == "plan" || word == "script") {
+			length, bad := strconv.Atoi(number)
+			if bad == nil {
+				bytes := make([]byte, length)
+				_, err = io.ReadFull(input, bytes)
+				q = request{word: word, bytes: string(bytes)}
+			}
+		} else if word, number, ok := strings.Cut(line, "\t"); ok && word == "start" {
+			if start, bad := strconv.ParseUint(number, 10, 64); bad == nil {
+				q = request{word: word, start: start}
+			}
+		}
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "contend worker: cannot read requests: %v\n", err)
+			os.Exit(1)
+		}
+		s.requests <- q
+	}
+}
+
+func (s *server) serve() error {
+	hello, err := s.hello()
+	if err != nil {
+		return err
+	}
+	s.say("hello" + facts(hello))
+	go s.read(bufio.NewReaderSize(os.Stdin, 1<<16))
+	for q := range s.requests {
+		switch q.word {
+		case "quit":
+			return nil
+		case "clock":
+			s.clock()
+		case "plan":
+			s.plan(q.bytes)
+		case "script":
+			if reply, err := carryOut(s.drivers, q.bytes); err != nil {
+				s.failed(err)
+			} else {
+				s.sayBytes("reply", reply)
+			}
+		case "start":
+			if s.ready == nil {
+				s.failed(errors.New("`start` without a plan that is ready"))
+			} else if err := s.run(q.start); err != nil {
+				// A client that did not return may still hold its database: the process leaves.
+				s.failed(err)
+				return err
+			}
+		case "stop": // the window is over already; the tool could not know
+		default:
+			s.failed(fmt.Errorf("`%s` is not a line of the tool", q.word))
+		}
+	}
+	return nil
+}
+
+func (s *server) clock() { s.say(fmt.Sprintf("clock\t%d", monotonicNS())) }
+
+// during answers what the tool says while a plan runs.
+func (s *server) during(r *ready, q request) error {
+	switch q.word {
+	case "stop":
+		r.control.stop(monotonicNS())
+	case "clock":
+		s.clock()
+	case "quit":
+		return errors.New("told to quit during the run")
+	default:
+		fmt.Fprintf(os.Stderr, "contend worker: ignored during a run: %s\n", q.word)
+	}
+	return nil
+}
+
+// plan makes ready what was sent; one that was ready before and never started is given up first.
+func (s *server) plan(text string) {
+	if s.ready != nil {
+		s.ready.abandon()
+		s.ready = nil
+	}
+	plan, err := wire.ParsePlan(text)
+	if err == nil {
+		s.ready, err = prepare(s.drivers, plan)
+	}
+	if err != nil {
+		s.failed(err)
+		return
+	}
+	for _, session := range s.ready.sessions {
+		s.say("session" + facts(session))
+	}
+	// What was needed to get here is not to be collected in the window.
+	runtime.GC()
+	s.say("ready")
+}
+
+func (s *server) run(start uint64) error {
+	r := s.ready
+	s.ready = nil
+	if err := r.run(start, s); err != nil {
+		return err
+	}
+	operations, failed := r.counts()
+	attempts, exhausted := 0, 0
+	for _, c := range r.clients {
+		attempts += len(c.samples)
+		if c.exhausted {
+			exhausted++
+		}
+	}
+	s.say(fmt.Sprintf("done\toperations=%d\tattempts=%d\tfailed=%d\texhausted=%d\tconnections_opened=%d",
+		operations, attempts, failed, exhausted, r.setup.Opened.Load()-r.opened))
+	frame := make([]byte, 0, frameBytes)
+	for _, c := range r.clients {
+		for i := range c.samples {
+			frame = c.samples[i].Append(frame)
+			if len(frame) == frameBytes {
+				s.sayBytes("samples", frame)
+				frame = frame[:0]
+			}
+		}
+	}
+	if len(frame) > 0 {
+		s.sayBytes("samples", frame)
+	}
+	s.say("end")
+	return nil
+}
+
+func facts(pairs []wire.Pair) string {
+	var line strings.Builder
+	for _, pair := range pairs {
+		fmt.Fprintf(&line, "\t%s=%s", wire.Escape(pair.Name), wire.Escape(pair.Text))
+	}
+	return line.String()
+}
+
+// hello is what the worker says about itself. A worker with several drivers tells the facts of each.
+func (s *server) hello() ([]wire.Pair, error) {
+	var names, modules, engines []string
+	options, lockWait := "", "measured"
+	for _, d := range s.drivers {
+		version, compiled, err := d.facts()
+		if err != nil {
+			return nil, fmt.Errorf("driver %s: %w", d.Name, err)
+		}
+		names = append(names, d.Name)
+		modules = append(modules, d.Module+" "+moduleVersion(d.Module))
+		engines = append(engines, d.Engine+" "+version)
+		options = compiled
+		if !d.LockWait {
+			lockWait = "off"
+		}
+	}
+	return []wire.Pair{
+		{Name: "protocol", Text: "1"},
+		{Name: "language", Text: runtime.Version()},
+		{Name: "driver", Text: strings.Join(modules, ", ")},
+		{Name: "engine", Text: strings.Join(engines, ", ")},
+		{Name: "lock_wait", Text: lockWait},
+		{Name: "drivers", Text: strings.Join(names, ",")},
+		{Name: "models", Text: modelThread + "," + modelPool},
+		{Name: "compile_options", Text: options},
+	}, nil
+}
+
+func moduleVersion(module string) string {
+	info, _ := debug.ReadBuildInfo()
+	for _, dep := range info.Deps {
+		if dep.Path == module {
+			return dep.Version
+		}
+	}
+	return "of an unknown version"
+}
+
+// facts asks the engine for its version and compile options. A server is asked when a plan names it.
+func (d *Driver) facts() (version, options string, err error) {
+	if d.Scratch == "" {
+		return "(a server)", "", nil
+	}
+	conn, err := d.Open(d.Scratch, &Setup{Options: &Options{BusyTimeoutMS: -1}})
+	if err != nil {
+		return "", "", err
+	}
+	defer conn.Close()
+	if version, err = firstValue(conn, "SELECT sqlite_version()"); err != nil {
+		return "", "", err
+	}
+	var all []string
+	_, err = conn.Run(newStatement("PRAGMA compile_options"), nil, func(values []any) error {
+		all = append(all, inWords(values[0]))
+		return nil
+	})
+	return version, strings.Join(all, ","), err
+}

@@ -1,0 +1,87 @@
+//! The driver `sqlx` with the model `pool`: what of the worker is sqlx's own.
+//!
+//! [`pools`] opens the connections of a database, [`attempt`] carries out an attempt on one of them.
+
+pub mod attempt;
+pub mod pools;
+
+use anyhow::{Result, bail, ensure};
+use contend_wire::handshake::{Facts, PROTOCOL_VERSION};
+use contend_wire::plan::{Connections, Plan};
+use contend_wire::sample::{CodeSpace, worker_code};
+use contend_worker::control::Control;
+use contend_worker::kit::{Kit, LANGUAGE};
+use contend_worker::models::tasks::{Tasks, runtime};
+use contend_worker::options::{Options, TOKIO_THREADS};
+use contend_worker::run::{Crew, Event, Link, Member, Ready};
+use contend_worker::session::Failure;
+use sqlx::sqlite::SqliteConnection;
+use sqlx::{Connection as _, Row as _};
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+
+/// What this worker can do. It carries out no scripts: the tool's own worker loads and inspects.
+pub const KIT: Kit = Kit { hello, prepare, script: |_| bail!("this worker carries out no scripts") };
+
+/// SQLite's own code for an error, or the worker's for errors of sqlx itself.
+pub fn failure(error: &sqlx::Error) -> Failure {
+    let code = error.as_database_error().and_then(|e| e.code()?.parse::<i32>().ok());
+    match code {
+        Some(code) => Failure { space: CodeSpace::Sqlite, code: code.cast_unsigned() },
+        None => Failure::worker(worker_code::DRIVER),
+    }
+}
+
+fn hello() -> Result<Facts> {
+    let asked = async {
+        let mut connection = SqliteConnection::connect(":memory:").await?;
+        let version: String = sqlx::query("SELECT sqlite_version()").fetch_one(&mut connection).await?.try_get(0)?;
+        let rows = sqlx::query("PRAGMA compile_options").fetch_all(&mut connection).await?;
+        let options = rows.iter().map(|row| row.try_get::<String, _>(0)).collect::<Result<Vec<_>, _>>()?;
+        Ok::<_, sqlx::Error>((version, options.join(",")))
+    };
+    let (version, compile_options) =
+        tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(asked)?;
+    let facts = [
+        ("protocol", PROTOCOL_VERSION.to_string()),
+        ("language", LANGUAGE.to_string()),
+        ("driver", "sqlx 0.9.0".to_string()),
+        ("engine", format!("SQLite {version}")),
+        ("lock_wait", "not measured".to_string()),
+        ("drivers", "sqlx".to_string()),
+        ("models", "pool".to_string()),
+        ("compile_options", compile_options),
+    ];
+    Ok(facts.map(|(key, value)| (key.to_string(), value)).to_vec())
+}
+
+fn check(plan: &Plan, options: &Options) -> Result<()> {
+    let head = &plan.head;
+    ensure!(head.driver == "sqlx", "driver {}: this worker has only `sqlx`", head.driver);
+    ensure!(head.model == "pool", "model {}: driver sqlx has only `pool`", head.model);
+    ensure!(
+        head.connections == Connections::Database,
+        "model pool: the clients of a database share what it opens, the plan gives each its own"
+    );
+    ensure!(!options.in_memory, "option storage: model pool opens several connections, and data in memory has one");
+    ensure!(options.blocking_threads.is_none(), "option blocking_threads: sqlx has threads of its own");
+    Ok(())
+}
+
+/// Opens all connections of a plan. `events` gets each client's end.
+///
+/// # Errors
+/// What is wrong with the plan's options or with a client, naming it.
+pub fn prepare(plan: Plan, events: &Sender<Event>) -> Result<Ready> {
+    let options = Options::parse(&plan.head.options)?;
+    check(&plan, &options)?;
+    let plan = Arc::new(plan);
+    let control = Arc::new(Control::new(plan.head.window.drain_ns));
+    let members = Member::all(&plan);
+    let links: Vec<Arc<Link>> = members.iter().map(|member| Arc::clone(&member.link)).collect();
+    let runtime = runtime(options.tokio_threads.unwrap_or(TOKIO_THREADS), None, &control)?;
+    let (tasks, sessions) = Tasks::open(runtime, &plan, &control, &links, events, |runtime, first| {
+        runtime.block_on(pools::open(&plan, first, options, &control))
+    })?;
+    Ok(Ready { control, window: plan.head.window, members, crew: Crew::Tasks(Box::new(tasks)), sessions })
+}
