@@ -2,15 +2,26 @@
 
 CARGO ?= cargo
 
-.PHONY: run build test test-deps lint fmt bench verify clean
+.PHONY: run build workers worker-sqlx workers-go test test-deps lint fmt bench verify clean
 
 build: ## the tool, optimised
 	$(CARGO) build --release
 
+workers: worker-sqlx workers-go ## all drivers that need a program of their own, into target/workers
+
+worker-sqlx: ## the driver sqlx, which brings an SQLite of its own
+	$(CARGO) build --release --manifest-path workers/rust-sqlx/Cargo.toml --target-dir target/workers-build
+	mkdir -p target/workers
+	cp target/workers-build/release/contend-worker-sqlx target/workers/
+
 run: ## the main job: the first study, quick, on embedded SQLite
 	$(CARGO) run --release -- run
 
-test: test-deps build ## everything but the long checks
+workers-go: ## the workers in Go, one program per driver
+	scripts/build-workers-go.sh
+
+test: test-deps build worker-sqlx ## everything but the long checks
+	scripts/build-workers-go.sh --test
 	$(CARGO) test --workspace --quiet
 	scripts/check-report.sh
 

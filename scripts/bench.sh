@@ -9,6 +9,15 @@ echo "machine: $(nproc) x $(sed -n 's/^model name\s*: //p' /proc/cpuinfo | head 
 echo
 cargo bench --quiet -p contend-worker --bench overhead
 echo
+cargo bench --quiet -p contend-worker --bench models
+echo
 cargo bench --quiet -p contend --bench load
 echo
 cargo bench --quiet -p contend --bench report
+echo
+if command -v go >/dev/null; then
+    echo "Go workers against a bare loop on the same library, rows by rowid"
+    (cd workers/go && go test -run '^$' -bench . -benchtime 1x ./cmd/... 2>/dev/null | grep bare/worker)
+else
+    echo "Go workers: Go is not installed"
+fi

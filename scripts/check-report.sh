@@ -27,7 +27,9 @@ if grep -E 'CONSOLE.*(error|Error|Refused)' "$work/log"; then fail "the browser 
 if grep -Eo '(src|href)="https?://[^"]*"' "$page" | grep -v '^href'; then fail "$page loads something"; fi
 
 if command -v gnuplot >/dev/null; then
-  (cd "$record" && gnuplot charts.gnuplot) || fail "gnuplot cannot run charts.gnuplot"
+  for script in "$record"/*.gnuplot; do
+    (cd "$record" && gnuplot -e "outdir='.'" "$(basename "$script")") || fail "gnuplot cannot run $script"
+  done
   ls "$record"/*.png >/dev/null || fail "gnuplot drew nothing"
 fi
 echo "check-report: $charts charts, no complaints"

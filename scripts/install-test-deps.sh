@@ -1,12 +1,16 @@
 #!/usr/bin/env bash
 # Installs what the tests need beyond Rust, where it may: a browser and a plotting program to look at
-# reports with, Python for the worker that lies on purpose, the sqlite3 shell for the benchmarks.
+# reports with, Python for the worker that lies on purpose, the sqlite3 shell for the benchmarks, the servers
+# that translated SQL runs on. The tests start servers of their own: the packages' services stay off.
 set -euo pipefail
 
 missing=()
 for pair in chromium:chromium gnuplot:gnuplot-nox python3:python3 sqlite3:sqlite3; do
   command -v "${pair%%:*}" >/dev/null || missing+=("${pair##*:}")
 done
+# Debian keeps the programs of PostgreSQL in a directory for each version, off the path.
+compgen -G "/usr/lib/postgresql/*/bin/initdb" >/dev/null || command -v initdb >/dev/null || missing+=(postgresql)
+compgen -G "/usr/sbin/mariadbd" >/dev/null || command -v mariadbd >/dev/null || missing+=(mariadb-server)
 [ ${#missing[@]} -eq 0 ] && exit 0
 
 if ! command -v apt-get >/dev/null; then
@@ -17,4 +21,17 @@ run=()
 [ "$(id -u)" -eq 0 ] || run=(sudo)
 echo "Installing for the tests: ${missing[*]}"
 "${run[@]}" apt-get update -qq
+# Without a cluster of the system's, and without starting what gets installed now: 101 is "not allowed"
+# (invoke-rc.d, policy-rc.d). A policy that is there already is left alone.
+for server in postgresql mariadb-server; do
+  case " ${missing[*]} " in *" $server "*) ;; *) continue ;; esac
+  "${run[@]}" mkdir -p /etc/postgresql-common
+  [ -e /etc/postgresql-common/createcluster.conf ] ||
+    echo "create_main_cluster = false" | "${run[@]}" tee /etc/postgresql-common/createcluster.conf >/dev/null
+  if [ ! -e /usr/sbin/policy-rc.d ]; then
+    printf '#!/bin/sh\nexit 101\n' | "${run[@]}" tee /usr/sbin/policy-rc.d >/dev/null
+    "${run[@]}" chmod +x /usr/sbin/policy-rc.d
+    trap '"${run[@]}" rm -f /usr/sbin/policy-rc.d' EXIT
+  fi
+done
 DEBIAN_FRONTEND=noninteractive "${run[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null

@@ -190,3 +190,34 @@ fn several_databases_and_held_connections_are_checked_like_one() {
     assert_eq!(record.trials[0].invariants.len(), 8, "four of each database");
     assert!(record.run.generator_ns_per_operation < 1_000_000, "a held connection is no cost of the worker");
 }
+
+#[test]
+fn list_alone_names_everything() {
+    let bench = Bench::new();
+    let all = bench.contend(&["list"]).exits(0).out;
+    for word in
+        ["workloads\n", "studies\n", "engines\n", "drivers\n", "outcomes\n", "  wordpress ", "  sqlite/rusqlite "]
+    {
+        assert!(all.contains(word), "{word} is missing:\n{all}");
+    }
+    assert!(all.lines().all(|line| !line.starts_with("      ")), "{all}");
+    assert!(bench.contend(&["list", "--json"]).exits(0).out.starts_with('{'));
+}
+
+/// A file of others is drawn and called theirs; one that is wrong leaves nothing.
+#[test]
+fn a_csv_in_a_study_s_columns_is_drawn() {
+    let bench = Bench::new();
+    let fixture = |name: &str| root().join("tests/fixtures").join(name).display().to_string();
+    let (file, study) = (fixture("many-databases.csv"), fixture("many-databases.toml"));
+    let drawn = bench.contend(&["report", "--import", &file, "--study", &study, "--out", "drawn"]).exits(0).out;
+    assert!(drawn.contains("Nothing of this was measured or checked by contend."), "{drawn}");
+    for name in ["report.html", "report.md", "report.txt", "benchmark.csv", "benchmark.gnuplot"] {
+        assert!(bench.path("drawn").join(name).exists(), "{name}");
+    }
+    fs::write(bench.path("wrong.csv"), "a,b\n1,2\n").expect("written");
+    let refused = bench.contend(&["report", "--import", "wrong.csv", "--study", &study]).exits(2).err;
+    assert!(refused.contains("wrong.csv:1: these are not the columns"), "{refused}");
+    assert!(!bench.path("wrong").exists());
+    bench.contend(&["report"]).exits(2);
+}

@@ -6,7 +6,7 @@ use contend::check::Invalid;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use support::{Bench, Said, reasons, root, tool, wait_for};
 
 /// A fault of the lying worker, as it lists them itself.
@@ -97,9 +97,14 @@ fn without_a_fault_the_lying_worker_is_believed() {
 fn data_that_cannot_be_prepared_makes_the_trial_invalid() {
     let bench = Bench::new();
     let study = support::tiny_study();
-    let mut child = bench.start(&["run", &study, "--out", "record", "--only", "WAL/FULL", "--quiet"]);
+    // So many rounds that the run is still on, however slowly this test gets to run.
+    let rounds = ["--rounds", "100"];
+    let mut child = bench.command(&["run", &study, "--out", "record", "--only", "WAL/FULL", "--quiet"]);
+    let mut child = child.args(rounds).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the tool starts");
     wait_for("a finished trial", || bench.path("record/trials/0001").exists());
-    fs::write(loaded(&bench), vec![7; 8192]).expect("written");
+    // In one step: half a file would be another fault.
+    fs::write(bench.path("damaged"), vec![7; 8192]).expect("written");
+    fs::rename(bench.path("damaged"), loaded(&bench)).expect("put in its place");
     assert_eq!(child.wait().expect("it ends").code(), Some(1));
     let kinds: BTreeSet<String> = reasons(&bench.path("record")).into_iter().flat_map(|(_, kinds)| kinds).collect();
     assert_eq!(kinds, BTreeSet::from([Invalid::Prepare.word().to_string()]));
@@ -126,6 +131,8 @@ fn no_reason_is_without_a_fault() {
     let mut provoked: BTreeSet<String> = faults().into_iter().map(|f| f.expected).collect();
     // It has a test of its own above.
     provoked.insert(Invalid::Prepare.word().to_string());
+    // And this one, with servers.
+    provoked.insert(Invalid::ServerDied.word().to_string());
     let reasons: BTreeSet<String> = Invalid::ALL.iter().map(|r| r.word().to_string()).collect();
     assert_eq!(provoked, reasons);
     assert_eq!(reasons.len(), Invalid::ALL.len(), "words must differ");

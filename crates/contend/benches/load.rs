@@ -1,8 +1,9 @@
 //! Loading a workload's data at scale 10, in rows per second, against the `sqlite3` shell importing the
 //! same rows as CSV into the same tables. In turns, so that both see the same machine.
 
+use contend::engine;
 use contend::trial::admin::Admin;
-use contend::trial::data::{Wanted, base};
+use contend::trial::data::{Places, Wanted, base};
 use contend::trial::janitor::Janitor;
 use contend::trial::process::Launch;
 use contend::workload;
@@ -69,8 +70,10 @@ fn load(workload: &workload::Workload, cache: &Path) -> std::path::PathBuf {
     let launch = Launch { program: env!("CARGO_BIN_EXE_contend").into(), args: vec!["worker".to_string()] };
     let log = cache.with_extension("log");
     let mut admin = Admin::start(&launch, &log, &janitor, &|| false).expect("a worker");
-    let wanted = Wanted { workload, scale: SCALE, seed: 1, before: vec![], loader: String::new() };
-    base(cache, &cache.join(".loading"), &wanted, &mut admin).expect("loaded").file
+    let engine = engine::find("sqlite").expect("an engine");
+    let wanted = Wanted { engine, workload, scale: SCALE, seed: 1, before: vec![], loader: String::new() };
+    let places = Places { cache, loading: &cache.join(".loading"), janitor: &janitor };
+    base(&places, &wanted, &mut admin).expect("loaded").path
 }
 
 /// The same rows as CSV files, one per table.

@@ -8,6 +8,7 @@
 pub mod check;
 pub mod cli;
 pub mod compare;
+pub mod contender;
 pub mod engine;
 pub mod operation;
 pub mod outcome;

@@ -65,6 +65,11 @@ impl<'a> Operation<'a> {
         self.last().finished_ns - self.last().started_ns
     }
 
+    /// From due until it began.
+    pub fn late_ns(&self) -> u64 {
+        self.attempts[0].started_ns.saturating_sub(self.due_ns())
+    }
+
     /// Time spent in attempts.
     pub fn busy_ns(&self) -> u64 {
         self.attempts.iter().map(|s| s.finished_ns - s.started_ns).sum()
@@ -77,7 +82,16 @@ impl<'a> Operation<'a> {
 
     /// Time spent waiting for locks, over all attempts; none if the driver cannot tell.
     pub fn lock_wait_ns(&self) -> Option<u64> {
-        self.attempts.iter().map(|s| if s.lock_wait_ns == NOT_MEASURED { None } else { Some(s.lock_wait_ns) }).sum()
+        self.waits(|s| s.lock_wait_ns)
+    }
+
+    /// Time spent waiting for a connection of a pool, over all attempts; none if the driver cannot tell.
+    pub fn acquire_wait_ns(&self) -> Option<u64> {
+        self.waits(|s| s.acquire_wait_ns)
+    }
+
+    fn waits(&self, of: impl Fn(&Sample) -> u64) -> Option<u64> {
+        self.attempts.iter().map(|s| Some(of(s)).filter(|ns| *ns != NOT_MEASURED)).sum()
     }
 }
 
@@ -171,6 +185,9 @@ mod tests {
         let mut unmeasured = both;
         unmeasured[1].lock_wait_ns = NOT_MEASURED;
         assert_eq!(Operation { attempts: &unmeasured }.lock_wait_ns(), None);
+        assert_eq!(op.acquire_wait_ns(), None);
+        let pooled = both.map(|s| Sample { acquire_wait_ns: 3, ..s });
+        assert_eq!(Operation { attempts: &pooled }.acquire_wait_ns(), Some(6));
     }
 
     #[test]

@@ -69,8 +69,44 @@ const fn worker(code: u32, name: &'static str, meaning: &'static str) -> Code {
     Code { space: CodeSpace::Worker, code, name, outcome: Outcome::Rejected, definite: true, again: false, meaning }
 }
 
+/// A SQLSTATE as workers write it: its five characters as digits in base 36.
+const fn sqlstate(
+    state: &'static str,
+    name: &'static str,
+    outcome: Outcome,
+    definite: bool,
+    again: bool,
+    meaning: &'static str,
+) -> Code {
+    Code { space: CodeSpace::Sqlstate, code: base_36(state), name, outcome, definite, again, meaning }
+}
+
+const fn base_36(state: &str) -> u32 {
+    let (bytes, mut code, mut i) = (state.as_bytes(), 0, 0);
+    while i < bytes.len() {
+        let digit = if bytes[i].is_ascii_digit() { bytes[i] - b'0' } else { bytes[i] - b'A' + 10 };
+        code = code * 36 + digit as u32;
+        i += 1;
+    }
+    code
+}
+
+const fn mysql(
+    code: u32,
+    name: &'static str,
+    outcome: Outcome,
+    definite: bool,
+    again: bool,
+    meaning: &'static str,
+) -> Code {
+    Code { space: CodeSpace::Mysql, code, name, outcome, definite, again, meaning }
+}
+
 /// SQLite's codes: <https://www.sqlite.org/rescode.html>. A code that is not listed is looked up by its
-/// primary code (the lowest 8 bits); one without any row is `unknown`.
+/// primary code (the lowest 8 bits). PostgreSQL's SQLSTATE: <https://www.postgresql.org/docs/current/errcodes-appendix.html>;
+/// one that is not listed is looked up by its class, the first two characters and `000`. MariaDB's and MySQL's
+/// numbers: <https://mariadb.com/kb/en/mariadb-error-code-reference/>; those from 2000 on are of their client
+/// library. A code without any row is `unknown`.
 pub const TABLE: &[Code] = &[
     sqlite(1, "SQLITE_ERROR", Outcome::Rejected, true, false, "the statement itself is wrong"),
     sqlite(5, "SQLITE_BUSY", Outcome::Conflict, true, true, "database is locked by another connection"),
@@ -96,6 +132,59 @@ pub const TABLE: &[Code] = &[
         "a transaction that began by reading cannot write: another has written since",
     ),
     sqlite(773, "SQLITE_BUSY_TIMEOUT", Outcome::Timeout, true, true, "a blocking lock was not had in time"),
+    sqlstate("08000", "connection_exception", Outcome::Unknown, false, false, "the connection broke"),
+    sqlstate("08001", "unable_to_connect", Outcome::Rejected, true, false, "no connection could be opened"),
+    sqlstate("08004", "connection_rejected", Outcome::Rejected, true, false, "the server refuses the connection"),
+    sqlstate("08006", "connection_failure", Outcome::Unknown, false, false, "the connection was lost"),
+    sqlstate("08007", "transaction_resolution_unknown", Outcome::Unknown, false, false, "lost while committing"),
+    sqlstate("21000", "cardinality_violation", Outcome::Rejected, true, false, "more rows than one"),
+    sqlstate("22000", "data_exception", Outcome::Rejected, true, false, "a value that does not fit"),
+    sqlstate("23000", "integrity_constraint_violation", Outcome::Rejected, true, false, "a constraint does not hold"),
+    sqlstate("23505", "unique_violation", Outcome::Rejected, true, false, "the key is there already"),
+    sqlstate("25000", "invalid_transaction_state", Outcome::Rejected, true, false, "not in this transaction"),
+    sqlstate("25P03", "idle_in_transaction_timeout", Outcome::Rejected, true, false, "idle for too long"),
+    sqlstate("28000", "invalid_authorization", Outcome::Rejected, true, false, "the login is refused"),
+    sqlstate("40001", "serialization_failure", Outcome::Conflict, true, true, "another transaction was first"),
+    sqlstate("40P01", "deadlock_detected", Outcome::Conflict, true, true, "two transactions waited for each other"),
+    sqlstate("40003", "statement_completion_unknown", Outcome::Unknown, false, false, "nobody can tell"),
+    sqlstate("42000", "syntax_error_or_access_violation", Outcome::Rejected, true, false, "the statement is wrong"),
+    sqlstate("53000", "insufficient_resources", Outcome::Rejected, true, false, "disk or memory is full"),
+    sqlstate("53300", "too_many_connections", Outcome::Rejected, true, false, "no connection is left"),
+    sqlstate("54000", "program_limit_exceeded", Outcome::Rejected, true, false, "a value is too large"),
+    sqlstate("55P03", "lock_not_available", Outcome::Timeout, true, true, "a lock was not had in time"),
+    sqlstate("57014", "query_canceled", Outcome::Unknown, false, false, "interrupted at the end of the drain"),
+    sqlstate("57P01", "admin_shutdown", Outcome::Unknown, false, false, "the server was told to stop"),
+    sqlstate("57P02", "crash_shutdown", Outcome::Unknown, false, false, "a process of the server crashed"),
+    sqlstate("57P03", "cannot_connect_now", Outcome::Rejected, true, false, "the server starts or stops"),
+    sqlstate("58000", "system_error", Outcome::Unknown, false, false, "the operating system reported an error"),
+    sqlstate("XX000", "internal_error", Outcome::Unknown, false, false, "the server found itself at fault"),
+    mysql(1020, "ER_CHECKREAD", Outcome::Conflict, true, true, "the row has changed since the snapshot"),
+    mysql(1021, "ER_DISK_FULL", Outcome::Rejected, true, false, "the disk is full"),
+    mysql(1040, "ER_CON_COUNT_ERROR", Outcome::Rejected, true, false, "no connection is left"),
+    mysql(1044, "ER_DBACCESS_DENIED_ERROR", Outcome::Rejected, true, false, "the login is refused"),
+    mysql(1045, "ER_ACCESS_DENIED_ERROR", Outcome::Rejected, true, false, "the login is refused"),
+    mysql(1048, "ER_BAD_NULL_ERROR", Outcome::Rejected, true, false, "NULL where none may be"),
+    mysql(1053, "ER_SERVER_SHUTDOWN", Outcome::Unknown, false, false, "the server was told to stop"),
+    mysql(1062, "ER_DUP_ENTRY", Outcome::Rejected, true, false, "the key is there already"),
+    mysql(1064, "ER_PARSE_ERROR", Outcome::Rejected, true, false, "the statement is wrong"),
+    mysql(1114, "ER_RECORD_FILE_FULL", Outcome::Rejected, true, false, "the table is full"),
+    mysql(1146, "ER_NO_SUCH_TABLE", Outcome::Rejected, true, false, "there is no such table"),
+    mysql(1205, "ER_LOCK_WAIT_TIMEOUT", Outcome::Timeout, true, true, "a lock was not had in time"),
+    mysql(1213, "ER_LOCK_DEADLOCK", Outcome::Conflict, true, true, "two transactions waited for each other"),
+    mysql(1264, "ER_WARN_DATA_OUT_OF_RANGE", Outcome::Rejected, true, false, "a value that does not fit"),
+    mysql(1317, "ER_QUERY_INTERRUPTED", Outcome::Unknown, false, false, "interrupted at the end of the drain"),
+    mysql(1366, "ER_TRUNCATED_WRONG_VALUE_FOR_FIELD", Outcome::Rejected, true, false, "a value that does not fit"),
+    mysql(1406, "ER_DATA_TOO_LONG", Outcome::Rejected, true, false, "a value is too large"),
+    mysql(1451, "ER_ROW_IS_REFERENCED_2", Outcome::Rejected, true, false, "a foreign key does not hold"),
+    mysql(1452, "ER_NO_REFERENCED_ROW_2", Outcome::Rejected, true, false, "a foreign key does not hold"),
+    mysql(1614, "ER_XA_RBDEADLOCK", Outcome::Conflict, true, true, "two transactions waited for each other"),
+    mysql(1690, "ER_DATA_OUT_OF_RANGE", Outcome::Rejected, true, false, "a value that does not fit"),
+    mysql(1927, "ER_CONNECTION_KILLED", Outcome::Unknown, false, false, "the connection was ended"),
+    mysql(2002, "CR_CONNECTION_ERROR", Outcome::Rejected, true, false, "no connection could be opened"),
+    mysql(2003, "CR_CONN_HOST_ERROR", Outcome::Rejected, true, false, "no connection could be opened"),
+    mysql(2006, "CR_SERVER_GONE_ERROR", Outcome::Unknown, false, false, "the connection was lost"),
+    mysql(2013, "CR_SERVER_LOST", Outcome::Unknown, false, false, "the connection was lost"),
+    mysql(4025, "ER_CONSTRAINT_FAILED", Outcome::Rejected, true, false, "a constraint does not hold"),
     worker(worker_code::ROWS, "ROWS", "a step returned or changed fewer or more rows than the workload says"),
     worker(worker_code::NOT_KEPT, "NOT_KEPT", "a step needs a value that an earlier step did not yield"),
     worker(worker_code::VALUE, "VALUE", "the driver gave back a value it cannot represent"),
@@ -105,7 +194,12 @@ pub const TABLE: &[Code] = &[
 /// The row for a code.
 pub fn lookup(space: CodeSpace, code: u32) -> Option<&'static Code> {
     let find = |code| TABLE.iter().find(|row| row.space == space && row.code == code);
-    find(code).or_else(|| if space == CodeSpace::Sqlite { find(code & 0xff) } else { None })
+    find(code).or_else(|| match space {
+        CodeSpace::Sqlite => find(code & 0xff),
+        // A class is two characters; the three after it are zeros.
+        CodeSpace::Sqlstate => find(code - code % 36u32.pow(3)),
+        _ => None,
+    })
 }
 
 /// The name of a code for tables: `SQLITE_BUSY_SNAPSHOT (517)`.
@@ -113,6 +207,8 @@ pub fn code_name(space: CodeSpace, code: u32) -> String {
     match (lookup(space, code), space) {
         (_, CodeSpace::Ok) => "ok".to_string(),
         (Some(row), CodeSpace::Worker) => row.name.to_string(),
+        (Some(row), CodeSpace::Sqlstate) if row.code == code => format!("{} ({})", row.name, code_to_sqlstate(code)),
+        (Some(row), CodeSpace::Sqlstate) => format!("{} (SQLSTATE {})", row.name, code_to_sqlstate(code)),
         (Some(row), _) if row.code == code => format!("{} ({code})", row.name),
         (Some(row), _) => format!("{} (extended {code})", row.name),
         (None, CodeSpace::Sqlstate) => format!("SQLSTATE {}", code_to_sqlstate(code)),

@@ -2,6 +2,8 @@
 
 use serde::de::DeserializeOwned;
 use std::fmt;
+use toml::Spanned;
+use toml::de::{DeTable, Deserializer};
 
 /// A definition file: its name as the user knows it, and its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,12 +50,42 @@ impl Source {
     /// # Errors
     /// Syntax, unknown keys, missing keys and wrong types, with their line.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, FileError> {
-        toml::from_str(&self.text).map_err(|e| FileError {
+        toml::from_str(&self.text).map_err(|e| self.toml_error(&e))
+    }
+
+    /// The file as tables of values that know their place.
+    ///
+    /// # Errors
+    /// Syntax, with its line.
+    pub fn table(&self) -> Result<DeTable<'_>, FileError> {
+        DeTable::parse(&self.text).map(Spanned::into_inner).map_err(|e| self.toml_error(&e))
+    }
+
+    /// Reads a table of this file, or one put together from its values, into `T`.
+    ///
+    /// # Errors
+    /// As for [`Source::parse`].
+    pub fn read<T: DeserializeOwned>(&self, table: Spanned<DeTable<'_>>) -> Result<T, FileError> {
+        T::deserialize(Deserializer::from(table)).map_err(|e| self.toml_error(&e))
+    }
+
+    /// Whether there is something at a path of keys.
+    pub fn contains(&self, path: &[&str]) -> bool {
+        let Ok(document) = toml_edit::Document::parse(self.text.as_str()) else { return false };
+        let mut item = Some(document.as_item());
+        for step in path {
+            item = item.and_then(|item| step.parse::<usize>().map_or_else(|_| item.get(*step), |at| item.get(at)));
+        }
+        item.is_some()
+    }
+
+    fn toml_error(&self, error: &toml::de::Error) -> FileError {
+        FileError {
             file: self.name.clone(),
-            line: e.span().map_or(0, |span| self.line_of_byte(span.start)),
+            line: error.span().map_or(0, |span| self.line_of_byte(span.start)),
             key: String::new(),
-            message: e.message().to_string(),
-        })
+            message: with_advice(error.message()),
+        }
     }
 
     /// An error at a key, given as path: names and, in arrays, indexes from 0.
@@ -110,9 +142,57 @@ fn display_path(path: &[&str]) -> String {
     out
 }
 
+/// A message that lists what would have been right, with the nearest of it: serde names the wrong word first.
+fn with_advice(message: &str) -> String {
+    let mut words = message.split('`').skip(1).step_by(2);
+    let nearest = words.next().and_then(|wrong| nearest(wrong, words));
+    match nearest {
+        Some(found) if message.starts_with("unknown ") => format!("{message}; did you mean `{found}`?"),
+        _ => message.to_string(),
+    }
+}
+
+/// The known word that a mistyped one was probably meant to be.
+pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    let limit = (word.chars().count() / 3).max(1);
+    let near = known.into_iter().map(|found| (edits(word, found), found)).filter(|(edits, _)| *edits <= limit);
+    near.min_by_key(|(edits, _)| *edits).map(|(_, found)| found)
+}
+
+/// Letters to put in, take out or replace to make one word of the other.
+fn edits(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn mistyped_words_find_their_neighbour() {
+        let known = ["margin", "rounds", "headline", "questions"];
+        for (word, expected) in [
+            ("margins", Some("margin")),
+            ("rouns", Some("rounds")),
+            ("haedline", Some("headline")),
+            ("margin", Some("margin")),
+            ("colour", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(word, known), expected, "{word}");
+        }
+    }
 
     const TEXT: &str = "about = 'x'\n\n[table.posts]\nrows = 5\n\n[[invariant]]\nname = 'a'\n[[invariant]]\nname = 'b'\nsql = ''\n\n[load]\nretry = { tries = 3 }\n";
 
@@ -146,6 +226,8 @@ mod tests {
         let unknown = Source::new("w.toml", "about = 'x'\ncolour = 1\n").parse::<File>().unwrap_err();
         assert_eq!(unknown.line, 2, "{unknown}");
         assert!(unknown.message.contains("colour"), "{unknown}");
+        let near = Source::new("w.toml", "abut = 'x'\n").parse::<File>().unwrap_err();
+        assert!(near.message.ends_with("; did you mean `about`?"), "{near}");
         let syntax = Source::new("w.toml", "about = 'x'\nb = = 1\n").parse::<File>().unwrap_err();
         assert_eq!(syntax.line, 2, "{syntax}");
     }

@@ -35,6 +35,13 @@ pub fn duration_ns(text: &str) -> Result<u64, String> {
     u64::try_from(number(whole) * unit_ns + part_ns / divisor).map_err(|_| format!("`{text}` is too long"))
 }
 
+/// A duration in the largest unit of which it is a whole number, as [`duration_ns`] reads it.
+pub fn duration_text(ns: u64) -> String {
+    let whole = UNITS.iter().filter(|(_, unit_ns)| u128::from(ns) % unit_ns == 0);
+    let (unit, unit_ns) = whole.max_by_key(|(_, unit_ns)| *unit_ns).expect("every duration is a number of nanoseconds");
+    format!("{}{unit}", u128::from(ns) / unit_ns)
+}
+
 /// Seconds since 1970 of `2024-05-31` or `2024-05-31 12:30:00`, UTC.
 pub fn unix_seconds(text: &str) -> Option<i64> {
     let (date, time) = text.split_once([' ', 'T']).unwrap_or((text, "00:00:00"));
@@ -114,6 +121,14 @@ mod tests {
             ("12ns", 12),
         ] {
             assert_eq!(duration_ns(text), Ok(ns), "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_have_one_text() {
+        for (text, same) in [("10s", "10000ms"), ("1500ms", "1.5s"), ("2min", "120s"), ("7ns", "7 ns"), ("1h", "60min")]
+        {
+            assert_eq!(duration_text(duration_ns(same).unwrap()), text);
         }
     }
 

@@ -7,6 +7,7 @@ use crate::record::model::{InvariantResult, Reason};
 use crate::record::tally::{ClientTally, Tally};
 use crate::stats::little::{self, ClientTime};
 use contend_wire::handshake::{Facts, fact};
+use contend_wire::plan::Connections;
 use std::collections::BTreeMap;
 
 /// The worker's own cost per operation, as a share of the mean operation, at most.
@@ -20,7 +21,7 @@ pub const COMMITS_PER_SYNC_MAX: f64 = 2.0;
 /// monotonic clock of the same kernel; what is left is the time a line takes.
 pub const CLOCK_ERROR_NS_MAX: u64 = 50_000_000;
 
-/// Compares what every connection reported with what was asked for; hands out the effective settings.
+/// Compares what every connection reported with what was asked for; hands out all settings reported.
 pub fn settings<'f>(
     expected: &[Expected],
     sessions: impl Iterator<Item = &'f Facts>,
@@ -29,11 +30,9 @@ pub fn settings<'f>(
     let mut reasons = vec![];
     for session in sessions {
         let client = fact(session, "client").unwrap_or("?");
+        effective.extend(session.iter().filter(|(name, _)| name != "client").cloned());
         for e in expected {
             let found = fact(session, &e.name);
-            if let Some(found) = found {
-                effective.insert(e.name.clone(), found.to_string());
-            }
             if found != Some(e.value.as_str()) && reasons.len() < 3 {
                 let found = found.map_or("nothing".to_string(), |f| format!("`{f}`"));
                 reasons.push(
@@ -75,8 +74,16 @@ pub fn exhausted(reported: &[Facts]) -> Option<Reason> {
 
 /// Little's law per client of a closed loop. The pauses are those of the plan: `check::samples` compares
 /// every due time with it.
-pub fn littles_law(clients: &BTreeMap<u32, ClientTally>) -> Option<Reason> {
-    let times: Vec<ClientTime> = clients.values().map(client_time).collect();
+///
+/// A client with a thread of its own begins when it is due, unless the worker or the machine keeps it: a late start
+/// is a gap. Clients that share a runtime wait for it, and that wait is what their model costs, so their attempts
+/// count from due. What is left to find is time that is counted twice: operations that overlap.
+pub fn littles_law(clients: &BTreeMap<u32, ClientTally>, connections: Connections) -> Option<Reason> {
+    let late_ns = |client: &ClientTally| match connections {
+        Connections::Client => 0,
+        Connections::Database => client.late_ns,
+    };
+    let times: Vec<ClientTime> = clients.values().map(|c| client_time(c, late_ns(c))).collect();
     let (index, gap) = little::worst(&times)?;
     let client = clients.keys().nth(index)?;
     (!gap.is_acceptable()).then(|| {
@@ -89,10 +96,10 @@ pub fn littles_law(clients: &BTreeMap<u32, ClientTally>) -> Option<Reason> {
     })
 }
 
-fn client_time(client: &ClientTally) -> ClientTime {
+fn client_time(client: &ClientTally, late_ns: u64) -> ClientTime {
     ClientTime {
         window_ns: client.last_finished_ns.saturating_sub(client.first_due_ns.unwrap_or(client.last_finished_ns)),
-        attempts_ns: client.busy_ns,
+        attempts_ns: client.busy_ns + late_ns,
         back_off_ns: client.backoff_ns,
         pauses_ns: client.pause_ns,
     }
@@ -138,4 +145,40 @@ pub fn broken_invariants(results: &[InvariantResult]) -> Vec<Reason> {
             Invalid::Invariant.because(format!("{}: expected {}, found {} ({})", r.name, r.expected, r.found, r.sql))
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(busy_ns: u64, late_ns: u64) -> BTreeMap<u32, ClientTally> {
+        let tally = ClientTally {
+            busy_ns,
+            late_ns,
+            pause_ns: 100,
+            first_due_ns: Some(0),
+            last_finished_ns: 1000,
+            ..ClientTally::default()
+        };
+        [(7, tally)].into()
+    }
+
+    #[test]
+    fn a_late_start_is_a_gap_only_for_a_client_with_a_thread_of_its_own() {
+        let stalled = client(500, 400);
+        let reason = littles_law(&stalled, Connections::Client).expect("a gap of 40 %");
+        assert!(reason.kind == "littles-law" && reason.detail.contains("40.0 % of client 7"), "{reason:?}");
+        assert_eq!(littles_law(&stalled, Connections::Database), None);
+        assert_eq!(littles_law(&client(900, 0), Connections::Client), None);
+    }
+
+    #[test]
+    fn operations_that_overlap_are_found_in_every_model() {
+        for connections in [Connections::Client, Connections::Database] {
+            assert!(littles_law(&client(1000, 0), connections).is_some());
+        }
+        assert!(littles_law(&client(900, 100), Connections::Database).is_some());
+        let lost = littles_law(&client(500, 200), Connections::Database);
+        assert!(lost.is_some(), "time between due and finished that is neither late nor busy");
+    }
 }

@@ -18,6 +18,8 @@ pub enum Invalid {
     NotReady,
     /// A worker ended before its work was done.
     WorkerDied,
+    /// The database server ended before the trial was over.
+    ServerDied,
     /// A worker gave no sign of life, or did not hand over its samples in time.
     Stalled,
     /// A worker said something that is not of the protocol.
@@ -45,11 +47,12 @@ pub enum Invalid {
 }
 
 impl Invalid {
-    pub const ALL: [Invalid; 16] = [
+    pub const ALL: [Invalid; 17] = [
         Invalid::Prepare,
         Invalid::NotStarted,
         Invalid::NotReady,
         Invalid::WorkerDied,
+        Invalid::ServerDied,
         Invalid::Stalled,
         Invalid::Protocol,
         Invalid::Clock,
@@ -71,6 +74,7 @@ impl Invalid {
             Invalid::NotStarted => "not-started",
             Invalid::NotReady => "not-ready",
             Invalid::WorkerDied => "worker-died",
+            Invalid::ServerDied => "server-died",
             Invalid::Stalled => "stalled",
             Invalid::Protocol => "protocol",
             Invalid::Clock => "clock",

@@ -1,10 +1,12 @@
 //! `contend compare`: two records, or a CSV of timings.
 
-use super::run::open_record;
+use super::run::open_found;
 use super::{CompareArgs, OK, print};
 use crate::compare::{CsvOptions, Pairing, compare_csv, render_text};
-use crate::report::compare_records;
+use crate::record::parts::{Found, StudyRecord};
+use crate::report::{compare_parts, compare_records};
 use anyhow::{Context, Result, anyhow, bail};
+use std::path::Path;
 
 pub(super) fn compare(args: &CompareArgs) -> Result<u8> {
     if !(args.margin.is_finite() && args.margin > 0.0) {
@@ -34,15 +36,31 @@ fn csv(args: &CompareArgs) -> Result<String> {
         (None, false) => Pairing::Auto,
     };
     let comparison = compare_csv(&text, &options).map_err(|e| anyhow!("{}: {e}", file.display()))?;
-    if args.json { Ok(serde_json::to_string_pretty(&comparison)? + "\n") } else { Ok(render_text(&comparison)) }
+    if args.json { to_json(&comparison) } else { Ok(render_text(&comparison)) }
 }
 
 fn records(args: &CompareArgs) -> Result<String> {
     let [baseline, candidate] = args.records.as_slice() else { bail!("compare needs two records") };
-    let comparison = compare_records::compare(&open_record(baseline)?, &open_record(candidate)?);
-    if args.json {
-        Ok(serde_json::to_string_pretty(&comparison)? + "\n")
-    } else {
-        Ok(compare_records::text(&comparison))
-    }
+    let comparison = match (open_found(baseline)?, open_found(candidate)?) {
+        (Found::One(a), Found::One(b)) => {
+            let comparison = compare_records::compare(&a, &b);
+            return if args.json { to_json(&comparison) } else { Ok(compare_records::text(&comparison)) };
+        }
+        (Found::Parts(a), Found::Parts(b)) => compare_parts::compare(&a, &b),
+        (Found::Parts(a), Found::One(_)) => return Err(uneven(baseline, &a)),
+        (Found::One(_), Found::Parts(b)) => return Err(uneven(candidate, &b)),
+    };
+    if args.json { to_json(&comparison) } else { Ok(compare_parts::text(&comparison)) }
+}
+
+fn to_json(comparison: &impl serde::Serialize) -> Result<String> {
+    Ok(serde_json::to_string_pretty(comparison)? + "\n")
+}
+
+fn uneven(dir: &Path, record: &StudyRecord) -> anyhow::Error {
+    let dir = dir.display();
+    anyhow!(
+        "{dir} has parts and the other record has none; compare with one of them: {dir}/NAME, where NAME is one of {}",
+        record.names()
+    )
 }

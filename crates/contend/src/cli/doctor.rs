@@ -1,11 +1,16 @@
 //! `contend doctor`: what this machine has, what it lacks, and the command that installs it.
 
 use super::{DoctorArgs, OK, USAGE, print};
+use crate::engine::ENGINES;
+use crate::engine::server::Server;
 use crate::stats::precision::{Bytes, Ns};
-use crate::trial::{admin::Admin, disk, janitor::Janitor, machine, process::Launch};
+use crate::trial::{
+    admin::Admin, disk, identity::Identity, janitor::Janitor, machine, process::Launch, server::Programs,
+};
 use anyhow::Result;
 use contend_wire::handshake::fact;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -33,6 +38,8 @@ pub(super) fn doctor(args: &DoctorArgs) -> Result<u8> {
     findings.push(proc_finding());
     findings.extend(disk_findings(&dir));
     findings.push(worker_finding());
+    findings.extend(program_findings());
+    findings.extend(ENGINES.iter().filter_map(|engine| engine.server).map(server_finding));
     findings.push(gnuplot_finding());
     let bad = findings.iter().any(|f| f.state == State::Bad);
     let text = if args.json { serde_json::to_string_pretty(&findings)? + "\n" } else { as_text(&findings) };
@@ -117,6 +124,44 @@ fn worker_versions() -> Result<String> {
     let admin = Admin::start(&Launch::own()?, log.path(), &janitor, &|| false)?;
     let said = |key| fact(&admin.hello, key).unwrap_or("?");
     Ok(format!("{} through {}, built in", said("engine"), said("driver")))
+}
+
+/// Drivers whose workers are programs of their own: which are built, and how to build the rest. Nothing is
+/// wrong without them.
+fn program_findings() -> Vec<Finding> {
+    let mut by_build: BTreeMap<&str, (Vec<&str>, Vec<&str>)> = BTreeMap::new();
+    for driver in ENGINES.iter().flat_map(|engine| engine.drivers) {
+        let Some(program) = &driver.program else { continue };
+        let (built, missing) = by_build.entry(program.build).or_default();
+        if Launch::of(driver).is_ok() { built.push(driver.name) } else { missing.push(driver.name) }
+    }
+    let finding = |(build, (built, missing)): (&str, (Vec<&str>, Vec<&str>))| match missing.is_empty() {
+        true => Finding { what: "drivers", state: State::Ok, detail: format!("{} are built", built.join(", ")) },
+        false => {
+            let there = if built.is_empty() { "none".to_string() } else { built.join(", ") };
+            let detail = format!(
+                "built: {there}; not built, and needed only for themselves: {}; `{build}` in the project's directory \
+                 builds them",
+                missing.join(", ")
+            );
+            Finding { what: "drivers", state: State::Note, detail }
+        }
+    };
+    by_build.into_iter().map(finding).collect()
+}
+
+fn server_finding(server: &'static Server) -> Finding {
+    let found = Programs::find(server).and_then(|programs| programs.version(server));
+    let identity = Identity::for_servers(&std::env::temp_dir().join("data"));
+    match (found, identity) {
+        (Ok(version), Ok(_)) => Finding { what: server.title, state: State::Ok, detail: version },
+        (Ok(_), Err(e)) => Finding { what: server.title, state: State::Note, detail: format!("{e:#}") },
+        (Err(_), _) => Finding {
+            what: server.title,
+            state: State::Note,
+            detail: format!("not here; only needed for contenders of that engine: {}", server.install),
+        },
+    }
 }
 
 fn gnuplot_finding() -> Finding {

@@ -1,13 +1,16 @@
 //! `contend list`: what this contend knows, from the same tables it runs by.
 
 use super::{ListArgs, OK, print};
-use crate::engine::{COMMON_SETTINGS, ENGINES, Setting, Values};
+use crate::engine::{COMMON_SETTINGS, Driver, ENGINES, Setting, Values};
 use crate::outcome::TABLE;
-use crate::study::model::{Extent, Variant};
+use crate::study::model::{Extent, Study, Variant, Whole};
 use crate::study::{self, Choices};
+use crate::trial::process::Launch;
+use crate::trial::server::Programs;
 use crate::workload;
 use anyhow::Result;
 use clap::ValueEnum;
+use contend_wire::sample::{CodeSpace, code_to_sqlstate};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -26,15 +29,40 @@ pub(super) enum What {
 }
 
 pub(super) fn list(args: &ListArgs) -> Result<u8> {
-    let rows = match args.what {
+    let Some(what) = args.what else { return everything(args.json) };
+    let rows = rows(what)?;
+    let text = if args.json { serde_json::to_string_pretty(&rows)? + "\n" } else { as_text(&rows) };
+    print(&text)?;
+    Ok(OK)
+}
+
+fn rows(what: What) -> Result<Vec<Value>> {
+    Ok(match what {
         What::Workloads => workloads()?,
         What::Studies => studies()?,
         What::Engines => engines(),
         What::Drivers => drivers(),
         What::Outcomes => outcomes(),
-    };
-    let text = if args.json { serde_json::to_string_pretty(&rows)? + "\n" } else { as_text(&rows) };
-    print(&text)?;
+    })
+}
+
+/// Every list, a line for each item.
+fn everything(as_json: bool) -> Result<u8> {
+    let mut text = String::new();
+    let mut all = serde_json::Map::new();
+    for what in What::value_variants() {
+        let name = what.to_possible_value().map(|value| value.get_name().to_string()).unwrap_or_default();
+        let rows = rows(*what)?;
+        let column = |row: &Value, key: &str| row[key].as_str().unwrap_or_default().to_string();
+        let width = rows.iter().map(|row| column(row, "name").chars().count()).max().unwrap_or(0);
+        let _ = writeln!(text, "{name}");
+        for row in &rows {
+            let _ = writeln!(text, "  {:width$}  {}", column(row, "name"), column(row, "about"));
+        }
+        all.insert(name, Value::Array(rows));
+    }
+    let _ = writeln!(text, "\n`contend list studies` and the like say more.");
+    print(&if as_json { serde_json::to_string_pretty(&all)? + "\n" } else { text })?;
     Ok(OK)
 }
 
@@ -80,28 +108,61 @@ fn workloads() -> Result<Vec<Value>> {
 fn studies() -> Result<Vec<Value>> {
     let mut rows = vec![];
     for source in study::builtin_names().filter_map(study::builtin) {
-        let full = study::resolve(&source, &Choices::new(Variant::Corrected, Extent::Full))?;
-        let quick = study::resolve(&source, &Choices::new(Variant::Corrected, Extent::Quick))?;
-        let labels: Vec<&str> = full.contenders.iter().map(|c| c.label.as_str()).collect();
-        let cells = |s: &crate::study::model::Study| {
-            format!("{} contenders x {} conditions x {} rounds", s.contenders.len(), s.conditions.len(), s.rounds)
-        };
-        rows.push(item(
-            &full.name,
-            &full.question,
-            vec![
-                ("workload".into(), full.workload.clone()),
-                ("contenders".into(), labels.join("; ")),
-                ("full".into(), cells(&full)),
-                ("quick".into(), cells(&quick)),
-            ],
-        ));
+        let in_run = |variant, extent| study::resolve_parts(&source, &Choices::new(variant, extent));
+        let full = in_run(Variant::Corrected, Extent::Full)?;
+        let quick = in_run(Variant::Corrected, Extent::Quick)?;
+        // Not every study has an original.
+        let published = in_run(Variant::AsPublished, Extent::Full).ok();
+        let runs = [("full", Some(&full)), ("quick", Some(&quick)), ("as-published", published.as_ref())];
+        let mut details = vec![];
+        if full.has_parts() || quick.has_parts() {
+            details.extend(parts(&runs));
+        } else if let [only] = full.studies.as_slice() {
+            let labels: Vec<&str> = only.contenders.iter().map(|c| c.label.as_str()).collect();
+            details.push(("workload".into(), only.workload.clone()));
+            details.push(("contenders".into(), labels.join("; ")));
+            details.push(("full".into(), cells(only)));
+            details.extend(quick.studies.iter().map(|quick| ("quick".into(), cells(quick))));
+        }
+        rows.push(item(&full.name, &full.question, details));
     }
     Ok(rows)
 }
 
+/// A line for each part, and one for its cells in each run it takes part in.
+fn parts(runs: &[(&str, Option<&Whole>)]) -> Vec<(String, String)> {
+    let mut named: Vec<&Study> = vec![];
+    for part in runs.iter().flat_map(|(_, whole)| whole).flat_map(|whole| &whole.studies) {
+        if named.iter().all(|have| have.part != part.part) {
+            named.push(part);
+        }
+    }
+    let of = |part: &&Study| {
+        let name = part.part.clone().unwrap_or_default();
+        let mut lines = vec![(format!("part {name}"), format!("{} [workload {}]", part.about, part.workload))];
+        for (run, whole) in runs {
+            let here = whole.and_then(|whole| whole.studies.iter().find(|study| study.part == part.part));
+            lines.extend(here.map(|study| (format!("  {run}"), cells(study))));
+        }
+        lines
+    };
+    named.iter().flat_map(of).collect()
+}
+
+fn cells(study: &Study) -> String {
+    let Study { contenders, conditions, rounds, variant, .. } = study;
+    let mark = if *variant == Variant::AsPublished { ", as published" } else { "" };
+    format!("{} contenders x {} conditions x {rounds} rounds{mark}", contenders.len(), conditions.len())
+}
+
 fn engines() -> Vec<Value> {
-    let own = ENGINES.iter().map(|e| item(e.name, e.about, e.settings.iter().map(setting).collect()));
+    let own = ENGINES.iter().map(|e| {
+        let here = e.server.map(|server| match Programs::find(server).and_then(|programs| programs.version(server)) {
+            Ok(version) => ("(here)".to_string(), version),
+            Err(e) => ("(missing)".to_string(), format!("{e:#}")),
+        });
+        item(e.name, e.about, here.into_iter().chain(e.settings.iter().map(setting)).collect())
+    });
     let common = item("(every engine)", "settings of the harness", COMMON_SETTINGS.iter().map(setting).collect());
     own.chain([common]).collect()
 }
@@ -117,12 +178,24 @@ fn setting(setting: &Setting) -> (String, String) {
 fn drivers() -> Vec<Value> {
     let of = |engine: &'static crate::engine::Engine| {
         engine.drivers.iter().map(|d| {
-            let details =
-                vec![("language".to_string(), d.language.to_string()), ("models".to_string(), d.models.join(", "))];
+            let details = vec![
+                ("language".to_string(), d.language.to_string()),
+                ("models".to_string(), d.model_names().join(", ")),
+                ("worker".to_string(), worker(d)),
+            ];
             item(&format!("{}/{}", engine.name, d.name), d.about, details)
         })
     };
     ENGINES.iter().flat_map(|e| of(e)).collect()
+}
+
+/// Where the worker of a driver is, or how to build it.
+fn worker(driver: &Driver) -> String {
+    match (&driver.program, Launch::of(driver)) {
+        (None, _) => "built in".to_string(),
+        (Some(_), Ok(launch)) => launch.program.display().to_string(),
+        (Some(program), Err(_)) => format!("not built; `{}` in the project's directory does it", program.build),
+    }
 }
 
 fn outcomes() -> Vec<Value> {
@@ -131,8 +204,12 @@ fn outcomes() -> Vec<Value> {
         .map(|row| {
             let certain = if row.definite { "it left nothing behind" } else { "nobody can tell whether it happened" };
             let again = if row.again { "can help" } else { "does not help" };
+            let code = match row.space {
+                CodeSpace::Sqlstate => code_to_sqlstate(row.code),
+                _ => row.code.to_string(),
+            };
             item(
-                &format!("{} {} {}", row.space.word(), row.code, row.name),
+                &format!("{} {code} {}", row.space.word(), row.name),
                 row.meaning,
                 vec![
                     ("outcome".into(), row.outcome.word().to_string()),

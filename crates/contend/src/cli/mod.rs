@@ -9,6 +9,8 @@ mod list;
 mod plan;
 mod report;
 mod run;
+mod translate;
+mod verify;
 
 use crate::report::text::Colour;
 use crate::trial::janitor;
@@ -65,6 +67,10 @@ enum Verb {
     List(ListArgs),
     /// Say what this machine has and what it lacks
     Doctor(DoctorArgs),
+    /// Carry out the same operations on several engines and compare what came of them
+    Verify(verify::VerifyArgs),
+    /// Translate SQLite's SQL into that of a server, or say why it cannot be
+    Translate(translate::TranslateArgs),
     /// Show what a worker is told to do
     #[command(subcommand)]
     Plan(PlanVerb),
@@ -82,6 +88,7 @@ enum Verb {
   contend run wordpress --set synchronous=full,normal --only '*FULL*'
   contend run wordpress --rate 500          open loop: 500 arrivals per second, however long they take
   contend run my-study.toml --out results/mine
+  contend run my-study.toml --set part=a,b  only these parts of a study that has several
   contend run --resume results/mine         continue what was interrupted")]
 struct RunArgs {
     /// A built-in study (see `contend list studies`) or the path of a study file
@@ -135,9 +142,13 @@ struct RunArgs {
     /// Continue the run that this record was interrupted in
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = [
         "study", "quick", "full", "as_published", "set", "contender", "only", "driver", "rounds", "clients", "processes",
-        "rate", "scale", "seed", "window", "out",
+        "rate", "scale", "seed", "window", "out", "dsn",
     ])]
     resume: Option<PathBuf>,
+    /// Work on this running server instead of private ones: postgres://USER@HOST/ or mysql://USER@HOST/, the password
+    /// with password_env=NAME or password_file=PATH after a `?` (in the address itself others can see it)
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    dsn: Option<String>,
     /// Let the data lie on a file system in memory, where a sync costs nothing
     #[arg(long)]
     allow_tmpfs: bool,
@@ -158,11 +169,20 @@ struct RunArgs {
 #[derive(Args)]
 struct ReportArgs {
     /// Directory of the record
-    #[arg(value_hint = ValueHint::DirPath)]
-    dir: PathBuf,
+    #[arg(value_hint = ValueHint::DirPath, required_unless_present = "import", conflicts_with = "import")]
+    dir: Option<PathBuf>,
     /// Print the numbers as JSON instead of the text
-    #[arg(long)]
+    #[arg(long, conflicts_with = "import")]
     json: bool,
+    /// Draw a CSV in the columns of a study's export, which nobody here measured, instead of a record
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    import: Option<PathBuf>,
+    /// The study whose export it is, if it is not built in
+    #[arg(long, value_name = "STUDY", value_hint = ValueHint::FilePath, requires = "import")]
+    study: Option<String>,
+    /// Where to put what is drawn [default: FILE without .csv]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "import")]
+    out: Option<PathBuf>,
 }
 
 #[derive(Args)]
@@ -204,9 +224,9 @@ struct CompareArgs {
 
 #[derive(Args)]
 struct ListArgs {
-    /// What to list
+    /// What to list, in full; without it everything, a line for each
     #[arg(value_enum)]
-    what: list::What,
+    what: Option<list::What>,
     /// Print JSON instead of text
     #[arg(long)]
     json: bool,
@@ -258,6 +278,8 @@ fn dispatch(verb: Verb) -> Result<u8> {
         Verb::Compare(args) => compare::compare(&args),
         Verb::List(args) => list::list(&args),
         Verb::Doctor(args) => doctor::doctor(&args),
+        Verb::Verify(args) => verify::verify(&args),
+        Verb::Translate(args) => translate::translate(&args),
         Verb::Plan(PlanVerb::Show(args)) => plan::show(&args),
         Verb::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "contend", &mut std::io::stdout());

@@ -1,18 +1,20 @@
 //! `contend plan show`: what a worker is told to do, to the byte, and how to carry it out by hand.
 
-use super::run::open_record;
+use super::run::open_found;
 use super::{OK, print};
 use crate::engine;
 use crate::record::model::Slot;
+use crate::record::parts::Found;
+use crate::record::store::Record;
 use crate::source::Source;
 use crate::study::model::{Condition, Contender, Extent, Load, Study, TrialKind, Variant};
 use crate::study::{self, spec};
-use crate::trial::plans::Plans;
+use crate::trial::plans::{Plans, Sql};
 use crate::workload::{self, Workload};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, ValueHint};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Args)]
 pub(super) struct ShowArgs {
@@ -22,6 +24,9 @@ pub(super) struct ShowArgs {
     /// The plan of a trial of this record
     #[arg(long, value_name = "DIR", requires = "trial", value_hint = ValueHint::DirPath)]
     record: Option<PathBuf>,
+    /// The part of the study that the trial belongs to
+    #[arg(long, value_name = "NAME", requires = "record")]
+    part: Option<String>,
     /// Number of the trial
     #[arg(long, value_name = "N")]
     trial: Option<u32>,
@@ -51,17 +56,19 @@ pub(super) struct ShowArgs {
 pub(super) fn show(args: &ShowArgs) -> Result<u8> {
     let (study, workload, slot, base) = match (&args.record, args.trial) {
         (Some(dir), Some(number)) => {
-            let record = open_record(dir)?;
+            let record = record_of(dir, args.part.as_deref())?;
             let slot = record.run.schedule.iter().find(|s| s.trial == number).copied();
             let slot = slot.ok_or_else(|| anyhow!("{} has no trial {number}", dir.display()))?;
             let source = Source::new(record.run.workload.file.clone(), record.run.workload.text.clone());
-            let base = record.trials.iter().find(|t| t.slot.trial == number).map(|t| dir.join(&t.base));
+            let base = record.trials.iter().find(|t| t.slot.trial == number).map(|t| record.dir.join(&t.base));
             (record.run.study, workload::parse(&source)?, slot, base)
         }
         _ => {
             let name = args.workload.as_deref().context("name a workload, or --record and --trial")?;
             let workload = workload::parse(&workload::open(name, |path| std::fs::read_to_string(path))?)?;
-            let study = single(&workload, args)?;
+            let contenders = vec![contender(&args.contender)?];
+            let profile = args.profile.as_deref();
+            let study = single(&workload, contenders, profile, args.seed, args.scale, args.cycle)?;
             (study, workload, Slot { trial: 1, round: 1, condition: 0, contender: 0 }, None)
         }
     };
@@ -72,25 +79,44 @@ pub(super) fn show(args: &ShowArgs) -> Result<u8> {
     Ok(OK)
 }
 
+/// The record that a trial is looked for in.
+fn record_of(dir: &Path, part: Option<&str>) -> Result<Record> {
+    match (open_found(dir)?, part) {
+        (Found::One(record), None) => Ok(*record),
+        (Found::One(_), Some(part)) => bail!("{} has no parts, so no part `{part}`", dir.display()),
+        (Found::Parts(record), None) => bail!("{} has parts; name one with --part: {}", dir.display(), record.names()),
+        (Found::Parts(record), Some(part)) => {
+            let names = record.names();
+            let found = record.parts.into_iter().find(|(name, _)| name == part);
+            found
+                .map(|(_, record)| record)
+                .ok_or_else(|| anyhow!("{} has no part `{part}`; it has {names}", dir.display()))
+        }
+    }
+}
+
 fn plan(study: &Study, workload: &Workload, slot: Slot, args: &ShowArgs) -> Result<String> {
     let contender = &study.contenders[slot.contender];
     let engine = engine::find(&contender.engine).context("unknown engine")?;
     let setup = (engine.setup)(&contender.settings);
+    let workload = &match engine.server {
+        Some(server) => workload.translated(server.dialect, server.load)?,
+        None => workload.clone(),
+    };
     let round = Plans::default().of(study, workload, slot)?;
-    let transactions = workload.plan_transactions(setup.begin_write.as_deref());
-    let files: Vec<PathBuf> = (0..workload.databases).map(|_| args.database.clone()).collect();
-    let plans = round.encode(contender, &setup, &transactions, &files)?;
+    let databases = vec![args.database.display().to_string(); workload.databases as usize];
+    let plans = round.encode(contender, &setup, &Sql::of(workload, engine, &setup), &databases)?;
     let Some(pieces) = plans.get(args.worker) else {
         bail!("there is no worker {}; the plan has {} workers", args.worker, plans.len());
     };
     Ok(pieces.iter().map(|piece| String::from_utf8_lossy(piece)).collect())
 }
 
-/// A study of one contender, so that a workload can be looked at by itself.
-fn single(workload: &Workload, args: &ShowArgs) -> Result<Study> {
-    let spec = spec::parse(&args.contender).and_then(|draft| draft.complete(&engine::Settings::new()));
+/// A contender as typed.
+pub(super) fn contender(text: &str) -> Result<Contender> {
+    let spec = spec::parse(text).and_then(|draft| draft.complete(&engine::Settings::new()));
     let spec = spec.map_err(|e| anyhow!("--contender: {e}"))?;
-    let contender = Contender {
+    Ok(Contender {
         name: spec.to_string(),
         label: spec.to_string(),
         engine: spec.engine,
@@ -98,13 +124,24 @@ fn single(workload: &Workload, args: &ShowArgs) -> Result<Study> {
         model: spec.model,
         settings: spec.settings,
         tier: spec.tier,
-    };
-    let profile = match &args.profile {
+    })
+}
+
+/// A study without comparisons, so that a workload can be looked at by itself.
+pub(super) fn single(
+    workload: &Workload,
+    contenders: Vec<Contender>,
+    profile: Option<&str>,
+    seed: u64,
+    scale: f64,
+    cycle: u32,
+) -> Result<Study> {
+    let profile = match profile {
         Some(name) if !workload.profiles.contains_key(name) => {
             let there: Vec<&str> = workload.profiles.keys().map(String::as_str).collect();
             bail!("workload {} has no profile `{name}`; it has {}", workload.name, there.join(", "));
         }
-        Some(name) => Some(name.clone()),
+        Some(name) => Some(name.to_string()),
         None => workload.profiles.keys().next().cloned(),
     };
     let load = Load {
@@ -116,12 +153,15 @@ fn single(workload: &Workload, args: &ShowArgs) -> Result<Study> {
         drain_ns: 2_000_000_000,
         rate_per_s: None,
         arrivals: study::model::Arrivals::default(),
-        cycle: args.cycle,
-        scale: args.scale,
-        seed: args.seed,
+        cycle,
+        scale,
+        seed,
     };
     Ok(Study {
         name: workload.name.clone(),
+        part: None,
+        about: String::new(),
+        beside: None,
         question: workload.about.clone(),
         workload: workload.name.clone(),
         kind: TrialKind::Load,
@@ -131,10 +171,11 @@ fn single(workload: &Workload, args: &ShowArgs) -> Result<Study> {
         margin: crate::stats::verdict::MARGIN,
         rounds: 1,
         load,
-        contenders: vec![contender],
+        contenders,
         conditions: vec![Condition { label: String::new(), profile, axes: BTreeMap::new() }],
         baselines: vec![],
         metrics: vec![],
+        exports: vec![],
         answers: vec![],
         effects: vec![],
         published: vec![],

@@ -1,16 +1,64 @@
-//! `contend report`.
+//! `contend report`: of a record, or of a CSV that somebody else measured.
 
-use super::run::open_record;
+use super::run::open_found;
 use super::{INVALID, OK, ReportArgs, colour, print};
+use crate::record::parts::Found;
+use crate::record::store::Record;
 use crate::report;
-use anyhow::Result;
+use crate::study::model::{Extent, Study, Variant};
+use crate::study::{self, Choices, resolve_parts};
+use anyhow::{Context, Result};
+use std::path::Path;
 
 pub(super) fn report(args: &ReportArgs) -> Result<u8> {
-    let record = open_record(&args.dir)?;
-    for (name, why) in &record.damaged {
-        eprintln!("contend: trial {name} is left out: {why}");
+    if let Some(file) = &args.import {
+        return import(args, file);
     }
-    let written = report::write(&record, &args.dir)?;
+    let dir = args.dir.as_deref().context("which record? Name its directory")?;
+    let found = open_found(dir)?;
+    let (written, damaged) = match &found {
+        Found::One(record) => (report::write(record, dir)?, say_damaged(record, "")),
+        Found::Parts(record) => {
+            let damaged = record.parts.iter().map(|(name, part)| say_damaged(part, &format!(" of part {name}"))).sum();
+            (report::volume::write(record)?, damaged)
+        }
+    };
     print(&if args.json { written.json.clone() } else { report::terminal(&written, colour()) })?;
-    Ok(if record.damaged.is_empty() && written.invalid == 0 { OK } else { INVALID })
+    Ok(if damaged == 0 && written.invalid == 0 { OK } else { INVALID })
+}
+
+/// Says which trials of a record cannot be read; how many.
+fn say_damaged(record: &Record, part: &str) -> usize {
+    for (name, why) in &record.damaged {
+        eprintln!("contend: trial {name}{part} is left out: {why}");
+    }
+    record.damaged.len()
+}
+
+fn import(args: &ReportArgs, file: &Path) -> Result<u8> {
+    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let out = args.out.clone().unwrap_or_else(|| file.with_extension(""));
+    anyhow::ensure!(out != file, "{} has no extension to leave out: say where to write with --out", file.display());
+    let studies = studies(args.study.as_deref())?;
+    let (text, files) = report::import(&file.display().to_string(), &text, &studies, &out)?;
+    let files: String = files.iter().map(|path| format!("{}\n", path.display())).collect();
+    print(&format!("{text}\n{files}"))?;
+    Ok(OK)
+}
+
+/// The studies whose exports are looked at: the one named, or all that are built in.
+fn studies(named: Option<&str>) -> Result<Vec<Study>> {
+    let sources = match named {
+        Some(name) => vec![study::open(name, |path| std::fs::read_to_string(path))?],
+        None => study::builtin_names().filter_map(study::builtin).collect(),
+    };
+    let full = Choices::new(Variant::Corrected, Extent::Full);
+    let published = Choices::new(Variant::AsPublished, Extent::Full);
+    let mut studies = vec![];
+    for source in &sources {
+        studies.extend(resolve_parts(source, &full)?.studies);
+        // A part that is like the original may take no part in other runs.
+        studies.extend(resolve_parts(source, &published).map(|whole| whole.studies).unwrap_or_default());
+    }
+    Ok(studies)
 }

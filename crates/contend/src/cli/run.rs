@@ -1,19 +1,24 @@
 //! `contend run`.
 
 use super::{INVALID, OK, RunArgs, STOPPED, colour, print};
+use crate::engine;
+use crate::record::parts::Found;
 use crate::record::store::{Record, RecordWriter};
 use crate::report;
+use crate::source::Source;
 use crate::stats::precision::Ns;
-use crate::study::model::{Extent, Study, Variant};
-use crate::study::{self, Choices, Vocabulary, check_vocabulary, parse_set, resolve};
+use crate::study::model::{Extent, Study, Variant, Whole};
+use crate::study::{self, Choices, Vocabulary, check_vocabulary, estimate_ns, parse_set, resolve_parts};
+use crate::trial::attached::{Attached, without_passwords};
 use crate::trial::crew::Deadlines;
 use crate::trial::machine;
 use crate::trial::process::Launch;
+use crate::trial::server::Programs;
 use crate::trial::session::{Ending, Note, Order, resume, run as run_session};
 use crate::ui::Progress;
 use crate::units::duration_ns;
 use crate::workload;
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,6 +43,9 @@ pub(super) fn run(args: &RunArgs) -> Result<u8> {
         Some(dir) => (dir.clone(), resume(dir, launch.as_ref(), deadlines, &cancelled, &tell)),
         None => {
             let order = order(args, launch, deadlines)?;
+            if !args.quiet {
+                eprintln!("{}", expected(&order.whole));
+            }
             (order.out.clone(), run_session(&order, &cancelled, &tell))
         }
     };
@@ -60,45 +68,76 @@ pub(super) fn run(args: &RunArgs) -> Result<u8> {
     }
 }
 
+/// What is about to run, and about how long it takes.
+fn expected(whole: &Whole) -> String {
+    let parts = if whole.has_parts() { format!(", {} parts", whole.studies.len()) } else { String::new() };
+    let estimated_ns: u64 = whole.studies.iter().map(estimate_ns).sum();
+    let time = match estimated_ns.div_ceil(1_000_000_000) {
+        seconds @ ..120 => format!("{seconds} s"),
+        seconds @ ..7200 => format!("{} min", seconds.div_ceil(60)),
+        seconds => format!("{:.1} h", seconds as f64 / 3600.0),
+    };
+    format!("study {}{parts}: about {time}", whole.name)
+}
+
 fn how_to_resume(dir: &Path) -> String {
     format!("continue with: contend run --resume {}", dir.display())
 }
 
-/// The report of a complete run, and what the user sees of it.
+/// The report of a complete run, and what the user sees of it. The status is that of the worst part.
 fn conclude(dir: &Path, json: bool) -> Result<u8> {
-    let record = Record::open(dir)?;
-    let written = report::write(&record, dir)?;
+    let found = Found::open(dir)?;
+    let written = match &found {
+        Found::One(record) => report::write(record, dir)?,
+        Found::Parts(record) => report::volume::write(record)?,
+    };
     print(&if json { written.json.clone() } else { report::terminal(&written, colour()) })?;
-    if let Some(finished) = record.run.finished.as_ref().filter(|f| f.measured_ns > 0) {
-        let times = finished.elapsed_ns as f64 / finished.measured_ns as f64;
+    let records: Vec<(String, &Record)> = match &found {
+        Found::One(record) => vec![(String::new(), record)],
+        Found::Parts(record) => record.parts.iter().map(|(name, part)| (format!(" --part {name}"), part)).collect(),
+    };
+    say_time(records.iter().map(|(_, record)| *record));
+    let invalid: usize = records.iter().map(|(part, record)| say_invalid(dir, part, record)).sum();
+    Ok(if invalid == 0 { OK } else { INVALID })
+}
+
+fn say_time<'r>(records: impl Iterator<Item = &'r Record>) {
+    let finished = records.filter_map(|record| record.run.finished.as_ref());
+    let sum = finished.fold((0, 0), |(elapsed, measured), f| (elapsed + f.elapsed_ns, measured + f.measured_ns));
+    if let (elapsed_ns, measured_ns @ 1..) = sum {
         eprintln!(
-            "The run took {}: {} of measured windows, times {times:.2} for everything around them.",
-            Ns(finished.elapsed_ns),
-            Ns(finished.measured_ns),
+            "The run took {}: {} of measured windows, times {:.2} for everything around them.",
+            Ns(elapsed_ns),
+            Ns(measured_ns),
+            elapsed_ns as f64 / measured_ns as f64,
         );
     }
-    let invalid = record.trials.iter().filter(|t| !t.invalid.is_empty()).count();
-    if invalid == 0 {
-        return Ok(OK);
+}
+
+/// Says why trials of a record do not count, and how to look at them; how many there are.
+fn say_invalid(dir: &Path, part: &str, record: &Record) -> usize {
+    let invalid = || record.trials.iter().filter(|t| !t.invalid.is_empty());
+    if invalid().count() > 0 {
+        let of = record.run.study.part.as_ref().map_or(String::new(), |part| format!(" of part {part}"));
+        eprintln!("\n{} of {} trials{of} are invalid and not in any ranking:", invalid().count(), record.trials.len());
     }
-    eprintln!("\n{invalid} of {} trials are invalid and not in any ranking:", record.trials.len());
-    for trial in record.trials.iter().filter(|t| !t.invalid.is_empty()).take(3) {
+    for trial in invalid().take(3) {
         for reason in &trial.invalid {
             eprintln!("  trial {} ({}): {}: {}", trial.slot.trial, trial.contender, reason.kind, reason.detail);
         }
         eprintln!(
-            "  see what its workers were told: contend plan show --record {} --trial {}",
+            "  see what its workers were told: contend plan show --record {}{part} --trial {}",
             dir.display(),
             trial.slot.trial
         );
     }
-    Ok(INVALID)
+    invalid().count()
 }
 
 fn deadlines(args: &RunArgs) -> Deadlines {
     match args.deadline.map(Duration::from_secs) {
         None => Deadlines::default(),
-        Some(time) => Deadlines { ready: time, silence: time, collect: time },
+        Some(time) => Deadlines { ready: time, silence: time, collect: time, ..Deadlines::default() },
     }
 }
 
@@ -109,28 +148,64 @@ fn launch(command: &str) -> Launch {
 }
 
 fn order(args: &RunArgs, launch: Option<Launch>, deadlines: Deadlines) -> Result<Order> {
-    let (study, workload) = study_and_workload(args)?;
+    let (mut whole, workloads) = study_and_workloads(args)?;
+    let attached = args.dsn.as_deref().map(Attached::typed).transpose()?;
+    if let Some(attached) = &attached {
+        let mut contenders = whole.studies.iter().flat_map(|study| &study.contenders);
+        if !contenders.any(|c| engine::find(&c.engine).is_some_and(|engine| attached.fits(engine))) {
+            bail!("--dsn: no contender runs on a server of {}://", attached.address.scheme);
+        }
+    }
+    for study in &mut whole.studies {
+        leave_out_missing(study, args, attached.as_ref())?;
+    }
     let out = match &args.out {
         Some(dir) => dir.clone(),
-        None => default_out(&study),
+        None => default_out(&whole),
     };
     Ok(Order {
-        study,
-        workload,
+        whole,
+        workloads,
         out,
-        command: std::env::args().collect(),
+        command: without_passwords(std::env::args()),
         launch,
         deadlines,
         allow_tmpfs: args.allow_tmpfs,
+        attached,
     })
 }
 
-fn study_and_workload(args: &RunArgs) -> Result<(Study, crate::source::Source)> {
+/// Contenders of the study whose server this machine lacks are left out with a note; one that was typed must be
+/// there.
+fn leave_out_missing(study: &mut Study, args: &RunArgs, attached: Option<&Attached>) -> Result<()> {
+    let mut absent = vec![];
+    for contender in &study.contenders {
+        let Some(engine) = engine::find(&contender.engine) else { continue };
+        let there = attached.is_some_and(|attached| attached.fits(engine));
+        let Some(Err(e)) = engine.server.filter(|_| !there).map(Programs::find) else { continue };
+        let typed = args.contender.iter().any(|spec| spec.starts_with(engine.name));
+        if typed || study.contenders.iter().all(|c| c.engine == contender.engine) {
+            return Err(e.context(format!("contender {}", contender.label)));
+        }
+        eprintln!("Left out: {}. {e:#}", contender.label);
+        absent.push((contender.name.clone(), format!("{} was left out: {e:#}", contender.label)));
+    }
+    study::leave_out(study, &absent);
+    Ok(())
+}
+
+fn study_and_workloads(args: &RunArgs) -> Result<(Whole, Vec<Source>)> {
     // The first of the built-in ones needs nothing but this binary.
     let first = study::builtin_names().next().context("no study is built in")?;
     let name = args.study.as_deref().unwrap_or(first);
     let source = study::open(name, |path| std::fs::read_to_string(path))?;
-    let study = resolve(&source, &choices(args)?)?;
+    let whole = resolve_parts(&source, &choices(args)?)?;
+    let workloads = whole.studies.iter().map(|study| workload_of(&source, study)).collect::<Result<_>>()?;
+    Ok((whole, workloads))
+}
+
+/// The workload of a study or part, which must have all the names that are used of it.
+fn workload_of(source: &Source, study: &Study) -> Result<Source> {
     let beside = Path::new(&source.name).parent().map(Path::to_path_buf).unwrap_or_default();
     let workload = workload::open(&study.workload, |path| {
         // A path in a study file is relative to that file.
@@ -139,11 +214,11 @@ fn study_and_workload(args: &RunArgs) -> Result<(Study, crate::source::Source)> 
     let parsed = workload::parse(&workload)?;
     let vocabulary = Vocabulary {
         profiles: parsed.profiles.keys().cloned().collect(),
-        scale: parsed.scale.keys().cloned().collect(),
+        scale: parsed.scale.keys().chain(&parsed.presets).cloned().collect(),
         transactions: parsed.transactions.iter().map(|t| t.name.clone()).collect(),
     };
-    check_vocabulary(&source, &study, &vocabulary)?;
-    Ok((study, workload))
+    check_vocabulary(source, study, &vocabulary)?;
+    Ok(workload)
 }
 
 fn choices(args: &RunArgs) -> Result<Choices> {
@@ -167,13 +242,13 @@ fn choices(args: &RunArgs) -> Result<Choices> {
 }
 
 /// `results/DATE-STUDY[-as-published][-quick]`, numbered when it is taken.
-fn default_out(study: &Study) -> PathBuf {
+fn default_out(whole: &Whole) -> PathBuf {
     let date = machine::now_utc();
-    let mut name = format!("{}-{}", &date[..10], study.name);
-    if study.variant == Variant::AsPublished {
+    let mut name = format!("{}-{}", &date[..10], whole.name);
+    if whole.variant == Variant::AsPublished {
         name.push_str("-as-published");
     }
-    if study.extent == Extent::Quick {
+    if whole.extent == Extent::Quick {
         name.push_str("-quick");
     }
     let results = Path::new("results");
@@ -185,7 +260,7 @@ fn default_out(study: &Study) -> PathBuf {
     (2..).map(|n| results.join(format!("{name}-{n}"))).find(|path| !taken(path)).unwrap_or(first)
 }
 
-/// Opens the record in `dir`, for other verbs.
-pub(super) fn open_record(dir: &Path) -> Result<Record> {
-    Record::open(dir).with_context(|| format!("cannot read the record in {}", dir.display()))
+/// Opens the record in `dir`, with or without parts, for other verbs.
+pub(super) fn open_found(dir: &Path) -> Result<Found> {
+    Found::open(dir).with_context(|| format!("cannot read the record in {}", dir.display()))
 }

@@ -2,12 +2,17 @@
 //! [`Engine`] value: its drivers, its table of settings, and how settings become a durability tier and
 //! the statements of a connection. Adding an engine adds one file here and one entry to [`ENGINES`].
 
+pub mod go;
+pub mod mariadb;
+pub mod postgres;
+pub mod server;
 pub mod sqlite;
 
+use crate::contender::{Contender, Tier};
 use crate::outcome::codes_worth_retrying;
-use crate::study::model::Tier;
-use contend_wire::plan::Retry;
+use contend_wire::plan::{Connections, Retry};
 use contend_wire::sample::CodeSpace;
+use server::Server;
 use std::collections::BTreeMap;
 
 /// Settings by name, as text, in canonical form.
@@ -31,12 +36,36 @@ pub struct Engine {
     pub before_load: fn(&Settings) -> Vec<String>,
     /// Whether one sync of the disk can make several transactions durable at once.
     pub group_commit: bool,
-    /// The engine's own check of its data, and the answer it must give.
-    pub integrity: (&'static str, &'static str),
-    /// Statements after which the data takes no more room than it needs.
-    pub compact: &'static [&'static str],
+    /// The engine's own check of these tables, given as they stand in its SQL: every row of its answer must end with `ok`.
+    pub integrity: fn(&[String]) -> String,
+    /// Statements after which the data of these tables takes no more room than it needs.
+    pub compact: fn(&[String]) -> Vec<String>,
+    /// Statements on the connection that loads data. Nothing is lost if a load is cut off: one that did not
+    /// finish is never used.
+    pub load_session: &'static [&'static str],
+    /// What a file or directory of a trial's data is, by its path below it.
+    pub part: fn(&str) -> Part,
     /// Whose codes its errors are.
     pub code_space: CodeSpace,
+    /// The driver of contend's own worker that loads and inspects data.
+    pub loader: &'static str,
+    /// Names under which several engines have a setting of one meaning, and this engine's own.
+    pub aliases: &'static [(&'static str, &'static str)],
+    /// How it is run; none: in the process of its client.
+    pub server: Option<&'static Server>,
+}
+
+/// What a file of an engine's data is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// Tables and indexes.
+    Data,
+    /// Write-ahead log or journal.
+    Log,
+    /// Neither, such as shared memory that has a name; or a directory with nothing of ours in it.
+    Other,
+    /// A directory to look into.
+    Inside,
 }
 
 /// A client library and the models in which a worker can use it.
@@ -45,9 +74,46 @@ pub struct Driver {
     pub name: &'static str,
     pub language: &'static str,
     /// The first is the default.
-    pub models: &'static [&'static str],
+    pub models: &'static [Model],
     pub about: &'static str,
+    /// The worker that has it; none: the tool's own.
+    pub program: Option<Program>,
 }
+
+/// How a worker's threads call a driver, and who shares connections.
+#[derive(Debug)]
+pub struct Model {
+    pub name: &'static str,
+    pub about: &'static str,
+    pub connections: Connections,
+    /// Connections opened for each client, or for each database of a worker, as [`Model::connections`] says.
+    pub opens: fn(&Settings) -> u32,
+}
+
+/// A worker that is a program of its own.
+#[derive(Debug)]
+pub struct Program {
+    pub name: &'static str,
+    /// The command that builds it, in the project's directory.
+    pub build: &'static str,
+}
+
+/// One OS thread for each client, with a connection of its own.
+pub const THREAD: Model = Model {
+    name: "thread",
+    about: "one OS thread and connection per client",
+    connections: Connections::Client,
+    opens: |_| 1,
+};
+
+/// The driver that does nothing, which every engine has.
+pub const NULL: Driver = Driver {
+    name: "null",
+    language: "Rust",
+    models: &[THREAD],
+    about: "does nothing: the worker's own cost",
+    program: None,
+};
 
 /// One setting a contender may name.
 #[derive(Debug)]
@@ -81,6 +147,8 @@ pub struct Setup {
     pub prepare: Vec<String>,
     /// SQL that begins a transaction that writes and does not say itself how.
     pub begin_write: Option<String>,
+    /// The data is there for one connection only.
+    pub one_connection: bool,
 }
 
 /// A setting that is read back.
@@ -108,11 +176,33 @@ pub const COMMON_SETTINGS: &[Setting] = &[
 ];
 
 /// All engines.
-pub const ENGINES: &[&Engine] = &[&sqlite::ENGINE];
+pub const ENGINES: &[&Engine] = &[&sqlite::ENGINE, &postgres::ENGINE, &mariadb::ENGINE];
 
 /// The engine of this name.
 pub fn find(name: &str) -> Option<&'static Engine> {
     ENGINES.iter().copied().find(|engine| engine.name == name)
+}
+
+/// The driver of a contender.
+pub fn driver(contender: &Contender) -> Option<&'static Driver> {
+    find(&contender.engine)?.drivers.iter().find(|driver| driver.name == contender.driver)
+}
+
+/// The model of a contender.
+pub fn model(contender: &Contender) -> Option<&'static Model> {
+    driver(contender)?.model(&contender.model)
+}
+
+impl Driver {
+    /// The model of this name.
+    pub fn model(&self, name: &str) -> Option<&'static Model> {
+        self.models.iter().find(|model| model.name == name)
+    }
+
+    /// Names of all its models, for messages.
+    pub fn model_names(&self) -> Vec<&'static str> {
+        self.models.iter().map(|model| model.name).collect()
+    }
 }
 
 /// Waits of `retry = "backoff"`, in milliseconds; the last one repeats.
@@ -139,6 +229,11 @@ impl Engine {
     /// The setting of this name, the engine's own or a common one.
     pub fn setting(&self, name: &str) -> Option<&'static Setting> {
         self.settings.iter().chain(COMMON_SETTINGS).find(|setting| setting.name == name)
+    }
+
+    /// This engine's name for a setting that several engines have under one name.
+    pub fn own_name<'n>(&self, name: &'n str) -> &'n str {
+        self.aliases.iter().find(|(common, _)| *common == name).map_or(name, |(_, own)| own)
     }
 
     /// Names of all settings, for messages.

@@ -1,7 +1,8 @@
 //! SQLite: embedded, so there is no server to start. A database is a directory with one file in it.
 
-use super::{Driver, Engine, Expected, Setting, Settings, Setup, Values};
-use crate::study::model::Tier;
+use super::{Driver, Engine, Expected, Model, NULL, Part, Program, Setting, Settings, Setup, THREAD, Values, go};
+use crate::contender::Tier;
+use contend_wire::plan::Connections;
 use contend_wire::sample::CodeSpace;
 
 pub const ENGINE: Engine = Engine {
@@ -14,25 +15,83 @@ pub const ENGINE: Engine = Engine {
     setup,
     before_load,
     group_commit: false,
-    integrity: ("PRAGMA integrity_check", "ok"),
-    compact: &[
-        "PRAGMA synchronous = OFF",
-        "PRAGMA wal_checkpoint(TRUNCATE)",
-        "VACUUM",
-        "PRAGMA wal_checkpoint(TRUNCATE)",
-    ],
+    integrity: |_| "PRAGMA integrity_check".to_string(),
+    compact: |_| {
+        ["PRAGMA synchronous = OFF", "PRAGMA wal_checkpoint(TRUNCATE)", "VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"]
+            .map(str::to_string)
+            .to_vec()
+    },
+    load_session: &["PRAGMA synchronous = OFF", "PRAGMA journal_mode = OFF"],
+    part,
     code_space: CodeSpace::Sqlite,
+    loader: "rusqlite",
+    aliases: &[],
+    server: None,
 };
+
+/// The -shm file is neither data nor log: it is shared memory that happens to have a name.
+fn part(path: &str) -> Part {
+    if path.ends_with("-wal") || path.ends_with("-journal") {
+        Part::Log
+    } else if path.ends_with("-shm") || path.starts_with('.') {
+        Part::Other
+    } else {
+        Part::Data
+    }
+}
 
 const DRIVERS: &[Driver] = &[
     Driver {
         name: "rusqlite",
         language: "Rust",
-        models: &["thread"],
-        about: "rusqlite with SQLite bundled; one connection and OS thread per client",
+        models: &[
+            THREAD,
+            shared(
+                "direct",
+                "tasks on a Tokio runtime; one connection per database behind a mutex, called on the runtime's own threads",
+            ),
+            shared("spawn-blocking", "as direct, but called inside tokio::task::spawn_blocking"),
+            shared("dedicated", "tokio-rusqlite: one thread per database, requests through its channel"),
+            shared("fifo", "as spawn-blocking, behind a fair queue"),
+            Model {
+                opens: |settings| 1 + ENGINE.value(settings, "pool_readers").parse::<u32>().unwrap_or(0),
+                ..shared("pool", "one connection per database that writes and several that read, calls as in fifo")
+            },
+        ],
+        about: "rusqlite, with SQLite bundled",
+        program: None,
     },
-    Driver { name: "null", language: "Rust", models: &["thread"], about: "does nothing: the worker's own cost" },
+    Driver {
+        name: "sqlx",
+        language: "Rust",
+        models: &[Model {
+            opens: |settings| 1 + ENGINE.value(settings, "pool_readers").parse::<u32>().unwrap_or(0),
+            ..shared(
+                "pool",
+                "sqlx's pools: one connection per database that writes and several that read, each with a thread",
+            )
+        }],
+        about: "sqlx, with another SQLite bundled, in a worker of its own",
+        program: Some(Program { name: "contend-worker-sqlx", build: "make workers" }),
+    },
+    NULL,
+    go::CRAWSHAW,
+    go::MATTN,
+    go::MODERNC,
+    go::NCRUCES,
+    go::TAILSCALE,
+    go::ZOMBIEZEN,
 ];
+
+/// Clients are tasks, and those of one database share its connection.
+const fn shared(name: &'static str, about: &'static str) -> Model {
+    Model { name, about, connections: Connections::Database, opens: |_| 1 }
+}
+
+/// Settings of a model; the worker refuses those its model has no use for, so a plan names them only if the
+/// contender does.
+const OF_MODELS: [&str; 6] =
+    ["tokio_threads", "blocking_threads", "pool_readers", "pool_size", "pool_idle", "pool_open"];
 
 const ON_OFF: Values = Values::Words(&["on", "off"]);
 
@@ -104,12 +163,57 @@ const SETTINGS: &[Setting] = &[
         default: "4096",
         about: "bytes per page; applied when the data is loaded",
     },
+    Setting {
+        name: "pool_size",
+        values: Values::Integer(1, 10_000),
+        default: go::POOL_SIZE,
+        about: "Go's model pool: connections per database",
+    },
+    Setting {
+        name: "pool_idle",
+        values: Values::Integer(0, 10_000),
+        default: go::POOL_SIZE,
+        about: "Go's model pool: connections kept while nobody uses them; as many as pool_size unless named",
+    },
+    Setting {
+        name: "pool_open",
+        values: Values::Words(&["advance", "lazy"]),
+        default: "advance",
+        about: "Go's model pool: open all connections before the run, or each when it is first needed",
+    },
+    Setting {
+        name: "storage",
+        values: Values::Words(&["file", "memory"]),
+        default: "file",
+        about: "in memory the data is copied from its file before the run and back after it; one connection per database",
+    },
+    Setting {
+        name: "tokio_threads",
+        values: Values::Integer(1, 1_024),
+        default: "4",
+        about: "models that run tasks: threads of the runtime",
+    },
+    Setting {
+        name: "blocking_threads",
+        values: Values::Integer(1, 16_384),
+        default: "512",
+        about: "models spawn-blocking, fifo, pool: threads of the runtime that may block, at most",
+    },
+    Setting {
+        name: "pool_readers",
+        values: Values::Integer(1, 1_024),
+        default: "4",
+        about: "model pool: connections per database that read, beside the one that writes",
+    },
 ];
 
 /// Tiers as measured by cutting power in simulation and on real kernels: `docs/methodology.md`.
 fn tier(settings: &Settings) -> Tier {
     let journal = ENGINE.value(settings, "journal_mode");
     let synchronous = ENGINE.value(settings, "synchronous");
+    if in_memory(settings) {
+        return Tier::Unsafe;
+    }
     match (journal, synchronous) {
         (_, "off") | ("memory" | "off", _) => Tier::Unsafe,
         ("wal", "normal") => Tier::Bounded,
@@ -119,6 +223,11 @@ fn tier(settings: &Settings) -> Tier {
         ("delete", "full") => Tier::Bounded,
         _ => Tier::Durable,
     }
+}
+
+/// Everything is lost with the process.
+fn in_memory(settings: &Settings) -> bool {
+    ENGINE.value(settings, "storage") == "memory"
 }
 
 fn tier_settings(tier: Tier) -> &'static [(&'static str, &'static str)] {
@@ -153,12 +262,16 @@ fn setup(settings: &Settings) -> Setup {
         ["journal_mode", "synchronous", "cache_size", "mmap_size", "wal_autocheckpoint", "temp_store", "foreign_keys"]
     {
         let pragma = format!("PRAGMA {name} = {}", value(name));
-        setup.readbacks.push(Expected {
-            name: name.to_string(),
-            sql: format!("PRAGMA {name}"),
-            value: as_read_back(name, &value(name)),
-        });
+        let expected = match name {
+            // Data in memory has a journal in memory, whatever is asked for.
+            "journal_mode" if in_memory(settings) => "memory".to_string(),
+            // There is no file to be mapped, so SQLite has no answer.
+            "mmap_size" if in_memory(settings) => String::new(),
+            _ => as_read_back(name, &value(name)),
+        };
+        setup.readbacks.push(Expected { name: name.to_string(), sql: format!("PRAGMA {name}"), value: expected });
         match name {
+            "journal_mode" if in_memory(settings) => {}
             // WAL is a property of the file: set once, so that racing connections cannot fail on it.
             "journal_mode" if value(name) == "wal" => setup.prepare.push(pragma),
             _ => setup.session.push(pragma),
@@ -169,6 +282,17 @@ fn setup(settings: &Settings) -> Setup {
         sql: "PRAGMA page_size".to_string(),
         value: value("page_size"),
     });
+    if in_memory(settings) {
+        setup.options.push(("storage".to_string(), "memory".to_string()));
+        setup.one_connection = true;
+    }
+    for name in OF_MODELS {
+        if let Some(value) = settings.get(name) {
+            setup.options.push((name.to_string(), value.clone()));
+            // The worker reports it by itself.
+            setup.readbacks.push(Expected { name: name.to_string(), sql: String::new(), value: value.clone() });
+        }
+    }
     setup
 }
 
@@ -210,6 +334,26 @@ mod tests {
             }
         }
         assert_eq!(tier(&Settings::new()), Tier::Bounded, "SQLite's own default, DELETE and FULL");
+    }
+
+    #[test]
+    fn data_in_memory_is_lost_with_the_process() {
+        let mut settings = settings("wal", "full");
+        settings.insert("storage".to_string(), "memory".to_string());
+        assert_eq!(tier(&settings), Tier::Unsafe);
+        let setup = setup(&settings);
+        let journal = setup.readbacks.iter().find(|r| r.name == "journal_mode").expect("read back");
+        assert_eq!((journal.value.as_str(), setup.prepare.len(), setup.one_connection), ("memory", 0, true));
+    }
+
+    #[test]
+    fn settings_of_a_model_reach_the_worker_only_if_they_are_named() {
+        let mut settings = Settings::new();
+        let named = |settings: &Settings| setup(settings).options.iter().any(|(name, _)| name == "tokio_threads");
+        assert!(!named(&settings));
+        settings.insert("tokio_threads".to_string(), "2".to_string());
+        assert!(named(&settings));
+        assert!(setup(&settings).readbacks.iter().any(|r| r.name == "tokio_threads" && r.value == "2"));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The directory a run leaves behind: writing it safely, reading it back, counting what is in it.
 
 pub mod model;
+pub mod parts;
 pub mod store;
 pub mod tally;
+mod upgrade;

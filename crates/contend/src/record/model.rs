@@ -2,12 +2,14 @@
 //!
 //! Integers with their unit in the name; nothing formatted, nothing derived that can be derived again.
 
-use crate::study::model::{Study, Tier};
+pub use crate::study::model::Slot;
+
+use crate::study::model::{Extent, Study, Tier, Variant};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Version of the record; a record with a newer one is refused by name.
-pub const RECORD_VERSION: u32 = 1;
+pub const RECORD_VERSION: u32 = 2;
 
 /// `run.toml`: everything that holds for the whole run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -35,6 +37,28 @@ pub struct Run {
     pub finished: Option<Finished>,
 }
 
+/// `study.toml`: what holds for all parts of a study together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StudyFile {
+    pub format: u32,
+    /// Version of contend that began it.
+    pub contend: String,
+    /// When it began, UTC, RFC 3339 to the second.
+    pub started: String,
+    /// The command line as typed.
+    pub command: Vec<String>,
+    pub study: String,
+    pub question: String,
+    /// As chosen for the run; a part may count otherwise.
+    pub variant: Variant,
+    pub extent: Extent,
+    /// Names of the parts in the order in which they run, also of their directories.
+    pub parts: Vec<String>,
+    /// When it ended, UTC; a record without it was interrupted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished: Option<String>,
+}
+
 /// What a run took as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finished {
@@ -42,19 +66,6 @@ pub struct Finished {
     pub elapsed_ns: u64,
     /// Sum of the measured windows.
     pub measured_ns: u64,
-}
-
-/// One place in the schedule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Slot {
-    /// Counted from 1, also the name of the trial's directory.
-    pub trial: u32,
-    /// Counted from 1.
-    pub round: u32,
-    /// Index into the study's conditions.
-    pub condition: usize,
-    /// Index into the study's contenders.
-    pub contender: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,6 +111,18 @@ pub struct WorkloadInfo {
     pub transactions: Vec<TransactionInfo>,
     /// SHA-256 of the loaded data's definition: equal hashes mean equal rows.
     pub data_sha256: String,
+    /// The data of each group of conditions, if they differ in it; rows and hash above are then those of the first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub data: Vec<DataInfo>,
+}
+
+/// Data of some conditions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DataInfo {
+    /// Labels of the conditions.
+    pub conditions: Vec<String>,
+    pub rows: BTreeMap<String, u64>,
+    pub sha256: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -136,6 +159,9 @@ pub struct Trial {
     pub window_start_ns: u64,
     pub window_end_ns: u64,
     pub workers: Vec<WorkerInfo>,
+    /// The database server, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<ServerInfo>,
     /// Effective settings, equal on all connections.
     pub settings: BTreeMap<String, String>,
     /// Open loop: operations due in the window per transaction, as drawn. Closed loop: empty.
@@ -149,6 +175,9 @@ pub struct Trial {
     pub footprint: Footprint,
     /// Clients whose accounts were checked.
     pub clients: u32,
+    /// Numbers of the workload's `[scale]` as they held here, and `databases`.
+    #[serde(default)]
+    pub scale: BTreeMap<String, u64>,
 }
 
 /// One reason a trial does not count.
@@ -163,10 +192,8 @@ pub struct Reason {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WorkerInfo {
     pub number: u32,
-    pub role: String,
-    /// Clients `first_client .. first_client + clients`.
-    pub first_client: u32,
-    pub clients: u32,
+    /// Who lived in it, in the order of their clients.
+    pub roles: Vec<RoleClients>,
     /// What it said of itself: language, driver, engine, compile options.
     pub hello: BTreeMap<String, String>,
     /// Its clock minus the tool's, and how far that may be off.
@@ -181,6 +208,36 @@ pub struct WorkerInfo {
     pub written_bytes: Option<u64>,
     pub voluntary_switches: u64,
     pub involuntary_switches: u64,
+}
+
+/// A database server, with all its processes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerInfo {
+    /// What it says of its version.
+    pub version: String,
+    /// CPU time in the window, user and system. None, as all that follows, for a server that was there before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_ns: Option<u64>,
+    /// At the end of the window: memory of its own of all processes, and once the largest part that they share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rss_bytes: Option<u64>,
+    /// At the end of the window: shared memory divided among those who share it; none where it cannot be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pss_bytes: Option<u64>,
+    /// Bytes it caused to be written to storage in the window, as /proc says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written_bytes: Option<u64>,
+    /// Conditions under which the translation of the workload gives SQLite's answers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub translation: Vec<String>,
+}
+
+/// The clients `first_client .. first_client + clients` of one role in one worker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoleClients {
+    pub role: String,
+    pub first_client: u32,
+    pub clients: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

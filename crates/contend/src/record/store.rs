@@ -8,7 +8,8 @@
 //! ```
 
 use crate::record::model::{RECORD_VERSION, Run, Trial};
-use anyhow::{Context, Result, bail};
+use crate::record::upgrade;
+use anyhow::{Context, Result, anyhow, bail};
 use contend_wire::sample::{SAMPLE_BYTES, Sample};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -24,6 +25,8 @@ pub const TRIAL_FILE: &str = "trial.toml";
 pub const SAMPLES_FILE: &str = "samples.bin";
 pub const SERIES_FILE: &str = "series.csv";
 const RUN_FILE: &str = "run.toml";
+/// In the record of a study with parts, in place of it.
+pub(super) const STUDY_FILE: &str = "study.toml";
 
 /// A record being written.
 pub struct RecordWriter {
@@ -31,18 +34,23 @@ pub struct RecordWriter {
 }
 
 impl RecordWriter {
-    /// Whether a directory holds a record, finished or not.
+    /// Whether a directory holds a record, finished or not, with or without parts.
     pub fn is_record(dir: &Path) -> bool {
-        dir.join(RUN_FILE).exists()
+        dir.join(RUN_FILE).exists() || dir.join(STUDY_FILE).exists()
+    }
+
+    /// The refusal of a directory that holds a record.
+    pub fn taken(dir: &Path) -> anyhow::Error {
+        anyhow!(
+            "{} already holds a record; continue it with --resume, or choose another directory with --out",
+            dir.display()
+        )
     }
 
     /// Begins a record in a directory that must not hold one.
     pub fn create(dir: &Path, run: &Run) -> Result<Self> {
         if Self::is_record(dir) {
-            bail!(
-                "{} already holds a record; continue it with --resume, or choose another directory with --out",
-                dir.display()
-            );
+            return Err(Self::taken(dir));
         }
         fs::create_dir_all(dir.join("trials"))
             .with_context(|| format!("cannot create {}; choose another place with --out", dir.display()))?;
@@ -61,6 +69,11 @@ impl RecordWriter {
             }
         }
         Ok(writer)
+    }
+
+    /// The record's directory.
+    pub fn dir(&self) -> &Path {
+        &self.dir
     }
 
     /// Replaces `run.toml` as a whole.
@@ -187,6 +200,12 @@ impl Record {
         self.dir.join("trials").join(format!("{number:04}"))
     }
 
+    /// The course of a trial as text; see `docs/formats.md`.
+    pub fn series(&self, number: u32) -> Result<String> {
+        let path = self.trial_dir(number).join(SERIES_FILE);
+        fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
+    }
+
     /// Hands all samples of a trial to `each`, in the order of the file.
     pub fn samples(&self, number: u32, each: impl FnMut(Sample)) -> Result<()> {
         read_samples(&self.trial_dir(number).join(SAMPLES_FILE), each)
@@ -194,7 +213,7 @@ impl Record {
 }
 
 fn read_trial(path: &Path) -> Result<Trial> {
-    let trial: Trial = read_toml(&path.join(TRIAL_FILE))?;
+    let trial: Trial = read_upgraded(&path.join(TRIAL_FILE), upgrade::trial)?;
     let samples = path.join(SAMPLES_FILE);
     let length = fs::metadata(&samples).with_context(|| format!("cannot read {}", samples.display()))?.len();
     if length == 0 || !length.is_multiple_of(SAMPLE_BYTES as u64) {
@@ -232,7 +251,7 @@ fn is_partial(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'))
 }
 
-fn write_toml<T: Serialize>(path: &Path, value: &T) -> Result<()> {
+pub(super) fn write_toml<T: Serialize>(path: &Path, value: &T) -> Result<()> {
     let text = toml::to_string(value).context("a record must be expressible as TOML")?;
     let mut file = File::create(path).with_context(|| format!("cannot create {}", path.display()))?;
     file.write_all(text.as_bytes())
@@ -246,7 +265,12 @@ struct Version {
     format: u32,
 }
 
-fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<T> {
+pub(super) fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<T> {
+    read_upgraded(path, |_| ())
+}
+
+/// Reads what may be of an older format, which `upgrade` brings into the form of the newest.
+fn read_upgraded<T: DeserializeOwned>(path: &Path, upgrade: impl Fn(&mut toml::Table)) -> Result<T> {
     let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let version: Version =
         toml::from_str(&text).with_context(|| format!("{} is damaged or not of a record", path.display()))?;
@@ -257,9 +281,13 @@ fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<T> {
             version.format
         );
     }
-    toml::from_str(&text).with_context(|| format!("{} is damaged", path.display()))
+    let read = text.parse::<toml::Table>().and_then(|mut table| {
+        upgrade(&mut table);
+        table.try_into()
+    });
+    read.with_context(|| format!("{} is damaged", path.display()))
 }
 
-fn sync_dir(dir: &Path) -> Result<()> {
+pub(super) fn sync_dir(dir: &Path) -> Result<()> {
     File::open(dir).and_then(|d| d.sync_all()).with_context(|| format!("cannot sync {}", dir.display()))
 }

@@ -13,7 +13,7 @@
 
 use crate::operation::{Operation, Operations};
 use crate::outcome::Outcome;
-use crate::record::model::Trial;
+use crate::record::model::{RoleClients, Trial};
 use crate::stats::histogram::Histogram;
 use contend_wire::sample::{CodeSpace, Sample};
 use std::collections::BTreeMap;
@@ -33,6 +33,8 @@ pub struct Counts {
     pub retries: u64,
     /// Commits that finished inside the window.
     pub committed_inside: u64,
+    /// Of the committed operations due in the window those that also began in it.
+    pub committed_begun: u64,
     /// Rows returned or changed by committed operations.
     pub rows: u64,
     /// Failed attempts by their code.
@@ -63,6 +65,7 @@ impl Counts {
         self.attempts += other.attempts;
         self.retries += other.retries;
         self.committed_inside += other.committed_inside;
+        self.committed_begun += other.committed_begun;
         self.rows += other.rows;
         self.committed_ever += other.committed_ever;
         self.unknown_ever += other.unknown_ever;
@@ -82,17 +85,20 @@ pub struct Latencies {
     pub service: Histogram,
     /// Committed operations, time waiting for locks over all attempts; empty if not measured.
     pub lock_wait: Histogram,
+    /// Committed operations, time waiting for a connection of a pool, over all attempts; as lock waits.
+    pub acquire_wait: Histogram,
     /// Sums for shares.
     pub busy_ns: u64,
     pub lock_wait_ns: u64,
-    /// Whether every attempt had its lock wait measured.
+    /// Whether every attempt had this wait measured.
     pub lock_wait_measured: bool,
+    pub acquire_wait_measured: bool,
 }
 
 impl Latencies {
     /// To merge others into.
     pub fn none() -> Self {
-        Self { lock_wait_measured: true, ..Self::default() }
+        Self { lock_wait_measured: true, acquire_wait_measured: true, ..Self::default() }
     }
 
     /// Response times of the operations with this outcome; none of those never sent.
@@ -118,9 +124,11 @@ impl Latencies {
         }
         self.service.merge(&other.service);
         self.lock_wait.merge(&other.lock_wait);
+        self.acquire_wait.merge(&other.acquire_wait);
         self.busy_ns += other.busy_ns;
         self.lock_wait_ns += other.lock_wait_ns;
         self.lock_wait_measured &= other.lock_wait_measured;
+        self.acquire_wait_measured &= other.acquire_wait_measured;
     }
 }
 
@@ -134,6 +142,8 @@ pub struct ClientTally {
     pub busy_ns: u64,
     pub backoff_ns: u64,
     pub pause_ns: u64,
+    /// Of the same, time from due to the first attempt's start.
+    pub late_ns: u64,
     /// First due to last finish.
     pub first_due_ns: Option<u64>,
     pub last_finished_ns: u64,
@@ -169,22 +179,30 @@ pub struct Tally {
     pub commits_by_role: BTreeMap<String, Vec<u64>>,
 }
 
+/// The clients `first .. end` of one role in one worker.
+struct Crew {
+    first: u32,
+    end: u32,
+    role: String,
+    clock_offset_ns: i64,
+}
+
 /// Counts samples as they come.
 pub struct Tallying {
     operations: Operations,
     tally: Tally,
-    /// First client, one past the last, role, clock offset of each worker.
-    workers: Vec<(u32, u32, String, i64)>,
+    crews: Vec<Crew>,
 }
 
 impl Tallying {
     /// For the samples of this trial.
     pub fn new(trial: &Trial) -> Self {
-        let workers = trial
-            .workers
-            .iter()
-            .map(|w| (w.first_client, w.first_client.saturating_add(w.clients), w.role.clone(), w.clock_offset_ns))
-            .collect();
+        let crew = |r: &RoleClients, clock_offset_ns| {
+            let end = r.first_client.saturating_add(r.clients);
+            Crew { first: r.first_client, end, role: r.role.clone(), clock_offset_ns }
+        };
+        let crews = trial.workers.iter().flat_map(|w| w.roles.iter().map(move |r| crew(r, w.clock_offset_ns)));
+        let crews = crews.collect();
         let tally = Tally {
             window_start_ns: trial.window_start_ns,
             window_end_ns: trial.window_end_ns,
@@ -195,12 +213,12 @@ impl Tallying {
             bins: vec![Bin::default(); BINS],
             commits_by_role: BTreeMap::new(),
         };
-        Self { operations: Operations::new(), tally, workers }
+        Self { operations: Operations::new(), tally, crews }
     }
 
     /// Takes the next sample.
     pub fn push(&mut self, mut sample: Sample) {
-        let (role, offset) = role_of(&self.workers, sample.client);
+        let (role, offset) = role_of(&self.crews, sample.client);
         if offset != 0 {
             for time in [&mut sample.due_ns, &mut sample.started_ns, &mut sample.finished_ns] {
                 *time = time.saturating_add_signed(offset.saturating_neg());
@@ -213,24 +231,23 @@ impl Tallying {
 
     /// Hands out the tally, with the unsent operations of an open loop filled in.
     pub fn finish(self, planned: &BTreeMap<String, u64>, names: &[String]) -> Tally {
-        let Self { operations, mut tally, workers } = self;
-        operations.finish(&mut |op| tally.count(role_of(&workers, op.client()).0, op));
+        let Self { operations, mut tally, crews } = self;
+        operations.finish(&mut |op| tally.count(role_of(&crews, op.client()).0, op));
         for (name, planned) in planned {
             tally.fill_unsent(name, *planned, names);
         }
         for (client, counted) in &tally.clients {
-            let role = role_of(&workers, *client).0.to_string();
+            let role = role_of(&crews, *client).0.to_string();
             tally.commits_by_role.entry(role).or_default().push(counted.committed);
         }
         tally
     }
 }
 
-fn role_of(workers: &[(u32, u32, String, i64)], client: u32) -> (&str, i64) {
-    workers
-        .iter()
-        .find(|(first, end, _, _)| (*first..*end).contains(&client))
-        .map_or(("", 0), |(_, _, role, offset)| (role.as_str(), *offset))
+/// The role of a client, and its worker's clock minus the tool's.
+fn role_of(crews: &[Crew], client: u32) -> (&str, i64) {
+    let found = crews.iter().find(|crew| (crew.first..crew.end).contains(&client));
+    found.map_or(("", 0), |crew| (crew.role.as_str(), crew.clock_offset_ns))
 }
 
 impl Tally {
@@ -275,6 +292,7 @@ impl Tally {
     fn count(&mut self, role: &str, op: Operation<'_>) {
         let outcome = op.outcome();
         let (due_inside, finished_inside) = (self.in_window(op.due_ns()), self.in_window(op.finished_ns()));
+        let begun_inside = self.in_window(op.started_ns());
         let group = self.group(role, op.transaction());
         match outcome {
             Outcome::Committed => group.counts.committed_ever += 1,
@@ -283,6 +301,9 @@ impl Tally {
         }
         if outcome == Outcome::Committed && finished_inside {
             group.counts.committed_inside += 1;
+        }
+        if outcome == Outcome::Committed && due_inside && begun_inside {
+            group.counts.committed_begun += 1;
         }
         if due_inside {
             group.count_planned(outcome, op);
@@ -301,6 +322,7 @@ impl Tally {
         }
         client.busy_ns += op.busy_ns();
         client.backoff_ns += op.backoff_ns();
+        client.late_ns += op.late_ns();
         if client.first_due_ns.is_some() {
             client.pause_ns += op.due_ns().saturating_sub(client.last_finished_ns);
         }
@@ -352,6 +374,7 @@ impl Group {
             Some(ns) => self.latencies.lock_wait_ns += ns,
             None => self.latencies.lock_wait_measured = false,
         }
+        self.latencies.acquire_wait_measured &= op.acquire_wait_ns().is_some();
         if let Some(responses) = self.latencies.responses.get_mut(outcome as usize) {
             responses.record(op.response_ns());
         }
@@ -360,6 +383,9 @@ impl Group {
             self.latencies.service.record(op.service_ns());
             if let Some(ns) = op.lock_wait_ns() {
                 self.latencies.lock_wait.record(ns);
+            }
+            if let Some(ns) = op.acquire_wait_ns() {
+                self.latencies.acquire_wait.record(ns);
             }
         }
     }

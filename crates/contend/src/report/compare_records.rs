@@ -4,15 +4,16 @@
 //! the rounds' values with its exact interval (`stats::shift`). What the hour did to either run is in the
 //! ratio too. Words are refused where machine, workload, data, load or tier differ.
 
+use crate::record::model::Run;
 use crate::record::store::Record;
 use crate::report::content::words;
 use crate::report::document::{Block, Cell as TableCell, Section, Table};
 use crate::report::summary::Summary;
 use crate::report::summary::cell::Cell;
+use crate::report::summary::compare;
 use crate::report::summary::metric::Figure;
 use crate::report::text::{self, Colour};
 use crate::stats::interval::MIN_ROUNDS;
-use crate::stats::quantile::QuantileValue;
 use crate::stats::shift;
 use crate::stats::verdict::{self, Comparison, Verdict};
 use crate::study::model::Variant;
@@ -121,6 +122,8 @@ fn differences(a: &Record, b: &Record) -> Vec<String> {
     differ("the file system", a.disk.file_system.clone(), b.disk.file_system.clone());
     differ("the workload (SHA-256)", short(&a.workload.sha256), short(&b.workload.sha256));
     differ("the data (SHA-256)", short(&a.workload.data_sha256), short(&b.workload.data_sha256));
+    let rest = |run: &Run| run.workload.data.iter().skip(1).map(|data| short(&data.sha256)).collect::<Vec<_>>();
+    differ("the data of further conditions (SHA-256)", rest(a).join(", "), rest(b).join(", "));
     differ("the variant", a.study.variant.word().to_string(), b.study.variant.word().to_string());
     // Everything but the seed: other draws of the same load are what a second run is for.
     let (la, lb) = (&a.study.load, &b.study.load);
@@ -191,14 +194,7 @@ fn values(summary: &Summary<'_>, cell: &Cell, figure: &Figure) -> Vec<f64> {
 
 /// A quantile that may not be printed is not compared.
 fn unprintable(cell: &Cell, figure: &Figure, which: &str) -> Option<String> {
-    let (measure, quantile, scope) = figure.quantile()?;
-    match cell.pool(scope).dist(measure).quantile(quantile).value {
-        QuantileValue::Exact(_) => None,
-        QuantileValue::AtLeast(_) => Some(format!("cut-off operations reach into the {} of {which}", quantile.label())),
-        QuantileValue::TooFew { n, needed } => {
-            Some(format!("{} takes {needed} operations, {which} has {n}", quantile.label()))
-        }
-    }
+    compare::unprintable(cell, figure.quantile()?, which)
 }
 
 fn judge(
@@ -273,9 +269,4 @@ fn tables(comparison: &RecordComparison) -> Vec<Block> {
         blocks.push(Block::Table(table));
     }
     blocks
-}
-
-/// For a program.
-pub fn json(comparison: &RecordComparison) -> String {
-    serde_json::to_string_pretty(comparison).expect("a comparison is numbers and texts") + "\n"
 }

@@ -10,17 +10,18 @@ use crate::outcome::Outcome;
 use crate::record::tally::Counts;
 use crate::report::one_line;
 use crate::report::summary::Summary;
-use crate::report::summary::metric::count;
 use crate::report::summary::trial::{GroupRow, Measure, Numbers, Scope, TrialRow, is_write};
 use crate::stats::quantile::Quantile;
-use crate::study::metric_value;
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;
+
+/// Measures with columns of their own in `trials.csv`; the wait for a connection is in `latencies.csv`.
+const MEASURES: [Measure; 3] = [Measure::Response, Measure::Service, Measure::LockWait];
 
 /// `trials.csv`.
 pub fn trials(summary: &Summary<'_>) -> Result<String> {
     let axes: BTreeSet<&String> = summary.record.run.study.conditions.iter().flat_map(|c| c.axes.keys()).collect();
-    let mut sheet = Sheet::new();
+    let mut sheet = Sheet::empty();
     sheet.row(trial_head(summary, &axes))?;
     for row in &summary.rows {
         sheet.row(trial_cells(summary, row, &axes))?;
@@ -36,7 +37,7 @@ fn trial_head(summary: &Summary<'_>, axes: &BTreeSet<&String>) -> Vec<String> {
     head.extend(owned(&["round", "valid", "reason", "elapsed_ns", "planned"]));
     head.extend(Outcome::ALL.map(|o| o.word().to_string()));
     head.extend(owned(&["retries", "throughput_ops_per_s"]));
-    for measure in Measure::ALL {
+    for measure in MEASURES {
         head.extend(Quantile::ALL.map(|q| format!("{}_{}", measure.column(), q.column())));
     }
     head.extend(owned(&["cpu_ns_client", "cpu_ns_server", "rss_bytes_client", "rss_bytes_server", "written_bytes"]));
@@ -69,17 +70,16 @@ fn trial_cells(summary: &Summary<'_>, row: &TrialRow, axes: &BTreeSet<&String>) 
         row.reasons.iter().map(|r| one_line(&format!("{}: {}", r.kind, r.detail))).collect::<Vec<_>>().join("; "),
     );
     cells.extend(measured_cells(row));
+    let server = trial.server.as_ref();
     cells.push(optional(row.cpu_ns));
-    cells.push(String::new());
+    cells.push(optional(server.and_then(|server| server.cpu_ns)));
     cells.push(optional(row.rss_bytes));
-    cells.push(String::new());
+    cells.push(optional(server.and_then(|server| server.rss_bytes)));
     cells.push(optional(row.written_bytes));
     cells.push(optional(row.size_bytes_db));
     cells.push(optional(row.size_bytes_wal));
     for own in &study.metrics {
-        let value = row.measured.as_ref().and_then(|measured| {
-            metric_value(own, &|name| count(name, &summary.transactions, &|t| measured.counts_of(t)))
-        });
+        let value = summary.figure(&own.name).and_then(|figure| figure.of_trial(row, &summary.transactions));
         cells.push(value.map_or(String::new(), |v| v.to_string()));
     }
     cells
@@ -87,14 +87,14 @@ fn trial_cells(summary: &Summary<'_>, row: &TrialRow, axes: &BTreeSet<&String>) 
 
 fn measured_cells(row: &TrialRow) -> Vec<String> {
     let Some(measured) = &row.measured else {
-        return vec![String::new(); 4 + Outcome::ALL.len() + Measure::ALL.len() * Quantile::ALL.len()];
+        return vec![String::new(); 4 + Outcome::ALL.len() + MEASURES.len() * Quantile::ALL.len()];
     };
     let mut cells = vec![measured.elapsed_ns.to_string()];
     cells.push(measured.counts.planned().to_string());
     cells.extend(Outcome::ALL.map(|o| measured.counts.outcome(o).to_string()));
     cells.push(measured.counts.retries.to_string());
     cells.push(format!("{:.3}", measured.throughput_per_s(Scope::All)));
-    for measure in Measure::ALL {
+    for measure in MEASURES {
         let numbers = measured.scope(Scope::All).numbers(measure);
         cells.extend(Quantile::ALL.map(|q| optional(numbers.quantile(q))));
     }
@@ -113,7 +113,7 @@ pub fn transactions(summary: &Summary<'_>) -> Result<String> {
         head.push(format!("{}_mean", measure.column()));
         head.extend(Quantile::ALL.map(|q| format!("{}_{}", measure.column(), q.column())));
     }
-    let mut sheet = Sheet::new();
+    let mut sheet = Sheet::empty();
     sheet.row(head)?;
     for row in &summary.rows {
         for group in row.measured.iter().flat_map(|m| &m.groups) {
@@ -168,14 +168,14 @@ fn errors(counts: &Counts) -> String {
 
 /// `latencies.csv`.
 pub fn latencies(summary: &Summary<'_>) -> Result<String> {
-    let mut sheet = Sheet::new();
+    let mut sheet = Sheet::empty();
     sheet.row(
         ["trial", "role", "transaction", "outcome", "measure", "count", "quantile", "value_ns"].map(str::to_string),
     )?;
     for row in &summary.rows {
         for group in row.measured.iter().flat_map(|m| &m.groups) {
             let responses = group.responses.iter().map(|(outcome, numbers)| (*outcome, Measure::Response, numbers));
-            let inside = [Measure::Service, Measure::LockWait]
+            let inside = [Measure::Service, Measure::LockWait, Measure::AcquireWait]
                 .map(|measure| (Outcome::Committed, measure, group.measures.numbers(measure)));
             for (outcome, measure, numbers) in responses.chain(inside) {
                 for cells in quantile_rows(numbers) {
@@ -204,18 +204,18 @@ fn optional(value: Option<u64>) -> String {
 }
 
 /// A CSV file being written.
-struct Sheet(csv::Writer<Vec<u8>>);
+pub struct Sheet(csv::Writer<Vec<u8>>);
 
 impl Sheet {
-    fn new() -> Self {
+    pub fn empty() -> Self {
         Self(csv::Writer::from_writer(vec![]))
     }
 
-    fn row(&mut self, cells: impl IntoIterator<Item = String>) -> Result<()> {
+    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) -> Result<()> {
         self.0.write_record(cells).context("cannot write a row of CSV")
     }
 
-    fn finish(self) -> Result<String> {
+    pub fn finish(self) -> Result<String> {
         let bytes = self.0.into_inner().context("cannot write CSV")?;
         String::from_utf8(bytes).context("CSV of text is text")
     }

@@ -12,6 +12,8 @@ pub struct Document {
     pub warnings: Vec<String>,
     /// Labels of the conditions, where there are several to choose from.
     pub conditions: Vec<String>,
+    /// What it was made from, at its end.
+    pub origin: String,
     pub sections: Vec<Section>,
 }
 
@@ -48,6 +50,15 @@ pub struct Said {
     pub condition: Option<String>,
     pub text: String,
     pub tone: Tone,
+}
+
+impl Section {
+    /// Whether nothing but its introduction would be left of it where there are only characters.
+    pub fn is_drawn_only(&self) -> bool {
+        let is_drawing = |block: &Block| matches!(block, Block::Lines(lines) if !lines.in_text);
+        let charts = self.blocks.iter().any(is_drawing);
+        charts && self.blocks.iter().all(|block| is_drawing(block) || matches!(block, Block::Text(_)))
+    }
 }
 
 /// How a text is meant, never by colour alone.
@@ -177,12 +188,15 @@ impl Bars {
 #[derive(Debug, Clone)]
 pub struct Lines {
     pub title: String,
-    pub condition: usize,
+    /// None: it is about several conditions.
+    pub condition: Option<usize>,
     pub x: Axis,
     pub y: Axis,
     pub series: Vec<Series>,
     /// Whether it is one of several small charts in a row.
     pub small: bool,
+    /// Whether it is drawn where there are only characters, too.
+    pub in_text: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -192,6 +206,18 @@ pub struct Axis {
     pub low: f64,
     pub high: f64,
     pub ticks: Vec<Tick>,
+}
+
+impl Axis {
+    /// Where a value lies between the ends, from 0 to 1.
+    pub fn place(&self, value: f64) -> f64 {
+        let (low, high, value) = if self.log {
+            (self.low.ln(), self.high.ln(), value.max(f64::MIN_POSITIVE).ln())
+        } else {
+            (self.low, self.high, value)
+        };
+        if high > low { ((value - low) / (high - low)).clamp(0.0, 1.0) } else { 0.0 }
+    }
 }
 
 #[derive(Debug, Clone)]

@@ -1,21 +1,26 @@
 //! A gnuplot script that draws from the CSVs beside it: throughput, response time and failures of every
-//! trial, a row of charts per condition. Run it where it lies: `gnuplot charts.gnuplot`.
+//! trial, a row of charts per condition; and lines over every axis of numbers. Run it where it lies:
+//! `gnuplot charts.gnuplot`.
 
+use crate::report::content::axes::{fitting, trimmed};
+use crate::report::content::sweep::{self, Row};
 use crate::report::content::words;
 use crate::report::one_line;
 use crate::report::summary::Summary;
 use crate::report::summary::cell::Cell;
 use crate::report::summary::trial::Scope;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 const HEAD: &str = "\
-# Draws charts.png from trials.csv.
-# Elsewhere: gnuplot -e \"datadir='DIR'; outdir='DIR'\" charts.gnuplot
-if (!exists('datadir')) datadir = '.'
+# Draws charts.png from trials.csv, and lines.png where something was varied.
+# Elsewhere: gnuplot -e \"datafile='DIR/trials.csv'; outdir='DIR'\" charts.gnuplot
+if (!exists('datafile')) datafile = 'trials.csv'
 if (!exists('outdir')) outdir = '.'
-trials = datadir.'/trials.csv'
+trials = datafile
 set datafile separator comma
 set datafile columnheaders
+set datafile missing NaN
 set termoption noenhanced
 set encoding utf8
 set grid ytics
@@ -28,7 +33,7 @@ place(row) = real(word(places, int(row) + 1)) > 0 ? real(word(places, int(row) +
 /// The script.
 pub fn script(summary: &Summary<'_>) -> String {
     let conditions: Vec<(usize, Vec<&Cell>)> = (0..summary.record.run.study.conditions.len())
-        .map(|c| (c, summary.cells.iter().filter(|cell| cell.condition == c && has_points(cell)).collect()))
+        .map(|c| (c, cells(summary, c).collect()))
         .filter(|(_, cells): &(usize, Vec<&Cell>)| !cells.is_empty())
         .collect();
     if conditions.is_empty() {
@@ -42,7 +47,72 @@ pub fn script(summary: &Summary<'_>) -> String {
     for (condition, cells) in &conditions {
         row(&mut out, summary, *condition, cells);
     }
-    out + "unset multiplot\nunset output\n"
+    out += "unset multiplot\nunset output\n";
+    lines(&mut out, summary);
+    out
+}
+
+/// Mean of the trials over every axis of numbers, a line per contender.
+fn lines(out: &mut String, summary: &Summary<'_>) {
+    let study = &summary.record.run.study;
+    let with_points = |row: &Row| row.conditions.iter().any(|(_, c)| cells(summary, *c).next().is_some());
+    let rows: Vec<Row> = sweep::rows(&study.conditions).into_iter().filter(with_points).collect();
+    if rows.is_empty() {
+        return;
+    }
+    let own = study.metrics.iter().map(|metric| (metric.name.replace('_', " "), column(&metric.name)));
+    let mut figures = vec![
+        ("throughput, operations/s".to_string(), column("throughput_ops_per_s")),
+        ("p99 response time, ms".to_string(), format!("{} / 1e6", column("response_ns_p99"))),
+    ];
+    figures.extend(own);
+    let _ = writeln!(out, "\n# Over what was varied; a number for each trial says on which line it is.");
+    let _ = writeln!(out, "on(row) = int(word(on_line, int(row) + 1))");
+    let _ = writeln!(out, "set terminal pngcairo noenhanced size {},{}", 560 * figures.len(), 420 * rows.len());
+    let _ = writeln!(out, "set output outdir.'/lines.png'\nset multiplot layout {},{}", rows.len(), figures.len());
+    let _ = writeln!(out, "set xrange [*:*]\nset yrange [*:*]\nset key top left\nset xtics auto norotate");
+    for row in &rows {
+        over(out, summary, row, &figures);
+    }
+    *out += "unset multiplot\nunset output\n";
+}
+
+fn column(name: &str) -> String {
+    format!("column({})", quoted(name))
+}
+
+fn over(out: &mut String, summary: &Summary<'_>, row: &Row, figures: &[(String, String)]) {
+    let here: Vec<&Cell> = row.conditions.iter().flat_map(|(_, condition)| cells(summary, *condition)).collect();
+    let line = |trial: usize| here.iter().find(|cell| cell.valid.contains(&trial)).map_or(0, |cell| cell.contender + 1);
+    let on: Vec<String> = (0..summary.rows.len()).map(|trial| line(trial).to_string()).collect();
+    let _ = writeln!(out, "\non_line = '{}'", on.join(" "));
+    let values: Vec<f64> = row.conditions.iter().map(|(x, _)| *x).collect();
+    let wide = fitting(values.iter().copied(), &trimmed).is_some_and(|axis| axis.log);
+    let tics: Vec<String> = values.iter().map(|x| format!("{} {x:e}", quoted(&trimmed(*x)))).collect();
+    let _ = writeln!(out, "unset logscale\nset xtics ({})", tics.join(", "));
+    if wide {
+        let _ = writeln!(out, "set logscale x");
+    }
+    for (name, value) in figures {
+        let common = if row.common.is_empty() { String::new() } else { format!(": {}", row.common) };
+        let _ = writeln!(out, "set title {}", quoted(&format!("{name} over {}{common}", row.axis)));
+        let contenders: BTreeSet<usize> = here.iter().map(|cell| cell.contender).collect();
+        let x = column(&format!("axis_{}", row.axis));
+        let plot = |contender: usize| {
+            format!(
+                "trials using (on($0) == {} ? {x} : NaN):({value}) smooth unique with linespoints pt 7 title {}",
+                contender + 1,
+                quoted(words::label(summary, contender))
+            )
+        };
+        let plots: Vec<String> = contenders.into_iter().map(plot).collect();
+        let _ = writeln!(out, "plot {}", plots.join(", \\\n     "));
+    }
+}
+
+/// Cells of a condition with something to draw.
+fn cells<'s>(summary: &'s Summary<'_>, condition: usize) -> impl Iterator<Item = &'s Cell> {
+    summary.cells.iter().filter(move |cell| cell.condition == condition && has_points(cell))
 }
 
 /// gnuplot stops at a chart without a point.
@@ -86,6 +156,6 @@ fn panel(out: &mut String, title: &str, settings: &str) {
 }
 
 /// A string of gnuplot, in which nothing is special but the quote.
-fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     format!("'{}'", one_line(text).replace('\'', "''"))
 }

@@ -5,9 +5,14 @@ use serde_json::{Value, json};
 
 /// The document behind `--json`, with a line end.
 pub fn json(summary: &Summary<'_>) -> String {
+    format!("{:#}\n", value(summary))
+}
+
+/// The document itself.
+pub fn value(summary: &Summary<'_>) -> Value {
     let run = &summary.record.run;
     let invalid = summary.record.trials.iter().filter(|t| !t.invalid.is_empty());
-    let document = json!({
+    json!({
         "format": 1,
         "study": run.study.name,
         "question": run.study.question,
@@ -19,8 +24,7 @@ pub fn json(summary: &Summary<'_>) -> String {
         "effects": effects(summary),
         "trials": summary.record.trials.len(),
         "invalid": invalid.map(|t| json!({"trial": t.slot.trial, "contender": t.contender, "reasons": t.invalid})).collect::<Vec<_>>(),
-    });
-    format!("{document:#}\n")
+    })
 }
 
 fn condition<'s>(summary: &'s Summary<'_>, index: usize) -> &'s str {

@@ -4,31 +4,43 @@ use crate::report::document::{Block, Cell, Document, Row, Said, Section, Table};
 use crate::report::text::{self, Colour};
 
 pub fn markdown(document: &Document) -> String {
-    let mut out = format!("# {}\n\n{}\n", escaped(&document.question), escaped(&document.facts.join(" · ")));
-    for warning in &document.warnings {
-        out += &format!("\n> **Note.** {}\n", escaped(warning));
-    }
-    document.sections.iter().for_each(|section| out += &render_section(section));
+    let mut out = head("#", &document.question, &document.facts, &document.warnings);
+    let shown = document.sections.iter().filter(|section| !section.is_drawn_only());
+    shown.for_each(|section| out += &render_section(section, "##"));
     out
 }
 
-fn render_section(section: &Section) -> String {
-    let mut out = format!("\n## {}\n", escaped(&section.title));
-    for block in &section.blocks {
-        out += &match block {
-            Block::Answer { ask, said } => answer(ask, said),
-            Block::Heading(text) => format!("\n### {}\n", escaped(text)),
-            Block::Text(text) => format!("\n{}\n", escaped(text)),
-            Block::Note(text) => format!("\n*{}*\n", escaped(text)),
-            Block::List(items) => {
-                std::iter::once("\n".to_string()).chain(items.iter().map(|i| format!("- {}\n", escaped(i)))).collect()
-            }
-            Block::Table(table) => render_table(table),
-            Block::Bars(_) | Block::Stack(_) => format!("\n{}", indented(&text::render_block(block, Colour::No))),
-            Block::Lines(_) => String::new(),
-        };
+/// Title, facts and warnings; `level` is the mark of its heading.
+pub fn head(level: &str, question: &str, facts: &[String], warnings: &[String]) -> String {
+    let mut out = format!("{level} {}\n\n{}\n", escaped(question), escaped(&facts.join(" · ")));
+    for warning in warnings {
+        out += &format!("\n> **Note.** {}\n", escaped(warning));
     }
     out
+}
+
+/// A section whose heading has this mark.
+pub fn render_section(section: &Section, level: &str) -> String {
+    let mut out = format!("\n{level} {}\n", escaped(&section.title));
+    section.blocks.iter().for_each(|block| out += &render_block(block, &format!("{level}#")));
+    out
+}
+
+/// A block; `level` is the mark of headings.
+pub fn render_block(block: &Block, level: &str) -> String {
+    match block {
+        Block::Answer { ask, said } => answer(ask, said),
+        Block::Heading(text) => format!("\n{level} {}\n", escaped(text)),
+        Block::Text(text) => format!("\n{}\n", escaped(text)),
+        Block::Note(text) => format!("\n*{}*\n", escaped(text)),
+        Block::List(items) => {
+            std::iter::once("\n".to_string()).chain(items.iter().map(|i| format!("- {}\n", escaped(i)))).collect()
+        }
+        Block::Table(table) => render_table(table),
+        Block::Bars(_) | Block::Stack(_) => format!("\n{}", indented(&text::render_block(block, Colour::No))),
+        Block::Lines(lines) if lines.in_text => format!("\n{}", indented(&text::render_block(block, Colour::No))),
+        Block::Lines(_) => String::new(),
+    }
 }
 
 fn answer(ask: &str, said: &[Said]) -> String {
@@ -69,7 +81,7 @@ fn cell(cell: &Cell) -> String {
 }
 
 /// Text that Markdown takes for nothing else, on one line.
-fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
         match c {

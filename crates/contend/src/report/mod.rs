@@ -6,16 +6,20 @@
 //!                 └─► CSVs, gnuplot script                └─► the end of `run`, on the terminal
 //! ```
 
+pub mod compare_parts;
 pub mod compare_records;
 pub mod content;
 pub mod csv;
 pub mod document;
+pub mod export;
 pub mod gnuplot;
 pub mod html;
 pub mod json;
 pub mod markdown;
+mod plot;
 pub mod summary;
 pub mod text;
+pub mod volume;
 
 #[cfg(test)]
 mod testing;
@@ -24,15 +28,19 @@ mod tests;
 
 use crate::record::store::Record;
 use crate::report::document::{Block, Document};
+use crate::report::export::sheet::Sheet;
 use crate::report::summary::Summary;
 use crate::report::text::Colour;
-use anyhow::{Context, Result};
+use crate::report::volume::Volume;
+use crate::study::export::check_file;
+use crate::study::model::Study;
+use anyhow::{Context, Result, anyhow};
 use std::path::{Path, PathBuf};
 
 /// One file of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
-    pub name: &'static str,
+    pub name: String,
     pub contents: String,
 }
 
@@ -41,11 +49,18 @@ pub struct File {
 pub struct Written {
     pub files: Vec<PathBuf>,
     /// About one screen, for the end of a run; see [`terminal`].
-    pub terminal: Document,
+    pub terminal: Terminal,
     /// The same numbers for a program.
     pub json: String,
     /// Trials that do not count.
     pub invalid: usize,
+}
+
+/// What the end of a run is made from.
+#[derive(Debug)]
+pub enum Terminal {
+    One(Document),
+    Parts(Volume),
 }
 
 /// All files of the report.
@@ -55,49 +70,106 @@ pub fn render(record: &Record) -> Result<Vec<File>> {
 }
 
 fn files(summary: &Summary<'_>, document: &Document) -> Result<Vec<File>> {
-    let file = |name, contents| File { name, contents };
-    Ok(vec![
-        file("report.html", html::html(document)),
-        file("report.md", markdown::markdown(document)),
-        file("report.txt", text::text(document, Colour::No)),
+    let mut files = pages(document);
+    files.extend([
         file("trials.csv", csv::trials(summary)?),
         file("transactions.csv", csv::transactions(summary)?),
         file("latencies.csv", csv::latencies(summary)?),
         file("charts.gnuplot", gnuplot::script(summary)),
-    ])
+    ]);
+    let study = std::slice::from_ref(&summary.record.run.study);
+    // A record from elsewhere may claim any name.
+    for export in study[0].exports.iter().filter(|export| check_file(&export.file).is_ok()) {
+        let contents = export::csv(summary, export)?;
+        if let Ok(sheet) = Sheet::read(&export.file, &contents, study) {
+            let name = format!("{}.gnuplot", export.file.trim_end_matches(".csv"));
+            files.push(file(&name, export::gnuplot::script(&sheet, &export.file)));
+        }
+        files.push(file(&export.file, contents));
+    }
+    Ok(files)
+}
+
+fn pages(document: &Document) -> Vec<File> {
+    vec![
+        file("report.html", html::html(document)),
+        file("report.md", markdown::markdown(document)),
+        file("report.txt", text::text(document, Colour::No)),
+    ]
+}
+
+fn file(name: &str, contents: String) -> File {
+    File { name: name.to_string(), contents }
 }
 
 /// Writes all files of the report into `out`, each as a whole.
 pub fn write(record: &Record, out: &Path) -> Result<Written> {
     let summary = Summary::new(record);
     let document = content::document(&summary);
-    let mut paths = vec![];
-    for file in files(&summary, &document)? {
-        let path = out.join(file.name);
-        let aside = out.join(format!(".{}.partial", file.name));
-        std::fs::write(&aside, file.contents)
-            .and_then(|()| std::fs::rename(&aside, &path))
-            .with_context(|| format!("cannot write {}", path.display()))?;
-        paths.push(path);
-    }
+    let paths = write_files(&files(&summary, &document)?, out)?;
     let invalid = summary.rows.iter().filter(|row| !row.is_valid()).count();
-    Ok(Written { files: paths, terminal: document, json: json::json(&summary), invalid })
+    Ok(Written { files: paths, terminal: Terminal::One(document), json: json::json(&summary), invalid })
 }
 
-/// The end of a run on the terminal: the answer, its table, one chart, and where the files are.
+/// Draws a CSV that is in the columns of an export of one of these studies; `file` is its name and `text` its
+/// contents. Text for a terminal, and the files written.
+///
+/// # Errors
+/// The file is not of that form, at which line; or nothing can be written.
+pub fn import(file_name: &str, text: &str, studies: &[Study], out: &Path) -> Result<(String, Vec<PathBuf>)> {
+    let sheet = Sheet::read(file_name, text, studies).map_err(|message| anyhow!(message))?;
+    std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
+    let document = export::page::document(&sheet, &one_line(file_name));
+    let mut files = pages(&document);
+    let script = format!("{}.gnuplot", sheet.export.file.trim_end_matches(".csv"));
+    files.push(file(&script, export::gnuplot::script(&sheet, &sheet.export.file)));
+    files.push(file(&sheet.export.file, text.to_string()));
+    let paths = write_files(&files, out)?;
+    Ok((text::text(&document, Colour::No), paths))
+}
+
+fn write_files(files: &[File], out: &Path) -> Result<Vec<PathBuf>> {
+    files.iter().map(|file| write_file(out, &file.name, &file.contents)).collect()
+}
+
+/// Most bar charts at the end of a run.
+const CHARTS_MAX: usize = 4;
+
+/// The end of a run on the terminal: the answer, its tables, charts, and where the files are.
 pub fn terminal(written: &Written, colour: Colour) -> String {
-    let document = &written.terminal;
-    let mut out = text::head(document, colour);
-    let answer = document.sections.iter().filter(|s| s.id == "answer").flat_map(|s| &s.blocks);
-    let shown = answer.filter(|b| matches!(b, Block::Answer { .. } | Block::Table(_)) || is_condition(document, b));
-    let chart = document.sections.iter().filter(|s| s.id == "throughput").flat_map(|s| &s.blocks);
-    let chart = chart.filter(|b| matches!(b, Block::Bars(_))).take(1);
-    shown.chain(chart).for_each(|block| out += &text::render_block(block, colour));
+    let mut out = match &written.terminal {
+        Terminal::One(document) => first_screen(document, colour),
+        Terminal::Parts(volume) => volume::terminal(volume, colour),
+    };
     out.push('\n');
     for path in &written.files {
         out += &format!("{}\n", path.display());
     }
     out
+}
+
+fn first_screen(document: &Document, colour: Colour) -> String {
+    let mut out = text::head(document, colour);
+    let answer = document.sections.iter().filter(|s| s.id == "answer").flat_map(|s| &s.blocks);
+    let shown = answer.filter(|b| matches!(b, Block::Answer { .. } | Block::Table(_)) || is_condition(document, b));
+    let chart = document.sections.iter().filter(|s| s.id == "throughput").flat_map(|s| &s.blocks);
+    let bars: Vec<&Block> = chart.filter(|b| matches!(b, Block::Bars(_))).collect();
+    let lines = document.sections.iter().filter(|s| s.id == "over-axis").flat_map(|s| &s.blocks);
+    let lines: Vec<&Block> = lines.filter(|b| matches!(b, Block::Lines(_))).take(1).collect();
+    // Lines say in one chart what bars say in one for each condition.
+    let charts = if lines.is_empty() { bars.into_iter().take(CHARTS_MAX).collect() } else { lines };
+    shown.chain(charts).for_each(|block| out += &text::render_block(block, colour));
+    out
+}
+
+/// Writes a file as a whole; its path.
+fn write_file(out: &Path, name: &str, contents: &str) -> Result<PathBuf> {
+    let path = out.join(name);
+    let aside = out.join(format!(".{name}.partial"));
+    std::fs::write(&aside, contents)
+        .and_then(|()| std::fs::rename(&aside, &path))
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(path)
 }
 
 /// Text as one line, without control characters.

@@ -80,7 +80,17 @@ impl Story {
         for sample in self.samples(slot, &trial) {
             open.samples(&sample.encode()).unwrap();
         }
-        open.commit(&trial, "offset_ns,cpu_ns_client\n0,0\n").unwrap();
+        open.commit(&trial, &self.series()).unwrap();
+    }
+
+    /// A log that grows, and a process that is always at work.
+    fn series(&self) -> String {
+        let head = "offset_ns,cpu_ns_client,rss_bytes_client,size_bytes_db,size_bytes_wal,machine_busy_ns\n";
+        let row = |i: u64| {
+            let at_ns = self.window_ns * i / 15;
+            format!("{at_ns},{},{},{},{},{at_ns}\n", at_ns * 4 / 5, 24 << 20, (18 << 20) + (i << 16), i << 18)
+        };
+        head.to_string() + &(0..15).map(row).collect::<String>()
     }
 
     fn samples(&self, slot: Slot, trial: &Trial) -> Vec<Sample> {
@@ -133,11 +143,10 @@ impl Story {
             load_model: "closed".to_string(),
             window_start_ns: start,
             window_end_ns: start + self.window_ns,
+            server: None,
             workers: vec![WorkerInfo {
                 number: 0,
-                role: "site".to_string(),
-                first_client: 0,
-                clients: self.clients,
+                roles: vec![RoleClients { role: "site".to_string(), first_client: 0, clients: self.clients }],
                 hello: BTreeMap::from([("engine".to_string(), "SQLite 3.53.2".to_string())]),
                 clock_offset_ns: 0,
                 clock_error_ns: 1000,
@@ -158,6 +167,7 @@ impl Story {
                 size_bytes_compact: 17 << 20,
             },
             clients: self.clients,
+            scale: BTreeMap::from([("databases".to_string(), 1), ("posts".to_string(), 2000)]),
         }
     }
 
@@ -205,6 +215,9 @@ impl Story {
         };
         Study {
             name: "site".to_string(),
+            part: None,
+            about: String::new(),
+            beside: None,
             question: "Does a write-ahead log help a busy site on SQLite?".to_string(),
             workload: "site".to_string(),
             kind: TrialKind::Load,
@@ -235,11 +248,10 @@ impl Story {
             metrics: vec![Metric {
                 name: "locked_per_1000".to_string(),
                 about: "operations refused with SQLITE_BUSY_SNAPSHOT, of 1,000".to_string(),
-                numerator: vec!["code.sqlite.517".to_string()],
-                denominator: vec!["planned.comment".to_string(), "planned.transient".to_string()],
-                factor: 1000.0,
+                value: "1000 * code.sqlite.517 / (planned.comment + planned.transient)".to_string(),
                 higher_is_better: false,
             }],
+            exports: vec![],
             answers: answers(),
             effects: effects(),
             published: [("public", "WAL/NORMAL", 6780.6), ("write-burst", "DELETE/FULL", 1102.4)]
@@ -280,6 +292,7 @@ fn workload() -> WorkloadInfo {
         rows: BTreeMap::from([("posts".to_string(), 2000), ("comments".to_string(), 10_000)]),
         transactions: TRANSACTIONS.map(|(name, write)| TransactionInfo { name: name.to_string(), write }).to_vec(),
         data_sha256: "ef".repeat(32),
+        data: vec![],
     }
 }
 

@@ -3,6 +3,7 @@
 use super::testing::Story;
 use super::*;
 use crate::check::Invalid;
+use crate::record::model::RoleClients;
 use crate::report::summary::trial::{Measure, Scope};
 use crate::stats::verdict::Verdict;
 use crate::study::model::Variant;
@@ -33,7 +34,7 @@ fn twice_the_same_bytes() {
     // A report in the record's directory changes nothing about the next one.
     let again = Record::open(dir.path()).unwrap();
     for file in render(&again).unwrap() {
-        assert_eq!(file.contents, read(file.name), "{}", file.name);
+        assert_eq!(file.contents, read(&file.name), "{}", file.name);
     }
 }
 
@@ -185,6 +186,66 @@ fn trials_have_the_columns_of_the_formats_page() {
 }
 
 #[test]
+fn what_only_a_page_can_draw_is_not_announced_elsewhere() {
+    for title in ["Response time by percentile", "Over time", "Machine over time"] {
+        assert!(file(usual(), "report.html").contains(&format!("<h2>{title}</h2>")), "{title}");
+        for name in ["report.md", "report.txt"] {
+            assert!(!file(usual(), name).contains(title), "{title} in {name}");
+        }
+    }
+    assert!(file(usual(), "report.html").contains("Size of log or journal"));
+}
+
+/// Formulas and the figures they are made of agree, in a trial and pooled.
+#[test]
+fn formulas_reckon_with_what_tables_show() {
+    let (_dir, mut record) = record(&Story { rounds: 3, invalid: vec![], ..Story::default() });
+    let metric = |(name, value): (&str, &str)| crate::study::model::Metric {
+        name: name.to_string(),
+        about: String::new(),
+        value: value.to_string(),
+        higher_is_better: true,
+    };
+    record.run.study.metrics = [
+        ("everything", "planned - planned.read - planned.write"),
+        ("kinds", "committed.write / (committed.comment + committed.transient)"),
+        ("per_row", "rows.page_view / committed.page_view"),
+        ("window", "window_s / elapsed_s"),
+        ("set", "1000 * databases + posts + clients * processes"),
+        ("mean_ms", "service_ns_mean.read / 1e6"),
+        ("undefined", "committed / code.http.503"),
+        ("unmeasured", "acquire_wait_ns_mean + 1"),
+        ("no_rate", "committed / rate_per_s"),
+        ("cpu", "cpu_ns_client / window_s"),
+    ]
+    .map(metric)
+    .to_vec();
+    let summary = Summary::new(&record);
+    let cell = summary.cell(1, 3).unwrap();
+    let estimate = |name: &str| summary.estimate(cell, name);
+    for (name, expected) in [
+        ("everything", Some(0.0)),
+        ("kinds", Some(1.0)),
+        ("per_row", Some(3.0)),
+        ("window", Some(1.0)),
+        ("set", Some(1000.0 + 2000.0 + 4.0)),
+        ("mean_ms", estimate("service_ns_mean.read").value.map(|ns| ns / 1e6)),
+        ("undefined", None),
+        ("unmeasured", None),
+        ("no_rate", None),
+        ("cpu", Some(0.8e9)),
+    ] {
+        let (value, rounds) = (estimate(name).value, estimate(name).rounds);
+        let close = value.zip(expected).map_or(value == expected, |(a, b)| (a - b).abs() < 1e-9);
+        assert!(close, "{name}: {value:?}");
+        assert_eq!(rounds.len(), if expected.is_some() { 3 } else { 0 }, "{name}");
+    }
+    let trials = file(&record, "trials.csv");
+    let first = trials.lines().nth(1).unwrap();
+    assert!(first.contains(",0,1,3,1,3004,") && first.ends_with(",,,,600000000"), "{first}");
+}
+
+#[test]
 fn what_was_not_measured_is_empty_and_never_zero() {
     let (_dir, record) = record(&Story { measures_lock_wait: false, rounds: 1, ..Story::default() });
     let trials = file(&record, "trials.csv");
@@ -224,7 +285,8 @@ fn a_record_from_elsewhere_may_claim_anything() {
     let (_dir, mut record) = record(&Story { rounds: 1, ..Story::default() });
     record.trials[0].clients = u32::MAX;
     let worker = &mut record.trials[1].workers[0];
-    (worker.first_client, worker.clients, worker.clock_offset_ns) = (u32::MAX - 1, u32::MAX, i64::MIN);
+    (worker.roles[0].first_client, worker.roles[0].clients) = (u32::MAX - 1, u32::MAX);
+    worker.clock_offset_ns = i64::MIN;
     let mut twin = worker.clone();
     (twin.cpu_ns, twin.rss_bytes) = (u64::MAX, u64::MAX);
     record.trials[1].workers.push(twin);
@@ -235,10 +297,9 @@ fn a_record_from_elsewhere_may_claim_anything() {
 fn fairness_is_among_clients_of_one_role() {
     let (_dir, mut record) = record(&Story { rounds: 1, invalid: vec![], ..Story::default() });
     for trial in &mut record.trials {
-        let mut other = trial.workers[0].clone();
-        trial.workers[0].clients = 2;
-        (other.number, other.role, other.first_client, other.clients) = (1, "admin".to_string(), 2, 2);
-        trial.workers.push(other);
+        let roles = &mut trial.workers[0].roles;
+        roles[0].clients = 2;
+        roles.push(RoleClients { role: "admin".to_string(), first_client: 2, clients: 2 });
     }
     let summary = Summary::new(&record);
     let found = summary.cells[0].fairness.clone().unwrap();
@@ -270,7 +331,7 @@ fn a_terminal_sees_a_hundred_columns() {
     let summary = Summary::new(usual());
     let written = Written {
         files: vec!["report.html".into()],
-        terminal: content::document(&summary),
+        terminal: Terminal::One(content::document(&summary)),
         json: json::json(&summary),
         invalid: 0,
     };
@@ -303,7 +364,7 @@ fn two_records_are_compared_without_pairing() {
     assert!(wrong <= 6, "{wrong} of 30 equal cells differ");
     let text = compare_records::text(&found);
     assert!(text.contains("are not pairs") && text.lines().all(|l| l.chars().count() <= text::WIDTH), "{text}");
-    let json: serde_json::Value = serde_json::from_str(&compare_records::json(&found)).unwrap();
+    let json: serde_json::Value = serde_json::to_value(&found).unwrap();
     assert!(json["rows"][0]["comparison"]["ratio"].as_f64().unwrap() > 0.5);
 }
 

@@ -1,6 +1,7 @@
 //! The document for a terminal: aligned tables of at most 100 columns, charts out of ASCII.
 
 use crate::report::document::{Bar, BarRow, Bars, Block, Cell, Document, Row, Said, Section, Stack, Table, Tone};
+use crate::report::plot;
 
 /// Widest line.
 pub const WIDTH: usize = 100;
@@ -20,15 +21,24 @@ pub enum Colour {
 /// All of it.
 pub fn text(document: &Document, colour: Colour) -> String {
     let mut out = head(document, colour);
-    document.sections.iter().for_each(|section| out += &render_section(section, colour));
+    document
+        .sections
+        .iter()
+        .filter(|section| !section.is_drawn_only())
+        .for_each(|section| out += &render_section(section, colour));
     out
 }
 
 /// Title, question, warnings.
 pub fn head(document: &Document, colour: Colour) -> String {
-    let mut out = format!("{}\n", paint(&ascii(&document.question), BOLD, colour));
-    out += &wrapped(&document.facts.join(" | "), "", "");
-    for warning in &document.warnings {
+    head_of(&document.question, &document.facts, &document.warnings, colour)
+}
+
+/// A title, facts and warnings.
+pub fn head_of(title: &str, facts: &[String], warnings: &[String], colour: Colour) -> String {
+    let mut out = format!("{}\n", paint(&ascii(title), BOLD, colour));
+    out += &wrapped(&facts.join(" | "), "", "");
+    for warning in warnings {
         out += &paint(&wrapped(warning, "! ", "  "), YELLOW, colour);
     }
     out
@@ -54,6 +64,9 @@ pub fn render_block(block: &Block, colour: Colour) -> String {
         Block::Table(table) => render_table(table, colour),
         Block::Bars(bars) => render_bars(bars, colour),
         Block::Stack(stack) => render_stack(stack),
+        Block::Lines(lines) if lines.in_text => {
+            format!("{}\n{}", paint(&ascii(&lines.title), BOLD, colour), ascii_lines(&plot::plot(lines)))
+        }
         // A curve of characters says less than the table of the same numbers.
         Block::Lines(_) => return String::new(),
     };
@@ -230,7 +243,7 @@ fn wrap(text: &str, limit: usize) -> Vec<String> {
     lines
 }
 
-fn wrapped(text: &str, first: &str, further: &str) -> String {
+pub fn wrapped(text: &str, first: &str, further: &str) -> String {
     let lines = wrap(&ascii(text), WIDTH - further.len().max(first.len()));
     let line = |(index, line): (usize, String)| format!("{}{line}\n", if index == 0 { first } else { further });
     lines.into_iter().enumerate().map(line).collect()
@@ -258,6 +271,11 @@ fn ascii(text: &str) -> String {
         c => c,
     };
     text.chars().map(plain).collect()
+}
+
+/// As [`ascii`], line by line.
+fn ascii_lines(text: &str) -> String {
+    text.lines().map(|line| format!("{}\n", ascii(line).trim_end())).collect()
 }
 
 const BOLD: &str = "1";

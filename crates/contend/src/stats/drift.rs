@@ -40,16 +40,6 @@ pub fn trend(values: &[f64]) -> Option<Trend> {
     Some(Trend { tau_b, p, change, drifting: p < SIGNIFICANCE && change.abs() > MAX_CHANGE })
 }
 
-/// Counts per bin of equal length, from the times (since the start of the window) at which operations committed.
-pub fn bin_counts(committed_at_ns: impl IntoIterator<Item = u64>, window_ns: u64) -> Vec<f64> {
-    let mut bins = vec![0.0; TRIAL_BINS];
-    for at_ns in committed_at_ns.into_iter().filter(|&at_ns| at_ns < window_ns) {
-        let bin = u128::from(at_ns) * TRIAL_BINS as u128 / u128::from(window_ns);
-        bins[bin as usize] += 1.0;
-    }
-    bins
-}
-
 fn change_between_thirds(values: &[f64]) -> f64 {
     let third = values.len() / 3;
     let first: f64 = values[..third].iter().sum();
@@ -177,12 +167,5 @@ mod tests {
         assert_eq!(trend(&[1.0; 5]), None);
         let silent_then_busy: Vec<f64> = (0..20).map(|i| if i < 8 { 0.0 } else { i as f64 }).collect();
         assert!(trend(&silent_then_busy).unwrap().drifting);
-    }
-
-    #[test]
-    fn commits_fall_into_twenty_bins_and_later_ones_are_left_out() {
-        let bins = bin_counts([0, 49, 50, 999, 1000, 5000], 1000);
-        assert_eq!(bins.len(), TRIAL_BINS);
-        assert_eq!((bins[0], bins[1], bins[19], bins.iter().sum()), (2.0, 1.0, 1.0, 4.0));
     }
 }

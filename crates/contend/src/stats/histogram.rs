@@ -1,7 +1,7 @@
 //! A histogram of nanoseconds: three significant digits, merged but never averaged.
 //!
 //! Percentiles of several workers or rounds come from the merged histogram; the average of two percentiles is the
-//! percentile of nothing. Values are clamped to 1 ns .. 1 h, and how many were is counted, so that a broken clock shows.
+//! percentile of nothing. Values are clamped to 1 ns .. 1 h; the largest is kept as it was.
 
 use hdrhistogram::Histogram as Hdr;
 
@@ -22,7 +22,6 @@ pub struct Histogram {
     /// Exact, and before clamping: a bucket's upper edge is not an observation.
     max_ns: u64,
     sum_ns: u128,
-    clamped: u64,
 }
 
 impl Default for Histogram {
@@ -34,7 +33,7 @@ impl Default for Histogram {
 impl Histogram {
     pub fn new() -> Self {
         let buckets = Hdr::new(SIGNIFICANT_DIGITS).expect("3 significant digits are always supported");
-        Histogram { buckets, max_ns: 0, sum_ns: 0, clamped: 0 }
+        Histogram { buckets, max_ns: 0, sum_ns: 0 }
     }
 
     pub fn record(&mut self, value_ns: u64) {
@@ -47,9 +46,6 @@ impl Histogram {
             return;
         }
         let kept_ns = value_ns.clamp(MIN_NS, MAX_NS);
-        if kept_ns != value_ns {
-            self.clamped += count;
-        }
         self.buckets.record_n(kept_ns, count).expect("an auto-resizing histogram takes every value up to one hour");
         self.max_ns = self.max_ns.max(value_ns);
         self.sum_ns += u128::from(value_ns) * u128::from(count);
@@ -59,7 +55,6 @@ impl Histogram {
         self.buckets.add(&other.buckets).expect("an auto-resizing histogram takes every other one");
         self.max_ns = self.max_ns.max(other.max_ns);
         self.sum_ns += other.sum_ns;
-        self.clamped += other.clamped;
     }
 
     pub fn len(&self) -> u64 {
@@ -68,11 +63,6 @@ impl Histogram {
 
     pub fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-
-    /// How many values lay outside [`MIN_NS`] .. [`MAX_NS`].
-    pub fn clamped(&self) -> u64 {
-        self.clamped
     }
 
     /// The exact mean, rounded down to a nanosecond.
@@ -142,9 +132,8 @@ mod tests {
     }
 
     #[test]
-    fn values_outside_the_range_are_clamped_and_counted() {
+    fn values_outside_the_range_are_clamped_and_the_largest_is_kept() {
         let histogram = of([0, 1, MAX_NS, MAX_NS + 1, u64::MAX]);
-        assert_eq!(histogram.clamped(), 3);
         assert_eq!(histogram.len(), 5);
         assert_eq!(histogram.max(), Some(u64::MAX));
     }

@@ -145,7 +145,10 @@ fn read_common(layers: &[Layer], entries: &[Entry]) -> Result<Settings, Problem>
         let wrong = |message| Problem::at(prefix, &["settings", key], message);
         let mut text = value_text(value).map_err(wrong)?;
         let mut known = false;
-        for setting in entries.iter().filter_map(|entry| entry.draft.engine.setting(key)) {
+        for setting in entries.iter().filter_map(|entry| {
+            let engine = entry.draft.engine;
+            engine.setting(engine.own_name(key))
+        }) {
             text = setting.canonical(&text).map_err(wrong)?;
             known = true;
         }
@@ -167,12 +170,15 @@ fn read_axes(layers: &[Layer], entries: &[Entry]) -> Result<Vec<Axis>, Problem> 
                 .map_err(|message| Problem::at(prefix, &["axes", name, &index.to_string()], message))?;
             texts.push(text);
         }
-        axes.push(axis::read(name, &texts, entries).map_err(|wrong| {
+        let axis = axis::read(name, &texts, entries).map_err(|wrong| {
             let index = wrong.index.map(|index| index.to_string());
             let mut path = vec!["axes", name.as_str()];
             path.extend(index.as_deref());
             Problem::at(prefix, &path, wrong.message)
-        })?);
+        })?;
+        // What varies in the full form has its value in every label, whichever form is run.
+        let widest = layers.last().and_then(|layer| layer.axes?.get(name)).map_or(values.len(), Vec::len);
+        axes.push(if widest == 1 { axis.with_usual() } else { axis });
     }
     Ok(axes)
 }

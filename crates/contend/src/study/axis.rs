@@ -5,10 +5,11 @@ use super::arm::{Arm, Entry, Problem};
 use super::load::is_positive;
 use super::model::Condition;
 use super::spec::{Draft, Spec};
+use crate::units;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Conditions every workload has; other names are held against its `[scale]` when it is known.
-pub(super) const CONDITIONS: [&str; 5] = ["profile", "clients", "processes", "rate", "scale"];
+pub(super) const CONDITIONS: [&str; 6] = ["profile", "clients", "duration", "processes", "rate", "scale"];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Axis {
@@ -16,6 +17,18 @@ pub(super) struct Axis {
     pub values: Vec<String>,
     /// Whether it multiplies contenders; conditions otherwise.
     pub of_contenders: bool,
+    /// The only value of a number of the workload in a study that does not vary it; no label says it.
+    pub usual: Option<String>,
+}
+
+impl Axis {
+    /// A number of the workload that the study does not vary. Axes that every study has are always told.
+    pub fn with_usual(mut self) -> Self {
+        if !self.of_contenders && !CONDITIONS.contains(&self.name.as_str()) && self.values.len() == 1 {
+            self.usual = self.values.first().cloned();
+        }
+        self
+    }
 }
 
 /// What is wrong with an axis, and with which of its values.
@@ -46,7 +59,7 @@ pub(super) fn read(name: &str, values: &[String], entries: &[Entry]) -> Result<A
     if of_contenders && !entries.iter().any(|entry| multiplies(name, &entry.draft)) {
         return whole("every contender says this itself, so the axis would change nothing");
     }
-    let mut axis = Axis { name: name.to_string(), values: Vec::new(), of_contenders };
+    let mut axis = Axis { name: name.to_string(), values: Vec::new(), of_contenders, usual: None };
     for (index, value) in values.iter().enumerate() {
         let wrong = |message| Wrong { index: Some(index), message };
         let value = if of_contenders { contender_value(name, value, entries) } else { condition_value(name, value) };
@@ -83,7 +96,7 @@ pub(super) fn expand_conditions(axes: &[Axis]) -> Vec<Condition> {
     axes.sort_by_key(|axis| (axis.name != "profile", axis.name.clone()));
     let mut all = vec![Condition { label: String::new(), profile: None, axes: BTreeMap::new() }];
     for axis in axes {
-        all = all.iter().flat_map(|at| axis.values.iter().map(|value| with(at, &axis.name, value))).collect();
+        all = all.iter().flat_map(|at| axis.values.iter().map(|value| with(at, axis, value))).collect();
     }
     for condition in all.iter_mut().filter(|condition| condition.label.is_empty()) {
         condition.label = "default".to_string();
@@ -147,6 +160,10 @@ fn condition_value(name: &str, value: &str) -> Result<String, String> {
         "clients" | "processes" => {
             count().map(|n| n.to_string()).ok_or_else(|| format!("`{value}` is no whole number above 0"))
         }
+        "duration" => match units::duration_ns(value)? {
+            0 => Err("must be longer than 0".to_string()),
+            window_ns => Ok(units::duration_text(window_ns)),
+        },
         "rate" | "scale" => number().map(|x| x.to_string()).ok_or_else(|| format!("`{value}` is no number above 0")),
         _ => value.parse::<u64>().map(|n| n.to_string()).map_err(|_| {
             format!(
@@ -156,15 +173,20 @@ fn condition_value(name: &str, value: &str) -> Result<String, String> {
     }
 }
 
-fn with(condition: &Condition, axis: &str, value: &str) -> Condition {
+fn with(condition: &Condition, Axis { name: axis, usual, .. }: &Axis, value: &str) -> Condition {
     let mut condition = condition.clone();
-    let words = match (axis, value) {
+    if usual.as_deref() == Some(value) {
+        condition.axes.insert(axis.clone(), value.to_string());
+        return condition;
+    }
+    let words = match (axis.as_str(), value) {
         ("profile", _) => value.to_string(),
         ("clients", "1") => "1 client".to_string(),
         ("processes", "1") => "1 process".to_string(),
         ("clients" | "processes", _) => format!("{value} {axis}"),
         ("rate", _) => format!("{value}/s"),
         ("scale", _) => format!("scale {value}"),
+        ("duration", _) => format!("{value} long"),
         _ => format!("{axis}={value}"),
     };
     if !condition.label.is_empty() {

@@ -1,10 +1,11 @@
 //! What a run chooses of a study: variant, extent, and overrides from the command line.
 
 use super::arm::{Arm, Entry};
-use super::axis::{self, CONDITIONS};
+use super::axis::{self, Axis, CONDITIONS};
 use super::load::is_positive;
 use super::model::{Contender, Extent, Variant};
 use super::spec;
+use crate::units::duration_text;
 use std::collections::BTreeSet;
 
 /// The choices of one run. Every override is optional and checked against the study.
@@ -111,6 +112,7 @@ fn apply_load(arm: &mut Arm, choices: &Choices) -> Result<(), String> {
     }
     match choices.window_ns {
         Some(0) => return Err("--window must be longer than 0".to_string()),
+        Some(window_ns) if narrow(arm, "duration", &duration_text(window_ns)) => {}
         Some(window_ns) => {
             arm.load.window_ns = window_ns;
             arm.load.operations = None;
@@ -120,13 +122,69 @@ fn apply_load(arm: &mut Arm, choices: &Choices) -> Result<(), String> {
     Ok(())
 }
 
+/// For each part what it knows of the choices. What no part knows is an error, in the words of the first.
+pub(super) fn shared_out<'a>(
+    parts: impl Iterator<Item = (String, &'a Arm)>,
+    choices: &Choices,
+) -> Result<Vec<Choices>, String> {
+    let parts: Vec<(String, &Arm)> = parts.collect();
+    let nobody = |known: &dyn Fn(&Arm) -> bool| !parts.iter().any(|(_, arm)| known(arm));
+    let (first, arm) = parts.first().ok_or("there is no part to run")?;
+    for (name, _) in &choices.set {
+        if nobody(&|arm| can_set(arm, name)) {
+            let message = if name == "profile" { unknown_axis(arm, name) } else { why_not_set(arm, name) };
+            return Err(format!("no part of this run knows it; part {first}: {message}"));
+        }
+    }
+    if let Some(driver) = choices.driver.as_ref().filter(|driver| nobody(&|arm| has_driver(arm, driver))) {
+        let mut known: Vec<&str> = parts.iter().flat_map(|(_, arm)| driver_names(arm)).collect();
+        known.sort_unstable();
+        known.dedup();
+        return Err(format!("--driver {driver}: no engine of any part has it; drivers are {}", known.join(", ")));
+    }
+    let of_part = |(_, arm): &(String, &Arm)| {
+        let mut own = choices.clone();
+        own.only = None;
+        own.set.retain(|(name, _)| can_set(arm, name));
+        own.driver = own.driver.filter(|driver| has_driver(arm, driver));
+        // A contender joins those of its engine; one of an engine that no part has joins all.
+        own.contenders.retain(|text| has_engine(arm, text) || nobody(&|arm| has_engine(arm, text)));
+        own
+    };
+    Ok(parts.iter().map(of_part).collect())
+}
+
+fn driver_names(arm: &Arm) -> impl Iterator<Item = &'static str> {
+    arm.entries.iter().flat_map(|entry| entry.draft.engine.drivers).map(|driver| driver.name)
+}
+
+fn has_driver(arm: &Arm, name: &str) -> bool {
+    driver_names(arm).any(|driver| driver == name)
+}
+
+fn has_engine(arm: &Arm, contender: &str) -> bool {
+    let engine = spec::parse(contender).map(|draft| draft.engine.name);
+    engine.is_ok_and(|engine| arm.entries.iter().any(|entry| entry.draft.engine.name == engine))
+}
+
+/// Whether an axis of this name changes anything in a part. Profiles belong to a workload, so the part must have them.
+fn can_set(arm: &Arm, name: &str) -> bool {
+    let has_axis = arm.axes.iter().any(|axis| axis.name == name);
+    has_axis || (name != "profile" && settable(arm, name).is_ok())
+}
+
+fn why_not_set(arm: &Arm, name: &str) -> String {
+    settable(arm, name).err().unwrap_or_else(|| unknown_axis(arm, name))
+}
+
 /// Makes an axis of the study this one value; false if it has no such axis.
 fn narrow(arm: &mut Arm, axis: &str, value: &str) -> bool {
     let found = arm.axes.iter_mut().find(|found| found.name == axis);
     found.map(|found| found.values = vec![value.to_string()]).is_some()
 }
 
-fn set_axis(arm: &mut Arm, name: &str, values: &[String]) -> Result<(), String> {
+/// Whether the study has use for an axis of this name.
+fn settable(arm: &Arm, name: &str) -> Result<(), String> {
     let has_axis = arm.axes.iter().any(|axis| axis.name == name);
     let of_contenders = arm.entries.iter().any(|entry| entry.draft.knows(name));
     if !has_axis && !of_contenders && !CONDITIONS.contains(&name) {
@@ -138,7 +196,14 @@ fn set_axis(arm: &mut Arm, name: &str, values: &[String]) -> Result<(), String> 
              or add one with --contender"
         ));
     }
+    Ok(())
+}
+
+fn set_axis(arm: &mut Arm, name: &str, values: &[String]) -> Result<(), String> {
+    settable(arm, name)?;
     let axis = axis::read(name, values, &arm.entries).map_err(|wrong| format!("--set {name}: {}", wrong.message))?;
+    let usual = arm.axes.iter().find(|axis| axis.name == name).and_then(|axis| axis.usual.clone());
+    let axis = Axis { usual, ..axis };
     arm.axes.retain(|axis| axis.name != name);
     arm.axes.push(axis);
     arm.axes.sort_by(|a, b| a.name.cmp(&b.name));
@@ -167,7 +232,7 @@ fn set_driver(arm: &mut Arm, driver: &str) -> Result<(), String> {
         let Some(chosen) = drivers.iter().find(|candidate| candidate.name == driver) else { continue };
         found = true;
         entry.draft.driver = Some(driver.to_string());
-        entry.draft.model = entry.draft.model.take().filter(|model| chosen.models.contains(&model.as_str()));
+        entry.draft.model = entry.draft.model.take().filter(|model| chosen.model(model).is_some());
     }
     if !found {
         let known: Vec<&str> = known.into_iter().collect();

@@ -3,7 +3,7 @@
 //! `[quick]` and `[as_published]` lie over the rest of the file: what they give replaces what the file
 //! gives, a whole table or list at a time, except `[load]`, which is replaced key by key.
 
-use super::model::{Arrivals, Extent, TrialKind, Variant};
+use super::model::{Arrivals, ExportRows, Extent, TrialKind, Variant};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use toml::Value;
@@ -29,6 +29,8 @@ pub struct File {
     pub as_published: Option<Overlay>,
     #[serde(default)]
     pub metric: Vec<Metric>,
+    #[serde(default)]
+    pub export: Vec<Export>,
     #[serde(default)]
     pub answer: Vec<Answer>,
     #[serde(default)]
@@ -88,11 +90,28 @@ pub struct Load {
 pub struct Metric {
     pub name: String,
     pub about: String,
-    pub numerator: Vec<String>,
-    #[serde(default)]
-    pub denominator: Vec<String>,
-    pub factor: Option<f64>,
+    /// A formula.
+    pub value: String,
     pub higher_is_better: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Export {
+    pub file: String,
+    #[serde(default)]
+    pub rows: ExportRows,
+    pub columns: Vec<Column>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Column {
+    pub name: String,
+    pub contender: Option<BTreeMap<String, String>>,
+    /// A formula.
+    pub value: Option<String>,
+    pub decimals: Option<u8>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -160,14 +179,12 @@ impl Overlay {
 
 impl File {
     /// The layers of a variant and extent, the one that has the last word first. A variant without a
-    /// quick form of its own is the same quick as full.
+    /// quick form of its own is the same quick as full. What counts as published without an overlay is the file itself.
     pub fn layers(&self, variant: Variant, extent: Extent) -> Vec<Layer<'_>> {
         let published = self.as_published.as_ref().filter(|_| variant == Variant::AsPublished);
-        let quick = match variant {
-            Variant::Corrected => self.quick.as_ref().map(|quick| quick.layer(&["quick"])),
-            Variant::AsPublished => published
-                .and_then(|published| published.quick.as_ref())
-                .map(|quick| quick.layer(&["as_published", "quick"])),
+        let quick = match published {
+            None => self.quick.as_ref().map(|quick| quick.layer(&["quick"])),
+            Some(published) => published.quick.as_ref().map(|quick| quick.layer(&["as_published", "quick"])),
         };
         let mut layers: Vec<Layer> = quick.filter(|_| extent == Extent::Quick).into_iter().collect();
         layers.extend(published.map(|published| published.layer(&["as_published"])));
@@ -182,14 +199,5 @@ impl File {
             load: self.load.as_ref(),
         });
         layers
-    }
-
-    /// The variants and extents this file describes; every one is checked, whichever is run.
-    pub fn arms(&self) -> Vec<(Variant, Extent)> {
-        let mut arms = vec![(Variant::Corrected, Extent::Full), (Variant::Corrected, Extent::Quick)];
-        if self.as_published.is_some() {
-            arms.extend([(Variant::AsPublished, Extent::Full), (Variant::AsPublished, Extent::Quick)]);
-        }
-        arms
     }
 }

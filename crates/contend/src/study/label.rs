@@ -28,8 +28,10 @@ struct Differing {
 impl Differing {
     fn among<'c>(contenders: impl Iterator<Item = &'c Expanded>) -> Self {
         let contenders: Vec<&Expanded> = contenders.collect();
+        // Who has a name already makes no other say more.
         let several = |part: &dyn Fn(&Expanded) -> String| {
-            contenders.iter().map(|contender| part(contender)).collect::<BTreeSet<_>>().len() > 1
+            let unnamed = contenders.iter().filter(|contender| contender.given_label.is_none());
+            unnamed.map(|contender| part(contender)).collect::<BTreeSet<_>>().len() > 1
         };
         let keys: BTreeSet<&String> = contenders.iter().flat_map(|contender| contender.spec.settings.keys()).collect();
         let mut values = BTreeSet::new();

@@ -52,6 +52,9 @@ pub fn load_under(load: &Load, condition: &Condition) -> Load {
     load.processes = count("processes", load.processes);
     load.clients = count("clients", load.clients);
     load.rate_per_s = axis("rate_per_s").map_or(load.rate_per_s, |rate| rate.parse().ok());
+    if let Some(window_ns) = axis("duration").and_then(|text| units::duration_ns(text).ok()) {
+        (load.window_ns, load.operations) = (window_ns, None);
+    }
     load.scale = axis("scale").and_then(|scale| scale.parse().ok()).unwrap_or(load.scale);
     load
 }

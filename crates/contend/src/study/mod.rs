@@ -8,11 +8,16 @@
 mod arm;
 mod axis;
 mod choices;
+mod estimate;
+pub mod export;
 mod file;
+pub mod formula;
 mod label;
 mod load;
 pub mod metric;
 pub mod model;
+mod parts;
+pub mod quantity;
 mod questions;
 mod resolve;
 mod schedule;
@@ -21,10 +26,10 @@ pub mod spec;
 mod vocabulary;
 
 pub use choices::{Choices, parse_set};
+pub use estimate::estimate_ns;
 pub use load::load_under;
-pub use metric::metric_value;
 pub use questions::effect_pairs;
-pub use resolve::{StudyError, resolve};
+pub use resolve::{StudyError, leave_out, resolve, resolve_parts};
 pub use schedule::{schedule, seed_of_round};
 pub use sentence::{FACTS, WORDS};
 pub use vocabulary::{Vocabulary, check_vocabulary};
@@ -36,7 +41,10 @@ use anyhow::{Context, Result, bail};
 const BUILTIN_PREFIX: &str = "built-in study ";
 
 /// Studies that are part of the program.
-const BUILTIN: &[(&str, &str)] = &[("wordpress", include_str!("../../../../studies/wordpress.toml"))];
+const BUILTIN: &[(&str, &str)] = &[
+    ("wordpress", include_str!("../../../../studies/wordpress.toml")),
+    ("async", include_str!("../../../../studies/async.toml")),
+];
 
 /// The embedded study of this name.
 pub fn builtin(name: &str) -> Option<Source> {

@@ -1,47 +1,10 @@
 //! A study as meant: every default filled in, every axis multiplied out. The study file as written is
 //! `study/file.rs`; this is what runs, what the record keeps and what a report reads back.
 
+pub use crate::contender::{Contender, Tier};
+
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fmt;
-
-/// What a crash may take (see `docs/methodology.md`). Ordered: more is kept further right.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Tier {
-    /// A power cut may corrupt the database.
-    Unsafe,
-    /// Consistent after a power cut; the last commits may be gone.
-    Bounded,
-    /// Every acknowledged commit is there.
-    Durable,
-}
-
-impl Tier {
-    pub const ALL: [Tier; 3] = [Tier::Durable, Tier::Bounded, Tier::Unsafe];
-
-    pub fn word(self) -> &'static str {
-        match self {
-            Tier::Unsafe => "unsafe",
-            Tier::Bounded => "bounded",
-            Tier::Durable => "durable",
-        }
-    }
-
-    pub fn promise(self) -> &'static str {
-        match self {
-            Tier::Unsafe => "a power cut may corrupt the database",
-            Tier::Bounded => "consistent after a power cut, but the last commits may be gone",
-            Tier::Durable => "every acknowledged commit survives a power cut",
-        }
-    }
-}
-
-impl fmt::Display for Tier {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
-    }
-}
 
 /// Which question is asked: the original's, flaws included, or the fair one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,6 +31,15 @@ pub enum Extent {
     Full,
 }
 
+impl Extent {
+    pub fn word(self) -> &'static str {
+        match self {
+            Extent::Quick => "quick",
+            Extent::Full => "full",
+        }
+    }
+}
+
 /// What a trial does. A closed set: studies select one, they do not program one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -76,10 +48,38 @@ pub enum TrialKind {
     Load,
 }
 
-/// A study, ready to run.
+/// All that a run carries out: a study, or its parts one after the other.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Whole {
+    pub name: String,
+    pub question: String,
+    /// As chosen for the run; a part may always count otherwise.
+    pub variant: Variant,
+    pub extent: Extent,
+    /// In the order of the file, at least one; the study itself if it has no parts.
+    pub studies: Vec<Study>,
+}
+
+impl Whole {
+    /// Whether the study is made of parts, even if only one of them runs.
+    pub fn has_parts(&self) -> bool {
+        self.studies.iter().any(|study| study.part.is_some())
+    }
+}
+
+/// A study, or a part of one, ready to run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Study {
     pub name: String,
+    /// Which of its parts this is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
+    /// What the part asks, in a sentence.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub about: String,
+    /// The part that this one is shown side by side with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<String>,
     pub question: String,
     pub workload: String,
     pub kind: TrialKind,
@@ -98,6 +98,8 @@ pub struct Study {
     #[serde(default)]
     pub metrics: Vec<Metric>,
     #[serde(default)]
+    pub exports: Vec<Export>,
+    #[serde(default)]
     pub answers: Vec<Answer>,
     #[serde(default)]
     pub effects: Vec<Effect>,
@@ -111,21 +113,6 @@ pub struct Study {
     pub limits: Vec<String>,
 }
 
-/// Engine, driver, model and settings under one name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Contender {
-    /// Canonical spec: `engine/driver/model:key=value,...`, keys sorted.
-    pub name: String,
-    /// Short name for tables and charts; unique in the study.
-    pub label: String,
-    pub engine: String,
-    pub driver: String,
-    pub model: String,
-    /// Every setting that was asked for.
-    pub settings: BTreeMap<String, String>,
-    pub tier: Tier,
-}
-
 /// The circumstances that contenders are compared under.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Condition {
@@ -134,7 +121,7 @@ pub struct Condition {
     /// The profile of the workload, if it has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// Overrides by axis: `clients`, `processes`, `rate_per_s`, or a name of the workload's `[scale]`.
+    /// Overrides by axis: `clients`, `duration`, `processes`, `rate_per_s`, or a name of the workload's `[scale]`.
     #[serde(default)]
     pub axes: BTreeMap<String, String>,
 }
@@ -182,18 +169,54 @@ impl Load {
     }
 }
 
-/// A figure of the study's own: a ratio of counts.
+/// A figure of the study's own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Metric {
     pub name: String,
     pub about: String,
-    /// Sum of counts: `committed`, `attempts`, `conflict`, `committed.TRANSACTION`, `code.sqlite.517`, ...
-    pub numerator: Vec<String>,
-    /// As the numerator; empty = 1.
-    pub denominator: Vec<String>,
-    /// Multiplied in: 100 for per cent.
-    pub factor: f64,
+    /// A formula over what `study/quantity.rs` lists: counts, figures, what was set for a trial.
+    pub value: String,
     pub higher_is_better: bool,
+}
+
+/// A further CSV of the report, in columns of the study's choice.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Export {
+    /// Its name, without a directory.
+    pub file: String,
+    pub rows: ExportRows,
+    pub columns: Vec<Column>,
+}
+
+/// What a row of an export is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ExportRows {
+    /// One valid trial.
+    #[default]
+    Trial,
+    /// A contender under a condition, its valid rounds pooled.
+    Cell,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Column {
+    pub name: String,
+    #[serde(flatten)]
+    pub holds: Holds,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Holds {
+    /// The name of the contender: by its label, which stands for itself where it is not named.
+    Contender { contender: BTreeMap<String, String> },
+    /// A formula, in which the study's own metrics are names too.
+    Value {
+        value: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        decimals: Option<u8>,
+    },
 }
 
 /// A question of the study with one sentence per possible verdict.
@@ -245,4 +268,17 @@ pub struct Published {
     pub contender: String,
     pub metric: String,
     pub value: f64,
+}
+
+/// One place in the schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slot {
+    /// Counted from 1, also the name of the trial's directory.
+    pub trial: u32,
+    /// Counted from 1.
+    pub round: u32,
+    /// Index into the study's conditions.
+    pub condition: usize,
+    /// Index into the study's contenders.
+    pub contender: usize,
 }

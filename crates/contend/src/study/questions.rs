@@ -5,8 +5,10 @@ use super::arm::{Problem, value_text};
 use super::file::{self, File};
 use super::metric;
 use super::model::{Answer, Contender, Effect, Metric, Published, Study};
+use super::quantity::{self, COUNTS, OF_TRIAL};
 use super::sentence;
 use crate::engine::{self, Settings};
+use crate::source::nearest;
 use std::collections::BTreeSet;
 
 /// What one variant and extent runs.
@@ -55,24 +57,11 @@ pub(super) fn read_metrics(file: &File) -> Result<Vec<Metric>, Problem> {
         let index = index.to_string();
         let wrong = |path: &[&str], message: String| Problem::at(&["metric", &index], path, message);
         check_metric_name(&written.name, &metrics).map_err(|message| wrong(&["name"], message))?;
-        if written.numerator.is_empty() {
-            return Err(wrong(&["numerator"], "must name at least one count".to_string()));
-        }
-        for (key, counts) in [("numerator", &written.numerator), ("denominator", &written.denominator)] {
-            for (position, count) in counts.iter().enumerate() {
-                metric::check_count(count).map_err(|message| wrong(&[key, &position.to_string()], message))?;
-            }
-        }
-        let factor = written.factor.unwrap_or(1.0);
-        if !super::load::is_positive(factor) {
-            return Err(wrong(&["factor"], "must be more than 0".to_string()));
-        }
+        quantity::read(&written.value).map_err(|message| wrong(&["value"], message))?;
         metrics.push(Metric {
             name: written.name.clone(),
             about: written.about.clone(),
-            numerator: written.numerator.clone(),
-            denominator: written.denominator.clone(),
-            factor,
+            value: written.value.clone(),
             higher_is_better: written.higher_is_better,
         });
     }
@@ -85,7 +74,7 @@ fn check_metric_name(name: &str, earlier: &[Metric]) -> Result<(), String> {
     if name.is_empty() || !name.bytes().all(plain) {
         return Err(format!("`{name}` must be lower-case letters, digits and underscores"));
     }
-    if metric::direction(earlier, name).is_some() || metric::COUNTS.contains(&name) {
+    if metric::direction(earlier, name).is_some() || COUNTS.contains(&name) || OF_TRIAL.contains(&name) {
         return Err(format!("there is already a metric `{name}`"));
     }
     Ok(())
@@ -96,8 +85,11 @@ pub(super) fn check_metric(name: &str, own: &[Metric]) -> Result<(), String> {
     if metric::direction(own, name).is_some() {
         return Ok(());
     }
-    let mut names: Vec<&str> = own.iter().map(|metric| metric.name.as_str()).collect();
-    names.extend(metric::STANDARD.iter().map(|metric| metric.name));
+    let mut names: Vec<String> = own.iter().map(|metric| metric.name.clone()).collect();
+    names.extend(metric::standard_names());
+    if let Some(found) = nearest(name, names.iter().map(String::as_str)) {
+        return Err(format!("there is no metric `{name}`; did you mean `{found}`?"));
+    }
     Err(format!("there is no metric `{name}`; metrics are {}", names.join(", ")))
 }
 
@@ -249,6 +241,37 @@ pub(super) fn read_published(file: &File, metrics: &[Metric], reach: &Reach) -> 
         });
     }
     Ok(published)
+}
+
+/// Sentences about what a variant answers, and this run of it cannot: choices took a contender or condition away.
+pub(super) fn taken_away(study: &Study, whole: &Covered) -> Vec<String> {
+    let has = |label: &str| study.contenders.iter().any(|contender| contender.label == label);
+    let runs = |label: &str| study.conditions.iter().any(|condition| condition.label == label);
+    let missing = |answer: &Answer| -> Option<String> {
+        let label = [&answer.this, &answer.against].into_iter().find(|label| !has(label));
+        let condition = answer.condition.as_ref().filter(|label| !runs(label));
+        label.or(condition).map(|label| format!("`{label}` is not part of this run"))
+    };
+    let covered = |answer: &&Answer| {
+        let labels = [&answer.this, &answer.against];
+        labels.into_iter().all(|label| whole.contender(label).is_some())
+            && answer.condition.as_ref().is_none_or(|label| whole.conditions.contains(label))
+    };
+    let left_out = |answer: &Answer| {
+        let ask = answer.ask.replace("{condition}", "any condition");
+        missing(answer).map(|why| format!("“{ask}” has no answer here: {why}."))
+    };
+    let mut sentences: Vec<String> = study.answers.iter().filter(covered).filter_map(left_out).collect();
+    for effect in &study.effects {
+        if pairs(&study.contenders, effect).is_empty() && !pairs(&whole.contenders, effect).is_empty() {
+            sentences.push(format!(
+                "The effect of {} from {} to {} is not shown: no two contenders of this run differ in just that.",
+                effect.factor, effect.from, effect.to
+            ));
+        }
+    }
+    sentences.dedup();
+    sentences
 }
 
 /// Leaves out of a study what its contenders and conditions do not cover.

@@ -7,15 +7,20 @@
 use super::arm::{self, Arm, Problem};
 use super::axis::{self, Expanded};
 use super::choices::{self, Choices};
+use super::export;
 use super::file::File;
 use super::label;
-use super::model::{Contender, Metric, Study, Tier, Variant};
+use super::model::{Answer, Contender, Effect, Export, Extent, Metric, Published, Study, Tier, Variant, Whole};
+use super::parts::{self, Part};
 use super::questions::{self, Covered, Reach};
 use super::spec::{self, Spec};
 use crate::source::{FileError, Source};
 use std::fmt;
 
 const DEFAULT_MARGIN: f64 = 0.05;
+
+/// The axis of `--set` that chooses among the parts.
+const PART: &str = "part";
 
 /// Why there is no study to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,48 +48,181 @@ impl From<FileError> for StudyError {
     }
 }
 
-/// The study that a run with these choices carries out.
+/// The one study that a run with these choices carries out, of a file without parts.
 ///
 /// # Errors
-/// Anything wrong in the file, in any of its variants, and overrides that do not fit.
+/// As for [`resolve_parts`]; and a file with parts.
 pub fn resolve(source: &Source, choices: &Choices) -> Result<Study, StudyError> {
-    let file: File = source.parse()?;
-    let in_file = |problem: Problem| in_file(source, &problem);
-    check_file(&file).map_err(in_file)?;
-    let metrics = questions::read_metrics(&file).map_err(in_file)?;
-    let reach = read_all(&file, &metrics).map_err(in_file)?;
-    let answers = questions::read_answers(&file, &metrics, &reach).map_err(in_file)?;
-    let effects = questions::read_effects(&file, &metrics, &reach).map_err(in_file)?;
-    let published = questions::read_published(&file, &metrics, &reach).map_err(in_file)?;
-
-    let (arm, contenders) = choose(&file, choices, &name_of(source)).map_err(StudyError::Usage)?;
-    let mut study = Study {
-        name: name_of(source),
-        question: file.question,
-        workload: file.workload,
-        kind: file.kind,
-        variant: choices.variant,
-        extent: choices.extent,
-        headline: arm.headline.clone(),
-        margin: file.margin.unwrap_or(DEFAULT_MARGIN),
-        rounds: arm.rounds,
-        baselines: baselines(&arm, &contenders),
-        conditions: axis::expand_conditions(&arm.axes),
-        load: arm.load,
-        contenders,
-        metrics,
-        answers,
-        effects,
-        published,
-        changes: file.changes,
-        limits: file.limits,
-    };
-    questions::leave_out_uncovered(&mut study);
-    Ok(study)
+    let mut whole = resolve_parts(source, choices)?;
+    match whole.studies.pop() {
+        Some(study) if !whole.has_parts() && study.part.is_none() => Ok(study),
+        _ => Err(StudyError::Usage(format!("study {} has parts; resolve all of them", whole.name))),
+    }
 }
 
-fn in_file(source: &Source, problem: &Problem) -> StudyError {
-    let path: Vec<&str> = problem.path.iter().map(String::as_str).collect();
+/// Takes contenders out of a study, by name, each with the words in which its report tells.
+pub fn leave_out(study: &mut Study, absent: &[(String, String)]) {
+    if absent.is_empty() {
+        return;
+    }
+    study.contenders.retain(|contender| absent.iter().all(|(name, _)| *name != contender.name));
+    let left: Vec<String> = study.contenders.iter().map(|contender| contender.name.clone()).collect();
+    study.baselines.retain(|baseline| left.contains(baseline));
+    study.limits.extend(absent.iter().map(|(_, words)| words.clone()));
+    questions::leave_out_uncovered(study);
+}
+
+/// The study that a run with these choices carries out, or those of its parts that take part in it.
+///
+/// # Errors
+/// Anything wrong in the file, in any of its parts and variants, and overrides that do not fit.
+pub fn resolve_parts(source: &Source, choices: &Choices) -> Result<Whole, StudyError> {
+    let written = parts::read(source)?;
+    let name = name_of(source);
+    let checked: Vec<Checked> = written.parts.iter().map(|part| check(source, part)).collect::<Result<_, _>>()?;
+    let chosen = chosen_parts(&name, &checked, choices).map_err(StudyError::Usage)?;
+    let studies = chosen.into_iter().map(|chosen| chosen.study(&name)).collect();
+    Ok(Whole { name, question: written.question, variant: choices.variant, extent: choices.extent, studies })
+}
+
+/// A part known to be right, in all its variants.
+struct Checked<'w> {
+    part: &'w Part,
+    reach: Reach,
+    metrics: Vec<Metric>,
+    exports: Vec<Export>,
+    answers: Vec<Answer>,
+    effects: Vec<Effect>,
+    published: Vec<Published>,
+}
+
+fn check<'w>(source: &Source, part: &'w Part) -> Result<Checked<'w>, StudyError> {
+    let in_file = |problem: Problem| in_file(source, part.name(), &problem);
+    let file = &part.file;
+    check_file(file).map_err(in_file)?;
+    let metrics = questions::read_metrics(file).map_err(in_file)?;
+    let reach = read_all(part, &metrics).map_err(in_file)?;
+    Ok(Checked {
+        part,
+        answers: questions::read_answers(file, &metrics, &reach).map_err(in_file)?,
+        effects: questions::read_effects(file, &metrics, &reach).map_err(in_file)?,
+        published: questions::read_published(file, &metrics, &reach).map_err(in_file)?,
+        exports: export::read(file, &reach).map_err(in_file)?,
+        reach,
+        metrics,
+    })
+}
+
+/// A part as the run has it.
+struct Chosen<'w> {
+    checked: &'w Checked<'w>,
+    variant: Variant,
+    extent: Extent,
+    arm: Arm,
+    contenders: Vec<Contender>,
+}
+
+impl Chosen<'_> {
+    fn study(self, name: &str) -> Study {
+        let Chosen { checked, variant, extent, arm, contenders } = self;
+        let (file, head) = (&checked.part.file, checked.part.head.as_ref());
+        let mut study = Study {
+            name: name.to_string(),
+            part: head.map(|head| head.name.clone()),
+            about: head.map(|head| head.about.clone()).unwrap_or_default(),
+            beside: head.and_then(|head| head.beside.clone()),
+            question: file.question.clone(),
+            workload: file.workload.clone(),
+            kind: file.kind,
+            variant,
+            extent,
+            headline: arm.headline.clone(),
+            margin: file.margin.unwrap_or(DEFAULT_MARGIN),
+            rounds: arm.rounds,
+            baselines: baselines(&arm, &contenders),
+            conditions: axis::expand_conditions(&arm.axes),
+            load: arm.load,
+            contenders,
+            metrics: checked.metrics.clone(),
+            exports: checked.exports.clone(),
+            answers: checked.answers.clone(),
+            effects: checked.effects.clone(),
+            published: checked.published.clone(),
+            changes: file.changes.clone(),
+            limits: file.limits.clone(),
+        };
+        let arm = checked.part.arms().iter().position(|arm| *arm == (variant, extent));
+        if let Some(whole) = arm.and_then(|index| checked.reach.arms.get(index)) {
+            study.limits.extend(questions::taken_away(&study, whole));
+        }
+        questions::leave_out_uncovered(&mut study);
+        study
+    }
+}
+
+/// The parts that take part in this run, with the overrides applied.
+fn chosen_parts<'w>(study: &str, all: &'w [Checked<'w>], choices: &Choices) -> Result<Vec<Chosen<'w>>, String> {
+    let has_parts = all.iter().any(|checked| checked.part.head.is_some());
+    if !has_parts {
+        return all.iter().map(|checked| choose_only(study, checked, choices)).collect();
+    }
+    let (wanted, choices) = wanted_parts(study, all, choices)?;
+    let mut arms = vec![];
+    for checked in wanted {
+        let Some(variant) = checked.part.variant_in(choices.variant, choices.extent) else { continue };
+        let arm = arm::read(&checked.part.file, variant, choices.extent).map_err(|problem| problem.message)?;
+        arms.push((checked, variant, arm));
+    }
+    if arms.is_empty() {
+        let kind = if choices.variant == Variant::AsPublished { "as-published" } else { choices.extent.word() };
+        return Err(format!("no part that is asked for takes part in {kind} runs of study {study}"));
+    }
+    let named = |checked: &Checked| checked.part.name().unwrap_or_default().to_string();
+    let known = choices::shared_out(arms.iter().map(|(checked, _, arm)| (named(checked), arm)), &choices)?;
+    let mut chosen = vec![];
+    for ((checked, variant, mut arm), choices) in arms.into_iter().zip(known) {
+        let contenders =
+            multiply_out(&mut arm, &choices).map_err(|message| format!("part {}: {message}", named(checked)))?;
+        chosen.push(Chosen { checked, variant, extent: choices.extent, arm, contenders });
+    }
+    keep_matching(chosen, choices.only.as_deref())
+}
+
+/// `--only` leaves out what does not match: contenders, and the parts that then have none.
+fn keep_matching<'w>(mut chosen: Vec<Chosen<'w>>, only: Option<&str>) -> Result<Vec<Chosen<'w>>, String> {
+    let Some(pattern) = only else { return Ok(chosen) };
+    let mut problem = None;
+    chosen.retain_mut(|part| choices::keep_only(&mut part.contenders, pattern).map_err(|e| problem = Some(e)).is_ok());
+    match problem {
+        Some(message) if chosen.is_empty() => Err(message),
+        _ => Ok(chosen),
+    }
+}
+
+/// The parts that `--set part=...` names, all without it, and the other choices.
+fn wanted_parts<'w>(
+    study: &str,
+    all: &'w [Checked<'w>],
+    choices: &Choices,
+) -> Result<(Vec<&'w Checked<'w>>, Choices), String> {
+    let mut others = choices.clone();
+    others.set.retain(|(name, _)| name != PART);
+    let mut named = choices.set.iter().filter(|(name, _)| name == PART);
+    let Some((_, names)) = named.next() else { return Ok((all.iter().collect(), others)) };
+    if named.next().is_some() {
+        return Err(format!("--set {PART} is given twice"));
+    }
+    let known: Vec<&str> = all.iter().filter_map(|checked| checked.part.name()).collect();
+    if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {
+        return Err(format!("study {study} has no part `{unknown}`; parts are {}", known.join(", ")));
+    }
+    let wanted = all.iter().filter(|checked| names.iter().any(|name| checked.part.name() == Some(name))).collect();
+    Ok((wanted, others))
+}
+
+fn in_file(source: &Source, part: Option<&str>, problem: &Problem) -> StudyError {
+    let path = parts::locate(source, part, &problem.path);
+    let path: Vec<&str> = path.iter().map(String::as_str).collect();
     StudyError::File(source.error(&path, problem.message.as_str()))
 }
 
@@ -115,9 +253,10 @@ fn check_file(file: &File) -> Result<(), Problem> {
 }
 
 /// Reads and multiplies out every variant and extent.
-fn read_all(file: &File, metrics: &[Metric]) -> Result<Reach, Problem> {
+fn read_all(part: &Part, metrics: &[Metric]) -> Result<Reach, Problem> {
+    let file = &part.file;
     let mut arms = Vec::new();
-    for (variant, extent) in file.arms() {
+    for (variant, extent) in part.arms() {
         for layer in file.layers(variant, extent) {
             if let Some(headline) = layer.headline {
                 questions::check_metric(headline, metrics)
@@ -137,18 +276,23 @@ fn read_all(file: &File, metrics: &[Metric]) -> Result<Reach, Problem> {
     Ok(reach)
 }
 
-/// The chosen variant with the overrides applied. The file is known to be right.
-fn choose(file: &File, choices: &Choices, study: &str) -> Result<(Arm, Vec<Contender>), String> {
+/// A study without parts, with the overrides applied. The file is known to be right.
+fn choose_only<'w>(study: &str, checked: &'w Checked<'w>, choices: &Choices) -> Result<Chosen<'w>, String> {
+    let file = &checked.part.file;
     if choices.variant == Variant::AsPublished && file.as_published.is_none() {
         return Err(format!("study {study} has no as-published variant"));
     }
     let mut arm = arm::read(file, choices.variant, choices.extent).map_err(|problem| problem.message)?;
-    choices::apply(&mut arm, choices)?;
-    let mut contenders = expand(&arm).map_err(|problem| problem.message)?;
+    let mut contenders = multiply_out(&mut arm, choices)?;
     if let Some(pattern) = &choices.only {
         choices::keep_only(&mut contenders, pattern)?;
     }
-    Ok((arm, contenders))
+    Ok(Chosen { checked, variant: choices.variant, extent: choices.extent, arm, contenders })
+}
+
+fn multiply_out(arm: &mut Arm, choices: &Choices) -> Result<Vec<Contender>, String> {
+    choices::apply(arm, choices)?;
+    expand(arm).map_err(|problem| problem.message)
 }
 
 /// Contenders with their labels; neither names nor labels repeat.

@@ -4,8 +4,7 @@
 //! after it runs the same slots in reverse. Over such a pair every contender has the same mean position,
 //! so a machine that slowly gets warmer or fuller favours none of them.
 
-use super::model::Study;
-use crate::record::model::Slot;
+use super::model::{Slot, Study};
 
 /// The schedule: every contender once per round and condition, trials counted from 1.
 pub fn schedule(study: &Study, seed: u64) -> Vec<Slot> {

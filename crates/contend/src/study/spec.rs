@@ -110,12 +110,12 @@ impl Draft {
     /// An unknown driver or model, a common value this engine cannot have, or a tier the settings miss.
     pub fn complete(&self, common: &Settings) -> Result<Spec, String> {
         let driver = find_driver(self.engine, self.driver.as_deref())?;
-        let model = self.model.as_deref().unwrap_or(driver.models[0]);
-        if !driver.models.contains(&model) {
+        let model = self.model.as_deref().unwrap_or(driver.models[0].name);
+        if driver.model(model).is_none() {
             return Err(format!(
                 "driver `{}` has no model `{model}`; models are {}",
                 driver.name,
-                driver.models.join(", ")
+                driver.model_names().join(", ")
             ));
         }
         let settings = self.complete_settings(common)?;
@@ -138,8 +138,9 @@ impl Draft {
     fn complete_settings(&self, common: &Settings) -> Result<Settings, String> {
         let mut settings = Settings::new();
         for (key, value) in common {
+            let key = self.engine.own_name(key);
             if let Some(setting) = self.engine.setting(key) {
-                settings.insert(key.clone(), setting.canonical(value)?);
+                settings.insert(key.to_string(), setting.canonical(value)?);
             }
         }
         for (key, value) in self.tier.map_or(&[][..], self.engine.tier_settings) {
@@ -259,7 +260,7 @@ mod tests {
                 .collect();
             (0..engine.drivers.len(), settings).prop_flat_map(move |(driver, pairs)| {
                 let driver = &engine.drivers[driver];
-                proptest::sample::select(driver.models).prop_map(move |model| {
+                proptest::sample::select(driver.model_names()).prop_map(move |model| {
                     let settings: Settings =
                         pairs.iter().filter_map(|(k, v)| Some(((*k).to_string(), v.clone()?))).collect();
                     Spec {

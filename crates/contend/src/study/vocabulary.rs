@@ -1,9 +1,10 @@
 //! What a study says about its workload, held against the workload: profiles, sizes, transactions.
 
 use super::arm::value_text;
-use super::file::File;
-use super::metric::transaction_of;
+use super::export;
 use super::model::Study;
+use super::parts;
+use super::quantity::{self, Known};
 use super::resolve::StudyError;
 use crate::source::Source;
 
@@ -27,39 +28,50 @@ pub fn check_vocabulary(source: &Source, study: &Study, workload: &Vocabulary) -
     };
     for condition in &study.conditions {
         if let Some(profile) = condition.profile.as_ref().filter(|profile| !workload.profiles.contains(profile)) {
-            return Err(at_axis(source, "profile", profile, missing("profile", profile, &workload.profiles)));
+            return Err(at_axis(source, study, "profile", profile, missing("profile", profile, &workload.profiles)));
         }
         for (axis, value) in &condition.axes {
-            let of_load = matches!(axis.as_str(), "clients" | "processes" | "rate_per_s" | "scale");
+            let of_load = matches!(axis.as_str(), "clients" | "duration" | "processes" | "rate_per_s" | "scale");
             if !of_load && !workload.scale.contains(axis) {
-                return Err(at_axis(source, axis, value, missing("scale", axis, &workload.scale)));
+                return Err(at_axis(source, study, axis, value, missing("scale", axis, &workload.scale)));
             }
         }
     }
+    let known = Known {
+        transactions: &workload.transactions,
+        scale: &workload.scale,
+        settings: quantity::settings_of(&study.contenders),
+        metrics: vec![],
+    };
     for (index, metric) in study.metrics.iter().enumerate() {
-        for (key, counts) in [("numerator", &metric.numerator), ("denominator", &metric.denominator)] {
-            for (position, count) in counts.iter().enumerate() {
-                let transaction = transaction_of(count).filter(|name| !workload.transactions.iter().any(|t| t == name));
-                if let Some(transaction) = transaction {
-                    let path = ["metric", &index.to_string(), key, &position.to_string()];
-                    let message = missing("transaction", transaction, &workload.transactions);
-                    return Err(source.error(&path, message).into());
-                }
-            }
-        }
+        quantity::check(&metric.value, &known).map_err(|message| {
+            let path = ["metric", &index.to_string(), "value"].map(str::to_string);
+            let path = parts::locate(source, study.part.as_deref(), &path);
+            let path: Vec<&str> = path.iter().map(String::as_str).collect();
+            source.error(&path, message)
+        })?;
     }
+    export::check(&study.exports, &study.metrics, &known).map_err(|(path, message)| {
+        let path = parts::locate(source, study.part.as_deref(), &path);
+        let path: Vec<&str> = path.iter().map(String::as_str).collect();
+        source.error(&path, message)
+    })?;
     Ok(())
 }
 
-/// An error at the first axis of the file that has this value.
-fn at_axis(source: &Source, axis: &str, value: &str, message: String) -> StudyError {
-    let Ok(file) = source.parse::<File>() else { return StudyError::Usage(message) };
-    for layer in file.arms().into_iter().flat_map(|(variant, extent)| file.layers(variant, extent)) {
+/// An error at the first axis of the file, or of the part, that has this value.
+fn at_axis(source: &Source, study: &Study, axis: &str, value: &str, message: String) -> StudyError {
+    let Ok(written) = parts::read(source) else { return StudyError::Usage(message) };
+    let part = written.parts.iter().find(|part| part.name() == study.part.as_deref());
+    let arms = part.into_iter().flat_map(|part| part.arms().into_iter().map(move |arm| (part, arm)));
+    for layer in arms.flat_map(|(part, (variant, extent))| part.file.layers(variant, extent)) {
         let values = layer.axes.and_then(|axes| axes.get(axis)).into_iter().flatten();
         let index = values.map(value_text).position(|text| text.as_deref() == Ok(value));
         if let Some(index) = index {
-            let index = index.to_string();
-            return source.error(&[layer.path, &["axes", axis, &index]].concat(), message).into();
+            let path: Vec<String> =
+                [layer.path, &["axes", axis, &index.to_string()]].concat().into_iter().map(str::to_string).collect();
+            let path = parts::locate(source, study.part.as_deref(), &path);
+            return source.error(&path.iter().map(String::as_str).collect::<Vec<_>>(), message).into();
         }
     }
     StudyError::Usage(message)

@@ -1,5 +1,8 @@
 //! A worker that carries out scripts outside any measurement: loads data, applies persistent settings,
 //! checks invariants, measures footprints. One for a whole run; it keeps no connection open in between.
+//!
+//! A worker that died, said something unexpected or gave no answer in time is replaced before the next
+//! script: its late replies must never be taken for those to other questions.
 
 use crate::trial::janitor::Janitor;
 use crate::trial::process::{Event, Launch, Nothing, Worker, next};
@@ -7,7 +10,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use contend_wire::handshake::{Facts, ToolLine, WorkerLine};
 use contend_wire::literal::Value;
 use contend_wire::script::{Answer, Reply, ScriptWriter, Target};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
@@ -15,27 +18,69 @@ use std::time::{Duration, Instant};
 /// Longest a single script may take.
 const SCRIPT_TIME: Duration = Duration::from_secs(600);
 
+/// Longest until a worker says `hello`.
+const HELLO_TIME: Duration = Duration::from_secs(15);
+
 /// The script worker.
 pub struct Admin<'a> {
-    worker: Worker,
-    events: Receiver<(u32, Event)>,
+    launch: Launch,
+    log: PathBuf,
     janitor: &'a Janitor,
     cancelled: &'a dyn Fn() -> bool,
+    /// None after it failed, until the next script.
+    running: Option<Running>,
+    script_time: Duration,
     /// What it said of itself.
     pub hello: Facts,
 }
 
+/// A worker and what it does.
+struct Running {
+    worker: Worker,
+    events: Receiver<(u32, Event)>,
+}
+
 impl<'a> Admin<'a> {
     pub fn start(launch: &Launch, log: &Path, janitor: &'a Janitor, cancelled: &'a dyn Fn() -> bool) -> Result<Self> {
-        let (sender, events) = channel();
-        let worker = Worker::start(launch, 0, log, sender)?;
-        janitor.group_lives(worker.pid());
-        let mut admin = Self { worker, events, janitor, cancelled, hello: vec![] };
-        match admin.next(Duration::from_secs(15))? {
-            Event::Line(WorkerLine::Hello(facts), _) => admin.hello = facts,
-            other => bail!("the script worker said {other:?} instead of `hello`"),
-        }
+        let mut admin = Self {
+            launch: launch.clone(),
+            log: log.to_path_buf(),
+            janitor,
+            cancelled,
+            running: None,
+            script_time: SCRIPT_TIME,
+            hello: vec![],
+        };
+        admin.ensure_running()?;
         Ok(admin)
+    }
+
+    /// Starts a worker unless one runs.
+    fn ensure_running(&mut self) -> Result<()> {
+        if self.running.is_some() {
+            return Ok(());
+        }
+        let (sender, events) = channel();
+        let worker = Worker::start(&self.launch, 0, &self.log, sender)?;
+        self.janitor.group_lives(worker.pid());
+        self.running = Some(Running { worker, events });
+        match self.next(HELLO_TIME)? {
+            Event::Line(WorkerLine::Hello(facts), _) => self.hello = facts,
+            other => return Err(self.give_up(&format!("said {other:?} instead of `hello`"))),
+        }
+        Ok(())
+    }
+
+    /// Ends a worker that cannot be believed any more.
+    fn give_up(&mut self, what: &str) -> anyhow::Error {
+        let Some(mut running) = self.running.take() else { return anyhow!("the script worker {what}") };
+        let pid = running.worker.pid();
+        let ending = running.worker.ending();
+        let words = running.worker.last_words();
+        running.worker.kill();
+        self.janitor.group_gone(pid);
+        let log = if words.is_empty() { String::new() } else { format!("; its log ends: {words}") };
+        anyhow!("the script worker {what} ({ending}){log}")
     }
 
     /// Carries out a finished script; its answers.
@@ -43,7 +88,7 @@ impl<'a> Admin<'a> {
     /// # Errors
     /// The engine's own words for the statement that failed, or [`Cancelled`].
     pub fn run(&mut self, script: String) -> Result<Vec<Answer>> {
-        self.send(script);
+        self.send(script)?;
         self.reply()
     }
 
@@ -68,22 +113,32 @@ impl<'a> Admin<'a> {
     }
 
     /// Sends a script without waiting, so that the next one can be made meanwhile.
-    pub fn send(&self, script: String) {
+    ///
+    /// # Errors
+    /// No worker can be started.
+    pub fn send(&mut self, script: String) -> Result<()> {
+        self.ensure_running()?;
         let bytes: Arc<[u8]> = Arc::from(script.into_bytes());
-        self.worker.send_frame(&ToolLine::Script(bytes.len()), &[bytes]);
+        if let Some(running) = &self.running {
+            running.worker.send_frame(&ToolLine::Script(bytes.len()), &[bytes]);
+        }
+        Ok(())
     }
 
     /// Waits for the answers to the oldest script sent.
+    ///
+    /// # Errors
+    /// As [`Admin::run`].
     pub fn reply(&mut self) -> Result<Vec<Answer>> {
-        let text = match self.next(SCRIPT_TIME)? {
+        let text = match self.next(self.script_time)? {
             Event::Reply(text) => text,
             Event::Line(WorkerLine::Failed(message), _) => bail!("{message}"),
-            Event::Broken(what) => {
-                bail!("the script worker {what} ({}); its log ends: {}", self.worker.ending(), self.worker.last_words())
-            }
-            other => bail!("the script worker said {other:?} instead of a reply"),
+            other => return Err(self.give_up(&format!("said {other:?} instead of a reply"))),
         };
-        let reply = Reply::decode(&text).context("the reply of the script worker")?;
+        let reply = match Reply::decode(&text) {
+            Ok(reply) => reply,
+            Err(e) => return Err(self.give_up(&format!("sent a reply that cannot be read: {e}"))),
+        };
         match reply.error {
             None => Ok(reply.answers),
             Some(e) => Err(anyhow!("{} ({} {}, line {} of the script)", e.message, e.space.word(), e.code, e.line)),
@@ -91,9 +146,12 @@ impl<'a> Admin<'a> {
     }
 
     fn next(&mut self, within: Duration) -> Result<Event> {
-        match next(&self.events, Instant::now() + within, self.cancelled) {
+        let running = self.running.as_ref().context("the script worker is gone, and its answer with it")?;
+        match next(&running.events, Instant::now() + within, self.cancelled) {
+            Ok((_, Event::Broken(what))) => Err(self.give_up(&what)),
             Ok((_, event)) => Ok(event),
-            Err(Nothing::Late) => bail!("the script worker gave no answer within {} s", within.as_secs()),
+            Err(Nothing::Late) => Err(self.give_up(&format!("gave no answer within {} s", within.as_secs()))),
+            Err(Nothing::Gone) => Err(self.give_up("is gone")),
             Err(Nothing::Cancelled) => Err(Cancelled.into()),
         }
     }
@@ -101,9 +159,11 @@ impl<'a> Admin<'a> {
 
 impl Drop for Admin<'_> {
     fn drop(&mut self) {
-        let pid = self.worker.pid();
-        self.worker.quit(Duration::from_secs(2));
-        self.janitor.group_gone(pid);
+        if let Some(mut running) = self.running.take() {
+            let pid = running.worker.pid();
+            running.worker.quit(Duration::from_secs(2));
+            self.janitor.group_gone(pid);
+        }
     }
 }
 

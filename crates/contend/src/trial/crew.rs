@@ -23,11 +23,18 @@ pub struct Deadlines {
     pub silence: Duration,
     /// From the end of the drain until all samples are handed over.
     pub collect: Duration,
+    /// Longest a trial may run that ends after a number of operations.
+    pub operations: Duration,
 }
 
 impl Default for Deadlines {
     fn default() -> Self {
-        Self { ready: Duration::from_secs(60), silence: Duration::from_secs(15), collect: Duration::from_secs(60) }
+        Self {
+            ready: Duration::from_secs(60),
+            silence: Duration::from_secs(15),
+            collect: Duration::from_secs(60),
+            operations: Duration::from_secs(3600),
+        }
     }
 }
 
@@ -176,17 +183,17 @@ impl<'a> Crew<'a> {
         let mut operations = vec![0; self.workers.len()];
         let mut ended = vec![false; self.workers.len()];
         let mut window_over = false;
-        let last_moment = window_end_ns.map(|end| instant_of(end + drain_ns) + self.deadlines.collect);
+        let last_moment = match window_end_ns {
+            Some(end) => instant_of(end + drain_ns) + self.deadlines.collect,
+            None => Instant::now() + self.deadlines.operations,
+        };
         while !ended.iter().all(|e| *e) {
             if !window_over && window_end_ns.is_some_and(|end| monotonic_ns() >= end) {
                 window_over = true;
                 at_window();
             }
             let quiet_since = ended.iter().zip(&heard).filter(|(e, _)| !**e).map(|(_, h)| *h).min();
-            let mut deadline = quiet_since.unwrap_or_else(Instant::now) + self.deadlines.silence;
-            if let Some(last) = last_moment {
-                deadline = deadline.min(last);
-            }
+            let deadline = (quiet_since.unwrap_or_else(Instant::now) + self.deadlines.silence).min(last_moment);
             let wake = match window_end_ns {
                 Some(end) if !window_over => deadline.min(instant_of(end)),
                 _ => deadline,
@@ -195,7 +202,7 @@ impl<'a> Crew<'a> {
                 Ok(event) => event,
                 Err(Nothing::Cancelled) => return Err(Failure::Cancelled),
                 Err(Nothing::Late) if wake < deadline => continue,
-                Err(Nothing::Late) => {
+                Err(Nothing::Late | Nothing::Gone) => {
                     let silent = (0..ended.len()).filter(|i| !ended[*i]).min_by_key(|i| heard[*i]).unwrap_or(0);
                     let what = "gave no sign of life, or did not hand over its samples in time";
                     return Err(self.invalid(Invalid::Stalled, silent, what));
@@ -249,7 +256,7 @@ impl<'a> Crew<'a> {
         match next(&self.events, deadline, self.cancelled) {
             Ok((number, event)) => Ok((number as usize, event)),
             Err(Nothing::Cancelled) => Err(Failure::Cancelled),
-            Err(Nothing::Late) => {
+            Err(Nothing::Late | Nothing::Gone) => {
                 let reason = late.because(format!("a worker {what} in time; its log is in the trial's directory"));
                 Err(Failure::Invalid(reason))
             }

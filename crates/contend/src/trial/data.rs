@@ -1,10 +1,17 @@
-//! Fresh data for every trial: loaded once per definition, kept in a cache beside the results, copied.
+//! Fresh data for every trial: loaded once per definition, kept in a cache beside the results, copied. For an
+//! embedded engine that is a file; for a server it is the data directory of a server that was stopped.
 
-use crate::engine::Setup;
+use crate::engine::server::Server;
+use crate::engine::{Engine, Settings, Setup};
 use crate::trial::admin::Admin;
+use crate::trial::attached::{self, Databases};
 use crate::trial::disk;
+use crate::trial::identity::Identity;
+use crate::trial::janitor::Janitor;
+use crate::trial::server::{Programs, Running, Start, initialise};
 use crate::workload::Workload;
 use anyhow::{Context, Result};
+use contend_wire::address::Address;
 use contend_wire::script::{Answer, Target};
 use sha2::{Digest, Sha256};
 use std::io::Read;
@@ -19,17 +26,26 @@ const DIGEST_FILE: &str = "base.sha256";
 /// Bytes of one load script.
 const SCRIPT_BYTES: usize = 8 << 20;
 
+/// Log of the server that data is loaded with.
+const LOADING_LOG: &str = "server.log";
+
 /// Loaded data.
 #[derive(Debug, Clone)]
 pub struct Base {
-    /// The database file.
-    pub file: PathBuf,
+    /// The database file, or a server's data directory.
+    pub path: PathBuf,
     /// Rows loaded; none when it came from the cache.
     pub loaded_rows: Option<u64>,
+    /// The programs of the server it was loaded with.
+    pub programs: Option<Programs>,
+    /// The server somebody else runs, where nothing is kept: every trial loads its own.
+    pub attached: Option<Address>,
 }
 
 /// What has to be loaded.
 pub struct Wanted<'w> {
+    pub engine: &'static Engine,
+    /// In the engine's dialect.
     pub workload: &'w Workload,
     pub scale: f64,
     pub seed: u64,
@@ -39,57 +55,106 @@ pub struct Wanted<'w> {
     pub loader: String,
 }
 
-/// The data, from the cache or loaded into it; `loading` holds it until it is whole.
-pub fn base(cache: &Path, loading: &Path, wanted: &Wanted<'_>, admin: &mut Admin<'_>) -> Result<Base> {
-    let dir = cache.join(key(wanted));
-    let file = dir.join("base.db");
-    if is_whole(&dir) {
-        return Ok(Base { file, loaded_rows: None });
+/// Where data is kept, and who removes it when the tool cannot.
+pub struct Places<'p> {
+    pub cache: &'p Path,
+    /// Holds data until it is whole.
+    pub loading: &'p Path,
+    pub janitor: &'p Janitor,
+}
+
+/// The data, from the cache or loaded into it.
+pub fn base(places: &Places<'_>, wanted: &Wanted<'_>, admin: &mut Admin<'_>) -> Result<Base> {
+    let programs = wanted.engine.server.map(Programs::find).transpose()?;
+    let key = key(wanted, programs.as_ref())?;
+    let (dir, partial) = (places.cache.join(&key), places.loading.join(&key));
+    let name = if programs.is_some() { "server" } else { "base.db" };
+    let path = dir.join(name);
+    if is_whole(&dir, &path) {
+        return Ok(Base { path, loaded_rows: None, programs, attached: None });
     }
     // Not there, or not what was loaded.
     let _ = std::fs::remove_dir_all(&dir);
-    let partial = loading.join(key(wanted));
     let _ = std::fs::remove_dir_all(&partial);
     std::fs::create_dir_all(&partial).with_context(|| format!("cannot create {}", partial.display()))?;
-    let loaded = load(&partial.join("base.db"), wanted, admin)
+    let loaded = match (wanted.engine.server, &programs) {
+        (Some(server), Some(programs)) => load_server(&partial, server, programs, wanted, places.janitor, admin),
+        _ => load(&partial.join(name).display().to_string(), wanted, admin),
+    };
+    let loaded = loaded
         .and_then(|rows| {
-            std::fs::write(partial.join(DIGEST_FILE), digest(&partial.join("base.db"))?)?;
+            std::fs::write(partial.join(DIGEST_FILE), digest(&partial.join(name))?)?;
             disk::sync_tree(&partial).map(|()| rows)
         })
         .inspect_err(|_| drop(std::fs::remove_dir_all(&partial)))?;
     match std::fs::rename(&partial, &dir) {
         Ok(()) => {}
         // Another run was faster with the same data.
-        Err(_) if file.exists() => drop(std::fs::remove_dir_all(&partial)),
+        Err(_) if path.exists() => drop(std::fs::remove_dir_all(&partial)),
         Err(e) => return Err(e).with_context(|| format!("cannot complete {}", dir.display())),
     }
-    Ok(Base { file, loaded_rows: Some(loaded) })
+    Ok(Base { path, loaded_rows: Some(loaded), programs, attached: None })
 }
 
 /// Whether loaded data is still what was loaded.
-fn is_whole(dir: &Path) -> bool {
+fn is_whole(dir: &Path, path: &Path) -> bool {
     let kept = std::fs::read_to_string(dir.join(DIGEST_FILE));
-    kept.is_ok_and(|kept| digest(&dir.join("base.db")).is_ok_and(|found| found == kept))
+    kept.is_ok_and(|kept| digest(path).is_ok_and(|found| found == kept))
 }
 
-/// SHA-256 of a file.
+/// SHA-256 of a file, or of all files below a directory with their paths.
 fn digest(path: &Path) -> Result<String> {
+    let mut hash = Sha256::new();
+    hash_into(&mut hash, path, path)?;
+    Ok(hex(&hash.finalize()))
+}
+
+fn hash_into(hash: &mut Sha256, root: &Path, path: &Path) -> Result<()> {
+    if path.is_dir() {
+        for entry in sorted_entries(path)? {
+            hash.update(entry.strip_prefix(root).unwrap_or(&entry).as_os_str().as_encoded_bytes());
+            hash.update([0]);
+            hash_into(hash, root, &entry)?;
+        }
+        return Ok(());
+    }
     let mut file = std::fs::File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let (mut hash, mut piece) = (Sha256::new(), vec![0; 1 << 20]);
+    let mut piece = vec![0; 1 << 20];
     loop {
         match file.read(&mut piece)? {
-            0 => return Ok(hex(&hash.finalize())),
+            0 => return Ok(()),
             n => hash.update(&piece[..n]),
         }
     }
 }
 
-fn key(wanted: &Wanted<'_>) -> String {
+fn sorted_entries(dir: &Path) -> Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?;
+    let mut paths = entries.map(|entry| entry.map(|e| e.path())).collect::<std::io::Result<Vec<_>>>()?;
+    paths.sort();
+    Ok(paths)
+}
+
+fn key(wanted: &Wanted<'_>, programs: Option<&Programs>) -> Result<String> {
     let mut hash = Sha256::new();
     hash.update(wanted.workload.data_sha256(wanted.scale, wanted.seed));
     hash.update(wanted.before.join("\n"));
     hash.update(&wanted.loader);
-    hex(&hash.finalize()[..12])
+    if let (Some(server), Some(programs)) = (wanted.engine.server, programs) {
+        // A server's data directory holds everything it was made with.
+        let layout = crate::engine::server::Layout {
+            data: PathBuf::new(),
+            socket_dir: PathBuf::new(),
+            socket: String::new(),
+            port: None,
+            connections: 1,
+        };
+        let made = (server.initialise)(&layout).concat().join(" ");
+        let databases = wanted.workload.databases;
+        let sql = [wanted.workload.schema_sql(), wanted.workload.index_sql(), (server.provision)()].concat().join("\n");
+        hash.update(format!("{} {} {databases}\n{made}\n{sql}", wanted.engine.name, programs.version(server)?));
+    }
+    Ok(hex(&hash.finalize()[..12]))
 }
 
 /// Lower-case hexadecimal.
@@ -97,17 +162,67 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
-fn load(file: &Path, wanted: &Wanted<'_>, admin: &mut Admin<'_>) -> Result<u64> {
-    // Nothing is lost if this is cut off: a load that did not finish is never used.
-    let mut session = vec!["PRAGMA synchronous = OFF".to_string(), "PRAGMA journal_mode = OFF".to_string()];
+/// Makes a data directory, starts a server on it, loads every database and stops it again.
+fn load_server(
+    partial: &Path,
+    server: &'static Server,
+    programs: &Programs,
+    wanted: &Wanted<'_>,
+    janitor: &Janitor,
+    admin: &mut Admin<'_>,
+) -> Result<u64> {
+    let data = partial.join("server");
+    initialise(server, programs, &data)?;
+    // Nothing is lost if this is cut off: data that is not whole is never used.
+    let settings: Settings = (wanted.engine.tier_settings)(crate::study::model::Tier::Unsafe)
+        .iter()
+        .map(|(name, value)| ((*name).to_string(), (*value).to_string()))
+        .collect();
+    let start = Start {
+        engine: wanted.engine,
+        server,
+        programs,
+        settings: &settings,
+        data: data.clone(),
+        log: partial.join(LOADING_LOG),
+        connections: 1,
+        tcp: false,
+    };
+    let running = Running::start(&start, janitor, admin)?;
+    let first = script_target(wanted.engine, &running.inside(server.first_database));
+    admin.sql(&first, (server.provision)()).with_context(|| format!("cannot set up {}", server.title))?;
+    let mut rows = 0;
+    for database in database_names(wanted.workload.databases) {
+        admin.sql(&first, [(server.create_database)(&database)])?;
+        let address = running.inside(&database);
+        let target = script_target(wanted.engine, &address);
+        admin.sql(&target, server.new_database).with_context(|| format!("a new database of {}", server.title))?;
+        rows += load(&address, wanted, admin)?;
+        admin.sql(&target, (server.after_load)(&wanted.workload.table_names()))?;
+    }
+    running.stop()?;
+    let _ = std::fs::remove_file(partial.join(LOADING_LOG));
+    Ok(rows)
+}
+
+/// Names of a trial's databases.
+pub fn database_names(count: u32) -> impl Iterator<Item = String> {
+    (0..count).map(|i| format!("app_{i}"))
+}
+
+/// Loads one database; the rows it has then.
+pub(super) fn load(database: &str, wanted: &Wanted<'_>, admin: &mut Admin<'_>) -> Result<u64> {
+    let engine = wanted.engine;
+    let mut session: Vec<String> = engine.load_session.iter().map(ToString::to_string).collect();
     session.extend(wanted.before.iter().cloned());
-    let target = Target { session, ..target(file) };
+    let target = script_target(engine, database);
+    let target = Target { session: [target.session, session].concat(), ..target };
     let (mut ahead, mut rows) = (0, 0);
     let mut count = |answers: Vec<Answer>| {
         rows += answers.iter().map(|a| if let Answer::Loaded(n) = a { *n } else { 0 }).sum::<u64>();
     };
     wanted.workload.load(wanted.scale, wanted.seed, SCRIPT_BYTES, &target, &mut |script| {
-        admin.send(script);
+        admin.send(script)?;
         ahead += 1;
         if ahead > SCRIPTS_AHEAD {
             ahead -= 1;
@@ -121,28 +236,109 @@ fn load(file: &Path, wanted: &Wanted<'_>, admin: &mut Admin<'_>) -> Result<u64> 
     Ok(rows)
 }
 
-/// A script's target on this file.
-pub fn target(file: &Path) -> Target {
-    Target {
-        driver: "rusqlite".to_string(),
-        database: file.display().to_string(),
-        options: vec![("busy_timeout_ms".to_string(), "10000".to_string())],
-        session: vec![],
-    }
+/// A script's target on a database.
+pub fn script_target(engine: &Engine, database: &str) -> Target {
+    let (options, session) = match engine.server {
+        None => (vec![("busy_timeout_ms".to_string(), "10000".to_string())], vec![]),
+        Some(server) => (vec![], contend_sql::session(server.dialect).iter().map(ToString::to_string).collect()),
+    };
+    Target { driver: engine.loader.to_string(), database: database.to_string(), options, session }
+}
+
+/// What a trial works on.
+pub struct Fresh<'j> {
+    /// Paths or addresses for the workers, one per database.
+    pub databases: Vec<String>,
+    /// The same for contend's own scripts.
+    pub inside: Vec<String>,
+    pub server: Option<Running<'j>>,
+    /// Databases on a server that somebody else runs.
+    pub attached: Option<Databases>,
+}
+
+/// What fresh data is made from and for.
+pub struct Making<'m> {
+    pub engine: &'static Engine,
+    pub base: &'m Base,
+    /// What the base was loaded with.
+    pub wanted: &'m Wanted<'m>,
+    /// The trial's data.
+    pub dir: &'m Path,
+    pub setup: &'m Setup,
+    pub settings: &'m Settings,
+    pub connections: u32,
+    pub server_log: &'m Path,
 }
 
 /// A directory with fresh copies of the data, ready for the contender's connections.
-pub fn fresh(base: &Base, dir: &Path, databases: u32, setup: &Setup, admin: &mut Admin<'_>) -> Result<Vec<PathBuf>> {
+pub fn fresh<'j>(making: &Making<'_>, janitor: &'j Janitor, admin: &mut Admin<'_>) -> Result<Fresh<'j>> {
+    let dir = making.dir;
     std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
-    let mut files = vec![];
-    for i in 0..databases {
-        let file = dir.join(format!("app-{i}.db"));
-        std::fs::copy(&base.file, &file).with_context(|| format!("cannot copy the data to {}", file.display()))?;
-        if !setup.prepare.is_empty() {
-            admin.sql(&target(&file), &setup.prepare).context("cannot apply the contender's settings to fresh data")?;
+    if let Some(address) = &making.base.attached {
+        return attached::fresh(making, address, admin);
+    }
+    if let (Some(server), Some(programs)) = (making.engine.server, &making.base.programs) {
+        return fresh_server(making, server, programs, janitor, admin);
+    }
+    let count = making.wanted.workload.databases;
+    let files: Vec<PathBuf> = (0..count).map(|i| dir.join(format!("app-{i}.db"))).collect();
+    let mut from = &making.base.path;
+    for file in &files {
+        std::fs::copy(from, file).with_context(|| format!("cannot copy the data to {}", file.display()))?;
+        // What the first copy was prepared with is in its file: the others are copies of that.
+        if from == &making.base.path && !making.setup.prepare.is_empty() {
+            admin
+                .sql(&script_target(making.engine, &file.display().to_string()), &making.setup.prepare)
+                .context("cannot apply the contender's settings to fresh data")?;
+            from = file;
         }
-        files.push(file);
     }
     disk::sync_tree(dir)?;
-    Ok(files)
+    let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+    Ok(Fresh { databases: files.clone(), inside: files, server: None, attached: None })
+}
+
+fn fresh_server<'j>(
+    making: &Making<'_>,
+    server: &'static Server,
+    programs: &Programs,
+    janitor: &'j Janitor,
+    admin: &mut Admin<'_>,
+) -> Result<Fresh<'j>> {
+    let data = making.dir.join("server");
+    copy_tree(&making.base.path, &data, &Identity::for_servers(&data)?)?;
+    disk::sync_tree(making.dir)?;
+    let start = Start {
+        engine: making.engine,
+        server,
+        programs,
+        settings: making.settings,
+        data,
+        log: making.server_log.to_path_buf(),
+        connections: making.connections,
+        tcp: making.engine.value(making.settings, "transport") == "tcp",
+    };
+    let running = Running::start(&start, janitor, admin)?;
+    let names: Vec<String> = database_names(making.wanted.workload.databases).collect();
+    Ok(Fresh {
+        databases: names.iter().map(|name| running.address(name)).collect(),
+        inside: names.iter().map(|name| running.inside(name)).collect(),
+        server: Some(running),
+        attached: None,
+    })
+}
+
+/// Copies a directory with everything in it, for the server's user.
+fn copy_tree(from: &Path, to: &Path, identity: &Identity) -> Result<()> {
+    std::fs::create_dir_all(to).with_context(|| format!("cannot create {}", to.display()))?;
+    for entry in sorted_entries(from)? {
+        let target = to.join(entry.file_name().unwrap_or_default());
+        if entry.is_dir() {
+            copy_tree(&entry, &target, identity)?;
+        } else {
+            std::fs::copy(&entry, &target).with_context(|| format!("cannot copy the data to {}", target.display()))?;
+            identity.own(&target)?;
+        }
+    }
+    identity.own(to)
 }

@@ -1,15 +1,19 @@
 //! Cleans up after a tool that was killed. A small process of contend's own, in a session of its own,
 //! is told what exists; when its input ends without a word that all is well, it kills and removes that.
 //!
-//! Lines: `group N` (a process group lives), `gone N`, `dir PATH` (a directory exists), `done PATH`.
+//! Lines: `group N` (a process group lives), `gone N`, `server N SIGNAL` (a server lives, which ends at once on
+//! that signal), `stopped N`, `dir PATH` (a directory exists), `done PATH`.
 
+use crate::engine::server::Signal as ServerSignal;
+use crate::trial::server::number;
 use anyhow::{Context, Result};
-use rustix::process::{Pid, Signal, kill_process_group, setsid};
-use std::collections::BTreeSet;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group, setsid};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 /// The word of the command line that starts the janitor.
 pub const VERB: &str = "janitor";
@@ -42,6 +46,15 @@ impl Janitor {
         self.tell(&format!("gone {group}"));
     }
 
+    /// A server cleans up after itself when told to end, and not when killed.
+    pub fn server_lives(&self, pid: u32, abort: ServerSignal) {
+        self.tell(&format!("server {pid} {}", number(abort).as_raw()));
+    }
+
+    pub fn server_gone(&self, pid: u32) {
+        self.tell(&format!("stopped {pid}"));
+    }
+
     pub fn dir_exists(&self, dir: &Path) {
         self.tell(&format!("dir {}", dir.display()));
     }
@@ -70,6 +83,7 @@ pub fn serve() {
     // A Ctrl-C at the terminal is for the tool; the janitor must outlive it.
     let _ = setsid();
     let (mut groups, mut dirs) = (BTreeSet::new(), BTreeSet::new());
+    let mut servers = BTreeMap::new();
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { break };
         let Some((word, rest)) = line.split_once(' ') else { continue };
@@ -79,6 +93,15 @@ pub fn serve() {
             }
             ("gone", Ok(group)) => {
                 groups.remove(&group);
+            }
+            ("server", _) => {
+                let mut numbers = rest.split(' ').filter_map(|n| n.parse::<i32>().ok());
+                if let (Some(pid), Some(signal)) = (numbers.next(), numbers.next()) {
+                    servers.insert(pid, signal);
+                }
+            }
+            ("stopped", Ok(pid)) => {
+                servers.remove(&pid);
             }
             ("dir", _) => {
                 dirs.insert(PathBuf::from(rest));
@@ -92,7 +115,30 @@ pub fn serve() {
     for group in groups.into_iter().filter_map(Pid::from_raw) {
         let _ = kill_process_group(group, Signal::KILL);
     }
+    for (pid, signal) in &servers {
+        if let (Some(pid), Some(signal)) = (Pid::from_raw(*pid), Signal::from_named_raw(*signal)) {
+            let _ = kill_process(pid, signal);
+        }
+    }
+    let deadline = Instant::now() + SERVER_TIME;
+    for pid in servers.keys().copied() {
+        while lives(pid) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        if let Some(pid) = Pid::from_raw(pid).filter(|_| lives(pid)) {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
     for dir in dirs {
         let _ = std::fs::remove_dir_all(dir);
     }
+}
+
+/// How long servers may take to end.
+const SERVER_TIME: Duration = Duration::from_secs(5);
+
+/// Whether a process is there and has not ended; nobody may be left to wait for it.
+fn lives(pid: i32) -> bool {
+    let stat = procfs::process::Process::new(pid).and_then(|process| process.stat());
+    stat.is_ok_and(|stat| stat.state != 'Z')
 }

@@ -1,13 +1,21 @@
 //! Running trials: the only part of the tool that starts processes and reads clocks.
 
 pub mod admin;
+mod aftermath;
+pub mod attached;
+pub mod cache;
 pub mod crew;
 pub mod data;
+pub mod dialect;
 pub mod disk;
+pub mod equal;
+pub mod identity;
 pub mod janitor;
 pub mod machine;
 pub mod plans;
 pub mod process;
 pub mod run;
 pub mod sampler;
+pub mod server;
 pub mod session;
+pub mod site;

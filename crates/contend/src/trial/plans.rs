@@ -1,17 +1,16 @@
 //! Plans of a trial: drawn once per round and condition, shared by all contenders, whose settings only
 //! change the head.
 
-use crate::engine::{self, Setup};
+use crate::engine::{self, Engine, Setup};
 use crate::record::model::Slot;
 use crate::study::model::{Contender, Load, Study};
 use crate::study::{load_under, seed_of_round};
 use crate::trial::data::hex;
 use crate::workload::{DrawRequest, DrawnWorker, Workload};
 use anyhow::{Context, Result};
-use contend_wire::plan::{Client, Head, Loop, NowSource, Readback, Transaction, Window};
+use contend_wire::plan::{Client, Connections, Head, Loop, NowSource, Readback, Transaction, Window};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// What was drawn for one round under one condition.
@@ -22,10 +21,28 @@ pub struct DrawnRound {
     pub planned: BTreeMap<String, u64>,
     /// Of the operations of all workers.
     pub sha256: String,
-    statements: Vec<String>,
     texts: Vec<String>,
     /// The encoded clients of each worker.
     bodies: Vec<Arc<[u8]>>,
+}
+
+/// The part of a plan that is in the contender's dialect.
+pub struct Sql<'w> {
+    pub statements: &'w [String],
+    pub transactions: Vec<Transaction>,
+    pub now: NowSource,
+}
+
+impl<'w> Sql<'w> {
+    /// Of a workload in that dialect. A server has one way to begin, whatever the workload says of SQLite's.
+    pub fn of(workload: &'w Workload, engine: &Engine, setup: &Setup) -> Self {
+        let mut transactions = workload.plan_transactions(setup.begin_write.as_deref());
+        if engine.server.is_some() {
+            let begun = transactions.iter_mut().filter(|transaction| transaction.begin.is_some());
+            begun.for_each(|transaction| transaction.begin.clone_from(&setup.begin_write));
+        }
+        Self { statements: &workload.statements, transactions, now: NowSource::Clock }
+    }
 }
 
 /// Keeps the round drawn last: contenders of a round follow one another.
@@ -78,10 +95,13 @@ fn draw(study: &Study, workload: &Workload, slot: Slot) -> Result<DrawnRound> {
         workers: drawn.workers,
         planned: named(workload, drawn.planned),
         sha256: hex(&hash.finalize()),
-        statements: workload.statements.clone(),
         texts: drawn.texts,
         bodies,
     })
+}
+
+fn databases_used(worker: &DrawnWorker) -> usize {
+    worker.clients.iter().map(|client| client.database).collect::<BTreeSet<_>>().len()
 }
 
 /// Counts per transaction by name; empty for a closed loop.
@@ -111,9 +131,42 @@ impl DrawnRound {
             workers: vec![DrawnWorker { clients: vec![client], ..self.workers[0].clone() }],
             planned: BTreeMap::new(),
             sha256: String::new(),
-            statements: self.statements.clone(),
             texts: self.texts.clone(),
             bodies: vec![Arc::from(body.into_bytes())],
+        }
+    }
+
+    /// How many connections the workers open for a contender.
+    pub fn connections(&self, contender: &Contender) -> usize {
+        let Some(model) = engine::model(contender) else { return 0 };
+        let sharing: usize = match model.connections {
+            Connections::Client => self.clients().count(),
+            Connections::Database => self.workers.iter().map(databases_used).sum(),
+        };
+        sharing * (model.opens)(&contender.settings) as usize
+    }
+
+    /// Whether the contender opens no database twice, where that matters.
+    ///
+    /// # Errors
+    /// The database it would open more often.
+    pub fn one_connection_each(&self, contender: &Contender, setup: &Setup) -> Result<(), String> {
+        let mut used: Vec<u32> = vec![];
+        for worker in &self.workers {
+            let databases = worker.clients.iter().map(|client| client.database);
+            match engine::model(contender).map(|model| model.connections) {
+                Some(Connections::Database) => used.extend(databases.collect::<BTreeSet<_>>()),
+                _ => used.extend(databases),
+            }
+        }
+        let mut seen = BTreeSet::new();
+        match used.into_iter().find(|database| !seen.insert(*database)) {
+            Some(database) if setup.one_connection => Err(format!(
+                "{} would open database {database} more than once, and data in memory is there for one connection \
+                 only: use one process, and a model whose clients share the connection or one client per database",
+                contender.name
+            )),
+            _ => Ok(()),
         }
     }
 
@@ -126,10 +179,10 @@ impl DrawnRound {
         &self,
         contender: &Contender,
         setup: &Setup,
-        transactions: &[Transaction],
-        files: &[PathBuf],
+        sql: &Sql<'_>,
+        databases: &[String],
     ) -> Result<Vec<Vec<Arc<[u8]>>>> {
-        let mut head = self.head(contender, setup, transactions, files)?;
+        let mut head = self.head(contender, setup, sql, databases)?;
         Ok(self
             .workers
             .iter()
@@ -142,13 +195,7 @@ impl DrawnRound {
             .collect())
     }
 
-    fn head(
-        &self,
-        contender: &Contender,
-        setup: &Setup,
-        transactions: &[Transaction],
-        files: &[PathBuf],
-    ) -> Result<Head> {
+    fn head(&self, contender: &Contender, setup: &Setup, sql: &Sql<'_>, databases: &[String]) -> Result<Head> {
         let engine = engine::find(&contender.engine).context("a contender's engine must be known")?;
         let readbacks = setup.readbacks.iter().filter(|r| !r.sql.is_empty());
         Ok(Head {
@@ -158,16 +205,17 @@ impl DrawnRound {
                 length_ns: self.load.window_ns,
                 drain_ns: self.load.drain_ns,
             },
-            now: NowSource::Clock,
+            now: sql.now,
             driver: contender.driver.clone(),
             model: contender.model.clone(),
+            connections: engine::model(contender).context("a contender's model must be known")?.connections,
             options: setup.options.clone(),
-            databases: files.iter().map(|f| f.display().to_string()).collect(),
+            databases: databases.to_vec(),
             session: setup.session.clone(),
             readbacks: readbacks.map(|r| Readback { name: r.name.clone(), sql: r.sql.clone() }).collect(),
-            statements: self.statements.clone(),
+            statements: sql.statements.to_vec(),
             texts: self.texts.clone(),
-            transactions: transactions.to_vec(),
+            transactions: sql.transactions.clone(),
             retry: engine.retry(&contender.settings),
         })
     }

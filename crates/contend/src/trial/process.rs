@@ -3,7 +3,8 @@
 //! One thread reads what the worker says, one writes what it is told, so that a worker that neither
 //! reads nor speaks can never block the tool.
 
-use anyhow::{Context, Result};
+use crate::engine::Driver;
+use anyhow::{Context, Result, bail};
 use contend_wire::handshake::{ToolLine, WorkerLine};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::fs::File;
@@ -44,12 +45,44 @@ impl Launch {
         let program = std::env::current_exe().context("cannot find the path of this program")?;
         Ok(Self { program, args: vec!["worker".to_string()] })
     }
+
+    /// The worker that has this driver.
+    ///
+    /// # Errors
+    /// It is a program of its own and not there: where it was looked for, and the command that builds it.
+    pub fn of(driver: &Driver) -> Result<Self> {
+        let Some(worker) = &driver.program else { return Self::own() };
+        let dirs = worker_dirs()?;
+        let found = dirs.iter().map(|dir| dir.join(worker.name)).find(|path| path.is_file());
+        match found {
+            Some(program) => Ok(Self { program, args: vec![] }),
+            None => {
+                let dirs: Vec<String> = dirs.iter().map(|dir| dir.display().to_string()).collect();
+                bail!(
+                    "driver {} needs the worker {}, which is not in {}; build it with `{}` in the project's directory",
+                    driver.name,
+                    worker.name,
+                    dirs.join(" or "),
+                    worker.build
+                )
+            }
+        }
+    }
+}
+
+/// Where workers that are programs of their own are looked for: `CONTEND_WORKERS`, else beside this program
+/// or, where it was built, beside its profile's directory.
+fn worker_dirs() -> Result<Vec<PathBuf>> {
+    if let Some(dir) = std::env::var_os("CONTEND_WORKERS") {
+        return Ok(vec![PathBuf::from(dir)]);
+    }
+    let program = std::env::current_exe().context("cannot find the path of this program")?;
+    let beside = program.parent().unwrap_or(Path::new("."));
+    Ok(vec![beside.join("workers"), beside.parent().unwrap_or(beside).join("workers")])
 }
 
 /// A running worker.
 pub struct Worker {
-    /// Its number in the trial, for messages.
-    pub number: u32,
     pub log: PathBuf,
     child: Child,
     /// Once it was waited for.
@@ -79,7 +112,7 @@ impl Worker {
         let (to_worker, from_tool) = channel();
         std::thread::spawn(move || write_all(stdin, &from_tool));
         std::thread::spawn(move || read_all(stdout, number, &events));
-        Ok(Self { number, log: log.to_path_buf(), child, status: None, to_worker: Some(to_worker) })
+        Ok(Self { log: log.to_path_buf(), child, status: None, to_worker: Some(to_worker) })
     }
 
     pub fn pid(&self) -> u32 {
@@ -217,6 +250,8 @@ fn read_frame(reader: &mut BufReader<ChildStdout>, bytes: usize) -> Result<Vec<u
 pub enum Nothing {
     /// The deadline passed.
     Late,
+    /// Whoever could say something is gone.
+    Gone,
     /// The user wants to stop.
     Cancelled,
 }
@@ -237,8 +272,8 @@ pub fn next(
             Ok(event) => return Ok(event),
             Err(RecvTimeoutError::Timeout) if left.is_zero() => return Err(Nothing::Late),
             Err(RecvTimeoutError::Timeout) => {}
-            // Every sender gone means every worker is gone; their last events were taken before.
-            Err(RecvTimeoutError::Disconnected) => return Err(Nothing::Late),
+            // Their last events were taken before.
+            Err(RecvTimeoutError::Disconnected) => return Err(Nothing::Gone),
         }
     }
 }

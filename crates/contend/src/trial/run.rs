@@ -6,25 +6,24 @@ use crate::check::{Invalid, guards};
 use crate::engine::{self, Engine, Setup};
 use crate::outcome;
 use crate::record::model::{
-    Disk, Footprint, InvariantResult, RECORD_VERSION, Reason, Slot, TransactionInfo, Trial, WorkerInfo,
+    Disk, Footprint, RECORD_VERSION, Reason, RoleClients, Slot, TransactionInfo, Trial, WorkerInfo,
 };
 use crate::record::store::{RecordWriter, SAMPLES_FILE, TrialWriter, read_samples};
 use crate::record::tally::{Tally, Tallying, per_second};
 use crate::stats::precision::Ns;
 use crate::study::model::{Contender, Study, Tier};
 use crate::trial::admin::{Admin, Cancelled};
+use crate::trial::attached;
 use crate::trial::crew::{Crew, Deadlines, Failure, Member};
-use crate::trial::data::{self, Base};
+use crate::trial::data::{self, Base, Fresh, Making, Wanted};
 use crate::trial::disk;
 use crate::trial::janitor::Janitor;
-use crate::trial::plans::{DrawnRound, Plans};
+use crate::trial::plans::{DrawnRound, Plans, Sql};
 use crate::trial::process::{Launch, monotonic_ns};
-use crate::trial::sampler::{self, Observed, Sampler};
+use crate::trial::sampler::{Observed, Sampler, Watched};
 use crate::trial::session::Note;
-use crate::workload::Workload;
-use crate::workload::invariant::{Expect, Invariant, Judged};
+use crate::workload::{DrawnRole, Workload};
 use anyhow::{Context, Result, anyhow};
-use contend_wire::literal::Value;
 use contend_wire::plan::{Client, Step};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -34,14 +33,19 @@ use std::time::Duration;
 /// Foreign CPU time from which a trial is marked, in thousandths of the machine's capacity.
 const FOREIGN_CPU_PERMILLE_MARK: u32 = 50;
 
+/// Log of the server, in the trial's directory.
+const SERVER_LOG: &str = "server.log";
+
 /// Everything that holds for all trials of a run.
 pub struct Bench<'a> {
     pub study: &'a Study,
+    /// In the contender's dialect.
     pub workload: &'a Workload,
     pub writer: &'a RecordWriter,
     /// Where a trial's data lives; emptied after each.
     pub data_dir: PathBuf,
-    pub launch: &'a Launch,
+    /// Instead of the worker that has a contender's driver.
+    pub launch: Option<&'a Launch>,
     pub deadlines: Deadlines,
     pub janitor: &'a Janitor,
     pub disk: &'a Disk,
@@ -62,12 +66,12 @@ pub struct Done {
 }
 
 /// A trial's parts while it runs.
-struct Stage<'b> {
+pub(super) struct Stage<'b> {
     contender: &'b Contender,
-    engine: &'static Engine,
+    pub(super) engine: &'static Engine,
     setup: Setup,
-    round: &'b DrawnRound,
-    base: &'b Base,
+    pub(super) round: &'b DrawnRound,
+    pub(super) base: &'b Base,
     slot: Slot,
 }
 
@@ -89,7 +93,10 @@ impl Bench<'_> {
         let contender = &self.study.contenders[slot.contender];
         let engine = engine::find(&contender.engine).context("a contender's engine must be known")?;
         let round = plans.of(self.study, self.workload, slot)?;
-        let setup = (engine.setup)(&contender.settings);
+        let setup = match base.attached {
+            Some(_) => attached::setup_of(engine, &contender.settings),
+            None => (engine.setup)(&contender.settings),
+        };
         let stage = Stage { contender, engine, setup, round: &round, base, slot };
         let mut writer = self.writer.trial(slot.trial)?;
         let mut trial = self.blank(&stage);
@@ -116,19 +123,38 @@ impl Bench<'_> {
         writer: &mut TrialWriter,
         admin: &mut Admin<'_>,
     ) -> Result<Done, Failure> {
-        let files = self.fresh_data(stage, admin)?;
+        let mut fresh = self.fresh_data(stage, &writer.partial_dir().join(SERVER_LOG), admin)?;
+        let done = self.on_fresh_data(stage, &mut fresh, trial, series, writer, admin);
+        if let Some(databases) = &mut fresh.attached {
+            databases.drop_all(admin)?;
+        }
+        done
+    }
+
+    fn on_fresh_data(
+        &self,
+        stage: &Stage<'_>,
+        fresh: &mut Fresh<'_>,
+        trial: &mut Trial,
+        series: &mut String,
+        writer: &mut TrialWriter,
+        admin: &mut Admin<'_>,
+    ) -> Result<Done, Failure> {
         let moment = disk::wait_until_quiet(&self.data_dir, self.disk.fsync_ns_p50, self.cancelled)?;
         trial.fsync_ns_p50_before = moment.fsync_ns_p50;
         if !moment.quiet {
             trial.marks.push(format!("noisy disk: a sync took {} right before", Ns(moment.fsync_ns_p50)));
         }
-        let run = self.window(stage, &files, writer)?;
+        let run = self.window(stage, fresh, writer)?;
+        let died = fresh.server.as_mut().and_then(|server| server.death());
+        trial.invalid.extend(died.map(|how| Invalid::ServerDied.because(how)));
+        trial.server = self.server_info(stage, fresh, &run.observed, admin)?;
         self.describe(trial, stage, &run);
         *series = run.observed.series.clone();
         writer.flush()?;
         let fastest_ns = disk::fastest_sync(&self.data_dir)?.min(moment.fastest_ns).min(self.disk.sync_ns_min);
         let (tally, ever) = self.check(trial, stage, &run, &writer.partial_dir().join(SAMPLES_FILE), fastest_ns)?;
-        self.check_data(trial, stage, &ever, &files, &run.observed, admin)?;
+        self.check_data(trial, stage, &ever, fresh, &run.observed, admin)?;
         let counts = tally.counts(|_| true);
         Ok(Done {
             throughput_per_s: tally.throughput_per_s(),
@@ -138,10 +164,31 @@ impl Bench<'_> {
         })
     }
 
-    fn fresh_data(&self, stage: &Stage<'_>, admin: &mut Admin<'_>) -> Result<Vec<PathBuf>, Failure> {
+    fn fresh_data(&self, stage: &Stage<'_>, log: &Path, admin: &mut Admin<'_>) -> Result<Fresh<'_>, Failure> {
         self.remove_data()?;
+        let fits = stage.round.one_connection_each(stage.contender, &stage.setup);
+        fits.map_err(|e| Failure::Invalid(Invalid::Prepare.because(e)))?;
         self.janitor.dir_exists(&self.data_dir);
-        data::fresh(stage.base, &self.data_dir, self.workload.databases, &stage.setup, admin).map_err(|e| {
+        let load = &stage.round.load;
+        let wanted = Wanted {
+            engine: stage.engine,
+            workload: self.workload,
+            scale: load.scale,
+            seed: load.seed,
+            before: (stage.engine.before_load)(&stage.contender.settings),
+            loader: String::new(),
+        };
+        let making = Making {
+            engine: stage.engine,
+            base: stage.base,
+            wanted: &wanted,
+            dir: &self.data_dir,
+            setup: &stage.setup,
+            settings: &stage.contender.settings,
+            connections: stage.round.connections(stage.contender) as u32,
+            server_log: log,
+        };
+        data::fresh(&making, self.janitor, admin).map_err(|e| {
             if e.is::<Cancelled>() {
                 Failure::Cancelled
             } else {
@@ -160,14 +207,16 @@ impl Bench<'_> {
     }
 
     /// Workers started, the window measured, samples collected.
-    fn window(&self, stage: &Stage<'_>, files: &[PathBuf], writer: &mut TrialWriter) -> Result<Run, Failure> {
+    fn window(&self, stage: &Stage<'_>, fresh: &Fresh<'_>, writer: &mut TrialWriter) -> Result<Run, Failure> {
         let load = &stage.round.load;
         let mut crew = Crew::new(self.janitor, self.deadlines, self.cancelled);
-        crew.prepare(self.launch, &self.plans(stage, files)?, writer.partial_dir())?;
+        crew.prepare(&self.launch(stage.contender)?, &self.plans(stage, &fresh.databases)?, writer.partial_dir())?;
         crew.compare_clocks()?;
         let mut pids = crew.pids();
         pids.push(std::process::id());
-        let mut sampler = Some(Sampler::start(pids, &self.data_dir));
+        let server = fresh.server.as_ref().map(|server| server.pid());
+        let dir = self.data_dir.clone();
+        let mut sampler = Some(Sampler::start(Watched { pids, server, dir, part: stage.engine.part }));
         let start_ns = crew.start();
         let window_start_ns = start_ns + load.run_in_ns;
         let window_end_ns = (load.window_ns > 0).then(|| window_start_ns + load.window_ns);
@@ -184,9 +233,18 @@ impl Bench<'_> {
         Ok(Run { members: std::mem::take(&mut crew.members), observed, window_start_ns, window_end_ns })
     }
 
-    fn plans(&self, stage: &Stage<'_>, files: &[PathBuf]) -> Result<Vec<Vec<Arc<[u8]>>>> {
-        let transactions = self.workload.plan_transactions(stage.setup.begin_write.as_deref());
-        stage.round.encode(stage.contender, &stage.setup, &transactions, files)
+    /// The worker the user named, or the one that has the contender's driver.
+    fn launch(&self, contender: &Contender) -> Result<Launch, Failure> {
+        if let Some(launch) = self.launch {
+            return Ok(launch.clone());
+        }
+        let driver = engine::driver(contender).context("a contender's driver must be known")?;
+        Launch::of(driver).map_err(|e| Failure::Invalid(Invalid::NotStarted.because(format!("{e:#}"))))
+    }
+
+    fn plans(&self, stage: &Stage<'_>, databases: &[String]) -> Result<Vec<Vec<Arc<[u8]>>>> {
+        let sql = Sql::of(self.workload, stage.engine, &stage.setup);
+        stage.round.encode(stage.contender, &stage.setup, &sql, databases)
     }
 
     /// What one operation costs the worker itself: the first worker's plan on a driver that does nothing.
@@ -194,22 +252,22 @@ impl Bench<'_> {
         &self,
         null: &Contender,
         round: &DrawnRound,
-        base: &Base,
         launch: &Launch,
         operations: u32,
-        admin: &mut Admin<'_>,
     ) -> Result<u64, Failure> {
         let engine = engine::find(&null.engine).context("a contender's engine must be known")?;
         let slot = Slot { trial: 0, round: 0, condition: 0, contender: 0 };
         let single = round.single_client(operations);
-        let setup = Setup { readbacks: vec![], session: vec![], ..(engine.setup)(&null.settings) };
-        let stage = Stage { contender: null, engine, setup, round: &single, base, slot };
-        let files = self.fresh_data(&stage, admin)?;
+        let mut setup = (engine.setup)(&null.settings);
+        // What is left is how transactions begin.
+        (setup.options, setup.session, setup.readbacks, setup.one_connection) = (vec![], vec![], vec![], false);
         let mut writer = self.writer.trial(slot.trial)?;
         let mut crew = Crew::new(self.janitor, self.deadlines, self.cancelled);
-        let mut transactions = self.workload.plan_transactions(stage.setup.begin_write.as_deref());
-        transactions.iter_mut().flat_map(|t| &mut t.steps).for_each(without_waiting);
-        let plans = single.encode(null, &stage.setup, &transactions, &files)?;
+        let mut sql = Sql::of(self.workload, engine, &setup);
+        sql.transactions.iter_mut().flat_map(|t| &mut t.steps).for_each(without_waiting);
+        // It opens nothing, so there need not be anything.
+        let nowhere = vec!["nowhere".to_string(); self.workload.databases as usize];
+        let plans = single.encode(null, &setup, &sql, &nowhere)?;
         crew.prepare(launch, &plans, writer.partial_dir())?;
         crew.start();
         crew.collect(None, single.load.drain_ns, &mut writer, || (), &mut |_| ())?;
@@ -221,7 +279,6 @@ impl Bench<'_> {
             first_ns = first_ns.min(s.started_ns);
             last_ns = last_ns.max(s.finished_ns);
         })?;
-        self.remove_data()?;
         Ok(last_ns.saturating_sub(first_ns).checked_div(done).unwrap_or(0))
     }
 
@@ -249,12 +306,13 @@ impl Bench<'_> {
             invalid: vec![],
             marks: vec![],
             seed: stage.round.seed,
-            base: relative(&stage.base.file),
+            base: relative(&stage.base.path, self.writer.dir()),
             plan_sha256: stage.round.sha256.clone(),
             load_model: stage.round.load.model().to_string(),
             window_start_ns: 0,
             window_end_ns: 0,
             workers: vec![],
+            server: None,
             settings: BTreeMap::new(),
             planned: stage.round.planned.clone(),
             foreign_cpu_permille: 0,
@@ -262,6 +320,7 @@ impl Bench<'_> {
             invariants: vec![],
             footprint: Footprint::default(),
             clients: stage.round.clients().count() as u32,
+            scale: self.workload.numbers(stage.round.load.scale),
         }
     }
 
@@ -279,9 +338,7 @@ impl Bench<'_> {
             .enumerate()
             .map(|(number, ((drawn, member), used))| WorkerInfo {
                 number: number as u32,
-                role: drawn.role.clone(),
-                first_client: drawn.first_client,
-                clients: drawn.clients.len() as u32,
+                roles: drawn.roles.iter().map(role_clients).collect(),
                 hello: member.hello.iter().cloned().collect(),
                 clock_offset_ns: member.clock_offset_ns,
                 clock_error_ns: member.clock_error_ns,
@@ -297,8 +354,9 @@ impl Bench<'_> {
         trial.settings = settings;
         trial.invalid.extend(reasons);
         let reported: usize = run.members.iter().map(|m| m.sessions.len()).sum();
-        if reported != stage.round.clients().count() {
-            let found = format!("{reported} connections report their settings, of {}", trial.clients);
+        let opened = stage.round.connections(stage.contender);
+        if reported != opened {
+            let found = format!("{reported} connections report their settings, of {opened}");
             trial.invalid.push(Invalid::Settings.because(found));
         }
     }
@@ -340,7 +398,8 @@ impl Bench<'_> {
         trial.invalid.extend(guards::totals(&reported, counted));
         trial.invalid.extend(guards::exhausted(&reported));
         if stage.round.load.rate_per_s.is_none() {
-            trial.invalid.extend(guards::littles_law(&tally.clients));
+            let model = engine::model(stage.contender).context("a contender's model must be known")?;
+            trial.invalid.extend(guards::littles_law(&tally.clients, model.connections));
         }
         trial.invalid.extend(guards::head_room(self.generator_ns_per_operation, &tally));
         self.check_rates(trial, stage, &tally, fastest_sync_ns);
@@ -363,7 +422,7 @@ impl Bench<'_> {
     }
 
     fn mark_foreign_cpu(&self, trial: &mut Trial, run: &Run, tally: &Tally) {
-        let ours_ns: u64 = run.observed.usage.iter().map(|u| u.cpu_ns).sum();
+        let ours_ns: u64 = run.observed.usage.iter().chain(&run.observed.server).map(|u| u.cpu_ns).sum();
         let foreign_ns = run.observed.machine_busy_ns.saturating_sub(ours_ns);
         let capacity_ns = tally.elapsed_ns().max(1) * u64::from(self.cores);
         trial.foreign_cpu_permille = (foreign_ns as u128 * 1000 / u128::from(capacity_ns)) as u32;
@@ -371,51 +430,6 @@ impl Bench<'_> {
             let percent = f64::from(trial.foreign_cpu_permille) / 10.0;
             trial.marks.push(format!("noisy: others used {percent:.1} % of the CPU"));
         }
-    }
-
-    /// Invariants and footprint, from the database itself.
-    fn check_data(
-        &self,
-        trial: &mut Trial,
-        stage: &Stage<'_>,
-        ever: &ever::Counts,
-        files: &[PathBuf],
-        observed: &Observed,
-        admin: &mut Admin<'_>,
-    ) -> Result<(), Failure> {
-        let (db_bytes, _) = sampler::sizes(&self.data_dir);
-        let rows = self.workload.rows(stage.round.load.scale);
-        for (database, file) in files.iter().enumerate() {
-            let target = data::target(file);
-            let statements = self.workload.invariants.iter().map(|i| i.sql.as_str());
-            let answers = match admin.sql(&target, statements.chain([stage.engine.integrity.0])) {
-                Ok(answers) => answers,
-                Err(e) if e.is::<Cancelled>() => return Err(Failure::Cancelled),
-                Err(e) => {
-                    trial.invalid.push(Invalid::Invariant.because(format!("cannot be checked: {e:#}")));
-                    return Ok(());
-                }
-            };
-            for (invariant, answer) in self.workload.invariants.iter().zip(&answers) {
-                let judged = invariant.judge(answer, &rows, |transaction| ever.of(database, transaction));
-                trial.invariants.push(result(&invariant.name, &invariant.sql, judged));
-            }
-            trial.invariants.push(integrity(stage.engine, answers.last().map_or(&[], Vec::as_slice)));
-        }
-        trial.invalid.extend(guards::broken_invariants(&trial.invariants));
-        if let Err(e) = files.iter().try_for_each(|f| admin.sql(&data::target(f), stage.engine.compact).map(drop)) {
-            if e.is::<Cancelled>() {
-                return Err(Failure::Cancelled);
-            }
-            trial.invalid.push(Invalid::Invariant.because(format!("the data cannot be compacted: {e:#}")));
-        }
-        let (compact_bytes, _) = sampler::sizes(&self.data_dir);
-        trial.footprint = Footprint {
-            size_bytes_db: db_bytes,
-            size_bytes_wal: observed.wal_bytes_max,
-            size_bytes_compact: compact_bytes,
-        };
-        Ok(())
     }
 }
 
@@ -428,24 +442,17 @@ fn mark_starved(trial: &mut Trial, tally: &Tally) {
     }
 }
 
-/// The base lies in a cache beside the record: `../.cache/KEY/base.db`.
-fn relative(base: &Path) -> String {
-    let parts: Vec<_> = base.iter().rev().take(3).collect();
-    let parts: PathBuf = std::iter::once("..".as_ref()).chain(parts.into_iter().rev()).collect();
-    parts.display().to_string()
+fn role_clients(drawn: &DrawnRole) -> RoleClients {
+    RoleClients { role: drawn.name.clone(), first_client: drawn.first_client, clients: drawn.clients }
 }
 
-fn result(name: &str, sql: &str, Judged { found, expected, holds }: Judged) -> InvariantResult {
-    InvariantResult { name: name.to_string(), sql: sql.to_string(), found, expected, holds }
-}
-
-/// The engine's own check of its data.
-fn integrity(engine: &Engine, answer: &[Vec<Value>]) -> InvariantResult {
-    let (sql, expected) = engine.integrity;
-    let expect = Expect::Text(expected.to_string());
-    let invariant = Invariant { name: "integrity".to_string(), sql: sql.to_string(), expect };
-    let judged = invariant.judge(answer, &BTreeMap::new(), |_| (0, 0));
-    result(&invariant.name, sql, judged)
+/// The base lies in a cache beside the record: `../.cache/KEY/base.db`, a step further up from the record of a part.
+fn relative(base: &Path, record: &Path) -> String {
+    let record = std::path::absolute(record).unwrap_or_else(|_| record.to_path_buf());
+    let common = base.iter().zip(record.iter()).take_while(|(a, b)| a == b).count();
+    let up = record.iter().skip(common).map(|_| std::ffi::OsStr::new(".."));
+    let path: PathBuf = up.chain(base.iter().skip(common)).collect();
+    path.display().to_string()
 }
 
 fn broken(error: anyhow::Error) -> Failure {
@@ -463,5 +470,5 @@ fn without_waiting(step: &mut Step) {
 pub fn null_contender(like: &Contender) -> Result<Contender> {
     let engine = engine::find(&like.engine).ok_or_else(|| anyhow!("unknown engine {}", like.engine))?;
     let driver = engine.drivers.iter().find(|d| d.name == "null").context("the engine has no null driver")?;
-    Ok(Contender { driver: driver.name.to_string(), model: driver.models[0].to_string(), ..like.clone() })
+    Ok(Contender { driver: driver.name.to_string(), model: driver.models[0].name.to_string(), ..like.clone() })
 }

@@ -1,11 +1,13 @@
 //! Reads /proc and file sizes while a trial runs: CPU, memory, writes and switches of every process of
-//! ours, the busy time of the whole machine, and how large database and log are.
+//! ours, of a database server with all its processes, the busy time of the whole machine, and how large
+//! database and log are.
 
+use crate::engine::Part;
 use crate::trial::process::monotonic_ns;
 use procfs::CurrentSI;
 use procfs::process::Process;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -29,7 +31,6 @@ pub struct Usage {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MachineTime {
     pub busy_ns: u64,
-    pub at_ns: u64,
 }
 
 /// One row of the series.
@@ -38,6 +39,7 @@ struct Row {
     at_ns: u64,
     cpu_ns: u64,
     rss_bytes: u64,
+    server: Option<Usage>,
     db_bytes: u64,
     wal_bytes: u64,
     machine_busy_ns: u64,
@@ -48,45 +50,83 @@ struct Row {
 pub struct Observed {
     /// Per process, in the order of the PIDs given.
     pub usage: Vec<Usage>,
+    /// Of the database server with all its processes.
+    pub server: Option<Usage>,
+    /// Its memory when the window ended, what is shared divided among those who share it.
+    pub server_pss_bytes: Option<u64>,
     pub machine_busy_ns: u64,
     pub wal_bytes_max: u64,
     /// The series as CSV, times relative to the start of the window.
     pub series: String,
 }
 
+/// What a sampler looks at.
+#[derive(Debug, Clone)]
+pub struct Watched {
+    /// Workers, and the tool itself.
+    pub pids: Vec<u32>,
+    /// First process of the database server.
+    pub server: Option<u32>,
+    /// The trial's data.
+    pub dir: PathBuf,
+    /// What a file in there is.
+    pub part: fn(&str) -> Part,
+}
+
+impl Watched {
+    fn now(&self) -> Moment {
+        Moment {
+            usage: self.pids.iter().map(|pid| usage(*pid)).collect(),
+            server: self.server.map(usage_of_server),
+            machine: machine_time(),
+        }
+    }
+}
+
+/// What everybody had used at one moment.
+#[derive(Debug, Clone, Default)]
+struct Moment {
+    usage: Vec<Usage>,
+    server: Option<Usage>,
+    machine: MachineTime,
+}
+
 /// A running sampler.
 pub struct Sampler {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<Vec<Row>>,
-    pids: Vec<u32>,
-    before: Option<(Vec<Usage>, MachineTime)>,
+    watched: Watched,
+    before: Option<Moment>,
 }
 
 impl Sampler {
-    /// Watches these processes and the data files in `dir`.
-    pub fn start(pids: Vec<u32>, dir: &Path) -> Self {
+    /// Watches processes and data files.
+    pub fn start(watched: Watched) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
-        let (seen, watched, dir) = (Arc::clone(&stop), pids.clone(), dir.to_path_buf());
-        let thread = std::thread::spawn(move || watch(&watched, &dir, &seen));
-        Self { stop, thread, pids, before: None }
+        let (seen, its) = (Arc::clone(&stop), watched.clone());
+        let thread = std::thread::spawn(move || watch(&its, &seen));
+        Self { stop, thread, watched, before: None }
     }
 
     /// Marks the beginning of the window.
     pub fn window_begins(&mut self) {
-        self.before = Some((self.pids.iter().map(|pid| usage(*pid)).collect(), machine_time()));
+        self.before = Some(self.watched.now());
     }
 
     /// Marks its end and hands out what happened in between.
     pub fn window_ends(self, window_start_ns: u64) -> Observed {
-        let (after, machine_after) = (self.pids.iter().map(|pid| usage(*pid)).collect::<Vec<_>>(), machine_time());
+        let after = self.watched.now();
+        let server_pss_bytes = self.watched.server.and_then(pss_of_server);
         self.stop.store(true, Ordering::Relaxed);
         let rows = self.thread.join().unwrap_or_default();
-        let (before, machine_before) = self.before.unwrap_or_default();
+        let before = self.before.unwrap_or_default();
         // Without a beginning of the window the difference is to the start of the process.
-        let since = |i: usize| before.get(i).copied().unwrap_or_default();
+        let since = |i: usize| before.usage.get(i).copied().unwrap_or_default();
         Observed {
-            usage: after.iter().enumerate().map(|(i, usage)| difference(usage, &since(i))).collect(),
-            machine_busy_ns: machine_after.busy_ns.saturating_sub(machine_before.busy_ns),
+            usage: after.usage.iter().enumerate().map(|(i, usage)| difference(usage, &since(i))).collect(),
+            server: after.server.map(|after| difference(&after, &before.server.unwrap_or_default())),
+            server_pss_bytes,
+            machine_busy_ns: after.machine.busy_ns.saturating_sub(before.machine.busy_ns),
             wal_bytes_max: rows.iter().map(|r| r.wal_bytes).max().unwrap_or(0),
             series: series_csv(&rows, window_start_ns),
         }
@@ -127,53 +167,109 @@ pub fn machine_time() -> MachineTime {
         let t = stats.total;
         t.user + t.nice + t.system + t.irq.unwrap_or(0) + t.softirq.unwrap_or(0) + t.steal.unwrap_or(0)
     });
-    MachineTime { busy_ns: ticks_to_ns(busy.unwrap_or(0)), at_ns: monotonic_ns() }
+    MachineTime { busy_ns: ticks_to_ns(busy.unwrap_or(0)) }
 }
 
-fn watch(pids: &[u32], dir: &Path, stop: &AtomicBool) -> Vec<Row> {
+/// A server and the processes it has started, or they in turn.
+fn tree(first: u32) -> Vec<Process> {
+    let (mut found, mut next) = (vec![], vec![first]);
+    while let Some(pid) = next.pop() {
+        let Ok(process) = Process::new(pid as i32) else { continue };
+        next.extend(process.task_main_thread().and_then(|main| main.children()).unwrap_or_default());
+        found.push(process);
+    }
+    found
+}
+
+/// What a server has used with all its processes. Of those that have ended, the first one has the sums. Memory is
+/// what each has for itself, and once the largest part that they share.
+fn usage_of_server(first: u32) -> Usage {
+    let (mut sum, mut shared_pages) = (Usage::default(), 0);
+    for process in tree(first) {
+        let Ok(stat) = process.stat() else { continue };
+        let ended = if stat.pid == first as i32 { (stat.cutime + stat.cstime).max(0) as u64 } else { 0 };
+        sum.cpu_ns += ticks_to_ns(stat.utime + stat.stime + ended);
+        if let Ok(memory) = process.statm() {
+            sum.rss_bytes += memory.resident.saturating_sub(memory.shared) * procfs::page_size();
+            shared_pages = memory.shared.max(shared_pages);
+        }
+        if let Ok(io) = process.io() {
+            *sum.written_bytes.get_or_insert(0) += io.write_bytes;
+        }
+        if let Ok(status) = process.status() {
+            sum.voluntary_switches += status.voluntary_ctxt_switches.unwrap_or(0);
+            sum.involuntary_switches += status.nonvoluntary_ctxt_switches.unwrap_or(0);
+        }
+    }
+    sum.rss_bytes += shared_pages * procfs::page_size();
+    sum
+}
+
+/// Its memory, what is shared divided among those who share it; none where that may not be read.
+fn pss_of_server(first: u32) -> Option<u64> {
+    tree(first).iter().map(|process| pss(process).ok().flatten()).sum()
+}
+
+fn pss(process: &Process) -> procfs::ProcResult<Option<u64>> {
+    let rollup = process.smaps_rollup()?;
+    Ok(rollup.memory_map_rollup.0.iter().find_map(|map| map.extension.map.get("Pss").copied()))
+}
+
+fn watch(watched: &Watched, stop: &AtomicBool) -> Vec<Row> {
     let mut rows = vec![];
     while !stop.load(Ordering::Relaxed) {
-        rows.push(row(pids, dir));
+        rows.push(row(watched));
         std::thread::sleep(EVERY);
     }
-    rows.push(row(pids, dir));
+    rows.push(row(watched));
     rows
 }
 
-fn row(pids: &[u32], dir: &Path) -> Row {
+fn row(watched: &Watched) -> Row {
     let mut row = Row { at_ns: monotonic_ns(), machine_busy_ns: machine_time().busy_ns, ..Row::default() };
-    for pid in pids {
+    row.server = watched.server.map(usage_of_server);
+    for pid in &watched.pids {
         if let Ok(stat) = Process::new(*pid as i32).and_then(|p| p.stat()) {
             row.cpu_ns += ticks_to_ns(stat.utime + stat.stime);
             row.rss_bytes += stat.rss * procfs::page_size();
         }
     }
-    (row.db_bytes, row.wal_bytes) = sizes(dir);
+    (row.db_bytes, row.wal_bytes) = sizes(&watched.dir, watched.part);
     row
 }
 
-/// Bytes of the data files in a directory, and of the logs beside them. SQLite's -shm file is neither: it
-/// is shared memory that happens to have a name.
-pub fn sizes(dir: &Path) -> (u64, u64) {
-    let files = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    let (mut db, mut wal) = (0, 0);
-    for (name, bytes) in files.filter_map(|f| Some((f.file_name(), f.metadata().ok()?.len()))) {
-        let name = name.to_string_lossy();
-        if name.ends_with("-wal") || name.ends_with("-journal") {
-            wal += bytes;
-        } else if !name.ends_with("-shm") && !name.starts_with('.') {
-            db += bytes;
+/// Bytes of the data files below a directory, and of the logs beside them.
+pub fn sizes(dir: &Path, part: fn(&str) -> Part) -> (u64, u64) {
+    let mut sums = (0, 0);
+    add_sizes(dir, "", part, &mut sums);
+    sums
+}
+
+fn add_sizes(dir: &Path, below: &str, part: fn(&str) -> Part, sums: &mut (u64, u64)) {
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        let path = format!("{below}{}", entry.file_name().to_string_lossy());
+        let bytes = || entry.metadata().map_or(0, |found| found.len());
+        match part(&path) {
+            Part::Data => sums.0 += bytes(),
+            Part::Log => sums.1 += bytes(),
+            Part::Inside => add_sizes(&entry.path(), &format!("{path}/"), part, sums),
+            Part::Other => {}
         }
     }
-    (db, wal)
 }
 
 fn series_csv(rows: &[Row], window_start_ns: u64) -> String {
-    let mut out = "offset_ns,cpu_ns_client,rss_bytes_client,size_bytes_db,size_bytes_wal,machine_busy_ns\n".to_string();
+    let mut out = "offset_ns,cpu_ns_client,rss_bytes_client,cpu_ns_server,rss_bytes_server,size_bytes_db,\
+                   size_bytes_wal,machine_busy_ns\n"
+        .to_string();
     for r in rows {
         let offset = r.at_ns as i128 - i128::from(window_start_ns);
-        let _ =
-            writeln!(out, "{offset},{},{},{},{},{}", r.cpu_ns, r.rss_bytes, r.db_bytes, r.wal_bytes, r.machine_busy_ns);
+        let _ = write!(out, "{offset},{},{},", r.cpu_ns, r.rss_bytes);
+        let _ = match r.server {
+            Some(server) => write!(out, "{},{},", server.cpu_ns, server.rss_bytes),
+            None => write!(out, ",,"),
+        };
+        let _ = writeln!(out, "{},{},{}", r.db_bytes, r.wal_bytes, r.machine_busy_ns);
     }
     out
 }

@@ -1,31 +1,34 @@
-//! A whole run: everything measured once beforehand, then the schedule slot by slot, resumable anywhere.
+//! A whole run: everything measured once beforehand, then part by part, each by its schedule slot by slot, resumable
+//! anywhere. A study without parts is its own only part.
 
 use crate::engine;
-use crate::record::model::{Disk, Finished, RECORD_VERSION, Run, Slot, TransactionInfo, Trial, WorkloadInfo};
+use crate::record::model::{
+    DataInfo, Disk, Finished, RECORD_VERSION, Run, Slot, StudyFile, TransactionInfo, Trial, WorkloadInfo,
+};
+use crate::record::parts::{Found, has_parts, write_study};
 use crate::record::store::{Record, RecordWriter};
 use crate::source::Source;
-use crate::study::model::{Condition, Contender, Study};
+use crate::study::model::{Study, Whole};
 use crate::study::{load_under, schedule};
 use crate::trial::admin::{Admin, Cancelled};
+use crate::trial::attached::{self, Attached};
+use crate::trial::cache::{self, Bases};
 use crate::trial::crew::{Deadlines, Failure};
-use crate::trial::data::{self, Base, Wanted};
+use crate::trial::data::Base;
+use crate::trial::dialect::{dialect, one_per_engine, under_conditions};
 use crate::trial::disk;
-use crate::trial::janitor::Janitor;
 use crate::trial::machine;
 use crate::trial::plans::Plans;
 use crate::trial::process::{Launch, monotonic_ns};
 use crate::trial::run::{Bench, Done, null_contender};
-use crate::workload::{self, Workload};
+use crate::trial::site::Site;
+use crate::workload::{self, Editions, Workload};
 use anyhow::{Context, Result, bail};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Operations of the measurement of the worker's own cost.
 const GENERATOR_OPERATIONS: u32 = 20_000;
-
-/// Log of the worker that loads and checks data.
-const ADMIN_LOG: &str = "admin.log";
 
 /// What happens in a run, for whoever shows it.
 #[derive(Debug)]
@@ -34,6 +37,8 @@ pub enum Note<'n> {
     Phase(&'n str),
     /// What was found beforehand.
     Prepared { disk: &'n Disk, generator_ns: u64 },
+    /// A part begins, counted from 1.
+    Part { study: &'n Study, number: usize, total: usize },
     /// A trial begins; `total` trials in all, `left` with this one.
     Begins { study: &'n Study, slot: Slot, total: usize, left: usize },
     /// Operations so far in it.
@@ -44,8 +49,9 @@ pub enum Note<'n> {
 
 /// What is to be run.
 pub struct Order {
-    pub study: Study,
-    pub workload: Source,
+    pub whole: Whole,
+    /// The workload of each study of the whole.
+    pub workloads: Vec<Source>,
     /// The record's directory.
     pub out: PathBuf,
     pub command: Vec<String>,
@@ -54,6 +60,8 @@ pub struct Order {
     pub deadlines: Deadlines,
     /// Whether the data may lie on a file system in memory.
     pub allow_tmpfs: bool,
+    /// A running server instead of private ones.
+    pub attached: Option<Attached>,
 }
 
 /// How a run ended.
@@ -72,42 +80,108 @@ fn stopped_is_no_error(ending: Result<Ending>) -> Result<Ending> {
     }
 }
 
-/// Runs a study from its beginning.
+/// Runs a study from its beginning, all of its parts.
 pub fn run(order: &Order, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'_>)) -> Result<Ending> {
     stopped_is_no_error(begin(order, cancelled, tell))
 }
 
+/// Everything that can be refused is refused before the record is there, and data is loaded for all parts before the
+/// first of them takes its time.
 fn begin(order: &Order, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'_>)) -> Result<Ending> {
     let begun_ns = monotonic_ns();
-    let workload = workload::parse(&order.workload)?;
-    let site = Site::open(&order.out, order.launch.as_ref(), order.allow_tmpfs)?;
+    let mut site = Site::open(&order.out, order.launch.as_ref(), order.allow_tmpfs)?;
+    if let Some(attached) = &order.attached {
+        attached.tell(&site.janitor);
+        site.attached = Some(attached.address.clone());
+    }
     let mut admin = site.admin(cancelled)?;
+    if let Some(address) = &site.attached {
+        // What is wrong with it should show now, not in every trial.
+        let engines = order.whole.studies.iter().flat_map(|s| &s.contenders).filter_map(|c| engine::find(&c.engine));
+        if let Some(engine) = engines.into_iter().find(|e| e.server.is_some_and(|s| s.scheme == address.scheme)) {
+            attached::version(engine, address, &mut admin).context("cannot work on the server named with --dsn")?;
+        }
+    }
     tell(Note::Phase("measuring what a sync costs on this disk"));
     let disk = disk::measure(&site.scratch)?;
     let mut bases = Bases::default();
-    let workloads = under_conditions(&workload, &order.study)?;
-    for (condition, workload) in order.study.conditions.iter().zip(&workloads) {
-        let load = load_under(&order.study.load, condition);
-        tell(Note::Phase("loading data"));
-        bases.of(&site, workload, &order.study.contenders[0], load.scale, load.seed, &mut admin)?;
+    let mut parts = vec![];
+    for (study, source) in order.whole.studies.iter().zip(&order.workloads) {
+        let run = prepared(study, source, &order.command, &disk)?;
+        let workloads = workloads(&run)?;
+        parts.push(Task { dir: part_dir(&order.out, study.part.as_deref()), run, workloads, before: vec![] });
     }
-    let run = Run {
+    for part in &parts {
+        let study = &part.run.study;
+        for (condition, workload) in study.conditions.iter().zip(&part.workloads) {
+            let load = load_under(&study.load, condition);
+            tell(Note::Phase("loading data"));
+            for contender in one_per_engine(study) {
+                bases.of(&site, workload, contender, load.scale, load.seed, &mut admin)?;
+            }
+        }
+    }
+    let file = order.whole.has_parts().then(|| study_file(order));
+    create(&order.out, file.as_ref(), &parts)?;
+    cache::prune(&site.cache);
+    let crew = Common { site: &site, deadlines: order.deadlines, cancelled, tell };
+    crew.go_through(parts, bases, &mut admin, begun_ns, file)
+}
+
+/// The directory of a part's record; that of the run, for a study without parts.
+fn part_dir(out: &Path, part: Option<&str>) -> PathBuf {
+    part.map_or_else(|| out.to_path_buf(), |part| out.join(part))
+}
+
+/// A run that has not begun.
+fn prepared(study: &Study, source: &Source, command: &[String], disk: &Disk) -> Result<Run> {
+    let workload = workload::parse(source)?;
+    let schedule = schedule(study, study.load.seed);
+    if schedule.is_empty() {
+        let part = study.part.as_ref().map_or(String::new(), |part| format!(", part {part},"));
+        bail!("study {}{part} has nothing to run: no round, no condition or no contender is left", study.name);
+    }
+    Ok(Run {
+        format: RECORD_VERSION,
+        contend: env!("CARGO_PKG_VERSION").to_string(),
+        started: machine::now_utc(),
+        command: command.to_vec(),
+        machine: machine::describe(),
+        disk: disk.clone(),
+        workload: workload_info(&workload, source, study)?,
+        generator_ns_per_operation: 0,
+        schedule,
+        study: study.clone(),
+        spent_ns: 0,
+        finished: None,
+    })
+}
+
+fn study_file(order: &Order) -> StudyFile {
+    let Whole { name, question, variant, extent, studies } = &order.whole;
+    StudyFile {
         format: RECORD_VERSION,
         contend: env!("CARGO_PKG_VERSION").to_string(),
         started: machine::now_utc(),
         command: order.command.clone(),
-        machine: machine::describe(),
-        disk,
-        workload: workload_info(&workload, &order.workload, &order.study),
-        generator_ns_per_operation: 0,
-        schedule: schedule(&order.study, order.study.load.seed),
-        study: order.study.clone(),
-        spent_ns: 0,
+        study: name.clone(),
+        question: question.clone(),
+        variant: *variant,
+        extent: *extent,
+        parts: studies.iter().filter_map(|study| study.part.clone()).collect(),
         finished: None,
-    };
-    let writer = RecordWriter::create(&order.out, &run)?;
-    let session = Session { site: &site, workloads: &workloads, writer, cancelled, tell, deadlines: order.deadlines };
-    session.go(run, vec![], bases, &mut admin, begun_ns)
+    }
+}
+
+/// Makes the record: first the parts, then what says that they belong together.
+fn create(out: &Path, file: Option<&StudyFile>, parts: &[Task]) -> Result<()> {
+    if file.is_some() && RecordWriter::is_record(out) {
+        return Err(RecordWriter::taken(out));
+    }
+    for part in parts {
+        RecordWriter::create(&part.dir, &part.run)?;
+    }
+    file.map_or(Ok(()), |file| write_study(out, file))
 }
 
 /// Continues a run that was interrupted.
@@ -129,10 +203,30 @@ fn go_on(
     tell: &dyn Fn(Note<'_>),
 ) -> Result<Ending> {
     let begun_ns = monotonic_ns();
-    let record = Record::open(dir)?;
-    if record.run.finished.is_some() {
+    let (file, records) = match Found::open(dir)? {
+        Found::One(record) => {
+            let whole = std::path::absolute(dir)?.parent().map(Path::to_path_buf).unwrap_or_default();
+            if record.run.study.part.is_some() && has_parts(&whole) {
+                bail!("{} is a part; resume the whole run with --resume {}", dir.display(), whole.display());
+            }
+            (None, vec![*record])
+        }
+        Found::Parts(found) => (Some(found.file), found.parts.into_iter().map(|(_, record)| record).collect()),
+    };
+    let complete = |record: &Record| record.run.finished.is_some();
+    if records.iter().all(complete) && file.as_ref().is_none_or(|file| file.finished.is_some()) {
         bail!("{} is complete; there is nothing to resume", dir.display());
     }
+    let left = records.into_iter().filter(|record| !complete(record)).map(unfinished).collect::<Result<_>>()?;
+    let site = Site::open(dir, launch, true)?;
+    let mut admin = site.admin(cancelled)?;
+    let crew = Common { site: &site, deadlines, cancelled, tell };
+    crew.go_through(left, Bases::default(), &mut admin, begun_ns, file)
+}
+
+/// What is left of an interrupted run, if this machine may continue it.
+fn unfinished(record: Record) -> Result<Task> {
+    let dir = &record.dir;
     if let Some((name, why)) = record.damaged.first() {
         bail!("trial {name} of {} is damaged ({why}); remove its directory, then resume", dir.display());
     }
@@ -145,113 +239,66 @@ fn go_on(
     if (&here.cpu, &here.kernel) != (&record.run.machine.cpu, &record.run.machine.kernel) {
         bail!("this machine is not the one {} was begun on; one record holds one machine", dir.display());
     }
-    let source = Source::new(record.run.workload.file.clone(), record.run.workload.text.clone());
-    let workload = workload::parse(&source)?;
-    let site = Site::open(dir, launch, true)?;
-    let mut admin = site.admin(cancelled)?;
-    let writer = RecordWriter::resume(dir)?;
-    let workloads = under_conditions(&workload, &record.run.study)?;
-    let session = Session { site: &site, workloads: &workloads, writer, cancelled, tell, deadlines };
-    session.go(record.run, record.trials, Bases::default(), &mut admin, begun_ns)
+    let workloads = workloads(&record.run)?;
+    Ok(Task { dir: record.dir, workloads, run: record.run, before: record.trials })
 }
 
-/// Where a run lives.
-struct Site {
-    out: PathBuf,
-    cache: PathBuf,
-    /// Holds the data of the trial at hand; removed at the end.
-    scratch: PathBuf,
-    launch: Launch,
-    /// Holds data while it is loaded; removed at the end.
-    loading: PathBuf,
-    own: Launch,
-    janitor: Janitor,
-}
-
-impl Site {
-    fn open(out: &Path, launch: Option<&Launch>, allow_tmpfs: bool) -> Result<Self> {
-        let out = std::path::absolute(out)?;
-        let scratch = out.join("data");
-        std::fs::create_dir_all(&scratch).with_context(|| {
-            format!("cannot create {}; choose a directory you may write to with --out", scratch.display())
-        })?;
-        let file_system = disk::file_system(&scratch);
-        if file_system == "tmpfs" && !allow_tmpfs {
-            let _ = std::fs::remove_dir_all(&scratch);
-            let _ = std::fs::remove_dir(&out);
-            bail!(
-                "{} is in memory (tmpfs), where a sync costs nothing; choose a directory on a disk with --out, \
-                 or say --allow-tmpfs",
-                out.display()
-            );
-        }
-        let own = Launch::own()?;
-        let cache = out.parent().unwrap_or(&out).join(".cache");
-        let loading = cache.join(format!(".loading-{}", std::process::id()));
-        let janitor = Janitor::start()?;
-        janitor.dir_exists(&scratch);
-        janitor.dir_exists(&loading);
-        Ok(Self { cache, scratch, loading, launch: launch.unwrap_or(&own).clone(), own, janitor, out })
-    }
-
-    fn admin<'a>(&'a self, cancelled: &'a dyn Fn() -> bool) -> Result<Admin<'a>> {
-        Admin::start(&self.own, &self.out.join(ADMIN_LOG), &self.janitor, cancelled)
-    }
-}
-
-impl Drop for Site {
-    fn drop(&mut self) {
-        for dir in [&self.scratch, &self.loading] {
-            let _ = std::fs::remove_dir_all(dir);
-            self.janitor.dir_gone(dir);
-        }
-        if !RecordWriter::is_record(&self.out) {
-            // Ended before the first trial: only the log of the loading is there.
-            let _ = std::fs::remove_file(self.out.join(ADMIN_LOG));
-            let _ = std::fs::remove_dir(&self.out);
-        }
-    }
-}
-
-/// Loaded data by scale.
-#[derive(Default)]
-struct Bases {
-    loaded: BTreeMap<String, Base>,
-}
-
-impl Bases {
-    fn of(
-        &mut self,
-        site: &Site,
-        workload: &Workload,
-        contender: &Contender,
-        scale: f64,
-        seed: u64,
-        admin: &mut Admin<'_>,
-    ) -> Result<Base> {
-        let engine = engine::find(&contender.engine).context("a contender's engine must be known")?;
-        let before = (engine.before_load)(&contender.settings);
-        let key = format!("{} {}", workload.data_sha256(scale, seed), before.join(";"));
-        if let Some(base) = self.loaded.get(&key) {
-            return Ok(base.clone());
-        }
-        let loader =
-            ["driver", "engine"].map(|f| contend_wire::handshake::fact(&admin.hello, f).unwrap_or("?")).join(" ");
-        let wanted = Wanted { workload, scale, seed, before, loader };
-        let base = data::base(&site.cache, &site.loading, &wanted, admin).context("cannot load the workload's data")?;
-        self.loaded.insert(key, base.clone());
-        Ok(base)
-    }
-}
-
-struct Session<'s> {
-    site: &'s Site,
+/// A study to run, or the rest of it.
+struct Task {
+    dir: PathBuf,
+    run: Run,
     /// One per condition.
-    workloads: &'s [Workload],
-    writer: RecordWriter,
+    workloads: Vec<Editions>,
+    /// Trials that are finished.
+    before: Vec<Trial>,
+}
+
+/// What all parts of a run share.
+#[derive(Clone, Copy)]
+struct Common<'s> {
+    site: &'s Site,
     deadlines: Deadlines,
     cancelled: &'s dyn Fn() -> bool,
     tell: &'s dyn Fn(Note<'_>),
+}
+
+impl Common<'_> {
+    /// Runs what is left, one part after the other; the first also answers for the time since the run began.
+    fn go_through(
+        &self,
+        tasks: Vec<Task>,
+        mut bases: Bases,
+        admin: &mut Admin<'_>,
+        mut begun_ns: u64,
+        file: Option<StudyFile>,
+    ) -> Result<Ending> {
+        for task in tasks {
+            if let (Some(part), Some(file)) = (&task.run.study.part, &file) {
+                let number = file.parts.iter().position(|name| name == part).map_or(0, |at| at + 1);
+                (self.tell)(Note::Part { study: &task.run.study, number, total: file.parts.len() });
+            }
+            let Task { dir, run, workloads, before } = task;
+            let writer = RecordWriter::resume(&dir)?;
+            let session = Session { common: *self, workloads: &workloads, writer };
+            let ending = session.go(run, before, &mut bases, admin, begun_ns)?;
+            if ending != Ending::Complete {
+                return Ok(ending);
+            }
+            begun_ns = monotonic_ns();
+        }
+        if let Some(file) = file {
+            write_study(&self.site.out, &StudyFile { finished: Some(machine::now_utc()), ..file })?;
+        }
+        Ok(Ending::Complete)
+    }
+}
+
+/// One study at work.
+struct Session<'s> {
+    common: Common<'s>,
+    /// One per condition.
+    workloads: &'s [Editions],
+    writer: RecordWriter,
 }
 
 impl Session<'_> {
@@ -260,7 +307,7 @@ impl Session<'_> {
         &self,
         mut run: Run,
         before: Vec<Trial>,
-        mut bases: Bases,
+        bases: &mut Bases,
         admin: &mut Admin<'_>,
         begun_ns: u64,
     ) -> Result<Ending> {
@@ -270,16 +317,15 @@ impl Session<'_> {
         let plans = RefCell::new(Plans::default());
         let study = run.study.clone();
         let result = (|| -> Result<()> {
-            (self.tell)(Note::Phase("measuring the worker's own cost"));
+            (self.common.tell)(Note::Phase("measuring the worker's own cost"));
             if run.generator_ns_per_operation == 0 {
-                let base = self.base(&mut bases, &study, &run.schedule[0], admin)?;
-                run.generator_ns_per_operation = self.generator(&run, &base, &mut plans.borrow_mut(), admin)?;
+                run.generator_ns_per_operation = self.generator(&run, &mut plans.borrow_mut())?;
                 self.writer.write_run(&run)?;
             }
-            (self.tell)(Note::Prepared { disk: &run.disk, generator_ns: run.generator_ns_per_operation });
+            (self.common.tell)(Note::Prepared { disk: &run.disk, generator_ns: run.generator_ns_per_operation });
             for (i, slot) in left.iter().enumerate() {
-                let base = self.base(&mut bases, &study, slot, admin)?;
-                (self.tell)(Note::Begins {
+                let base = self.base(bases, &study, slot, admin)?;
+                (self.common.tell)(Note::Begins {
                     study: &study,
                     slot: *slot,
                     total: run.schedule.len(),
@@ -287,7 +333,7 @@ impl Session<'_> {
                 });
                 let trial_done = self.bench(&run, slot).trial(*slot, &mut plans.borrow_mut(), &base, admin)?;
                 measured_ns += trial_done.window_ns;
-                (self.tell)(Note::Done { study: &study, slot: *slot, done: &trial_done });
+                (self.common.tell)(Note::Done { study: &study, slot: *slot, done: &trial_done });
             }
             Ok(())
         })();
@@ -301,7 +347,7 @@ impl Session<'_> {
             Err(e) => {
                 // The first error is the one to report; this only keeps the time spent.
                 let _ = self.writer.write_run(&run);
-                if (self.cancelled)() { Ok(Ending::Stopped) } else { Err(e) }
+                if (self.common.cancelled)() { Ok(Ending::Stopped) } else { Err(e) }
             }
         }
     }
@@ -309,7 +355,7 @@ impl Session<'_> {
     fn base(&self, bases: &mut Bases, study: &Study, slot: &Slot, admin: &mut Admin<'_>) -> Result<Base> {
         let load = load_under(&study.load, &study.conditions[slot.condition]);
         bases.of(
-            self.site,
+            self.common.site,
             &self.workloads[slot.condition],
             &study.contenders[slot.contender],
             load.scale,
@@ -318,31 +364,36 @@ impl Session<'_> {
         )
     }
 
+    /// The workload of a slot in its contender's dialect.
+    fn workload(&self, study: &Study, slot: &Slot) -> &Workload {
+        self.workloads[slot.condition].of(dialect(&study.contenders[slot.contender]))
+    }
+
     fn bench<'b>(&'b self, run: &'b Run, slot: &Slot) -> Bench<'b> {
         Bench {
             study: &run.study,
-            workload: &self.workloads[slot.condition],
+            workload: self.workload(&run.study, slot),
             writer: &self.writer,
-            data_dir: self.site.scratch.join("trial"),
-            launch: &self.site.launch,
-            deadlines: self.deadlines,
-            janitor: &self.site.janitor,
+            data_dir: self.common.site.scratch.join("trial"),
+            launch: self.common.site.launch.as_ref(),
+            deadlines: self.common.deadlines,
+            janitor: &self.common.site.janitor,
             disk: &run.disk,
             cores: run.machine.cores,
             generator_ns_per_operation: run.generator_ns_per_operation,
             transactions: &run.workload.transactions,
-            cancelled: self.cancelled,
-            progress: self.tell,
+            cancelled: self.common.cancelled,
+            progress: self.common.tell,
         }
     }
 
     /// Nanoseconds the worker itself needs per operation: one client of the first plan, on the null driver.
-    fn generator(&self, run: &Run, base: &Base, plans: &mut Plans, admin: &mut Admin<'_>) -> Result<u64> {
+    fn generator(&self, run: &Run, plans: &mut Plans) -> Result<u64> {
         let slot = run.schedule[0];
         let bench = self.bench(run, &slot);
         let null = null_contender(&run.study.contenders[slot.contender])?;
-        let drawn = plans.of(&run.study, &self.workloads[slot.condition], slot)?;
-        match bench.null_cost(&null, &drawn, base, &self.site.own, GENERATOR_OPERATIONS, admin) {
+        let drawn = plans.of(&run.study, self.workload(&run.study, &slot), slot)?;
+        match bench.null_cost(&null, &drawn, &self.common.site.own, GENERATOR_OPERATIONS) {
             Ok(ns) => Ok(ns),
             Err(Failure::Cancelled) => Err(Cancelled.into()),
             Err(Failure::Fatal(e)) => Err(e.context("cannot measure the worker's own cost")),
@@ -351,28 +402,89 @@ impl Session<'_> {
     }
 }
 
-/// The workload under each condition, which may set numbers of its `[scale]`.
-fn under_conditions(workload: &Workload, study: &Study) -> Result<Vec<Workload>> {
-    let of = |condition: &Condition| {
-        let named = condition.axes.iter().filter(|(name, _)| workload.scale.contains_key(*name));
-        workload.with_axes(&named.map(|(k, v)| (k.clone(), v.clone())).collect())
-    };
-    study.conditions.iter().map(|condition| of(condition).map_err(Into::into)).collect()
+/// The workload of a run under each of its conditions.
+fn workloads(run: &Run) -> Result<Vec<Editions>> {
+    let source = Source::new(run.workload.file.clone(), run.workload.text.clone());
+    under_conditions(&workload::parse(&source)?, &run.study)
 }
 
-fn workload_info(workload: &Workload, source: &Source, study: &Study) -> WorkloadInfo {
-    WorkloadInfo {
+fn workload_info(workload: &Workload, source: &Source, study: &Study) -> Result<WorkloadInfo> {
+    let mut data: Vec<DataInfo> = vec![];
+    // What the data is does not depend on who stores it.
+    for (condition, editions) in study.conditions.iter().zip(under_conditions(workload, study)?) {
+        let workload = editions.of(None);
+        let load = load_under(&study.load, condition);
+        let (rows, sha256) = (workload.rows(load.scale), workload.data_sha256(load.scale, load.seed));
+        match data.iter_mut().find(|data| data.sha256 == sha256) {
+            Some(same) => same.conditions.push(condition.label.clone()),
+            None => data.push(DataInfo { conditions: vec![condition.label.clone()], rows, sha256 }),
+        }
+    }
+    let first = data.first().context("a study without conditions has no data")?;
+    Ok(WorkloadInfo {
         name: workload.name.clone(),
         about: workload.about.clone(),
         file: source.name.clone(),
         text: source.text.clone(),
         sha256: workload.sha256.clone(),
-        rows: workload.rows(study.load.scale),
+        rows: first.rows.clone(),
+        data_sha256: first.sha256.clone(),
         transactions: workload
             .transactions
             .iter()
             .map(|t| TransactionInfo { name: t.name.clone(), write: t.writes })
             .collect(),
-        data_sha256: workload.data_sha256(study.load.scale, study.load.seed),
+        data: if data.len() > 1 { data } else { vec![] },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::model::{Extent, Variant};
+    use crate::study::{Choices, resolve};
+
+    fn disk() -> Disk {
+        Disk {
+            file_system: "ext4".to_string(),
+            fdatasync_ns_p50: 1,
+            fsync_ns_p50: 1,
+            fsync_ns_p95: 1,
+            overwrite_ns_p50: 1,
+            sync_ns_min: 1,
+            probes: 1,
+        }
+    }
+
+    /// A study of the first embedded workload, and what a run of it would begin with.
+    fn prepared_with(axes: &str, edit: impl Fn(&mut Study)) -> Result<Run> {
+        let name = workload::builtin_names().into_iter().next().unwrap();
+        let text = format!(
+            "question = 'q'\nworkload = '{name}'\nkind = 'load'\nheadline = 'throughput_ops_per_s'\nrounds = 6\n\
+             axes = {{ {axes} }}\nload = {{ window = '1s' }}\n[[contender]]\nengine = 'sqlite'\n"
+        );
+        let choices = Choices::new(Variant::Corrected, Extent::Full);
+        let mut study = resolve(&Source::new("s.toml", text), &choices).unwrap();
+        edit(&mut study);
+        prepared(&study, &workload::builtin(name).unwrap(), &[], &disk())
+    }
+
+    #[test]
+    fn a_run_without_trials_does_not_begin() {
+        assert_eq!(prepared_with("clients = [1]", |_| ()).unwrap().schedule.len(), 6);
+        let error = prepared_with("clients = [1]", |study| study.rounds = 0).unwrap_err().to_string();
+        assert!(error.contains("nothing to run"), "{error}");
+    }
+
+    #[test]
+    fn conditions_that_differ_in_their_data_say_so() {
+        let same = prepared_with("clients = [1, 2]", |_| ()).unwrap().workload;
+        assert!(same.data.is_empty(), "{:?}", same.data);
+        let scaled = prepared_with("clients = [1, 2], scale = [1, 2]", |_| ()).unwrap().workload;
+        let labels: Vec<_> = scaled.data.iter().map(|data| data.conditions.as_slice()).collect();
+        assert_eq!(labels, [["1 client, scale 1", "2 clients, scale 1"], ["1 client, scale 2", "2 clients, scale 2"]]);
+        assert_eq!((&scaled.rows, &scaled.data_sha256), (&scaled.data[0].rows, &scaled.data[0].sha256));
+        assert!(scaled.data[0].rows.iter().any(|(table, rows)| scaled.data[1].rows[table] == 2 * rows));
+        assert_ne!(scaled.data[0].sha256, scaled.data[1].sha256);
     }
 }

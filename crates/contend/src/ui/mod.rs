@@ -35,6 +35,11 @@ impl Progress {
     pub fn show(&self, note: &Note<'_>) {
         match note {
             Note::Phase(what) => self.phase(what),
+            Note::Part { study, number, total } => self.say(&format!(
+                "part {} ({number} of {total}): {}",
+                study.part.as_deref().unwrap_or_default(),
+                study.about
+            )),
             Note::Prepared { disk, generator_ns } => self.say(&format!(
                 "{} disk: fsync {}, fdatasync {} when appending, {} when overwriting; the worker itself costs {} per operation",
                 disk.file_system,

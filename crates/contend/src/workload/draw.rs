@@ -3,7 +3,7 @@
 //! depend on it, come from [`Workload::plan_transactions`].
 
 use super::generate::{Binder, BoundFields, Place};
-use super::model::{Mix, Pause, Role, RoleMix, Workload};
+use super::model::{ClientCount, Mix, Pause, Role, RoleMix, Workload};
 use super::random::{Stream, Weighted};
 use super::resolve::listed_names;
 use crate::study::model::{Arrivals, Load};
@@ -37,12 +37,20 @@ pub struct Drawn {
     pub planned: Option<Vec<u64>>,
 }
 
-/// One process of a role. Clients are numbered from 0 through all workers of the trial.
+/// One process. Clients are numbered from 0 through all workers of the trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DrawnWorker {
-    pub role: String,
-    pub first_client: u32,
+    /// Who lives in it, in the order of their clients.
+    pub roles: Vec<DrawnRole>,
     pub clients: Vec<Client>,
+}
+
+/// The clients `first_client .. first_client + clients` of one role in one process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DrawnRole {
+    pub name: String,
+    pub first_client: u32,
+    pub clients: u32,
 }
 
 impl Workload {
@@ -54,9 +62,11 @@ impl Workload {
     pub fn draw_clients(&self, request: &DrawRequest<'_>) -> Result<Drawn> {
         self.check_axes(request.axes)?;
         let crews = self.crews(request)?;
-        let clients: u64 = crews.iter().map(|crew| u64::from(crew.processes) * u64::from(crew.clients)).sum();
+        let clients: u64 = crews.iter().map(|crew| crew.total(self.databases)).sum();
+        ensure!(clients > 0, "the load has no clients");
         ensure!(clients <= u64::from(CLIENTS_MAX), "{clients} clients; the most is {CLIENTS_MAX}");
-        let processes: usize = crews.iter().map(|crew| crew.processes as usize).sum();
+        let with_processes = || crews.iter().filter(|crew| crew.role.home.is_none());
+        let processes: usize = with_processes().map(|crew| crew.processes as usize).sum();
         ensure!(processes <= PROCESSES_MAX, "{processes} processes; the most is {PROCESSES_MAX}");
         let clients = clients as u32;
         let pace = Pace::new(request, clients)?;
@@ -64,29 +74,29 @@ impl Workload {
         let mut window = vec![0; self.transactions.len()];
         let mut workers = vec![];
         let mut next_client = 0;
-        for crew in &crews {
-            for process in 0..crew.processes {
-                let first_client = next_client;
-                let of_process = (0..crew.clients).map(|c| {
-                    let client = Client {
-                        id: first_client + c,
-                        database: 0,
-                        load: pace.model(),
-                        cyclic: pace.cyclic(),
-                        limit: pace.limit(),
-                        start_ns: if pace.model() == Loop::Closed { crew.role.start_ns } else { 0 },
-                        operations: vec![],
-                        arguments: vec![],
-                    };
-                    let in_role = process * crew.clients + c;
-                    let database = crew.role.database.unwrap_or(in_role % self.databases);
-                    let labels = ["client", &crew.role.name, &in_role.to_string()];
-                    let drawer = Drawer { crew, makers: &makers, stream: Stream::new(request.seed, &labels) };
-                    drawer.draw(Client { database, ..client }, &pace, &mut window)
-                });
-                let clients: Vec<Client> = of_process.collect();
-                next_client += crew.clients;
-                workers.push(DrawnWorker { role: crew.role.name.clone(), first_client, clients });
+        for host in with_processes() {
+            for process in 0..host.processes {
+                let mut worker = DrawnWorker { roles: vec![], clients: vec![] };
+                let guests = crews.iter().filter(|crew| crew.role.home == Some(host.number));
+                for crew in std::iter::once(host).chain(guests) {
+                    let places = crew.places(process, self.databases);
+                    if places.is_empty() {
+                        continue;
+                    }
+                    let (name, first_client, clients) = (crew.role.name.clone(), next_client, places.len() as u32);
+                    next_client += clients;
+                    worker.roles.push(DrawnRole { name, first_client, clients });
+                    worker.clients.extend((first_client..).zip(places).map(|(id, place)| {
+                        let client = pace.client(id, place.database, crew.role);
+                        let labels = ["client", &crew.role.name, &place.in_role.to_string()];
+                        let drawer = Drawer { crew, makers: &makers, stream: Stream::new(request.seed, &labels) };
+                        drawer.draw(client, &pace, &mut window)
+                    }));
+                }
+                // A role without clients has no processes either.
+                if !worker.clients.is_empty() {
+                    workers.push(worker);
+                }
             }
         }
         Ok(Drawn { texts, workers, planned: (pace.model() == Loop::Open).then_some(window) })
@@ -106,26 +116,44 @@ impl Workload {
         let clients = axis::<u32>(request.axes, "clients")?;
         // The counts of the only role are a default; among several roles they are part of what is asked.
         let only = self.roles.len() == 1;
-        for (name, axis, given) in [
-            ("processes", processes, self.roles.iter().all(|role| role.processes.is_some())),
-            ("clients", clients, self.roles.iter().all(|role| role.clients.is_some())),
+        let follows = |role: &Role| match role.clients {
+            ClientCount::Asked => true,
+            ClientCount::PerProcess(_) => only,
+            ClientCount::PerDatabase(_) => false,
+        };
+        for (name, axis, changes) in [
+            ("processes", processes, only || self.roles.iter().any(|r| r.home.is_none() && r.processes.is_none())),
+            ("clients", clients, self.roles.iter().any(follows)),
         ] {
-            ensure!(axis.is_none() || only || !given, "axis `{name}` changes nothing: every role has its own number");
+            ensure!(axis.is_none() || changes, "axis `{name}` changes nothing: every role has its own number");
         }
         let count = |own: Option<u32>, axis: Option<u32>, load: Option<u32>| match own {
             Some(own) if !only => own,
             own => axis.or(load).or(own).unwrap_or(1),
         };
-        let crew = |role| {
+        let crews = self.roles.iter().enumerate().map(|(number, role)| {
+            let host = role.home.map_or(role, |home| &self.roles[home]);
             Ok(Crew {
+                number,
                 role,
-                processes: count(role.processes, processes, request.load.processes),
-                clients: count(role.clients, clients, request.load.clients),
+                processes: count(host.processes, processes, request.load.processes),
+                clients: match role.clients {
+                    ClientCount::Asked => Share::PerProcess(count(None, clients, request.load.clients)),
+                    ClientCount::PerProcess(n) => Share::PerProcess(count(Some(n), clients, request.load.clients)),
+                    ClientCount::PerDatabase(n) => Share::PerDatabase(n),
+                },
                 mix: CrewMix::new(self.mix(role, request.profile)?),
             })
-        };
-        let crews = self.roles.iter().map(crew).collect::<Result<Vec<_>>>()?;
-        ensure!(crews.iter().any(|crew| crew.processes * crew.clients > 0), "the load has no clients");
+        });
+        let crews = crews.collect::<Result<Vec<_>>>()?;
+        for crew in crews.iter().filter(|crew| matches!(crew.clients, Share::PerDatabase(_))) {
+            let (processes, databases) = (crew.processes, self.databases);
+            ensure!(
+                processes <= databases,
+                "{databases} databases cannot be spread over {processes} processes of role `{}`",
+                crew.role.name
+            );
+        }
         Ok(crews)
     }
 
@@ -200,10 +228,53 @@ fn axis<T: std::str::FromStr>(axes: &BTreeMap<String, String>, name: &str) -> Re
 
 /// A role with its counts and what it does.
 struct Crew<'a> {
+    /// Its index among the roles.
+    number: usize,
     role: &'a Role,
     processes: u32,
-    clients: u32,
+    clients: Share,
     mix: CrewMix,
+}
+
+/// How many clients a role has where.
+#[derive(Debug, Clone, Copy)]
+enum Share {
+    PerProcess(u32),
+    PerDatabase(u32),
+}
+
+/// Where a client stands in its role, which its random numbers follow from, and the database it uses.
+struct ClientPlace {
+    in_role: u32,
+    database: u32,
+}
+
+impl Crew<'_> {
+    /// Clients in all processes.
+    fn total(&self, databases: u32) -> u64 {
+        match self.clients {
+            Share::PerProcess(n) => u64::from(self.processes) * u64::from(n),
+            Share::PerDatabase(n) => u64::from(databases) * u64::from(n),
+        }
+    }
+
+    /// The clients of one process.
+    fn places(&self, process: u32, databases: u32) -> Vec<ClientPlace> {
+        match self.clients {
+            Share::PerProcess(n) => (process * n..process * n + n)
+                .map(|in_role| {
+                    let database = self.role.database.unwrap_or(in_role % databases);
+                    ClientPlace { in_role, database }
+                })
+                .collect(),
+            Share::PerDatabase(n) => (process..databases)
+                .step_by(self.processes as usize)
+                .flat_map(|database| {
+                    (database * n..database * n + n).map(move |in_role| ClientPlace { in_role, database })
+                })
+                .collect(),
+        }
+    }
 }
 
 struct CrewMix {
@@ -280,6 +351,21 @@ impl Pace {
         match self {
             Pace::Closed { .. } => Loop::Closed,
             Pace::Open { .. } => Loop::Open,
+        }
+    }
+
+    /// A client without operations yet.
+    fn client(&self, id: u32, database: u32, role: &Role) -> Client {
+        let start_ns = if self.model() == Loop::Closed { role.start_ns } else { 0 };
+        Client {
+            id,
+            database,
+            load: self.model(),
+            cyclic: self.cyclic(),
+            limit: self.limit(),
+            start_ns,
+            operations: vec![],
+            arguments: vec![],
         }
     }
 

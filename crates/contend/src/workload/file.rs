@@ -14,6 +14,9 @@ pub struct WorkloadFile {
     pub databases: Option<Value>,
     #[serde(default)]
     pub scale: BTreeMap<String, Value>,
+    /// Numbers of `scale` that are set together, by axis and value.
+    #[serde(default)]
+    pub preset: BTreeMap<String, BTreeMap<String, BTreeMap<String, u64>>>,
     #[serde(default)]
     pub table: BTreeMap<String, TableFile>,
     #[serde(default)]
@@ -72,6 +75,7 @@ pub struct StepFile {
     #[serde(default)]
     pub keep: BTreeMap<String, Value>,
     pub repeat: Option<Value>,
+    pub every: Option<String>,
     #[serde(default)]
     pub args: BTreeMap<String, Value>,
     pub hold: Option<String>,
@@ -96,8 +100,11 @@ pub struct ProfileFile {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RoleFile {
+    #[serde(rename = "in")]
+    pub home: Option<String>,
     pub processes: Option<Value>,
     pub clients: Option<Value>,
+    pub per_database: Option<Value>,
     pub profile: Option<String>,
     pub mix: Option<BTreeMap<String, f64>>,
     pub transactions: Option<Vec<String>>,

@@ -140,15 +140,20 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// Reads a sum such as `rows.a + 2*committed.b - 1`.
+/// What the names in a sum stand for.
+pub struct Vocabulary<'a> {
+    pub is_table: &'a dyn Fn(&str) -> bool,
+    /// The index of a transaction.
+    pub transaction: &'a dyn Fn(&str) -> Option<usize>,
+    /// A fixed number of `[scale]`.
+    pub number: &'a dyn Fn(&str) -> Option<i64>,
+}
+
+/// Reads a sum such as `rows.a + batch*committed.b - 1`.
 ///
 /// # Errors
 /// The term at fault, in words.
-pub fn parse_linear(
-    text: &str,
-    is_table: impl Fn(&str) -> bool,
-    transaction: impl Fn(&str) -> Option<usize>,
-) -> Result<Linear, String> {
+pub fn parse_linear(text: &str, names: &Vocabulary<'_>) -> Result<Linear, String> {
     let mut terms = vec![];
     let mut rest = text.trim();
     let mut sign = 1;
@@ -157,7 +162,7 @@ pub fn parse_linear(
     }
     loop {
         let end = rest.find(['+', '-']).unwrap_or(rest.len());
-        terms.push(parse_term(rest[..end].trim(), sign, &is_table, &transaction)?);
+        terms.push(parse_term(rest[..end].trim(), sign, names)?);
         if end == rest.len() {
             return Ok(Linear(terms));
         }
@@ -166,33 +171,29 @@ pub fn parse_linear(
     }
 }
 
-fn parse_term(
-    text: &str,
-    sign: i64,
-    is_table: impl Fn(&str) -> bool,
-    transaction: impl Fn(&str) -> Option<usize>,
-) -> Result<Term, String> {
+fn parse_term(text: &str, sign: i64, names: &Vocabulary<'_>) -> Result<Term, String> {
+    let known = |text: &str| text.parse::<i64>().ok().or_else(|| (names.number)(text));
     let (factor, of) = match text.split_once('*') {
         None => (None, text),
-        Some((a, b)) if a.trim().parse::<i64>().is_ok() => (Some(a.trim()), b.trim()),
+        Some((a, b)) if known(a.trim()).is_some() => (Some(a.trim()), b.trim()),
         Some((a, b)) => (Some(b.trim()), a.trim()),
     };
-    let number = |text: &str| text.parse::<i64>().map_err(|_| format!("`{text}` is not a whole number"));
-    let factor = sign * factor.map_or(Ok(1), number)?;
+    let number = |text| known(text).ok_or_else(|| format!("`{text}` is neither a whole number nor fixed in [scale]"));
+    let factor = number(factor.unwrap_or("1"))?.saturating_mul(sign);
     if let Some(name) = of.strip_prefix("rows.") {
-        if !is_table(name) {
+        if !(names.is_table)(name) {
             return Err(format!("there is no table `{name}`"));
         }
         return Ok(Term { factor, of: Quantity::Rows(name.to_string()) });
     }
     if let Some(name) = of.strip_prefix("committed.") {
-        let index = transaction(name).ok_or_else(|| format!("there is no transaction `{name}`"))?;
+        let index = (names.transaction)(name).ok_or_else(|| format!("there is no transaction `{name}`"))?;
         return Ok(Term { factor, of: Quantity::Committed(index) });
     }
-    match of.parse::<i64>() {
-        Ok(n) => Ok(Term { factor: factor.saturating_mul(n), of: Quantity::One }),
-        Err(_) => Err(format!(
-            "`{of}` is not a number, `rows.TABLE` or `committed.TRANSACTION` (a text to compare with stands in single quotes inside: \"'ok'\")"
+    match known(of) {
+        Some(n) => Ok(Term { factor: factor.saturating_mul(n), of: Quantity::One }),
+        None => Err(format!(
+            "`{of}` is not a number, a fixed name of [scale], `rows.TABLE` or `committed.TRANSACTION` (a text to compare with stands in single quotes inside: \"'ok'\")"
         )),
     }
 }
@@ -203,7 +204,12 @@ mod tests {
 
     fn linear(text: &str) -> Result<Linear, String> {
         let transactions = ["pay", "refund"];
-        parse_linear(text, |t| t == "account", |t| transactions.iter().position(|name| *name == t))
+        let names = Vocabulary {
+            is_table: &|t| t == "account",
+            transaction: &|t| transactions.iter().position(|name| *name == t),
+            number: &|name| (name == "batch").then_some(20),
+        };
+        parse_linear(text, &names)
     }
 
     #[test]
@@ -212,6 +218,7 @@ mod tests {
         let counts = |t: usize| [(10, 2), (3, 1)][t];
         for (text, low, high) in [
             ("rows.account", 100, 100),
+            ("rows.account + batch*committed.pay - batch", 280, 320),
             ("rows.account + committed.pay", 110, 112),
             ("2*committed.pay + rows.account * 3", 320, 324),
             ("committed.pay - committed.refund", 6, 9),

@@ -41,7 +41,14 @@ impl Workload {
             writer.sql(&ddl);
         }
         for (i, table) in self.tables.iter().enumerate() {
-            writer = loader.table(i, table, writer)?;
+            let (insert, after) = match &self.translated {
+                Some(translated) => (translated.tables[i].load.clone(), &translated.tables[i].after[..]),
+                None => (insert_sql(table), &[][..]),
+            };
+            writer = loader.table(i, table, &insert, writer)?;
+            for sql in after {
+                writer.sql(sql);
+            }
         }
         for sql in self.index_sql().iter().chain(&self.after_load) {
             writer.sql(sql);
@@ -72,7 +79,7 @@ struct Loader<'a> {
 
 impl Loader<'_> {
     /// Writes the rows of one table, emitting scripts as they fill up, and returns the one begun last.
-    fn table(&mut self, index: usize, table: &Table, mut writer: ScriptWriter) -> Result<ScriptWriter> {
+    fn table(&mut self, index: usize, table: &Table, insert: &str, mut writer: ScriptWriter) -> Result<ScriptWriter> {
         let rows = self.binder.rows[index];
         if rows == 0 {
             return Ok(writer);
@@ -83,13 +90,12 @@ impl Loader<'_> {
         let mut streams: Vec<Stream> =
             columns.iter().map(|column| Stream::new(self.seed, &["column", &table.name, &column.name])).collect();
         let mut row = vec![Value::Null; fields.len()];
-        let insert = insert_sql(table);
-        writer.load(&insert);
+        writer.load(insert);
         for i in 0..rows {
             if writer.len() >= self.chunk_bytes {
                 (self.emit)(writer.finish())?;
                 writer = ScriptWriter::new(self.target);
-                writer.load(&insert);
+                writer.load(insert);
             }
             fields.fill(Place { row: i, rows }, &mut streams, &mut row);
             writer.row(&row);
@@ -98,7 +104,8 @@ impl Loader<'_> {
     }
 }
 
-fn insert_sql(table: &Table) -> String {
+/// The statement that loads a row of a table, in SQLite's dialect.
+pub(super) fn insert_sql(table: &Table) -> String {
     let names: Vec<String> = table.columns.0.iter().map(|column| quoted(&column.name)).collect();
     let places = vec!["?"; names.len()].join(", ");
     format!("INSERT INTO {} ({}) VALUES ({places})", quoted(&table.name), names.join(", "))

@@ -15,14 +15,16 @@ pub mod model;
 mod random;
 mod resolve;
 mod sql;
+mod translate;
 mod words;
 
 #[cfg(test)]
 mod tests;
 
-pub use draw::{DrawRequest, Drawn, DrawnWorker};
+pub use draw::{DrawRequest, Drawn, DrawnRole, DrawnWorker};
 pub use invariant::Invariant;
 pub use model::{Role, Table, TransactionSpec, Workload};
+pub use translate::{Editions, Translated};
 
 use crate::source::{FileError, Source};
 use anyhow::{Context as _, Result, bail};
@@ -31,6 +33,11 @@ use std::collections::BTreeMap;
 /// The workloads that come with contend.
 const BUILT_IN: &[(&str, &str)] = &[
     ("bank", include_str!("../../../../workloads/bank.toml")),
+    ("chain", include_str!("../../../../workloads/chain.toml")),
+    ("library", include_str!("../../../../workloads/library.toml")),
+    ("locking", include_str!("../../../../workloads/locking.toml")),
+    ("lookups", include_str!("../../../../workloads/lookups.toml")),
+    ("playback", include_str!("../../../../workloads/playback.toml")),
     ("wordpress", include_str!("../../../../workloads/wordpress.toml")),
 ];
 

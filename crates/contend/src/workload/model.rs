@@ -2,6 +2,8 @@
 
 use super::generator::Fields;
 use super::invariant::Invariant;
+use super::sql::quoted;
+use super::translate::Translated;
 use contend_wire::plan;
 use std::collections::BTreeMap;
 
@@ -14,6 +16,8 @@ pub struct Workload {
     pub databases: u32,
     /// Named numbers of the file, with axes applied.
     pub scale: BTreeMap<String, Named>,
+    /// Axes that each set several numbers of [`Workload::scale`] together.
+    pub presets: Vec<String>,
     /// Tables that others refer to come before those.
     pub tables: Vec<Table>,
     /// Statements run once after loading and indexing, such as those that fill in counters.
@@ -25,6 +29,8 @@ pub struct Workload {
     /// Never empty: a file without roles has one, called `client`.
     pub roles: Vec<Role>,
     pub invariants: Vec<Invariant>,
+    /// What a server is told instead; none: this is the workload as it was written, for SQLite.
+    pub translated: Option<Translated>,
     /// Of the file's text.
     pub sha256: String,
     /// The parts of the file that say what the data is, in a form without comments and layout.
@@ -106,14 +112,15 @@ impl Begin {
     }
 }
 
-/// A group of processes that do the same.
+/// A group of clients that do the same, in processes of their own or in those of another role.
 #[derive(Debug, Clone)]
 pub struct Role {
     pub name: String,
+    /// Index of the role in whose processes its clients live; none: they have their own.
+    pub home: Option<usize>,
     /// None: as the study's load says, or 1.
     pub processes: Option<u32>,
-    /// Clients in each process; none: as the study's load says, or 1.
-    pub clients: Option<u32>,
+    pub clients: ClientCount,
     pub mix: RoleMix,
     /// Only these transactions of the mix.
     pub only: Option<Vec<usize>>,
@@ -122,6 +129,17 @@ pub struct Role {
     pub start_ns: u64,
     /// Database of its clients; none: one after the other.
     pub database: Option<u32>,
+}
+
+/// How many clients a role has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClientCount {
+    /// In each process as the study's load says, or 1.
+    Asked,
+    /// So many in each process.
+    PerProcess(u32),
+    /// So many for each database and bound to it. The databases are spread over the processes.
+    PerDatabase(u32),
 }
 
 /// What the clients of a role do.
@@ -159,7 +177,24 @@ impl Named {
     }
 }
 
+impl Table {
+    /// Which of its columns is a key that the engine chooses when a row brings none: an INTEGER PRIMARY KEY, as
+    /// its own definition says it. None: no column is, or the definition says it apart.
+    pub fn own_key(&self) -> Option<usize> {
+        let body = self.ddl.split_once('(')?.1;
+        let columns = body.split(',').map(str::to_ascii_uppercase);
+        columns.into_iter().position(|column| column.contains("INTEGER PRIMARY KEY"))
+    }
+}
+
 impl Workload {
+    /// Numbers of `[scale]` at this scale, and `databases`.
+    pub fn numbers(&self, scale: f64) -> BTreeMap<String, u64> {
+        let mut numbers = BTreeMap::from([("databases".to_string(), u64::from(self.databases))]);
+        numbers.extend(self.scale.iter().map(|(name, named)| (name.clone(), named.at(scale))));
+        numbers
+    }
+
     /// Rows of every table at this scale.
     pub fn rows(&self, scale: f64) -> BTreeMap<String, u64> {
         self.tables.iter().map(|table| (table.name.clone(), table.rows.at(&self.scale, scale))).collect()
@@ -167,12 +202,26 @@ impl Workload {
 
     /// The statements that create the tables.
     pub fn schema_sql(&self) -> Vec<String> {
+        if let Some(translated) = &self.translated {
+            return translated.schema.clone();
+        }
         self.tables.iter().map(|table| table.ddl.clone()).collect()
     }
 
     /// The statements that create the indexes, after loading.
     pub fn index_sql(&self) -> Vec<String> {
+        if let Some(translated) = &self.translated {
+            return translated.indexes.clone();
+        }
         self.tables.iter().flat_map(|table| table.indexes.iter().cloned()).collect()
+    }
+
+    /// The names of the tables, quoted where they must be.
+    pub fn table_names(&self) -> Vec<String> {
+        match &self.translated {
+            Some(translated) => translated.tables.iter().map(|table| table.name.clone()).collect(),
+            None => self.tables.iter().map(|table| quoted(&table.name)).collect(),
+        }
     }
 
     /// The index of a transaction.
@@ -186,6 +235,7 @@ impl Workload {
             .iter()
             .map(|t| plan::Transaction {
                 name: t.name.clone(),
+                writes: t.writes,
                 begin: t.begin.sql(default_begin),
                 uniques: t.uniques,
                 slots: t.slots,

@@ -1,5 +1,6 @@
 //! What is drawn: throughput, latency by percentile, the course of a trial, what the machine spent.
 
+use crate::report::content::axes::{extent, linear_axis, log_axis, short_count, short_ns, trimmed};
 use crate::report::content::words;
 use crate::report::document::{Axis, Bar, BarRow, Bars, Block, Lines, Point, Section, Series, Tick};
 use crate::report::summary::Summary;
@@ -83,7 +84,7 @@ fn bars(summary: &Summary<'_>, condition: usize, figure: &Figure) -> Option<Bars
 }
 
 /// A chart's title, with its condition where there are several.
-fn titled(summary: &Summary<'_>, condition: usize, what: &str) -> String {
+pub fn titled(summary: &Summary<'_>, condition: usize, what: &str) -> String {
     let what = capitalised(what);
     if conditions(summary).len() > 1 { format!("{what}: {}", words::condition(summary, condition)) } else { what }
 }
@@ -135,11 +136,12 @@ fn latency_lines(summary: &Summary<'_>, condition: usize, scope: Scope) -> Optio
     let ticks = PERCENTILES.iter().filter(|(at, ..)| *at <= far * 1.01).map(tick).collect();
     Some(Lines {
         title: titled(summary, condition, &what),
-        condition,
+        condition: Some(condition),
         x: Axis { label: "percentile".to_string(), log: true, low: 1.0, high: far, ticks },
-        y: log_axis(low, high),
+        y: log_axis(low.max(1.0), high.max(1.0), &short_ns),
         series,
         small: false,
+        in_text: false,
     })
 }
 
@@ -158,38 +160,6 @@ fn latency_series(summary: &Summary<'_>, cell: &Cell, scope: Scope) -> Series {
         }
     };
     Series { series: cell.contender, points: dist.curve.iter().map(point).collect(), label: label.clone() }
-}
-
-/// As few decimals as it takes.
-fn trimmed(value: f64) -> String {
-    format!("{value:.6}").trim_end_matches('0').trim_end_matches('.').to_string()
-}
-
-fn extent(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
-    values.fold(None, |seen, v| Some(seen.map_or((v, v), |(low, high): (f64, f64)| (low.min(v), high.max(v)))))
-}
-
-/// Whole powers of ten around the values, with 2 and 5 in between where there are few.
-fn log_axis(low: f64, high: f64) -> Axis {
-    let (first, last) = (low.max(1.0).log10().floor() as i32, (high.max(1.0) * 1.001).log10().ceil() as i32);
-    let last = last.max(first + 1);
-    let decades = last - first;
-    let steps: &[f64] = if decades <= 3 { &[1.0, 2.0, 5.0] } else { &[1.0] };
-    let at = |exponent: i32| steps.iter().map(move |step| (step * 10f64.powi(exponent), *step > 1.0));
-    let all = (first..=last).flat_map(at).filter(|(at, _)| *at <= 10f64.powi(last) * 1.001);
-    let ticks = all.map(|(at, minor)| Tick { at, label: short_ns(at), minor }).collect();
-    Axis { label: "time".to_string(), log: true, low: 10f64.powi(first), high: 10f64.powi(last), ticks }
-}
-
-/// `10 ms`: round numbers need no three digits.
-fn short_ns(ns: f64) -> String {
-    let (size, unit) = match ns {
-        ns if ns >= 1e9 => (1e9, "s"),
-        ns if ns >= 1e6 => (1e6, "ms"),
-        ns if ns >= 1e3 => (1e3, "µs"),
-        _ => (1.0, "ns"),
-    };
-    format!("{} {unit}", trimmed(ns / size))
 }
 
 /// The course of the window, all rounds laid over each other.
@@ -248,33 +218,17 @@ fn time_lines(
     let series: Vec<Series> = cells.iter().map(series).collect();
     let (low, high) = extent(series.iter().flat_map(|s| &s.points).filter_map(|p| p.y))?;
     let end = series.iter().flat_map(|s| &s.points).map(|p| p.x).fold(0.0, f64::max);
-    let y = if *log { log_axis(low, high) } else { linear_axis(high, &short_count) };
+    let y = if *log { log_axis(low.max(1.0), high.max(1.0), &short_ns) } else { linear_axis(high, &short_count) };
     let x = linear_axis(end * 1.02, &short_ns);
-    Some(Lines { title: titled(summary, condition, what), condition, x, y, series, small: true })
-}
-
-/// Round numbers need no three digits.
-fn short_count(value: f64) -> String {
-    match value {
-        v if v >= 1e6 => format!("{}M", trimmed(v / 1e6)),
-        v if v >= 1e3 => words::count(v.round() as u64),
-        v => trimmed(v),
-    }
-}
-
-/// From zero, with round steps.
-fn linear_axis(high: f64, show: &dyn Fn(f64) -> String) -> Axis {
-    let high = if high > 0.0 { high } else { 1.0 };
-    let rough = high / 4.0;
-    let power = 10f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|m| m * power).find(|s| *s >= rough).unwrap_or(rough);
-    let count = (high / step).ceil() as i32;
-    let tick = |i: i32| {
-        let at = f64::from(i) * step;
-        Tick { at, label: if i == 0 { "0".to_string() } else { show(at) }, minor: i % 2 == 1 }
-    };
-    let ticks = (0..=count).map(tick).collect();
-    Axis { label: String::new(), log: false, low: 0.0, high: f64::from(count) * step, ticks }
+    Some(Lines {
+        title: titled(summary, condition, what),
+        condition: Some(condition),
+        x,
+        y,
+        series,
+        small: true,
+        in_text: false,
+    })
 }
 
 /// What the work cost: processor, memory, disk.

@@ -1,10 +1,13 @@
 //! Under which circumstances: machine, disk, settings as read back, the schedule, and what went wrong.
 
+use crate::record::model::{DataInfo, WorkloadInfo};
 use crate::record::store::Record;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Section, Table, Tone};
 use crate::report::summary::Summary;
 use crate::stats::precision::{Bytes, Ns, Percent, Rate};
+use crate::study::load_under;
+use crate::study::model::Load;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a reader has to know first.
@@ -192,13 +195,23 @@ fn effective(summary: &Summary<'_>, contender: usize) -> BTreeMap<String, BTreeS
     all
 }
 
+/// What was loaded, for every group of conditions that differ in it.
+fn data(workload: &WorkloadInfo) -> Vec<String> {
+    if workload.data.is_empty() {
+        return vec![format!("Rows loaded: {}. Data SHA-256 {}.", rows(&workload.rows), workload.data_sha256)];
+    }
+    let of = |data: &DataInfo| {
+        format!("Rows loaded for {}: {}. Data SHA-256 {}.", data.conditions.join("; "), rows(&data.rows), data.sha256)
+    };
+    workload.data.iter().map(of).collect()
+}
+
 /// How and in which order it ran, and how to run it again.
 pub fn schedule(summary: &Summary<'_>) -> Section {
     let run = &summary.record.run;
     let load = &run.study.load;
     let mut facts = vec![
         format!("Workload {}: {}", run.workload.name, run.workload.about),
-        format!("Rows loaded: {}.", rows(&run.workload.rows)),
         load_sentence(summary),
         format!(
             "{} of every contender under every condition, in an order drawn by chance; every other round runs in \
@@ -206,9 +219,10 @@ pub fn schedule(summary: &Summary<'_>) -> Section {
             words::counted(run.study.rounds as usize, "round"),
             load.seed
         ),
-        format!("Workload file SHA-256 {}, data {}.", run.workload.sha256, run.workload.data_sha256),
+        format!("Workload file SHA-256 {}.", run.workload.sha256),
         format!("contend {}, command: {}", run.contend, run.command.join(" ")),
     ];
+    facts.splice(1..1, data(&run.workload));
     if let Some(finished) = &run.finished {
         facts.push(format!(
             "The run took {}, of which {} were measured.",
@@ -241,10 +255,12 @@ fn load_sentence(summary: &Summary<'_>) -> String {
         Some(rate) => format!("Open loop, {} arriving", Rate(rate)),
         None => "Closed loop: a client begins its next operation when the last is over".to_string(),
     };
-    let length = match load.operations {
+    let of = |load: &Load| match load.operations {
         Some(n) => format!("{} operations of each client", words::count(u64::from(n))),
         None => format!("a window of {}", Ns(load.window_ns)),
     };
+    let lengths: BTreeSet<_> = summary.record.run.study.conditions.iter().map(|c| of(&load_under(load, c))).collect();
+    let length = lengths.into_iter().collect::<Vec<_>>().join(" or ");
     let clients = if clients.is_empty() { String::new() } else { format!("; clients: {clients}") };
     format!("{kind}{clients}; {length} after {} that are not measured.", Ns(load.run_in_ns))
 }

@@ -1,10 +1,14 @@
 //! The document, section by section, from the numbers.
 
-mod charts;
+pub mod axes;
+pub mod charts;
 mod circumstances;
+mod course;
 mod detail;
 mod first;
 mod method;
+mod servers;
+pub mod sweep;
 pub mod words;
 
 use crate::report::document::Document;
@@ -18,13 +22,16 @@ pub fn document(summary: &Summary<'_>) -> Document {
     let sections = [
         Some(first::answer(summary)),
         charts::throughput(summary),
+        sweep::section(summary),
         charts::latency(summary),
         method::effects(summary),
         detail::transactions(summary),
         detail::outcomes(summary),
         detail::own_figures(summary),
         charts::over_time(summary),
+        course::section(summary),
         charts::resources(summary),
+        servers::servers(summary),
         detail::fairness(summary),
         method::published(summary),
         Some(method::comparisons(summary)),
@@ -39,6 +46,10 @@ pub fn document(summary: &Summary<'_>) -> Document {
         facts: facts(summary),
         warnings: circumstances::warnings(summary),
         conditions: if conditions.len() > 1 { conditions } else { vec![] },
+        origin:
+            "Made by contend from the record in this directory; the same record gives the same page. The numbers are \
+                 in trials.csv, transactions.csv and latencies.csv beside it."
+                .to_string(),
         sections: sections.into_iter().flatten().collect(),
     }
 }

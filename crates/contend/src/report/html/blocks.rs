@@ -3,13 +3,27 @@
 use super::{colour, escaped, lines, tracks};
 use crate::report::document::{Block, Cell, Head, Row, Said, Section, Table, Tone};
 
-pub fn section(section: &Section) -> String {
-    let title = format!("<h2>{}</h2>", escaped(&section.title));
-    format!("<section id=\"{0}\">\n{title}\n{1}</section>\n", section.id, blocks(&section.blocks, section.id))
+/// Where on the page a section stands.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'p> {
+    /// Begins its anchor.
+    pub prefix: &'p str,
+    /// Of its heading.
+    pub level: usize,
+}
+
+/// A section of a page that has no parts.
+pub const PAGE: Place<'_> = Place { prefix: "", level: 2 };
+
+pub fn section(section: &Section, place: Place<'_>) -> String {
+    let Place { prefix, level } = place;
+    let title = format!("<h{level}>{}</h{level}>", escaped(&section.title));
+    let content = blocks(&section.blocks, section.id, level + 1);
+    format!("<section id=\"{prefix}{0}\" class=\"of-{0}\">\n{title}\n{content}</section>\n", section.id)
 }
 
 /// Charts that follow each other share a grid.
-fn blocks(blocks: &[Block], id: &str) -> String {
+pub fn blocks(blocks: &[Block], id: &str, level: usize) -> String {
     let mut out = String::new();
     let mut rest = blocks;
     while let Some(first) = rest.first() {
@@ -20,7 +34,7 @@ fn blocks(blocks: &[Block], id: &str) -> String {
             rest[..charts].iter().for_each(|b| out += &chart(b));
             out += "</div>\n";
         } else {
-            out += &block(first, rest.get(1), id);
+            out += &block(first, rest.get(1), id, level);
         }
         rest = &rest[charts.max(1)..];
     }
@@ -40,13 +54,13 @@ fn chart(block: &Block) -> String {
     }
 }
 
-fn block(block: &Block, next: Option<&Block>, id: &str) -> String {
+fn block(block: &Block, next: Option<&Block>, id: &str, level: usize) -> String {
     match block {
         Block::Answer { ask, said } => answer(ask, said),
         Block::Heading(text) => {
             // A heading goes with what it is the heading of.
             let condition = if let Some(Block::Table(table)) = next { table.condition } else { None };
-            format!("<h3{}>{}</h3>\n", for_condition(condition), escaped(text))
+            format!("<h{level}{}>{}</h{level}>\n", for_condition(condition), escaped(text))
         }
         Block::Text(text) => format!("<p>{}</p>\n", escaped(text)),
         Block::Note(text) => format!("<p class=\"note\">{}</p>\n", escaped(text)),

@@ -17,22 +17,12 @@ const BOTTOM: f64 = 38.0;
 
 impl Frame {
     fn x(&self, axis: &Axis, value: f64) -> f64 {
-        LEFT + place(axis, value) * (self.width - LEFT - RIGHT)
+        LEFT + axis.place(value) * (self.width - LEFT - RIGHT)
     }
 
     fn y(&self, axis: &Axis, value: f64) -> f64 {
-        self.height - BOTTOM - place(axis, value) * (self.height - TOP - BOTTOM)
+        self.height - BOTTOM - axis.place(value) * (self.height - TOP - BOTTOM)
     }
-}
-
-/// Where a value lies between the ends of its axis.
-fn place(axis: &Axis, value: f64) -> f64 {
-    let (low, high, value) = if axis.log {
-        (axis.low.ln(), axis.high.ln(), value.max(f64::MIN_POSITIVE).ln())
-    } else {
-        (axis.low, axis.high, value)
-    };
-    if high > low { ((value - low) / (high - low)).clamp(0.0, 1.0) } else { 0.0 }
 }
 
 /// The figure with its legend.
@@ -40,10 +30,11 @@ pub fn lines(chart: &Lines) -> String {
     let frame = if chart.small { Frame { width: 440.0, height: 270.0 } } else { Frame { width: 560.0, height: 360.0 } };
     let series: String = chart.series.iter().map(|s| drawn(&frame, chart, s)).collect();
     format!(
-        "<figure class=\"lines\"{}>\n<figcaption>{}</figcaption>\n<div class=\"legend\">{}</div>\n\
+        "<figure class=\"lines{}\"{}>\n<figcaption>{}</figcaption>\n<div class=\"legend\">{}</div>\n\
          <svg viewBox=\"0 0 {} {}\" role=\"img\" tabindex=\"0\" aria-label=\"{}. Arrow keys read the values.\">\n\
          {}{series}</svg>\n</figure>\n",
-        for_condition(Some(chart.condition)),
+        if chart.in_text { " marked" } else { "" },
+        for_condition(chart.condition),
         escaped(&chart.title),
         legend(chart),
         frame.width,

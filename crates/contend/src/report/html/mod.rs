@@ -4,6 +4,9 @@
 mod blocks;
 mod lines;
 mod tracks;
+mod volume;
+
+pub use volume::volume;
 
 use crate::report::document::Document;
 
@@ -16,31 +19,34 @@ pub const COLOURS: usize = 8;
 
 /// The page.
 pub fn html(document: &Document) -> String {
-    let mut page = format!(
+    let mut body = "<a class=\"skip\" href=\"#answer\">To the answer</a>\n".to_string();
+    body += &header(&document.question, &document.facts, &document.warnings);
+    body += &navigation(document);
+    body += "<main>\n";
+    document.sections.iter().for_each(|section| body += &blocks::section(section, blocks::PAGE));
+    body += &format!("</main>\n<footer>{}</footer>\n", escaped(&document.origin));
+    page(&document.title, &body)
+}
+
+/// The page around its content.
+fn page(title: &str, body: &str) -> String {
+    format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
-         <title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n",
-        escaped(&document.title)
-    );
-    page += "<a class=\"skip\" href=\"#answer\">To the answer</a>\n";
-    page += &header(document);
-    page += &navigation(document);
-    page += "<main>\n";
-    document.sections.iter().for_each(|section| page += &blocks::section(section));
-    page += "</main>\n<footer>Made by contend from the record in this directory; the same record gives the same page. \
-             The numbers are in <code>trials.csv</code>, <code>transactions.csv</code> and \
-             <code>latencies.csv</code> beside it.</footer>\n";
-    page + &format!("<div id=\"tip\" role=\"status\" hidden></div>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n")
+         <title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n{body}\
+         <div id=\"tip\" role=\"status\" hidden></div>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
+        escaped(title)
+    )
 }
 
-fn header(document: &Document) -> String {
-    let facts: String = document.facts.iter().map(|fact| format!("<li>{}</li>", escaped(fact))).collect();
+fn header(question: &str, facts: &[String], warnings: &[String]) -> String {
+    let facts: String = facts.iter().map(|fact| format!("<li>{}</li>", escaped(fact))).collect();
     let warning = |text: &String| format!("<p class=\"warning\"><b>Note</b> {}</p>\n", escaped(text));
-    let warnings: String = document.warnings.iter().map(warning).collect();
+    let warnings: String = warnings.iter().map(warning).collect();
     format!(
         "<header>\n<p class=\"mark\">contend</p>\n<h1>{}</h1>\n<ul class=\"facts\">{facts}</ul>\n{warnings}</header>\n",
-        escaped(&document.question)
+        escaped(question)
     )
 }
 
@@ -58,7 +64,7 @@ fn chooser(document: &Document) -> String {
     let option = |(index, label): (usize, &String)| format!("<option value=\"{index}\">{}</option>", escaped(label));
     let options: String = document.conditions.iter().enumerate().map(option).collect();
     format!(
-        "<label id=\"chooser\" hidden>Show <select><option value=\"\">all conditions</option>{options}</select></label>\n"
+        "<label class=\"chooser\" hidden>Show <select><option value=\"\">all conditions</option>{options}</select></label>\n"
     )
 }
 

@@ -111,12 +111,13 @@
 
   // --- conditions -----------------------------------------------------------------------------------
 
-  const chooser = document.getElementById("chooser");
-  if (chooser) {
+  for (const chooser of all(".chooser")) {
+    // In a study with parts each part has its own.
+    const scope = chooser.closest("[data-scope]") ?? document;
     const select = chooser.querySelector("select");
     chooser.hidden = false;
     const choose = () => {
-      for (const element of all("[data-condition]")) {
+      for (const element of all("[data-condition]", scope)) {
         element.hidden = select.value !== "" && element.dataset.condition !== select.value;
       }
     };

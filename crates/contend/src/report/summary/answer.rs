@@ -4,7 +4,7 @@ use crate::report::summary::Summary;
 use crate::report::summary::compare::{Compared, compare};
 use crate::report::summary::estimate::Estimate;
 use crate::report::summary::metric::{Figure, plain};
-use crate::stats::verdict::Verdict;
+use crate::stats::verdict::{Comparison, Verdict};
 use crate::study::model::Answer;
 
 /// A question and what this run says to it.
@@ -62,9 +62,24 @@ fn under(summary: &Summary<'_>, answer: &Answer, condition: usize) -> Answered {
         Some(sentence) => sentence.clone(),
         None => verdict_sentence(answer, &compared, summary.as_published()),
     };
+    let sentence = with_what_there_is(sentence, &compared.comparison);
     let text = fill(&sentence, &blanks(summary, answer, &figure, &values, &compared));
     let compared = fact.is_none().then_some(compared);
     Answered { ask: ask(summary, answer, condition), condition: Some(condition), text, compared }
+}
+
+/// The sentence, or a plain one if it speaks of a ratio or an interval that there is not.
+fn with_what_there_is(sentence: String, comparison: &Comparison) -> String {
+    let lacks = |blank: &str, value: Option<f64>| value.is_none() && sentence.contains(blank);
+    if lacks("{ratio}", comparison.ratio) {
+        return "{this}: {this_value}, {against}: {against_value}. There is no ratio of the two.".to_string();
+    }
+    if lacks("{low}", comparison.low) || lacks("{high}", comparison.high) {
+        return "{this}: {this_value}, {against}: {against_value}, a ratio of {ratio}. There is no interval that would \
+                tell it from chance."
+            .to_string();
+    }
+    sentence
 }
 
 /// Which of two counts, this and the other, are above zero.
@@ -131,7 +146,7 @@ fn blanks(
     compared: &Compared,
 ) -> Vec<(&'static str, String)> {
     let study = &summary.record.run.study;
-    let number = |value: Option<f64>| value.map_or("?".to_string(), plain);
+    let number = |value: Option<f64>| value.map(plain).unwrap_or_default();
     let value = |estimate: &Estimate| match estimate.value {
         Some(value) if estimate.at_least => format!("at least {}", figure.show(value)),
         Some(value) => figure.show(value),
@@ -180,4 +195,20 @@ pub fn fill(sentence: &str, blanks: &[(&'static str, String)]) -> String {
         }
     }
     filled + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::verdict::{Direction, judge};
+
+    #[test]
+    fn a_sentence_speaks_only_of_what_there_is() {
+        let of = |center: Option<f64>| judge(center, None, 6, Direction::HigherIsBetter, 0.05, None);
+        let sentence = |text: &str, center| with_what_there_is(text.to_string(), &of(center));
+        assert!(sentence("{ratio} times", None).ends_with("There is no ratio of the two."));
+        assert!(sentence("{low} to {high}", Some(0.5)).contains("a ratio of {ratio}. There is no interval"));
+        assert_eq!(sentence("{ratio} times", Some(0.5)), "{ratio} times");
+        assert_eq!(sentence("{this_value}", None), "{this_value}");
+    }
 }

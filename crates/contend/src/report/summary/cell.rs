@@ -4,6 +4,7 @@
 //! number of trials (their rows) and never with the number of samples.
 
 use crate::record::tally::{Bin, Counts, Latencies, Tally};
+use crate::report::summary::course::{Course, CourseBuilder};
 use crate::report::summary::dist::{Dist, Shown};
 use crate::report::summary::trial::{Measure, Measured, RoleFairness, Scope, TrialRow, is_write, observations};
 use crate::stats::drift::TRIAL_BINS;
@@ -20,6 +21,7 @@ pub struct Pool {
     pub service: Dist,
     /// Without observations when the driver cannot tell.
     pub lock_wait: Dist,
+    pub acquire_wait: Dist,
 }
 
 impl Pool {
@@ -28,6 +30,7 @@ impl Pool {
             Measure::Response => &self.response,
             Measure::Service => &self.service,
             Measure::LockWait => &self.lock_wait,
+            Measure::AcquireWait => &self.acquire_wait,
         }
     }
 }
@@ -78,6 +81,7 @@ pub struct Cell {
     pub fairness: Option<FairnessOverRounds>,
     pub lock_wait_share: Option<f64>,
     pub timeline: Vec<Slice>,
+    pub course: Vec<Course>,
 }
 
 impl Cell {
@@ -89,14 +93,6 @@ impl Cell {
     pub fn has_data(&self) -> bool {
         !self.valid.is_empty()
     }
-
-    /// Counts of one transaction over all roles, or of all.
-    pub fn counts_of(&self, transaction: Option<u16>) -> Counts {
-        let Some(transaction) = transaction else { return self.pool(Scope::All).counts.clone() };
-        let mut sum = Counts::default();
-        self.transactions.iter().filter(|t| t.transaction == transaction).for_each(|t| sum.merge(&t.pool.counts));
-        sum
-    }
 }
 
 /// Adds the valid trials of a cell up.
@@ -104,9 +100,15 @@ impl Cell {
 pub struct CellBuilder {
     groups: BTreeMap<(u16, String), (Counts, Latencies)>,
     bins: Vec<Bin>,
+    course: CourseBuilder,
 }
 
 impl CellBuilder {
+    /// What processes and files took in a trial with this window.
+    pub fn add_series(&mut self, series: &str, window_ns: u64) {
+        self.course.add(series, window_ns);
+    }
+
     pub fn add(&mut self, tally: &Tally) {
         for group in &tally.groups {
             let key = (group.transaction, group.role.clone());
@@ -155,6 +157,7 @@ impl CellBuilder {
             fairness: fairness_over_rounds(&measured),
             lock_wait_share: lock_wait_share(&measured),
             timeline: timeline(&self.bins, elapsed_ns, measured.len(), always),
+            course: self.course.finish(),
             valid: place.valid,
             invalid: place.invalid,
         }
@@ -177,6 +180,7 @@ fn to_pool(counts: Counts, latencies: &Latencies, always: bool) -> Pool {
         response: dist(Measure::Response),
         service: dist(Measure::Service),
         lock_wait: dist(Measure::LockWait),
+        acquire_wait: dist(Measure::AcquireWait),
     }
 }
 

@@ -97,7 +97,8 @@ fn compare_quantile(
     figure: &Figure,
     guard: Option<String>,
 ) -> Comparison {
-    let unprintable = |cell: &Cell| unprintable(cell, measure, quantile, scope, study);
+    let unprintable =
+        |cell: &Cell| unprintable(cell, (measure, quantile, scope), &study.contenders[cell.contender].label);
     let guard = guard.or_else(|| unprintable(baseline)).or_else(|| unprintable(candidate));
     let arm = |rows: Vec<&TrialRow>| histograms(rows.into_iter(), measure, scope);
     let arms = arm(rounds.iter().map(|(b, _)| *b).collect()).zip(arm(rounds.iter().map(|(_, c)| *c).collect()));
@@ -122,9 +123,8 @@ fn pooled(rounds: &[Vec<(u64, u64)>], quantile: Quantile) -> Option<u64> {
     all.quantile(quantile.fraction())
 }
 
-/// A quantile that may not be printed may not be compared either.
-fn unprintable(cell: &Cell, measure: Measure, quantile: Quantile, scope: Scope, study: &Study) -> Option<String> {
-    let label = &study.contenders[cell.contender].label;
+/// Why a quantile may not be compared: one that may not be printed may not. `label` is whose it is.
+pub fn unprintable(cell: &Cell, (measure, quantile, scope): (Measure, Quantile, Scope), label: &str) -> Option<String> {
     match cell.pool(scope).dist(measure).quantile(quantile).value {
         QuantileValue::Exact(_) => None,
         QuantileValue::AtLeast(_) => {
@@ -189,9 +189,10 @@ fn effect_of_cells(
     cells: &[(&Cell, &Cell)],
     figure: &Figure,
 ) -> Result<Effect, String> {
-    if let Some((measure, quantile, scope)) = figure.quantile() {
+    if let Some(of) = figure.quantile() {
         let both = cells.iter().flat_map(|&(a, b)| [a, b]);
-        if let Some(reason) = both.filter_map(|cell| unprintable(cell, measure, quantile, scope, study)).next() {
+        let label = |cell: &Cell| study.contenders[cell.contender].label.clone();
+        if let Some(reason) = both.filter_map(|cell| unprintable(cell, of, &label(cell))).next() {
             return Err(reason);
         }
     }

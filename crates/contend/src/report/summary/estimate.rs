@@ -1,13 +1,13 @@
 //! A figure of a cell with its interval, and the values of its rounds.
 
 use crate::report::summary::cell::Cell;
-use crate::report::summary::metric::{Figure, What, count};
+use crate::report::summary::metric::{Figure, What};
+use crate::report::summary::quantity;
 use crate::report::summary::trial::{Measure, Scope, TrialRow};
 use crate::stats::bootstrap;
 use crate::stats::histogram::SparseHistogram;
 use crate::stats::interval;
 use crate::stats::quantile::{Quantile, QuantileValue};
-use crate::study::metric_value;
 
 /// What a cell says of one figure.
 #[derive(Debug, Clone, Default)]
@@ -35,17 +35,17 @@ pub struct Estimator<'a> {
 
 impl Estimator<'_> {
     /// The figure of a cell. Rates, sizes and the like: the median of the rounds with its exact interval.
-    /// Quantiles: of the pooled operations, with the bootstrap over rounds. A study's own ratio: of the
-    /// counts of all rounds.
+    /// Quantiles: of the pooled operations, with the bootstrap over rounds. A study's own: its formula over
+    /// the quantities of the cell.
     pub fn estimate(&self, cell: &Cell, figure: &Figure) -> Estimate {
         let rounds = self.rounds(cell, figure);
         let values: Vec<f64> = rounds.iter().map(|(_, v)| *v).collect();
         if let Some((measure, quantile, scope)) = figure.quantile() {
             return Estimate { rounds, ..self.quantile(cell, measure, quantile, scope) };
         }
-        if let What::Own(own) = &figure.what {
-            let value = metric_value(own, &|name| count(name, self.transactions, &|t| cell.counts_of(t)));
-            return Estimate { value: value.filter(|_| cell.has_data()), rounds, ..Estimate::default() };
+        if let What::Own(formula) = &figure.what {
+            let value = formula.value(&|name| quantity::of_cell(name, self, cell));
+            return Estimate { value, rounds, ..Estimate::default() };
         }
         let interval = interval::median_interval(&values);
         Estimate {

@@ -3,14 +3,14 @@
 //!
 //! A name may end in `.read` or `.write`: the figure over transactions of that kind only.
 
+use crate::report::summary::quantity;
 use crate::report::summary::trial::{Measure, Scope, TrialRow};
 use crate::stats::precision::{Bytes, Ns, Percent, Rate};
 use crate::stats::quantile::Quantile;
 use crate::stats::verdict::Direction;
-use crate::study::metric::higher_is_better;
-use crate::study::metric_value;
-use crate::study::model::{Metric as OwnMetric, Study};
-use contend_wire::sample::{CodeSpace, sqlstate_to_code};
+use crate::study::formula::Formula;
+use crate::study::metric::standard_direction;
+use crate::study::model::Study;
 
 use crate::outcome::Outcome;
 use crate::record::tally::Counts;
@@ -64,7 +64,7 @@ pub enum What {
     SizeWal,
     SizeCompact,
     FailedShare,
-    Own(OwnMetric),
+    Own(Formula),
 }
 
 /// A figure of the closed list, or of the study.
@@ -79,9 +79,14 @@ pub struct Figure {
 /// The figure of this name; none if neither the tool nor the study has it.
 pub fn find(study: &Study, name: &str) -> Option<Figure> {
     if let Some(own) = study.metrics.iter().find(|m| m.name == name) {
-        let direction = direction(own.higher_is_better);
-        return Some(Figure { name: name.to_string(), what: What::Own(own.clone()), unit: Unit::Plain, direction });
+        let (direction, formula) = (direction(own.higher_is_better), Formula::parse(&own.value).ok()?);
+        return Some(Figure { name: name.to_string(), what: What::Own(formula), unit: Unit::Plain, direction });
     }
+    standard(name)
+}
+
+/// A figure that every study has.
+pub fn standard(name: &str) -> Option<Figure> {
     let (head, scope) = match name.split_once('.') {
         None => (name, Scope::All),
         Some((head, "read")) => (head, Scope::Read),
@@ -102,7 +107,7 @@ pub fn find(study: &Study, name: &str) -> Option<Figure> {
         ("size_bytes_compact", Scope::All) => (What::SizeCompact, Unit::Bytes),
         _ => (latency(head, scope)?, Unit::Ns),
     };
-    let direction = direction(higher_is_better(study, head)?);
+    let direction = direction(standard_direction(name)?);
     Some(Figure { name: name.to_string(), what, unit, direction })
 }
 
@@ -140,7 +145,7 @@ impl Figure {
             What::SizeWal => "largest log or journal".to_string(),
             What::SizeCompact => "database size, compacted".to_string(),
             What::FailedShare => "share of operations that failed".to_string(),
-            What::Own(own) => own.name.replace('_', " "),
+            What::Own(_) => self.name.replace('_', " "),
         }
     }
 
@@ -183,7 +188,7 @@ impl Figure {
             What::SizeDb => whole(row.size_bytes_db),
             What::SizeWal => whole(row.size_bytes_wal),
             What::SizeCompact => whole(row.size_bytes_compact),
-            What::Own(own) => metric_value(own, &|name| count(name, transactions, &|t| measured.counts_of(t))),
+            What::Own(formula) => formula.value(&|name| quantity::of_trial(name, row, transactions)),
         }
     }
 }
@@ -192,27 +197,4 @@ impl Figure {
 pub fn failed_share(counts: &Counts) -> Option<f64> {
     let planned = counts.planned();
     (planned > 0).then(|| (planned - counts.outcome(Outcome::Committed)) as f64 / planned as f64)
-}
-
-/// A count by its name: `conflict`, `committed.TRANSACTION`, `code.sqlite.517`. `counts` hands out those
-/// of one transaction, by its number, or of all.
-pub fn count(name: &str, transactions: &[String], counts: &dyn Fn(Option<u16>) -> Counts) -> Option<u64> {
-    let (head, rest) = name.split_once('.').map_or((name, None), |(head, rest)| (head, Some(rest)));
-    if head == "code" {
-        let (space, number) = rest?.split_once('.')?;
-        let space = CodeSpace::from_word(space)?;
-        let code = if space == CodeSpace::Sqlstate { sqlstate_to_code(number)? } else { number.parse().ok()? };
-        return Some(counts(None).codes.get(&(space, code)).copied().unwrap_or(0));
-    }
-    let transaction = match rest {
-        None => None,
-        Some(rest) => Some(u16::try_from(transactions.iter().position(|t| t == rest)?).ok()?),
-    };
-    let counts = counts(transaction);
-    match head {
-        "planned" => Some(counts.planned()),
-        "attempts" => Some(counts.attempts),
-        "retries" => Some(counts.retries),
-        _ => Outcome::ALL.into_iter().find(|o| o.word() == head).map(|o| counts.outcome(o)),
-    }
 }

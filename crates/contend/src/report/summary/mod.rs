@@ -3,9 +3,11 @@
 pub mod answer;
 pub mod cell;
 pub mod compare;
+pub mod course;
 pub mod dist;
 pub mod estimate;
 pub mod metric;
+pub mod quantity;
 pub mod trial;
 
 use crate::record::store::Record;
@@ -155,10 +157,13 @@ impl<'r> Summary<'r> {
         for &at in at {
             let trial = &self.record.trials[at];
             let tally = self.tally(at);
-            let row = TrialRow::new(at, trial, tally.as_ref().map_err(Clone::clone), &writes);
+            let row = TrialRow::new(at, trial, tally.as_ref().map_err(Clone::clone), &self.record.run.study, &writes);
             match &tally {
                 Ok(tally) if row.is_valid() => {
                     builder.add(tally);
+                    // A record without it is whole but for two charts.
+                    let series = self.record.series(trial.slot.trial).unwrap_or_default();
+                    builder.add_series(&series, tally.elapsed_ns());
                     place.valid.push(self.rows.len());
                 }
                 _ => place.invalid.push(self.rows.len()),

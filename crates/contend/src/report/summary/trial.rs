@@ -8,6 +8,9 @@ use crate::stats::drift::{self, TRIAL_BINS, Trend};
 use crate::stats::fairness::{Fairness, fairness};
 use crate::stats::histogram::{Histogram, SparseHistogram};
 use crate::stats::quantile::{Observations, Quantile, QuantileValue};
+use crate::study::model::Study;
+use crate::study::quantity::set_by;
+use std::collections::BTreeMap;
 
 /// Which transactions a figure is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,10 +55,11 @@ pub enum Measure {
     Response,
     Service,
     LockWait,
+    AcquireWait,
 }
 
 impl Measure {
-    pub const ALL: [Measure; 3] = [Measure::Response, Measure::Service, Measure::LockWait];
+    pub const ALL: [Measure; 4] = [Measure::Response, Measure::Service, Measure::LockWait, Measure::AcquireWait];
 
     /// Begins the names of its columns.
     pub fn column(self) -> &'static str {
@@ -63,6 +67,7 @@ impl Measure {
             Measure::Response => "response_ns",
             Measure::Service => "service_ns",
             Measure::LockWait => "lock_wait_ns",
+            Measure::AcquireWait => "acquire_wait_ns",
         }
     }
 
@@ -71,6 +76,7 @@ impl Measure {
             Measure::Response => "response time",
             Measure::Service => "service time",
             Measure::LockWait => "lock wait",
+            Measure::AcquireWait => "wait for a connection",
         }
     }
 }
@@ -101,18 +107,24 @@ impl Numbers {
 /// Latencies as observations. Only the response time knows operations that never ended: what an
 /// unfinished attempt would have taken in service or in locks nobody has measured.
 pub fn observations(latencies: &Latencies, measure: Measure) -> Observations {
-    let only = |ended: &Histogram| Observations { ended: ended.clone(), ..Observations::default() };
+    measured(latencies, measure).unwrap_or_default()
+}
+
+fn measured(latencies: &Latencies, measure: Measure) -> Option<Observations> {
+    let only = |ended: &Histogram| Some(Observations { ended: ended.clone(), ..Observations::default() });
     match measure {
-        Measure::Response => Observations { ended: latencies.committed().clone(), censored: latencies.censored() },
+        Measure::Response => {
+            Some(Observations { ended: latencies.committed().clone(), censored: latencies.censored() })
+        }
         Measure::Service => only(&latencies.service),
-        Measure::LockWait if latencies.lock_wait_measured => only(&latencies.lock_wait),
-        Measure::LockWait => Observations::default(),
+        Measure::LockWait => only(&latencies.lock_wait).filter(|_| latencies.lock_wait_measured),
+        Measure::AcquireWait => only(&latencies.acquire_wait).filter(|_| latencies.acquire_wait_measured),
     }
 }
 
 /// Numbers of each measure.
 #[derive(Debug, Clone, Default)]
-pub struct Measures([Numbers; 3]);
+pub struct Measures([Numbers; Measure::ALL.len()]);
 
 impl Measures {
     fn of(latencies: &Latencies) -> Self {
@@ -129,6 +141,7 @@ impl Measures {
 pub struct GroupRow {
     pub role: String,
     pub transaction: u16,
+    pub write: bool,
     pub counts: Counts,
     /// Response counts timeouts and unknown operations as lower bounds.
     pub measures: Measures,
@@ -144,12 +157,8 @@ pub struct RoleFairness {
     pub fairness: Fairness,
 }
 
-/// Response and service of one kind of transaction, for the bootstrap.
-#[derive(Debug, Clone, Default)]
-struct RoundHistograms {
-    response: SparseHistogram,
-    service: SparseHistogram,
-}
+/// Each measure of one kind of transaction, for the bootstrap; none where it was not measured.
+type RoundHistograms = [Option<SparseHistogram>; Measure::ALL.len()];
 
 /// What the samples of a trial say.
 #[derive(Debug, Clone)]
@@ -177,6 +186,7 @@ impl Measured {
         let groups = tally.groups.iter().map(|g| GroupRow {
             role: g.role.clone(),
             transaction: g.transaction,
+            write: is_write(writes, g.transaction),
             counts: g.counts.clone(),
             measures: Measures::of(&g.latencies),
             responses: Outcome::ALL
@@ -196,9 +206,11 @@ impl Measured {
             trend: trend(&tally.bins),
             histograms: [Scope::Read, Scope::Write].map(|scope| {
                 let latencies = tally.latencies(in_scope(scope));
-                let mut response = latencies.committed().clone();
-                response.merge(&latencies.censored());
-                RoundHistograms { response: response.to_sparse(), service: latencies.service.to_sparse() }
+                Measure::ALL.map(|measure| {
+                    let Observations { mut ended, censored } = measured(&latencies, measure)?;
+                    ended.merge(&censored);
+                    Some(ended.to_sparse())
+                })
             }),
         }
     }
@@ -216,32 +228,25 @@ impl Measured {
         self.lock_wait_ns.map(|ns| ns as f64 / self.busy_ns as f64)
     }
 
-    /// Counts of one transaction over all roles, or of all.
-    pub fn counts_of(&self, transaction: Option<u16>) -> Counts {
-        let Some(transaction) = transaction else { return self.counts.clone() };
+    /// Counts over the groups that `wanted` chooses.
+    pub fn counts_of(&self, wanted: impl Fn(&GroupRow) -> bool) -> Counts {
         let mut sum = Counts::default();
-        self.groups.iter().filter(|g| g.transaction == transaction).for_each(|g| sum.merge(&g.counts));
+        self.groups.iter().filter(|g| wanted(g)).for_each(|g| sum.merge(&g.counts));
         sum
     }
 
-    /// The distribution of this round; none where it is not kept.
+    /// The distribution of this round; none where it was not measured.
     pub fn histogram(&self, measure: Measure, scope: Scope) -> Option<SparseHistogram> {
-        let of = |h: &RoundHistograms| match measure {
-            Measure::Response => Some(h.response.clone()),
-            Measure::Service => Some(h.service.clone()),
-            Measure::LockWait => None,
+        let kinds = match scope {
+            Scope::Read => &self.histograms[..1],
+            Scope::Write => &self.histograms[1..],
+            Scope::All => &self.histograms[..],
         };
-        match scope {
-            Scope::Read => of(&self.histograms[0]),
-            Scope::Write => of(&self.histograms[1]),
-            Scope::All => {
-                let mut both = Histogram::new();
-                for (value_ns, count) in self.histograms.iter().filter_map(of).flatten() {
-                    both.record_n(value_ns, count);
-                }
-                (measure != Measure::LockWait).then(|| both.to_sparse())
-            }
+        let mut all = Histogram::new();
+        for kind in kinds {
+            kind[measure as usize].as_ref()?.iter().for_each(|&(value_ns, count)| all.record_n(value_ns, count));
         }
+        Some(all.to_sparse())
     }
 }
 
@@ -263,13 +268,15 @@ pub struct TrialRow {
     pub size_bytes_db: Option<u64>,
     pub size_bytes_wal: Option<u64>,
     pub size_bytes_compact: Option<u64>,
+    /// What was set for it, by name: see `study::quantity`.
+    pub set: BTreeMap<String, f64>,
     /// None when the samples cannot be read, or there was no window.
     pub measured: Option<Measured>,
 }
 
 impl TrialRow {
     /// From a trial and what its samples say, or why they could not be read.
-    pub fn new(at: usize, trial: &Trial, tally: Result<&Tally, String>, writes: &[bool]) -> Self {
+    pub fn new(at: usize, trial: &Trial, tally: Result<&Tally, String>, study: &Study, writes: &[bool]) -> Self {
         let mut reasons = trial.invalid.clone();
         let measured = match tally {
             Ok(tally) => (tally.elapsed_ns() > 0).then(|| Measured::new(tally, writes)),
@@ -294,6 +301,7 @@ impl TrialRow {
             size_bytes_wal: (footprint.size_bytes_db > 0 || footprint.size_bytes_wal > 0)
                 .then_some(footprint.size_bytes_wal),
             size_bytes_compact: measured_size(footprint.size_bytes_compact),
+            set: set_for(trial, study),
             measured,
         }
     }
@@ -301,6 +309,17 @@ impl TrialRow {
     pub fn is_valid(&self) -> bool {
         self.reasons.is_empty()
     }
+}
+
+/// What the study set, and what the workload and its roles made of it.
+fn set_for(trial: &Trial, study: &Study) -> BTreeMap<String, f64> {
+    let mut set = set_by(study, trial.slot.condition, trial.slot.contender);
+    set.extend(trial.scale.iter().map(|(name, number)| (name.clone(), *number as f64)));
+    if !trial.workers.is_empty() {
+        set.insert("processes".to_string(), trial.workers.len() as f64);
+        set.insert("clients".to_string(), f64::from(trial.clients));
+    }
+    set
 }
 
 /// Whether the transaction of this number writes.

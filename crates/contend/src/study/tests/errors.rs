@@ -13,7 +13,7 @@ fn error_of(text: &str) -> FileError {
 
 /// (what stands in the sample, what is put there, part of the line with the fault, part of the message)
 const MISTAKES: &[(&str, &str, &str, &str)] = &[
-    ("margin = 0.1", "margins = 0.1", "margins", "unknown field"),
+    ("margin = 0.1", "margins = 0.1", "margins", "did you mean `margin`?"),
     ("question = \"q\"", "question = ''", "question", "must not be empty"),
     ("kind = \"load\"", "kind = \"lod\"", "kind", "unknown variant"),
     ("margin = 0.1", "margin = 5", "margin", "fraction"),
@@ -51,10 +51,21 @@ const MISTAKES: &[(&str, &str, &str, &str)] = &[
     ("rounds = 6", "quick = { rounds = 6 }", "quick = {", "no quick form of its own"),
     ("name = \"failures\"", "name = \"planned\"", "name = \"planned\"", "already a metric"),
     ("name = \"failures\"", "name = \"Fail rate\"", "name = \"Fail", "lower-case"),
-    ("numerator = [\"conflict\"]", "numerator = []", "numerator", "at least one count"),
-    ("numerator = [\"conflict\"]", "numerator = [\"conflicts\"]", "numerator", "is no count"),
-    ("denominator = [\"planned\"]", "denominator = [\"code.x.1\"]", "denominator", "names no code"),
-    ("denominator = [\"planned\"]", "factor = 0", "factor", "more than 0"),
+    ("\"conflict / planned\"", "\"\"", "value = ", "at character 1: it ends"),
+    ("\"conflict / planned\"", "\"conflict / (planned\"", "value = ", "a `)` is missing"),
+    ("\"conflict / planned\"", "\"conflicts.pay\"", "value = ", "did you mean `conflict.pay`?"),
+    ("metric = \"failures\"\nvalue", "metric = \"failure\"\nvalue", "metric = \"failure\"", "did you mean `failures`?"),
+    ("\"conflict / planned\"", "\"code.x.1\"", "value = ", "names no code"),
+    ("value = \"conflict / planned\"", "numerator = [\"conflict\"]", "numerator", "unknown field"),
+    ("file = \"out.csv\"", "file = \"trials.csv\"", "file = ", "a report has a trials.csv of its own"),
+    ("file = \"out.csv\"", "file = \"../out.csv\"", "file = ", "must be letters, digits"),
+    ("rows = \"cell\"", "rows = \"cells\"", "rows = ", "did you mean `cell`?"),
+    ("\"safe\" = \"sure\"", "\"save\" = \"sure\"", "who", "there is no contender `save`"),
+    ("\"safe\" = \"sure\"", "\"safe\" = \"a,b\"", "who", "without commas"),
+    ("name = \"fails\"", "name = \"who\"", "value = \"failures\"", "twice"),
+    ("value = \"failures\", ", "", "name = \"fails\"", "either `contender` or `value`"),
+    ("value = \"failures\"", "value = \"1 +\"", "name = \"fails\"", "at character 4"),
+    ("decimals = 2", "decimals = 12", "name = \"fails\"", "9 or less"),
     ("ask = \"Is it?\"", "ask = \"Is {this}?\"", "ask", "cannot fill in {this}"),
     ("this = \"WAL/FULL\"", "this = \"WAL\"", "this = \"WAL\"", "contenders are `WAL/FULL`"),
     ("this = \"WAL/FULL\"", "this = \"safe\"", "against", "the same contender"),
@@ -106,13 +117,14 @@ fn an_answer_without_sentences_is_an_error() {
     let from = SAMPLE.find("[answer.words]").unwrap();
     let to = SAMPLE.find("[[effect]]").unwrap();
     let error = error_of(&format!("{}{}", &SAMPLE[..from], &SAMPLE[to..]));
-    assert_eq!((error.line, error.key.as_str()), (37, "answer[1]"), "{error}");
+    assert_eq!((error.line, error.key.as_str()), (36, "answer[1]"), "{error}");
 }
 
 #[test]
 fn names_of_the_workload_are_checked_against_it() {
-    let text = SAMPLE.replace("clients = [1, 8]", "posts = [10]").replace("[\"conflict\"]", "[\"conflict.pay\"]");
-    let source = Source::new("s.toml", text);
+    let text =
+        SAMPLE.replace("clients = [1, 8]", "posts = [10]").replace("conflict /", "conflict.pay / posts * elapsed_s /");
+    let source = Source::new("s.toml", &text);
     let mut choices = Choices::new(CORRECTED.0, CORRECTED.1);
     let words = |list: &[&str]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
     let check = |choices: &Choices, profiles: &[&str], scale: &[&str], transactions: &[&str]| {
@@ -131,8 +143,20 @@ fn names_of_the_workload_are_checked_against_it() {
     );
     start(
         check(&choices, &["a", "b"], &["posts"], &["buy"]),
-        "s.toml:34: metric[1].numerator[1]: workload w has no trans",
+        "s.toml:34: metric[1].value: the workload has no transaction `pay`",
     );
+    let odd = Source::new("s.toml", text.replace("value = \"failures\"", "value = \"failure / zzz\""));
+    let vocabulary =
+        Vocabulary { profiles: words(&["a", "b"]), scale: words(&["posts"]), transactions: words(&["pay"]) };
+    let error = check_vocabulary(&odd, &resolve(&odd, &choices).unwrap(), &vocabulary).unwrap_err().to_string();
+    assert!(error.contains("export[1].columns[2].value: there is no `failure`; did you mean `failures`?"), "{error}");
+    let text = text.replace("conflict.pay", "conflict.bay");
+    let near = check_vocabulary(
+        &Source::new("s.toml", text.clone()),
+        &resolve(&Source::new("s.toml", text), &choices).unwrap(),
+        &Vocabulary { profiles: words(&["a", "b"]), scale: words(&["posts"]), transactions: words(&["pay"]) },
+    );
+    assert!(near.unwrap_err().to_string().ends_with("did you mean `conflict.pay`?"));
     choices.set.push(("profile".to_string(), words(&["c"])));
     start(check(&choices, &["a", "b"], &["posts"], &["pay"]), "workload w has no profile `c`");
 }

@@ -1,11 +1,13 @@
 //! Whole studies: what a file and the choices of a run become.
 
 mod errors;
+mod models;
 mod overrides;
+mod parts;
 mod wordpress;
 
 use super::model::{Extent, Study, Variant};
-use super::{Choices, StudyError, resolve};
+use super::{Choices, StudyError, builtin, estimate_ns, resolve, resolve_parts};
 use crate::source::Source;
 
 const CORRECTED: (Variant, Extent) = (Variant::Corrected, Extent::Full);
@@ -22,6 +24,14 @@ fn conditions(study: &Study) -> Vec<&str> {
 
 fn resolved(text: &str, (variant, extent): (Variant, Extent)) -> Result<Study, StudyError> {
     resolve(&Source::new("studies/test.toml", text), &Choices::new(variant, extent))
+}
+
+/// Fails if the quick form of an embedded study, all parts together, is expected to take longer.
+#[track_caller]
+fn assert_quick_within(name: &str, seconds: u64) {
+    let whole = resolve_parts(&builtin(name).unwrap(), &Choices::new(QUICK.0, QUICK.1)).unwrap();
+    let expected_ns: u64 = whole.studies.iter().map(estimate_ns).sum();
+    assert!(expected_ns <= seconds * 1_000_000_000, "{name} --quick takes about {} s", expected_ns / 1_000_000_000);
 }
 
 /// A study in which every kind of key is there once.
@@ -58,8 +68,7 @@ label = "original"
 [[metric]]
 name = "failures"
 about = "failed"
-numerator = ["conflict"]
-denominator = ["planned"]
+value = "conflict / planned"
 higher_is_better = false
 [[answer]]
 ask = "Is it?"
@@ -84,6 +93,13 @@ condition = "a"
 contender = "original"
 metric = "failures"
 value = 3
+[[export]]
+file = "out.csv"
+rows = "cell"
+columns = [
+  { name = "who", contender = { "safe" = "sure" } },
+  { name = "fails", value = "failures", decimals = 2 },
+]
 "#;
 
 #[test]

@@ -3,7 +3,7 @@
 use super::{CORRECTED, QUICK, SAMPLE, conditions, labels};
 use crate::source::Source;
 use crate::study::model::{Extent, Study, Variant};
-use crate::study::{Choices, StudyError, parse_set, resolve};
+use crate::study::{Choices, StudyError, load_under, parse_set, resolve};
 
 fn run(change: impl FnOnce(&mut Choices)) -> Result<Study, String> {
     run_arm(CORRECTED, change)
@@ -44,6 +44,37 @@ fn an_override_of_an_axis_leaves_one_value() {
     let study = run(|choices| choices.clients = Some(3)).unwrap();
     assert_eq!(conditions(&study), ["a, 3 clients", "b, 3 clients"]);
     assert_eq!(study.load.clients, None);
+}
+
+#[test]
+fn a_size_that_the_study_does_not_vary_is_in_no_label_unless_changed() {
+    let text = SAMPLE.replacen("[axes]", "[axes]\nposts = [7]", 1);
+    let run = |set: &[&str]| {
+        let mut choices = Choices::new(Variant::Corrected, Extent::Full);
+        choices.set = set.iter().map(|text| parse_set(text).unwrap()).collect();
+        resolve(&Source::new("studies/test.toml", &text), &choices).unwrap()
+    };
+    let study = run(&[]);
+    assert!(study.conditions.iter().all(|c| c.axes["posts"] == "7" && !c.label.contains("posts")));
+    assert_eq!(conditions(&run(&["posts=8"]))[0], "a, 1 client, posts=8");
+    assert_eq!(conditions(&run(&["posts=7,8"]))[..2], ["a, 1 client", "a, 1 client, posts=8"]);
+}
+
+#[test]
+fn the_duration_is_an_axis_of_every_study() {
+    let study = run(set("duration=500ms,10000ms")).unwrap();
+    assert_eq!(conditions(&study)[..2], ["a, 1 client, 500ms long", "a, 1 client, 10s long"]);
+    let lengths: Vec<u64> = study.conditions[..2].iter().map(|c| load_under(&study.load, c).window_ns).collect();
+    assert_eq!(lengths, [500_000_000, 10_000_000_000]);
+    let one = run(|choices| {
+        choices.set.push(parse_set("duration=500ms,10s").unwrap());
+        choices.window_ns = Some(2_000_000_000);
+    });
+    assert_eq!(conditions(&one.unwrap())[0], "a, 1 client, 2s long", "--window leaves one value");
+    for (wrong, why) in [("duration=0s", "longer than 0"), ("duration=10", "number with its unit")] {
+        let message = run(set(wrong)).unwrap_err();
+        assert!(message.contains(why), "{message}");
+    }
 }
 
 #[test]
@@ -129,7 +160,7 @@ fn an_override_that_does_not_fit_says_what_would() {
             Box::new(|choices| choices.only = Some("MEMORY".to_string())),
             "contenders are `WAL/FULL`, `WAL/NORMAL`, `safe`",
         ),
-        (Box::new(|choices| choices.driver = Some("odbc".to_string())), "drivers are null, rusqlite"),
+        (Box::new(|choices| choices.driver = Some("odbc".to_string())), "drivers are crawshaw, mattn"),
         (Box::new(|choices| choices.rounds = Some(0)), "--rounds must be at least 1"),
         (Box::new(|choices| choices.clients = Some(0)), "--clients must be at least 1"),
         (Box::new(|choices| choices.rate_per_s = Some(f64::NAN)), "--rate must be more than 0"),
@@ -149,4 +180,16 @@ fn a_variant_the_study_does_not_have_is_refused() {
     let choices = Choices::new(Variant::AsPublished, Extent::Full);
     let error = resolve(&Source::new("studies/test.toml", text), &choices).unwrap_err();
     assert_eq!(error.to_string(), "study test has no as-published variant");
+}
+
+#[test]
+fn what_choices_take_away_is_told_and_what_the_variant_lacks_is_not() {
+    let study = run(|choices| choices.only = Some("safe".to_string())).unwrap();
+    assert!(study.answers.is_empty() && study.effects.is_empty());
+    assert_eq!(study.limits.len(), 2);
+    assert_eq!(study.limits[0], "“Is it?” has no answer here: `WAL/FULL` is not part of this run.");
+    assert!(study.limits[1].contains("synchronous from full to normal"), "{:?}", study.limits);
+    assert!(run(|_| ()).unwrap().limits.is_empty());
+    // The quick form has no such effect to begin with.
+    assert_eq!(run_arm(QUICK, |choices| choices.only = Some("safe".to_string())).unwrap().limits.len(), 1);
 }

@@ -4,13 +4,14 @@
 mod at;
 mod generator;
 mod order;
+mod preset;
 mod role;
 mod statement;
 mod transaction;
 
 use super::file::{InvariantFile, RoleFile, TableFile, WorkloadFile};
 use super::generator::Fields;
-use super::invariant::{Expect, Invariant, Linear, Quantity, Relation, Term, parse_linear};
+use super::invariant::{Expect, Invariant, Linear, Quantity, Relation, Term, Vocabulary, parse_linear};
 use super::model::{Named, Table, Workload};
 use super::sql::mentions;
 use crate::source::{FileError, Source};
@@ -25,7 +26,7 @@ use toml::Value;
 use transaction::{Shared, check_single, transaction};
 
 /// Axes that are about load, not about the workload's own numbers.
-pub const LOAD_AXES: [&str; 3] = ["clients", "processes", "rate_per_s"];
+pub const LOAD_AXES: [&str; 4] = ["clients", "duration", "processes", "rate_per_s"];
 
 /// Reads a workload, with `axes` in place of the numbers of `[scale]` that they name.
 ///
@@ -34,7 +35,8 @@ pub const LOAD_AXES: [&str; 3] = ["clients", "processes", "rate_per_s"];
 pub fn workload(source: &Source, axes: &BTreeMap<String, String>) -> Result<Workload, FileError> {
     let file: WorkloadFile = source.parse()?;
     let at = At::new(source);
-    let scale = scale(&file.scale, axes, &at.key("scale"))?;
+    let axes = preset::expanded(&file.preset, &file.scale, axes, &at.key("preset"))?;
+    let scale = scale(&file.scale, &axes, &at.key("scale"))?;
     let tables = tables(&file.table, &scale, &at.key("table"))?;
     for (i, sql) in file.after_load.iter().enumerate() {
         check_single(sql, &at.key("after_load").key(i))?;
@@ -57,7 +59,8 @@ pub fn workload(source: &Source, axes: &BTreeMap<String, String>) -> Result<Work
         file.transaction.iter().map(|(name, t)| transaction(name, t, &transaction_at.key(name), &mut shared));
     let transactions = transactions.collect::<Result<Vec<_>, _>>()?;
     let statements = shared.statements;
-    let known = Known { transactions: &file.transaction, profiles: &file.profile, scale: &scale, databases };
+    let known =
+        Known { transactions: &file.transaction, profiles: &file.profile, roles: &file.role, scale: &scale, databases };
     let profile_at = at.key("profile");
     let profiles = file
         .profile
@@ -70,11 +73,12 @@ pub fn workload(source: &Source, axes: &BTreeMap<String, String>) -> Result<Work
     if roles.is_empty() {
         roles.push(known.role("client", &RoleFile::default(), &role_at)?);
     }
-    let invariants = invariants(&file, &at.key("invariant"))?;
+    let invariants = invariants(&file, &scale, &at.key("invariant"))?;
     Ok(Workload {
         name: name_of(&source.name),
         about: file.about,
         databases,
+        presets: file.preset.keys().cloned().collect(),
         scale,
         tables,
         after_load: file.after_load,
@@ -85,6 +89,7 @@ pub fn workload(source: &Source, axes: &BTreeMap<String, String>) -> Result<Work
         invariants,
         sha256: hex(&Sha256::digest(&source.text)),
         data_definition: data_definition(source),
+        translated: None,
         source: source.clone(),
     })
 }
@@ -196,7 +201,7 @@ fn table(
     Ok(Table { name: name.to_string(), ddl: file.ddl.clone(), indexes: file.indexes.clone(), rows, columns })
 }
 
-fn invariants(file: &WorkloadFile, at: &At<'_>) -> Result<Vec<Invariant>, FileError> {
+fn invariants(file: &WorkloadFile, scale: &BTreeMap<String, Named>, at: &At<'_>) -> Result<Vec<Invariant>, FileError> {
     let mut names = BTreeSet::new();
     let mut invariants = vec![];
     for (i, invariant) in file.invariant.iter().enumerate() {
@@ -205,13 +210,18 @@ fn invariants(file: &WorkloadFile, at: &At<'_>) -> Result<Vec<Invariant>, FileEr
             return at.key("name").fail(format!("another invariant is called `{}` too", invariant.name));
         }
         check_single(&invariant.sql, &at.key("sql"))?;
-        let expect = expect(invariant, file, &at)?;
+        let expect = expect(invariant, file, scale, &at)?;
         invariants.push(Invariant { name: invariant.name.clone(), sql: invariant.sql.clone(), expect });
     }
     Ok(invariants)
 }
 
-fn expect(invariant: &InvariantFile, file: &WorkloadFile, at: &At<'_>) -> Result<Expect, FileError> {
+fn expect(
+    invariant: &InvariantFile,
+    file: &WorkloadFile,
+    scale: &BTreeMap<String, Named>,
+    at: &At<'_>,
+) -> Result<Expect, FileError> {
     let (key, relation, value) = match (&invariant.equals, &invariant.at_least, &invariant.at_most) {
         (Some(value), None, None) => ("equals", Relation::Equals, value),
         (None, Some(value), None) => ("at_least", Relation::AtLeast, value),
@@ -231,8 +241,13 @@ fn expect(invariant: &InvariantFile, file: &WorkloadFile, at: &At<'_>) -> Result
         (Some(literal), Relation::Equals) => Ok(Expect::Text(literal.replace("''", "'"))),
         (Some(_), _) => at.fail("a text can only be compared with `equals`"),
         (None, _) => {
-            let transaction = |name: &str| file.transaction.keys().position(|known| known == name);
-            let linear = parse_linear(text, |name| file.table.contains_key(name), transaction);
+            let fixed = |name: &str| scale.get(name).filter(|named| named.fixed);
+            let names = Vocabulary {
+                is_table: &|name| file.table.contains_key(name),
+                transaction: &|name| file.transaction.keys().position(|known| known == name),
+                number: &|name| fixed(name).and_then(|named| i64::try_from(named.count).ok()),
+            };
+            let linear = parse_linear(text, &names);
             linear.map(|linear| Expect::Number(relation, linear)).map_err(|message| at.error(message))
         }
     }

@@ -5,7 +5,7 @@ use super::generator::check_weights;
 use super::transaction::transaction_names;
 use crate::source::FileError;
 use crate::workload::file::{ProfileFile, RoleFile, TransactionFile};
-use crate::workload::model::{Mix, Named, Pause, Role, RoleMix};
+use crate::workload::model::{ClientCount, Mix, Named, Pause, Role, RoleMix};
 use std::collections::BTreeMap;
 use toml::Value;
 
@@ -13,6 +13,7 @@ use toml::Value;
 pub struct Known<'a> {
     pub transactions: &'a BTreeMap<String, TransactionFile>,
     pub profiles: &'a BTreeMap<String, ProfileFile>,
+    pub roles: &'a BTreeMap<String, RoleFile>,
     pub scale: &'a BTreeMap<String, Named>,
     pub databases: u32,
 }
@@ -50,10 +51,6 @@ impl Known<'_> {
             let at = at.key("transactions");
             names.iter().enumerate().map(|(i, name)| self.transaction(name, &at.key(i))).collect::<Result<Vec<_>, _>>()
         });
-        let count = |value: &Option<Value>, key: &str| match value {
-            None => Ok(None),
-            Some(value) => at.key(key).fixed::<u32>(value, self.scale).map(Some),
-        };
         if let Some(database) = file.database.filter(|database| *database >= self.databases) {
             return at
                 .key("database")
@@ -65,14 +62,49 @@ impl Known<'_> {
         };
         Ok(Role {
             name: name.to_string(),
-            processes: count(&file.processes, "processes")?,
-            clients: count(&file.clients, "clients")?,
+            home: self.home(name, file, at)?,
+            processes: self.count(&file.processes, "processes", at)?,
+            clients: self.clients(file, at)?,
             mix,
             only: only.transpose()?,
             pause: self.pause(file.pause.as_ref(), &at.key("pause"))?,
             start_ns,
             database: file.database,
         })
+    }
+
+    fn count(&self, value: &Option<Value>, key: &str, at: &At<'_>) -> Result<Option<u32>, FileError> {
+        value.as_ref().map(|value| at.key(key).fixed(value, self.scale)).transpose()
+    }
+
+    fn clients(&self, file: &RoleFile, at: &At<'_>) -> Result<ClientCount, FileError> {
+        let per_database = self.count(&file.per_database, "per_database", at)?;
+        match (self.count(&file.clients, "clients", at)?, per_database) {
+            (Some(_), Some(_)) => at.key("per_database").fail("a role has `clients` or `per_database`, not both"),
+            (None, Some(_)) if file.database.is_some() => {
+                at.key("database").fail("with `per_database` each database has clients of its own")
+            }
+            (None, Some(n)) => Ok(ClientCount::PerDatabase(n)),
+            (Some(n), None) => Ok(ClientCount::PerProcess(n)),
+            (None, None) => Ok(ClientCount::Asked),
+        }
+    }
+
+    /// The role in whose processes this one lives. Roles are numbered in the order of their names.
+    fn home(&self, name: &str, file: &RoleFile, at: &At<'_>) -> Result<Option<usize>, FileError> {
+        let Some(home) = &file.home else { return Ok(None) };
+        let at_home = at.key("in");
+        match self.roles.get(home) {
+            None => at_home.fail(format!("there is no role `{home}`{}", listed(self.roles.keys()))),
+            Some(_) if home == name => at_home.fail("a role cannot live in its own processes"),
+            Some(host) if host.home.is_some() => {
+                at_home.fail(format!("role `{home}` has no processes: it lives in those of another one itself"))
+            }
+            Some(_) if file.processes.is_some() => {
+                at.key("processes").fail(format!("the processes are those of role `{home}`"))
+            }
+            Some(_) => Ok(self.roles.keys().position(|known| known == home)),
+        }
     }
 
     /// `"10ms"`, `{ uniform = ["5ms", "15ms"] }` or `{ exponential = "10ms" }`.

@@ -8,7 +8,7 @@ use crate::workload::file::{BeginFile, KeepFile, KindFile, StepFile, Transaction
 use crate::workload::generator::{Fields, FormatPiece, Generator};
 use crate::workload::model::{ArgumentGroup, Begin, Named, TransactionSpec};
 use crate::workload::sql::{Piece, has_second_statement, scan};
-use contend_wire::plan::{ANY_ROWS, Keep, SqlStep, Step};
+use contend_wire::plan::{ANY_ROWS, Keep, Source, SqlStep, Step};
 use std::collections::{BTreeMap, BTreeSet};
 use toml::Value as Toml;
 
@@ -22,6 +22,9 @@ pub struct Shared<'a> {
 
 /// Longest kept column: SQLite allows 32,766 placeholders, other engines fewer.
 const LONGEST_COLUMN: u16 = 1000;
+
+/// Most repetitions of a step with a pause between them: each is a step of the plan.
+const SPACED_MAX: u32 = 1000;
 
 /// Resolves one transaction.
 pub fn transaction(
@@ -38,7 +41,7 @@ pub fn transaction(
     builder.declare(&file.args, &at.key("args"), None, 1, &used)?;
     let mut steps = vec![];
     for (i, step) in file.step.iter().enumerate() {
-        steps.push(builder.step(i, step, &at.key("step").key(i))?);
+        steps.extend(builder.step(i, step, &at.key("step").key(i))?);
     }
     builder.names.check_all_used()?;
     let begin = match (file.begin, file.kind) {
@@ -61,6 +64,25 @@ pub fn transaction(
         arguments: builder.groups,
         steps,
     })
+}
+
+/// Every repetition as a step of its own, with a pause between one and the next.
+fn spaced(step: &SqlStep, pause_ns: u64) -> Vec<Step> {
+    let nth = |source: &Source, n: u16| match source {
+        Source::Argument { first, stride } => Source::Argument { first: first + n * stride, stride: 0 },
+        Source::Unique { first, stride } => Source::Unique { first: first + n * stride, stride: 0 },
+        other => other.clone(),
+    };
+    let mut steps = vec![];
+    for n in 0..step.repeat {
+        if n > 0 && pause_ns > 0 {
+            steps.push(Step::Pause { ns: pause_ns });
+        }
+        // An operation has at most 65,535 arguments and unique numbers, and each repetition has its own.
+        let args = step.args.iter().map(|source| nth(source, n as u16)).collect();
+        steps.push(Step::Sql(SqlStep { repeat: 1, args, ..step.clone() }));
+    }
+    steps
 }
 
 /// Names of the placeholders of a step.
@@ -168,24 +190,34 @@ impl<'f> Builder<'_, '_, 'f> {
         }
     }
 
-    fn step(&mut self, index: usize, file: &StepFile, at: &At<'f>) -> Result<Step, FileError> {
+    /// The steps of a plan that a step of the file stands for: none for a wait of no time.
+    fn step(&mut self, index: usize, file: &StepFile, at: &At<'f>) -> Result<Vec<Step>, FileError> {
         let given = [file.sql.is_some(), file.hold.is_some(), file.pause.is_some(), file.connect.is_some()];
         if given.iter().filter(|given| **given).count() != 1 {
             return at.fail("a step has exactly one of sql, hold, pause, connect");
         }
         if let Some(sql) = &file.sql {
-            return self.sql_step(index, sql, file, at).map(Step::Sql);
+            let step = self.sql_step(index, sql, file, at)?;
+            return match &file.every {
+                None => Ok(vec![Step::Sql(step)]),
+                Some(every) => {
+                    let ns = at.key("every").duration(every, self.shared.scale)?;
+                    Ok(spaced(&step, ns))
+                }
+            };
         }
-        if file.rows.is_some() || file.repeat.is_some() || !file.keep.is_empty() || !file.args.is_empty() {
-            return at.fail("rows, keep, repeat and args are for steps with sql");
+        let of_sql = file.rows.is_some() || file.repeat.is_some() || file.every.is_some();
+        if of_sql || !file.keep.is_empty() || !file.args.is_empty() {
+            return at.fail("rows, keep, repeat, every and args are for steps with sql");
         }
         let scale = self.shared.scale;
+        let waits = |ns: u64, step: Step| if ns == 0 { vec![] } else { vec![step] };
         match (&file.hold, &file.pause) {
-            (Some(hold), _) => at.key("hold").duration(hold, scale).map(|ns| Step::Hold { ns }),
-            (_, Some(pause)) => at.key("pause").duration(pause, scale).map(|ns| Step::Pause { ns }),
+            (Some(hold), _) => at.key("hold").duration(hold, scale).map(|ns| waits(ns, Step::Hold { ns })),
+            (_, Some(pause)) => at.key("pause").duration(pause, scale).map(|ns| waits(ns, Step::Pause { ns })),
             _ if index > 0 => at.key("connect").fail("only the first step can connect"),
             _ if file.connect == Some(false) => at.key("connect").fail("`connect` is only ever true"),
-            _ => Ok(Step::Connect),
+            _ => Ok(vec![Step::Connect]),
         }
     }
 
@@ -196,6 +228,11 @@ impl<'f> Builder<'_, '_, 'f> {
         };
         if repeat == 0 {
             return at.key("repeat").fail("a step is done at least once");
+        }
+        if file.every.is_some() && !(2..=SPACED_MAX).contains(&repeat) {
+            return at
+                .key("every")
+                .fail(format!("only a step that is repeated, 2 to {SPACED_MAX} times, can be spaced"));
         }
         let sql_at = at.key("sql");
         check_single(sql, &sql_at)?;

@@ -5,7 +5,7 @@ use crate::study::model::{Arrivals, Load};
 use crate::workload::model::Workload;
 use crate::workload::{DrawRequest, Drawn};
 use contend_wire::literal::Value;
-use contend_wire::plan::{Client, Head, Loop, NowSource, Plan, Retry, Source, Step, Window};
+use contend_wire::plan::{Client, Connections, Head, Loop, NowSource, Plan, Retry, Source, Step, Window};
 use std::collections::BTreeMap;
 
 fn draw(workload: &Workload, load: &Load, axes: &[(&str, &str)]) -> anyhow::Result<Drawn> {
@@ -25,6 +25,7 @@ pub fn plan(workload: &Workload, drawn: &Drawn, worker: usize) -> Plan {
         now: NowSource::Clock,
         driver: "rusqlite".into(),
         model: "thread".into(),
+        connections: Connections::Client,
         options: vec![],
         databases: (0..workload.databases).map(|d| format!("app-{d}.db")).collect(),
         session: vec![],
@@ -183,11 +184,9 @@ fn roles_have_their_own_counts_mixes_and_databases() {
     );
     let workload = crate::workload::parse(&crate::source::Source::new("roles.toml", text)).unwrap();
     let drawn = draw(&workload, &Load { clients: Some(2), processes: Some(2), ..load(None) }, &[]).unwrap();
-    let shape: Vec<(&str, u32, usize)> =
-        drawn.workers.iter().map(|w| (w.role.as_str(), w.first_client, w.clients.len())).collect();
     let expected =
         [("adder", 0, 3), ("adder", 3, 3), ("last", 6, 2), ("last", 8, 2), ("worker", 10, 2), ("worker", 12, 2)];
-    assert_eq!(shape, expected);
+    assert_eq!(shape(&drawn), expected.map(|role| vec![role]));
     let databases = |w: usize| drawn.workers[w].clients.iter().map(|c| c.database).collect::<Vec<_>>();
     assert_eq!((databases(0), databases(1), databases(2)), (vec![0, 1, 2], vec![0, 1, 2], vec![2, 2]));
     let adder = &drawn.workers[0].clients[0];
@@ -195,4 +194,64 @@ fn roles_have_their_own_counts_mixes_and_databases() {
     assert!(drawn.workers[2].clients[0].operations.iter().all(|op| op.transaction == 1));
     let fixed = draw(&workload, &load(None), &[("clients", "4")]).unwrap();
     assert_eq!(fixed.workers[1].clients.len(), 4, "only the role without a count follows the axis");
+}
+
+/// Role, first client and number of clients of every role in every process.
+fn shape(drawn: &Drawn) -> Vec<Vec<(&str, u32, u32)>> {
+    drawn
+        .workers
+        .iter()
+        .map(|w| w.roles.iter().map(|r| (r.name.as_str(), r.first_client, r.clients)).collect())
+        .collect()
+}
+
+/// The small workload with these databases and roles.
+fn with_roles(databases: u32, roles: &str) -> Workload {
+    let text = super::SMALL.replacen("about = \"small\"", &format!("about = \"small\"\ndatabases = {databases}"), 1);
+    let (from, to) = (text.find("[role.worker]").unwrap(), text.find("[[invariant]]").unwrap());
+    let text = [&text[..from], roles, &text[to..]].concat();
+    crate::workload::parse(&crate::source::Source::new("roles.toml", text)).unwrap_or_else(|e| panic!("{e}"))
+}
+
+const IN_ONE_PROCESS: &str = "[role.reader]\nin = \"writer\"\nper_database = 3\nmix = { look = 1 }\npause = \"1ms\"\n\
+     [role.observer]\nin = \"writer\"\nclients = 1\ndatabase = 1\nmix = { look = 1 }\n\
+     [role.writer]\nper_database = 1\nmix = { add = 1 }\n";
+
+#[test]
+fn a_role_may_live_in_the_processes_of_another() {
+    let workload = with_roles(2, IN_ONE_PROCESS);
+    let drawn = draw(&workload, &load(None), &[]).unwrap();
+    assert_eq!(shape(&drawn), [[("writer", 0, 2), ("observer", 2, 1), ("reader", 3, 6)]]);
+    let found = clients(&drawn);
+    let ids: Vec<u32> = found.iter().map(|c| c.id).collect();
+    assert_eq!(ids, (0..9).collect::<Vec<_>>());
+    let databases: Vec<u32> = found.iter().map(|c| c.database).collect();
+    assert_eq!(databases, [0, 1, 1, 0, 0, 0, 1, 1, 1]);
+    let adds = workload.transaction("add").unwrap() as u16;
+    assert!(found.iter().all(|c| c.operations.iter().all(|op| (op.transaction == adds) == (c.id < 2))));
+    assert!(found[3..].iter().all(|c| c.operations.iter().all(|op| op.offset_ns == 1_000_000)));
+    let plan = plan(&workload, &drawn, 0);
+    assert_eq!(Plan::decode(&plan.encode()).unwrap(), plan);
+}
+
+#[test]
+fn databases_are_spread_over_processes_with_all_their_clients() {
+    let workload = with_roles(5, IN_ONE_PROCESS);
+    let drawn = draw(&workload, &load(None), &[("processes", "2")]).unwrap();
+    let of = |w: usize| drawn.workers[w].clients.iter().map(|c| c.database).collect::<Vec<_>>();
+    assert_eq!(of(0), [0, 2, 4, 1, 0, 0, 0, 2, 2, 2, 4, 4, 4]);
+    assert_eq!(of(1), [1, 3, 1, 1, 1, 1, 3, 3, 3]);
+    let one = draw(&workload, &load(None), &[]).unwrap();
+    // Whoever stands in the same place of a role does the same, however the role is spread.
+    let work = |drawn: &Drawn, database: u32| {
+        let mut all: Vec<_> =
+            clients(drawn).iter().filter(|c| c.database == database).map(|c| c.arguments.clone()).collect();
+        all.sort_by_key(|arguments| format!("{arguments:?}"));
+        all
+    };
+    assert_eq!(work(&drawn, 3), work(&one, 3));
+    let message = format!("{:#}", draw(&workload, &load(None), &[("processes", "6")]).unwrap_err());
+    assert!(message.contains("5 databases cannot be spread over 6 processes"), "{message}");
+    let none = format!("{:#}", draw(&workload, &load(None), &[("clients", "4")]).unwrap_err());
+    assert!(none.contains("changes nothing"), "{none}");
 }

@@ -102,7 +102,7 @@ fn transactions() {
     wrong(sql, "sql = \"SELECT :name; SELECT 2\"", "one statement");
     wrong(sql, "sql = \"\"", "empty");
     refused(sql, "sql = \"SELECT 1\"", "args = { name", "no statement uses `:name`");
-    refused(sql, "pause = \"10ms\"", "[[transaction.look.step]]", "rows, keep, repeat and args");
+    refused(sql, "pause = \"10ms\"", "[[transaction.look.step]]", "rows, keep, repeat, every and args");
     refused(sql, "pause = \"10ms\"\nsql = \"SELECT :name\"", "[[transaction.look.step]]", "exactly one of");
     refused("args = { name =", "args = { now =", "args = { now", "current time");
     refused("args = { name =", "args = { 'a b' =", "args = { 'a b'", "cannot be written");
@@ -134,6 +134,15 @@ fn profiles_roles_and_invariants() {
     wrong("clients = 2", "profile = \"none\"", "no profile `none`");
     wrong("clients = 2", "transactions = [\"lok\"]", "no transaction `lok`");
     wrong("clients = 2", "database = 1", "numbered 0 to 0");
+    wrong("clients = 2", "per_database = \"items\"", "follows the scale");
+    refused("clients = 2", "clients = 2\nper_database = 1", "per_database", "not both");
+    refused("clients = 2", "per_database = 1\ndatabase = 0", "database = 0", "clients of its own");
+    wrong("processes = 2", "in = \"nobody\"", "no role `nobody` (there are worker)");
+    wrong("processes = 2", "in = \"worker\"", "its own processes");
+    let guest = |text: &str| format!("[role.guest]\n{text}\n[role.worker]");
+    refused("[role.worker]", &guest("in = \"worker\"\nprocesses = 2"), "processes = 2", "those of role `worker`");
+    let chain = guest("in = \"other\"\n[role.other]\nin = \"worker\"");
+    refused("[role.worker]", &chain, "in = \"other\"", "lives in those of another");
     wrong("pause = { exponential = \"1ms\" }", "pause = { fixed = \"1ms\" }", "a pause is");
     wrong("equals = \"rows", "equals = \"rows.item + committed.ad\"\n#", "no transaction `ad`");
     wrong("equals = \"rows", "equals = \"rows.itm\"\n#", "no table `itm`");
@@ -149,7 +158,7 @@ fn names_and_files() {
     assert!(open("bank", |_| unreachable!("it is built in")).unwrap().name.contains("bank"));
     assert_eq!(open("my.toml", |_| Ok(SMALL.to_string())).unwrap(), Source::new("my.toml", SMALL));
     let unknown = open("bnk", |_| unreachable!("no path")).unwrap_err().to_string();
-    assert!(unknown.contains("bank, wordpress"), "{unknown}");
+    assert!(unknown.contains("bank, chain, library"), "{unknown}");
     let missing = open("my.toml", |_| Err(std::io::ErrorKind::NotFound.into())).unwrap_err().to_string();
     assert!(missing.contains("cannot read workload my.toml"), "{missing}");
 }

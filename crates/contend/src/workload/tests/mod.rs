@@ -3,6 +3,7 @@
 mod data;
 mod draw;
 mod errors;
+mod preset;
 mod sqlite;
 
 use super::model::Workload;

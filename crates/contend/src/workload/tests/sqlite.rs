@@ -186,6 +186,11 @@ fn wordpress_runs_and_every_row_expectation_is_met() {
 }
 
 #[test]
+fn chain_runs_and_its_invariants_hold() {
+    assert_eq!(pass(&built_in("chain"), 1.0, 20), 0.0);
+}
+
+#[test]
 fn bank_runs_as_anyones_own_file() {
     let rejected = pass(&built_in("bank"), 1.0, 2000);
     assert!(rejected < 0.05, "{rejected} of the operations were rejected");

@@ -1,0 +1,89 @@
+//! `contend verify`: the same operations on several engines, and whether the same came of them.
+
+use super::plan::{contender, single};
+use super::{INVALID, OK, print};
+use crate::engine::ENGINES;
+use crate::trial::equal::{Came, carry_out};
+use crate::trial::server::Programs;
+use crate::workload;
+use anyhow::Result;
+use clap::{Args, ValueHint};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+#[derive(Args)]
+pub(super) struct VerifyArgs {
+    /// A built-in workload (see `contend list workloads`) or the path of a workload file
+    #[arg(value_hint = ValueHint::AnyPath)]
+    workload: String,
+    /// Contenders to compare with SQLite [default: every engine this machine has]
+    #[arg(long, value_name = "SPEC")]
+    contender: Vec<String>,
+    /// Operations of the one client
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    operations: u32,
+    /// Profile of the workload [default: the first]
+    #[arg(long)]
+    profile: Option<String>,
+    /// Everything random follows from it
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Multiplies the workload's row counts
+    #[arg(long, value_name = "FACTOR", default_value_t = 0.1)]
+    scale: f64,
+    /// Directory to work in; nothing stays in it
+    #[arg(long, value_name = "DIR", default_value = "results", value_hint = ValueHint::DirPath)]
+    out: PathBuf,
+}
+
+pub(super) fn verify(args: &VerifyArgs) -> Result<u8> {
+    let source = workload::open(&args.workload, |path| std::fs::read_to_string(path))?;
+    let parsed = workload::parse(&source)?;
+    let mut specs = vec!["sqlite".to_string()];
+    if args.contender.is_empty() {
+        let servers = ENGINES.iter().filter(|engine| engine.server.is_some_and(|s| Programs::find(s).is_ok()));
+        specs.extend(servers.map(|engine| engine.name.to_string()));
+    }
+    specs.extend(args.contender.iter().cloned());
+    let contenders = specs.iter().map(|spec| contender(spec)).collect::<Result<Vec<_>>>()?;
+    let study =
+        single(&parsed, contenders, args.profile.as_deref(), args.seed, args.scale, args.operations.min(16_384))?;
+    let out = args.out.join(format!(".verify-{}", std::process::id()));
+    let came = carry_out(&study, &source, &out, args.operations, &|| false)?;
+    let (text, same) = in_words(&came);
+    print(&text)?;
+    Ok(if same { OK } else { INVALID })
+}
+
+/// Everything that was compared, and whether it was the same everywhere.
+fn in_words(came: &[Came]) -> (String, bool) {
+    let mut text = String::new();
+    let Some(first) = came.first() else { return (text, true) };
+    let mut same = true;
+    let operations: BTreeSet<&String> = came.iter().flat_map(|c| c.attempts.keys()).collect();
+    for what in operations {
+        let cell = |c: &Came| c.attempts.get(what).map_or("none".to_string(), |(n, rows)| format!("{n} ({rows} rows)"));
+        same &= line(&mut text, what, came, first, cell);
+    }
+    for table in first.tables.keys() {
+        let cell =
+            |c: &Came| c.tables.get(table).map_or("none".to_string(), |(rows, hash)| format!("{rows} rows, {hash}"));
+        same &= line(&mut text, &format!("table {table}"), came, first, cell);
+    }
+    let names: Vec<&str> = came.iter().map(|c| c.contender.as_str()).collect();
+    let verdict = if same { "The same everywhere" } else { "NOT the same everywhere" };
+    let _ = writeln!(text, "{verdict}: {}.", names.join("; "));
+    (text, same)
+}
+
+fn line(text: &mut String, what: &str, came: &[Came], first: &Came, cell: impl Fn(&Came) -> String) -> bool {
+    let expected = cell(first);
+    let others: Vec<String> =
+        came.iter().filter(|c| cell(c) != expected).map(|c| format!("{}: {}", c.contender, cell(c))).collect();
+    let _ = match others.is_empty() {
+        true => writeln!(text, "{what}: {expected}"),
+        false => writeln!(text, "{what}: {expected}, BUT {}", others.join(", ")),
+    };
+    others.is_empty()
+}

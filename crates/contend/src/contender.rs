@@ -1,0 +1,59 @@
+//! What is compared, in plain words: a contender, and what it promises after a crash. Engines say what a contender's
+//! settings mean and studies put contenders together, so neither owns the type.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What a crash may take (see `docs/methodology.md`). Ordered: more is kept further right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tier {
+    /// A power cut may corrupt the database.
+    Unsafe,
+    /// Consistent after a power cut; the last commits may be gone.
+    Bounded,
+    /// Every acknowledged commit is there.
+    Durable,
+}
+
+impl Tier {
+    pub const ALL: [Tier; 3] = [Tier::Durable, Tier::Bounded, Tier::Unsafe];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Tier::Unsafe => "unsafe",
+            Tier::Bounded => "bounded",
+            Tier::Durable => "durable",
+        }
+    }
+
+    pub fn promise(self) -> &'static str {
+        match self {
+            Tier::Unsafe => "a power cut may corrupt the database",
+            Tier::Bounded => "consistent after a power cut, but the last commits may be gone",
+            Tier::Durable => "every acknowledged commit survives a power cut",
+        }
+    }
+}
+
+impl fmt::Display for Tier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// Engine, driver, model and settings under one name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Contender {
+    /// Canonical spec: `engine/driver/model:key=value,...`, keys sorted.
+    pub name: String,
+    /// Short name for tables and charts; unique in the study.
+    pub label: String,
+    pub engine: String,
+    pub driver: String,
+    pub model: String,
+    /// Every setting that was asked for.
+    pub settings: BTreeMap<String, String>,
+    pub tier: Tier,
+}

@@ -1,0 +1,340 @@
+//! MariaDB.
+
+use super::server::{Layout, Server, Signal, connection_limit};
+use super::{Driver, Engine, Expected, NULL, Part, Setting, Settings, Setup, THREAD, Values};
+use crate::contender::Tier;
+use contend_wire::sample::CodeSpace;
+
+pub const ENGINE: Engine = Engine {
+    name: "mariadb",
+    about: "MariaDB, a private server that contend starts for each trial",
+    drivers: &[
+        Driver {
+            name: "mysql",
+            language: "Rust",
+            models: &[THREAD],
+            about: "the mysql crate: blocking, over socket or TCP",
+            program: None,
+        },
+        NULL,
+    ],
+    settings: SETTINGS,
+    tier,
+    tier_settings,
+    setup,
+    before_load: |_| vec![],
+    group_commit: true,
+    integrity: |tables| format!("CHECK TABLE {} EXTENDED", list(tables)),
+    compact: |tables| vec![format!("OPTIMIZE TABLE {}", list(tables))],
+    load_session: &["SET unique_checks = 1"],
+    part,
+    code_space: CodeSpace::Mysql,
+    loader: "mysql",
+    aliases: &[("busy_timeout", "lock_timeout")],
+    server: Some(&SERVER),
+};
+
+const SERVER: Server = Server {
+    title: "MariaDB",
+    scheme: "mysql",
+    dialect: contend_sql::Target::MariaDb,
+    programs: &["mariadbd", "mariadb-install-db"],
+    places: &["/usr/sbin", "/usr/bin", "/usr/local/mysql/bin", "/usr/libexec"],
+    install: "apt-get install mariadb-server",
+    user: "root",
+    first_database: "mysql",
+    initialise: |layout| {
+        let words = [
+            "mariadb-install-db",
+            "--no-defaults",
+            "--auth-root-authentication-method=normal",
+            "--skip-test-db",
+            "--skip-name-resolve",
+        ];
+        let mut command: Vec<String> = words.map(str::to_string).to_vec();
+        command.push(format!("--datadir={}", layout.data.display()));
+        vec![command]
+    },
+    configuration,
+    start: |layout| {
+        let configuration = layout.data.join(CONFIGURATION);
+        vec!["mariadbd".to_string(), format!("--defaults-file={}", configuration.display())]
+    },
+    socket: |_| "mariadb.sock".to_string(),
+    stop: Signal::Terminate,
+    abort: Signal::Kill,
+    version: "SELECT version()",
+    // Whoever installs a data directory gets a root without a password on every interface.
+    provision: || {
+        ["DELETE FROM mysql.global_priv WHERE Host <> 'localhost' OR User = ''", "FLUSH PRIVILEGES"]
+            .map(str::to_string)
+            .to_vec()
+    },
+    let_in: |password| {
+        vec![
+            format!("CREATE USER root@'127.0.0.1' IDENTIFIED BY '{password}'"),
+            "GRANT ALL PRIVILEGES ON *.* TO root@'127.0.0.1' WITH GRANT OPTION".to_string(),
+        ]
+    },
+    create_database: |name| format!("CREATE DATABASE {} CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin", quoted(name)),
+    drop_database: |name| format!("DROP DATABASE IF EXISTS {}", quoted(name)),
+    new_database: &[],
+    load: str::to_string,
+    after_load: |tables| vec![format!("ANALYZE TABLE {}", list(tables))],
+    leftover: |_| None,
+    fixed: &["innodb_doublewrite", "innodb_log_file_size", "innodb_flush_method", "log_bin"],
+};
+
+const CONFIGURATION: &str = "contend.cnf";
+
+const ON_OFF: Values = Values::Words(&["on", "off"]);
+
+const SETTINGS: &[Setting] = &[
+    Setting {
+        name: "innodb_flush_log_at_trx_commit",
+        values: Values::Words(&["0", "1", "2"]),
+        default: "1",
+        about: "a commit's log: 1 = written and synced, 2 = written, 0 = neither, once a second",
+    },
+    Setting {
+        name: "innodb_doublewrite",
+        values: ON_OFF,
+        default: "on",
+        about: "pages are written twice, against pages half written",
+    },
+    Setting { name: "log_bin", values: ON_OFF, default: "off", about: "whether there is a binary log" },
+    Setting {
+        name: "sync_binlog",
+        values: Values::Integer(0, 1_000_000),
+        default: "0",
+        about: "commits after which the binary log is synced; 0 = never",
+    },
+    Setting {
+        name: "innodb_buffer_pool_size",
+        values: Values::Integer(5, 1 << 20),
+        default: "128",
+        about: "the server's own page cache, MiB",
+    },
+    Setting {
+        name: "innodb_log_file_size",
+        values: Values::Integer(4, 1 << 19),
+        default: "96",
+        about: "size of the redo log, MiB",
+    },
+    Setting {
+        name: "innodb_log_file_buffering",
+        values: ON_OFF,
+        default: "off",
+        about: "whether the redo log goes through the system's cache; off makes flush=2 no faster than 1",
+    },
+    Setting {
+        name: "innodb_flush_method",
+        values: Values::Words(&["o_direct", "fsync", "o_dsync", "o_direct_no_fsync"]),
+        default: "o_direct",
+        about: "how data files are written",
+    },
+    Setting {
+        name: "isolation",
+        values: Values::Words(&["read-committed", "repeatable-read", "serializable"]),
+        default: "repeatable-read",
+        about: "isolation level of transactions",
+    },
+    Setting {
+        name: "lock_timeout",
+        values: Values::Integer(0, 600_000),
+        default: "50000",
+        about: "milliseconds a statement waits for a row lock, in whole seconds (rounded up)",
+    },
+    Setting {
+        name: "statements",
+        values: Values::Words(&["prepared", "each"]),
+        default: "prepared",
+        about: "prepare once per connection, or send text with its values in it each time",
+    },
+    Setting {
+        name: "transport",
+        values: Values::Words(&["socket", "tcp"]),
+        default: "socket",
+        about: "Unix socket, or TCP on the loopback interface with a random password",
+    },
+];
+
+/// A commit is safe when the redo log is synced and nothing else has to agree with it: with a binary log, recovery
+/// believes that one.
+fn tier(settings: &Settings) -> Tier {
+    let value = |name| ENGINE.value(settings, name);
+    let binlog_behind = value("log_bin") == "on" && value("sync_binlog") != "1";
+    if value("innodb_doublewrite") == "off" {
+        Tier::Unsafe
+    } else if value("innodb_flush_log_at_trx_commit") != "1" || binlog_behind {
+        Tier::Bounded
+    } else {
+        Tier::Durable
+    }
+}
+
+fn tier_settings(tier: Tier) -> &'static [(&'static str, &'static str)] {
+    match tier {
+        Tier::Durable => &[("innodb_doublewrite", "on"), ("innodb_flush_log_at_trx_commit", "1"), ("log_bin", "off")],
+        Tier::Bounded => &[("innodb_doublewrite", "on"), ("innodb_flush_log_at_trx_commit", "2"), ("log_bin", "off")],
+        Tier::Unsafe => &[("innodb_doublewrite", "off"), ("innodb_flush_log_at_trx_commit", "0"), ("log_bin", "off")],
+    }
+}
+
+/// Settings that are not the server's: they decide how clients work.
+const OF_CLIENTS: &[&str] = &["isolation", "lock_timeout", "statements", "transport"];
+
+fn own_settings() -> impl Iterator<Item = &'static str> {
+    SETTINGS.iter().map(|setting| setting.name).filter(|name| !OF_CLIENTS.contains(name))
+}
+
+fn is_mib(name: &str) -> bool {
+    matches!(name, "innodb_buffer_pool_size" | "innodb_log_file_size")
+}
+
+fn configuration(settings: &Settings, layout: &Layout) -> (&'static str, String) {
+    let mut text = String::from("# Written by contend for one trial.\n[mariadbd]\n");
+    let mut line = |name: &str, value: &str| text.push_str(&format!("{name} = {value}\n"));
+    line("datadir", &layout.data.display().to_string());
+    line("socket", &layout.socket_path().display().to_string());
+    line("pid-file", &layout.data.join("server.pid").display().to_string());
+    match layout.port {
+        Some(port) => {
+            line("bind-address", "127.0.0.1");
+            line("port", &port.to_string());
+        }
+        None => line("skip-networking", "1"),
+    }
+    line("skip-name-resolve", "1");
+    line("max_connections", &connection_limit(layout.connections).to_string());
+    line("character-set-server", "utf8mb4");
+    line("collation-server", "utf8mb4_nopad_bin");
+    line("default-time-zone", "'+00:00'");
+    line("innodb_buffer_pool_dump_at_shutdown", "0");
+    line("innodb_buffer_pool_load_at_startup", "0");
+    for name in own_settings() {
+        let value = ENGINE.value(settings, name);
+        match (name, value) {
+            ("log_bin", "on") => line("log_bin", "binlog"),
+            ("log_bin", _) => line("skip-log-bin", "1"),
+            _ if is_mib(name) => line(name, &format!("{value}M")),
+            _ => line(name, value),
+        }
+    }
+    (CONFIGURATION, text)
+}
+
+fn setup(settings: &Settings) -> Setup {
+    let value = |name| ENGINE.value(settings, name).to_string();
+    let isolation = value("isolation").to_ascii_uppercase();
+    let seconds = value("lock_timeout").parse::<u64>().unwrap_or(0).div_ceil(1000).to_string();
+    let read = |name: &str, value: &str| Expected {
+        name: name.to_string(),
+        sql: format!("SELECT @@{name}"),
+        value: value.to_string(),
+    };
+    let mut readbacks: Vec<Expected> =
+        own_settings().map(|name| read(name, &as_read_back(name, &value(name)))).collect();
+    readbacks.push(Expected { name: "isolation".to_string(), ..read("tx_isolation", &isolation) });
+    readbacks.push(read("innodb_lock_wait_timeout", &seconds));
+    readbacks.push(Expected {
+        name: "transport".to_string(),
+        // Over the socket there is no port.
+        sql: "SELECT IF(HOST LIKE '%:%', 'tcp', 'socket') FROM information_schema.PROCESSLIST \
+              WHERE ID = CONNECTION_ID()"
+            .to_string(),
+        value: value("transport"),
+    });
+    let mut session: Vec<String> =
+        contend_sql::session(contend_sql::Target::MariaDb).iter().map(ToString::to_string).collect();
+    session.push(format!("SET SESSION TRANSACTION ISOLATION LEVEL {}", isolation.replace('-', " ")));
+    session.push(format!("SET SESSION innodb_lock_wait_timeout = {seconds}"));
+    Setup {
+        options: vec![("statements".to_string(), value("statements"))],
+        session,
+        readbacks,
+        prepare: vec![],
+        begin_write: Some("BEGIN".to_string()),
+        ..Setup::default()
+    }
+}
+
+/// The form in which the server reports a setting.
+fn as_read_back(name: &str, value: &str) -> String {
+    match (value, value.parse::<u64>()) {
+        ("on", _) => "1".to_string(),
+        ("off", _) => "0".to_string(),
+        (_, Ok(mib)) if is_mib(name) => (mib << 20).to_string(),
+        _ if name == "innodb_flush_method" && value != "fsync" => value.to_ascii_uppercase(),
+        _ => value.to_string(),
+    }
+}
+
+/// Data are the files of contend's own databases, log the redo and the binary log.
+fn part(path: &str) -> Part {
+    let mut parts = path.split('/').skip(1);
+    match (parts.next(), parts.next()) {
+        (None, _) => Part::Inside,
+        (Some(file), None) if file.starts_with("ib_logfile") || file.starts_with("binlog.") => Part::Log,
+        (Some("mysql" | "performance_schema" | "sys"), _) => Part::Other,
+        (Some(name), None) if !name.contains('.') && !name.starts_with("ib") => Part::Inside,
+        (Some(_), Some(file)) if file.ends_with(".ibd") => Part::Data,
+        _ => Part::Other,
+    }
+}
+
+fn list(tables: &[String]) -> String {
+    tables.join(", ")
+}
+
+fn quoted(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(pairs: &[(&str, &str)]) -> Settings {
+        pairs.iter().map(|(k, v)| ((*k).to_string(), (*v).to_string())).collect()
+    }
+
+    #[test]
+    fn tiers_follow_the_design() {
+        for (pairs, expected) in [
+            (&[][..], Tier::Durable),
+            (&[("innodb_flush_log_at_trx_commit", "2")], Tier::Bounded),
+            (&[("innodb_flush_log_at_trx_commit", "0")], Tier::Bounded),
+            (&[("log_bin", "on")], Tier::Bounded),
+            (&[("log_bin", "on"), ("sync_binlog", "1")], Tier::Durable),
+            (&[("innodb_doublewrite", "off")], Tier::Unsafe),
+        ] {
+            assert_eq!(tier(&settings(pairs)), expected, "{pairs:?}");
+        }
+        for wanted in Tier::ALL {
+            assert_eq!(tier(&settings(tier_settings(wanted))), wanted);
+        }
+    }
+
+    #[test]
+    fn files_are_told_apart() {
+        for (path, expected) in [
+            ("server", Part::Inside),
+            ("server/ib_logfile0", Part::Log),
+            ("server/binlog.000001", Part::Log),
+            ("server/ibdata1", Part::Other),
+            ("server/app_0", Part::Inside),
+            ("server/app_0/post.ibd", Part::Data),
+            ("server/app_0/post.frm", Part::Other),
+            ("server/mysql", Part::Other),
+        ] {
+            assert_eq!(part(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn timeouts_are_whole_seconds() {
+        let setup = setup(&settings(&[("lock_timeout", "1500")]));
+        assert!(setup.session.contains(&"SET SESSION innodb_lock_wait_timeout = 2".to_string()));
+    }
+}

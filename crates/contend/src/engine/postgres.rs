@@ -1,0 +1,348 @@
+//! PostgreSQL.
+
+use super::server::{Layout, Server, Signal, connection_limit};
+use super::{Driver, Engine, Expected, NULL, Part, Setting, Settings, Setup, THREAD, Values};
+use crate::contender::Tier;
+use contend_wire::sample::CodeSpace;
+
+pub const ENGINE: Engine = Engine {
+    name: "postgres",
+    about: "PostgreSQL, a private server that contend starts for each trial",
+    drivers: &[
+        Driver {
+            name: "postgres",
+            language: "Rust",
+            models: &[THREAD],
+            about: "the postgres crate: blocking, over socket or TCP",
+            program: None,
+        },
+        NULL,
+    ],
+    settings: SETTINGS,
+    tier,
+    tier_settings,
+    setup,
+    before_load: |_| vec![],
+    group_commit: true,
+    integrity,
+    compact: |tables| {
+        let full = tables.iter().map(|table| format!("VACUUM (FULL, ANALYZE) {table}"));
+        full.chain(["CHECKPOINT".to_string()]).collect()
+    },
+    load_session: &["SET synchronous_commit = off"],
+    part,
+    code_space: CodeSpace::Sqlstate,
+    loader: "postgres",
+    aliases: &[("busy_timeout", "lock_timeout")],
+    server: Some(&SERVER),
+};
+
+const SERVER: Server = Server {
+    title: "PostgreSQL",
+    scheme: "postgres",
+    dialect: contend_sql::Target::Postgres,
+    programs: &["postgres", "initdb"],
+    places: &["/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin"],
+    install: "apt-get install postgresql",
+    user: "contend",
+    first_database: "postgres",
+    initialise: |layout| {
+        let words = ["initdb", "--auth=trust", "--username=contend", "--encoding=UTF8", "--no-locale", "--no-sync"];
+        let mut command: Vec<String> = words.map(str::to_string).to_vec();
+        command.push(format!("--pgdata={}", layout.data.display()));
+        vec![command]
+    },
+    configuration,
+    start: |layout| vec!["postgres".to_string(), "-D".to_string(), layout.data.display().to_string()],
+    socket: |port| format!(".s.PGSQL.{}", port.unwrap_or(5432)),
+    stop: Signal::Interrupt,
+    abort: Signal::Quit,
+    version: "SHOW server_version",
+    provision: Vec::new,
+    let_in: |password| vec![format!("ALTER ROLE contend PASSWORD '{password}'")],
+    create_database: |name| format!("CREATE DATABASE {} TEMPLATE template0", quoted(name)),
+    drop_database: |name| format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", quoted(name)),
+    new_database: &["CREATE EXTENSION IF NOT EXISTS amcheck"],
+    load,
+    after_load: |_| vec!["VACUUM (FREEZE, ANALYZE)".to_string(), "CHECKPOINT".to_string()],
+    // A killed server leaves a few bytes of shared memory, whose number is the second word of the seventh line.
+    leftover: |read| {
+        let text = read("postmaster.pid")?;
+        let number: u64 = text.lines().nth(6)?.split_whitespace().nth(1)?.parse().ok()?;
+        Some(vec!["/usr/bin/ipcrm".to_string(), "-m".to_string(), number.to_string()])
+    },
+    fixed: &["fsync", "full_page_writes", "wal_sync_method", "shared_buffers", "max_wal_size", "checkpoint_timeout"],
+};
+
+const ON_OFF: Values = Values::Words(&["on", "off"]);
+
+const SETTINGS: &[Setting] = &[
+    Setting {
+        name: "synchronous_commit",
+        values: ON_OFF,
+        default: "on",
+        about: "whether a commit waits until its log is on disk",
+    },
+    Setting { name: "fsync", values: ON_OFF, default: "on", about: "whether the server syncs at all" },
+    Setting {
+        name: "full_page_writes",
+        values: ON_OFF,
+        default: "on",
+        about: "whole pages in the log after a checkpoint, against pages half written",
+    },
+    Setting {
+        name: "wal_sync_method",
+        values: Values::Words(&["fdatasync", "fsync", "open_datasync", "open_sync"]),
+        default: "fdatasync",
+        about: "how the log reaches the disk",
+    },
+    Setting {
+        name: "shared_buffers",
+        values: Values::Integer(1, 1 << 20),
+        default: "128",
+        about: "the server's own page cache, MiB",
+    },
+    Setting {
+        name: "max_wal_size",
+        values: Values::Integer(32, 1 << 20),
+        default: "1024",
+        about: "log that starts a checkpoint, MiB",
+    },
+    Setting {
+        name: "checkpoint_timeout",
+        values: Values::Integer(30, 86_400),
+        default: "300",
+        about: "seconds between checkpoints at most",
+    },
+    Setting { name: "work_mem", values: Values::Integer(64, 1 << 21), default: "4096", about: "memory of a sort, KiB" },
+    Setting { name: "jit", values: ON_OFF, default: "on", about: "compile expensive queries" },
+    Setting {
+        name: "isolation",
+        values: Values::Words(&["read-committed", "repeatable-read", "serializable"]),
+        default: "read-committed",
+        about: "isolation level of transactions",
+    },
+    Setting {
+        name: "lock_timeout",
+        values: Values::Integer(-1, 600_000),
+        default: "-1",
+        about: "milliseconds a statement waits for a lock; -1 = for ever, 0 = the server's least, 1 ms",
+    },
+    Setting {
+        name: "statements",
+        values: Values::Words(&["prepared", "each"]),
+        default: "prepared",
+        about: "prepare once per connection, or send text and values each time",
+    },
+    Setting {
+        name: "transport",
+        values: Values::Words(&["socket", "tcp"]),
+        default: "socket",
+        about: "Unix socket, or TCP on the loopback interface with a random password",
+    },
+];
+
+/// Without syncs or whole pages a power cut can leave a damaged database; without waiting for the log it takes
+/// the last commits (and so does a crash of the server).
+fn tier(settings: &Settings) -> Tier {
+    let off = |name| ENGINE.value(settings, name) == "off";
+    if off("fsync") || off("full_page_writes") {
+        Tier::Unsafe
+    } else if off("synchronous_commit") {
+        Tier::Bounded
+    } else {
+        Tier::Durable
+    }
+}
+
+fn tier_settings(tier: Tier) -> &'static [(&'static str, &'static str)] {
+    match tier {
+        Tier::Durable => &[("fsync", "on"), ("full_page_writes", "on"), ("synchronous_commit", "on")],
+        Tier::Bounded => &[("fsync", "on"), ("full_page_writes", "on"), ("synchronous_commit", "off")],
+        Tier::Unsafe => &[("fsync", "off"), ("full_page_writes", "off"), ("synchronous_commit", "off")],
+    }
+}
+
+/// Written to the configuration with a unit, read back from `pg_settings` in the server's own.
+fn in_configuration(name: &str, value: &str) -> String {
+    match name {
+        "shared_buffers" | "max_wal_size" => format!("{value}MB"),
+        "checkpoint_timeout" => format!("{value}s"),
+        "work_mem" => format!("{value}kB"),
+        _ => value.to_string(),
+    }
+}
+
+/// Settings that are not the server's: they decide how clients work.
+const OF_CLIENTS: &[&str] = &["isolation", "lock_timeout", "statements", "transport"];
+
+fn own_settings() -> impl Iterator<Item = &'static str> {
+    SETTINGS.iter().map(|setting| setting.name).filter(|name| !OF_CLIENTS.contains(name))
+}
+
+fn configuration(settings: &Settings, layout: &Layout) -> (&'static str, String) {
+    let mut text = String::from("# Written by contend for one trial.\n");
+    let mut line = |name: &str, value: &str| text.push_str(&format!("{name} = '{value}'\n"));
+    line("unix_socket_directories", &layout.socket_dir.display().to_string().replace('\'', "''"));
+    line("unix_socket_permissions", "0700");
+    line("listen_addresses", if layout.port.is_some() { "127.0.0.1" } else { "" });
+    line("port", &layout.port.unwrap_or(5432).to_string());
+    line("max_connections", &connection_limit(layout.connections).to_string());
+    line("password_encryption", "scram-sha-256");
+    line("log_timezone", "UTC");
+    line("timezone", "UTC");
+    // A failed statement may hold a password, and failures are outcomes, not news.
+    line("log_min_error_statement", "panic");
+    line("log_min_messages", "log");
+    for name in own_settings() {
+        line(name, &in_configuration(name, ENGINE.value(settings, name)));
+    }
+    ("postgresql.conf", text)
+}
+
+fn setup(settings: &Settings) -> Setup {
+    let value = |name| ENGINE.value(settings, name).to_string();
+    let isolation = value("isolation").replace('-', " ");
+    let lock_timeout_ms = match value("lock_timeout").as_str() {
+        "-1" => "0".to_string(),
+        "0" => "1".to_string(),
+        ms => ms.to_string(),
+    };
+    let read = |name: &str, value: &str| Expected {
+        name: name.to_string(),
+        sql: format!("SELECT setting FROM pg_settings WHERE name = '{name}'"),
+        value: value.to_string(),
+    };
+    let mut readbacks: Vec<Expected> =
+        own_settings().map(|name| read(name, &as_read_back(name, &value(name)))).collect();
+    readbacks.push(read("default_transaction_isolation", &isolation));
+    readbacks.push(read("lock_timeout", &lock_timeout_ms));
+    readbacks.push(Expected {
+        name: "transport".to_string(),
+        sql: "SELECT CASE WHEN inet_client_addr() IS NULL THEN 'socket' ELSE 'tcp' END".to_string(),
+        value: value("transport"),
+    });
+    let mut session: Vec<String> =
+        contend_sql::session(contend_sql::Target::Postgres).iter().map(ToString::to_string).collect();
+    session.push(format!("SET default_transaction_isolation = '{isolation}'"));
+    session.push(format!("SET lock_timeout = {lock_timeout_ms}"));
+    for name in ["synchronous_commit", "work_mem", "jit"] {
+        session.push(format!("SET {name} = '{}'", in_configuration(name, &value(name))));
+    }
+    Setup {
+        options: vec![("statements".to_string(), value("statements"))],
+        session,
+        readbacks,
+        prepare: vec![],
+        begin_write: Some("BEGIN".to_string()),
+        ..Setup::default()
+    }
+}
+
+/// The server counts `shared_buffers` in pages of 8 KiB.
+fn as_read_back(name: &str, value: &str) -> String {
+    match (name, value.parse::<u64>()) {
+        ("shared_buffers", Ok(mib)) => (mib * 128).to_string(),
+        _ => value.to_string(),
+    }
+}
+
+/// Every index is held against itself and its order; the tables are read on the way (module amcheck).
+fn integrity(_: &[String]) -> String {
+    "SELECT CASE WHEN count(bt_index_check(c.oid, true)::text) >= 0 THEN 'ok' END \
+     FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam \
+     JOIN pg_namespace n ON n.oid = c.relnamespace \
+     WHERE a.amname = 'btree' AND i.indisvalid AND c.relpersistence = 'p' AND n.nspname NOT LIKE 'pg\\_%'"
+        .to_string()
+}
+
+/// Of the databases only contend's own count: the first number the server gives is 16384.
+fn part(path: &str) -> Part {
+    let mut parts = path.split('/').skip(1);
+    match (parts.next(), parts.next(), parts.next()) {
+        (None, ..) | (Some("base"), None, _) => Part::Inside,
+        (Some("base"), Some(database), file) => match (database.parse::<u64>(), file) {
+            (Ok(oid), None) if oid >= 16_384 => Part::Inside,
+            (Ok(oid), Some(_)) if oid >= 16_384 => Part::Data,
+            _ => Part::Other,
+        },
+        (Some("pg_wal"), None, _) => Part::Inside,
+        (Some("pg_wal"), Some(file), None) if file.len() == 24 => Part::Log,
+        _ => Part::Other,
+    }
+}
+
+/// `INSERT INTO t (a) VALUES (...)` as `COPY t (a) FROM STDIN`.
+fn load(insert: &str) -> String {
+    let target = insert.strip_prefix("INSERT INTO ").unwrap_or(insert);
+    let target = target.rfind(" VALUES").map_or(target, |at| &target[..at]);
+    format!("COPY {target} FROM STDIN")
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(pairs: &[(&str, &str)]) -> Settings {
+        pairs.iter().map(|(k, v)| ((*k).to_string(), (*v).to_string())).collect()
+    }
+
+    #[test]
+    fn tiers_follow_the_design() {
+        for (pairs, expected) in [
+            (&[][..], Tier::Durable),
+            (&[("synchronous_commit", "off")], Tier::Bounded),
+            (&[("fsync", "off")], Tier::Unsafe),
+            (&[("full_page_writes", "off")], Tier::Unsafe),
+        ] {
+            assert_eq!(tier(&settings(pairs)), expected, "{pairs:?}");
+        }
+        for wanted in Tier::ALL {
+            assert_eq!(tier(&settings(tier_settings(wanted))), wanted);
+        }
+    }
+
+    #[test]
+    fn settings_are_written_with_units_and_read_back_without() {
+        let layout = Layout {
+            data: "/d".into(),
+            socket_dir: "/s".into(),
+            socket: (SERVER.socket)(Some(5999)),
+            port: Some(5999),
+            connections: 4,
+        };
+        let (_, text) = configuration(&settings(&[("shared_buffers", "256")]), &layout);
+        for line in ["shared_buffers = '256MB'", "listen_addresses = '127.0.0.1'", "port = '5999'", "fsync = 'on'"] {
+            assert!(text.contains(line), "{line}: {text}");
+        }
+        let setup = setup(&settings(&[("shared_buffers", "256"), ("lock_timeout", "0")]));
+        let value = |name: &str| setup.readbacks.iter().find(|r| r.name == name).map(|r| r.value.clone());
+        assert_eq!(value("shared_buffers").as_deref(), Some("32768"));
+        assert_eq!(value("lock_timeout").as_deref(), Some("1"));
+    }
+
+    #[test]
+    fn files_are_told_apart() {
+        for (path, expected) in [
+            ("server", Part::Inside),
+            ("server/base", Part::Inside),
+            ("server/base/16384", Part::Inside),
+            ("server/base/16384/2619_fsm", Part::Data),
+            ("server/base/1", Part::Other),
+            ("server/pg_wal/000000010000000000000001", Part::Log),
+            ("server/pg_wal/archive_status", Part::Other),
+            ("server/global", Part::Other),
+        ] {
+            assert_eq!(part(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_load_is_a_copy() {
+        assert_eq!(load("INSERT INTO \"t\" (\"a\", b) VALUES ($1, $2)"), "COPY \"t\" (\"a\", b) FROM STDIN");
+    }
+}

@@ -1,0 +1,137 @@
+//! What contend knows of an engine that is a server: its programs and where packages put them, how its data
+//! directory is made, how it is configured, started, asked and stopped. Data only; `trial` does it.
+
+use super::Settings;
+use contend_wire::address::{Address, Endpoint, Password};
+use std::path::{Path, PathBuf};
+
+/// Reads a file by its name; none if it cannot.
+pub type ReadFile<'f> = &'f dyn Fn(&str) -> Option<String>;
+
+/// How a server is run.
+#[derive(Debug)]
+pub struct Server {
+    /// The name people know it by.
+    pub title: &'static str,
+    /// Of its addresses, see `contend_wire::address`.
+    pub scheme: &'static str,
+    /// The dialect of its SQL.
+    pub dialect: contend_sql::Target,
+    /// The programs it needs.
+    pub programs: &'static [&'static str],
+    /// Directories that may have them besides those of PATH, best first; `*` stands for the highest version.
+    pub places: &'static [&'static str],
+    /// The command that installs it on Debian and its relatives.
+    pub install: &'static str,
+    /// The user contend works as.
+    pub user: &'static str,
+    /// A database that is always there.
+    pub first_database: &'static str,
+    /// Commands that make an empty data directory, program first.
+    pub initialise: fn(&Layout) -> Vec<Vec<String>>,
+    /// Name of the configuration file in the data directory, and its text.
+    pub configuration: fn(&Settings, &Layout) -> (&'static str, String),
+    /// The command that starts it in the foreground, program first.
+    pub start: fn(&Layout) -> Vec<String>,
+    /// File name of its Unix socket, which may depend on the port.
+    pub socket: fn(Option<u16>) -> String,
+    /// Stops it in good order.
+    pub stop: Signal,
+    /// Stops it at once, leaving its data as a crash would.
+    pub abort: Signal,
+    /// Asks a running server for its version.
+    pub version: &'static str,
+    /// Statements in the first database of a new data directory, such as those that shut outsiders out.
+    pub provision: fn() -> Vec<String>,
+    /// Statements that let contend's user in over TCP, with this password.
+    pub let_in: fn(&str) -> Vec<String>,
+    /// The statement that creates a database.
+    pub create_database: fn(&str) -> String,
+    /// The statement that drops a database.
+    pub drop_database: fn(&str) -> String,
+    /// Statements in a new database, before its tables.
+    pub new_database: &'static [&'static str],
+    /// Turns the translated `INSERT INTO t (columns) VALUES (...)` of a load into what loads fastest.
+    pub load: fn(&str) -> String,
+    /// Statements after loading, such as those that gather statistics of these tables.
+    pub after_load: fn(&[String]) -> Vec<String>,
+    /// The command that removes what a killed server leaves outside its data directory; it is given a reader of
+    /// files in there.
+    pub leftover: fn(ReadFile<'_>) -> Option<Vec<String>>,
+    /// Settings that only a restart changes: an attached server must have them already.
+    pub fixed: &'static [&'static str],
+}
+
+/// Signals, so that tables need no library.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    Interrupt,
+    Quit,
+    Terminate,
+    Kill,
+}
+
+/// Where a private server lives.
+#[derive(Debug, Clone)]
+pub struct Layout {
+    /// Its data directory.
+    pub data: PathBuf,
+    /// Holds its socket, and nothing else.
+    pub socket_dir: PathBuf,
+    /// File name of the socket.
+    pub socket: String,
+    /// Where it listens on the loopback interface; none: on the socket only.
+    pub port: Option<u16>,
+    /// Connections it must be able to serve.
+    pub connections: u32,
+}
+
+impl Layout {
+    /// The path of the socket.
+    pub fn socket_path(&self) -> PathBuf {
+        self.socket_dir.join(&self.socket)
+    }
+}
+
+impl Server {
+    /// The address of a database of a private server over its socket.
+    pub fn by_socket(&self, layout: &Layout, database: &str) -> Address {
+        Address {
+            scheme: self.scheme.to_string(),
+            user: self.user.to_string(),
+            endpoint: Endpoint::Socket(layout.socket_path().display().to_string()),
+            database: database.to_string(),
+            password: Password::None,
+        }
+    }
+
+    /// The address of a database of a private server over TCP, its password in a file.
+    pub fn by_tcp(&self, port: u16, password_file: &Path, database: &str) -> Address {
+        Address {
+            scheme: self.scheme.to_string(),
+            user: self.user.to_string(),
+            endpoint: Endpoint::Tcp("127.0.0.1".to_string(), port),
+            database: database.to_string(),
+            password: Password::File(password_file.display().to_string()),
+        }
+    }
+}
+
+/// Connections beside those of clients: contend's own, and what a server keeps for its administrator.
+const CONNECTIONS_MORE: u32 = 20;
+
+/// The limit of connections for so many clients, in steps: contenders that differ a little in their clients
+/// should not differ in it.
+pub fn connection_limit(clients: u32) -> u32 {
+    (clients + CONNECTIONS_MORE).next_multiple_of(100)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_of_connections_goes_in_steps() {
+        assert_eq!([1, 80, 81, 500].map(connection_limit), [100, 100, 200, 600]);
+    }
+}

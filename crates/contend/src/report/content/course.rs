@@ -1,0 +1,72 @@
+//! What processes and files took over time: processors, memory, database, log.
+
+use crate::report::content::axes::{bytes_axis, extent, linear_axis, short_count, short_ns};
+use crate::report::content::charts::{capitalised, titled};
+use crate::report::content::words;
+use crate::report::document::{Block, Lines, Point, Section, Series};
+use crate::report::summary::Summary;
+use crate::report::summary::cell::Cell;
+use crate::report::summary::course::Course;
+use crate::report::summary::metric::Unit;
+use crate::stats::precision::Ns;
+
+/// A chart without a line of so many points says nothing: samples are taken every 200 ms.
+const POINTS_MIN: usize = 4;
+
+type Get = fn(&Course) -> Option<f64>;
+
+const CHARTS: [(&str, Unit, Get); 4] = [
+    ("processors in use", Unit::Plain, |course| course.cpus),
+    ("resident memory", Unit::Bytes, |course| course.rss_bytes),
+    ("size of the database", Unit::Bytes, |course| course.size_bytes_db),
+    ("size of log or journal", Unit::Bytes, |course| course.size_bytes_wal),
+];
+
+/// Lines of each contender over the window.
+pub fn section(summary: &Summary<'_>) -> Option<Section> {
+    let conditions = 0..summary.record.run.study.conditions.len();
+    let charts = conditions.flat_map(|condition| CHARTS.iter().filter_map(move |of| chart(summary, condition, of)));
+    let blocks: Vec<Block> = charts.map(Block::Lines).collect();
+    (!blocks.is_empty()).then(|| {
+        let intro = "Means over the rounds. Processors and memory are those of the workers and of contend itself; a log \
+                     that grows without end will one day be read back.";
+        Section {
+            id: "course",
+            title: "Machine over time".to_string(),
+            blocks: std::iter::once(Block::Text(intro.to_string())).chain(blocks).collect(),
+        }
+    })
+}
+
+fn chart(summary: &Summary<'_>, condition: usize, (what, unit, get): &(&str, Unit, Get)) -> Option<Lines> {
+    let cells = summary.cells.iter().filter(|cell| cell.condition == condition && cell.has_data());
+    let series: Vec<Series> = cells.map(|cell| line(summary, cell, what, *unit, *get)).collect();
+    let points = || series.iter().flat_map(|s| &s.points);
+    let (_, high) = extent(points().filter_map(|point| point.y))?;
+    let (_, end) = extent(points().map(|point| point.x))?;
+    if series.iter().all(|s| s.points.len() < POINTS_MIN) {
+        return None;
+    }
+    let y = if *unit == Unit::Bytes { bytes_axis(high) } else { linear_axis(high, &short_count) };
+    Some(Lines {
+        title: capitalised(&titled(summary, condition, what)),
+        condition: Some(condition),
+        x: linear_axis(end * 1.02, &short_ns),
+        y,
+        series,
+        small: true,
+        in_text: false,
+    })
+}
+
+fn line(summary: &Summary<'_>, cell: &Cell, what: &str, unit: Unit, get: Get) -> Series {
+    let label = words::label(summary, cell.contender).to_string();
+    let point = |course: &Course| {
+        let y = get(course)?;
+        let tip = format!("{label}\n{what}: {}\nat {}", unit.show(y), Ns(course.at_ns as u64));
+        Some(Point { x: course.at_ns, y: Some(y), weak: false, tip })
+    };
+    // Slices between two samples interrupt no line.
+    let points = cell.course.iter().filter_map(point).collect();
+    Series { series: cell.contender, points, label: label.clone() }
+}

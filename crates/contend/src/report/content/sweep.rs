@@ -1,0 +1,232 @@
+//! Figures over an axis of numbers: clients, databases, arrivals. A line per contender.
+
+use crate::report::content::axes::{extent, fitting, short_count, short_ns, trimmed};
+use crate::report::content::charts::capitalised;
+use crate::report::content::words;
+use crate::report::document::{Axis, Block, Lines, Point, Section, Series, Tick};
+use crate::report::summary::Summary;
+use crate::report::summary::cell::Cell;
+use crate::report::summary::metric::{Figure, Unit};
+use crate::study::model::Condition;
+use std::collections::BTreeSet;
+
+/// One chart to be.
+pub struct Sweep {
+    pub title: String,
+    /// Which condition it is about, if it is about one.
+    pub condition: Option<usize>,
+    pub axis: String,
+    pub figure: String,
+    /// Colour, name and points of each line.
+    pub series: Vec<(usize, String, Vec<SweepPoint>)>,
+}
+
+pub struct SweepPoint {
+    pub x: f64,
+    pub y: Option<f64>,
+    pub shown: String,
+    /// A lower bound, or too few observations.
+    pub weak: bool,
+}
+
+impl Sweep {
+    /// The chart; none without a value.
+    pub fn lines(self, show: &dyn Fn(f64) -> String) -> Option<Lines> {
+        let points = || self.series.iter().flat_map(|(_, _, points)| points);
+        let y = fitting(points().filter_map(|point| point.y), show)?;
+        let x = x_axis(&self.axis, points().map(|point| point.x))?;
+        let series = self.series.iter().map(|(series, label, points)| {
+            let point = |point: &SweepPoint| Point {
+                x: point.x,
+                y: point.y,
+                weak: point.weak,
+                tip: format!("{label}\n{}: {}\n{} {}", self.figure, point.shown, self.axis, trimmed(point.x)),
+            };
+            Series { series: *series, label: label.clone(), points: points.iter().map(point).collect() }
+        });
+        let series = series.collect();
+        Some(Lines { title: self.title, condition: self.condition, x, y, series, small: true, in_text: true })
+    }
+}
+
+/// From the smallest to the largest value, with a mark at every one.
+fn x_axis(label: &str, values: impl Iterator<Item = f64> + Clone) -> Option<Axis> {
+    let (low, high) = extent(values.clone())?;
+    let log = fitting(values.clone(), &trimmed)?.log;
+    let mut all: Vec<f64> = values.collect();
+    all.sort_by(f64::total_cmp);
+    all.dedup();
+    let ticks = all.into_iter().map(|at| Tick { at, label: trimmed(at), minor: false }).collect();
+    Some(Axis { label: label.to_string(), log, low: if log { low } else { low.min(0.0) }, high, ticks })
+}
+
+/// Conditions that differ in nothing but one axis of numbers, as (value, index).
+pub struct Row {
+    pub axis: String,
+    /// What the conditions have in common, in words; empty if there is nothing to tell.
+    pub common: String,
+    pub conditions: Vec<(f64, usize)>,
+}
+
+/// Every axis of numbers with the conditions along it.
+pub fn rows(conditions: &[Condition]) -> Vec<Row> {
+    let axes: BTreeSet<&String> = conditions.iter().flat_map(|condition| condition.axes.keys()).collect();
+    let mut found: Vec<Row> = vec![];
+    for axis in axes {
+        let number = |condition: &Condition| condition.axes.get(axis)?.parse::<f64>().ok().filter(|x| x.is_finite());
+        let mut seen: Vec<(Condition, Row)> = vec![];
+        for (index, condition) in conditions.iter().enumerate() {
+            let Some(x) = number(condition) else { continue };
+            let mut rest = condition.clone();
+            rest.label.clear();
+            rest.axes.remove(axis);
+            match seen.iter_mut().find(|(other, _)| *other == rest) {
+                Some((_, row)) => row.conditions.push((x, index)),
+                None => {
+                    let common = in_common(&rest, conditions);
+                    seen.push((rest, Row { axis: axis.clone(), common, conditions: vec![(x, index)] }));
+                }
+            }
+        }
+        found.extend(seen.into_iter().map(|(_, row)| row).filter(|row| row.conditions.len() > 1));
+    }
+    for row in &mut found {
+        row.conditions.sort_by(|a, b| a.0.total_cmp(&b.0));
+    }
+    found
+}
+
+/// Profile and axes, where they are not the same everywhere.
+fn in_common(rest: &Condition, all: &[Condition]) -> String {
+    let profile = rest.profile.iter().filter(|_| all.iter().any(|other| other.profile != rest.profile)).cloned();
+    let varies = |name: &str, value: &String| all.iter().any(|other| other.axes.get(name) != Some(value));
+    let axes = rest.axes.iter().filter(|(name, value)| varies(name, value));
+    profile.chain(axes.map(|(name, value)| format!("{name}={value}"))).collect::<Vec<_>>().join(", ")
+}
+
+/// What is drawn over an axis: the headline, throughput and p99, by kind where there are two, and the study's own.
+fn figures(summary: &Summary<'_>) -> Vec<Figure> {
+    let kinds = summary.record.run.workload.transactions.iter();
+    let both = kinds.clone().any(|t| t.write) && kinds.clone().any(|t| !t.write);
+    let ends: &[&str] = if both { &[".read", ".write"] } else { &[""] };
+    let standard = ["throughput_ops_per_s", "response_ns_p99"].into_iter();
+    let standard = standard.flat_map(|name| ends.iter().map(move |end| format!("{name}{end}")));
+    let own = summary.record.run.study.metrics.iter().map(|metric| metric.name.clone());
+    let mut figures: Vec<Figure> = summary.headline.iter().cloned().collect();
+    for figure in standard.chain(own).filter_map(|name| summary.figure(&name)) {
+        if figures.iter().all(|have| have.name != figure.name) {
+            figures.push(figure);
+        }
+    }
+    figures
+}
+
+/// Lines over every axis of numbers.
+pub fn section(summary: &Summary<'_>) -> Option<Section> {
+    let rows = rows(&summary.record.run.study.conditions);
+    let figures = figures(summary);
+    let charts = rows.iter().flat_map(|row| figures.iter().filter_map(move |figure| chart(summary, row, figure)));
+    let blocks: Vec<Block> = charts.map(Block::Lines).collect();
+    (!blocks.is_empty()).then(|| {
+        let intro = Block::Text(
+            "Each point is what the tables show of a contender there. Axes with wide ranges are logarithmic."
+                .to_string(),
+        );
+        Section {
+            id: "over-axis",
+            title: "Over what was varied".to_string(),
+            blocks: std::iter::once(intro).chain(blocks).collect(),
+        }
+    })
+}
+
+fn chart(summary: &Summary<'_>, row: &Row, figure: &Figure) -> Option<Lines> {
+    let contenders = &summary.record.run.study.contenders;
+    let series = contenders.iter().enumerate().map(|(contender, of)| {
+        let point = |&(x, condition): &(f64, usize)| {
+            let cell = summary.cell(condition, contender).filter(|cell| cell.has_data());
+            let (y, weak) = cell.map_or((None, false), |cell| value(summary, cell, figure));
+            let shown = y.map_or(words::NOTHING.to_string(), |y| figure.show(y));
+            SweepPoint { x, y, shown: if weak { format!("at least {shown}") } else { shown }, weak }
+        };
+        (contender, of.label.clone(), row.conditions.iter().map(point).collect())
+    });
+    let what = format!("{} over {}", figure.label(), row.axis);
+    let title = capitalised(&if row.common.is_empty() { what } else { format!("{what}: {}", row.common) });
+    let sweep =
+        Sweep { title, condition: None, axis: row.axis.clone(), figure: figure.label(), series: series.collect() };
+    let show: fn(f64) -> String = match figure.unit {
+        Unit::Ns => short_ns,
+        _ => short_count,
+    };
+    sweep.lines(&show)
+}
+
+/// Value, and whether it is a lower bound. Quantiles without their interval, which is dear and not drawn.
+fn value(summary: &Summary<'_>, cell: &Cell, figure: &Figure) -> (Option<f64>, bool) {
+    if let Some((measure, quantile, scope)) = figure.quantile() {
+        let shown = cell.pool(scope).dist(measure).quantile(quantile);
+        let bound = matches!(shown.value, crate::stats::quantile::QuantileValue::AtLeast(_));
+        return (shown.ns().map(|ns| ns as f64), bound);
+    }
+    (summary.estimator().estimate(cell, figure).value, false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn condition(profile: &str, axes: &[(&str, &str)]) -> Condition {
+        let axes: BTreeMap<String, String> = axes.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+        Condition { label: format!("{profile} {axes:?}"), profile: Some(profile.to_string()), axes }
+    }
+
+    #[test]
+    fn conditions_that_differ_in_one_number_make_a_row() {
+        let all = [
+            condition("a", &[("clients", "8"), ("posts", "10")]),
+            condition("a", &[("clients", "1"), ("posts", "10")]),
+            condition("b", &[("clients", "1"), ("posts", "10")]),
+            condition("b", &[("clients", "8"), ("posts", "10")]),
+        ];
+        let found = rows(&all);
+        assert_eq!(found.len(), 2);
+        assert_eq!((found[0].axis.as_str(), found[0].common.as_str()), ("clients", "a"));
+        assert_eq!(found[0].conditions, [(1.0, 1), (8.0, 0)]);
+        assert_eq!((found[1].common.as_str(), &found[1].conditions), ("b", &vec![(1.0, 2), (8.0, 3)]));
+        assert!(rows(&all[..1]).is_empty());
+        assert!(rows(&[condition("a", &[("kind", "x")]), condition("a", &[("kind", "y")])]).is_empty());
+    }
+
+    #[test]
+    fn two_conditions_of_one_axis_have_nothing_in_common_to_tell() {
+        let found = rows(&[condition("a", &[("clients", "1")]), condition("a", &[("clients", "9")])]);
+        assert_eq!((found.len(), found[0].common.as_str()), (1, ""));
+    }
+
+    #[test]
+    fn a_chart_is_drawn_with_characters() {
+        let point = |x: f64, y: f64| SweepPoint { x, y: Some(y), shown: y.to_string(), weak: false };
+        let sweep = Sweep {
+            title: "Rate over clients".to_string(),
+            condition: None,
+            axis: "clients".to_string(),
+            figure: "rate".to_string(),
+            series: vec![
+                (0, "one".to_string(), vec![point(1.0, 100.0), point(10.0, 1000.0), point(100.0, 10_000.0)]),
+                (1, "two".to_string(), vec![point(1.0, 100.0), point(10.0, 100.0), point(100.0, 100.0)]),
+            ],
+        };
+        let chart = sweep.lines(&short_count).unwrap();
+        assert!(chart.x.log && chart.y.log && chart.in_text);
+        let drawn = crate::report::plot::plot(&chart);
+        let lines: Vec<&str> = drawn.lines().collect();
+        assert_eq!(lines.len(), 15 + 2 + 2);
+        assert!(lines[0].starts_with("    10,000 |") && lines[0].ends_with("..a"), "{drawn}");
+        assert!(lines[7].starts_with("     1,000 |") && lines[7].contains('a'), "{drawn}");
+        assert!(lines[14].starts_with("       100 |*") && lines[14].ends_with('b'), "{drawn}");
+        assert!(lines[16].contains("1 ") && lines[16].ends_with("100  clients"), "{drawn}");
+        assert_eq!(lines[18], "      b two");
+    }
+}

@@ -1,0 +1,76 @@
+//! CSVs in the columns of a study's choice: written from a record (`csv`), read back from ours or from the
+//! original's own file (`sheet`), and drawn from what was read (`page`, `gnuplot`).
+
+pub mod gnuplot;
+pub mod page;
+pub mod sheet;
+
+use crate::report::csv::Sheet;
+use crate::report::summary::Summary;
+use crate::report::summary::cell::Cell;
+use crate::report::summary::quantity;
+use crate::report::summary::trial::TrialRow;
+use crate::study::formula::Formula;
+use crate::study::model::{Column, Export, ExportRows, Holds};
+use anyhow::Result;
+
+/// The export as CSV. Only what counts is in it; what has no value is an empty cell.
+pub fn csv(summary: &Summary<'_>, export: &Export) -> Result<String> {
+    let mut sheet = Sheet::empty();
+    sheet.row(export.columns.iter().map(|column| column.name.clone()))?;
+    match export.rows {
+        ExportRows::Trial => {
+            for row in summary.rows.iter().filter(|row| row.is_valid()) {
+                let value = |name: &str| of_trial(summary, row, name);
+                sheet.row(export.columns.iter().map(|column| cell(summary, column, row.contender, &value)))?;
+            }
+        }
+        ExportRows::Cell => {
+            for pooled in summary.cells.iter().filter(|cell| cell.has_data()) {
+                let value = |name: &str| of_cell(summary, pooled, name);
+                sheet.row(export.columns.iter().map(|column| cell(summary, column, pooled.contender, &value)))?;
+            }
+        }
+    }
+    sheet.finish()
+}
+
+fn cell(summary: &Summary<'_>, column: &Column, contender: usize, value: &dyn Fn(&str) -> Option<f64>) -> String {
+    match &column.holds {
+        Holds::Contender { contender: names } => {
+            let label = &summary.record.run.study.contenders[contender].label;
+            names.get(label).unwrap_or(label).clone()
+        }
+        Holds::Value { value: formula, decimals } => {
+            let found = Formula::parse(formula).ok().and_then(|formula| formula.value(value));
+            match (found, decimals) {
+                (None, _) => String::new(),
+                (Some(found), Some(decimals)) => format!("{found:.*}", usize::from(*decimals)),
+                (Some(found), None) => found.to_string(),
+            }
+        }
+    }
+}
+
+/// A quantity, or one of the study's own metrics.
+fn of_trial(summary: &Summary<'_>, row: &TrialRow, name: &str) -> Option<f64> {
+    match own(summary, name) {
+        Some(figure) => figure.of_trial(row, &summary.transactions),
+        None => quantity::of_trial(name, row, &summary.transactions),
+    }
+}
+
+fn of_cell(summary: &Summary<'_>, cell: &Cell, name: &str) -> Option<f64> {
+    match own(summary, name) {
+        Some(figure) => quantity::figure_of_cell(&figure, &summary.estimator(), cell),
+        None => quantity::of_cell(name, &summary.estimator(), cell),
+    }
+}
+
+fn own(summary: &Summary<'_>, name: &str) -> Option<crate::report::summary::metric::Figure> {
+    let is_own = summary.record.run.study.metrics.iter().any(|metric| metric.name == name);
+    is_own.then(|| summary.figure(name)).flatten()
+}
+
+#[cfg(test)]
+mod tests;

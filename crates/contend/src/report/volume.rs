@@ -1,0 +1,189 @@
+//! The report of a study with parts: the answers of all parts first, then a chapter for each. A chapter is the document
+//! that the part's own directory holds as well, so the two cannot disagree.
+
+mod beside;
+mod markdown;
+mod text;
+
+use crate::record::parts::StudyRecord;
+use crate::record::store::Record;
+use crate::report::document::{Block, Document, Section};
+use crate::report::summary::Summary;
+use crate::report::text::Colour;
+use crate::report::{Written, content, files, html, is_condition, json, write_file};
+use crate::study::model::Variant;
+use anyhow::Result;
+use serde_json::json;
+
+/// A report in chapters.
+#[derive(Debug, Clone, Default)]
+pub struct Volume {
+    pub title: String,
+    pub question: String,
+    /// Short facts about the run, shown in one line.
+    pub facts: Vec<String>,
+    /// What a reader has to know before believing anything.
+    pub warnings: Vec<String>,
+    /// Figures of parts that ask the same, once as the original did and once fairly.
+    pub beside: Option<Section>,
+    pub chapters: Vec<Chapter>,
+}
+
+/// A part.
+#[derive(Debug, Clone)]
+pub struct Chapter {
+    /// Also the name of its directory.
+    pub name: String,
+    pub about: String,
+    /// Whether it counts as the original did, flaws included.
+    pub as_published: bool,
+    /// Its files that are not part of this report.
+    pub files: Vec<&'static str>,
+    pub document: Document,
+}
+
+/// Sections of a chapter that are shown at once; the others are details.
+const FIRST: [&str; 5] = ["answer", "throughput", "latency", "effects", "published"];
+
+/// Files that the report of a part consists of, beyond what a chapter says.
+const NUMBERS: [&str; 4] = ["trials.csv", "transactions.csv", "latencies.csv", "charts.gnuplot"];
+
+/// Marks what counts as the original did.
+pub const AS_PUBLISHED: &str = "as published, flaws included";
+
+impl Chapter {
+    /// What was found, in words; where there are none, the figures.
+    pub fn answers(&self) -> impl Iterator<Item = &Block> {
+        let blocks = || self.document.sections.iter().filter(|section| section.id == "answer").flat_map(|s| &s.blocks);
+        let words = |block: &&Block| matches!(block, Block::Answer { .. });
+        let has_words = blocks().any(|block| words(&block));
+        let figures = |block: &Block| matches!(block, Block::Table(_)) || is_condition(&self.document, block);
+        blocks().filter(move |block| if has_words { words(block) } else { figures(block) })
+    }
+
+    pub fn first_sections(&self) -> impl Iterator<Item = &Section> {
+        self.document.sections.iter().filter(|section| FIRST.contains(&section.id))
+    }
+
+    pub fn details(&self) -> impl Iterator<Item = &Section> {
+        self.document.sections.iter().filter(|section| !FIRST.contains(&section.id))
+    }
+
+    /// Name and mark.
+    pub fn title(&self) -> String {
+        if self.as_published { format!("{} ({AS_PUBLISHED})", self.name) } else { self.name.clone() }
+    }
+}
+
+/// Writes the report of every part into its directory, and that of the whole beside them.
+///
+/// # Errors
+/// A file that cannot be written.
+pub fn write(record: &StudyRecord) -> Result<Written> {
+    let summaries: Vec<Summary> = record.parts.iter().map(|(_, part)| Summary::new(part)).collect();
+    let mut chapters = vec![];
+    for ((name, part), summary) in record.parts.iter().zip(&summaries) {
+        let document = content::document(summary);
+        for file in files(summary, &document)? {
+            write_file(&part.dir, &file.name, &file.contents)?;
+        }
+        chapters.push(chapter(name, part, document));
+    }
+    let volume = Volume {
+        title: format!("{}, {}", record.file.study, record.file.variant.word()),
+        question: record.file.question.clone(),
+        facts: facts(record),
+        warnings: warnings(record, &summaries),
+        beside: beside::section(&summaries),
+        chapters,
+    };
+    let json = to_json(record, &summaries);
+    let rendered = [
+        ("report.html", html::volume(&volume)),
+        ("report.md", markdown::volume(&volume)),
+        ("report.txt", text::volume(&volume, Colour::No)),
+        ("report.json", json.clone()),
+    ];
+    let files = rendered.into_iter().map(|(name, text)| write_file(&record.dir, name, &text)).collect::<Result<_>>()?;
+    let invalid = summaries.iter().flat_map(|summary| &summary.rows).filter(|row| !row.is_valid()).count();
+    Ok(Written { files, terminal: crate::report::Terminal::Parts(volume), json, invalid })
+}
+
+/// What a person sees at the end of a run: the answers of all parts.
+pub fn terminal(volume: &Volume, colour: Colour) -> String {
+    text::answers(volume, colour)
+}
+
+fn chapter(name: &str, part: &Record, document: Document) -> Chapter {
+    let study = &part.run.study;
+    Chapter {
+        name: name.to_string(),
+        about: study.about.clone(),
+        as_published: study.variant == Variant::AsPublished,
+        files: NUMBERS.to_vec(),
+        document,
+    }
+}
+
+fn facts(record: &StudyRecord) -> Vec<String> {
+    let variant = match record.file.variant {
+        Variant::Corrected => "corrected variant",
+        Variant::AsPublished => AS_PUBLISHED,
+    };
+    vec![
+        format!("study {}", record.file.study),
+        variant.to_string(),
+        record.file.extent.word().to_string(),
+        content::words::counted(record.parts.len(), "part"),
+        record.file.started.clone(),
+    ]
+}
+
+/// How many trials of a part something holds for, and of how many.
+type Counted<'f> = dyn Fn(&Record, &Summary<'_>) -> Option<(usize, usize)> + 'f;
+
+/// Whoever reads the answers first must know what is wrong with them; the notes of each part say more.
+fn warnings(record: &StudyRecord, summaries: &[Summary<'_>]) -> Vec<String> {
+    let parts = || record.parts.iter().zip(summaries).map(|((name, part), summary)| (name, part, summary));
+    let of = |found: &Counted<'_>| {
+        let found = parts().filter_map(|(name, part, summary)| found(part, summary).map(|found| (name, found)));
+        let listed: Vec<String> = found.map(|(name, (n, of))| format!("{name} ({n} of {of} trials)")).collect();
+        listed.join(", ")
+    };
+    let some = |n: usize, of: usize| (n > 0).then_some((n, of));
+    let notes = [
+        ("Interrupted, so that not all trials are there", {
+            of(&|part, _| part.run.finished.is_none().then_some((part.trials.len(), part.run.schedule.len())))
+        }),
+        ("Trials that do not count", {
+            of(&|_, summary| some(summary.rows.iter().filter(|row| !row.is_valid()).count(), summary.rows.len()))
+        }),
+        ("Trials that cannot be read", of(&|part, _| some(part.damaged.len(), part.run.schedule.len()))),
+        ("Disturbed, and counting nevertheless", {
+            let marked =
+                |part: &Record| part.trials.iter().filter(|t| t.invalid.is_empty() && !t.marks.is_empty()).count();
+            of(&|part, _| some(marked(part), part.trials.len()))
+        }),
+    ];
+    let notes = notes.into_iter().filter(|(_, parts)| !parts.is_empty());
+    notes.map(|(what, parts)| format!("{what}: {parts}. The reasons are with each part.")).collect()
+}
+
+/// The numbers of all parts, for a program.
+fn to_json(record: &StudyRecord, summaries: &[Summary<'_>]) -> String {
+    let part = |((name, part), summary): (&(String, Record), &Summary<'_>)| {
+        let mut value = json::value(summary);
+        value["part"] = json!(name);
+        value["about"] = json!(part.run.study.about);
+        value
+    };
+    let document = json!({
+        "format": 1,
+        "study": record.file.study,
+        "question": record.file.question,
+        "variant": record.file.variant.word(),
+        "complete": record.file.finished.is_some(),
+        "parts": record.parts.iter().zip(summaries).map(part).collect::<Vec<_>>(),
+    });
+    format!("{document:#}\n")
+}

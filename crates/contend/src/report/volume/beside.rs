@@ -1,0 +1,104 @@
+//! Two parts that ask the same, once as the original did and once fairly: their figures side by side. No verdict, as
+//! what counts differs; the difference is the point.
+
+use crate::report::content::words;
+use crate::report::document::{Block, Cell, Section, Table};
+use crate::report::summary::Summary;
+use crate::report::summary::metric::Figure;
+use crate::study::model::{Study, Variant};
+
+/// Shown beside the headlines of both parts. Where a client waits for its turn, the two latencies differ.
+const ALSO_SHOWN: [&str; 3] = ["throughput_ops_per_s", "service_ns_p99", "response_ns_p99"];
+
+/// None if no part counts as published, or none asks the same.
+pub fn section(summaries: &[Summary<'_>]) -> Option<Section> {
+    let mut blocks = vec![];
+    for original in summaries.iter().filter(|summary| summary.as_published()) {
+        if let Some(fair) = partner(original, summaries) {
+            blocks.extend(side_by_side(original, fair));
+        }
+    }
+    if blocks.is_empty() {
+        return None;
+    }
+    let note = "The same contenders under the same conditions, measured as the original did and measured fairly. The \
+                two count differently, so there is no verdict between them: what differs is what the original's way \
+                of measuring does.";
+    blocks.push(Block::Note(note.to_string()));
+    Some(Section { id: "beside", title: "As published, and corrected".to_string(), blocks })
+}
+
+/// The part it names, else the corrected part of the same workload with which it shares most cells.
+fn partner<'a, 'r>(original: &Summary<'r>, all: &'a [Summary<'r>]) -> Option<&'a Summary<'r>> {
+    let mine = study(original);
+    if mine.beside.is_some() {
+        return all.iter().find(|other| study(other).part == mine.beside);
+    }
+    let fair = all.iter().filter(|other| study(other).variant == Variant::Corrected);
+    let same_work = fair.filter(|other| study(other).workload == mine.workload);
+    // Of equals the first, as `max_by_key` gives the last.
+    let best = same_work.rev().max_by_key(|other| shared(mine, study(other)).len())?;
+    (!shared(mine, study(best)).is_empty()).then_some(best)
+}
+
+fn study<'r>(summary: &Summary<'r>) -> &'r Study {
+    &summary.record.run.study
+}
+
+/// Condition and contender of two parts.
+type Places = [(usize, usize); 2];
+
+/// Cells of the same contender under the same condition, by their labels. Where both have a single condition, it is the
+/// same, whatever it is called.
+fn shared(a: &Study, b: &Study) -> Vec<Places> {
+    let single = a.conditions.len() == 1 && b.conditions.len() == 1;
+    let mut places = vec![];
+    for (condition, here) in a.conditions.iter().enumerate() {
+        let there = b.conditions.iter().position(|other| single || other.label == here.label);
+        for (contender, mine) in a.contenders.iter().enumerate() {
+            let theirs = b.contenders.iter().position(|other| other.label == mine.label);
+            places.extend(there.zip(theirs).map(|there| [(condition, contender), there]));
+        }
+    }
+    places
+}
+
+fn side_by_side(original: &Summary<'_>, fair: &Summary<'_>) -> Vec<Block> {
+    let (mine, theirs) = (study(original), study(fair));
+    let name = |study: &Study| study.part.clone().unwrap_or_default();
+    let figures = figures(original, fair);
+    let titles = [format!("{}: as published|", name(mine)), format!("{}: corrected|", name(theirs))];
+    let mut table = Table::new(&["contender", "figure", &titles[0], &titles[1]]);
+    let mut open = None;
+    for [(condition, contender), there] in shared(mine, theirs) {
+        let Some((ours, others)) = original.cell(condition, contender).zip(fair.cell(there.0, there.1)) else {
+            continue;
+        };
+        if open != Some(condition) && mine.conditions.len() > 1 {
+            table.group(words::condition(original, condition), "");
+        }
+        open = Some(condition);
+        for (row, figure) in figures.iter().enumerate() {
+            let label = if row == 0 { words::label(original, contender) } else { "" };
+            let shown =
+                |summary: &Summary<'_>, cell| words::estimate(figure, &summary.estimator().estimate(cell, figure));
+            table.row([Cell::new(label), Cell::new(figure.label()), shown(original, ours), shown(fair, others)]);
+        }
+    }
+    if table.rows.is_empty() {
+        return vec![];
+    }
+    vec![Block::Heading(format!("{} and {}", name(mine), name(theirs))), Block::Table(table)]
+}
+
+/// Figures that both know: the two headlines and what is always shown.
+fn figures(a: &Summary<'_>, b: &Summary<'_>) -> Vec<Figure> {
+    let names = [study(a).headline.as_str(), study(b).headline.as_str()].into_iter().chain(ALSO_SHOWN);
+    let mut figures: Vec<Figure> = vec![];
+    for figure in names.filter_map(|name| a.figure(name).and_then(|_| b.figure(name))) {
+        if figures.iter().all(|have| have.name != figure.name) {
+            figures.push(figure);
+        }
+    }
+    figures
+}

@@ -1,0 +1,51 @@
+//! About how long a study takes, from what it says alone: for who waits, and for tests that hold quick forms to
+//! their time.
+
+use super::load::load_under;
+use super::model::{Load, Study};
+
+/// Around the measured time of a trial: fresh data, workers that start, waiting for a quiet disk, checks. Measured on two
+/// processors with an ordinary disk, where it is 0.3 to 0.6 s.
+const AROUND_NS: u64 = 600_000_000;
+
+/// One operation of one client among others, where a trial ends after a number of them. Between a look-up by key (some
+/// microseconds) and a commit that waits for a slow disk and for other writers (some ten milliseconds).
+const OPERATION_NS: u64 = 5_000_000;
+
+/// Estimated time of all trials of a study, in nanoseconds.
+pub fn estimate_ns(study: &Study) -> u64 {
+    let contenders = study.contenders.len() as u64;
+    let trial_ns = |load: Load| load.run_in_ns + measured_ns(&load) + AROUND_NS;
+    let round_ns: u64 = study.conditions.iter().map(|at| contenders * trial_ns(load_under(&study.load, at))).sum();
+    round_ns * u64::from(study.rounds)
+}
+
+fn measured_ns(load: &Load) -> u64 {
+    match load.operations {
+        None => load.window_ns,
+        Some(operations) => u64::from(operations) * OPERATION_NS,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Source;
+    use crate::study::model::{Extent, Variant};
+    use crate::study::{Choices, resolve};
+
+    fn estimated(load: &str) -> u64 {
+        let text = format!(
+            "question = 'q'\nworkload = 'w'\nkind = 'load'\nheadline = 'throughput_ops_per_s'\nrounds = 6\n\
+             axes = {{ clients = [1, 2] }}\nload = {{ {load} }}\n[[contender]]\nengine = 'sqlite'\n"
+        );
+        let choices = Choices::new(Variant::Corrected, Extent::Full);
+        estimate_ns(&resolve(&Source::new("e.toml", text), &choices).unwrap())
+    }
+
+    #[test]
+    fn every_trial_counts_with_what_is_around_it() {
+        assert_eq!(estimated("window = '2s', run_in = '400ms'"), 12 * 3_000_000_000);
+        assert_eq!(estimated("operations = 100"), 12 * 1_100_000_000);
+    }
+}

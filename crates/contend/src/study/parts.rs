@@ -1,0 +1,287 @@
+//! Parts: the questions of one study that are measured differently.
+//!
+//! A `[part.NAME]` table is laid over the rest of the file before anything is understood: the merged table is read as
+//! if it were a study file of its own. So a part may say whatever a study may, including keys that are added later,
+//! and every value keeps its place in the text for errors.
+
+use super::file::File;
+use super::model::{Extent, Variant};
+use crate::source::{FileError, Source};
+use serde::Deserialize;
+use std::ops::Range;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// Tables that are merged key by key; anything else a part says replaces the whole.
+const MERGED: [&str; 3] = ["load", "quick", "as_published"];
+
+/// What is asked and of whom: where a part says it, the top level's overlays do not say otherwise. How long to measure
+/// (`rounds`, `load`) they do.
+const OF_THE_PART: [&str; 5] = ["headline", "baseline", "settings", "axes", "contender"];
+
+/// Names of directories of a record, which no part may take.
+const RESERVED: [&str; 2] = ["data", "trials"];
+
+/// The kinds of runs a part may take part in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum RunKind {
+    Quick,
+    Full,
+    AsPublished,
+}
+
+impl RunKind {
+    fn of(variant: Variant, extent: Extent) -> Self {
+        match (variant, extent) {
+            (Variant::AsPublished, _) => Self::AsPublished,
+            (Variant::Corrected, Extent::Quick) => Self::Quick,
+            (Variant::Corrected, Extent::Full) => Self::Full,
+        }
+    }
+}
+
+/// What only a part says.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Keys {
+    about: String,
+    runs: Option<Vec<RunKind>>,
+    variant: Option<Variant>,
+    beside: Option<String>,
+}
+
+#[derive(Debug)]
+pub(super) struct Head {
+    pub name: String,
+    pub about: String,
+    runs: Option<Vec<RunKind>>,
+    /// Counts like this whatever the run is.
+    variant: Option<Variant>,
+    /// The part that it is shown side by side with.
+    pub beside: Option<String>,
+}
+
+/// A study file, or one of its parts as a file of its own.
+#[derive(Debug)]
+pub(super) struct Part {
+    /// None in a study without parts.
+    pub head: Option<Head>,
+    pub file: File,
+}
+
+/// A file as written: the question of the whole, and its parts in the order of the file.
+#[derive(Debug)]
+pub(super) struct Written {
+    pub question: String,
+    pub parts: Vec<Part>,
+}
+
+impl Part {
+    pub fn name(&self) -> Option<&str> {
+        self.head.as_ref().map(|head| head.name.as_str())
+    }
+
+    /// How the part counts in such a run; none if it takes no part in it.
+    pub fn variant_in(&self, variant: Variant, extent: Extent) -> Option<Variant> {
+        let Some(head) = &self.head else { return Some(variant) };
+        let kind = RunKind::of(variant, extent);
+        if head.runs.as_ref().is_some_and(|runs| !runs.contains(&kind)) {
+            return None;
+        }
+        let variant = head.variant.unwrap_or(variant);
+        let original = variant == Variant::Corrected || head.variant.is_some() || self.file.as_published.is_some();
+        original.then_some(variant)
+    }
+
+    /// The variants and extents that any run may ask of it; every one is checked, whichever is run.
+    pub fn arms(&self) -> Vec<(Variant, Extent)> {
+        let mut arms = vec![];
+        for variant in [Variant::Corrected, Variant::AsPublished] {
+            if self.head.is_none() && variant == Variant::AsPublished && self.file.as_published.is_none() {
+                continue;
+            }
+            for extent in [Extent::Full, Extent::Quick] {
+                let arm = self.variant_in(variant, extent).map(|counts| (counts, extent));
+                arms.extend(arm.filter(|arm| !arms.contains(arm)));
+            }
+        }
+        arms
+    }
+}
+
+/// Reads a study file into its parts; a file without parts is the only one.
+///
+/// # Errors
+/// Syntax, unknown or missing keys, names that cannot be directories, runs that cannot be.
+pub(super) fn read(source: &Source) -> Result<Written, FileError> {
+    let mut top = source.table()?;
+    let Some(written) = take(&mut top, "part") else {
+        let file: File = source.parse()?;
+        return Ok(Written { question: file.question.clone(), parts: vec![Part { head: None, file }] });
+    };
+    let DeValue::Table(tables) = written.into_inner() else {
+        return Err(source.error(&["part"], "must be tables: [part.NAME]"));
+    };
+    let mut tables: Vec<_> = tables.into_iter().collect();
+    // The table is sorted by name; the order of the file is that of the places.
+    tables.sort_by_key(|(name, _)| name.span().start);
+    if tables.is_empty() {
+        return Err(source.error(&["part"], "must hold at least one [part.NAME]"));
+    }
+    let question = question(source, &top)?;
+    let parts = tables.into_iter().map(|(name, table)| read_part(source, &top, &name.into_inner(), table));
+    let parts: Vec<Part> = parts.collect::<Result<_, _>>()?;
+    check_beside(source, &parts)?;
+    Ok(Written { question, parts })
+}
+
+fn check_beside(source: &Source, parts: &[Part]) -> Result<(), FileError> {
+    for head in parts.iter().filter_map(|part| part.head.as_ref()) {
+        let Some(beside) = &head.beside else { continue };
+        let others = parts.iter().filter_map(Part::name).filter(|name| *name != head.name);
+        if !others.clone().any(|name| name == beside) {
+            let others: Vec<&str> = others.collect();
+            let message = format!("there is no other part `{beside}`; others are {}", others.join(", "));
+            return Err(source.error(&["part", &head.name, "beside"], message));
+        }
+    }
+    Ok(())
+}
+
+fn question(source: &Source, top: &DeTable) -> Result<String, FileError> {
+    let found = top.get("question").and_then(|value| value.get_ref().as_str());
+    let found = found.filter(|text| !text.trim().is_empty());
+    found.map(str::to_string).ok_or_else(|| source.error(&["question"], "the study as a whole needs a question"))
+}
+
+fn read_part(source: &Source, top: &DeTable, name: &str, table: Spanned<DeValue>) -> Result<Part, FileError> {
+    let place = ["part", name];
+    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_".contains(&b);
+    if !name.bytes().all(plain) || !name.starts_with(|c: char| c.is_ascii_lowercase()) || RESERVED.contains(&name) {
+        let message = format!(
+            "a part is a directory of the record: lower-case letters, digits, - and _, a letter first, and not {}",
+            RESERVED.join(" or ")
+        );
+        return Err(source.error(&place, message));
+    }
+    let span = table.span();
+    let DeValue::Table(mut own) = table.into_inner() else {
+        return Err(source.error(&place, "must be a table"));
+    };
+    let mut keys = DeTable::new();
+    for key in ["about", "runs", "variant", "beside"] {
+        if let Some((at, value)) = own.remove_entry(key) {
+            keys.insert(at, value);
+        }
+    }
+    let located = |error: FileError| FileError { key: place.join("."), ..error };
+    let keys: Keys = source.read(Spanned::new(span.clone(), keys)).map_err(located)?;
+    let mut merged = top.clone();
+    if keys.variant == Some(Variant::AsPublished) {
+        // How the corrected parts are made shorter says nothing about a part that is like the original.
+        let _ = take(&mut merged, "quick");
+    }
+    own_question(&mut own, &keys.about, &span);
+    lay_over(&mut merged, own);
+    let file: File = source.read(Spanned::new(span, merged)).map_err(located)?;
+    let part = Part {
+        head: Some(Head {
+            name: name.to_string(),
+            about: keys.about,
+            runs: keys.runs,
+            variant: keys.variant,
+            beside: keys.beside,
+        }),
+        file,
+    };
+    check(source, &part)?;
+    Ok(part)
+}
+
+/// The report of a part alone asks what the part asks.
+fn own_question<'t>(own: &mut DeTable<'t>, about: &str, span: &Range<usize>) {
+    if own.get("question").is_none() {
+        let key = Spanned::new(span.clone(), "question".into());
+        own.insert(key, Spanned::new(span.clone(), DeValue::String(about.to_string().into())));
+    }
+}
+
+fn check(source: &Source, part: &Part) -> Result<(), FileError> {
+    let Some(head) = &part.head else { return Ok(()) };
+    let wrong = |key: &str, message: &str| Err(source.error(&["part", &head.name, key], message));
+    if head.about.trim().is_empty() {
+        return wrong("about", "must not be empty");
+    }
+    let Some(runs) = &head.runs else { return Ok(()) };
+    if runs.is_empty() {
+        return wrong("runs", "must name at least one of quick, full, as-published");
+    }
+    if runs.contains(&RunKind::AsPublished) && head.variant.is_none() && part.file.as_published.is_none() {
+        return wrong("runs", "names as-published, but neither the part nor the study has an [as_published]");
+    }
+    Ok(())
+}
+
+fn take<'t>(table: &mut DeTable<'t>, key: &str) -> Option<Spanned<DeValue<'t>>> {
+    table.remove(key)
+}
+
+/// Lays what a part says over what the file says.
+fn lay_over<'t>(below: &mut DeTable<'t>, part: DeTable<'t>) {
+    for overlay in ["quick", "as_published"] {
+        if let Some(overlay) = below.get_mut(overlay) {
+            forget(overlay, &part);
+        }
+    }
+    merge(below, part);
+}
+
+/// An overlay of the top level says nothing about what the part says itself.
+fn forget(overlay: &mut Spanned<DeValue<'_>>, part: &DeTable<'_>) {
+    let DeValue::Table(overlay) = overlay.get_mut() else { return };
+    for key in OF_THE_PART.iter().filter(|key| part.get(**key).is_some()) {
+        let _ = take(overlay, key);
+    }
+    if let Some(quick) = overlay.get_mut("quick") {
+        forget(quick, part);
+    }
+}
+
+fn merge<'t>(below: &mut DeTable<'t>, above: DeTable<'t>) {
+    for (key, value) in above {
+        let name = key.get_ref().to_string();
+        match (below.get_mut(name.as_str()).map(Spanned::get_mut), value) {
+            (Some(DeValue::Table(below)), value) if MERGED.contains(&name.as_str()) && value.get_ref().is_table() => {
+                let DeValue::Table(above) = value.into_inner() else { continue };
+                forget_other_end(below, &above);
+                merge(below, above);
+            }
+            (_, value) => {
+                let _ = take(below, &name);
+                below.insert(key, value);
+            }
+        }
+    }
+}
+
+/// `window` and `operations` are two answers to one question: who gives either decides.
+fn forget_other_end(below: &mut DeTable<'_>, above: &DeTable<'_>) {
+    const ENDS: [&str; 2] = ["window", "operations"];
+    if ENDS.iter().any(|end| above.get(*end).is_some()) {
+        for end in ENDS {
+            let _ = take(below, end);
+        }
+    }
+}
+
+/// Where a key of a part's file stands in the whole file: in the part, or at the top level it inherits from.
+pub(super) fn locate(source: &Source, part: Option<&str>, path: &[String]) -> Vec<String> {
+    let Some(part) = part else { return path.to_vec() };
+    let own: Vec<String> = ["part", part].into_iter().map(str::to_string).chain(path.iter().cloned()).collect();
+    // What decides is the key that was replaced as a whole, inside the tables that are merged.
+    let merged = path.iter().take_while(|step| MERGED.contains(&step.as_str())).count();
+    let deciding = (merged + 1).min(path.len());
+    let said = |path: &[String]| source.contains(&path.iter().map(String::as_str).collect::<Vec<_>>());
+    if !said(&own[..2 + deciding]) && said(&path[..deciding]) { path.to_vec() } else { own }
+}

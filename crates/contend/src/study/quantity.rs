@@ -1,0 +1,264 @@
+//! What a formula may name: counts of a trial's operations, figures, and what was set for the trial.
+
+use super::formula::Formula;
+use super::load::load_under;
+use super::metric::{self, KINDS};
+use super::model::{Contender, Study};
+use crate::engine;
+use crate::source::nearest;
+use contend_wire::sample::{CodeSpace, sqlstate_to_code};
+use std::collections::BTreeMap;
+
+/// Counts, each alone, as `COUNT.read` or `COUNT.write`, or as `COUNT.TRANSACTION`.
+pub const COUNTS: [&str; 11] = [
+    "committed",
+    "committed_begun",
+    "rejected",
+    "conflict",
+    "timeout",
+    "unknown",
+    "unsent",
+    "retries",
+    "attempts",
+    "planned",
+    "rows",
+];
+
+/// What was set for a trial, or is known of it, beside the names of the workload's `[scale]` and the
+/// contender's settings: the window as configured and as it was, clients and processes over all roles,
+/// arrivals per second, the factor of the row counts, databases.
+pub const OF_TRIAL: [&str; 7] = ["window_s", "elapsed_s", "clients", "processes", "rate_per_s", "scale", "databases"];
+
+/// A name of a formula, understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quantity<'n> {
+    Count(&'n str, Of<'n>),
+    /// Attempts that ended with this code.
+    Code(CodeSpace, u32),
+    /// A figure that every study has.
+    Figure(&'n str),
+    /// One of [`OF_TRIAL`], a number of `[scale]`, a setting, or nothing that anybody knows.
+    Other(&'n str),
+}
+
+/// The operations a count is limited to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Of<'n> {
+    All,
+    Reads,
+    Writes,
+    Transaction(&'n str),
+}
+
+impl<'n> Quantity<'n> {
+    /// # Errors
+    /// A name with a dot that is neither a count, a code nor a figure.
+    pub fn read(name: &'n str) -> Result<Self, String> {
+        let (head, rest) = name.split_once('.').map_or((name, None), |(head, rest)| (head, Some(rest)));
+        if head == "code" {
+            return code(rest.unwrap_or_default());
+        }
+        if COUNTS.contains(&head) && rest != Some("") {
+            let of = match rest {
+                None => Of::All,
+                Some("read") => Of::Reads,
+                Some("write") => Of::Writes,
+                Some(transaction) => Of::Transaction(transaction),
+            };
+            return Ok(Quantity::Count(head, of));
+        }
+        if metric::standard_direction(name).is_some() {
+            return Ok(Quantity::Figure(name));
+        }
+        match rest {
+            None => Ok(Quantity::Other(name)),
+            Some(rest) => Err(with_dot(name, head, rest)),
+        }
+    }
+}
+
+fn with_dot(name: &str, head: &str, rest: &str) -> String {
+    let known = metric::standard_names();
+    let heads = COUNTS.iter().copied().chain(known.iter().map(String::as_str));
+    let advice = match nearest(head, heads) {
+        Some(found) if found != head => format!("; did you mean `{found}.{rest}`?"),
+        _ => {
+            format!("; a dot follows a count ({}) or, before read or write, throughput or a latency", COUNTS.join(", "))
+        }
+    };
+    format!("there is no `{name}`{advice}")
+}
+
+fn code<'n>(code: &str) -> Result<Quantity<'n>, String> {
+    let (space, number) = code.split_once('.').unwrap_or((code, ""));
+    let known = CodeSpace::from_word(space).and_then(|space| {
+        let plain = || number.parse::<u32>().ok().filter(|n| n.to_string() == number);
+        let code = if space == CodeSpace::Sqlstate { sqlstate_to_code(number) } else { plain() };
+        Some(Quantity::Code(space, code?))
+    });
+    known.ok_or_else(|| {
+        format!("`code.{code}` names no code; write code.SPACE.NUMBER, such as code.sqlite.517 or code.sqlstate.40001")
+    })
+}
+
+/// The names a workload and the contenders add.
+#[derive(Debug, Default)]
+pub(super) struct Known<'v> {
+    pub transactions: &'v [String],
+    pub scale: &'v [String],
+    pub settings: Vec<&'static str>,
+    /// The study's own metrics, where they may be used.
+    pub metrics: Vec<&'v str>,
+}
+
+/// Reads a formula, and every name as far as it can be read without the workload.
+pub(super) fn read(text: &str) -> Result<Formula, String> {
+    let formula = Formula::parse(text)?;
+    formula.names().into_iter().try_for_each(|name| Quantity::read(name).map(drop))?;
+    Ok(formula)
+}
+
+/// Checks every name of a formula.
+///
+/// # Errors
+/// The first name that nobody knows, with the nearest one that is known.
+pub(super) fn check(text: &str, known: &Known) -> Result<(), String> {
+    read(text)?.names().into_iter().try_for_each(|name| check_name(name, known))
+}
+
+fn check_name(name: &str, known: &Known) -> Result<(), String> {
+    match Quantity::read(name)? {
+        Quantity::Count(head, Of::Transaction(transaction)) if !known.transactions.iter().any(|t| t == transaction) => {
+            let advice = match nearest(transaction, known.transactions.iter().map(String::as_str)) {
+                Some(found) => format!("did you mean `{head}.{found}`?"),
+                None => format!("it has {}, and there are {head}.read and {head}.write", known.transactions.join(", ")),
+            };
+            Err(format!("the workload has no transaction `{transaction}`; {advice}"))
+        }
+        Quantity::Other(name) => {
+            let named: Vec<&str> = OF_TRIAL
+                .into_iter()
+                .chain(known.scale.iter().map(String::as_str))
+                .chain(known.settings.iter().copied())
+                .chain(known.metrics.iter().copied())
+                .collect();
+            if named.contains(&name) {
+                return Ok(());
+            }
+            Err(unknown(name, &named))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn unknown(name: &str, named: &[&str]) -> String {
+    let standard = metric::standard_names();
+    let all = named.iter().copied().chain(COUNTS).chain(standard.iter().map(String::as_str));
+    match nearest(name, all) {
+        Some(found) => format!("there is no `{name}`; did you mean `{found}`?"),
+        None => {
+            format!("there is no `{name}`; there are counts ({}), metrics, {}", COUNTS.join(", "), named.join(", "))
+        }
+    }
+}
+
+/// Names of the settings of these contenders' engines.
+pub(super) fn settings_of(contenders: &[Contender]) -> Vec<&'static str> {
+    let mut names: Vec<&'static str> = contenders
+        .iter()
+        .filter_map(|contender| engine::find(&contender.engine))
+        .flat_map(|engine| engine.setting_names())
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// What a study sets for its trials of a contender under a condition, by name: of the load, and settings that
+/// are numbers. No window where a number of operations decides.
+pub fn set_by(study: &Study, condition: usize, contender: usize) -> BTreeMap<String, f64> {
+    let contender = &study.contenders[contender];
+    let mut set = BTreeMap::new();
+    if let Some(engine) = engine::find(&contender.engine) {
+        for name in engine.setting_names() {
+            if let Ok(number) = engine.value(&contender.settings, name).parse() {
+                set.insert(name.to_string(), number);
+            }
+        }
+    }
+    let load = load_under(&study.load, &study.conditions[condition]);
+    set.insert("scale".to_string(), load.scale);
+    set.extend(load.rate_per_s.map(|rate| ("rate_per_s".to_string(), rate)));
+    if load.window_ns > 0 {
+        set.insert("window_s".to_string(), load.window_ns as f64 / 1e9);
+    }
+    set
+}
+
+/// Whether figures of reads and of writes are told apart by `name`'s end.
+pub fn kind_of(name: &str) -> Option<(&str, &str)> {
+    name.rsplit_once('.').filter(|(_, kind)| KINDS.contains(kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_understood() {
+        for (name, expected) in [
+            ("committed", Quantity::Count("committed", Of::All)),
+            ("rows.write", Quantity::Count("rows", Of::Writes)),
+            ("planned.read", Quantity::Count("planned", Of::Reads)),
+            ("planned.page_view", Quantity::Count("planned", Of::Transaction("page_view"))),
+            ("code.sqlite.517", Quantity::Code(CodeSpace::Sqlite, 517)),
+            ("code.sqlstate.40001", Quantity::Code(CodeSpace::Sqlstate, 6_718_465)),
+            ("service_ns_p99.read", Quantity::Figure("service_ns_p99.read")),
+            ("acquire_wait_ns_mean", Quantity::Figure("acquire_wait_ns_mean")),
+            ("cpu_ns_client", Quantity::Figure("cpu_ns_client")),
+            ("window_s", Quantity::Other("window_s")),
+            ("databases", Quantity::Other("databases")),
+        ] {
+            assert_eq!(Quantity::read(name), Ok(expected), "{name}");
+        }
+        for (name, message) in [
+            ("committed.", "there is no `committed.`"),
+            ("comitted.write", "did you mean `committed.write`?"),
+            ("cpu_ns_client.read", "a dot follows a count"),
+            ("code", "names no code"),
+            ("code.sqlite", "names no code"),
+            ("code.sqlite.x", "names no code"),
+            ("code.sqlite.07", "names no code"),
+            ("code.oracle.1", "names no code"),
+        ] {
+            let error = Quantity::read(name).unwrap_err();
+            assert!(error.contains(message), "{name}: {error}");
+        }
+    }
+
+    #[test]
+    fn names_nobody_knows_are_answered_with_the_nearest() {
+        let (transactions, scale) = (["pay".to_string()], ["databases".to_string()]);
+        let known = Known {
+            transactions: &transactions,
+            scale: &scale,
+            settings: vec!["busy_timeout"],
+            metrics: vec!["completion"],
+        };
+        for good in ["databases * busy_timeout", "committed.pay / window_s", "completion + service_ns_mean.read"] {
+            assert_eq!(check(good, &known), Ok(()), "{good}");
+        }
+        for (bad, message) in [
+            ("database", "there is no `database`; did you mean `databases`?"),
+            ("windows", "did you mean `window_s`?"),
+            ("busy_time_out", "did you mean `busy_timeout`?"),
+            ("1 + comitted", "did you mean `committed`?"),
+            ("committed.pai", "no transaction `pai`; did you mean `committed.pay`?"),
+            ("committed.withdraw", "it has pay, and there are committed.read"),
+            ("zzzzzzzz", "there are counts (committed"),
+        ] {
+            let error = check(bad, &known).unwrap_err();
+            assert!(error.contains(message), "{bad}: {error}");
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The embedded study of execution models, and what its page says of it.
+
+use super::conditions;
+use crate::study::model::{Extent, Study, Variant, Whole};
+use crate::study::{Choices, Vocabulary, builtin, check_vocabulary, estimate_ns, parse_set, resolve_parts};
+
+const QUICK: (Variant, Extent) = (Variant::Corrected, Extent::Quick);
+const FULL: (Variant, Extent) = (Variant::Corrected, Extent::Full);
+const PUBLISHED: (Variant, Extent) = (Variant::AsPublished, Extent::Full);
+
+fn whole((variant, extent): (Variant, Extent), set: &[&str]) -> Whole {
+    let mut choices = Choices::new(variant, extent);
+    choices.set = set.iter().map(|text| parse_set(text).unwrap()).collect();
+    resolve_parts(&builtin("async").unwrap(), &choices).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn part<'w>(whole: &'w Whole, name: &str) -> &'w Study {
+    whole.studies.iter().find(|study| study.part.as_deref() == Some(name)).unwrap_or_else(|| panic!("no part {name}"))
+}
+
+fn names(whole: &Whole) -> Vec<&str> {
+    whole.studies.iter().filter_map(|study| study.part.as_deref()).collect()
+}
+
+fn labels(study: &Study) -> Vec<&str> {
+    study.contenders.iter().map(|contender| contender.label.as_str()).collect()
+}
+
+#[test]
+fn quick_has_a_published_round_and_corrected_ones() {
+    let whole = whole(QUICK, &[]);
+    assert_eq!(names(&whole), ["published", "memory", "files"]);
+    let published = part(&whole, "published");
+    assert_eq!((published.variant, published.rounds), (Variant::AsPublished, 1));
+    assert_eq!(published.load.window_ns, 10_000_000_000);
+    let at_1_s = [1, 10, 50].map(|n| format!("databases={n}, write_delay_ms=1000"));
+    assert_eq!(conditions(published), at_1_s);
+    assert_eq!(published.published.len(), 27, "three figures of three models at three numbers of databases");
+    let memory = part(&whole, "memory");
+    assert_eq!((memory.variant, memory.rounds), (Variant::Corrected, 6));
+    assert_eq!(conditions(memory), [1, 10, 50].map(|n| format!("databases={n}, write_delay_ms=100")));
+    assert_eq!(labels(memory), ["direct", "spawn-blocking", "dedicated", "fifo"]);
+    assert_eq!(memory.answers.len(), 5);
+    assert!(part(&whole, "files").answers.len() == 2 && labels(part(&whole, "files")).contains(&"pool"));
+}
+
+#[test]
+fn quick_keeps_its_time_budget() {
+    const BUDGET_NS: u64 = 300_000_000_000;
+    let total_ns: u64 = whole(QUICK, &[]).studies.iter().map(estimate_ns).sum();
+    assert!(total_ns <= BUDGET_NS, "{total_ns} ns");
+}
+
+#[test]
+fn as_published_is_the_original() {
+    let whole = whole(PUBLISHED, &[]);
+    assert_eq!(names(&whole), ["published"]);
+    let study = part(&whole, "published");
+    assert_eq!((study.rounds, study.load.window_ns, study.load.run_in_ns), (1, 60_000_000_000, 0));
+    assert_eq!((study.conditions.len(), study.published.len()), (12, 36));
+    assert_eq!(labels(study), ["direct", "spawn-blocking", "dedicated"]);
+    for contender in &study.contenders {
+        assert_eq!(contender.settings["storage"], "memory");
+        assert_eq!(contender.settings["tokio_threads"], "4");
+    }
+    let columns: Vec<&str> = study.exports[0].columns.iter().map(|column| column.name.as_str()).collect();
+    let original = "approach num_databases write_delay_ms test_duration_secs worker_threads readers_per_db \
+                    read_requests_completed read_throughput_per_sec avg_read_latency_ms p50_read_latency_ms \
+                    p99_read_latency_ms max_read_latency_ms write_ops_completed write_throughput_per_sec \
+                    avg_write_latency_ms p99_write_latency_ms write_completion_ratio";
+    assert_eq!(columns, original.split_whitespace().collect::<Vec<_>>());
+}
+
+#[test]
+fn full_has_the_whole_grid_in_fair_rounds() {
+    let whole = whole(FULL, &[]);
+    assert_eq!(names(&whole), ["memory", "slow-disk", "files"]);
+    let of = |name| {
+        part(&whole, name).conditions.iter().map(|c| (c.axes["databases"].clone(), c.axes["write_delay_ms"].clone()))
+    };
+    let mut grid: Vec<(String, String)> = ["memory", "slow-disk"].into_iter().flat_map(of).collect();
+    grid.sort_unstable();
+    let mut expected: Vec<(String, String)> = ["1", "10", "50", "100"]
+        .iter()
+        .flat_map(|n| ["100", "1000", "10000"].map(|d| (n.to_string(), d.to_string())))
+        .collect();
+    expected.sort_unstable();
+    assert_eq!(grid, expected);
+    let files = part(&whole, "files");
+    assert!(files.contenders.iter().all(|contender| contender.tier.word() == "durable"), "one tier");
+}
+
+#[test]
+fn every_option_of_the_original_can_be_set() {
+    for run in [QUICK, FULL, PUBLISHED] {
+        let set = ["duration=5s", "tokio_threads=2", "readers=7", "write_delay_ms=20,30", "databases=2"];
+        for study in &whole(run, &set).studies {
+            let labels = ["20", "30"].map(|d| format!("databases=2, 5s long, readers=7, write_delay_ms={d}"));
+            assert_eq!(conditions(study), labels);
+            assert!(study.contenders.iter().all(|contender| contender.settings["tokio_threads"] == "2"));
+        }
+    }
+}
+
+#[test]
+fn every_name_is_one_of_the_workload() {
+    let workload = |name: &str| {
+        let parsed = crate::workload::parse(&crate::workload::builtin(name).unwrap()).unwrap();
+        Vocabulary {
+            profiles: parsed.profiles.keys().cloned().collect(),
+            scale: parsed.scale.keys().cloned().collect(),
+            transactions: parsed.transactions.iter().map(|t| t.name.clone()).collect(),
+        }
+    };
+    for run in [QUICK, FULL, PUBLISHED] {
+        for study in &whole(run, &[]).studies {
+            check_vocabulary(&builtin("async").unwrap(), study, &workload(&study.workload)).unwrap();
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What the data itself says when the window is over: invariants, the engine's own check, how much room it
+//! takes; and what the server says of itself.
+
+use crate::check::{Invalid, ever, guards};
+use crate::record::model::{Footprint, InvariantResult, ServerInfo, Trial};
+use crate::trial::admin::{Admin, Cancelled};
+use crate::trial::attached;
+use crate::trial::crew::Failure;
+use crate::trial::data::{self, Fresh};
+use crate::trial::run::{Bench, Stage};
+use crate::trial::sampler::{self, Observed};
+use crate::workload::invariant::Judged;
+use anyhow::Result;
+use contend_wire::literal::Value;
+
+impl Bench<'_> {
+    /// What is known of the server; of one that somebody else runs, only what it says itself.
+    pub(super) fn server_info(
+        &self,
+        stage: &Stage<'_>,
+        fresh: &Fresh<'_>,
+        observed: &Observed,
+        admin: &mut Admin<'_>,
+    ) -> Result<Option<ServerInfo>> {
+        let version = match (&fresh.server, &stage.base.attached) {
+            (Some(server), _) => server.version.clone(),
+            (None, Some(address)) => attached::version(stage.engine, address, admin)?,
+            (None, None) => return Ok(None),
+        };
+        let (used, translated) = (observed.server, self.workload.translated.as_ref());
+        Ok(Some(ServerInfo {
+            version,
+            cpu_ns: used.map(|used| used.cpu_ns),
+            rss_bytes: used.map(|used| used.rss_bytes),
+            pss_bytes: observed.server_pss_bytes,
+            written_bytes: used.and_then(|used| used.written_bytes),
+            translation: translated.map(|translated| translated.conditions.clone()).unwrap_or_default(),
+        }))
+    }
+
+    /// Invariants and footprint, from the database itself.
+    pub(super) fn check_data(
+        &self,
+        trial: &mut Trial,
+        stage: &Stage<'_>,
+        ever: &ever::Counts,
+        fresh: &Fresh<'_>,
+        observed: &Observed,
+        admin: &mut Admin<'_>,
+    ) -> Result<(), Failure> {
+        if trial.invalid.iter().any(|reason| reason.kind == Invalid::ServerDied.word()) {
+            return Ok(());
+        }
+        let engine = stage.engine;
+        let (db_bytes, _) = sampler::sizes(&self.data_dir, engine.part);
+        let tables = self.workload.table_names();
+        let check = (engine.integrity)(&tables);
+        let rows = self.workload.rows(stage.round.load.scale);
+        for (database, address) in fresh.inside.iter().enumerate() {
+            let target = data::script_target(engine, address);
+            let statements = self.workload.invariants.iter().map(|i| i.sql.as_str());
+            let answers = match admin.sql(&target, statements.chain([check.as_str()])) {
+                Ok(answers) => answers,
+                Err(e) if e.is::<Cancelled>() => return Err(Failure::Cancelled),
+                Err(e) => {
+                    trial.invalid.push(Invalid::Invariant.because(format!("cannot be checked: {e:#}")));
+                    return Ok(());
+                }
+            };
+            for (invariant, answer) in self.workload.invariants.iter().zip(&answers) {
+                let judged = invariant.judge(answer, &rows, |transaction| ever.of(database, transaction));
+                trial.invariants.push(result(&invariant.name, &invariant.sql, judged));
+            }
+            trial.invariants.push(integrity(&check, answers.last().map_or(&[], Vec::as_slice)));
+        }
+        trial.invalid.extend(guards::broken_invariants(&trial.invariants));
+        let compact = (engine.compact)(&tables);
+        let mut compacted = fresh.inside.iter().map(|a| admin.sql(&data::script_target(engine, a), &compact).map(drop));
+        if let Err(e) = compacted.try_for_each(|done| done) {
+            if e.is::<Cancelled>() {
+                return Err(Failure::Cancelled);
+            }
+            trial.invalid.push(Invalid::Invariant.because(format!("the data cannot be compacted: {e:#}")));
+        }
+        let (compact_bytes, _) = sampler::sizes(&self.data_dir, engine.part);
+        trial.footprint = Footprint {
+            size_bytes_db: db_bytes,
+            size_bytes_wal: observed.wal_bytes_max,
+            size_bytes_compact: compact_bytes,
+        };
+        Ok(())
+    }
+}
+
+fn result(name: &str, sql: &str, Judged { found, expected, holds }: Judged) -> InvariantResult {
+    InvariantResult { name: name.to_string(), sql: sql.to_string(), found, expected, holds }
+}
+
+/// The engine's own check of its data: every row ends with `ok`.
+fn integrity(sql: &str, answer: &[Vec<Value>]) -> InvariantResult {
+    let words: Vec<String> = answer
+        .iter()
+        .map(|row| match row.last() {
+            Some(Value::Text(text)) => text.chars().take(200).collect(),
+            other => format!("{other:?}"),
+        })
+        .collect();
+    let complaint = words.iter().find(|word| !word.eq_ignore_ascii_case("ok"));
+    InvariantResult {
+        name: "integrity".to_string(),
+        sql: sql.to_string(),
+        found: complaint.or(words.first()).cloned().unwrap_or_else(|| "0 rows".to_string()),
+        expected: "ok".to_string(),
+        holds: complaint.is_none() && !words.is_empty(),
+    }
+}

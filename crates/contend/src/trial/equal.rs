@@ -1,0 +1,184 @@
+//! Equal work: the same operations carried out by one client on each contender, and what came of them compared:
+//! attempts by outcome, rows, and the data afterwards. It proves that a translated workload asks of a server
+//! what the original asks of SQLite.
+
+use crate::engine::{self, Engine};
+use crate::outcome::{classify, code_name};
+use crate::record::model::Slot;
+use crate::source::Source;
+use crate::study::model::{Contender, Study};
+use crate::trial::admin::Admin;
+use crate::trial::cache::Bases;
+use crate::trial::data::{self, Fresh, Making, Wanted, hex, script_target};
+use crate::trial::dialect::{dialect, under_conditions};
+use crate::trial::plans::{Plans, Sql};
+use crate::trial::process::Launch;
+use crate::trial::site::Site;
+use crate::workload::{self, Workload};
+use anyhow::{Context, Result, anyhow, bail};
+use contend_wire::literal::Value;
+use contend_wire::plan::{NowSource, Step};
+use contend_wire::sample::{SAMPLE_BYTES, Sample};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// The time of operation 0, and what each adds: whoever carries them out, whenever, writes the same.
+const NOW: NowSource = NowSource::Fixed { base_ns: 1_700_000_000_000_000_000, step_ns: 1_000_000_000 };
+
+/// What came of the operations on one contender.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Came {
+    pub contender: String,
+    /// Attempts and rows, by transaction and what became of it.
+    pub attempts: BTreeMap<String, (u64, u64)>,
+    /// Rows and their digest, by table.
+    pub tables: BTreeMap<String, (usize, String)>,
+}
+
+/// Carries out the first client's operations of a study of one condition on each of its contenders.
+///
+/// # Errors
+/// Something could not be carried out at all.
+pub fn carry_out(
+    study: &Study,
+    source: &Source,
+    out: &Path,
+    operations: u32,
+    cancelled: &dyn Fn() -> bool,
+) -> Result<Vec<Came>> {
+    let own = workload::parse(source)?;
+    let editions = under_conditions(&own, study)?;
+    let editions = editions.first().context("a study has at least one condition")?;
+    let site = Site::open(out, None, true)?;
+    let mut admin = site.admin(cancelled)?;
+    let (mut bases, mut all) = (Bases::default(), vec![]);
+    for contender in &study.contenders {
+        let engine = engine::find(&contender.engine).context("a contender's engine must be known")?;
+        let job = Job { study, own: &own, workload: editions.of(dialect(contender)), contender, engine };
+        let base = bases.of(&site, editions, contender, study.load.scale, study.load.seed, &mut admin)?;
+        let dir = site.scratch.join("trial");
+        let setup = (engine.setup)(&contender.settings);
+        let wanted = Wanted {
+            engine,
+            workload: job.workload,
+            scale: study.load.scale,
+            seed: study.load.seed,
+            before: vec![],
+            loader: String::new(),
+        };
+        let making = Making {
+            engine,
+            base: &base,
+            wanted: &wanted,
+            dir: &dir,
+            setup: &setup,
+            settings: &contender.settings,
+            connections: 1,
+            server_log: &site.scratch.join("server.log"),
+        };
+        let fresh = data::fresh(&making, &site.janitor, &mut admin)?;
+        let attempts = job.operations(&fresh, &site.scratch, operations)?;
+        let tables = job.tables(&fresh, &mut admin)?;
+        drop(fresh);
+        std::fs::remove_dir_all(&dir).with_context(|| format!("cannot remove {}", dir.display()))?;
+        all.push(Came { contender: contender.label.clone(), attempts, tables });
+    }
+    Ok(all)
+}
+
+struct Job<'j> {
+    study: &'j Study,
+    /// As it was written.
+    own: &'j Workload,
+    /// In the contender's dialect.
+    workload: &'j Workload,
+    contender: &'j Contender,
+    engine: &'static Engine,
+}
+
+impl Job<'_> {
+    fn operations(&self, fresh: &Fresh<'_>, scratch: &Path, operations: u32) -> Result<BTreeMap<String, (u64, u64)>> {
+        let slot = Slot { trial: 1, round: 1, condition: 0, contender: 0 };
+        let round = Plans::default().of(self.study, self.workload, slot)?.single_client(operations);
+        let setup = (self.engine.setup)(&self.contender.settings);
+        let mut sql = Sql { now: NOW, ..Sql::of(self.workload, self.engine, &setup) };
+        for step in sql.transactions.iter_mut().flat_map(|t| &mut t.steps) {
+            if let Step::Hold { ns } | Step::Pause { ns } = step {
+                *ns = 0;
+            }
+        }
+        let pieces = round.encode(self.contender, &setup, &sql, &fresh.databases)?;
+        let (plan, samples) = (scratch.join("plan"), scratch.join("samples.bin"));
+        std::fs::write(&plan, pieces.first().context("a plan has a worker")?.concat())?;
+        let launch = Launch::of(engine::driver(self.contender).context("a contender's driver must be known")?)?;
+        let done = Command::new(&launch.program)
+            .args(&launch.args)
+            .arg("--plan")
+            .arg(&plan)
+            .arg("--samples")
+            .arg(&samples)
+            .stdin(Stdio::null())
+            .output()
+            .with_context(|| format!("cannot start {}", launch.program.display()))?;
+        if !done.status.success() {
+            bail!("{}: {}", self.contender.label, String::from_utf8_lossy(&done.stderr).trim());
+        }
+        let mut attempts: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+        let bytes = std::fs::read(&samples).with_context(|| format!("cannot read {}", samples.display()))?;
+        for piece in bytes.as_chunks::<SAMPLE_BYTES>().0 {
+            let sample = Sample::decode(piece).map_err(|e| anyhow!(e))?;
+            let name = self.own.transactions.get(usize::from(sample.transaction)).map_or("?", |t| t.name.as_str());
+            let what = match sample.is_ok() {
+                true => format!("{name} committed"),
+                // Each engine has its own numbers for what is the same failure.
+                false => format!("{name} {}", classify(&sample).word()),
+            };
+            if !sample.is_ok() && classify(&sample) == crate::outcome::Outcome::Unknown {
+                eprintln!("{}: {name}: {}", self.contender.label, code_name(sample.code_space, sample.code));
+            }
+            let sum = attempts.entry(what).or_default();
+            sum.0 += 1;
+            sum.1 += u64::from(sample.rows);
+        }
+        Ok(attempts)
+    }
+
+    /// The data of all databases. A key that the engine chose itself counts by its place among the others: a
+    /// server skips numbers where SQLite does not, and nobody promises otherwise.
+    fn tables(&self, fresh: &Fresh<'_>, admin: &mut Admin<'_>) -> Result<BTreeMap<String, (usize, String)>> {
+        let mut tables = BTreeMap::new();
+        for (database, address) in fresh.inside.iter().enumerate() {
+            let target = script_target(self.engine, address);
+            let names = self.workload.table_names();
+            let selects = names.iter().map(|name| format!("SELECT * FROM {name}"));
+            let answers = admin.sql(&target, selects)?;
+            for (table, mut rows) in self.own.tables.iter().zip(answers) {
+                if let Some(key) = table.own_key() {
+                    rank(&mut rows, key);
+                }
+                let mut lines: Vec<String> =
+                    rows.iter().map(|row| row.iter().map(Value::encode).collect::<Vec<_>>().join("\t")).collect();
+                lines.sort_unstable();
+                let digest = Sha256::digest(lines.join("\n"));
+                tables.insert(format!("{database}.{}", table.name), (rows.len(), hex(&digest[..8])));
+            }
+        }
+        Ok(tables)
+    }
+}
+
+/// Replaces an integer column by the place of its value among all.
+fn rank(rows: &mut [Vec<Value>], column: usize) {
+    let number = |row: &Vec<Value>| match row.get(column) {
+        Some(Value::Integer(i)) => Some(*i),
+        _ => None,
+    };
+    rows.sort_by_key(number);
+    for (place, row) in rows.iter_mut().enumerate() {
+        if number(row).is_some() {
+            row[column] = Value::Integer(place as i64);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! As whom servers run. Database servers refuse to run as root, and rightly; started by root they run as
+//! `nobody`, in directories given to it. Started by anybody else they run as that user.
+
+use anyhow::{Context, Result, bail};
+use std::ffi::OsStr;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::Path;
+use std::process::Command;
+
+/// The user servers run as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity {
+    /// User and group to become; none: who we are.
+    become_other: Option<(u32, u32)>,
+}
+
+/// Numbers of `nobody` and `nogroup` where the system does not say.
+const NOBODY: u32 = 65_534;
+
+impl Identity {
+    /// Who runs a server with its data in `data`.
+    ///
+    /// # Errors
+    /// That user may not reach the directory, or cannot be become.
+    pub fn for_servers(data: &Path) -> Result<Self> {
+        if !rustix::process::geteuid().is_root() {
+            return Ok(Self { become_other: None });
+        }
+        let parent = data.parent().unwrap_or(data);
+        if let Some(closed) = parent.ancestors().find(|dir| dir.exists() && !may_pass(dir)) {
+            bail!(
+                "started by root, servers run as `nobody`, who may not enter {}; choose another directory with --out, \
+                 let others pass through (chmod o+x), or run contend as another user",
+                closed.display()
+            );
+        }
+        if !Path::new(SETPRIV).is_file() {
+            bail!(
+                "{SETPRIV} is missing, which starts a server as another user; install util-linux or do not run as root"
+            );
+        }
+        let ids = std::fs::read_to_string("/etc/passwd").ok().and_then(|text| {
+            let line = text.lines().find_map(|line| line.strip_prefix("nobody:"))?.to_string();
+            let mut fields = line.split(':').skip(1);
+            Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+        });
+        Ok(Self { become_other: Some(ids.unwrap_or((NOBODY, NOBODY))) })
+    }
+
+    /// Whether servers may enter a directory.
+    pub fn may_enter(dir: &Path) -> bool {
+        !rustix::process::geteuid().is_root() || dir.ancestors().all(may_pass)
+    }
+
+    /// Gives a file or directory to the server's user, closed to all others.
+    ///
+    /// # Errors
+    /// It cannot be given away.
+    pub fn own(&self, path: &Path) -> Result<()> {
+        let mode = if path.is_dir() { 0o700 } else { 0o600 };
+        let context = || format!("cannot give {} to the server's user", path.display());
+        if let Some((user, group)) = self.become_other {
+            chown(path, Some(user), Some(group)).with_context(context)?;
+        }
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).with_context(context)
+    }
+}
+
+fn may_pass(dir: &Path) -> bool {
+    std::fs::metadata(dir).is_ok_and(|found| found.permissions().mode() & 0o001 != 0)
+}
+
+const SETPRIV: &str = "/usr/bin/setpriv";
+
+/// A command, run as `identity`. The program replaces `setpriv`, so its number is the server's.
+pub fn command(program: &Path, args: &[impl AsRef<OsStr>], identity: Option<&Identity>) -> Command {
+    let other = identity.and_then(|identity| identity.become_other);
+    let mut command = match other {
+        None => Command::new(program),
+        Some((user, group)) => {
+            let mut command = Command::new(SETPRIV);
+            command
+                .arg(format!("--reuid={user}"))
+                .arg(format!("--regid={group}"))
+                .args(["--clear-groups", "--no-new-privs", "--"])
+                .arg(program);
+            command
+        }
+    };
+    // What a server says is read by programs; what it is told comes from its configuration alone.
+    // A place for temporary files of ours need not be open to the user it becomes.
+    command.env_remove("TMPDIR");
+    command.args(args).env("LC_ALL", "C").env_remove("PGDATA").env_remove("PGPORT").env_remove("MYSQL_UNIX_PORT");
+    command
+}

@@ -1,0 +1,84 @@
+//! Where a run lives: its directory, the data of the trial at hand, the cache beside it. What a run made and does not
+//! need any more goes with it.
+
+use crate::record::store::RecordWriter;
+use crate::trial::admin::Admin;
+use crate::trial::disk;
+use crate::trial::janitor::Janitor;
+use crate::trial::process::Launch;
+use anyhow::{Context, Result, bail};
+use contend_wire::address::Address;
+use std::path::{Path, PathBuf};
+
+/// Log of the worker that loads and checks data.
+const ADMIN_LOG: &str = "admin.log";
+
+/// Where a run lives.
+pub struct Site {
+    /// The record's directory.
+    pub out: PathBuf,
+    /// Loaded data, shared by all runs beside this one.
+    pub cache: PathBuf,
+    /// Holds the data of the trial at hand; removed at the end.
+    pub scratch: PathBuf,
+    /// Instead of the worker that has a contender's driver.
+    pub launch: Option<Launch>,
+    /// Holds data while it is loaded; removed at the end.
+    pub loading: PathBuf,
+    pub own: Launch,
+    pub janitor: Janitor,
+    /// The server that takes the place of private ones of its kind.
+    pub attached: Option<Address>,
+    /// Whether the directory is there because of this run.
+    made_out: bool,
+}
+
+impl Site {
+    pub fn open(out: &Path, launch: Option<&Launch>, allow_tmpfs: bool) -> Result<Self> {
+        let out = std::path::absolute(out)?;
+        let scratch = out.join("data");
+        let made_out = !out.exists();
+        std::fs::create_dir_all(&scratch).with_context(|| {
+            format!("cannot create {}; choose a directory you may write to with --out", scratch.display())
+        })?;
+        let file_system = disk::file_system(&scratch);
+        if file_system == "tmpfs" && !allow_tmpfs {
+            let _ = std::fs::remove_dir_all(&scratch);
+            if made_out {
+                let _ = std::fs::remove_dir(&out);
+            }
+            bail!(
+                "{} is in memory (tmpfs), where a sync costs nothing; choose a directory on a disk with --out, \
+                 or say --allow-tmpfs",
+                out.display()
+            );
+        }
+        let own = Launch::own()?;
+        let cache = out.parent().unwrap_or(&out).join(".cache");
+        let loading = cache.join(format!(".loading-{}", std::process::id()));
+        let janitor = Janitor::start()?;
+        janitor.dir_exists(&scratch);
+        janitor.dir_exists(&loading);
+        Ok(Self { cache, scratch, loading, launch: launch.cloned(), own, janitor, attached: None, out, made_out })
+    }
+
+    pub fn admin<'a>(&'a self, cancelled: &'a dyn Fn() -> bool) -> Result<Admin<'a>> {
+        Admin::start(&self.own, &self.out.join(ADMIN_LOG), &self.janitor, cancelled)
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        for dir in [&self.scratch, &self.loading] {
+            let _ = std::fs::remove_dir_all(dir);
+            self.janitor.dir_gone(dir);
+        }
+        if !RecordWriter::is_record(&self.out) {
+            // Ended before the first trial: only the log of the loading is there.
+            let _ = std::fs::remove_file(self.out.join(ADMIN_LOG));
+            if self.made_out {
+                let _ = std::fs::remove_dir(&self.out);
+            }
+        }
+    }
+}

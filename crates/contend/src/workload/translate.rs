@@ -1,0 +1,182 @@
+//! A workload in the dialect of a server. Everything but its SQL stays what it is: what is drawn for a seed is
+//! the same whichever database carries it out.
+
+use super::load::insert_sql;
+use super::model::{Table, Workload};
+use super::sql::quoted;
+use anyhow::{Context as _, Result, anyhow};
+use contend_sql::{Catalogue, Certainty, Options, Target, Translation};
+use contend_wire::plan::{ANY_ROWS, Source, SqlStep, Step};
+use std::collections::BTreeSet;
+
+/// What a server is told where SQLite is told the workload's own SQL.
+#[derive(Debug, Clone)]
+pub struct Translated {
+    pub target: Target,
+    pub schema: Vec<String>,
+    pub indexes: Vec<String>,
+    /// Per table, in the workload's order.
+    pub tables: Vec<TranslatedTable>,
+    /// Rules that changed what a statement says, each with its condition or what is lost.
+    pub conditions: Vec<String>,
+}
+
+/// A table of the server.
+#[derive(Debug, Clone)]
+pub struct TranslatedTable {
+    /// Its name, quoted.
+    pub name: String,
+    /// Loads rows; empty for a table that is created empty.
+    pub load: String,
+    /// Statements after its rows, such as one that moves a sequence behind them.
+    pub after: Vec<String>,
+}
+
+/// Makes another statement of one.
+pub type Rewrite = fn(&str) -> String;
+
+/// A workload in SQLite's dialect, and in those of the servers it runs on.
+#[derive(Debug)]
+pub struct Editions {
+    own: Workload,
+    translated: Vec<(Target, Workload)>,
+}
+
+impl Editions {
+    /// Translates a workload for these servers; `load` makes of an INSERT what loads fastest there.
+    ///
+    /// # Errors
+    /// A statement without a translation: which, where in it, by which rule and why.
+    pub fn new(own: Workload, targets: &[(Target, Rewrite)]) -> Result<Self> {
+        let translated = targets.iter().map(|(target, load)| Ok((*target, own.translated(*target, *load)?)));
+        let translated = translated.collect::<Result<_>>()?;
+        Ok(Self { own, translated })
+    }
+
+    /// The workload in a dialect; none: SQLite's, in which it was written.
+    pub fn of(&self, target: Option<Target>) -> &Workload {
+        let found = self.translated.iter().find(|(known, _)| Some(*known) == target);
+        found.map_or(&self.own, |(_, workload)| workload)
+    }
+}
+
+impl Workload {
+    /// The workload in the dialect of a server.
+    ///
+    /// # Errors
+    /// As [`Editions::new`].
+    pub fn translated(&self, target: Target, load: fn(&str) -> String) -> Result<Workload> {
+        let mut catalogue = Catalogue::default();
+        for sql in self.schema_sql().iter().chain(&self.index_sql()) {
+            catalogue.learn(sql).map_err(|refusal| refused(&self.name, target, sql, &refusal))?;
+        }
+        let mut translator =
+            Translator { workload: self, catalogue, options: Options::to(target), conditions: BTreeSet::new() };
+        let mut other = self.clone();
+        let schema = translator.texts(&self.schema_sql())?;
+        let indexes = translator.texts(&self.index_sql())?;
+        other.after_load = translator.texts(&self.after_load)?;
+        for invariant in &mut other.invariants {
+            invariant.sql = translator.single(&invariant.sql)?;
+        }
+        let tables = self.tables.iter().map(|table| translator.table(table, load));
+        let tables = tables.collect::<Result<Vec<_>>>()?;
+        other.statements.clear();
+        let translations = self.statements.iter().map(|sql| translator.one(sql)).collect::<Result<Vec<_>>>()?;
+        for transaction in &mut other.transactions {
+            let steps = std::mem::take(&mut transaction.steps);
+            for step in steps {
+                push_step(step, &translations, &mut other.statements, &mut transaction.steps);
+            }
+        }
+        let conditions = translator.conditions.into_iter().collect();
+        other.translated = Some(Translated { target, schema, indexes, tables, conditions });
+        Ok(other)
+    }
+}
+
+struct Translator<'w> {
+    workload: &'w Workload,
+    catalogue: Catalogue,
+    options: Options,
+    conditions: BTreeSet<String>,
+}
+
+impl Translator<'_> {
+    fn one(&mut self, sql: &str) -> Result<Translation> {
+        let translation = contend_sql::translate(sql, &self.catalogue, &self.options)
+            .map_err(|refusal| refused(&self.workload.name, self.options.target, sql, &refusal))?;
+        for fired in &translation.rules {
+            match fired.certainty {
+                Certainty::Exact => {}
+                Certainty::Equivalent(when) => drop(self.conditions.insert(format!("{}: {when}", fired.rule))),
+                Certainty::Lossy(what) => drop(self.conditions.insert(format!("{}: lossy: {what}", fired.rule))),
+            }
+        }
+        Ok(translation)
+    }
+
+    fn texts(&mut self, sqls: &[String]) -> Result<Vec<String>> {
+        let mut found = vec![];
+        for sql in sqls {
+            found.extend(self.one(sql)?.statements.into_iter().map(|statement| statement.sql));
+        }
+        Ok(found)
+    }
+
+    fn single(&mut self, sql: &str) -> Result<String> {
+        let main = self.one(sql)?.statements.into_iter().find(|statement| statement.main);
+        main.map(|statement| statement.sql).with_context(|| format!("`{sql}` becomes nothing on a server"))
+    }
+
+    fn table(&mut self, table: &Table, load: fn(&str) -> String) -> Result<TranslatedTable> {
+        // A statement with nothing in it but the table's name.
+        const DELETE: &str = "DELETE FROM ";
+        let delete = self.single(&format!("{DELETE}{}", quoted(&table.name)))?;
+        let name = delete.strip_prefix(DELETE).unwrap_or(&delete).to_string();
+        if table.columns.0.is_empty() {
+            return Ok(TranslatedTable { name, load: String::new(), after: vec![] });
+        }
+        let mut statements = self.one(&insert_sql(table))?.statements.into_iter().map(|statement| statement.sql);
+        let insert = statements.next().with_context(|| format!("no rows can be loaded into {name}"))?;
+        Ok(TranslatedTable { name, load: load(&insert), after: statements.collect() })
+    }
+}
+
+/// A step in the server's words: its arguments in the order of the new placeholders, then statements that only
+/// keep the server in step.
+fn push_step(step: Step, translations: &[Translation], statements: &mut Vec<String>, steps: &mut Vec<Step>) {
+    let Step::Sql(step) = step else {
+        steps.push(step);
+        return;
+    };
+    for statement in &translations[step.statement as usize].statements {
+        let number = index_of(statements, &statement.sql);
+        steps.push(Step::Sql(match statement.main {
+            true => {
+                let args: Vec<Source> =
+                    statement.params.iter().map(|param| step.args[usize::from(*param) - 1].clone()).collect();
+                SqlStep { statement: number, args, ..step.clone() }
+            }
+            false => {
+                SqlStep { statement: number, rows_min: 0, rows_max: ANY_ROWS, repeat: 1, keep: vec![], args: vec![] }
+            }
+        }));
+    }
+}
+
+fn index_of(statements: &mut Vec<String>, sql: &str) -> u32 {
+    let found = statements.iter().position(|known| known == sql);
+    found.unwrap_or_else(|| {
+        statements.push(sql.to_string());
+        statements.len() - 1
+    }) as u32
+}
+
+fn refused(workload: &str, target: Target, sql: &str, refusal: &contend_sql::Refusal) -> anyhow::Error {
+    let target = match target {
+        Target::Postgres => "PostgreSQL",
+        Target::MariaDb => "MariaDB",
+    };
+    anyhow!("workload {workload} cannot run on {target}: {refusal}\n  in: {}", sql.trim())
+}

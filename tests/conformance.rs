@@ -1,0 +1,379 @@
+//! Every worker carries out the same plans and must come to the same samples and the same data. The cases are
+//! in `conformance/`, the workers in `conformance/workers.rs`.
+
+#[path = "conformance/case.rs"]
+mod case;
+#[path = "conformance/expect.rs"]
+mod expect;
+#[path = "conformance/rules.rs"]
+mod rules;
+mod support;
+#[path = "conformance/worker.rs"]
+mod worker;
+#[path = "conformance/workers.rs"]
+mod workers;
+
+use case::{Case, Kind, Section, cases, fill};
+use contend_wire::handshake::{Facts, fact};
+use contend_wire::plan::{Connections, Plan};
+use contend_wire::script::{Reply, ScriptWriter, Target};
+use rules::{Checked, Problem, hold};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+use support::{root, tool};
+use worker::{Ran, Worker};
+use workers::{ENTRIES, Entry};
+
+/// How often a case is tried on a machine that is too busy to show anything.
+const TRIES: usize = 6;
+/// Workers looked at side by side; most cases wait rather than work.
+const SIDE_BY_SIDE: usize = 4;
+
+/// The driver of the witness, which is the Rust worker.
+const WITNESS: &str = "rusqlite";
+
+/// `SQLITE_CANTOPEN`.
+const CANTOPEN: u32 = 14;
+
+impl From<String> for Problem {
+    fn from(words: String) -> Self {
+        Problem::Wrong(words)
+    }
+}
+
+/// Carries out one case with one worker.
+struct Conversation<'a> {
+    worker: &'a mut Worker,
+    /// Who is asked for the data as well.
+    witness: &'a mut Worker,
+    entry: &'a Entry,
+    values: Vec<(&'static str, String)>,
+    /// The last answer to a script or a plan that no section has looked at yet.
+    reply: Option<Result<String, String>>,
+    sessions: Option<Result<Vec<Facts>, String>>,
+    plan: Option<Plan>,
+}
+
+impl Conversation<'_> {
+    fn carry_out(&mut self, case: &Case) -> Checked {
+        for (i, section) in case.sections.iter().enumerate() {
+            let next = case.sections.get(i + 1).map(|s| s.kind);
+            let done = self.section(section, next);
+            let at = format!("{}.case:{}: ", case.name, section.line);
+            done.map_err(|problem| match problem {
+                Problem::Wrong(words) => Problem::Wrong(at + &words),
+                Problem::Busy(words) => Problem::Busy(at + &words),
+            })?;
+        }
+        Ok(())
+    }
+
+    fn section(&mut self, section: &Section, next: Option<Kind>) -> Checked {
+        let text = fill(&section.text, &self.values);
+        match section.kind {
+            Kind::Script => {
+                self.reply = Some(self.script(section)?);
+                if !matches!(next, Some(Kind::Reply | Kind::Failed)) {
+                    let reply = self.reply.take();
+                    let fine = |r: &Result<String, String>| r.as_ref().is_ok_and(|r| !r.contains("\nerror\t"));
+                    hold!(reply.as_ref().is_some_and(fine), "the script must succeed: {reply:?}");
+                }
+                Ok(())
+            }
+            Kind::Reply => reply(&text, self.reply.take()),
+            Kind::Plan => self.plan(&text, next),
+            Kind::Session => session(section, self.sessions.take()),
+            Kind::Samples => self.samples(section),
+            Kind::State => self.state(section),
+            Kind::Failed => {
+                let reason = match (self.reply.take(), self.sessions.take()) {
+                    (Some(Err(reason)), _) | (_, Some(Err(reason))) => reason,
+                    (reply, sessions) => return Err(format!("must be refused: {reply:?} {sessions:?}").into()),
+                };
+                let missing = text.lines().find(|words| !reason.contains(words));
+                hold!(missing.is_none(), "`{reason}` does not say `{}`", missing.unwrap_or_default());
+                Ok(())
+            }
+        }
+    }
+
+    /// Has a script carried out by the worker or, if it has no scripts, by the witness.
+    fn script(&mut self, section: &Section) -> Result<Result<String, String>, Problem> {
+        if self.entry.has_scripts() {
+            return Ok(self.worker.script(&fill(&section.text, &self.values))?);
+        }
+        let mut values = self.values.clone();
+        values.iter_mut().filter(|(name, _)| *name == "driver").for_each(|(_, value)| *value = WITNESS.to_string());
+        Ok(self.witness.script(&fill(&section.text, &values))?)
+    }
+
+    fn plan(&mut self, text: &str, next: Option<Kind>) -> Checked {
+        let answer = self.worker.plan(text)?;
+        if next != Some(Kind::Failed) {
+            let plan = Plan::decode(text).map_err(|e| format!("the case is wrong: {e}"))?;
+            let sessions = match &answer {
+                Ok(sessions) => sessions,
+                Err(reason) => return Err(format!("the plan is refused: {reason}").into()),
+            };
+            check_sessions(&plan, sessions, self.entry)?;
+            self.plan = Some(plan);
+        }
+        self.sessions = Some(answer);
+        Ok(())
+    }
+
+    fn samples(&mut self, section: &Section) -> Checked {
+        let plan = self.plan.take().expect("a plan before the samples");
+        let stop = section.argument.strip_prefix("stop ").map(|ms| ms.parse().expect("milliseconds"));
+        let ran: Ran = self.worker.run(stop.map(Duration::from_millis))?;
+        let measured = fact(&self.worker.hello, "lock_wait") == Some("measured");
+        rules::check(&plan, &ran, measured, stop.is_some())?;
+        expect::check(&section.lines().collect::<Vec<_>>(), &ran)
+    }
+
+    /// The rows of queries, as a hash over their text in a reply: the worker and the witness must agree.
+    fn state(&mut self, section: &Section) -> Checked {
+        let database = fill(&section.argument, &self.values);
+        let mut wrong = String::new();
+        for line in section.lines() {
+            let (expected, sql) = line.split_once('\t').expect("HASH and query, separated by a tab");
+            let witness = rows(self.witness, WITNESS, &database, sql)?;
+            if self.entry.has_scripts() {
+                let own = rows(self.worker, self.entry.driver, &database, sql)?;
+                hold!(own == witness, "{sql}: the worker reads\n{own}\nthe witness\n{witness}");
+            }
+            let found = hash(&witness);
+            if found != expected {
+                let shown: String = witness.chars().take(2_000).collect();
+                wrong.push_str(&format!("\n{sql}: expected {expected}, found {found}:\n{shown}"));
+            }
+        }
+        hold!(wrong.is_empty(), "{wrong}");
+        Ok(())
+    }
+}
+
+/// The rows of a query, as they stand in a reply.
+fn rows(worker: &mut Worker, driver: &str, database: &str, sql: &str) -> Result<String, Problem> {
+    let target = Target { driver: driver.into(), database: database.into(), options: vec![], session: vec![] };
+    let mut script = ScriptWriter::new(&target);
+    script.sql(sql);
+    let reply = worker.script(&script.finish())?.map_err(|e| format!("{sql}: {e}"))?;
+    let reply = Reply::decode(&reply).map_err(|e| format!("{sql}: {e}"))?;
+    hold!(reply.error.is_none(), "{sql}: {:?}", reply.error);
+    // Written anew, as a real can be written in several ways.
+    let reply = reply.encode();
+    let lines: Vec<&str> = reply.lines().filter(|line| line.starts_with("row\t")).collect();
+    Ok(lines.join("\n"))
+}
+
+/// The number of rows and the first half of their SHA-256.
+fn hash(rows: &str) -> String {
+    let digest = Sha256::digest(rows.as_bytes());
+    let hex: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    format!("{}:{hex}", rows.lines().count())
+}
+
+/// One line per connection that is open.
+fn check_sessions(plan: &Plan, sessions: &[Facts], entry: &Entry) -> Checked {
+    let databases: BTreeSet<u32> = plan.clients.iter().map(|c| c.database).collect();
+    match plan.head.connections {
+        Connections::Client => {
+            let told: Vec<_> = sessions.iter().map(|s| fact(s, "client").unwrap_or("none").to_string()).collect();
+            let ids: Vec<_> = plan.clients.iter().map(|c| c.id.to_string()).collect();
+            hold!(told == ids, "sessions of the clients {told:?}, the plan has {ids:?}");
+        }
+        Connections::Database => {
+            let expected = databases.len() * entry.opens;
+            hold!(sessions.len() == expected, "{} sessions for {expected} connections", sessions.len());
+        }
+    }
+    let missing = sessions.iter().find(|s| plan.head.readbacks.iter().any(|r| fact(s, &r.name).is_none()));
+    hold!(missing.is_none(), "a setting was not read back: {missing:?}");
+    let timeout = entry.engine != "sqlite" || sessions.iter().all(|s| fact(s, "busy_timeout").is_some());
+    hold!(timeout, "`busy_timeout` must be told: {sessions:?}");
+    Ok(())
+}
+
+/// What every connection must have told.
+fn session(section: &Section, sessions: Option<Result<Vec<Facts>, String>>) -> Checked {
+    let sessions = sessions.expect("a plan before its sessions")?;
+    for line in section.lines() {
+        let (name, value) = line.split_once('=').expect("NAME=VALUE");
+        let other = sessions.iter().find(|s| fact(s, name) != Some(value));
+        hold!(other.is_none(), "{line} was expected of every connection, found {other:?}");
+    }
+    Ok(())
+}
+
+/// Replies are equal if they say the same; of an error's message the expected words must be in it, however
+/// they are written.
+fn reply(expected: &str, found: Option<Result<String, String>>) -> Checked {
+    let found = found.expect("a script before its reply")?;
+    let decode = |text: &str| Reply::decode(text).map_err(|e| format!("{e}: {text}"));
+    let (mut wanted, mut said) = (decode(expected)?, decode(&found)?);
+    if let (Some(wanted), Some(said)) = (&mut wanted.error, &mut said.error) {
+        let words = wanted.message.to_lowercase();
+        hold!(said.message.to_lowercase().contains(&words), "`{}` does not say `{}`", said.message, wanted.message);
+        wanted.message.clone_from(&said.message);
+        // A library may know more exactly why a file cannot be opened.
+        if (wanted.code, said.code & 0xff) == (CANTOPEN, CANTOPEN) {
+            wanted.code = said.code;
+        }
+    }
+    hold!(wanted.encode() == said.encode(), "expected\n{expected}found\n{found}");
+    Ok(())
+}
+
+/// Cases with one worker; what went wrong.
+fn put_to_the_test(entry: &Entry, command: &[String], cases: &[Case], scratch: &Path) -> Vec<String> {
+    let mut problems = vec![];
+    let mut worker = None;
+    let mut witness =
+        Worker::start(&[tool().to_string(), "worker".into()], &scratch.join("witness.log")).expect("ours");
+    if let Err(words) = Worker::start(command, &scratch.join("start.log")) {
+        return vec![format!("{}: {words}", entry.name())];
+    }
+    for case in cases {
+        if case.needs.iter().any(|need| entry.lacks.contains(&need.as_str())) {
+            continue;
+        }
+        let known = entry.known.iter().find(|(name, _)| *name == case.name);
+        let found = one_case(entry, case, command, &mut worker, &mut witness, scratch);
+        match (found, known) {
+            (Err(words), None) => problems.push(format!("{}: {words}", entry.name())),
+            (Ok(()), Some(_)) => {
+                problems.push(format!("{}: {} is listed as a known failure and passes", entry.name(), case.name));
+            }
+            _ => {}
+        }
+    }
+    problems
+}
+
+fn one_case(
+    entry: &Entry,
+    case: &Case,
+    command: &[String],
+    worker: &mut Option<Worker>,
+    witness: &mut Worker,
+    scratch: &Path,
+) -> Result<(), String> {
+    let mut busy = String::new();
+    for attempt in 0..TRIES {
+        let dir = scratch.join(format!("{}-{attempt}", case.name));
+        std::fs::create_dir_all(&dir).map_err(|e| e.to_string())?;
+        if worker.is_none() {
+            *worker = Some(Worker::start(command, &dir.join("worker.log"))?);
+        }
+        let mut conversation = Conversation {
+            worker: worker.as_mut().expect("started"),
+            witness,
+            entry,
+            values: values(entry, &dir),
+            reply: None,
+            sessions: None,
+            plan: None,
+        };
+        let found = conversation.carry_out(case);
+        let _ = std::fs::remove_dir_all(&dir);
+        match found {
+            Ok(()) => return Ok(()),
+            Err(Problem::Busy(words)) => busy = words,
+            Err(Problem::Wrong(words)) => {
+                // What it is in the middle of must not disturb the next case.
+                *worker = None;
+                return Err(words);
+            }
+        }
+    }
+    Err(format!("{busy}; the machine was too busy {TRIES} times"))
+}
+
+fn values(entry: &Entry, dir: &Path) -> Vec<(&'static str, String)> {
+    let sharing = if entry.connections == Connections::Client { "client" } else { "database" };
+    let options: String = entry.options.iter().map(|(name, value)| format!("option\t{name}\t{value}\n")).collect();
+    vec![
+        ("dir", dir.display().to_string()),
+        ("driver", entry.driver.to_string()),
+        ("model", entry.model.to_string()),
+        ("connections", sharing.to_string()),
+        ("options", options),
+    ]
+}
+
+#[test]
+fn every_worker_comes_to_the_same_samples_and_data() {
+    let bench = support::Bench::new();
+    let only = std::env::var("CONTEND_CONFORMANCE").unwrap_or_default();
+    let chosen: Vec<&Entry> = ENTRIES.iter().filter(|e| e.name().contains(&only)).collect();
+    let (next, problems) = (AtomicUsize::new(0), Mutex::new(vec![]));
+    std::thread::scope(|scope| {
+        for _ in 0..SIDE_BY_SIDE {
+            scope.spawn(|| {
+                while let Some(entry) = chosen.get(next.fetch_add(1, Relaxed)) {
+                    let Some(command) = entry.command(tool()) else { continue };
+                    let scratch = bench.path(&entry.name().replace('/', "-"));
+                    std::fs::create_dir_all(&scratch).expect("a directory");
+                    let all = cases(&root().join("conformance").join(entry.engine));
+                    let found = put_to_the_test(entry, &command, &all, &scratch);
+                    problems.lock().expect("no panic").extend(found);
+                }
+            });
+        }
+    });
+    let missing: Vec<String> = chosen.iter().filter(|e| e.command(tool()).is_none()).map(|e| e.name()).collect();
+    if !missing.is_empty() {
+        eprintln!("not built, so not tested: {}; `make workers-go` builds them", missing.join(", "));
+    }
+    let problems = problems.into_inner().expect("no panic");
+    assert!(problems.is_empty(), "\n{}", problems.join("\n"));
+}
+
+/// The Rust worker's problems with one case, spoilt by a fault of `workers/fake` or not.
+fn problems_of(case: &str, fault: &str, known: &'static [(&'static str, &'static str)]) -> Vec<String> {
+    let bench = support::Bench::new();
+    let folder = root().join("conformance/sqlite");
+    let entry = Entry { known, ..ENTRIES[0] };
+    let fake = root().join("workers/fake/fake.py").display().to_string();
+    let real = format!("{} worker", tool());
+    let command = ["python3", &fake, "--real", &real, "--fault", fault, "--sql", "DELETE FROM t"];
+    let case = Case::parse(&folder.join(format!("{case}.case")));
+    put_to_the_test(&entry, &command.map(str::to_string), &[case], bench.dir.path())
+}
+
+#[test]
+fn a_worker_that_lies_does_not_pass() {
+    assert_eq!(problems_of("retry", "none", &[]), Vec::<String>::new());
+    let faults = [
+        ("settings", "setting"),
+        ("settings", "missing-session"),
+        ("retry", "refuse"),
+        ("retry", "clock"),
+        ("retry", "die-after-done"),
+        ("retry", "cut-samples"),
+        ("retry", "broken-samples"),
+        ("retry", "backwards"),
+        ("retry", "lost-samples"),
+        ("retry", "extra-samples"),
+        ("retry", "wrong-transaction"),
+        ("retry", "unknown-client"),
+        ("open-loop", "clock-in-task"),
+        ("retry", "exhausted"),
+        ("retry", "corrupt-data"),
+        ("retry", "nothing"),
+    ];
+    let believed: Vec<_> = faults.iter().filter(|(case, fault)| problems_of(case, fault, &[]).is_empty()).collect();
+    assert!(believed.is_empty(), "not found: {believed:?}");
+}
+
+#[test]
+fn a_known_failure_that_passes_is_told() {
+    let problems = problems_of("retry", "none", &[("retry", "no longer true")]);
+    assert!(problems.len() == 1 && problems[0].contains("known failure and passes"), "{problems:?}");
+    assert_eq!(problems_of("retry", "lost-samples", &[("retry", "it loses samples")]), Vec::<String>::new());
+}

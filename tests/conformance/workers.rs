@@ -1,0 +1,140 @@
+//! The workers that have to pass, one line for each driver and model. A worker that is a program of its own
+//! takes part where it is built.
+
+use contend_wire::plan::Connections;
+use std::path::{Path, PathBuf};
+
+/// A driver in a model.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry {
+    /// Folder of `conformance/` with its cases.
+    pub engine: &'static str,
+    pub driver: &'static str,
+    pub model: &'static str,
+    pub connections: Connections,
+    /// None: the tool itself.
+    pub program: Option<&'static str>,
+    /// Behind the model's name, where the same model is tested twice.
+    pub variant: &'static str,
+    /// Options of every plan, name and value.
+    pub options: &'static [(&'static str, &'static str)],
+    /// Connections opened for each database, if clients share them.
+    pub opens: usize,
+    /// What it cannot do, of the words that cases need.
+    pub lacks: &'static [&'static str],
+    /// Cases it fails, each with the reason. One that passes after all fails the test.
+    pub known: &'static [(&'static str, &'static str)],
+}
+
+const OWN: Entry = Entry {
+    engine: "sqlite",
+    driver: "rusqlite",
+    model: "thread",
+    connections: Connections::Client,
+    program: None,
+    variant: "",
+    options: &[],
+    opens: 1,
+    lacks: &[],
+    known: &[],
+};
+
+/// Everything that is to pass. Another model of a driver is another line.
+pub const ENTRIES: &[Entry] = &[
+    OWN,
+    tasks("direct"),
+    tasks("spawn-blocking"),
+    tasks("dedicated"),
+    tasks("fifo"),
+    Entry { opens: 5, ..tasks("pool") },
+    SQLX,
+    Entry { known: TYPES, ..own("mattn", "contend-worker-go-mattn") },
+    Entry { known: TYPES, ..pool("mattn", "contend-worker-go-mattn") },
+    Entry { known: TYPES, ..own("modernc", "contend-worker-go-modernc") },
+    Entry { known: TYPES, ..pool("modernc", "contend-worker-go-modernc") },
+    Entry { known: TYPES, ..lazy("modernc", "contend-worker-go-modernc") },
+    Entry { known: TYPES, ..own("ncruces", "contend-worker-go-ncruces") },
+    Entry { known: TYPES, ..pool("ncruces", "contend-worker-go-ncruces") },
+    Entry { known: TYPES, ..own("tailscale", "contend-worker-go-tailscale") },
+    Entry { known: TYPES, ..pool("tailscale", "contend-worker-go-tailscale") },
+    Entry { known: CRAWSHAW, ..own("crawshaw", "contend-worker-go-crawshaw") },
+    Entry { known: CRAWSHAW, ..pool("crawshaw", "contend-worker-go-crawshaw") },
+    own("zombiezen", "contend-worker-go-zombiezen"),
+    pool("zombiezen", "contend-worker-go-zombiezen"),
+];
+
+/// Clients of the Rust worker as tasks that share connections: one that writes, so none can keep another out.
+const fn tasks(model: &'static str) -> Entry {
+    Entry { model, connections: Connections::Database, lacks: &["own-connections"], ..OWN }
+}
+
+/// A worker that only carries out plans: the witness carries out the scripts of its cases.
+const SQLX: Entry = Entry {
+    driver: "sqlx",
+    program: Some("contend-worker-sqlx"),
+    opens: 5,
+    lacks: &["own-connections", "scripts"],
+    known: &[
+        ("settings", "sqlx gives only text for what is read back; bytes that are no text are an error"),
+        ("refused-plans", "an error of a session statement does not name the statement"),
+    ],
+    ..tasks("pool")
+};
+
+const TYPES: &[(&str, &str)] =
+    &[("declared-types", "columns declared as a time or BOOLEAN come as Go's time.Time or bool")];
+
+const BYTES: &str = "it binds bytes as text, so the worker refuses them";
+const CRAWSHAW: &[(&str, &str)] =
+    &[("values", BYTES), ("keep", BYTES), ("large", BYTES), ("returning", "SQLite before 3.35 has no RETURNING")];
+
+/// A program of its own, with a connection for each client.
+const fn own(driver: &'static str, program: &'static str) -> Entry {
+    Entry { driver, program: Some(program), ..OWN }
+}
+
+/// The same with a pool, from which clients that hold a lock take a connection each.
+const fn pool(driver: &'static str, program: &'static str) -> Entry {
+    Entry {
+        model: "pool",
+        connections: Connections::Database,
+        options: &[("pool_size", "4")],
+        opens: 4,
+        lacks: &["connect"],
+        ..own(driver, program)
+    }
+}
+
+/// Connections are opened when they are needed, and closed again when more than one has nothing to do.
+const fn lazy(driver: &'static str, program: &'static str) -> Entry {
+    Entry {
+        variant: "-lazy",
+        options: &[("pool_size", "4"), ("pool_idle", "1"), ("pool_open", "lazy")],
+        opens: 1,
+        ..pool(driver, program)
+    }
+}
+
+impl Entry {
+    pub fn name(&self) -> String {
+        format!("{}/{}{}", self.driver, self.model, self.variant)
+    }
+
+    /// Whether it carries out scripts.
+    pub fn has_scripts(&self) -> bool {
+        !self.lacks.contains(&"scripts")
+    }
+
+    /// How to start it; none where it is not built.
+    pub fn command(&self, tool: &str) -> Option<Vec<String>> {
+        let Some(program) = self.program else { return Some(vec![tool.to_string(), "worker".to_string()]) };
+        let path = workers_dir(tool).join(program);
+        path.is_file().then(|| vec![path.display().to_string()])
+    }
+}
+
+/// Where `make` puts workers that are programs of their own.
+pub fn workers_dir(tool: &str) -> PathBuf {
+    let profile = Path::new(tool).parent().expect("a directory");
+    profile.parent().expect("a directory").join("workers")
+}

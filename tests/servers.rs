@@ -1,0 +1,356 @@
+//! Private servers, as their users see them: the same work as on SQLite, wrong things told, nothing left behind.
+
+mod support;
+
+use contend::outcome::{Outcome, classify};
+use contend::record::store::Record;
+use contend::trial::admin::Admin;
+use contend::trial::data::script_target;
+use contend::trial::janitor::Janitor;
+use contend::trial::process::Launch;
+use contend_wire::literal::Value;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use support::{Bench, Said, processes_mentioning, reasons, root, tool, wait_for};
+use tempfile::TempDir;
+
+/// A place to work in that servers may enter, and one for their sockets.
+struct Place {
+    bench: Bench,
+    sockets: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let (bench, sockets) = (Bench::new(), TempDir::with_prefix_in("ct-", "/tmp").expect("a directory"));
+        for dir in [bench.dir.path(), sockets.path()] {
+            fs::set_permissions(dir, fs::Permissions::from_mode(0o755)).expect("opened");
+        }
+        Self { bench, sockets }
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.bench.command(args);
+        command.env("TMPDIR", self.sockets.path());
+        command
+    }
+
+    fn contend(&self, args: &[&str]) -> Said {
+        self.command(args).output().expect("the tool starts").into()
+    }
+
+    /// The study of the fixtures, its record in `record`.
+    fn run(&self, args: &[&str]) -> Said {
+        let mut command = self.command(&["run", &study(), "--out", "record", "--quiet"]);
+        command.args(args).output().expect("the tool starts").into()
+    }
+
+    fn start(&self, args: &[&str]) -> Child {
+        let mut command = self.command(&["run", &study(), "--out", "record", "--quiet"]);
+        command.args(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the tool starts")
+    }
+
+    /// Numbers of the processes whose command line begins with `program` and names this place.
+    fn servers(&self, program: &str) -> Vec<u32> {
+        let mine = self.bench.dir.path().display().to_string();
+        let of = |entry: fs::DirEntry| {
+            let pid = entry.file_name().to_string_lossy().parse().ok()?;
+            let line = fs::read_to_string(entry.path().join("cmdline")).ok()?;
+            (line.split('\0').next()?.ends_with(program) && line.contains(&mine)).then_some(pid)
+        };
+        fs::read_dir("/proc").expect("/proc").flatten().filter_map(of).collect()
+    }
+
+    fn assert_nothing_left(&self) {
+        self.bench.assert_nothing_left();
+        wait_for("the sockets to be removed", || fs::read_dir(self.sockets.path()).expect("readable").count() == 0);
+        assert!(self.servers("postgres").is_empty() && self.servers("mariadbd").is_empty());
+    }
+}
+
+fn study() -> String {
+    root().join("tests/fixtures/servers.toml").display().to_string()
+}
+
+fn record(place: &Place) -> Record {
+    Record::open(&place.bench.path("record")).expect("a record")
+}
+
+/// Every file below a directory.
+fn files(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+}
+
+#[test]
+fn every_workload_asks_the_same_of_every_engine() {
+    let place = Place::new();
+    for (workload, profile) in [("bank", "mixed"), ("wordpress", "public"), ("wordpress", "write-burst")] {
+        let said = place.contend(&["verify", workload, "--profile", profile, "--operations", "300", "--scale", "0.05"]);
+        assert_eq!(said.code, Some(0), "{workload} {profile}:\n{}\n{}", said.out, said.err);
+        assert!(said.out.contains("The same everywhere: ") && said.out.contains("postgres"), "{}", said.out);
+        assert!(said.out.contains("mariadb") && said.out.contains("committed: "), "{}", said.out);
+    }
+    place.assert_nothing_left();
+}
+
+#[test]
+fn trials_on_servers_are_whole() {
+    let place = Place::new();
+    place.run(&["--rounds", "6", "--only", "*s durable"]).exits(0);
+    let record = record(&place);
+    for trial in &record.trials {
+        let server = trial.server.as_ref().expect("a server");
+        assert!(server.version.starts_with("1"), "{}", server.version);
+        assert!(server.cpu_ns > Some(0) && server.rss_bytes > Some(1 << 20), "{server:?}");
+        assert!(trial.footprint.size_bytes_db > 0 && trial.footprint.size_bytes_wal > 0, "{:?}", trial.footprint);
+        assert!(trial.settings.contains_key("fsync"), "{:?}", trial.settings);
+        assert!(record.trial_dir(trial.slot.trial).join("server.log").exists());
+    }
+    let csv = fs::read_to_string(place.bench.path("record/trials.csv")).expect("written");
+    let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let head = lines.next().expect("a head");
+    let from_end = head.len() - head.iter().position(|name| *name == "cpu_ns_server").expect("a column");
+    assert!(lines.all(|cells| cells[cells.len() - from_end].parse::<u64>().is_ok_and(|ns| ns > 0)));
+    place.assert_nothing_left();
+}
+
+#[test]
+fn over_tcp_the_password_is_nowhere() {
+    let place = Place::new();
+    let tcp = ["--contender", "mariadb:transport=tcp", "--contender", "postgres:transport=tcp", "--only", "*tcp*"];
+    let mut child = place.start(&[&tcp[..], &["--rounds", "6"]].concat());
+    let mut passwords = std::collections::BTreeSet::new();
+    let mut seen = String::new();
+    while child.try_wait().expect("it can be asked").is_none() {
+        let found = files(place.sockets.path()).into_iter().filter(|path| path.ends_with("password"));
+        passwords.extend(found.filter_map(|path| Some(fs::read_to_string(path).ok()?.trim().to_string())));
+        for entry in fs::read_dir("/proc").expect("/proc").flatten() {
+            seen.push_str(&fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default());
+        }
+        if seen.len() > 1 << 20 {
+            assert!(passwords.iter().all(|password| !seen.contains(password)), "in a list of processes");
+            seen.clear();
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert_eq!(child.wait().expect("it ended").code(), Some(0));
+    passwords.remove("");
+    assert!(passwords.len() >= 4, "each server has its own: {}", passwords.len());
+    assert!(passwords.iter().all(|password| password.len() == 32 && !seen.contains(password)));
+    for file in files(&place.bench.path("record")) {
+        let bytes = fs::read(&file).expect("readable");
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(passwords.iter().all(|password| !text.contains(password)), "a password in {}", file.display());
+    }
+    assert!(record(&place).trials.iter().all(|trial| trial.settings["transport"] == "tcp"));
+    place.assert_nothing_left();
+}
+
+/// Kills the server once its clients are at work.
+fn kill_in_mid_run(engine: &str, program: &str) {
+    let place = Place::new();
+    let only = format!("{engine} durable");
+    let mut child = place.start(&["--rounds", "6", "--window", "8s", "--only", &only]);
+    let at_work = || {
+        let ticks = |entry: fs::DirEntry| {
+            let line = fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default();
+            let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+            let parent = stat.rsplit(')').next().unwrap_or_default().split_whitespace().nth(1).map(str::to_string);
+            let its = parent == Some(child.id().to_string()) && line.contains("\0worker");
+            let times = stat.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11).take(2);
+            its.then(|| times.filter_map(|ticks| ticks.parse::<u64>().ok()).sum::<u64>())
+        };
+        // So much time is spent on operations only, not on getting ready.
+        fs::read_dir("/proc").expect("/proc").flatten().filter_map(ticks).filter(|cpu| *cpu >= 20).count() >= 2
+            && place.bench.path("record/run.toml").exists()
+    };
+    wait_for("clients at work", at_work);
+    let servers = place.servers(program);
+    assert!(!servers.is_empty(), "no {program} runs");
+    for pid in servers {
+        Command::new("kill").arg("-9").arg(pid.to_string()).status().expect("kill");
+    }
+    wait_for("the trial to be in the record", || {
+        fs::read_dir(place.bench.path("record/trials")).is_ok_and(|mut dirs| {
+            dirs.any(|dir| dir.is_ok_and(|dir| dir.path().join("trial.toml").exists() && !hidden(&dir.path())))
+        })
+    });
+    Command::new("kill").arg("-INT").arg(child.id().to_string()).status().expect("kill");
+    child.wait().expect("it ends");
+    let reasons = reasons(&place.bench.path("record"));
+    let (trial, _) = reasons.iter().find(|(_, kinds)| kinds.iter().any(|k| k == "server-died")).unwrap_or_else(|| {
+        panic!("no trial says that its server died: {reasons:?}");
+    });
+    let mut unknown = 0;
+    record(&place).samples(*trial, |s| unknown += u64::from(classify(&s) == Outcome::Unknown)).expect("samples");
+    assert!(unknown > 0, "operations in flight are unknown");
+    place.assert_nothing_left();
+}
+
+fn hidden(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'))
+}
+
+#[test]
+fn a_killed_postgres_makes_its_trial_invalid() {
+    kill_in_mid_run("postgres", "postgres");
+}
+
+#[test]
+fn a_killed_mariadb_makes_its_trial_invalid() {
+    kill_in_mid_run("mariadb", "mariadbd");
+}
+
+#[test]
+fn nothing_is_left_after_ctrl_c_or_a_kill() {
+    for signal in ["-INT", "-KILL"] {
+        for (engine, program) in [("postgres", "postgres"), ("mariadb", "mariadbd")] {
+            let place = Place::new();
+            let mut child = place.start(&["--rounds", "6", "--only", &format!("{engine} durable")]);
+            wait_for("a server", || !place.servers(program).is_empty());
+            Command::new("kill").arg(signal).arg(child.id().to_string()).status().expect("kill");
+            child.wait().expect("it ends");
+            wait_for("the server to end", || place.servers(program).is_empty());
+            place.assert_nothing_left();
+        }
+    }
+}
+
+#[test]
+fn a_missing_server_is_said_or_left_out() {
+    let place = Place::new();
+    let nowhere = place.bench.path("nowhere");
+    let mut command = place.command(&["run", &study(), "--out", "record", "--quiet", "--rounds", "6"]);
+    let said: Said = command.env("CONTEND_SERVERS", &nowhere).output().expect("the tool starts").into();
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.err.contains("Left out: postgres durable. PostgreSQL is not installed"), "{}", said.err);
+    assert!(said.err.contains("apt-get install mariadb-server"), "{}", said.err);
+    assert!(fs::read_to_string(place.bench.path("record/report.md")).expect("a report").contains("was left out"));
+    let mut command = place.command(&["run", &study(), "--out", "second", "--contender", "postgres", "--quiet"]);
+    let said: Said = command.env("CONTEND_SERVERS", &nowhere).output().expect("the tool starts").into();
+    assert!(said.code == Some(2) && said.err.contains("PostgreSQL is not installed"), "{}", said.err);
+}
+
+#[test]
+fn a_wrong_address_is_said_without_its_password() {
+    let place = Place::new();
+    for (dsn, only, part) in [
+        ("oracle://me:geheim@h/d", "postgres durable", "`oracle` is no scheme"),
+        ("mysql://me:geheim@127.0.0.1:1/d", "postgres durable", "no contender runs on a server of mysql://"),
+        ("postgres://me:geheim@127.0.0.1:1/d", "postgres durable", "error connecting"),
+        ("mysql://me:geheim@127.0.0.1:1/d", "mariadb durable", "Connection refused"),
+    ] {
+        let said = place.run(&["--dsn", dsn, "--rounds", "6", "--only", only]);
+        let told = format!("{}{}", said.out, said.err);
+        assert!(!told.contains("geheim"), "{told}");
+        assert!(!place.bench.path("record").exists());
+        assert!(said.code == Some(2) && told.contains(part), "{dsn}: {told}");
+    }
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_script_worker_that_dies_is_replaced() {
+    let bench = Bench::new();
+    let launch = Launch { program: tool().into(), args: vec!["worker".to_string()] };
+    let (janitor, never) = (Janitor::start().expect("a process"), || false);
+    let mut admin = Admin::start(&launch, &bench.path("admin.log"), &janitor, &never).expect("a worker");
+    let engine = contend::engine::find("sqlite").expect("an engine");
+    let target = script_target(engine, &bench.path("a.db").display().to_string());
+    let log = bench.path("admin.log").display().to_string();
+    for line in processes_mentioning(&log) {
+        let pid = line.split(' ').next().expect("a number");
+        Command::new("kill").args(["-9", pid]).status().expect("kill");
+    }
+    let error = admin.sql(&target, ["SELECT 1"]).expect_err("it is dead").to_string();
+    assert!(error.contains("signal: 9"), "{error}");
+    let rows = admin.sql(&target, ["SELECT 2"]).expect("another answers");
+    assert_eq!(rows, vec![vec![vec![Value::Integer(2)]]]);
+}
+
+/// A PostgreSQL of somebody else's: over TCP, with a password.
+struct Own {
+    child: Child,
+    port: u16,
+}
+
+impl Own {
+    fn start(place: &Place) -> Self {
+        let dir = place.bench.path("own");
+        fs::create_dir(&dir).expect("created");
+        fs::write(dir.join("pw"), "geheim\n").expect("written");
+        let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port").port();
+        let bin = fs::read_dir("/usr/lib/postgresql").expect("PostgreSQL").flatten().next().expect("a version");
+        let (bin, data, log) = (bin.path().join("bin"), dir.join("data"), dir.join("log"));
+        let root = Command::new("id").arg("-u").output().is_ok_and(|o| o.stdout == b"0\n");
+        let become_other = if root { "setpriv --reuid=nobody --regid=nogroup --clear-groups" } else { "" };
+        let script = format!(
+            "{owner} {become_other} {bin}/initdb -D {data} -U me --pwfile={dir}/pw --auth=scram-sha-256 -N >/dev/null &&
+             exec {become_other} {bin}/postgres -D {data} -c listen_addresses=127.0.0.1 -c port={port} \
+             -c unix_socket_directories= >{log} 2>&1",
+            owner = if root { format!("chown -R nobody {} &&", dir.display()) } else { String::new() },
+            bin = bin.display(),
+            data = data.display(),
+            dir = dir.display(),
+            log = log.display(),
+        );
+        let child = Command::new("sh").args(["-c", &script]).current_dir("/").spawn().expect("a shell");
+        let ready = || fs::read_to_string(&log).is_ok_and(|text| text.contains("ready to accept connections"));
+        wait_for("the server of somebody else", ready);
+        Self { child, port }
+    }
+
+    fn asked(&self, sql: &str) -> String {
+        let url = format!("postgres://me@127.0.0.1:{}/postgres", self.port);
+        let said = Command::new("psql").args([&url, "-Atc", sql]).env("PGPASSWORD", "geheim").output().expect("psql");
+        String::from_utf8_lossy(&said.stdout).trim().to_string()
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        let _ = Command::new("kill").arg("-INT").arg(self.child.id().to_string()).status();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_server_that_is_there_is_left_as_it_was() {
+    let place = Place::new();
+    let own = Own::start(&place);
+    let dsn = |password: &str| format!("postgres://me:{password}@127.0.0.1:{}/postgres", own.port);
+    place.run(&["--dsn", &dsn("geheim"), "--rounds", "6", "--only", "postgres durable"]).exits(0);
+    assert_eq!(own.asked("SELECT count(*) FROM pg_database WHERE datname LIKE 'contend%'"), "0");
+    for file in files(&place.bench.path("record")) {
+        let text = String::from_utf8_lossy(&fs::read(&file).expect("readable")).into_owned();
+        assert!(!text.contains("geheim"), "the password is in {}", file.display());
+    }
+    for trial in &record(&place).trials {
+        let server = trial.server.as_ref().expect("a server");
+        assert!(server.version == own.asked("SHOW server_version") && server.cpu_ns.is_none(), "{server:?}");
+    }
+    let wrong =
+        place.contend(&["run", &study(), "--out", "second", "--dsn", &dsn("falsch"), "--only", "postgres durable"]);
+    assert_eq!(wrong.code, Some(2), "{}", wrong.err);
+    assert!(wrong.err.contains("password authentication failed") && !wrong.err.contains("falsch"), "{}", wrong.err);
+    assert!(!place.bench.path("second").exists());
+}
+
+#[test]
+fn what_cannot_be_translated_is_refused_before_anything_runs() {
+    let place = Place::new();
+    let workload = "about = \"x\"\n[table.t]\nddl = \"CREATE TABLE t (a INTEGER PRIMARY KEY, b TEXT)\"\nrows = 3\n\
+                    [table.t.columns]\na = { serial = 1 }\nb = \"x\"\n[transaction.r]\nkind = \"read\"\n\
+                    [[transaction.r.step]]\nsql = \"SELECT load_extension('x') FROM t\"\n";
+    fs::write(place.bench.path("w.toml"), workload).expect("written");
+    let text = fs::read_to_string(study()).expect("readable");
+    let text = text.replace("workload = \"bank\"", "workload = \"w.toml\"").replace("profile = [\"mixed\"]", "");
+    fs::write(place.bench.path("s.toml"), text).expect("written");
+    let said = place.contend(&["run", "s.toml", "--out", "record", "--quiet"]);
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    assert!(said.err.contains("cannot run on PostgreSQL: line 1, column 8"), "{}", said.err);
+    assert!(!place.bench.path("record").exists() && processes_mentioning(&study()).is_empty());
+}
