@@ -31,11 +31,11 @@ FAULTS = {  # name: (reason expected, reasons that may come with it, what it doe
     "missing-session": ("settings", "-", "does not report one connection's settings"),
     "clock": ("clock", "-", "its clock is an hour ahead"),
     "slow-clock": ("clock", "-", "takes 200 ms to tell its clock"),
-    "die": ("worker-died", "-", "kills itself in the middle of the window"),
+    "die": ("worker-died", "-", "kills itself early in the window"),
     "die-after-done": ("worker-died", "-", "kills itself between `done` and the samples"),
     "stall": ("stalled", "-", "is silent from the start on, deaf to SIGTERM and to the end of its input"),
-    "garbage": ("protocol", "-", "says something else in the middle of the window"),
-    "no-newline": ("protocol", "-", "says a line without end in the middle of the window"),
+    "garbage": ("protocol", "-", "says something else early in the window"),
+    "no-newline": ("protocol", "-", "says a line without end early in the window"),
     "huge-frame": ("protocol", "-", "announces 2^40 bytes of samples"),
     "cut-samples": ("samples", "-", "sends and announces 10 bytes fewer"),
     "broken-samples": ("samples", "-", "sends a sample with code space 99"),
@@ -46,7 +46,7 @@ FAULTS = {  # name: (reason expected, reasons that may come with it, what it doe
     "unknown-transaction": ("accounts", "invariant", "sends a sample of a transaction that no plan has"),
     "unknown-client": ("accounts", "invariant", "sends a sample of a client that no plan has"),
     "clock-in-task": ("accounts", "-", "counts from when an operation started, not from when it was due"),
-    "stop-early": ("accounts", "-", "stops in the middle of the window and says it is done"),
+    "stop-early": ("accounts", "-", "stops early in the window and says it is done"),
     "exhausted": ("exhausted", "-", "reports a client that ran out of its plan"),
     "late": ("littles-law", "generator-limited", "starts its clock in the middle of each operation"),
     "instant": ("generator-limited", "invariant,not-credible", "invents operations of 200 ns, as the plan has them"),
@@ -282,13 +282,14 @@ class Fake:
         self.start_ns, self.mute = start_ns, self.fault == "stall"
         self.over.clear()
         if self.fault in ("die", "garbage", "no-newline", "stop-early"):
-            middle_ns = start_ns + self.plan.run_in_ns + self.plan.length_ns // 2
-            self.striker = threading.Thread(target=self.guarded, args=(self.strike, middle_ns), daemon=True)
+            moment_ns = start_ns + self.plan.run_in_ns + self.plan.length_ns // 8
+            self.striker = threading.Thread(target=self.guarded, args=(self.strike, moment_ns), daemon=True)
             self.striker.start()
 
-    def strike(self, middle_ns):
-        """In the middle of the window, or when the worker is done before."""
-        self.over.wait(max(0, middle_ns - time.monotonic_ns()) / 1e9)
+    def strike(self, moment_ns):
+        """Early in the window, or when the worker is done before: late enough to be in it, early enough to matter
+        on a machine that keeps this thread waiting."""
+        self.over.wait(max(0, moment_ns - time.monotonic_ns()) / 1e9)
         if self.fault == "die":
             os.kill(os.getpid(), signal.SIGKILL)
         elif self.fault == "garbage":
