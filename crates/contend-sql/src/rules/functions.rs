@@ -77,6 +77,7 @@ impl<'a> Tr<'a> {
                 Ok(Val { nullable: true, ..result.unwrap_or(Val::of(Ty::Null)) })
             }
             ("iif" | "if", [condition, then, otherwise]) => {
+                let want = self.typed_by_others(&[then, otherwise], want)?;
                 self.put("CASE WHEN ");
                 self.condition(condition)?;
                 let mut result = None;
@@ -258,17 +259,7 @@ impl<'a> Tr<'a> {
         self.put("COALESCE(");
         let mut result: Option<Val> = None;
         let mut nullable = true;
-        // A parameter takes the type of the first argument that has one.
-        let mut hint = want;
-        for arg in args {
-            if !matches!(arg, Expr::Variable(_)) {
-                let ty = self.probe(arg)?.ty;
-                if !matches!(ty, Ty::Null | Ty::Param | Ty::Any) {
-                    hint = ty;
-                    break;
-                }
-            }
-        }
+        let hint = self.typed_by_others(&args.iter().collect::<Vec<_>>(), want)?;
         self.list(args, |tr, arg| {
             let mut one = None;
             tr.branch(arg, hint, &mut one)?;

@@ -34,7 +34,15 @@ impl<'a> Tr<'a> {
         self.grouping = grouping;
         self.aggregates_seen = aggregates;
         self.qualify = qualify;
-        Ok(columns?.into())
+        let columns = columns?;
+        if columns.iter().any(|column| column.ty == Ty::Param) {
+            return no(
+                Id::Parameters,
+                "",
+                "a parameter leaves a subquery and nothing gives it a type; write CAST(? AS INTEGER), CAST(? AS TEXT) or the like",
+            );
+        }
+        Ok(columns.into())
     }
 
     /// What a query's columns would be, without writing it.

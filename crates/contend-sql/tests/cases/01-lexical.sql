@@ -55,6 +55,18 @@ INSERT INTO t VALUES (1), (2);
 --! params 3
 SELECT id, CAST(? AS REAL) FROM t;
 
+--! case 1i adversarial unmatched: A parameter that goes through a subquery before it is used
+CREATE TABLE t (x TEXT);
+INSERT INTO t VALUES ('5'), ('A');
+--! params 5, 'A'
+SELECT x FROM t, (SELECT ?1 AS i) AS q WHERE CAST(q.i AS TEXT) >= lower(?2);
+
+--! case 1j adversarial: A parameter in one branch takes the type of the others
+CREATE TABLE t (a INTEGER, x TEXT);
+INSERT INTO t VALUES (1, 'p'), (2, NULL);
+--! params 7, 'q'
+SELECT CASE a WHEN 1 THEN ?1 ELSE a END, CASE WHEN a = 1 THEN ?2 ELSE x END, iif(a = 2, ?2, x), coalesce(?1, a) FROM t;
+
 --! case 2a: A name in brackets
 CREATE TABLE [my table] ([the id] INTEGER PRIMARY KEY, [value] TEXT);
 INSERT INTO [my table] ([the id], [value]) VALUES (1, 'x');
