@@ -38,6 +38,8 @@ pub(crate) struct Tr<'a> {
     pub grouping: crate::scope::Grouping,
     /// The parts of a grouped query whose columns must be grouped ones.
     pub aggregates_seen: u32,
+    /// Columns that were read from within a query inside the one they belong to.
+    pub outer_reads: u32,
     /// Names are written with their table, because an output column's name could be taken for them.
     pub qualify: bool,
     /// Inside an upsert's DO UPDATE: the table whose bare columns need its name.
@@ -80,6 +82,7 @@ impl<'a> Tr<'a> {
             steps: 0,
             grouping: Default::default(),
             aggregates_seen: 0,
+            outer_reads: 0,
             qualify: false,
             upsert: None,
             windows: Vec::new(),

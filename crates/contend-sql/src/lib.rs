@@ -283,6 +283,7 @@ fn defines(statement: &Stmt) -> bool {
             | Stmt::DropTable { .. }
             | Stmt::DropIndex { .. }
             | Stmt::DropView { .. }
+            | Stmt::Pragma(..)
     )
 }
 

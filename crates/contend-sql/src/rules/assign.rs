@@ -75,6 +75,15 @@ impl<'a> Tr<'a> {
             (_, Ty::Param) if !self.postgres => {}
             (Ty::Int | Ty::Number, Ty::Bool) | (Ty::Real | Ty::Number, Ty::Int) => {}
             (Ty::Number, Ty::Real) => self.fire(Id::Reals),
+            (Ty::Int, Ty::Text) if value.digits => {
+                self.fire(Id::Assignment);
+                if self.postgres {
+                    self.wrap(start, "(", ")::bigint");
+                } else {
+                    self.wrap(start, "CAST(", " AS SIGNED)");
+                }
+                value = Val { nullable: value.nullable, ..Val::of(Ty::Int) };
+            }
             (Ty::Text, Ty::Real) if column.affinity == Affinity::Text && self.options.pack => {
                 self.fire(Id::RealAsText);
                 self.wrap(start, "contend_sql.real_text(", ")");

@@ -94,6 +94,7 @@ pub(crate) fn unify(one: Val, other: Val) -> R<Val> {
     Ok(Val {
         ty,
         narrow: (one.narrow || one.ty == Ty::Null) && (other.narrow || other.ty == Ty::Null),
+        digits: one.digits && other.digits,
         nullable: one.nullable || other.nullable,
         bytewise: one.bytewise || other.bytewise,
         ..one

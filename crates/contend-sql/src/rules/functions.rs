@@ -89,6 +89,7 @@ impl<'a> Tr<'a> {
                 Ok(result.unwrap_or(Val::of(Ty::Null)))
             }
             ("nullif", [one, other]) => {
+                let want = self.typed_by_others(&[one, other], want)?;
                 self.put("CASE WHEN ");
                 self.compare(one, crate::parse::tree::Operator::Equals, other)?;
                 self.put(" THEN NULL ELSE ");
@@ -105,7 +106,9 @@ impl<'a> Tr<'a> {
             }
             ("lower" | "upper", [one]) => {
                 let start = self.at();
-                let value = self.text_operand(one)?;
+                // A query that groups under NOCASE groups by just this.
+                let grouped = name == "lower" && self.groups_folded(one)?;
+                let value = self.as_grouped(grouped, |tr| tr.text_operand(one))?;
                 if self.postgres {
                     self.wrap(start, &format!("{name}(("), ") COLLATE \"C\")");
                 } else if name == "lower" {
@@ -336,14 +339,15 @@ impl<'a> Tr<'a> {
         // value, which no server's round() looks at.
         match (value.ty, self.postgres) {
             (Ty::Int, true) => self.wrap(start, "(", ")::float8"),
-            (Ty::Int, false) => self.wrap(start, "CAST(", " AS DOUBLE)"),
+            (Ty::Int, false) => self.wrap(start, "(", " * 1e0)"),
             (Ty::Real, _) if digits > 0 => match literal_number(one) {
                 Some(Number::Real(n)) => {
                     self.sql.truncate(start);
                     return Ok(self.number(Number::Real(rounded(n, digits as usize))));
                 }
-                _ if self.options.pack && self.postgres => {
-                    self.wrap(start, "contend_sql.round(", &format!(", {digits})"));
+                _ if self.options.pack => {
+                    let function = if self.postgres { "contend_sql.round(" } else { "contend_sql.rounded(" };
+                    self.wrap(start, function, &format!(", {digits})"));
                     return Ok(self.plain_result(value, Ty::Real));
                 }
                 _ => return no(Id::Functions, token, "round() of a real to digits, without the function pack"),

@@ -39,6 +39,12 @@ impl<'a> Tr<'a> {
             (true, false) => FOLD_MARIADB,
             _ => ("", ""),
         };
+        let (before, after) = if l.ty == Ty::Int && !self.postgres && self.any_real(items, l)? {
+            // MariaDB searches an integer key for a real by what the real is rounded to.
+            ("(", " * 1e0)")
+        } else {
+            (before, after)
+        };
         self.wrap(start, before, after);
         self.put(if not { " NOT IN (" } else { " IN (" });
         let mut nullable = l.nullable;
@@ -82,6 +88,15 @@ impl<'a> Tr<'a> {
         })?;
         self.put(")");
         Ok(Val { nullable, ..Val::of(Ty::Bool).with(Strength::Comparison) })
+    }
+
+    fn any_real(&mut self, items: &'a [Expr<'a>], l: Val) -> R<bool> {
+        for item in items.iter().filter(|item| !matches!(literal_number(item), Some(crate::types::Number::Int(_)))) {
+            if self.probe_operand(item, l).is_ok_and(|value| value.ty == Ty::Real) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     pub(crate) fn in_select(&mut self, lhs: &'a Expr<'a>, not: bool, select: &'a Select<'a>) -> R<Val> {

@@ -270,6 +270,11 @@ CREATE TABLE t (a BLOB);
 INSERT INTO t VALUES (x'3132');
 SELECT CAST(a AS TEXT), typeof(a) FROM t;
 
+--! case 12e adversarial: Bytes as a text, other letters and nothing
+CREATE TABLE t (a BLOB);
+INSERT INTO t VALUES (x'c3a9e697a5'), (x''), (NULL), (x'27');
+SELECT CAST(a AS TEXT), length(CAST(a AS TEXT)) FROM t;
+
 --! case 13a: Comments of both kinds
 CREATE TABLE t (a INTEGER /* the number */, b TEXT -- the text
 );

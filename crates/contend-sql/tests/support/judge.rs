@@ -70,7 +70,8 @@ impl Truth {
 }
 
 fn is_ddl(sql: &str) -> bool {
-    ["CREATE", "ALTER", "DROP"].contains(&first_word(sql).as_str())
+    // What a catalogue learns from.
+    ["CREATE", "ALTER", "DROP", "PRAGMA"].contains(&first_word(sql).as_str())
 }
 
 /// Whether a value may be bound where the translation takes a type for granted. A client has to look, as the server
