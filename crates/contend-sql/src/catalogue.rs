@@ -112,7 +112,8 @@ impl Catalogue {
 
     /// Whether a foreign key that is enforced refers to a table.
     pub(crate) fn is_referred_to(&self, table: &Table) -> bool {
-        self.foreign_keys && self.tables.iter().any(|t| t.references.iter().any(|r| r.eq_ignore_ascii_case(&table.name)))
+        self.foreign_keys
+            && self.tables.iter().any(|t| t.references.iter().any(|r| r.eq_ignore_ascii_case(&table.name)))
     }
 
     pub(crate) fn table(&self, name: &str) -> Option<&Table> {

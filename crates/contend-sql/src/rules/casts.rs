@@ -15,7 +15,7 @@ impl<'a> Tr<'a> {
         };
         self.fire(Id::Cast);
         let name = type_name.map_or("", |t| t.name);
-        let start = self.at();
+        let (start, slots) = (self.at(), self.slots.len());
         let affinity = match target {
             Ty::Int => Affinity::Integer,
             Ty::Real => Affinity::Real,
@@ -116,7 +116,13 @@ impl<'a> Tr<'a> {
                     self.put("::float8");
                     value.strength = Strength::Operator;
                 } else {
-                    // A CAST would answer with the type of a parameter inside of it.
+                    if self.slots.len() > slots {
+                        return no(
+                            Id::Cast,
+                            name,
+                            "MariaDB answers with the type of the parameter in it; write CAST(? AS REAL)",
+                        );
+                    }
                     self.wrap(start, "(", " * 1e0)");
                 }
             }

@@ -19,7 +19,10 @@ impl<'a> Tr<'a> {
             return no(Id::MixedComparison, "", format!("{} is compared with {}", l.ty.word(), r.ty.word()));
         };
         let converted = convertible(l, left, r) || convertible(r, right, l);
-        if converted && self.options.pack && self.text_with_number((left, l, &left_text), op, (right, r, &right_text))? {
+        if converted
+            && self.options.pack
+            && self.text_with_number((left, l, &left_text), op, (right, r, &right_text))?
+        {
             return Ok(Val { nullable: l.nullable || r.nullable, ..Val::of(Ty::Bool) });
         }
         if one == other || converted {

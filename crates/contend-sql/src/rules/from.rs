@@ -5,7 +5,8 @@ use std::rc::Rc;
 use crate::catalogue::Column;
 use crate::emit::{Tr, plain};
 use crate::parse::tree::{
-    Expr, FromClause, Indexed, JoinConstraint, JoinOperator, JoinType, JoinedSelectTable, Literal, QualifiedName, SelectTable, With,
+    Expr, FromClause, Indexed, JoinConstraint, JoinOperator, JoinType, JoinedSelectTable, Literal, QualifiedName,
+    SelectTable, With,
 };
 use crate::refuse::{R, no};
 use crate::rules::Id;

@@ -108,6 +108,13 @@ impl<'a> Tr<'a> {
                 let start = self.at();
                 // A query that groups under NOCASE groups by just this.
                 let grouped = name == "lower" && self.groups_folded(one)?;
+                if grouped && !self.postgres && self.having {
+                    return no(
+                        Id::Collation,
+                        token,
+                        "MariaDB finds no column there that is grouped by within an expression",
+                    );
+                }
                 let value = self.as_grouped(grouped, |tr| tr.text_operand(one))?;
                 if self.postgres {
                     self.wrap(start, &format!("{name}(("), ") COLLATE \"C\")");
@@ -328,8 +335,15 @@ impl<'a> Tr<'a> {
     }
 
     pub(crate) fn round(&mut self, token: &str, one: &'a Expr<'a>, digits: Option<&'a Expr<'a>>) -> R<Val> {
-        let start = self.at();
+        let (start, slots) = (self.at(), self.slots.len());
         let value = self.numeric_operand(one, Ty::Real)?;
+        if value.ty == Ty::Int && !self.postgres && self.slots.len() > slots {
+            return no(
+                Id::Functions,
+                token,
+                "MariaDB answers with the type of the parameter in it; write CAST(? AS REAL)",
+            );
+        }
         let digits = match digits.map(literal_number) {
             None => 0,
             Some(Some(Number::Int(n))) if n <= 15 => n.max(0),

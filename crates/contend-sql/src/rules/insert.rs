@@ -202,7 +202,11 @@ impl<'a> Tr<'a> {
                         return tr.rowid_value(table, *position, expr, &mut explicit);
                     }
                     let column = &table.columns[*position];
-                    if replace && !column.nullable && column.has_default && matches!(bare(expr), Expr::Literal(Literal::Null)) {
+                    if replace
+                        && !column.nullable
+                        && column.has_default
+                        && matches!(bare(expr), Expr::Literal(Literal::Null))
+                    {
                         // REPLACE resolves the conflict with NOT NULL by the default.
                         tr.put("DEFAULT");
                         return Ok(());

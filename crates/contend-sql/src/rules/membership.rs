@@ -30,6 +30,9 @@ impl<'a> Tr<'a> {
             }
             false => self.value(lhs, Ty::Any)?,
         };
+        if l.ty == Ty::Param {
+            return no(Id::Parameters, "IN", "nothing here gives the parameter a type; write CAST(? AS TEXT)");
+        }
         let mut value = l;
         self.enclose(start, &mut value, Strength::Operator);
         let fold = l.ty == Ty::Text && l.collation != Collation::Binary;
@@ -74,13 +77,6 @@ impl<'a> Tr<'a> {
                     Id::MixedComparison,
                     "IN",
                     format!("{} in a list with {}", l.ty.word(), item_value.ty.word()),
-                );
-            }
-            if tr.postgres && l.ty == Ty::Param && item_value.ty == Ty::Param {
-                return no(
-                    Id::Parameters,
-                    "IN",
-                    "parameters alone, and nothing gives them a type; write CAST(? AS TEXT)",
                 );
             }
             tr.wrap(from, before, after);
@@ -129,6 +125,9 @@ impl<'a> Tr<'a> {
             let mut value = self.operand(part, partner)?;
             value = self.as_integer(from, value);
             self.enclose(from, &mut value, Strength::Operator);
+            if value.ty == Ty::Param {
+                return no(Id::Parameters, "IN", "nothing here gives the parameter a type; write CAST(? AS TEXT)");
+            }
             if !alike(value.ty, column.ty) {
                 return no(
                     Id::MixedComparison,

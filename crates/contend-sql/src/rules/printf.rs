@@ -165,7 +165,10 @@ impl<'a> Tr<'a> {
                 self.text_operand(expr)?;
                 self.wrap(start, "COALESCE(replace(", ", '''', ''''''), '(NULL)')");
             }
-            'c' if conversion.precision.is_none() => {
+            // Of an empty text the first character is NUL.
+            'c' if conversion.precision.is_none()
+                && matches!(bare(expr), Expr::Literal(Literal::String(t)) if plain(t) != "") =>
+            {
                 self.text_operand(expr)?;
                 self.wrap(start, "COALESCE(left(", ", 1), '')");
             }

@@ -100,7 +100,9 @@ impl<'a> Tr<'a> {
                 RefAct::NoAction => "NO ACTION",
             });
         }
-        if let Some(DeferSubclause { deferrable: true, init_deferred: Some(InitDeferredPred::InitiallyDeferred) }) = defer {
+        if let Some(DeferSubclause { deferrable: true, init_deferred: Some(InitDeferredPred::InitiallyDeferred) }) =
+            defer
+        {
             if !self.postgres {
                 return refused("MariaDB checks every foreign key at once");
             }

@@ -153,7 +153,9 @@ impl<'a> Tr<'a> {
         }
         if let Some(condition) = having {
             self.put(" HAVING ");
+            let outer = std::mem::replace(&mut self.having, true);
             self.grouped(|tr| tr.condition(condition).map(drop))?;
+            self.having = outer;
         }
         if let Some(definitions) = window_clause {
             self.grouped(|tr| tr.window_clause(definitions))?;
@@ -196,7 +198,8 @@ impl<'a> Tr<'a> {
         if self.text.len() > crate::rules::expr::COMPARED_MAX {
             return Ok(false);
         }
-        let listed = |expr: &Expr| columns.iter().any(|c| matches!(c, ResultColumn::Expr(e, _) if bare(e) == bare(expr)));
+        let listed =
+            |expr: &Expr| columns.iter().any(|c| matches!(c, ResultColumn::Expr(e, _) if bare(e) == bare(expr)));
         let plain_list = columns.iter().all(|c| matches!(c, ResultColumn::Expr(Expr::Id(_) | Expr::Qualified(..), _)));
         let by_itself = |term: &SortedColumn| {
             let alias = matches!(bare(&term.expr), Expr::Id(id) if self.alias(&plain(id.0)).is_some());

@@ -89,9 +89,8 @@ impl<'a> Tr<'a> {
         }
         let table = self.target(update.table)?;
         let alias = update.table.alias.as_ref().map(|a| plain(a.0).into_owned());
-        let touched = |p: usize| {
-            update.sets.iter().any(|s| s.col_names.iter().any(|n| table.position(&plain(n.0)) == Some(p)))
-        };
+        let touched =
+            |p: usize| update.sets.iter().any(|s| s.col_names.iter().any(|n| table.position(&plain(n.0)) == Some(p)));
         match &table.conflicts {
             Conflicts::Abort => {}
             Conflicts::Key { columns, .. } if !columns.iter().any(|p| touched(*p)) => {}
@@ -251,7 +250,11 @@ impl<'a> Tr<'a> {
         let by_key = match (self.postgres, limit.offset.is_some(), &table.key[..]) {
             (false, true, [key]) if !table.columns[*key].nullable => Some(&table.columns[*key].name),
             (false, true, _) => {
-                return no(Id::LimitedChange, "LIMIT", "MariaDB has no OFFSET here, and the table no key of one column");
+                return no(
+                    Id::LimitedChange,
+                    "LIMIT",
+                    "MariaDB has no OFFSET here, and the table no key of one column",
+                );
             }
             _ => None,
         };

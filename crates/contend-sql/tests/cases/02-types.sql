@@ -220,6 +220,15 @@ INSERT INTO t VALUES (' 5 ', 5, 5.0), ('5e0', 5, 5.0), ('5x', 5, 5.0), ('', 0, 0
 SELECT x, x = n, x <> n, x < n, n <= x, x = r, r >= x FROM t;
 SELECT count(*) FROM t WHERE lower(x) > n;
 
+--! case 23h adversarial: An integer key against a real that is none
+CREATE TABLE t (id INTEGER PRIMARY KEY, r REAL);
+CREATE TABLE u (id INTEGER PRIMARY KEY, r REAL);
+INSERT INTO t VALUES (1, 1.5), (2, 2.0);
+INSERT INTO u VALUES (1, 1.0), (2, 2.5), (3, 3.0);
+SELECT t.id, u.id FROM t LEFT JOIN u ON u.id = 1.5;
+SELECT t.id, u.id FROM t LEFT JOIN u ON u.id = t.r;
+SELECT id FROM u WHERE id IN (1.5, 3.0) OR id = 2.5 OR id BETWEEN 2.5 AND 3.5;
+
 --! case 24a adversarial unmatched: NULL, numbers, texts and blobs in their order
 CREATE TABLE t (a);
 INSERT INTO t VALUES ('b'), (2), (NULL), (x'00'), (1.5), ('10'), (-3);
@@ -414,7 +423,12 @@ SELECT id, a FROM t WHERE a = 'aBc';
 CREATE TABLE t (a TEXT COLLATE NOCASE, b TEXT, n INTEGER);
 INSERT INTO t VALUES ('x', 'p', 1), ('X', 'p', 2), ('É', 'q', 3), ('é', 'q', 4), (NULL, 'q', 5);
 SELECT count(*), sum(n) FROM t GROUP BY a;
-SELECT lower(t.a), b, max(n) FROM t GROUP BY t.a, b HAVING count(*) > 1 OR lower(a) IS NULL;
+SELECT lower(t.a), b, max(n) FROM t GROUP BY t.a, b HAVING count(*) > 1 OR b = 'q';
+
+--! case 30i adversarial: A condition on groups that ignore case
+CREATE TABLE t (a TEXT COLLATE NOCASE, n INTEGER);
+INSERT INTO t VALUES ('x', 1), ('X', 2), ('Y', 3), (NULL, 5);
+SELECT sum(n) FROM t GROUP BY a HAVING lower(a) > 'x' OR lower(a) IS NULL;
 
 --! case 31a: Capital letters are first
 CREATE TABLE t (a TEXT);

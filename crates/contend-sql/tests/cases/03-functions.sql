@@ -346,10 +346,15 @@ CREATE TABLE t (r REAL);
 INSERT INTO t VALUES (2.675), (-1.5), (0.5), (1.5), (0.0), (12345.678), (0.005), (-12.345);
 SELECT printf('%.2f', r), printf('%.0f', r), printf('[%10.3f]', r), printf('%f', r) FROM t;
 
---! case 48g adversarial: printf with separators, quotes and first characters of columns
+--! case 48g adversarial: printf with separators, and quotes of columns
 CREATE TABLE t (n INTEGER, x TEXT);
 INSERT INTO t VALUES (0, 'it''s'), (-1234567, ''), (999, NULL), (9223372036854775807, 'éa'), (NULL, 'z');
-SELECT printf('%,d', n), printf('%q', x), printf('<%c>', x), printf('%x', n) FROM t;
+SELECT printf('%,d', n), printf('%q', x), printf('%x', n) FROM t;
+
+--! case 48h adversarial unmatched: The first character of an empty text is NUL
+CREATE TABLE t (x TEXT);
+INSERT INTO t VALUES (''), ('éa'), (NULL);
+SELECT printf('<%c>', x) FROM t;
 
 --! case 49a: hex of texts and blobs
 CREATE TABLE t (a TEXT, b BLOB);

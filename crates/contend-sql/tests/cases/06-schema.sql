@@ -132,7 +132,7 @@ INSERT INTO t VALUES (NULL, 3, 'n'), (NULL, 4, 'n');
 
 --! case 87e adversarial: A key that ignores beside one that does not
 CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, b INTEGER UNIQUE ON CONFLICT IGNORE);
-INSERT INTO t (a, b) VALUES (1, 10), (2, 10), (3, 30);
+INSERT INTO t (a, b) VALUES (1, 10), (3, 30), (2, 10);
 SELECT a, b FROM t;
 
 --! case 88a: Foreign keys are off: nothing is checked
