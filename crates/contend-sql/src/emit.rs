@@ -188,8 +188,17 @@ impl<'a> Tr<'a> {
         }
     }
 
-    /// Writes a placeholder for a parameter whose place asks for `ty`.
+    /// Writes a placeholder for a parameter whose place asks for `ty` and answers with it.
     pub(crate) fn placeholder(&mut self, name: &str, ty: Ty) -> R<Val> {
+        self.typed_placeholder(name, ty, ty)
+    }
+
+    /// The same where the place itself converts, a comparison or a column: there an integer may be bound as a real.
+    pub(crate) fn bare_placeholder(&mut self, name: &str, ty: Ty) -> R<Val> {
+        self.typed_placeholder(name, ty, if ty == Ty::Real { Ty::Number } else { ty })
+    }
+
+    fn typed_placeholder(&mut self, name: &str, ty: Ty, bound: Ty) -> R<Val> {
         let number = self.parameter_number(name)?;
         self.fire(Id::Parameters);
         let ty = if ty == Ty::Bool { Ty::Int } else { ty };
@@ -198,9 +207,9 @@ impl<'a> Tr<'a> {
             return no(Id::Parameters, name, "more placeholders than the server can number");
         }
         if self.postgres {
-            let slot = self.slots.iter().position(|s| *s == (number, ty));
+            let slot = self.slots.iter().position(|s| *s == (number, bound));
             let slot = slot.unwrap_or_else(|| {
-                self.slots.push((number, ty));
+                self.slots.push((number, bound));
                 self.slots.len() - 1
             });
             self.sql.push('$');
@@ -214,7 +223,7 @@ impl<'a> Tr<'a> {
                 _ => "",
             });
         } else {
-            self.slots.push((number, ty));
+            self.slots.push((number, bound));
             self.sql.push('?');
         }
         Ok(Val::of(if known { ty } else { Ty::Param }))

@@ -101,7 +101,7 @@ pub struct Statement {
 pub enum ParamType {
     Integer,
     Real,
-    /// PostgreSQL's `numeric`.
+    /// An integer or a real: the place makes of it what it needs.
     Number,
     Text,
     Blob,

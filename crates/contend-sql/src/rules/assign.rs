@@ -22,7 +22,10 @@ impl<'a> Tr<'a> {
             return self.assign_text(column, &plain(text));
         }
         let start = self.at();
-        let value = self.value(expr, column.ty)?;
+        let value = match bare(expr) {
+            Expr::Variable(name) => self.bare_placeholder(name, column.ty)?,
+            _ => self.value(expr, column.ty)?,
+        };
         self.assignable(column, start, value)
     }
 

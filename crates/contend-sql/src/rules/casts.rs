@@ -36,10 +36,12 @@ impl<'a> Tr<'a> {
                     (_, number) => number,
                 })
             }
-            (Ty::Real, Expr::Variable(parameter)) if !self.postgres => {
-                // A CAST would answer with the type that is bound.
-                let value = self.placeholder(parameter, Ty::Real)?;
-                self.wrap(start, "(", " * 1e0)");
+            (Ty::Real, Expr::Variable(parameter)) => {
+                let value = self.bare_placeholder(parameter, Ty::Real)?;
+                if !self.postgres {
+                    // A CAST would answer with the type that is bound.
+                    self.wrap(start, "(", " * 1e0)");
+                }
                 value
             }
             (Ty::Text, Expr::Literal(Literal::Blob(hex))) if !is_utf8(hex) => {

@@ -129,7 +129,7 @@ impl<'a> Tr<'a> {
                 if ty != Ty::Any {
                     self.fire(Id::ParameterTypes);
                 }
-                return self.placeholder(name, ty);
+                return self.bare_placeholder(name, ty);
             }
             Expr::Literal(Literal::String(text)) if partner.affinity.numeric() && partner.ty != Ty::Text => {
                 self.fire(Id::LiteralAffinity);

@@ -167,7 +167,7 @@ impl<'a> Tr<'a> {
             }
             // Of an empty text the first character is NUL.
             'c' if conversion.precision.is_none()
-                && matches!(bare(expr), Expr::Literal(Literal::String(t)) if plain(t) != "") =>
+                && matches!(bare(expr), Expr::Literal(Literal::String(t)) if !plain(t).is_empty()) =>
             {
                 self.text_operand(expr)?;
                 self.wrap(start, "COALESCE(left(", ", 1), '')");

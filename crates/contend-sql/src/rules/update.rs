@@ -129,7 +129,8 @@ impl<'a> Tr<'a> {
         self.sets(table, update.sets, from.is_some() && !self.postgres)?;
         let correlated = std::mem::replace(&mut self.outer_reads, below) > 0;
         let once = !correlated && update.sets.iter().all(|set| evaluated_first(&set.expr, 0));
-        if !once && !(from.is_none() && one_row(table, update.condition)) && self.may_read(sets, table)? {
+        let one = from.is_none() && one_row(table, update.condition);
+        if !once && !one && self.may_read(sets, table)? {
             return no(Id::Assignment, "SELECT", "SQLite's query sees the rows changed before, the server's does not");
         }
         if let Some(from) = from

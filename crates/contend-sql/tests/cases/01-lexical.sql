@@ -67,6 +67,21 @@ INSERT INTO t VALUES (1, 'p'), (2, NULL);
 --! params 7, 'q'
 SELECT CASE a WHEN 1 THEN ?1 ELSE a END, CASE WHEN a = 1 THEN ?2 ELSE x END, iif(a = 2, ?2, x), coalesce(?1, a) FROM t;
 
+--! case 1k adversarial: An integer bound in a place that makes a real of it
+CREATE TABLE t (r REAL);
+INSERT INTO t VALUES (1.5), (NULL);
+--! params 3
+SELECT abs(CAST(?1 AS REAL)) + 1, r > ?1 FROM t WHERE r < ?1 OR r IS NULL;
+--! params 4
+INSERT INTO t VALUES (?);
+UPDATE t SET r = r * CAST(2 AS REAL) WHERE r = 4;
+
+--! case 1l adversarial: An integer bound where a real stands beside it stays an integer
+CREATE TABLE t (r REAL);
+INSERT INTO t VALUES (1.5), (NULL);
+--! params 3
+SELECT coalesce(r, ?1), CASE WHEN r > ?1 THEN r ELSE ?1 END, max(1.0, ?1) FROM t;
+
 --! case 2a: A name in brackets
 CREATE TABLE [my table] ([the id] INTEGER PRIMARY KEY, [value] TEXT);
 INSERT INTO [my table] ([the id], [value]) VALUES (1, 'x');

@@ -80,7 +80,7 @@ fn fits(value: &Value, ty: ParamType) -> bool {
     match value {
         Value::Null => true,
         Value::Integer(_) => {
-            matches!(ty, ParamType::Integer | ParamType::Real | ParamType::Number | ParamType::Unknown)
+            matches!(ty, ParamType::Integer | ParamType::Number | ParamType::Unknown)
         }
         Value::Real(_) => matches!(ty, ParamType::Real | ParamType::Number | ParamType::Unknown),
         Value::Text(_) => matches!(ty, ParamType::Text | ParamType::Unknown),
