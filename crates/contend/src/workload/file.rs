@@ -71,6 +71,9 @@ pub enum BeginFile {
 #[serde(deny_unknown_fields)]
 pub struct StepFile {
     pub sql: Option<String>,
+    /// What a server is told instead of a translation of `sql`, by the server's name.
+    #[serde(default)]
+    pub on: BTreeMap<String, String>,
     pub rows: Option<Value>,
     #[serde(default)]
     pub keep: BTreeMap<String, Value>,

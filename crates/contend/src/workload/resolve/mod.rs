@@ -53,12 +53,12 @@ pub fn workload(source: &Source, axes: &BTreeMap<String, String>) -> Result<Work
     }
     let table_names: Vec<String> = file.table.keys().cloned().collect();
     let scope = Scope { tables: &tables, table_names: &table_names, own_table: None };
-    let mut shared = Shared { scale: &scale, scope, statements: vec![] };
+    let mut shared = Shared { scale: &scale, scope, statements: vec![], own_sql: vec![] };
     let transaction_at = at.key("transaction");
     let transactions =
         file.transaction.iter().map(|(name, t)| transaction(name, t, &transaction_at.key(name), &mut shared));
     let transactions = transactions.collect::<Result<Vec<_>, _>>()?;
-    let statements = shared.statements;
+    let (statements, own_sql) = (shared.statements, shared.own_sql);
     let known =
         Known { transactions: &file.transaction, profiles: &file.profile, roles: &file.role, scale: &scale, databases };
     let profile_at = at.key("profile");
@@ -84,6 +84,7 @@ pub fn workload(source: &Source, axes: &BTreeMap<String, String>) -> Result<Work
         after_load: file.after_load,
         transactions,
         statements,
+        own_sql,
         profiles,
         roles,
         invariants,
