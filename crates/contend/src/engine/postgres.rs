@@ -16,6 +16,13 @@ pub const ENGINE: Engine = Engine {
             about: "the postgres crate: blocking, over socket or TCP",
             program: None,
         },
+        Driver {
+            name: "tokio-postgres",
+            language: "Rust",
+            models: &[THREAD],
+            about: "tokio-postgres without a runtime, on a socket that blocks: least work for the client",
+            program: None,
+        },
         NULL,
     ],
     settings: SETTINGS,
