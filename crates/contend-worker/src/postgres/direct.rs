@@ -1,6 +1,6 @@
 //! The driver `tokio-postgres`: the library of that name without a runtime. The client's thread writes a request
-//! to a socket that blocks, and waits in the read for the answer: two system calls for a round trip, where a
-//! runtime adds those that wait for the socket and those that wake it.
+//! to a socket that blocks, waits for the answer, and reads it: two or three system calls for a round trip and one
+//! wake-up, where a runtime adds those of its own.
 //!
 //! The library does all of the protocol. What is here is the little that a runtime would do: carrying a request
 //! to the connection, and reading when an answer must come.
@@ -9,6 +9,7 @@ use super::{APPLICATION, Interrupt, Link, Sent, failed_to_connect, target};
 use crate::server::{CONNECT_TIME, OpenError};
 use contend_wire::address::Endpoint;
 use futures_core::Stream;
+use rustix::event::{PollFd, PollFlags, poll};
 use std::cell::Cell;
 use std::future::Future;
 use std::io::{self, Read, Write};
@@ -55,10 +56,15 @@ impl Socket {
         Err(last)
     }
 
+    /// A read that blocks in a Unix socket is woken twice: when the server takes the request out of it, and
+    /// when the answer is there. A poll is woken for the answer only, and a call costs less than a wake-up.
     #[inline]
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         match self {
-            Self::Unix(stream) => stream.read(into),
+            Self::Unix(stream) => {
+                poll(&mut [PollFd::new(stream, PollFlags::IN)], None)?;
+                stream.read(into)
+            }
             Self::Tcp(stream) => stream.read(into),
         }
     }

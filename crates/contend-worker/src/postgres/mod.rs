@@ -25,8 +25,8 @@ use postgres::{Error, Row, SimpleQueryMessage, Statement};
 use std::path::Path;
 use values::{Cell, Param};
 
-/// The version this worker was built with, for `hello`.
-pub const VERSION: &str = "postgres 0.19";
+/// The versions this worker was built with, for `hello`.
+pub const VERSIONS: [&str; 2] = ["postgres 0.19.14", "tokio-postgres 0.7.18"];
 
 /// SQLSTATE 08006, for a connection that broke without the server saying why.
 const LOST: &str = "08006";
