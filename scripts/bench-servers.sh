@@ -4,7 +4,7 @@
 # Two figures for each number of clients, as contend / rival: transactions per second, and CPU time of the client
 # program for each transaction (user and system; start, connecting and reading the plan included).
 #
-#   BRANCHES=16 SECONDS_EACH=3 TURNS=5 scripts/bench-servers.sh [postgres|mariadb]...
+#   BRANCHES=16 SECONDS_EACH=3 TURNS=5 CLIENTS='1 4 16' scripts/bench-servers.sh [postgres|mariadb]...
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,6 +13,7 @@ branches=${BRANCHES:-16}
 seconds=${SECONDS_EACH:-3}
 turns=${TURNS:-5}
 clients=${CLIENTS:-1 4 16}
+read -ra worker <<<"${WORKER:-$contend worker}"
 
 [ -x "$contend" ] || { echo "bench-servers: $contend is not there; \`make build\` makes it" >&2; exit 2; }
 
@@ -21,18 +22,18 @@ as=()
 work=$(mktemp -d -p target bench-servers.XXXXXX)
 work=$PWD/$work
 sockets=$(mktemp -d /tmp/cb.XXXXXX)
-server=
+server= abort=KILL
 if [ "$(id -u)" -eq 0 ]; then
     as=(setpriv --reuid=nobody --regid=nogroup --clear-groups --)
     chown nobody "$work" "$sockets"
 fi
 chmod 755 "$work" "$sockets"
 
+# What is on it is thrown away: no server writes it back first.
 stop_server() {
     if [ -n "$server" ]; then
-        kill -INT "$server" 2>/dev/null || true
-        kill -TERM "$server" 2>/dev/null || true
-        wait "$server" 2>/dev/null || true
+        kill "-$abort" "$server" 2>/dev/null || true
+        while kill -0 "$server" 2>/dev/null; do wait "$server" 2>/dev/null || true; done
         server=
     fi
 }
@@ -49,6 +50,9 @@ program() {
     found=$(compgen -G "$2" | sort -V | tail -1 || true)
     [ -n "$found" ] && echo "$found" || command -v "$1" || true
 }
+
+# Operations in a plan, so that as many accounts are touched as by a rival who draws each anew.
+DRAWN=65536
 
 # Waits until a command succeeds.
 until_it_works() {
@@ -76,7 +80,7 @@ timed() {
 # The translation of the workload's SQL has another form: names are quoted, numbers typed.
 plan() {
     "$contend" plan show workloads/tpcb.toml --contender "$1" --profile "$2" --scale "$branches" \
-        --clients "$3" --window "${seconds}s" --cycle 4096 --database "$4" 2>/dev/null |
+        --clients "$3" --window "${seconds}s" --cycle $((DRAWN / $3)) --database "$4" 2>/dev/null |
         awk -F '\t' -v OFS='\t' -v engine="$1" '
         function place(n) { return engine ~ /^postgres/ ? "$" n : "?" }
         function change(table, column, key) {
@@ -95,7 +99,7 @@ plan() {
 
 # Sets `rate` and `each` (microseconds of CPU for a transaction) of one run.
 contend_once() { # plan
-    timed "$contend" worker --plan "$1"
+    timed "${worker[@]}" --plan "$1"
     local done failed
     read -r done failed < <(awk '$2 == "operations," { print $1, $5 }' "$work/said")
     [ "$failed" = 0 ] || { echo "bench-servers: $failed operations failed" >&2; cat "$work/said" >&2; exit 1; }
@@ -159,7 +163,7 @@ postgres() {
     "${as[@]}" "$bin/postgres" -D "$work/pg" -c listen_addresses= -c unix_socket_directories="$sockets" \
         -c shared_buffers=512MB -c max_wal_size=8GB -c checkpoint_timeout=1h -c synchronous_commit=off \
         -c autovacuum=off -c max_connections=100 >"$work/log" 2>&1 &
-    server=$!
+    server=$! abort=QUIT
     until_it_works "$bin/psql" -h "$sockets" -U contend -d postgres -c 'SELECT 1'
     "$bin/psql" -qh "$sockets" -U contend -d postgres -c 'CREATE DATABASE bench'
     "$pgbench" -q -i -s "$branches" -h "$sockets" -U contend bench >"$work/said" 2>&1
@@ -198,7 +202,7 @@ mariadb() {
     "${as[@]}" "$mariadbd" --no-defaults --datadir="$work/maria" --socket="$sockets/mariadb.sock" --skip-networking \
         --innodb-buffer-pool-size=512M --innodb-log-file-size=1G --innodb-flush-log-at-trx-commit=0 \
         --skip-log-bin --max-connections=100 >"$work/log" 2>&1 &
-    server=$!
+    server=$! abort=KILL
     local ask=("$client" --no-defaults -S "$sockets/mariadb.sock" -u root)
     until_it_works "${ask[@]}" -e 'SELECT 1'
     "${ask[@]}" -e "

@@ -11,8 +11,7 @@ pub mod values;
 
 use crate::arguments::{Arguments, Kept, KeptValue};
 use crate::server::{
-    self, OpenError, RECONNECT_PAUSE, ServerSession, check_statement, interrupt_with, is_lost,
-    tell_of_driver_error,
+    self, OpenError, RECONNECT_PAUSE, ServerSession, check_statement, interrupt_with, is_lost, tell_of_driver_error,
 };
 use crate::session::{Failure, Session, Waits};
 use crate::sqlite::Setup;

@@ -1,6 +1,6 @@
 //! PostgreSQL.
 
-use super::server::{Layout, Server, Signal, connection_limit};
+use super::server::{self, Layout, Server, Signal, connection_limit};
 use super::{Driver, Engine, Expected, NULL, Part, Setting, Settings, Setup, THREAD, Values};
 use crate::contender::Tier;
 use contend_wire::sample::CodeSpace;
@@ -229,8 +229,7 @@ fn setup(settings: &Settings) -> Setup {
         sql: "SELECT CASE WHEN inet_client_addr() IS NULL THEN 'socket' ELSE 'tcp' END".to_string(),
         value: value("transport"),
     });
-    let mut session: Vec<String> =
-        contend_sql::session(contend_sql::Target::Postgres).iter().map(ToString::to_string).collect();
+    let mut session = server::session(contend_sql::Target::Postgres);
     session.push(format!("SET default_transaction_isolation = '{isolation}'"));
     session.push(format!("SET lock_timeout = {lock_timeout_ms}"));
     for name in ["synchronous_commit", "work_mem", "jit"] {
