@@ -48,7 +48,7 @@ trap 'exit 130' INT TERM
 program() {
     local found
     found=$(compgen -G "$2" | sort -V | tail -1 || true)
-    [ -n "$found" ] && echo "$found" || command -v "$1" || true
+    [ -n "$found" ] && echo "$found" || type -P "$1" || true
 }
 
 # Operations in a plan, so that as many accounts are touched as by a rival who draws each anew.
@@ -151,7 +151,7 @@ compare() { # transaction, clients, rival, driver, rival's command, contend's co
         "$(column 2 "$file" | median)" "$(column 4 "$file" | median)" "$(column 6 "$file" | median)"
 }
 
-postgres() {
+on_postgres() {
     local bin
     bin=$(dirname "$(program postgres '/usr/lib/postgresql/*/bin/postgres')")
     pgbench=$(program pgbench '/usr/lib/postgresql/*/bin/pgbench')
@@ -187,14 +187,14 @@ postgres() {
     stop_server
 }
 
-mariadb() {
+on_mariadb() {
     local mariadbd client
     mariadbd=$(program mariadbd /usr/sbin/mariadbd)
-    client=$(command -v mariadb || true)
+    client=$(type -P mariadb || true)
     if [ -z "$mariadbd" ] || [ -z "$client" ]; then
         echo "MariaDB is not installed: apt-get install mariadb-server" && return
     fi
-    if ! command -v sysbench >/dev/null; then
+    if ! type -P sysbench >/dev/null; then
         echo "sysbench is not installed: apt-get install sysbench" && return
     fi
     "${as[@]}" mariadb-install-db --no-defaults --auth-root-authentication-method=normal --skip-test-db \
@@ -230,5 +230,5 @@ mariadb() {
 
 echo "machine: $(nproc) x $(sed -n 's/^model name\s*: //p' /proc/cpuinfo | head -1), $(uname -sr), load $(cut -d' ' -f1 /proc/loadavg)"
 for engine in "${@:-postgres mariadb}"; do
-    for one in $engine; do "$one"; done
+    for one in $engine; do "on_$one"; done
 done
