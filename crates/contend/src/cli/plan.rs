@@ -10,6 +10,7 @@ use crate::source::Source;
 use crate::study::model::{Condition, Contender, Extent, Load, Study, TrialKind, Variant};
 use crate::study::{self, spec};
 use crate::trial::plans::{Plans, Sql};
+use crate::units::duration_ns;
 use crate::workload::{self, Workload};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, ValueHint};
@@ -45,6 +46,12 @@ pub(super) struct ShowArgs {
     /// Multiplies the workload's row counts
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
     scale: f64,
+    /// Clients in each worker process, where the workload does not say
+    #[arg(long, value_name = "N")]
+    clients: Option<u32>,
+    /// Length of the window
+    #[arg(long, value_name = "TIME", default_value = "2s")]
+    window: String,
     /// Operations drawn for each client
     #[arg(long, value_name = "N", default_value_t = 16_384)]
     cycle: u32,
@@ -68,7 +75,9 @@ pub(super) fn show(args: &ShowArgs) -> Result<u8> {
             let workload = workload::parse(&workload::open(name, |path| std::fs::read_to_string(path))?)?;
             let contenders = vec![contender(&args.contender)?];
             let profile = args.profile.as_deref();
-            let study = single(&workload, contenders, profile, args.seed, args.scale, args.cycle)?;
+            let mut study = single(&workload, contenders, profile, args.seed, args.scale, args.cycle)?;
+            study.load.clients = args.clients;
+            study.load.window_ns = duration_ns(&args.window).map_err(|e| anyhow!("--window: {e}"))?;
             (study, workload, Slot { trial: 1, round: 1, condition: 0, contender: 0 }, None)
         }
     };

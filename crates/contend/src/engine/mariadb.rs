@@ -1,6 +1,6 @@
 //! MariaDB.
 
-use super::server::{Layout, Server, Signal, connection_limit};
+use super::server::{self, Layout, Server, Signal, connection_limit};
 use super::{Driver, Engine, Expected, NULL, Part, Setting, Settings, Setup, THREAD, Values};
 use crate::contender::Tier;
 use contend_wire::sample::CodeSpace;
@@ -245,8 +245,7 @@ fn setup(settings: &Settings) -> Setup {
             .to_string(),
         value: value("transport"),
     });
-    let mut session: Vec<String> =
-        contend_sql::session(contend_sql::Target::MariaDb).iter().map(ToString::to_string).collect();
+    let mut session = server::session(contend_sql::Target::MariaDb);
     session.push(format!("SET SESSION TRANSACTION ISOLATION LEVEL {}", isolation.replace('-', " ")));
     session.push(format!("SET SESSION innodb_lock_wait_timeout = {seconds}"));
     Setup {

@@ -1,6 +1,6 @@
 //! PostgreSQL.
 
-use super::server::{Layout, Server, Signal, connection_limit};
+use super::server::{self, Layout, Server, Signal, connection_limit};
 use super::{Driver, Engine, Expected, NULL, Part, Setting, Settings, Setup, THREAD, Values};
 use crate::contender::Tier;
 use contend_wire::sample::CodeSpace;
@@ -14,6 +14,13 @@ pub const ENGINE: Engine = Engine {
             language: "Rust",
             models: &[THREAD],
             about: "the postgres crate: blocking, over socket or TCP",
+            program: None,
+        },
+        Driver {
+            name: "tokio-postgres",
+            language: "Rust",
+            models: &[THREAD],
+            about: "tokio-postgres without a runtime, on a socket that blocks: least work for the client",
             program: None,
         },
         NULL,
@@ -222,8 +229,7 @@ fn setup(settings: &Settings) -> Setup {
         sql: "SELECT CASE WHEN inet_client_addr() IS NULL THEN 'socket' ELSE 'tcp' END".to_string(),
         value: value("transport"),
     });
-    let mut session: Vec<String> =
-        contend_sql::session(contend_sql::Target::Postgres).iter().map(ToString::to_string).collect();
+    let mut session = server::session(contend_sql::Target::Postgres);
     session.push(format!("SET default_transaction_isolation = '{isolation}'"));
     session.push(format!("SET lock_timeout = {lock_timeout_ms}"));
     for name in ["synchronous_commit", "work_mem", "jit"] {
