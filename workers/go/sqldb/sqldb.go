@@ -12,8 +12,9 @@ import (
 
 // Library is what differs between libraries for database/sql.
 type Library struct {
-	// Connector opens connections to a database with the library's own defaults.
-	Connector func(database string) (driver.Connector, error)
+	// Connector opens connections to a database with the library's own defaults; of the options it needs what
+	// must hold while a connection is opened.
+	Connector func(database string, options *worker.Options) (driver.Connector, error)
 	// Interrupt is how a connection is interrupted from another goroutine.
 	Interrupt func(driver.Conn) func()
 	// Contexts: the library learns of the end of the drain through its context, at no cost for each call.
@@ -28,7 +29,7 @@ func Driver(d worker.Driver, library *Library) *worker.Driver {
 		if setup.Context == nil {
 			setup.Context = context.Background()
 		}
-		inner, err := library.Connector(database)
+		inner, err := library.Connector(database, setup.Options)
 		if err != nil {
 			return nil, err
 		}
@@ -85,6 +86,7 @@ type connection struct {
 	interrupt func()
 	values    []any
 	into      []any // pointers to values
+	reading   *sql.Rows
 	// What a script loads rows with.
 	load    *worker.Statement
 	loading *sql.Stmt
@@ -149,6 +151,7 @@ func (c *connection) Run(s *worker.Statement, args []any, each func([]any) error
 
 func (c *connection) read(rows *sql.Rows, each func([]any) error) (count int64, err error) {
 	into := c.into[:0]
+	c.reading = rows
 	for rows.Next() {
 		if count == 0 {
 			if into, err = c.columns(rows); err != nil {
@@ -167,6 +170,9 @@ func (c *connection) read(rows *sql.Rows, each func([]any) error) (count int64, 
 	}
 	return count, rows.Err()
 }
+
+// Names are of the rows being read.
+func (c *connection) Names() ([]string, error) { return c.reading.Columns() }
 
 // columns are pointers to as many values as the rows have columns.
 func (c *connection) columns(rows *sql.Rows) ([]any, error) {

@@ -15,6 +15,16 @@ import (
 type failure struct{ code wire.Code }
 
 func (f failure) Error() string {
+	if f.code.Space == wire.SpaceWorker {
+		switch f.code.Number {
+		case wire.CodeRows:
+			return "a step returned or changed a number of rows that the plan does not allow"
+		case wire.CodeNotKept:
+			return "a step needs a value that was not kept"
+		case wire.CodeValue:
+			return "a value that this driver cannot represent"
+		}
+	}
 	return fmt.Sprintf("%s %d", wire.SpaceWord(f.code.Space), f.code.Number)
 }
 
@@ -53,6 +63,8 @@ type attempt struct {
 	operation    uint32
 	args         []any
 	firstUnique  int64
+	uniques      []int64 // in place of those from firstUnique on
+	answer       *answer // where rows go; nil: nowhere
 	kept         [][]any
 	bound        []any
 	rows         uint32
@@ -60,7 +72,7 @@ type attempt struct {
 	timeoutSpent bool
 	keeping      []wire.Keep
 	found        int
-	keep         func(values []any) error
+	keep, hand   func(values []any) error
 }
 
 // statements are all that a plan needs.
@@ -102,7 +114,7 @@ func newAttempt(d *Driver, p *wire.Plan, s *statements, c *control) *attempt {
 		slots = max(slots, t.Slots)
 	}
 	a.kept = make([][]any, slots)
-	a.keep = a.keepRow
+	a.keep, a.hand = a.keepRow, a.handRow
 	return a
 }
 
@@ -193,8 +205,14 @@ func (a *attempt) execute(conn Conn, step *wire.Step) error {
 			for _, keep := range step.Keep {
 				a.kept[keep.Slot] = a.kept[keep.Slot][:0]
 			}
+		} else {
+			a.keeping = nil
 		}
-		rows, err := conn.Run(s, a.bound, each)
+		if a.answer != nil {
+			a.answer.conn, a.answer.statement = conn, s
+			each = a.hand
+		}
+		rows, err := a.run(conn, s, step, each)
 		if err != nil {
 			return err
 		}
@@ -205,6 +223,26 @@ func (a *attempt) execute(conn Conn, step *wire.Step) error {
 		}
 	}
 	return nil
+}
+
+func (a *attempt) run(conn Conn, s *Statement, step *wire.Step, each func([]any) error) (int64, error) {
+	if !a.driver.Nothing {
+		return conn.Run(s, a.bound, each)
+	}
+	for _, keep := range step.Keep {
+		a.kept[keep.Slot] = append(a.kept[keep.Slot], int64(1))
+	}
+	return int64(step.RowsMin), nil
+}
+
+// handRow gives a row to whoever asked for it.
+func (a *attempt) handRow(values []any) error {
+	if len(a.keeping) > 0 {
+		if err := a.keepRow(values); err != nil {
+			return err
+		}
+	}
+	return a.answer.row(values)
 }
 
 func (a *attempt) keepRow(values []any) error {
@@ -257,6 +295,9 @@ func (a *attempt) resolve(source *wire.Source, repetition int) (any, error) {
 		}
 		return nil, nil
 	case wire.SourceUnique:
+		if a.uniques != nil {
+			return a.uniques[source.A+int(source.B)*repetition], nil
+		}
 		return a.firstUnique + int64(source.A) + source.B*int64(repetition), nil
 	case wire.SourceNow:
 		return int64(a.now() / uint64(source.B)), nil

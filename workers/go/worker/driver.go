@@ -30,6 +30,8 @@ type Driver struct {
 	Open func(database string, setup *Setup) (Conn, error)
 	// OpenPool opens a pool of setup.Options.PoolSize connections.
 	OpenPool func(database string, setup *Setup) (Pool, error)
+	// Nothing: it executes nothing. A step has the fewest rows it may have, and ones in what it keeps.
+	Nothing bool
 	// Scratch is a database to ask for version and compile options.
 	Scratch string
 }
@@ -77,6 +79,8 @@ type Statement struct {
 	Keep bool
 	// Always: executed although the drain is over.
 	Always bool
+	// keys are how its columns begin in JSON, see Conn.Names.
+	keys atomic.Pointer[[]string]
 }
 
 // Conn is an open connection. One goroutine at a time uses it, but for Interrupt.
@@ -85,6 +89,8 @@ type Conn interface {
 	// of a row, valid until it returns. The result is the number of rows
 	// the statement returned or, if it returns none by its nature, changed.
 	Run(s *Statement, args []any, each func(values []any) error) (rows int64, err error)
+	// Names are those of the columns of the row that each was called for last.
+	Names() ([]string, error)
 	// Columns is how many columns a statement returns that changes nothing.
 	Columns(s *Statement) (int, error)
 	// Interrupt ends what the connection executes now, as soon as the driver can.

@@ -39,3 +39,5 @@ pub const TAILSCALE: Driver =
     driver("tailscale", "contend-worker-go-tailscale", "github.com/tailscale/sqlite, by cgo, with database/sql");
 pub const ZOMBIEZEN: Driver =
     driver("zombiezen", "contend-worker-go-zombiezen", "zombiezen.com/go/sqlite, on modernc's translation");
+pub const NULL: Driver =
+    driver("go-null", "contend-worker-go-null", "does nothing: the Go worker's own cost, in its process or over HTTP");

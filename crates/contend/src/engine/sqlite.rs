@@ -75,6 +75,7 @@ const DRIVERS: &[Driver] = &[
         program: Some(Program { name: "contend-worker-sqlx", build: "make workers" }),
     },
     NULL,
+    go::NULL,
     go::CRAWSHAW,
     go::MATTN,
     go::MODERNC,

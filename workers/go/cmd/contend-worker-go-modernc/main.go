@@ -49,7 +49,7 @@ func library() *worker.Driver {
 		Code:        sqldb.SQLiteCode(code),
 		Interrupted: sqldb.SQLiteInterrupt,
 	}, &sqldb.Library{
-		Connector: func(database string) (driver.Connector, error) { return connector(database), nil },
+		Connector: func(database string, _ *worker.Options) (driver.Connector, error) { return connector(database), nil },
 		Interrupt: interrupt,
 	})
 }
