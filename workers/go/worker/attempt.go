@@ -12,9 +12,15 @@ import (
 )
 
 // failure is why a part of an attempt failed: the engine's own code, unclassified.
-type failure struct{ code wire.Code }
+type failure struct {
+	code  wire.Code
+	words string
+}
 
 func (f failure) Error() string {
+	if f.words != "" {
+		return f.words
+	}
 	if f.code.Space == wire.SpaceWorker {
 		switch f.code.Number {
 		case wire.CodeRows:
@@ -31,8 +37,16 @@ func (f failure) Error() string {
 // NoValue is a value the driver cannot take.
 func NoValue() error { return workerFailure(wire.CodeValue) }
 
+// Failed is a failure with this code, in these words.
+func Failed(code wire.Code, words string) error { return failure{code, words} }
+
+// WrongValue is a value the driver cannot take, and why.
+func WrongValue(form string, args ...any) error {
+	return failure{wire.Code{Space: wire.SpaceWorker, Number: wire.CodeValue}, fmt.Sprintf(form, args...)}
+}
+
 func workerFailure(number uint32) error {
-	return failure{wire.Code{Space: wire.SpaceWorker, Number: number}}
+	return failure{code: wire.Code{Space: wire.SpaceWorker, Number: number}}
 }
 
 var told atomic.Int32
@@ -82,10 +96,10 @@ type statements struct {
 	commit, rollback *Statement
 }
 
-func newStatements(p *wire.Plan) *statements {
+func newStatements(d *Driver, p *wire.Plan) *statements {
 	s := &statements{}
 	add := func(sql string) *Statement {
-		one := newStatement(sql)
+		one := d.statement(sql)
 		one.Index = len(s.all)
 		s.all = append(s.all, one)
 		return one
@@ -102,7 +116,7 @@ func newStatements(p *wire.Plan) *statements {
 	}
 	s.commit = add("COMMIT")
 	// Rare, and with no transaction open it cannot be prepared everywhere.
-	s.rollback = newStatement("ROLLBACK")
+	s.rollback = d.statement("ROLLBACK")
 	s.rollback.Always = true
 	return s
 }
@@ -189,7 +203,7 @@ func (a *attempt) execute(conn Conn, step *wire.Step) error {
 	for repetition := range step.Repeat {
 		// An interrupt only reaches statements under way, so each one asks before it begins.
 		if a.control.drainIsOver.Load() {
-			return failure{a.driver.Interrupted}
+			return failure{code: a.driver.Interrupted}
 		}
 		a.bound = a.bound[:0]
 		for i := range step.Args {
@@ -331,7 +345,7 @@ func add(value any, plus int64) (any, error) {
 func (a *attempt) wait(ns uint64) error {
 	until := saturatingAdd(monotonicNS(), ns)
 	if a.sleep.until(until, a.control.drainOver, &a.control.drainIsOver) < until {
-		return failure{a.driver.Interrupted}
+		return failure{code: a.driver.Interrupted}
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"contend/workers/wire"
 )
@@ -222,6 +223,7 @@ func (o *own) carryOut(c *client, transaction int) (int, uint64, error) {
 		o.close()
 		conn, err := o.open()
 		if err != nil {
+			pauseIfGone(c)
 			if connects {
 				return 0, 0, err
 			}
@@ -231,7 +233,18 @@ func (o *own) carryOut(c *client, transaction int) (int, uint64, error) {
 		c.use(conn)
 	}
 	step, err := c.a.part(o.conn, transaction, 0, len(t.Steps))
+	if loser, ok := o.conn.(Loser); ok && err != nil && loser.Lost() {
+		c.use(nil)
+		o.close()
+	}
 	return step, 0, err
+}
+
+// pauseIfGone keeps the failures of a client whose server is gone from filling the memory.
+func pauseIfGone(c *client) {
+	if c.driver.Server {
+		time.Sleep(10 * time.Millisecond)
+	}
 }
 
 func (o *own) close() {
@@ -277,6 +290,7 @@ func (s *shared) part(c *client, transaction, from, to int) (waited uint64, step
 	conn, err := s.pool.Acquire()
 	waited = monotonicNS() - begun
 	if err != nil {
+		pauseIfGone(c)
 		if c.plan.Transactions[transaction].Begin != "" {
 			return waited, wire.FailedBegin, err
 		}

@@ -81,9 +81,11 @@ func check(drivers []*Driver, plan *wire.Plan) (*Driver, *Setup, *statements, er
 	if err := checkModel(driver, plan, options); err != nil {
 		return nil, nil, nil, err
 	}
-	statements := newStatements(plan)
-	if err := checkPlaceholders(plan, statements); err != nil {
-		return nil, nil, nil, err
+	statements := newStatements(driver, plan)
+	if !driver.Describes {
+		if err := checkPlaceholders(plan, statements); err != nil {
+			return nil, nil, nil, err
+		}
 	}
 	return driver, &Setup{Options: options, Session: plan.Session, Statements: statements.all}, statements, nil
 }
@@ -129,22 +131,53 @@ func checkPlaceholders(plan *wire.Plan, statements *statements) error {
 	return nil
 }
 
-func checkColumns(plan *wire.Plan, statements []*Statement, conn Conn) error {
+// checkStatements: no step may keep a column that is not there, or bring more or fewer arguments than its statement takes.
+func checkStatements(plan *wire.Plan, statements []*Statement, conn Conn) error {
+	describer, describes := conn.(Describer)
 	for _, t := range plan.Transactions {
 		for _, step := range t.Steps {
-			for _, keep := range step.Keep {
-				s := statements[step.Statement]
-				if s.Changes {
-					continue // it cannot be asked without executing it
-				}
-				columns, err := conn.Columns(s)
-				if err != nil {
-					return OnSQL(s.SQL, err)
-				}
-				if keep.Column >= columns {
-					return fmt.Errorf("`%s` has %d columns, the plan keeps column %d", s.SQL, columns, keep.Column)
-				}
+			if step.Kind != wire.StepSQL {
+				continue
 			}
+			s := statements[step.Statement]
+			check := checkColumns
+			if describes {
+				check = func(Conn, *Statement, *wire.Step) error { return checkDescribed(describer, s, &step) }
+			}
+			if err := check(conn, s, &step); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func checkDescribed(conn Describer, s *Statement, step *wire.Step) error {
+	params, columns, err := conn.Describe(s)
+	if err != nil {
+		return OnSQL(s.SQL, err)
+	}
+	if params != len(step.Args) {
+		return fmt.Errorf("`%s` has %d placeholders, the plan brings %d arguments", s.SQL, params, len(step.Args))
+	}
+	return checkKept(s, step, columns)
+}
+
+func checkColumns(conn Conn, s *Statement, step *wire.Step) error {
+	if len(step.Keep) == 0 || s.Changes {
+		return nil // what changes data cannot be asked without executing it
+	}
+	columns, err := conn.Columns(s)
+	if err != nil {
+		return OnSQL(s.SQL, err)
+	}
+	return checkKept(s, step, columns)
+}
+
+func checkKept(s *Statement, step *wire.Step, columns int) error {
+	for _, keep := range step.Keep {
+		if keep.Column >= columns {
+			return fmt.Errorf("`%s` has %d columns, the plan keeps column %d", s.SQL, columns, keep.Column)
 		}
 	}
 	return nil
@@ -232,7 +265,7 @@ func lookAtAll(driver *Driver, plan *wire.Plan, setup *Setup, pool Pool, facts [
 // look reads the settings of a connection back; the first one tells as well whether the plan fits.
 func look(driver *Driver, plan *wire.Plan, setup *Setup, conn Conn, first bool, facts []wire.Pair) ([]wire.Pair, error) {
 	if first {
-		if err := checkColumns(plan, setup.Statements, conn); err != nil {
+		if err := checkStatements(plan, setup.Statements, conn); err != nil {
 			return nil, err
 		}
 	}
@@ -249,7 +282,7 @@ func look(driver *Driver, plan *wire.Plan, setup *Setup, conn Conn, first bool, 
 	}
 	session := append([]wire.Pair{}, facts...)
 	for _, readback := range readbacks {
-		value, err := firstValue(conn, readback.Text)
+		value, err := driver.firstValue(conn, readback.Text)
 		if err != nil {
 			return nil, OnSQL(readback.Text, err)
 		}
@@ -259,9 +292,9 @@ func look(driver *Driver, plan *wire.Plan, setup *Setup, conn Conn, first bool, 
 }
 
 // firstValue is the first column of the first row as text; NULL and no row are empty.
-func firstValue(conn Conn, sql string) (string, error) {
+func (d *Driver) firstValue(conn Conn, sql string) (string, error) {
 	text, seen := "", false
-	statement := newStatement(sql)
+	statement := d.statement(sql)
 	statement.Returns = true
 	_, err := conn.Run(statement, nil, func(values []any) error {
 		if !seen && len(values) > 0 {

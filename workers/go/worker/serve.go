@@ -344,11 +344,11 @@ func (d *Driver) facts() (version, options string, err error) {
 		return "", "", err
 	}
 	defer conn.Close()
-	if version, err = firstValue(conn, "SELECT sqlite_version()"); err != nil {
+	if version, err = d.firstValue(conn, "SELECT sqlite_version()"); err != nil {
 		return "", "", err
 	}
 	var all []string
-	_, err = conn.Run(newStatement("PRAGMA compile_options"), nil, func(values []any) error {
+	_, err = conn.Run(d.statement("PRAGMA compile_options"), nil, func(values []any) error {
 		all = append(all, inWords(values[0]))
 		return nil
 	})

@@ -33,7 +33,7 @@ func code(err error) (int, bool) {
 	return int(e.ExtendedCode), ok
 }
 
-func interrupt(conn driver.Conn) func() {
+func interrupt(conn driver.Conn, _ *worker.Setup) func() {
 	db := C.uintptr_t(reflect.ValueOf(conn).Elem().FieldByName("db").Pointer())
 	return func() { C.interrupt(db) }
 }

@@ -44,7 +44,7 @@ func library() *worker.Driver {
 			return (&sqlite3driver.SQLite{}).OpenConnector(database)
 		},
 		// It asks the context now and then while it executes.
-		Interrupt: func(driver.Conn) func() { return nil },
+		Interrupt: func(driver.Conn, *worker.Setup) func() { return nil },
 		Contexts:  true,
 	})
 }

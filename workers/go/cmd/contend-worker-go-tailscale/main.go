@@ -134,7 +134,7 @@ func library() *worker.Driver {
 			}
 			return connector{sqlite.Connector(uri, nil, nil)}, nil
 		},
-		Interrupt: func(conn driver.Conn) func() { return conn.(connection).db.Interrupt },
+		Interrupt: func(conn driver.Conn, _ *worker.Setup) func() { return conn.(connection).db.Interrupt },
 		Keeping:   sqlite.WithPersist,
 	})
 }
