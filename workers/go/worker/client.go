@@ -122,7 +122,11 @@ func (c *client) nextTurn() (turn, bool) {
 	if due >= c.control.windowEnd.Load() {
 		return turn{}, false
 	}
-	now := c.sleep.until(due, c.control.windowOver, &c.control.windowIsOver)
+	// The end of the operation before was read a moment ago; another reading would only cost.
+	now := c.previousEnd
+	if c.operation == 0 || now < due {
+		now = c.sleep.until(due, c.control.windowOver, &c.control.windowIsOver)
+	}
 	end := c.control.windowEnd.Load()
 	if now < due || due >= end || c.spec.Open && now >= end {
 		return turn{}, false
