@@ -9,7 +9,7 @@ use crate::record::model::{
     Disk, Footprint, RECORD_VERSION, Reason, RoleClients, Slot, TransactionInfo, Trial, WorkerInfo,
 };
 use crate::record::store::{RecordWriter, SAMPLES_FILE, TrialWriter, read_samples};
-use crate::record::tally::{Tally, Tallying, per_second};
+use crate::record::tally::{ServiceOf, Tally, Tallying, per_second};
 use crate::stats::precision::Ns;
 use crate::study::model::{Contender, Study, Tier};
 use crate::trial::admin::{Admin, Cancelled};
@@ -380,7 +380,7 @@ impl Bench<'_> {
             starts.flat_map(|(drawn, member)| drawn.clients.iter().map(|c| (c, member.start_ns))).collect();
         let retry = stage.engine.retry(&stage.contender.settings);
         let mut plan_check = PlanCheck::new(clients, retry.tries);
-        let mut tallying = Tallying::new(trial);
+        let mut tallying = Tallying::new(trial, ServiceOf::Due);
         let mut ever = Ever::new(stage.round.clients());
         read_samples(samples, |sample| {
             plan_check.push(&sample);
