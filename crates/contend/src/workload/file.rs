@@ -14,6 +14,7 @@ pub struct WorkloadFile {
     pub databases: Option<Value>,
     /// Named texts that `${name}` stands for; filled in before the file is understood.
     #[serde(default)]
+    #[allow(dead_code, reason = "filled in by `scenario` before; here only a key that is known")]
     pub variable: BTreeMap<String, String>,
     /// The profile that `contend http` carries out.
     pub mode: Option<String>,
@@ -80,7 +81,7 @@ pub enum BeginFile {
     Exclusive,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StepFile {
     pub sql: Option<String>,

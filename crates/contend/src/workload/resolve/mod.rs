@@ -10,18 +10,21 @@ mod role;
 mod statement;
 mod transaction;
 
-use super::file::{InvariantFile, RoleFile, TableFile, WorkloadFile};
+use super::file::{InvariantFile, RoleFile, SetupFile, StepFile, TableFile, WorkloadFile};
 use super::generator::Fields;
 use super::invariant::{Expect, Invariant, Linear, Quantity, Relation, Term, Vocabulary, parse_linear};
 use super::model::{Named, Table, Workload};
+use super::scenario::Ask;
 use super::sql::mentions;
 use crate::source::{FileError, Source};
 pub use at::listed as listed_names;
 use at::{At, listed};
+use contend_wire::plan::http::check_pointer;
 use generator::{Scope, fields, tables_needed};
 use order::ordered;
 use role::Known;
 use sha2::{Digest as _, Sha256};
+use statement::Names;
 use std::collections::{BTreeMap, BTreeSet};
 use toml::Value;
 use transaction::{Shared, check_single, transaction};
@@ -58,13 +61,20 @@ pub fn workload(source: &Source, axes: &BTreeMap<String, String>) -> Result<Work
     let scope = lists.scope(&tables, &table_names, None);
     let transaction_at = at.key("transaction");
     let session = session(&file, &at)?;
-    let mut shared = Shared { scale: &scale, scope, statements: vec![], requests: vec![], session };
+    let mut shared = Shared { scale: &scale, scope, statements: vec![], requests: vec![], session: session.clone() };
     let transactions =
         file.transaction.iter().map(|(name, t)| transaction(name, t, &transaction_at.key(name), &mut shared));
     let transactions = transactions.collect::<Result<Vec<_>, _>>()?;
     let (statements, requests) = (shared.statements, shared.requests);
     if !statements.is_empty() && !requests.is_empty() {
         return transaction_at.fail("a workload has steps with sql or steps with requests, not both");
+    }
+    let asks = asks(&file, &session, &at)?;
+    if let Some(mode) = file.mode.as_ref().filter(|mode| !file.profile.contains_key(*mode)) {
+        return at.key("mode").fail(format!("there is no [profile.{mode}]{}", listed(file.profile.keys())));
+    }
+    if file.login.is_some() && file.profile.is_empty() {
+        return at.key("login").fail("with a login, at least one [profile.NAME] says what clients do after it");
     }
     let login = file.login.as_ref().and_then(|name| file.transaction.keys().position(|known| known == name));
     let known =
@@ -94,6 +104,8 @@ pub fn workload(source: &Source, axes: &BTreeMap<String, String>) -> Result<Work
         statements,
         requests,
         login: login.map(|index| index as u16),
+        asks,
+        mode: file.mode,
         profiles,
         roles,
         invariants,
@@ -126,6 +138,26 @@ fn session(file: &WorkloadFile, at: &At<'_>) -> Result<request::Session, FileErr
     // In the order in which the steps declare them.
     let kept = login.step.iter().flat_map(|step| step.keep.keys().cloned());
     Ok(kept.zip(0..).collect())
+}
+
+/// What a service is to be asked.
+fn asks(file: &WorkloadFile, session: &request::Session, at: &At<'_>) -> Result<Vec<Ask>, FileError> {
+    let ask = |(name, written): (&String, &SetupFile)| {
+        let at = at.key("setup").key(name);
+        let step = StepFile {
+            request: Some(written.request.clone()),
+            headers: written.headers.clone(),
+            ..StepFile::default()
+        };
+        let (request, sources) = request::request(&step, &mut Names::default(), session, &at)?;
+        check_pointer(&written.at).map_err(|message| at.key("at").error(message))?;
+        let max = written.max.unwrap_or(1000);
+        if max == 0 {
+            return at.key("max").fail("a list has at least one value");
+        }
+        Ok(Ask { name: name.clone(), request, sources, at: written.at.clone(), max })
+    };
+    file.setup.iter().map(ask).collect()
 }
 
 /// Bytes as lower-case hexadecimal.
