@@ -86,7 +86,7 @@ fn how_to_resume(dir: &Path) -> String {
 }
 
 /// The report of a complete run, and what the user sees of it. The status is that of the worst part.
-fn conclude(dir: &Path, json: bool) -> Result<u8> {
+pub(super) fn conclude(dir: &Path, json: bool) -> Result<u8> {
     let found = Found::open(dir)?;
     let written = match &found {
         Found::One(record) => report::write(record, dir)?,
@@ -244,14 +244,20 @@ fn choices(args: &RunArgs) -> Result<Choices> {
 
 /// `results/DATE-STUDY[-as-published][-quick]`, numbered when it is taken.
 fn default_out(whole: &Whole) -> PathBuf {
-    let date = machine::now_utc();
-    let mut name = format!("{}-{}", &date[..10], whole.name);
+    let mut name = whole.name.clone();
     if whole.variant == Variant::AsPublished {
         name.push_str("-as-published");
     }
     if whole.extent == Extent::Quick {
         name.push_str("-quick");
     }
+    numbered_out(&name)
+}
+
+/// `results/DATE-NAME`, numbered when it is taken.
+pub(super) fn numbered_out(name: &str) -> PathBuf {
+    let date = machine::now_utc();
+    let name = format!("{}-{name}", &date[..10]);
     let results = Path::new("results");
     let first = results.join(&name);
     let taken = |path: &PathBuf| path.exists();

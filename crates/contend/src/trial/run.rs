@@ -245,6 +245,8 @@ impl Bench<'_> {
 
     fn plans(&self, stage: &Stage<'_>, databases: &[String]) -> Result<Vec<Vec<Arc<[u8]>>>> {
         let sql = Sql::of(self.workload, stage.engine, &stage.setup);
+        let service = stage.setup.service.as_ref().map(|url| vec![url.clone(); databases.len()]);
+        let databases = service.as_deref().unwrap_or(databases);
         stage.round.encode(stage.contender, &stage.setup, &sql, databases)
     }
 

@@ -25,6 +25,14 @@ pub struct Workload {
     pub transactions: Vec<TransactionSpec>,
     /// SQL texts that the steps of [`Workload::transactions`] refer to, with plain `?` placeholders.
     pub statements: Vec<String>,
+    /// Requests that steps refer to; a workload has these or statements.
+    pub requests: Vec<plan::http::Request>,
+    /// The transaction that every client carries out once before it begins.
+    pub login: Option<u16>,
+    /// What a service is asked before the run.
+    pub asks: Vec<super::scenario::Ask>,
+    /// The profile that `contend http` carries out; none: the only one.
+    pub mode: Option<String>,
     pub profiles: BTreeMap<String, Mix>,
     /// Never empty: a file without roles has one, called `client`.
     pub roles: Vec<Role>,

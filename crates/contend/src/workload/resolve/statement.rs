@@ -131,7 +131,7 @@ pub fn compile_with(
     Ok((text, sources))
 }
 
-fn sources_of(name: &str, in_list: bool, names: &mut Names<'_>, at: &At<'_>) -> Result<Vec<Source>, FileError> {
+pub fn sources_of(name: &str, in_list: bool, names: &mut Names<'_>, at: &At<'_>) -> Result<Vec<Source>, FileError> {
     match name {
         "now" => return Ok(vec![Source::Now { unit_ns: 1_000_000_000 }]),
         "now_ms" => return Ok(vec![Source::Now { unit_ns: 1_000_000 }]),

@@ -2,6 +2,7 @@
 
 use super::at::{At, listed};
 use super::generator::{Scope, fields};
+use super::request::{self, Session};
 use super::statement::{Meaning, Name, Names, compile, compile_with};
 use crate::source::FileError;
 use crate::workload::file::{BeginFile, KeepFile, KindFile, StepFile, TransactionFile};
@@ -9,6 +10,7 @@ use crate::workload::generator::{Fields, FormatPiece, Generator};
 use crate::workload::model::{ArgumentGroup, Begin, Named, TransactionSpec};
 use crate::workload::sql::{Piece, has_second_statement, scan};
 use crate::workload::translate::{OwnSql, placeholder, server};
+use contend_wire::plan::http::{HttpStep, Request};
 use contend_wire::plan::{ANY_ROWS, Keep, Source, SqlStep, Step};
 use std::collections::{BTreeMap, BTreeSet};
 use toml::Value as Toml;
@@ -20,6 +22,10 @@ pub struct Shared<'a> {
     /// Every SQL text once.
     pub statements: Vec<String>,
     pub own_sql: Vec<OwnSql>,
+    /// Every request.
+    pub requests: Vec<Request>,
+    /// What the login keeps.
+    pub session: Session,
 }
 
 /// Longest kept column: SQLite allows 32,766 placeholders, other engines fewer.
@@ -40,6 +46,9 @@ pub fn transaction(
     }
     let mut builder = Builder { shared, names: Names::default(), groups: vec![], arguments: 0, uniques: 0, slots: 0 };
     let used: BTreeSet<&str> = file.step.iter().flat_map(|step| names_in(step)).collect();
+    if file.begin.is_some() && file.step.iter().any(|step| step.request.is_some()) {
+        return at.key("begin").fail("requests have no begin");
+    }
     builder.declare(&file.args, &at.key("args"), None, 1, &used)?;
     let mut steps = vec![];
     for (i, step) in file.step.iter().enumerate() {
@@ -48,6 +57,7 @@ pub fn transaction(
     builder.names.check_all_used()?;
     let begin = match (file.begin, file.kind) {
         (Some(BeginFile::None), _) | (None, KindFile::Read) => Begin::None,
+        _ if file.step.iter().any(|step| step.request.is_some()) => Begin::None,
         (None, KindFile::Write) => Begin::Contender,
         (Some(BeginFile::Deferred), _) => Begin::Deferred,
         (Some(BeginFile::Immediate), _) => Begin::Immediate,
@@ -94,7 +104,7 @@ fn names_in(step: &StepFile) -> Vec<&str> {
         Piece::Named { name, .. } => Some(name),
         Piece::Text(_) | Piece::Foreign(_) => None,
     };
-    pieces.into_iter().filter_map(name).collect()
+    pieces.into_iter().filter_map(name).chain(request::names_in(step)).collect()
 }
 
 struct Builder<'s, 'a, 'f> {
@@ -194,9 +204,23 @@ impl<'f> Builder<'_, '_, 'f> {
 
     /// The steps of a plan that a step of the file stands for: none for a wait of no time.
     fn step(&mut self, index: usize, file: &StepFile, at: &At<'f>) -> Result<Vec<Step>, FileError> {
-        let given = [file.sql.is_some(), file.hold.is_some(), file.pause.is_some(), file.connect.is_some()];
+        let given = [
+            file.sql.is_some(),
+            file.request.is_some(),
+            file.hold.is_some(),
+            file.pause.is_some(),
+            file.connect.is_some(),
+        ];
         if given.iter().filter(|given| **given).count() != 1 {
-            return at.fail("a step has exactly one of sql, hold, pause, connect");
+            return at.fail("a step has exactly one of sql, request, hold, pause, connect");
+        }
+        let of_request = file.body.is_some() || file.status.is_some() || file.count.is_some();
+        match file.request {
+            Some(_) => return Ok(vec![Step::Http(self.http_step(index, file, at)?)]),
+            None if of_request || !file.headers.is_empty() => {
+                return at.fail("headers, body, status and count are for steps with a request");
+            }
+            None => {}
         }
         if let Some(sql) = &file.sql {
             let step = self.sql_step(index, sql, file, at)?;
@@ -280,6 +304,25 @@ impl<'f> Builder<'_, '_, 'f> {
                 Ok(())
             }
         }
+    }
+
+    fn http_step(&mut self, index: usize, file: &StepFile, at: &At<'f>) -> Result<HttpStep, FileError> {
+        if file.repeat.is_some() || file.every.is_some() {
+            return at.fail("a request is sent once; write the step again to send it again");
+        }
+        let used = request::names_in(file);
+        self.declare(&file.args, &at.key("args"), Some(index), 1, &used)?;
+        let (request, sources) = request::request(file, &mut self.names, &self.shared.session, at)?;
+        self.names.close_step(index)?;
+        let rows = rows(file.rows.as_ref(), &at.key("rows"))?;
+        self.shared.requests.push(request);
+        let number = self.shared.requests.len() as u32 - 1;
+        let step = request::step(number, sources, file, rows, &mut self.slots, &mut self.names, at)?;
+        // What is kept may be for others: a login keeps for all operations.
+        for name in file.keep.keys() {
+            self.names.use_name(name);
+        }
+        Ok(step)
     }
 
     fn statement(&mut self, text: String) -> u32 {
