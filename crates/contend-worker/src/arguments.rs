@@ -1,6 +1,7 @@
 //! Where the values of placeholders come from: literals, the operation's own arguments, values kept from
 //! earlier steps, unique numbers and the time. Nothing here allocates once its buffers have grown.
 
+use crate::answer::Answer;
 use crate::clock::wall_ns;
 use crate::session::Failure;
 use contend_wire::literal::Value;
@@ -44,13 +45,15 @@ pub enum KeptValue {
 pub struct Kept {
     slots: Vec<Vec<KeptValue>>,
     buffer: Vec<u8>,
+    /// Where every row goes, if somebody wants to read them all.
+    pub answer: Option<Answer>,
 }
 
 impl Kept {
     /// Slots enough for every transaction of the plan.
     pub fn new(head: &Head) -> Self {
         let slots = head.transactions.iter().map(|t| usize::from(t.slots)).max().unwrap_or(0);
-        Self { slots: vec![vec![]; slots], buffer: vec![] }
+        Self { slots: vec![vec![]; slots], buffer: vec![], answer: None }
     }
 
     /// Forgets everything, for a new attempt.
@@ -88,6 +91,19 @@ impl Kept {
             KeptValue::Blob(at) => Argument::Blob(&self.buffer[at.clone()]),
         })
     }
+}
+
+/// An operation that somebody asks for in so many words.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Asked {
+    /// By its number in the plan.
+    pub transaction: u16,
+    /// Its arguments.
+    pub drawn: Vec<Value>,
+    /// The first of its unique numbers.
+    pub first_unique: i64,
+    /// Counts what was asked for, from 0.
+    pub number: u32,
 }
 
 /// The arguments of one operation.

@@ -210,6 +210,13 @@ fn read_rows(rows: &mut RowIter<'_>, step: &SqlStep, kept: &mut Kept) -> Result<
     let (mut found, mut columns) = (0u32, 0);
     while let Some(row) = rows.next()? {
         columns = row.len();
+        if let Some(answer) = &mut kept.answer {
+            answer.begin_row();
+            for (number, column) in row.columns().iter().enumerate() {
+                answer.value(column.name(), row.try_get::<_, Cell<'_>>(number)?.argument());
+            }
+            answer.end_row();
+        }
         for column in 0..columns {
             let cell: Cell<'_> = row.try_get(column)?;
             std::hint::black_box(&cell);
