@@ -74,7 +74,7 @@ impl Desk {
         }))
     }
 
-    /// A database connection was opened.
+    /// A database connection was opened for a request.
     pub fn note_opened(&self) {
         self.opened.fetch_add(1, Relaxed);
     }

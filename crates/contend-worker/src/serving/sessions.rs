@@ -112,7 +112,6 @@ impl<'d> Sqlite<'d> {
 impl Caller for Sqlite<'_> {
     fn try_out(&mut self) -> Result<Facts> {
         let opened = open_first(&self.setup)?;
-        self.desk.note_opened();
         check_arguments(&opened.connection, &self.setup)?;
         Ok(opened.facts)
     }
@@ -148,7 +147,6 @@ impl<'d, S: ServerSession<'d>> OnServer<'d, S> {
 
     fn connect(&self) -> Result<(S, Facts), OpenError> {
         let mut session = S::open(&self.setup)?;
-        self.desk.note_opened();
         let mut facts = vec![("client".to_string(), self.setup.client.to_string())];
         facts.extend(session.read_back()?);
         Ok((session, facts))
@@ -170,6 +168,7 @@ impl<'d, S: ServerSession<'d>> Caller for OnServer<'d, S> {
             Some(session) => session,
             None => {
                 let (session, found) = self.connect().map_err(|e| e.failure)?;
+                self.desk.note_opened();
                 hold_settings(self.settings, &found)?;
                 session
             }

@@ -41,7 +41,6 @@ pub fn open<A: Access>(
     let mut made = builder(tokio_threads, blocking_threads, &desk.control);
     let runtime = made.enable_io().build().context("cannot make a Tokio runtime")?;
     let Database { access, facts, interrupts } = open(&runtime)?;
-    facts.iter().for_each(|_| desk.note_opened());
     let parts = desk.plan.head.transactions.iter().map(parts).collect();
     let shared = Arc::new(Shared { desk: Arc::clone(desk), parts });
     let server = Tasks { runtime, access, interrupts, shared };

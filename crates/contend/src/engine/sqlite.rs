@@ -1,6 +1,8 @@
 //! SQLite: embedded, so there is no server to start. A database is a directory with one file in it.
 
-use super::{Driver, Engine, Expected, Model, NULL, Part, Program, Setting, Settings, Setup, THREAD, Values, go};
+use super::{
+    Driver, Engine, Expected, HTTP, Model, NULL, Part, Program, Setting, Settings, Setup, THREAD, TRANSPORT, Values, go,
+};
 use crate::contender::Tier;
 use contend_wire::plan::Connections;
 use contend_wire::sample::CodeSpace;
@@ -60,6 +62,8 @@ const DRIVERS: &[Driver] = &[
         ],
         about: "rusqlite, with SQLite bundled",
         program: None,
+        facts: &[],
+        executes_nothing: false,
     },
     Driver {
         name: "sqlx",
@@ -73,12 +77,15 @@ const DRIVERS: &[Driver] = &[
         }],
         about: "sqlx, with another SQLite bundled, in a worker of its own",
         program: Some(Program { name: "contend-worker-sqlx", build: "make workers" }),
+        facts: &[],
+        executes_nothing: false,
     },
     NULL,
     go::CRAWSHAW,
     go::MATTN,
     go::MODERNC,
     go::NCRUCES,
+    go::NULL,
     go::TAILSCALE,
     go::ZOMBIEZEN,
 ];
@@ -180,6 +187,12 @@ const SETTINGS: &[Setting] = &[
         values: Values::Words(&["advance", "lazy"]),
         default: "advance",
         about: "Go's model pool: open all connections before the run, or each when it is first needed",
+    },
+    Setting {
+        name: TRANSPORT,
+        values: Values::Words(&["in-process", HTTP]),
+        default: "in-process",
+        about: "clients call the driver themselves, or ask a worker that has it over HTTP on loopback",
     },
     Setting {
         name: "storage",
