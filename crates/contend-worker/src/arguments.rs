@@ -82,7 +82,8 @@ impl Kept {
         from..self.buffer.len()
     }
 
-    fn get(&self, slot: u16, row: usize) -> Option<Argument<'_>> {
+    /// A row of a slot.
+    pub fn get(&self, slot: u16, row: usize) -> Option<Argument<'_>> {
         Some(match self.slots[usize::from(slot)].get(row)? {
             KeptValue::Null => Argument::Null,
             KeptValue::Integer(i) => Argument::Integer(*i),
@@ -144,6 +145,8 @@ impl<'a> Arguments<'a> {
                 let index = i64::from(*first) + i64::from(*stride) * i64::from(repetition);
                 Ok(Argument::Integer(self.first_unique.wrapping_add(index)))
             }
+            // Of a login, which only plans of requests have; they look these up themselves.
+            Source::Session { .. } => Err(Failure::worker(worker_code::NOT_KEPT)),
             Source::Now { unit_ns } => Ok(Argument::Integer((self.now_ns() / unit_ns) as i64)),
         }
     }

@@ -252,8 +252,10 @@ impl DrawnRound {
             session: setup.session.clone(),
             readbacks: readbacks.map(|r| Readback { name: r.name.clone(), sql: r.sql.clone() }).collect(),
             statements: sql.statements.to_vec(),
+            requests: vec![],
             texts: self.texts.clone(),
             transactions: sql.transactions.clone(),
+            login: None,
             retry: engine.retry(&contender.settings),
         })
     }

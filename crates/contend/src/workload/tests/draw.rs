@@ -31,8 +31,10 @@ pub fn plan(workload: &Workload, drawn: &Drawn, worker: usize) -> Plan {
         session: vec![],
         readbacks: vec![],
         statements: workload.statements.clone(),
+        requests: vec![],
         texts: drawn.texts.clone(),
         transactions: workload.plan_transactions(Some("BEGIN IMMEDIATE")),
+        login: None,
         retry: Retry::never(),
     };
     Plan { head, clients: drawn.workers[worker].clients.clone() }
