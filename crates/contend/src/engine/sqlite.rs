@@ -111,6 +111,12 @@ const SETTINGS: &[Setting] = &[
         about: "how a transaction is undone or redone after a crash",
     },
     Setting {
+        name: "journal_mode_set",
+        values: Values::Words(&["once", "connection"]),
+        default: "once",
+        about: "WAL is a property of the file: set before anybody connects, or also by every connection, as some code does",
+    },
+    Setting {
         name: "synchronous",
         values: Values::Words(&["off", "normal", "full", "extra"]),
         default: "full",
@@ -286,7 +292,12 @@ fn setup(settings: &Settings) -> Setup {
         match name {
             "journal_mode" if in_memory(settings) => {}
             // WAL is a property of the file: set once, so that racing connections cannot fail on it.
-            "journal_mode" if value(name) == "wal" => setup.prepare.push(pragma),
+            "journal_mode" if value(name) == "wal" => {
+                if value("journal_mode_set") == "connection" {
+                    setup.session.push(pragma.clone());
+                }
+                setup.prepare.push(pragma);
+            }
             _ => setup.session.push(pragma),
         }
     }
