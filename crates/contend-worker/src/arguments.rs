@@ -52,8 +52,17 @@ pub struct Kept {
 impl Kept {
     /// Slots enough for every transaction of the plan.
     pub fn new(head: &Head) -> Self {
-        let slots = head.transactions.iter().map(|t| usize::from(t.slots)).max().unwrap_or(0);
+        Self::with_slots(head.transactions.iter().map(|t| usize::from(t.slots)).max().unwrap_or(0))
+    }
+
+    /// So many slots.
+    pub fn with_slots(slots: usize) -> Self {
         Self { slots: vec![vec![]; slots], buffer: vec![], answer: None }
+    }
+
+    /// All rows of a slot.
+    pub fn rows(&self, slot: u16) -> usize {
+        self.slots[usize::from(slot)].len()
     }
 
     /// Forgets everything, for a new attempt.

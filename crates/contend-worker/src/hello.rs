@@ -2,7 +2,7 @@
 
 use crate::kit::LANGUAGE;
 use crate::own::DRIVERS;
-use crate::{models, mysql, postgres};
+use crate::{http, models, mysql, postgres};
 use contend_wire::handshake::{Facts, PROTOCOL_VERSION};
 use rusqlite::Connection;
 
@@ -25,8 +25,8 @@ pub fn facts() -> rusqlite::Result<Facts> {
         ("engine", format!("SQLite {}", rusqlite::version())),
         ("lock_wait", "measured".to_string()),
         ("drivers", DRIVERS.join(",")),
-        ("driver_versions", [mysql::VERSION, postgres::VERSION].join(",")),
-        ("models", models::names()),
+        ("driver_versions", [mysql::VERSION, postgres::VERSION, http::VERSION].join(",")),
+        ("models", format!("{},{}", models::names(), http::MODEL)),
         ("compile_options", compile_options()?),
     ];
     Ok(facts.map(|(key, value)| (key.to_string(), value)).to_vec())

@@ -4,7 +4,8 @@
 //! them, [`models`] are the ways in which threads and tasks wait for what is due and share connections,
 //! [`client`] decides what comes next and records, [`attempt`] carries out one try of an operation on a
 //! [`session::Session`], of which `sqlite`, `postgres`, `mysql` and `null` are the kinds (`server` is what the two
-//! servers share). [`serving`] answers HTTP requests with the same attempts. `script` loads and inspects a database outside any measurement.
+//! servers share). [`http`] carries out plans of requests, with event loops in place of all that, and [`serving`]
+//! answers such requests. `script` loads and inspects a database outside any measurement.
 
 #![warn(missing_docs)]
 
@@ -18,6 +19,8 @@ pub mod clock;
 pub mod control;
 #[cfg(feature = "rusqlite")]
 pub mod hello;
+#[cfg(feature = "rusqlite")]
+pub mod http;
 pub mod kit;
 pub mod models;
 #[cfg(feature = "rusqlite")]

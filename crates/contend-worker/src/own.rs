@@ -11,7 +11,7 @@ use crate::options::{BLOCKING_THREADS, Options, POOL_READERS, TOKIO_THREADS};
 use crate::run::{Crew, Event, Link, Member, Outcome, Ready};
 use crate::serving::desk::Desk;
 use crate::serving::{self, Served};
-use crate::{hello, script};
+use crate::{hello, http, script};
 use anyhow::{Result, bail};
 use contend_wire::handshake::Facts;
 use contend_wire::plan::Plan;
@@ -20,7 +20,7 @@ use std::sync::mpsc::{Sender, channel};
 use tokio::runtime::Runtime;
 
 /// The drivers there are.
-pub const DRIVERS: &[&str] = &["rusqlite", "postgres", "mysql", "null"];
+pub const DRIVERS: &[&str] = &["rusqlite", "postgres", "mysql", "http", "null"];
 
 /// What this worker can do.
 pub const KIT: Kit =
@@ -32,6 +32,9 @@ pub const KIT: Kit =
 /// # Errors
 /// What is wrong with the plan's options or with a client, naming it. Nothing stays open.
 pub fn prepare(plan: Plan, events: &Sender<Event>) -> Result<Ready> {
+    if plan.head.driver == http::DRIVER {
+        return http::prepare(plan, events);
+    }
     let options = Options::parse(&plan.head.options)?;
     if !DRIVERS.contains(&plan.head.driver.as_str()) {
         bail!("driver {}: this worker has {}", plan.head.driver, DRIVERS.join(", "));
@@ -55,6 +58,9 @@ pub fn prepare_to_serve(plan: Plan) -> Result<Served> {
     let options = Options::parse(&plan.head.options)?;
     if !DRIVERS.contains(&plan.head.driver.as_str()) {
         bail!("driver {}: this worker has {}", plan.head.driver, DRIVERS.join(", "));
+    }
+    if plan.head.driver == http::DRIVER {
+        bail!("driver {}: it asks servers and is none", plan.head.driver);
     }
     let model = models::of(&plan, &options)?;
     let desk = Desk::new(plan)?;
