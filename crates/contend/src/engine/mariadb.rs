@@ -1,7 +1,7 @@
 //! MariaDB.
 
 use super::server::{Layout, Server, Signal, connection_limit};
-use super::{Driver, Engine, Expected, HTTP, NULL, Part, Setting, Settings, Setup, THREAD, TRANSPORT, Values};
+use super::{Driver, Engine, Expected, HTTP, NULL, Part, Setting, Settings, Setup, THREAD, TRANSPORT, Values, go};
 use crate::contender::Tier;
 use contend_wire::sample::CodeSpace;
 
@@ -19,6 +19,8 @@ pub const ENGINE: Engine = Engine {
             executes_nothing: false,
         },
         NULL,
+        go::GO_SQL_DRIVER,
+        go::NULL,
     ],
     settings: SETTINGS,
     tier,
@@ -159,6 +161,9 @@ const SETTINGS: &[Setting] = &[
         default: "socket",
         about: "Unix socket, or TCP on the loopback interface with a random password; or HTTP to a worker, which uses the socket",
     },
+    go::SETTING_SIZE,
+    go::SETTING_IDLE,
+    go::SETTING_OPEN,
 ];
 
 /// A commit is safe when the redo log is synced and nothing else has to agree with it: with a binary log, recovery
@@ -187,7 +192,7 @@ fn tier_settings(tier: Tier) -> &'static [(&'static str, &'static str)] {
 const OF_CLIENTS: &[&str] = &["isolation", "lock_timeout", "statements", "transport"];
 
 fn own_settings() -> impl Iterator<Item = &'static str> {
-    SETTINGS.iter().map(|setting| setting.name).filter(|name| !OF_CLIENTS.contains(name))
+    SETTINGS.iter().map(|setting| setting.name).filter(|name| !OF_CLIENTS.contains(name) && !go::OF_POOL.contains(name))
 }
 
 fn is_mib(name: &str) -> bool {
@@ -252,14 +257,16 @@ fn setup(settings: &Settings) -> Setup {
         contend_sql::session(contend_sql::Target::MariaDb).iter().map(ToString::to_string).collect();
     session.push(format!("SET SESSION TRANSACTION ISOLATION LEVEL {}", isolation.replace('-', " ")));
     session.push(format!("SET SESSION innodb_lock_wait_timeout = {seconds}"));
-    Setup {
+    let mut setup = Setup {
         options: vec![("statements".to_string(), value("statements"))],
         session,
         readbacks,
         prepare: vec![],
         begin_write: Some("BEGIN".to_string()),
         ..Setup::default()
-    }
+    };
+    go::pass_on(go::OF_POOL, settings, &mut setup);
+    setup
 }
 
 /// The form in which the server reports a setting.

@@ -214,7 +214,14 @@ pub fn is_over_http(contender: &Contender) -> bool {
 pub fn setup_of(engine: &Engine, contender: &Contender) -> Setup {
     let setup = (engine.setup)(&contender.settings);
     if driver(contender).is_some_and(|driver| driver.executes_nothing) {
-        return Setup { prepare: setup.prepare, begin_write: setup.begin_write, ..Setup::default() };
+        let of_pool = |name: &String| go::OF_POOL.contains(&name.as_str());
+        return Setup {
+            options: setup.options.into_iter().filter(|(name, _)| of_pool(name)).collect(),
+            readbacks: setup.readbacks.into_iter().filter(|read| of_pool(&read.name)).collect(),
+            prepare: setup.prepare,
+            begin_write: setup.begin_write,
+            ..Setup::default()
+        };
     }
     setup
 }

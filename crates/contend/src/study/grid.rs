@@ -72,9 +72,10 @@ fn of(contenders: &[Contender], grid: &Grid) -> Layout {
     let mut places = vec![];
     for (index, contender) in contenders.iter().enumerate() {
         let fits = |(key, wanted): (&String, &String)| value(contender, key).as_ref() == Some(wanted);
-        // Who has no such choice has no place in the table.
+        // Who has no such choice, or does nothing, has no place in the table.
         let chosen = |key: &str| matches!(key, "driver" | "model") || contender.settings.contains_key(key);
-        if !grid.at.iter().all(fits) || !chosen(&grid.rows) || !chosen(&grid.columns) {
+        let nothing = engine::driver(contender).is_some_and(|driver| driver.executes_nothing);
+        if nothing || !grid.at.iter().all(fits) || !chosen(&grid.rows) || !chosen(&grid.columns) {
             continue;
         }
         if let (Some(row), Some(column)) = (value(contender, &grid.rows), value(contender, &grid.columns)) {
