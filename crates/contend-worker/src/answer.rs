@@ -34,8 +34,10 @@ impl Answer {
         let written = match value {
             Argument::Null => self.text.write_all(b"null"),
             Argument::Integer(i) => write!(self.text, "{i}"),
+            // As in SQLite's own JSON.
+            Argument::Real(r) if r.is_infinite() => self.text.write_all(if r > 0.0 { b"9e999" } else { b"-9e999" }),
             Argument::Real(r) => {
-                self.unrepresentable |= !r.is_finite();
+                self.unrepresentable |= r.is_nan();
                 write!(self.text, "{r:?}")
             }
             Argument::Text(text) => {
@@ -119,7 +121,8 @@ mod tests {
 
     #[test]
     fn what_json_does_not_have_is_no_answer() {
-        assert_eq!(finished(&[&[("r", Argument::Real(f64::INFINITY))]]), None);
+        assert_eq!(finished(&[&[("r", Argument::Real(f64::NAN))]]), None);
+        assert_eq!(finished(&[&[("r", Argument::Real(f64::NEG_INFINITY))]]).unwrap(), r#"{"rows":[{"r":-9e999}]}"#);
         assert!(finished(&[&[("r", Argument::Real(1e300))]]).unwrap().contains("1e300"));
     }
 }
