@@ -180,7 +180,7 @@ fn check(entry: &Entry, command: &[String], dir: &Path) {
     match worker.hear().expect("an answer to `stop`").0 {
         WorkerLine::Done(facts) => {
             let told = ["requests", "failed"].map(|key| fact(&facts, key).and_then(|n| n.parse::<u64>().ok()));
-            assert_eq!(told, [Some(7), Some(3)], "{name}: {facts:?}");
+            assert_eq!(told, [Some(13), Some(9)], "{name}: {facts:?}");
             assert!(fact(&facts, "connections_opened").is_some(), "{name}: {facts:?}");
         }
         other => panic!("{name}: answered `stop` with {other:?}"),

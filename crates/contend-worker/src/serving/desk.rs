@@ -79,7 +79,7 @@ impl Desk {
         self.opened.fetch_add(1, Relaxed);
     }
 
-    /// Requests carried out, those of them that failed, connections opened.
+    /// Requests answered, those of them that failed or were refused, connections opened for them.
     pub fn counts(&self) -> (u64, u64, u64) {
         (self.requests.load(Relaxed), self.failed.load(Relaxed), self.opened.load(Relaxed))
     }
@@ -146,14 +146,20 @@ impl Desk {
         }
     }
 
+    /// The answer to a request that asks for nothing of the plan.
+    pub fn refuse(&self, refused: &Refused) -> Answered {
+        self.requests.fetch_add(1, Relaxed);
+        self.failed.fetch_add(1, Relaxed);
+        refusal(refused)
+    }
+
     /// Whether a transaction begins with a new connection.
     pub fn connects(&self, transaction: u16) -> bool {
         matches!(self.plan.head.transactions[usize::from(transaction)].steps.first(), Some(Step::Connect))
     }
 }
 
-/// The answer to a request that asks for nothing of the plan.
-pub fn refusal(refused: &Refused) -> Answered {
+fn refusal(refused: &Refused) -> Answered {
     let mut answer = error(refused.status, &refused.words);
     if refused.status == StatusCode::METHOD_NOT_ALLOWED {
         answer.headers_mut().insert(ALLOW, HeaderValue::from_static("GET"));

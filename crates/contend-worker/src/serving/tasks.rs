@@ -1,6 +1,6 @@
 //! HTTP connections as tasks of a Tokio runtime, which take their operations to the connections that a model shares.
 
-use super::desk::{Answered, Desk, refusal};
+use super::desk::{Answered, Desk};
 use super::{Served, Server, serve_connection};
 use crate::models::job::{Job, Part, parts};
 use crate::models::tasks::{Access, Database, builder, carry_out};
@@ -78,7 +78,7 @@ async fn answer<B>(request: &Request<B>, shared: &Shared, access: &impl Access) 
     let desk = &shared.desk;
     let asked = match desk.read(request.method(), request.uri()) {
         Ok(asked) => asked,
-        Err(refused) => return refusal(&refused),
+        Err(refused) => return desk.refuse(&refused),
     };
     let transaction = asked.transaction;
     let job = Job::asked(&desk.plan, &desk.control, asked);

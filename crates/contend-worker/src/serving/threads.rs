@@ -1,7 +1,7 @@
 //! An operating-system thread for each HTTP connection, with a database connection of its own, which is opened for the
 //! first request. Nothing is between the thread and the driver.
 
-use super::desk::{Answered, Desk, refusal};
+use super::desk::{Answered, Desk};
 use super::sessions::{Caller, Nothing, OnServer, Sqlite};
 use super::{Served, Server, serve_connection};
 use crate::answer::Answer;
@@ -146,7 +146,7 @@ fn answer<B>(request: &Request<B>, desk: &Desk, caller: &mut dyn Caller, kept: &
             let rows = kept.answer.take().unwrap_or_default();
             desk.answer(asked.transaction, outcome.map(|()| rows))
         }
-        Err(refused) => refusal(&refused),
+        Err(refused) => desk.refuse(&refused),
     }
 }
 
