@@ -92,7 +92,7 @@ const SQLX: Entry = Entry {
     driver: "sqlx",
     program: Some("contend-worker-sqlx"),
     opens: 5,
-    lacks: &["own-connections", "scripts"],
+    lacks: &["own-connections", "scripts", "serve"],
     known: &[
         ("settings", "sqlx gives only text for what is read back; bytes that are no text are an error"),
         ("refused-plans", "an error of a session statement does not name the statement"),

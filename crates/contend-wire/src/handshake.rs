@@ -12,6 +12,8 @@
 //! | `start T` | `progress` lines, at last `done`, `samples N` + bytes (repeated), `end` |
 //! | `stop` | ends the window early, then as after `start` |
 //! | `quit`, or closes the pipe | leaves |
+//!
+//! A worker started to serve answers a plan with its `session` lines and `serving`, and `stop` with `done`.
 
 use crate::FormatError;
 use crate::literal::{escape, unescape};
@@ -51,6 +53,8 @@ pub enum WorkerLine {
     Clock(u64),
     /// The plan is parsed, connections are open, statements prepared.
     Ready,
+    /// Requests are answered at this address, in place of [`WorkerLine::Ready`].
+    Serving(String),
     /// Signs of life: `elapsed_ns`, `operations`, `failed`.
     Progress(Facts),
     /// The window is over; totals for cross-checking the samples.
@@ -140,6 +144,9 @@ impl WorkerLine {
                 let _ = write!(out, "clock\t{ns}");
             }
             WorkerLine::Ready => out.push_str("ready"),
+            WorkerLine::Serving(address) => {
+                let _ = write!(out, "serving\t{}", escape(address));
+            }
             WorkerLine::End => out.push_str("end"),
             WorkerLine::Samples(n) => {
                 let _ = write!(out, "samples {n}");
@@ -170,6 +177,7 @@ impl WorkerLine {
             "done" => read_facts(rest).map(WorkerLine::Done).map_err(fail),
             "clock" => rest.parse().map(WorkerLine::Clock).map_err(|_| bad()),
             "ready" if rest.is_empty() => Ok(WorkerLine::Ready),
+            "serving" if !rest.is_empty() => unescape(rest).map(WorkerLine::Serving).map_err(fail),
             "end" if rest.is_empty() => Ok(WorkerLine::End),
             "samples" => rest.parse().map(WorkerLine::Samples).map_err(|_| bad()),
             "reply" => rest.parse().map(WorkerLine::Reply).map_err(|_| bad()),

@@ -1,6 +1,7 @@
 //! Where the values of placeholders come from: literals, the operation's own arguments, values kept from
 //! earlier steps, unique numbers and the time. Nothing here allocates once its buffers have grown.
 
+use crate::answer::Answer;
 use crate::clock::wall_ns;
 use crate::session::Failure;
 use contend_wire::literal::Value;
@@ -44,6 +45,8 @@ pub enum KeptValue {
 pub struct Kept {
     slots: Vec<Vec<KeptValue>>,
     buffer: Vec<u8>,
+    /// Where every row goes, if somebody wants to read them all.
+    pub answer: Option<Answer>,
 }
 
 impl Kept {
@@ -54,7 +57,7 @@ impl Kept {
 
     /// So many slots.
     pub fn with_slots(slots: usize) -> Self {
-        Self { slots: vec![vec![]; slots], buffer: vec![] }
+        Self { slots: vec![vec![]; slots], buffer: vec![], answer: None }
     }
 
     /// All rows of a slot.
@@ -98,6 +101,19 @@ impl Kept {
             KeptValue::Blob(at) => Argument::Blob(&self.buffer[at.clone()]),
         })
     }
+}
+
+/// An operation that somebody asks for in so many words.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Asked {
+    /// By its number in the plan.
+    pub transaction: u16,
+    /// Its arguments.
+    pub drawn: Vec<Value>,
+    /// The first of its unique numbers.
+    pub first_unique: i64,
+    /// Counts what was asked for, from 0.
+    pub number: u32,
 }
 
 /// The arguments of one operation.

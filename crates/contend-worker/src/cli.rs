@@ -4,6 +4,7 @@ use crate::clock::monotonic_ns;
 use crate::kit::Kit;
 use crate::run::{Notice, Outcome};
 use crate::serve::{encode_samples, serve};
+use crate::serving;
 use anyhow::{Context, Result, bail};
 use contend_wire::handshake::{Facts, fact};
 use contend_wire::plan::Plan;
@@ -14,7 +15,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::mpsc::channel;
 
-const USAGE: &str = "usage: contend worker [--plan FILE [--samples FILE]]";
+const USAGE: &str = "usage: contend worker [serve | --plan FILE [--samples FILE]]";
 
 /// Runs a worker with the arguments after its verb. Without any, the tool is expected on standard input.
 pub fn main_of(kit: Kit, args: &[String]) -> ExitCode {
@@ -32,11 +33,12 @@ fn run(kit: Kit, args: &[String]) -> Result<()> {
         print!("{}", help(&(kit.hello)()?));
         return Ok(());
     }
-    if args.is_empty() {
+    let serves = args == ["serve"];
+    if args.is_empty() || serves {
         // A worker that outlives its tool would go on loading the machine. Should the tool be gone already,
         // the end of the input tells.
         set_parent_process_death_signal(Some(Signal::KILL)).context("cannot be tied to the tool's life")?;
-        return serve(kit);
+        return if serves { serving::serve(kit) } else { serve(kit) };
     }
     let by_hand = parse(args)?;
     let text = fs::read_to_string(&by_hand.plan).with_context(|| by_hand.plan.display().to_string())?;

@@ -2,6 +2,7 @@
 //! are several workers, each with its drivers; handshake, pacing and supervision are the same.
 
 use crate::run::{Event, Ready};
+use crate::serving::Served;
 use anyhow::Result;
 use contend_wire::handshake::Facts;
 use contend_wire::plan::Plan;
@@ -18,6 +19,8 @@ pub struct Kit {
     pub hello: fn() -> Result<Facts>,
     /// Opens the connections of a plan; its clients wait for the start.
     pub prepare: fn(Plan, &Sender<Event>) -> Result<Ready>,
+    /// Opens the connections of a plan to answer requests with them; none: this worker does not serve.
+    pub serve: Option<fn(Plan) -> Result<Served>>,
     /// Carries out a script.
     pub script: fn(&str) -> Result<Reply>,
 }

@@ -4,10 +4,12 @@
 //! them, [`models`] are the ways in which threads and tasks wait for what is due and share connections,
 //! [`client`] decides what comes next and records, [`attempt`] carries out one try of an operation on a
 //! [`session::Session`], of which `sqlite`, `postgres`, `mysql` and `null` are the kinds (`server` is what the two
-//! servers share). [`http`] carries out plans of requests, with event loops in place of all that. `script` loads and inspects a database outside any measurement.
+//! servers share). [`http`] carries out plans of requests, with event loops in place of all that, and [`serving`]
+//! answers such requests. `script` loads and inspects a database outside any measurement.
 
 #![warn(missing_docs)]
 
+pub mod answer;
 pub mod arguments;
 pub mod attempt;
 pub mod busy;
@@ -36,6 +38,7 @@ pub mod script;
 pub mod serve;
 #[cfg(feature = "rusqlite")]
 pub mod server;
+pub mod serving;
 pub mod session;
 #[cfg(feature = "rusqlite")]
 pub mod sqlite;

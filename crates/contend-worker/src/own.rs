@@ -9,6 +9,8 @@ use crate::models::tasks::{Database, Tasks, runtime};
 use crate::models::{self, Model, Shared, thread};
 use crate::options::{BLOCKING_THREADS, Options, POOL_READERS, TOKIO_THREADS};
 use crate::run::{Crew, Event, Link, Member, Outcome, Ready};
+use crate::serving::desk::Desk;
+use crate::serving::{self, Served};
 use crate::{hello, http, script};
 use anyhow::{Result, bail};
 use contend_wire::handshake::Facts;
@@ -21,7 +23,8 @@ use tokio::runtime::Runtime;
 pub const DRIVERS: &[&str] = &["rusqlite", "postgres", "tokio-postgres", "mysql", "http", "null"];
 
 /// What this worker can do.
-pub const KIT: Kit = Kit { hello: || Ok(hello::facts()?), prepare, script: script::carry_out };
+pub const KIT: Kit =
+    Kit { hello: || Ok(hello::facts()?), prepare, serve: Some(prepare_to_serve), script: script::carry_out };
 
 /// Opens all connections, one after the other: session statements such as a change of the journal mode are
 /// refused when two connections try at once. `events` gets each client's end.
@@ -45,6 +48,32 @@ pub fn prepare(plan: Plan, events: &Sender<Event>) -> Result<Ready> {
         Model::Shared(shared) => open_tasks(&plan, shared, options, &control, &members, events)?,
     };
     Ok(Ready { control, window: plan.head.window, members, crew, sessions })
+}
+
+/// Opens what the model opens in advance, to serve requests with it.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn prepare_to_serve(plan: Plan) -> Result<Served> {
+    let options = Options::parse(&plan.head.options)?;
+    if !DRIVERS.contains(&plan.head.driver.as_str()) {
+        bail!("driver {}: this worker has {}", plan.head.driver, DRIVERS.join(", "));
+    }
+    if plan.head.driver == http::DRIVER {
+        bail!("driver {}: it asks servers and is none", plan.head.driver);
+    }
+    let model = models::of(&plan, &options)?;
+    let desk = Desk::new(plan)?;
+    match model {
+        Model::Thread => serving::threads::open(desk, options),
+        Model::Shared(shared) => {
+            let blocking = shared.uses_blocking_threads().then(|| options.blocking_threads.unwrap_or(BLOCKING_THREADS));
+            let threads = options.tokio_threads.unwrap_or(TOKIO_THREADS);
+            serving::tasks::open(&desk, threads, blocking, |runtime| {
+                open_database(runtime, &desk.plan, (0, 0), shared, options, &desk.control)
+            })
+        }
+    }
 }
 
 fn open_threads(
@@ -83,7 +112,10 @@ fn open_tasks(
     let blocking = model.uses_blocking_threads().then_some(blocking);
     let runtime = runtime(options.tokio_threads.unwrap_or(TOKIO_THREADS), blocking, control)?;
     let links: Vec<Arc<Link>> = members.iter().map(|member| Arc::clone(&member.link)).collect();
-    let open = |runtime: &Runtime, first| open_database(runtime, plan, first, model, options, control);
+    let open = |runtime: &Runtime, first: usize| {
+        let of = (plan.clients[first].id, plan.clients[first].database);
+        open_database(runtime, plan, of, model, options, control)
+    };
     let (tasks, sessions) = Tasks::open(runtime, plan, control, &links, events, open)?;
     Ok((Crew::Tasks(Box::new(tasks)), sessions))
 }
@@ -91,7 +123,7 @@ fn open_tasks(
 fn open_database(
     runtime: &Runtime,
     plan: &Arc<Plan>,
-    first: usize,
+    of: (u32, u32),
     model: Shared,
     options: Options,
     control: &Arc<Control>,
@@ -100,7 +132,7 @@ fn open_database(
     let (mut opened, mut facts) = (vec![], vec![]);
     let mut interrupts: Vec<Box<dyn Fn()>> = vec![];
     for _ in 0..count {
-        let mut one = Place::open(plan, first, options, control)?;
+        let mut one = Place::open(plan, of, options, control)?;
         one.facts.extend(model_facts(model, &options));
         facts.push(one.facts.clone());
         let place = Arc::clone(&one.place);

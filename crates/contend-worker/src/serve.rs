@@ -31,7 +31,7 @@ pub fn serve(kit: Kit) -> Result<()> {
 }
 
 /// Passes requests on until the input ends, and with it the process.
-fn read_requests(events: &Sender<Event>) {
+pub(crate) fn read_requests(events: &Sender<Event>) {
     let mut input = BufReader::with_capacity(1 << 16, io::stdin().lock());
     loop {
         match read_request(&mut input) {
@@ -179,11 +179,11 @@ impl<W: Write> Worker<W> {
     }
 }
 
-fn into_text(bytes: Vec<u8>) -> Result<String> {
+pub(crate) fn into_text(bytes: Vec<u8>) -> Result<String> {
     String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("what was sent is not UTF-8"))
 }
 
-fn facts<const N: usize>(pairs: [(&str, u64); N]) -> Facts {
+pub(crate) fn facts<const N: usize>(pairs: [(&str, u64); N]) -> Facts {
     pairs.map(|(key, value)| (key.to_string(), value.to_string())).to_vec()
 }
 

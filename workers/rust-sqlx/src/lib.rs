@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 /// What this worker can do. It carries out no scripts: the tool's own worker loads and inspects.
-pub const KIT: Kit = Kit { hello, prepare, script: |_| bail!("this worker carries out no scripts") };
+pub const KIT: Kit = Kit { hello, prepare, serve: None, script: |_| bail!("this worker carries out no scripts") };
 
 /// SQLite's own code for an error, or the worker's for errors of sqlx itself.
 pub fn failure(error: &sqlx::Error) -> Failure {

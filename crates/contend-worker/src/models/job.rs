@@ -1,12 +1,14 @@
 //! An attempt, or the part of one between two pauses, on its way to a shared connection and back. It owns all
 //! it needs, as it may travel to another thread.
 
-use crate::arguments::{Arguments, Kept};
+use crate::answer::Answer;
+use crate::arguments::{Arguments, Asked, Kept};
 use crate::attempt::Failed;
 use crate::client::{ClientLoop, Turn};
 use crate::clock::monotonic_ns;
 use crate::control::Control;
 use crate::session::{INTERRUPT, Waits};
+use contend_wire::literal::Value;
 use contend_wire::plan::{Plan, Step, Transaction};
 use contend_wire::sample::{NOT_MEASURED, STEP_BEGIN};
 use std::ops::Range;
@@ -46,14 +48,19 @@ pub fn parts(transaction: &Transaction) -> Vec<Part> {
     parts
 }
 
+/// Whose operation it is.
+enum Work {
+    /// Of a client of the plan; both by index.
+    Planned { client: usize, operation: usize },
+    /// Of somebody outside, with its own arguments.
+    Asked { transaction: u16, drawn: Vec<Value> },
+}
+
 /// A client's attempt. One for each client, used over and over.
 pub struct Job {
     plan: Arc<Plan>,
     control: Arc<Control>,
-    /// Index of the client.
-    client: usize,
-    /// Index of the operation.
-    index: usize,
+    work: Work,
     /// Number of the operation.
     number: u32,
     first_unique: i64,
@@ -73,14 +80,27 @@ pub struct Job {
 impl Job {
     /// For client number `client` of the plan.
     pub fn new(plan: &Arc<Plan>, control: &Arc<Control>, client: usize) -> Box<Self> {
+        Self::of(plan, control, Work::Planned { client, operation: 0 }, Kept::new(&plan.head))
+    }
+
+    /// For an operation that is not of the plan. Its rows are answered.
+    pub fn asked(plan: &Arc<Plan>, control: &Arc<Control>, asked: Asked) -> Box<Self> {
+        let Asked { transaction, drawn, first_unique, number } = asked;
+        let mut kept = Kept::new(&plan.head);
+        kept.answer = Some(Answer::default());
+        let mut job = Self::of(plan, control, Work::Asked { transaction, drawn }, kept);
+        (job.number, job.first_unique, job.asked_ns) = (number, first_unique, monotonic_ns());
+        job
+    }
+
+    fn of(plan: &Arc<Plan>, control: &Arc<Control>, work: Work, kept: Kept) -> Box<Self> {
         Box::new(Self {
             plan: Arc::clone(plan),
             control: Arc::clone(control),
-            client,
-            index: 0,
+            work,
             number: 0,
             first_unique: 0,
-            kept: Kept::new(&plan.head),
+            kept,
             asked_ns: 0,
             steps: 0..0,
             rows: 0,
@@ -91,7 +111,10 @@ impl Job {
 
     /// Begins with an attempt.
     pub fn attempt(&mut self, turn: &Turn, client: &ClientLoop<'_>) {
-        (self.index, self.number, self.first_unique) = (turn.index, client.operation(), turn.first_unique);
+        if let Work::Planned { operation, .. } = &mut self.work {
+            *operation = turn.index;
+        }
+        (self.number, self.first_unique) = (client.operation(), turn.first_unique);
         self.asked_ns = turn.started_ns;
         (self.rows, self.waits, self.outcome) = (0, Waits::NONE, Ok(()));
         self.kept.clear();
@@ -104,7 +127,10 @@ impl Job {
 
     /// The transaction, by its number in the plan.
     pub fn transaction(&self) -> u16 {
-        self.plan.clients[self.client].operations[self.index].transaction
+        match &self.work {
+            Work::Planned { client, operation } => self.plan.clients[*client].operations[*operation].transaction,
+            Work::Asked { transaction, .. } => *transaction,
+        }
     }
 
     /// Whether it begins with a new connection.
@@ -115,14 +141,21 @@ impl Job {
 
     /// What it needs while it is carried out: arguments, room for kept values, the window, and the count of rows.
     pub fn tools(&mut self) -> (Arguments<'_>, &mut Kept, &Control, &mut u32) {
-        let client = &self.plan.clients[self.client];
-        let arguments = Arguments {
-            head: &self.plan.head,
-            drawn: client.arguments_of(&client.operations[self.index]),
-            first_unique: self.first_unique,
-            operation: self.number,
+        let drawn = match &self.work {
+            Work::Planned { client, operation } => {
+                let client = &self.plan.clients[*client];
+                client.arguments_of(&client.operations[*operation])
+            }
+            Work::Asked { drawn, .. } => drawn,
         };
+        let arguments =
+            Arguments { head: &self.plan.head, drawn, first_unique: self.first_unique, operation: self.number };
         (arguments, &mut self.kept, &self.control, &mut self.rows)
+    }
+
+    /// The rows it was asked for.
+    pub fn take_answer(&mut self) -> Answer {
+        self.kept.answer.take().unwrap_or_default()
     }
 
     /// It has a connection and is carried out by `work`, which also tells what it waited for locks.

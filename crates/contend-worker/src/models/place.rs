@@ -43,18 +43,22 @@ pub struct Opened {
 }
 
 impl Place {
-    /// Opens a connection for the clients of a database, of which `first` is the first one's index.
+    /// Opens a connection to a database, for clients of which `client` is the first one's number.
     ///
     /// # Errors
     /// What went wrong, naming client, database and statement.
-    pub fn open(plan: &Arc<Plan>, first: usize, options: Options, control: &Arc<Control>) -> Result<Opened> {
-        let client = &plan.clients[first];
+    pub fn open(
+        plan: &Arc<Plan>,
+        (client, database): (u32, u32),
+        options: Options,
+        control: &Arc<Control>,
+    ) -> Result<Opened> {
         let mut place = Place {
             plan: Arc::clone(plan),
             options,
             control: Arc::clone(control),
-            client: client.id,
-            database: client.database,
+            client,
+            database,
             cancel: Cancel::default(),
             timeout_ms: 0,
             connected: AtomicBool::new(true),

@@ -2,7 +2,7 @@
 //! the runtime adds is part of the response time, from due to finished, and not of the service time.
 
 use crate::attempt::Failed;
-use crate::client::{ClientLoop, Turn, room_for_samples};
+use crate::client::{ClientLoop, room_for_samples};
 use crate::clock::monotonic_ns;
 use crate::control::Control;
 use crate::models::job::{Job, Part, parts};
@@ -141,6 +141,11 @@ impl<A> Drop for Tasks<A> {
 /// # Errors
 /// Its threads cannot be started.
 pub fn runtime(tokio_threads: u32, blocking_threads: Option<u32>, control: &Arc<Control>) -> Result<Runtime> {
+    builder(tokio_threads, blocking_threads, control).build().context("cannot make a Tokio runtime")
+}
+
+/// How such a runtime is made. It has timers and no sockets.
+pub fn builder(tokio_threads: u32, blocking_threads: Option<u32>, control: &Arc<Control>) -> Builder {
     let (begins, ends) = (Arc::clone(control), Arc::clone(control));
     let mut builder = Builder::new_multi_thread();
     builder
@@ -152,7 +157,7 @@ pub fn runtime(tokio_threads: u32, blocking_threads: Option<u32>, control: &Arc<
     if let Some(threads) = blocking_threads {
         builder.max_blocking_threads(threads as usize);
     }
-    builder.build().context("cannot make a Tokio runtime")
+    builder
 }
 
 /// Tells the supervising thread how a client ended, even if its task panics.
@@ -210,7 +215,8 @@ async fn work(client: &mut ClientLoop<'_>, common: &Common, access: &impl Access
             continue;
         }
         job.attempt(&turn, client);
-        job = attempt(client, &turn, common, access, job).await?;
+        let parts = &common.parts[usize::from(client.transaction(&turn))];
+        job = carry_out(parts, &common.control, access, job).await?;
         let finished_ns = monotonic_ns();
         if !common.lock_wait_measured {
             job.waits.lock_ns = NOT_MEASURED;
@@ -224,14 +230,10 @@ async fn work(client: &mut ClientLoop<'_>, common: &Common, access: &impl Access
 }
 
 /// Carries out an attempt, part by part, until one fails.
-async fn attempt(
-    client: &ClientLoop<'_>,
-    turn: &Turn,
-    common: &Common,
-    access: &impl Access,
-    mut job: Box<Job>,
-) -> Result<Box<Job>> {
-    let parts = &common.parts[usize::from(client.transaction(turn))];
+///
+/// # Errors
+/// As [`Access::call`].
+pub async fn carry_out(parts: &[Part], control: &Control, access: &impl Access, mut job: Box<Job>) -> Result<Box<Job>> {
     for (i, part) in parts.iter().enumerate() {
         match part {
             Part::Call(steps) => {
@@ -243,8 +245,8 @@ async fn attempt(
             }
             Part::Pause(step, ns) => {
                 let until_ns = monotonic_ns().saturating_add(*ns);
-                let over = || common.control.drain_over();
-                if wait_until(&common.control, until_ns, over).await < until_ns {
+                let over = || control.drain_over();
+                if wait_until(control, until_ns, over).await < until_ns {
                     job.outcome = Err(Failed { step: *step, failure: INTERRUPT });
                 }
             }

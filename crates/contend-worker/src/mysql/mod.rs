@@ -226,6 +226,15 @@ fn read_rows<T: Protocol>(
     for row in rows {
         let row = row?;
         let columns = row.columns_ref();
+        if let Some(answer) = &mut kept.answer {
+            answer.begin_row();
+            for (number, column) in columns.iter().enumerate() {
+                let Some(value) = row.as_ref(number) else { continue };
+                let cell = cell(value, column).map_err(|_| mysql::Error::FromValueError(value.clone()))?;
+                answer.value(&column.name_str(), cell.argument());
+            }
+            answer.end_row();
+        }
         for (number, column) in columns.iter().enumerate() {
             let Some(value) = row.as_ref(number) else { continue };
             let cell = cell(value, column).map_err(|_| mysql::Error::FromValueError(value.clone()))?;

@@ -33,6 +33,19 @@ pub enum Cell<'a> {
     Blob(&'a [u8]),
 }
 
+impl<'a> Cell<'a> {
+    /// As a value to be bound or answered.
+    pub fn argument(self) -> Argument<'a> {
+        match self {
+            Cell::Null => Argument::Null,
+            Cell::Integer(i) => Argument::Integer(i),
+            Cell::Real(r) => Argument::Real(r),
+            Cell::Text(text) => Argument::Text(text),
+            Cell::Blob(bytes) => Argument::Blob(bytes),
+        }
+    }
+}
+
 /// A value as one of SQLite's kinds. In the text protocol all values arrive as bytes; the column tells what
 /// they are.
 ///

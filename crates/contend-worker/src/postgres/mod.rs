@@ -268,6 +268,13 @@ impl<L: Link> PostgresSession<'_, L> {
 /// Reads every column of a row, as an application would, and keeps what the step keeps of it.
 #[inline]
 fn read_row(row: &Row, number: u32, step: &SqlStep, kept: &mut Kept) -> Result<(), Error> {
+    if let Some(answer) = &mut kept.answer {
+        answer.begin_row();
+        for (number, column) in row.columns().iter().enumerate() {
+            answer.value(column.name(), row.try_get::<_, Cell<'_>>(number)?.argument());
+        }
+        answer.end_row();
+    }
     for column in 0..row.len() {
         let cell: Cell<'_> = row.try_get(column)?;
         std::hint::black_box(&cell);

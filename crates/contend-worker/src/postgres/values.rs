@@ -118,6 +118,19 @@ pub enum Cell<'a> {
     Blob(&'a [u8]),
 }
 
+impl<'a> Cell<'a> {
+    /// As a value to be bound or answered.
+    pub fn argument(self) -> Argument<'a> {
+        match self {
+            Cell::Null => Argument::Null,
+            Cell::Integer(i) => Argument::Integer(i),
+            Cell::Real(r) => Argument::Real(r),
+            Cell::Text(text) => Argument::Text(text),
+            Cell::Blob(bytes) => Argument::Blob(bytes),
+        }
+    }
+}
+
 fn fixed<const N: usize>(raw: &[u8]) -> Result<[u8; N], BoxedError> {
     raw.try_into().map_err(|_| format!("{} bytes where {N} were expected", raw.len()).into())
 }

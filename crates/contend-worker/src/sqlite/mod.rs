@@ -167,7 +167,11 @@ fn value_in_words(value: ValueRef<'_>) -> String {
     }
 }
 
-fn read_back(connection: &Connection, setup: &Setup<'_>) -> Result<Facts, SetupError> {
+/// The settings of a connection.
+///
+/// # Errors
+/// The query that SQLite refuses.
+pub fn read_back(connection: &Connection, setup: &Setup<'_>) -> Result<Facts, SetupError> {
     let mut facts = vec![("client".to_string(), setup.client.to_string())];
     for readback in &setup.head.readbacks {
         let first = |row: &Row<'_>| row.get_ref(0).map(value_in_words);

@@ -1,6 +1,7 @@
 //! Carrying out steps on an open connection: with statements prepared once on the stack of the thread that
 //! owns the connection, or, where clients share it, with rusqlite's own cache of statements.
 
+use crate::answer::Answer;
 use crate::arguments::{Argument, Arguments, Kept, KeptValue};
 use crate::busy;
 use crate::options::Options;
@@ -8,7 +9,7 @@ use crate::session::{Failure, Session, Waits};
 use crate::sqlite::{Setup, SetupError, failure, waits};
 use contend_wire::plan::{Head, SqlStep};
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{Connection, Statement};
+use rusqlite::{Connection, Row, Statement};
 
 /// Statements prepared once.
 struct Prepared<'c> {
@@ -88,6 +89,9 @@ fn execute(
     let mut found = 0u32;
     let mut rows = statement.raw_query();
     while let Some(row) = rows.next().map_err(failure)? {
+        if let Some(answer) = &mut kept.answer {
+            answer_row(answer, row, columns).map_err(failure)?;
+        }
         for column in 0..columns {
             let value = row.get_ref(column).map_err(failure)?;
             std::hint::black_box(&value);
@@ -101,6 +105,22 @@ fn execute(
         found = found.saturating_add(1);
     }
     Ok(found)
+}
+
+fn answer_row(answer: &mut Answer, row: &Row<'_>, columns: usize) -> rusqlite::Result<()> {
+    answer.begin_row();
+    for column in 0..columns {
+        let value = match row.get_ref(column)? {
+            ValueRef::Null => Argument::Null,
+            ValueRef::Integer(i) => Argument::Integer(i),
+            ValueRef::Real(r) => Argument::Real(r),
+            ValueRef::Text(text) => Argument::Text(text),
+            ValueRef::Blob(bytes) => Argument::Blob(bytes),
+        };
+        answer.value(row.as_ref().column_name(column)?, value);
+    }
+    answer.end_row();
+    Ok(())
 }
 
 /// SQLite's count of changes is that of the last statement that could change rows, which need not be this

@@ -13,6 +13,9 @@ use std::collections::BTreeMap;
 /// The worker's own cost per operation, as a share of the mean operation, at most.
 pub const GENERATOR_SHARE_MAX: f64 = 0.10;
 
+/// How long the process of HTTP clients may be busy, as a share of the window.
+pub const CLIENT_BUSY_MAX: f64 = 0.90;
+
 /// Durable commits per fastest sync seen on the disk, at most, beyond which the rate is not believed. Above 1
 /// because a few probes before and after the window need not have met the fastest sync there is.
 pub const COMMITS_PER_SYNC_MAX: f64 = 2.0;
@@ -124,6 +127,20 @@ pub fn head_room(generator_ns_per_operation: u64, tally: &Tally) -> Option<Reaso
     })
 }
 
+/// Clients that ask over HTTP live in event loops, of which each process has so many: one that hardly ever waits is
+/// what limits the throughput, and not the server.
+pub fn busy_clients(cpu_ns: impl Iterator<Item = u64>, loops: u32, window_ns: u64) -> Option<Reason> {
+    let busiest_ns = cpu_ns.max()?;
+    let share = busiest_ns as f64 / (window_ns.max(1) as f64 * f64::from(loops));
+    (share > CLIENT_BUSY_MAX).then(|| {
+        Invalid::GeneratorLimited.because(format!(
+            "the process of the clients was busy for {:.0} % of the window (at most {:.0} %): it could not ask faster",
+            share * 100.0,
+            CLIENT_BUSY_MAX * 100.0
+        ))
+    })
+}
+
 /// A durable commit needs a sync of the disk; an engine that commits one transaction at a time cannot
 /// commit more often than the disk syncs. Syncs of different databases can overlap.
 pub fn credible(write_commits_per_s: f64, sync_ns: u64, databases: usize) -> Option<Reason> {
@@ -170,6 +187,14 @@ mod tests {
         assert!(reason.kind == "littles-law" && reason.detail.contains("40.0 % of client 7"), "{reason:?}");
         assert_eq!(littles_law(&stalled, Connections::Database), None);
         assert_eq!(littles_law(&client(900, 0), Connections::Client), None);
+    }
+
+    #[test]
+    fn clients_that_never_wait_limit_what_they_measure() {
+        assert_eq!(busy_clients([100, 900].into_iter(), 1, 1000), None);
+        let reason = busy_clients([100, 950].into_iter(), 1, 1000).expect("95 %");
+        assert!(reason.kind == "generator-limited" && reason.detail.contains("95 %"), "{reason:?}");
+        assert_eq!(busy_clients([950].into_iter(), 2, 1000), None, "two loops");
     }
 
     #[test]

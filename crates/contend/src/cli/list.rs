@@ -179,11 +179,12 @@ fn setting(setting: &Setting) -> (String, String) {
 fn drivers() -> Vec<Value> {
     let of = |engine: &'static crate::engine::Engine| {
         engine.drivers.iter().map(|d| {
-            let details = vec![
+            let mut details = vec![
                 ("language".to_string(), d.language.to_string()),
                 ("models".to_string(), d.model_names().join(", ")),
-                ("worker".to_string(), worker(d)),
             ];
+            details.extend(d.facts.iter().map(|(name, value)| (name.to_string(), value.to_string())));
+            details.push(("worker".to_string(), worker(d)));
             item(&format!("{}/{}", engine.name, d.name), d.about, details)
         })
     };

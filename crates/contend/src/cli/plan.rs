@@ -200,6 +200,7 @@ pub(super) fn single(
         exports: vec![],
         answers: vec![],
         effects: vec![],
+        grids: vec![],
         published: vec![],
         changes: vec![],
         limits: vec![],

@@ -8,7 +8,7 @@ use crate::report;
 use crate::report::content::words::counted;
 use crate::source::Source;
 use crate::stats::precision::Ns;
-use crate::study::model::{Extent, Study, Variant, Whole};
+use crate::study::model::{Contender, Extent, Study, Variant, Whole};
 use crate::study::{self, Choices, Vocabulary, check_vocabulary, estimate_ns, parse_set, resolve_parts};
 use crate::trial::attached::{Attached, without_passwords};
 use crate::trial::crew::Deadlines;
@@ -183,9 +183,15 @@ fn leave_out_missing(study: &mut Study, args: &RunArgs, attached: Option<&Attach
     for contender in &study.contenders {
         let Some(engine) = engine::find(&contender.engine) else { continue };
         let there = attached.is_some_and(|attached| attached.fits(engine));
-        let Some(Err(e)) = engine.server.filter(|_| !there).map(Programs::find) else { continue };
-        let typed = args.contender.iter().any(|spec| spec.starts_with(engine.name));
-        if typed || study.contenders.iter().all(|c| c.engine == contender.engine) {
+        let no_server = engine.server.filter(|_| !there).and_then(|server| Programs::find(server).err());
+        // A worker named on the command line takes the place of them all.
+        let driver = engine::driver(contender).filter(|_| args.worker_command.is_none());
+        let whose =
+            if no_server.is_some() { engine.name.to_string() } else { format!("{}/{}", engine.name, contender.driver) };
+        let Some(e) = no_server.or_else(|| Launch::of(driver?).err()) else { continue };
+        let typed = args.contender.iter().any(|spec| spec.starts_with(&whose));
+        let named = args.driver.as_ref() == Some(&contender.driver);
+        if typed || named || study.contenders.iter().all(|c| is_missing(c, contender)) {
             return Err(e.context(format!("contender {}", contender.label)));
         }
         eprintln!("Left out: {}. {e:#}", contender.label);
@@ -193,6 +199,13 @@ fn leave_out_missing(study: &mut Study, args: &RunArgs, attached: Option<&Attach
     }
     study::leave_out(study, &absent);
     Ok(())
+}
+
+/// Whether what one contender lacks is lacking for another, too.
+fn is_missing(other: &Contender, one: &Contender) -> bool {
+    let needs = |c: &Contender| engine::driver(c).is_some_and(|driver| driver.program.is_some());
+    let absent = |c: &Contender| engine::driver(c).is_some_and(|driver| Launch::of(driver).is_err());
+    other.engine == one.engine && (!needs(one) || absent(other))
 }
 
 fn study_and_workloads(args: &RunArgs) -> Result<(Whole, Vec<Source>)> {

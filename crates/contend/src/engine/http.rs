@@ -38,6 +38,8 @@ const DRIVER: Driver = Driver {
     }],
     about: "the client of contend's own worker",
     program: None,
+    facts: &[],
+    executes_nothing: false,
 };
 
 const SETTINGS: &[Setting] = &[

@@ -1,7 +1,7 @@
 //! MariaDB.
 
 use super::server::{self, Layout, Server, Signal, connection_limit};
-use super::{Driver, Engine, Expected, NULL, Part, Setting, Settings, Setup, THREAD, Values, go};
+use super::{Driver, Engine, Expected, HTTP, NULL, Part, Setting, Settings, Setup, THREAD, TRANSPORT, Values, go};
 use crate::contender::Tier;
 use contend_wire::sample::CodeSpace;
 
@@ -15,6 +15,8 @@ pub const ENGINE: Engine = Engine {
             models: &[THREAD],
             about: "the mysql crate: blocking, over socket or TCP",
             program: None,
+            facts: &[],
+            executes_nothing: false,
         },
         NULL,
         go::GO_SQL_DRIVER,
@@ -154,10 +156,10 @@ const SETTINGS: &[Setting] = &[
         about: "prepare once per connection, or send text with its values in it each time",
     },
     Setting {
-        name: "transport",
-        values: Values::Words(&["socket", "tcp"]),
+        name: TRANSPORT,
+        values: Values::Words(&["socket", "tcp", HTTP]),
         default: "socket",
-        about: "Unix socket, or TCP on the loopback interface with a random password",
+        about: "Unix socket, or TCP on the loopback interface with a random password; or HTTP to a worker, which uses the socket",
     },
     go::SETTING_SIZE,
     go::SETTING_IDLE,
@@ -243,12 +245,13 @@ fn setup(settings: &Settings) -> Setup {
     readbacks.push(Expected { name: "isolation".to_string(), ..read("tx_isolation", &isolation) });
     readbacks.push(read("innodb_lock_wait_timeout", &seconds));
     readbacks.push(Expected {
-        name: "transport".to_string(),
+        name: TRANSPORT.to_string(),
         // Over the socket there is no port.
         sql: "SELECT IF(HOST LIKE '%:%', 'tcp', 'socket') FROM information_schema.PROCESSLIST \
               WHERE ID = CONNECTION_ID()"
             .to_string(),
-        value: value("transport"),
+        // Behind HTTP is the socket.
+        value: if value(TRANSPORT) == HTTP { "socket".to_string() } else { value(TRANSPORT) },
     });
     let mut session = server::session(contend_sql::Target::MariaDb);
     session.push(format!("SET SESSION TRANSACTION ISOLATION LEVEL {}", isolation.replace('-', " ")));

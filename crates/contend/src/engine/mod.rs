@@ -79,6 +79,10 @@ pub struct Driver {
     pub about: &'static str,
     /// The worker that has it; none: the tool's own.
     pub program: Option<Program>,
+    /// What else there is to know when choosing one, by name.
+    pub facts: &'static [(&'static str, &'static str)],
+    /// It does nothing, so it has no settings either.
+    pub executes_nothing: bool,
 }
 
 /// How a worker's threads call a driver, and who shares connections.
@@ -114,7 +118,15 @@ pub const NULL: Driver = Driver {
     models: &[THREAD],
     about: "does nothing: the worker's own cost",
     program: None,
+    facts: &[],
+    executes_nothing: true,
 };
+
+/// The setting that says how clients reach the database, which every engine has with values of its own.
+pub const TRANSPORT: &str = "transport";
+
+/// Its value for clients that ask a worker over HTTP, in which the driver is.
+pub const HTTP: &str = "http";
 
 /// One setting a contender may name.
 #[derive(Debug)]
@@ -199,6 +211,27 @@ pub fn driver(contender: &Contender) -> Option<&'static Driver> {
 /// The model of a contender.
 pub fn model(contender: &Contender) -> Option<&'static Model> {
     driver(contender)?.model(&contender.model)
+}
+
+/// Whether a contender's clients ask a worker over HTTP.
+pub fn is_over_http(contender: &Contender) -> bool {
+    find(&contender.engine).is_some_and(|engine| engine.value(&contender.settings, TRANSPORT) == HTTP)
+}
+
+/// How a contender's settings are applied and read back.
+pub fn setup_of(engine: &Engine, contender: &Contender) -> Setup {
+    let setup = (engine.setup)(&contender.settings);
+    if driver(contender).is_some_and(|driver| driver.executes_nothing) {
+        let of_pool = |name: &String| go::OF_POOL.contains(&name.as_str());
+        return Setup {
+            options: setup.options.into_iter().filter(|(name, _)| of_pool(name)).collect(),
+            readbacks: setup.readbacks.into_iter().filter(|read| of_pool(&read.name)).collect(),
+            prepare: setup.prepare,
+            begin_write: setup.begin_write,
+            ..Setup::default()
+        };
+    }
+    setup
 }
 
 impl Driver {

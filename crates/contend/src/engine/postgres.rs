@@ -1,7 +1,7 @@
 //! PostgreSQL.
 
 use super::server::{self, Layout, Server, Signal, connection_limit};
-use super::{Driver, Engine, Expected, NULL, Part, Setting, Settings, Setup, THREAD, Values, go};
+use super::{Driver, Engine, Expected, HTTP, NULL, Part, Setting, Settings, Setup, THREAD, TRANSPORT, Values, go};
 use crate::contender::Tier;
 use contend_wire::sample::CodeSpace;
 
@@ -15,6 +15,8 @@ pub const ENGINE: Engine = Engine {
             models: &[THREAD],
             about: "the postgres crate: blocking, over socket or TCP",
             program: None,
+            facts: &[],
+            executes_nothing: false,
         },
         Driver {
             name: "tokio-postgres",
@@ -22,6 +24,8 @@ pub const ENGINE: Engine = Engine {
             models: &[THREAD],
             about: "tokio-postgres without a runtime, on a socket that blocks: least work for the client",
             program: None,
+            facts: &[],
+            executes_nothing: false,
         },
         NULL,
         go::PGX,
@@ -144,10 +148,10 @@ const SETTINGS: &[Setting] = &[
         about: "prepare once per connection, or send text and values each time",
     },
     Setting {
-        name: "transport",
-        values: Values::Words(&["socket", "tcp"]),
+        name: TRANSPORT,
+        values: Values::Words(&["socket", "tcp", HTTP]),
         default: "socket",
-        about: "Unix socket, or TCP on the loopback interface with a random password",
+        about: "Unix socket, or TCP on the loopback interface with a random password; or HTTP to a worker, which uses the socket",
     },
     go::SETTING_SIZE,
     go::SETTING_IDLE,
@@ -230,9 +234,10 @@ fn setup(settings: &Settings) -> Setup {
     readbacks.push(read("default_transaction_isolation", &isolation));
     readbacks.push(read("lock_timeout", &lock_timeout_ms));
     readbacks.push(Expected {
-        name: "transport".to_string(),
+        name: TRANSPORT.to_string(),
         sql: "SELECT CASE WHEN inet_client_addr() IS NULL THEN 'socket' ELSE 'tcp' END".to_string(),
-        value: value("transport"),
+        // Behind HTTP is the socket.
+        value: if value(TRANSPORT) == HTTP { "socket".to_string() } else { value(TRANSPORT) },
     });
     let mut session = server::session(contend_sql::Target::Postgres);
     session.push(format!("SET default_transaction_isolation = '{isolation}'"));

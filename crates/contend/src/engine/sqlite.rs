@@ -1,6 +1,8 @@
 //! SQLite: embedded, so there is no server to start. A database is a directory with one file in it.
 
-use super::{Driver, Engine, Expected, Model, NULL, Part, Program, Setting, Settings, Setup, THREAD, Values, go};
+use super::{
+    Driver, Engine, Expected, HTTP, Model, NULL, Part, Program, Setting, Settings, Setup, THREAD, TRANSPORT, Values, go,
+};
 use crate::contender::Tier;
 use contend_wire::plan::Connections;
 use contend_wire::sample::CodeSpace;
@@ -60,6 +62,8 @@ const DRIVERS: &[Driver] = &[
         ],
         about: "rusqlite, with SQLite bundled",
         program: None,
+        facts: &[],
+        executes_nothing: false,
     },
     Driver {
         name: "sqlx",
@@ -73,13 +77,15 @@ const DRIVERS: &[Driver] = &[
         }],
         about: "sqlx, with another SQLite bundled, in a worker of its own",
         program: Some(Program { name: "contend-worker-sqlx", build: "make workers" }),
+        facts: &[],
+        executes_nothing: false,
     },
     NULL,
-    go::NULL,
     go::CRAWSHAW,
     go::MATTN,
     go::MODERNC,
     go::NCRUCES,
+    go::NULL,
     go::TAILSCALE,
     go::ZOMBIEZEN,
 ];
@@ -103,6 +109,12 @@ const SETTINGS: &[Setting] = &[
         values: Values::Words(&["delete", "truncate", "persist", "memory", "wal", "off"]),
         default: "delete",
         about: "how a transaction is undone or redone after a crash",
+    },
+    Setting {
+        name: "journal_mode_set",
+        values: Values::Words(&["once", "connection"]),
+        default: "once",
+        about: "WAL is a property of the file: set before anybody connects, or also by every connection, as some code does",
     },
     Setting {
         name: "synchronous",
@@ -167,6 +179,12 @@ const SETTINGS: &[Setting] = &[
     go::SETTING_SIZE,
     go::SETTING_IDLE,
     go::SETTING_OPEN,
+    Setting {
+        name: TRANSPORT,
+        values: Values::Words(&["in-process", HTTP]),
+        default: "in-process",
+        about: "clients call the driver themselves, or ask a worker that has it over HTTP on loopback",
+    },
     Setting {
         name: "storage",
         values: Values::Words(&["file", "memory"]),
@@ -259,7 +277,12 @@ fn setup(settings: &Settings) -> Setup {
         match name {
             "journal_mode" if in_memory(settings) => {}
             // WAL is a property of the file: set once, so that racing connections cannot fail on it.
-            "journal_mode" if value(name) == "wal" => setup.prepare.push(pragma),
+            "journal_mode" if value(name) == "wal" => {
+                if value("journal_mode_set") == "connection" {
+                    setup.session.push(pragma.clone());
+                }
+                setup.prepare.push(pragma);
+            }
             _ => setup.session.push(pragma),
         }
     }

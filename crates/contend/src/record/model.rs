@@ -210,7 +210,7 @@ pub struct WorkerInfo {
     pub involuntary_switches: u64,
 }
 
-/// A database server, with all its processes.
+/// A database server, or the worker that serves an embedded database over HTTP, with all its processes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerInfo {
     /// What it says of its version.
@@ -230,6 +230,12 @@ pub struct ServerInfo {
     /// Conditions under which the translation of the workload gives SQLite's answers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub translation: Vec<String>,
+    /// Of a worker that serves over HTTP, what it said of itself.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hello: BTreeMap<String, String>,
+    /// And what it had done when it was stopped: requests, those that failed, connections opened for them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub done: BTreeMap<String, String>,
 }
 
 /// The clients `first_client .. first_client + clients` of one role in one worker.

@@ -254,6 +254,7 @@ impl Story {
             exports: vec![],
             answers: answers(),
             effects: effects(),
+            grids: vec![],
             published: [("public", "WAL/NORMAL", 6780.6), ("write-burst", "DELETE/FULL", 1102.4)]
                 .map(published)
                 .to_vec(),

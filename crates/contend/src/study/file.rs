@@ -36,6 +36,8 @@ pub struct File {
     #[serde(default)]
     pub effect: Vec<Effect>,
     #[serde(default)]
+    pub grid: Vec<Grid>,
+    #[serde(default)]
     pub published: Vec<Published>,
     #[serde(default)]
     pub changes: Vec<String>,
@@ -139,6 +141,19 @@ pub struct Effect {
     #[serde(default)]
     pub at: Table,
     pub metric: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Grid {
+    pub about: String,
+    pub ask: Option<String>,
+    pub rows: String,
+    pub columns: String,
+    #[serde(default)]
+    pub at: Table,
+    pub metric: String,
+    pub part_of: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]

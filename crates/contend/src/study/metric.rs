@@ -13,12 +13,14 @@ const TIMES: [&str; 4] = ["response_ns", "service_ns", "lock_wait_ns", "acquire_
 const THROUGHPUT: &str = "throughput_ops_per_s";
 
 /// Further figures every study has. Less is better of each.
-const FURTHER: [&str; 10] = [
+const FURTHER: [&str; 12] = [
     "lock_wait_share",
     "failed_share",
     "cpu_ns_client",
     "cpu_ns_per_operation",
+    "cpu_ns_server",
     "rss_bytes_client",
+    "rss_bytes_server",
     "written_bytes",
     "written_bytes_per_operation",
     "size_bytes_db",
@@ -63,7 +65,7 @@ mod tests {
     #[test]
     fn every_standard_figure_has_a_direction_and_some_have_kinds() {
         let names = standard_names();
-        assert_eq!(names.len(), 1 + 4 * 7 + 10);
+        assert_eq!(names.len(), 1 + 4 * 7 + 12);
         for name in &names {
             assert_eq!(standard_direction(name), Some(name == THROUGHPUT), "{name}");
             let limited = name == THROUGHPUT || is_time(name);

@@ -12,6 +12,7 @@ mod estimate;
 pub mod export;
 mod file;
 pub mod formula;
+pub mod grid;
 mod label;
 mod load;
 pub mod metric;
@@ -44,6 +45,7 @@ const BUILTIN_PREFIX: &str = "built-in study ";
 const BUILTIN: &[(&str, &str)] = &[
     ("wordpress", include_str!("../../../../studies/wordpress.toml")),
     ("async", include_str!("../../../../studies/async.toml")),
+    ("go-drivers", include_str!("../../../../studies/go-drivers.toml")),
 ];
 
 /// The embedded study of this name.

@@ -103,6 +103,8 @@ pub struct Study {
     pub answers: Vec<Answer>,
     #[serde(default)]
     pub effects: Vec<Effect>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub grids: Vec<Grid>,
     #[serde(default)]
     pub published: Vec<Published>,
     /// What the original got wrong and what was changed, in words.
@@ -258,6 +260,26 @@ pub struct Effect {
     #[serde(default)]
     pub at: BTreeMap<String, String>,
     pub metric: String,
+}
+
+/// A figure of contenders that differ in two things, as a table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grid {
+    pub about: String,
+    /// The question it answers on the first screen; none: it is a table only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask: Option<String>,
+    /// `driver`, `model` or a setting: a row for each value.
+    pub rows: String,
+    /// The same, a column for each value.
+    pub columns: String,
+    /// Only contenders with these have a place.
+    #[serde(default)]
+    pub at: BTreeMap<String, String>,
+    pub metric: String,
+    /// Label of a contender of which each shows how large a part of its own figure that one's is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part_of: Option<String>,
 }
 
 /// A figure of the original, shown beside ours.

@@ -9,8 +9,9 @@ use super::axis::{self, Expanded};
 use super::choices::{self, Choices};
 use super::export;
 use super::file::File;
+use super::grid;
 use super::label;
-use super::model::{Answer, Contender, Effect, Export, Extent, Metric, Published, Study, Tier, Variant, Whole};
+use super::model::{Answer, Contender, Effect, Export, Extent, Grid, Metric, Published, Study, Tier, Variant, Whole};
 use super::parts::{self, Part};
 use super::questions::{self, Covered, Reach};
 use super::spec::{self, Spec};
@@ -93,6 +94,7 @@ struct Checked<'w> {
     exports: Vec<Export>,
     answers: Vec<Answer>,
     effects: Vec<Effect>,
+    grids: Vec<Grid>,
     published: Vec<Published>,
 }
 
@@ -106,6 +108,7 @@ fn check<'w>(source: &Source, part: &'w Part) -> Result<Checked<'w>, StudyError>
         part,
         answers: questions::read_answers(file, &metrics, &reach).map_err(in_file)?,
         effects: questions::read_effects(file, &metrics, &reach).map_err(in_file)?,
+        grids: grid::read(file, &metrics, &reach).map_err(in_file)?,
         published: questions::read_published(file, &metrics, &reach).map_err(in_file)?,
         exports: export::read(file, &reach).map_err(in_file)?,
         reach,
@@ -147,6 +150,7 @@ impl Chosen<'_> {
             exports: checked.exports.clone(),
             answers: checked.answers.clone(),
             effects: checked.effects.clone(),
+            grids: checked.grids.clone(),
             published: checked.published.clone(),
             changes: file.changes.clone(),
             limits: file.limits.clone(),

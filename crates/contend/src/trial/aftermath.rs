@@ -7,10 +7,11 @@ use crate::trial::admin::{Admin, Cancelled};
 use crate::trial::attached;
 use crate::trial::crew::Failure;
 use crate::trial::data::{self, Fresh};
-use crate::trial::run::{Bench, Stage};
+use crate::trial::run::{Bench, Run, Stage};
 use crate::trial::sampler::{self, Observed};
 use crate::workload::invariant::Judged;
 use anyhow::Result;
+use contend_wire::handshake::fact;
 use contend_wire::literal::Value;
 
 impl Bench<'_> {
@@ -19,14 +20,20 @@ impl Bench<'_> {
         &self,
         stage: &Stage<'_>,
         fresh: &Fresh<'_>,
-        observed: &Observed,
+        run: &Run,
         admin: &mut Admin<'_>,
     ) -> Result<Option<ServerInfo>> {
-        let version = match (&fresh.server, &stage.base.attached) {
-            (Some(server), _) => server.version.clone(),
-            (None, Some(address)) => attached::version(stage.engine, address, admin)?,
-            (None, None) => return Ok(None),
+        let observed = &run.observed;
+        let version = match (&fresh.server, &stage.base.attached, &run.served) {
+            (Some(server), ..) => server.version.clone(),
+            (None, Some(address), _) => attached::version(stage.engine, address, admin)?,
+            (None, None, Some(served)) => {
+                let of = |name| fact(&served.hello, name).unwrap_or("unknown");
+                format!("{}, {}, over HTTP", of("driver"), of("engine"))
+            }
+            (None, None, None) => return Ok(None),
         };
+        let served = run.served.clone().unwrap_or_default();
         let (used, translated) = (observed.server, self.workload.translated.as_ref());
         Ok(Some(ServerInfo {
             version,
@@ -35,6 +42,8 @@ impl Bench<'_> {
             pss_bytes: observed.server_pss_bytes,
             written_bytes: used.and_then(|used| used.written_bytes),
             translation: translated.map(|translated| translated.conditions.clone()).unwrap_or_default(),
+            hello: served.hello.into_iter().collect(),
+            done: served.done.into_iter().collect(),
         }))
     }
 

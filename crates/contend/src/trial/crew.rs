@@ -109,10 +109,7 @@ impl<'a> Crew<'a> {
             let (number, event) = self.next(deadline, Invalid::NotReady, "did not say `ready`")?;
             match self.line(number, event)? {
                 (WorkerLine::Hello(facts), _) => {
-                    let (spoken, known) = (fact(&facts, "protocol"), PROTOCOL_VERSION.to_string());
-                    if spoken != Some(known.as_str()) {
-                        let spoken = spoken.unwrap_or("none");
-                        let what = format!("speaks protocol {spoken}, this contend speaks {known}");
+                    if let Some(what) = hello_problem(&facts) {
                         return Err(self.invalid(Invalid::Protocol, number, &what));
                     }
                     self.members[number].hello = facts;
@@ -301,6 +298,13 @@ impl Drop for Crew<'_> {
             self.janitor.group_gone(pid);
         }
     }
+}
+
+/// What keeps the tool from understanding a worker that says this of itself.
+pub fn hello_problem(hello: &Facts) -> Option<String> {
+    let (spoken, known) = (fact(hello, "protocol"), PROTOCOL_VERSION.to_string());
+    (spoken != Some(known.as_str()))
+        .then(|| format!("speaks protocol {}, this contend speaks {known}", spoken.unwrap_or("none")))
 }
 
 /// The moment at which the monotonic clock reads `ns`.

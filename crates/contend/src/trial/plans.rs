@@ -6,6 +6,7 @@ use crate::record::model::Slot;
 use crate::study::model::{Contender, Load, Study};
 use crate::study::{load_under, seed_of_round};
 use crate::trial::data::hex;
+use crate::trial::over_http;
 use crate::workload::{DrawRequest, DrawnWorker, Workload};
 use anyhow::{Context, Result};
 use contend_wire::plan::http::Request;
@@ -148,6 +149,10 @@ impl DrawnRound {
     /// How many connections the workers open for a contender.
     pub fn connections(&self, contender: &Contender) -> usize {
         let Some(model) = engine::model(contender) else { return 0 };
+        if engine::is_over_http(contender) {
+            // Opened by the worker that serves; with a connection for each client one is tried out.
+            return (model.opens)(&contender.settings) as usize;
+        }
         let sharing: usize = match model.connections {
             Connections::Client => self.clients().count(),
             Connections::Database => self.workers.iter().map(databases_used).sum(),
@@ -160,6 +165,16 @@ impl DrawnRound {
     /// # Errors
     /// The database it would open more often.
     pub fn one_connection_each(&self, contender: &Contender, setup: &Setup) -> Result<(), String> {
+        let databases = self.clients().map(|client| client.database).collect::<BTreeSet<_>>().len();
+        if engine::is_over_http(contender) {
+            return match databases {
+                0 | 1 => Ok(()),
+                _ => Err(format!(
+                    "{}: a worker serves one database over HTTP, the workload uses {databases}",
+                    contender.name
+                )),
+            };
+        }
         let mut used: Vec<u32> = vec![];
         for worker in &self.workers {
             let databases = worker.clients.iter().map(|client| client.database);
@@ -191,17 +206,40 @@ impl DrawnRound {
         sql: &Sql<'_>,
         databases: &[String],
     ) -> Result<Vec<Vec<Arc<[u8]>>>> {
-        let mut head = self.head(contender, setup, sql, databases)?;
-        Ok(self
-            .workers
-            .iter()
-            .zip(&self.bodies)
-            .enumerate()
-            .map(|(number, (worker, body))| {
-                head.worker = number as u32;
-                vec![Arc::from(head.encode(worker.clients.len()).into_bytes()), Arc::clone(body)]
-            })
-            .collect())
+        Ok(self.with_bodies(self.head(contender, setup, sql, databases)?))
+    }
+
+    fn with_bodies(&self, mut head: Head) -> Vec<Vec<Arc<[u8]>>> {
+        let plans = self.workers.iter().zip(&self.bodies).enumerate();
+        let plan = |(number, (worker, body)): (usize, (&DrawnWorker, &Arc<[u8]>))| {
+            head.worker = number as u32;
+            vec![Arc::from(head.encode(worker.clients.len()).into_bytes()), Arc::clone(body)]
+        };
+        plans.map(plan).collect()
+    }
+
+    /// The plan of the worker that serves: everything but clients.
+    pub fn encode_server(
+        &self,
+        contender: &Contender,
+        setup: &Setup,
+        sql: &Sql<'_>,
+        databases: &[String],
+    ) -> Result<String> {
+        Ok(self.head(contender, setup, sql, databases)?.encode(0) + "end\n")
+    }
+
+    /// The plans of clients that ask it at `url`: other heads, the same operations.
+    pub fn encode_http(
+        &self,
+        contender: &Contender,
+        setup: &Setup,
+        sql: &Sql<'_>,
+        url: &str,
+    ) -> Result<Vec<Vec<Arc<[u8]>>>> {
+        let with_rows = engine::driver(contender).is_some_and(|driver| !driver.executes_nothing);
+        let head = over_http::derived(self.head(contender, setup, sql, &[])?, url, with_rows);
+        Ok(self.with_bodies(head))
     }
 
     fn head(&self, contender: &Contender, setup: &Setup, sql: &Sql<'_>, databases: &[String]) -> Result<Head> {

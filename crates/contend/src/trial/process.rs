@@ -168,6 +168,11 @@ impl Worker {
         self.status.is_some() || !matches!(waitid(WaitId::Pid(pid), look), Ok(None))
     }
 
+    /// How it ended; none if it is there.
+    pub fn death(&mut self) -> Option<String> {
+        self.has_ended().then(|| self.ending())
+    }
+
     /// How the worker ended, for messages.
     pub fn ending(&mut self) -> String {
         // Its output closes a moment before it can be waited for.

@@ -18,14 +18,16 @@ use crate::trial::crew::{Crew, Deadlines, Failure, Member};
 use crate::trial::data::{self, Base, Fresh, Making, Wanted};
 use crate::trial::disk;
 use crate::trial::janitor::Janitor;
+use crate::trial::over_http::THREADS;
 use crate::trial::plans::{DrawnRound, Plans, Sql};
 use crate::trial::process::{Launch, monotonic_ns};
 use crate::trial::sampler::{Observed, Sampler, Watched};
+use crate::trial::served::{Served, Serving};
 use crate::trial::session::Note;
 use crate::workload::{DrawnRole, Workload};
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use contend_wire::handshake::Facts;
-use contend_wire::plan::{Client, Step};
+use contend_wire::plan::{Client, Connections};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -77,9 +79,11 @@ pub(super) struct Stage<'b> {
 }
 
 /// What the window left.
-struct Run {
+pub(super) struct Run {
     members: Vec<Member>,
-    observed: Observed,
+    pub(super) observed: Observed,
+    /// Of a contender that is asked over HTTP.
+    pub(super) served: Option<Served>,
     window_start_ns: u64,
     /// None when the number of operations decides.
     window_end_ns: Option<u64>,
@@ -96,7 +100,7 @@ impl Bench<'_> {
         let round = plans.of(self.study, self.workload, slot)?;
         let setup = match base.attached {
             Some(_) => attached::setup_of(engine, &contender.settings),
-            None => (engine.setup)(&contender.settings),
+            None => engine::setup_of(engine, contender),
         };
         let stage = Stage { contender, engine, setup, round: &round, base, slot };
         let mut writer = self.writer.trial(slot.trial)?;
@@ -148,8 +152,9 @@ impl Bench<'_> {
         }
         let run = self.window(stage, fresh, writer)?;
         let died = fresh.server.as_mut().and_then(|server| server.death());
+        let died = died.or_else(|| run.served.as_ref()?.death.clone());
         trial.invalid.extend(died.map(|how| Invalid::ServerDied.because(how)));
-        trial.server = self.server_info(stage, fresh, &run.observed, admin)?;
+        trial.server = self.server_info(stage, fresh, &run, admin)?;
         self.describe(trial, stage, &run);
         *series = run.observed.series.clone();
         writer.flush()?;
@@ -210,14 +215,17 @@ impl Bench<'_> {
     /// Workers started, the window measured, samples collected.
     fn window(&self, stage: &Stage<'_>, fresh: &Fresh<'_>, writer: &mut TrialWriter) -> Result<Run, Failure> {
         let load = &stage.round.load;
+        let serving = self.serving(stage, &fresh.databases, writer.partial_dir())?;
+        let (launch, plans) = self.orders(stage, &fresh.databases, serving.as_ref())?;
         let mut crew = Crew::new(self.janitor, self.deadlines, self.cancelled);
-        crew.prepare(&self.launch(stage.contender)?, &self.plans(stage, &fresh.databases)?, writer.partial_dir())?;
+        crew.prepare(&launch, &plans, writer.partial_dir())?;
         crew.compare_clocks()?;
         let mut pids = crew.pids();
         pids.push(std::process::id());
         let server = fresh.server.as_ref().map(|server| server.pid());
+        let servers = server.into_iter().chain(serving.as_ref().map(Serving::pid)).collect();
         let dir = self.data_dir.clone();
-        let mut sampler = Some(Sampler::start(Watched { pids, server, dir, part: stage.engine.part }));
+        let mut sampler = Some(Sampler::start(Watched { pids, servers, dir, part: stage.engine.part }));
         let start_ns = crew.start();
         let window_start_ns = start_ns + load.run_in_ns;
         let window_end_ns = (load.window_ns > 0).then(|| window_start_ns + load.window_ns);
@@ -231,7 +239,38 @@ impl Bench<'_> {
             (self.progress)(Note::Operations(n));
         })?;
         crew.dismiss();
-        Ok(Run { members: std::mem::take(&mut crew.members), observed, window_start_ns, window_end_ns })
+        let served = serving.map(|serving| serving.end(load.drain_ns)).transpose()?;
+        Ok(Run { members: std::mem::take(&mut crew.members), observed, served, window_start_ns, window_end_ns })
+    }
+
+    /// The worker that serves a contender which is asked over HTTP.
+    fn serving(&self, stage: &Stage<'_>, databases: &[String], logs: &Path) -> Result<Option<Serving<'_>>, Failure> {
+        if !engine::is_over_http(stage.contender) {
+            return Ok(None);
+        }
+        let launch = self.launch(stage.contender)?;
+        let sql = Sql::of(self.workload, stage.engine, &stage.setup);
+        let plan = stage.round.encode_server(stage.contender, &stage.setup, &sql, databases)?;
+        Serving::start(&launch, plan, logs, self.janitor, self.deadlines, self.cancelled).map(Some)
+    }
+
+    /// Who the clients are, and what they are told to do.
+    fn orders(
+        &self,
+        stage: &Stage<'_>,
+        databases: &[String],
+        serving: Option<&Serving<'_>>,
+    ) -> Result<(Launch, Vec<Vec<Arc<[u8]>>>), Failure> {
+        let (contender, setup) = (stage.contender, &stage.setup);
+        let sql = Sql::of(self.workload, stage.engine, setup);
+        match serving {
+            Some(serving) => Ok((Launch::own()?, stage.round.encode_http(contender, setup, &sql, &serving.url)?)),
+            None => {
+                let service = setup.service.as_ref().map(|url| vec![url.clone(); databases.len()]);
+                let databases = service.as_deref().unwrap_or(databases);
+                Ok((self.launch(contender)?, stage.round.encode(contender, setup, &sql, databases)?))
+            }
+        }
     }
 
     /// The worker the user named, or the one that has the contender's driver.
@@ -241,48 +280,6 @@ impl Bench<'_> {
         }
         let driver = engine::driver(contender).context("a contender's driver must be known")?;
         Launch::of(driver).map_err(|e| Failure::Invalid(Invalid::NotStarted.because(format!("{e:#}"))))
-    }
-
-    fn plans(&self, stage: &Stage<'_>, databases: &[String]) -> Result<Vec<Vec<Arc<[u8]>>>> {
-        let sql = Sql::of(self.workload, stage.engine, &stage.setup);
-        let service = stage.setup.service.as_ref().map(|url| vec![url.clone(); databases.len()]);
-        let databases = service.as_deref().unwrap_or(databases);
-        stage.round.encode(stage.contender, &stage.setup, &sql, databases)
-    }
-
-    /// What one operation costs the worker itself: the first worker's plan on a driver that does nothing.
-    pub fn null_cost(
-        &self,
-        null: &Contender,
-        round: &DrawnRound,
-        launch: &Launch,
-        operations: u32,
-    ) -> Result<u64, Failure> {
-        let engine = engine::find(&null.engine).context("a contender's engine must be known")?;
-        let slot = Slot { trial: 0, round: 0, condition: 0, contender: 0 };
-        let single = round.single_client(operations);
-        let mut setup = (engine.setup)(&null.settings);
-        // What is left is how transactions begin.
-        (setup.options, setup.session, setup.readbacks, setup.one_connection) = (vec![], vec![], vec![], false);
-        let mut writer = self.writer.trial(slot.trial)?;
-        let mut crew = Crew::new(self.janitor, self.deadlines, self.cancelled);
-        let mut sql = Sql::of(self.workload, engine, &setup);
-        sql.transactions.iter_mut().flat_map(|t| &mut t.steps).for_each(without_waiting);
-        // It opens nothing, so there need not be anything.
-        let nowhere = vec!["nowhere".to_string(); self.workload.databases as usize];
-        let plans = single.encode(null, &setup, &sql, &nowhere)?;
-        crew.prepare(launch, &plans, writer.partial_dir())?;
-        crew.start();
-        crew.collect(None, single.load.drain_ns, &mut writer, || (), &mut |_| ())?;
-        crew.dismiss();
-        writer.flush()?;
-        let (mut done, mut first_ns, mut last_ns) = (0, u64::MAX, 0);
-        read_samples(&writer.partial_dir().join(SAMPLES_FILE), |s| {
-            done += 1;
-            first_ns = first_ns.min(s.started_ns);
-            last_ns = last_ns.max(s.finished_ns);
-        })?;
-        Ok(last_ns.saturating_sub(first_ns).checked_div(done).unwrap_or(0))
     }
 
     fn sleep_until(&self, ns: u64) -> Result<(), Failure> {
@@ -352,11 +349,14 @@ impl Bench<'_> {
                 involuntary_switches: used.involuntary_switches,
             })
             .collect();
-        let (settings, reasons) =
-            guards::settings(&stage.setup.readbacks, run.members.iter().flat_map(|m| &m.sessions));
+        let sessions: Vec<&Facts> = match &run.served {
+            Some(served) => served.sessions.iter().collect(),
+            None => run.members.iter().flat_map(|m| &m.sessions).collect(),
+        };
+        let (settings, reasons) = guards::settings(&stage.setup.readbacks, sessions.iter().copied());
         trial.settings = settings;
         trial.invalid.extend(reasons);
-        let reported: usize = run.members.iter().map(|m| m.sessions.len()).sum();
+        let reported = sessions.len();
         let opened = stage.round.connections(stage.contender);
         if reported != opened {
             let found = format!("{reported} connections report their settings, of {opened}");
@@ -402,9 +402,15 @@ impl Bench<'_> {
         trial.invalid.extend(guards::exhausted(&reported));
         if stage.round.load.rate_per_s.is_none() {
             let model = engine::model(stage.contender).context("a contender's model must be known")?;
-            trial.invalid.extend(guards::littles_law(&tally.clients, model.connections));
+            // Over HTTP each client has a connection, and whoever keeps it waiting is the worker that asks.
+            let connections = if run.served.is_some() { Connections::Client } else { model.connections };
+            trial.invalid.extend(guards::littles_law(&tally.clients, connections));
         }
-        trial.invalid.extend(guards::head_room(self.generator_ns_per_operation, &tally));
+        let clients_ns = run.observed.usage.iter().take(run.members.len()).map(|usage| usage.cpu_ns);
+        trial.invalid.extend(match run.served {
+            Some(_) => guards::busy_clients(clients_ns, THREADS, tally.elapsed_ns()),
+            None => guards::head_room(self.generator_ns_per_operation, &tally),
+        });
         self.check_rates(trial, stage, &tally, fastest_sync_ns);
         mark_starved(trial, &tally);
         self.mark_foreign_cpu(trial, run, &tally);
@@ -481,18 +487,4 @@ fn relative(base: &Path, record: &Path) -> String {
 
 fn broken(error: anyhow::Error) -> Failure {
     Failure::Invalid(Invalid::Samples.because(format!("{error:#}")))
-}
-
-/// Waiting is no cost of the worker.
-fn without_waiting(step: &mut Step) {
-    if let Step::Hold { ns } | Step::Pause { ns } = step {
-        *ns = 0;
-    }
-}
-
-/// The contender whose driver does nothing, to measure what the worker itself costs.
-pub fn null_contender(like: &Contender) -> Result<Contender> {
-    let engine = engine::find(&like.engine).ok_or_else(|| anyhow!("unknown engine {}", like.engine))?;
-    let driver = engine.drivers.iter().find(|d| d.name == "null").context("the engine has no null driver")?;
-    Ok(Contender { driver: driver.name.to_string(), model: driver.models[0].name.to_string(), ..like.clone() })
 }

@@ -65,8 +65,8 @@ pub struct Observed {
 pub struct Watched {
     /// Workers, and the tool itself.
     pub pids: Vec<u32>,
-    /// First process of the database server.
-    pub server: Option<u32>,
+    /// First process of the database server, and of the worker that serves; there may be neither.
+    pub servers: Vec<u32>,
     /// The trial's data.
     pub dir: PathBuf,
     /// What a file in there is.
@@ -77,7 +77,7 @@ impl Watched {
     fn now(&self) -> Moment {
         Moment {
             usage: self.pids.iter().map(|pid| usage(*pid)).collect(),
-            server: self.server.map(usage_of_server),
+            server: usage_of_servers(&self.servers),
             machine: machine_time(),
         }
     }
@@ -116,7 +116,7 @@ impl Sampler {
     /// Marks its end and hands out what happened in between.
     pub fn window_ends(self, window_start_ns: u64) -> Observed {
         let after = self.watched.now();
-        let server_pss_bytes = self.watched.server.and_then(pss_of_server);
+        let server_pss_bytes = pss_of_servers(&self.watched.servers);
         self.stop.store(true, Ordering::Relaxed);
         let rows = self.thread.join().unwrap_or_default();
         let before = self.before.unwrap_or_default();
@@ -205,6 +205,21 @@ fn usage_of_server(first: u32) -> Usage {
     sum
 }
 
+fn usage_of_servers(servers: &[u32]) -> Option<Usage> {
+    servers.iter().map(|first| usage_of_server(*first)).reduce(|sum, one| Usage {
+        cpu_ns: sum.cpu_ns + one.cpu_ns,
+        rss_bytes: sum.rss_bytes + one.rss_bytes,
+        written_bytes: sum.written_bytes.zip(one.written_bytes).map(|(a, b)| a + b),
+        voluntary_switches: sum.voluntary_switches + one.voluntary_switches,
+        involuntary_switches: sum.involuntary_switches + one.involuntary_switches,
+    })
+}
+
+fn pss_of_servers(servers: &[u32]) -> Option<u64> {
+    let all: Option<Vec<u64>> = servers.iter().map(|first| pss_of_server(*first)).collect();
+    all.filter(|each| !each.is_empty()).map(|each| each.iter().sum())
+}
+
 /// Its memory, what is shared divided among those who share it; none where that may not be read.
 fn pss_of_server(first: u32) -> Option<u64> {
     tree(first).iter().map(|process| pss(process).ok().flatten()).sum()
@@ -227,7 +242,7 @@ fn watch(watched: &Watched, stop: &AtomicBool) -> Vec<Row> {
 
 fn row(watched: &Watched) -> Row {
     let mut row = Row { at_ns: monotonic_ns(), machine_busy_ns: machine_time().busy_ns, ..Row::default() };
-    row.server = watched.server.map(usage_of_server);
+    row.server = usage_of_servers(&watched.servers);
     for pid in &watched.pids {
         if let Ok(stat) = Process::new(*pid as i32).and_then(|p| p.stat()) {
             row.cpu_ns += ticks_to_ns(stat.utime + stat.stime);

@@ -1,6 +1,7 @@
 //! The first screen: the answer in words, the table that supports it, and what it does not show.
 
 use crate::outcome::Outcome;
+use crate::report::content::grid;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Said, Section, Table, Tone};
 use crate::report::summary::Summary;
@@ -14,12 +15,14 @@ use crate::stats::verdict::Verdict;
 use crate::study::model::Tier;
 
 pub fn answer(summary: &Summary<'_>) -> Section {
-    let mut blocks = answers(summary);
+    let mut blocks = grid::answers(summary);
+    blocks.extend(answers(summary));
     blocks.extend(asked_effects(summary));
     for condition in 0..summary.record.run.study.conditions.len() {
         if summary.record.run.study.conditions.len() > 1 {
             blocks.push(Block::Heading(words::condition(summary, condition)));
         }
+        blocks.extend(grid::tables(summary, condition));
         blocks.push(Block::Table(table(summary, condition)));
     }
     if let Some(note) = table_note(summary) {

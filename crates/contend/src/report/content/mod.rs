@@ -6,6 +6,7 @@ mod circumstances;
 mod course;
 mod detail;
 mod first;
+mod grid;
 mod method;
 mod servers;
 pub mod sweep;

@@ -264,6 +264,9 @@ pub struct TrialRow {
     /// Over all workers; none unless every one of them could tell, and none without a worker.
     pub cpu_ns: Option<u64>,
     pub rss_bytes: Option<u64>,
+    /// Of the database server, or of the worker that serves.
+    pub cpu_ns_server: Option<u64>,
+    pub rss_bytes_server: Option<u64>,
     pub written_bytes: Option<u64>,
     pub size_bytes_db: Option<u64>,
     pub size_bytes_wal: Option<u64>,
@@ -295,6 +298,8 @@ impl TrialRow {
             reasons,
             cpu_ns: over_workers(trial, |w| was_seen(w).then_some(w.cpu_ns)),
             rss_bytes: over_workers(trial, |w| was_seen(w).then_some(w.rss_bytes)),
+            cpu_ns_server: trial.server.as_ref().and_then(|server| server.cpu_ns),
+            rss_bytes_server: trial.server.as_ref().and_then(|server| server.rss_bytes),
             written_bytes: over_workers(trial, |w| w.written_bytes),
             size_bytes_db: measured_size(footprint.size_bytes_db),
             // A log may be empty; it was looked at if the database was.

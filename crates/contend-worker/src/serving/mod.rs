@@ -1,0 +1,231 @@
+//! Serve mode: a plan's transactions are carried out for whoever asks over HTTP, on loopback alone.
+//!
+//! [`desk`] reads requests and writes answers; [`threads`] and [`tasks`] are the two ways in which requests meet
+//! connections: an operating-system thread with a connection of its own for each HTTP connection, or tasks that share
+//! what their model has opened. HTTP itself is hyper's.
+
+pub mod desk;
+#[cfg(feature = "rusqlite")]
+pub mod sessions;
+pub mod tasks;
+#[cfg(feature = "rusqlite")]
+pub mod threads;
+
+use crate::clock::monotonic_ns;
+use crate::kit::Kit;
+use crate::run::{Event, Request};
+use crate::serve::{facts, into_text, read_requests};
+use anyhow::{Context, Result, bail};
+use contend_wire::handshake::{Facts, WorkerLine};
+use contend_wire::plan::Plan;
+use desk::Desk;
+use hyper::body::{Body, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::HttpService;
+use hyper_util::rt::TokioIo;
+use std::error::Error;
+use std::future::poll_fn;
+use std::io::{self, Write};
+use std::net::Ipv4Addr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+use tokio::time::timeout;
+
+/// How long requests may take to end once their connections were interrupted.
+const STUCK: Duration = Duration::from_secs(5);
+/// Pause after a connection that could not be accepted: mostly there are no file descriptors left.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
+
+/// A plan whose connections are open, to be served.
+pub struct Served {
+    /// The settings of each connection.
+    pub sessions: Vec<Facts>,
+    /// Who answers.
+    pub server: Box<dyn Server>,
+    /// What is answered.
+    pub desk: Arc<Desk>,
+}
+
+/// How requests meet connections.
+pub trait Server {
+    /// The runtime that accepts HTTP connections.
+    fn runtime(&self) -> &Runtime;
+
+    /// What is done with each of them, until it is told to end.
+    fn welcome(&self, ending: watch::Receiver<bool>) -> Box<dyn FnMut(TcpStream) + Send>;
+
+    /// Interrupts whatever the database connections are doing.
+    fn interrupt(&self);
+
+    /// Closes them. No request is under way any more.
+    ///
+    /// # Errors
+    /// What was done could not be kept.
+    fn close(self: Box<Self>) -> Result<()>;
+}
+
+/// Speaks the handshake of a server until the tool says `quit` or closes the pipe.
+///
+/// # Errors
+/// The tool cannot be written to, or a request could not be ended.
+pub fn serve(kit: Kit) -> Result<()> {
+    let Some(prepare) = kit.serve else { bail!("this worker does not serve") };
+    let (sender, events) = channel();
+    thread::Builder::new().name("requests".into()).spawn(move || read_requests(&sender))?;
+    let mut out = io::stdout().lock();
+    say(&mut out, &WorkerLine::Hello((kit.hello)()?))?;
+    let mut running: Option<Running> = None;
+    while let Some(request) = next_request(&events) {
+        let answer = match request {
+            Request::Quit => break,
+            Request::Clock => vec![WorkerLine::Clock(monotonic_ns())],
+            Request::Plan(_) if running.is_some() => vec![failed("a plan is served already; start another server")],
+            Request::Plan(bytes) => match begin(prepare, bytes) {
+                Ok((lines, server)) => {
+                    running = Some(server);
+                    lines
+                }
+                Err(e) => vec![failed(&format!("{e:#}"))],
+            },
+            Request::Stop => match running.as_mut() {
+                Some(server) => vec![WorkerLine::Done(server.stop()?)],
+                None => vec![failed("`stop` without a plan that is served")],
+            },
+            Request::Start(_) => vec![failed("`start` to a server: it answers requests and begins nothing itself")],
+            Request::Script(_) => vec![failed("a script to a server; start the worker without `serve` for it")],
+            Request::Unreadable(what) => vec![failed(&what)],
+        };
+        answer.iter().try_for_each(|line| say(&mut out, line))?;
+    }
+    match running {
+        Some(mut server) => {
+            server.stop()?;
+            server.server.close()
+        }
+        None => Ok(()),
+    }
+}
+
+fn next_request(events: &Receiver<Event>) -> Option<Request> {
+    loop {
+        match events.recv() {
+            Ok(Event::Tool(request)) => return Some(request),
+            Ok(Event::Ended(..)) => {}
+            Err(_) => return None,
+        }
+    }
+}
+
+fn failed(words: &str) -> WorkerLine {
+    WorkerLine::Failed(words.to_string())
+}
+
+fn say(out: &mut impl Write, line: &WorkerLine) -> Result<()> {
+    out.write_all(line.encode().as_bytes())?;
+    Ok(out.flush()?)
+}
+
+fn begin(prepare: fn(Plan) -> Result<Served>, bytes: Vec<u8>) -> Result<(Vec<WorkerLine>, Running)> {
+    let plan = Plan::decode(&into_text(bytes)?)?;
+    let Served { sessions, server, desk } = prepare(plan)?;
+    let listening = server.runtime().block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)));
+    let listener = listening.context("cannot listen on 127.0.0.1")?;
+    let address = format!("http://{}", listener.local_addr()?);
+    let (end, ending) = watch::channel(false);
+    let accepting = server.runtime().spawn(accept(listener, server.welcome(ending))).abort_handle();
+    let mut lines: Vec<_> = sessions.into_iter().map(WorkerLine::Session).collect();
+    lines.push(WorkerLine::Serving(address));
+    Ok((lines, Running { server, desk, open: Some(Open { accepting, end }) }))
+}
+
+async fn accept(listener: TcpListener, mut welcome: Box<dyn FnMut(TcpStream) + Send>) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                // An answer is written in one piece; it need not wait for more.
+                let _ = stream.set_nodelay(true);
+                welcome(stream);
+            }
+            Err(e) => {
+                eprintln!("contend worker: cannot accept a connection: {e}");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Serves one HTTP connection until its client closes it, or until it is told to end and the request under way is
+/// answered.
+///
+/// # Errors
+/// What broke the connection off: mostly its client.
+pub async fn serve_connection<S>(stream: TcpStream, service: S, mut ending: watch::Receiver<bool>) -> hyper::Result<()>
+where
+    S: HttpService<Incoming, Error: Into<Box<dyn Error + Send + Sync>>>,
+    S::ResBody: Body<Error: Into<Box<dyn Error + Send + Sync>>> + 'static,
+{
+    let mut connection = pin!(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
+    let mut told = pin!(async move { ending.wait_for(|end| *end).await.map(drop) });
+    let mut heard = false;
+    poll_fn(|context| {
+        if !heard && told.as_mut().poll(context).is_ready() {
+            heard = true;
+            connection.as_mut().graceful_shutdown();
+        }
+        connection.as_mut().poll(context)
+    })
+    .await
+}
+
+/// What a server that accepts connections has.
+struct Open {
+    accepting: AbortHandle,
+    /// Each connection has a receiver.
+    end: watch::Sender<bool>,
+}
+
+/// A server at work.
+struct Running {
+    server: Box<dyn Server>,
+    desk: Arc<Desk>,
+    /// None once it was stopped.
+    open: Option<Open>,
+}
+
+impl Running {
+    /// Accepts nothing any more, lets what runs come to its end (and interrupts it after the plan's drain), and tells
+    /// what was done.
+    fn stop(&mut self) -> Result<Facts> {
+        let Some(Open { accepting, end }) = self.open.take() else { return Ok(self.done()) };
+        accepting.abort();
+        end.send_replace(true);
+        let drain = Duration::from_nanos(self.desk.plan.head.window.drain_ns);
+        let (server, control) = (&self.server, &self.desk.control);
+        server.runtime().block_on(async {
+            let mut ended = pin!(end.closed());
+            if timeout(drain, &mut ended).await.is_ok() {
+                return Ok(());
+            }
+            control.end_drain();
+            control.wake();
+            server.interrupt();
+            match timeout(STUCK, &mut ended).await {
+                Ok(()) => Ok(()),
+                Err(_) => bail!("a request did not come to its end 5 s after it was interrupted"),
+            }
+        })?;
+        Ok(self.done())
+    }
+
+    fn done(&self) -> Facts {
+        let (requests, failed, opened) = self.desk.counts();
+        facts([("requests", requests), ("failed", failed), ("connections_opened", opened)])
+    }
+}

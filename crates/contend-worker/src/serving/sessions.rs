@@ -1,0 +1,181 @@
+//! The database connection of one HTTP connection, for each driver: opened when it is needed, and again after a failure.
+
+use super::desk::Desk;
+use super::threads::arguments;
+use crate::arguments::{Asked, Kept};
+use crate::attempt::attempt;
+use crate::busy;
+use crate::control::Control;
+use crate::null::NullSession;
+use crate::server::{OpenError, ServerSession};
+use crate::session::{Failure, Session};
+use crate::sqlite::session::CachedSession;
+use crate::sqlite::{Setup, check_arguments, open_again, open_first, read_back};
+use anyhow::{Result, anyhow};
+use contend_wire::handshake::Facts;
+use contend_wire::plan::Head;
+use contend_wire::sample::worker_code;
+use rusqlite::Connection;
+
+/// A driver that carries out operations one after the other.
+pub trait Caller {
+    /// Opens a connection and closes it again; its settings.
+    ///
+    /// # Errors
+    /// What is wrong, naming database and statement.
+    fn try_out(&mut self) -> Result<Facts>;
+
+    /// Carries out an operation once.
+    ///
+    /// # Errors
+    /// The engine's code.
+    fn call(&mut self, asked: &Asked, kept: &mut Kept) -> Result<(), Failure>;
+}
+
+/// One attempt on an open connection.
+fn once<S: Session>(
+    session: &mut S,
+    head: &Head,
+    control: &Control,
+    asked: &Asked,
+    kept: &mut Kept,
+) -> Result<(), Failure> {
+    let arguments = arguments(head, asked);
+    attempt(session, asked.transaction, &arguments, kept, control, &mut 0).map_err(|failed| failed.failure)
+}
+
+/// A connection opened later has to have the settings of the one that was tried out.
+fn hold_settings(expected: &Facts, found: &Facts) -> Result<(), Failure> {
+    let differs = expected.iter().find(|fact| !found.contains(fact));
+    match differs {
+        Some((name, value)) => {
+            eprintln!("contend worker: a new connection does not read back {name} = {value}, as the first one did");
+            Err(Failure::worker(worker_code::DRIVER))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The driver that does nothing.
+pub struct Nothing<'d> {
+    head: &'d Head,
+    control: &'d Control,
+}
+
+impl<'d> Nothing<'d> {
+    /// For the transactions of this plan.
+    pub fn new(head: &'d Head, control: &'d Control) -> Self {
+        Self { head, control }
+    }
+}
+
+impl Caller for Nothing<'_> {
+    fn try_out(&mut self) -> Result<Facts> {
+        Ok(vec![("client".to_string(), "0".to_string())])
+    }
+
+    fn call(&mut self, asked: &Asked, kept: &mut Kept) -> Result<(), Failure> {
+        once(&mut NullSession, self.head, self.control, asked, kept)
+    }
+}
+
+/// A connection to SQLite. Statements are kept in rusqlite's own cache.
+pub struct Sqlite<'d> {
+    setup: Setup<'d>,
+    desk: &'d Desk,
+    settings: &'d Facts,
+    timeout_ms: u32,
+    open: Option<Connection>,
+}
+
+impl<'d> Sqlite<'d> {
+    /// Not open yet.
+    pub fn new(setup: Setup<'d>, desk: &'d Desk, settings: &'d Facts) -> Self {
+        let timeout = settings.iter().find(|(name, _)| name == "busy_timeout");
+        let timeout_ms = timeout.and_then(|(_, ms)| ms.parse().ok()).unwrap_or(0);
+        Self { setup, desk, settings, timeout_ms, open: None }
+    }
+
+    fn connect(&self) -> Result<Connection, Failure> {
+        let Setup { head, options, .. } = self.setup;
+        let connection = open_again(&self.setup, self.timeout_ms)?;
+        self.desk.note_opened();
+        CachedSession::new(&connection, head, options).fill()?;
+        let mut found = read_back(&connection, &self.setup)?;
+        // Read back before contend's own handler took the place of SQLite's.
+        found.push(("busy_timeout".to_string(), self.timeout_ms.to_string()));
+        hold_settings(self.settings, &found)?;
+        Ok(connection)
+    }
+}
+
+impl Caller for Sqlite<'_> {
+    fn try_out(&mut self) -> Result<Facts> {
+        let opened = open_first(&self.setup)?;
+        check_arguments(&opened.connection, &self.setup)?;
+        Ok(opened.facts)
+    }
+
+    fn call(&mut self, asked: &Asked, kept: &mut Kept) -> Result<(), Failure> {
+        let Setup { head, options, control, .. } = self.setup;
+        busy::open_account(self.timeout_ms, control);
+        if self.desk.connects(asked.transaction) {
+            self.open = None;
+        }
+        let connection = match self.open.take() {
+            Some(connection) => connection,
+            None => self.connect()?,
+        };
+        let connection = self.open.insert(connection);
+        once(&mut CachedSession::new(connection, head, options), head, control, asked, kept)
+    }
+}
+
+/// A connection to a database server.
+pub struct OnServer<'d, S> {
+    setup: Setup<'d>,
+    desk: &'d Desk,
+    settings: &'d Facts,
+    open: Option<S>,
+}
+
+impl<'d, S: ServerSession<'d>> OnServer<'d, S> {
+    /// Not open yet.
+    pub fn new(setup: Setup<'d>, desk: &'d Desk, settings: &'d Facts) -> Self {
+        Self { setup, desk, settings, open: None }
+    }
+
+    fn connect(&self) -> Result<(S, Facts), OpenError> {
+        let mut session = S::open(&self.setup)?;
+        let mut facts = vec![("client".to_string(), self.setup.client.to_string())];
+        facts.extend(session.read_back()?);
+        Ok((session, facts))
+    }
+}
+
+impl<'d, S: ServerSession<'d>> Caller for OnServer<'d, S> {
+    fn try_out(&mut self) -> Result<Facts> {
+        let opened =
+            self.connect().map_err(|e| anyhow!("database {}: `{}`: {}", self.setup.database(), e.what, e.message));
+        opened.map(|(_, facts)| facts)
+    }
+
+    fn call(&mut self, asked: &Asked, kept: &mut Kept) -> Result<(), Failure> {
+        if self.desk.connects(asked.transaction) {
+            self.open = None;
+        }
+        let mut session = match self.open.take() {
+            Some(session) => session,
+            None => {
+                let (session, found) = self.connect().map_err(|e| e.failure)?;
+                self.desk.note_opened();
+                hold_settings(self.settings, &found)?;
+                session
+            }
+        };
+        session.reset_waits();
+        let done = once(&mut session, self.setup.head, self.setup.control, asked, kept);
+        self.open = Some(session);
+        done
+    }
+}

@@ -1,0 +1,158 @@
+//! An operating-system thread for each HTTP connection, with a database connection of its own, which is opened for the
+//! first request. Nothing is between the thread and the driver.
+
+use super::desk::{Answered, Desk};
+use super::sessions::{Caller, Nothing, OnServer, Sqlite};
+use super::{Served, Server, serve_connection};
+use crate::answer::Answer;
+use crate::arguments::{Asked, Kept};
+use crate::control::Cancel;
+use crate::mysql::MysqlSession;
+use crate::options::Options;
+use crate::postgres::{PostgresSession, crate_postgres, direct};
+use crate::sqlite::Setup;
+use anyhow::{Context, Result};
+use contend_wire::handshake::Facts;
+use hyper::Request;
+use hyper::service::service_fn;
+use std::cell::RefCell;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread::{self, JoinHandle};
+use tokio::net::TcpStream;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::watch;
+
+struct Threads {
+    /// Only accepts.
+    runtime: Runtime,
+    shared: Arc<Shared>,
+}
+
+/// What all HTTP connections have in common.
+struct Shared {
+    desk: Arc<Desk>,
+    options: Options,
+    /// As every database connection must read them back.
+    settings: Facts,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    cancels: Mutex<Vec<Weak<Cancel>>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Opens one connection to see that all is well with the plan and to read its settings back, and closes it again: nobody
+/// has asked for anything yet.
+///
+/// # Errors
+/// What went wrong while it was opened.
+pub fn open(desk: Arc<Desk>, options: Options) -> Result<Served> {
+    let settings = with_caller(&desk, &options, &Cancel::default(), &vec![], |caller| caller.try_out())?;
+    let made = Builder::new_multi_thread().worker_threads(1).thread_name("accept").enable_all().build();
+    let runtime = made.context("cannot make a Tokio runtime")?;
+    let sessions = vec![settings.clone()];
+    let (threads, cancels) = (Mutex::default(), Mutex::default());
+    let shared = Arc::new(Shared { desk: Arc::clone(&desk), options, settings, threads, cancels });
+    Ok(Served { sessions, server: Box::new(Threads { runtime, shared }), desk })
+}
+
+/// Calls `then` with the driver that the plan asks for.
+fn with_caller<R>(
+    desk: &Desk,
+    options: &Options,
+    cancel: &Cancel,
+    settings: &Facts,
+    then: impl FnOnce(&mut dyn Caller) -> R,
+) -> R {
+    let (head, control) = (&desk.plan.head, &desk.control);
+    let setup = Setup { head, client: 0, database: 0, options, control, cancel };
+    match head.driver.as_str() {
+        "null" => then(&mut Nothing::new(head, control)),
+        "postgres" => then(&mut OnServer::<PostgresSession<'_, crate_postgres::Blocking>>::new(setup, desk, settings)),
+        "tokio-postgres" => then(&mut OnServer::<PostgresSession<'_, direct::Direct>>::new(setup, desk, settings)),
+        "mysql" => then(&mut OnServer::<MysqlSession<'_>>::new(setup, desk, settings)),
+        _ => then(&mut Sqlite::new(setup, desk, settings)),
+    }
+}
+
+impl Server for Threads {
+    fn runtime(&self) -> &Runtime {
+        &self.runtime
+    }
+
+    fn welcome(&self, ending: watch::Receiver<bool>) -> Box<dyn FnMut(TcpStream) + Send> {
+        let shared = Arc::clone(&self.shared);
+        Box::new(move |stream| {
+            let (ending, its) = (ending.clone(), Arc::clone(&shared));
+            let mut threads = lock(&shared.threads);
+            threads.retain(|thread| !thread.is_finished());
+            let body = move || {
+                if let Err(e) = serve_alone(&its, stream, ending) {
+                    eprintln!("contend worker: cannot serve a connection: {e:#}");
+                }
+            };
+            match thread::Builder::new().name("connection".into()).spawn(body) {
+                Ok(thread) => threads.push(thread),
+                Err(e) => eprintln!("contend worker: cannot start a thread for a connection: {e}"),
+            }
+        })
+    }
+
+    fn interrupt(&self) {
+        lock(&self.shared.cancels).iter().filter_map(Weak::upgrade).for_each(|cancel| cancel.call());
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        let threads = std::mem::take(&mut *lock(&self.shared.threads));
+        // A panic shows on standard error.
+        threads.into_iter().for_each(|thread| drop(thread.join()));
+        Ok(())
+    }
+}
+
+/// One HTTP connection, from its first request to its last.
+fn serve_alone(shared: &Shared, stream: TcpStream, ending: watch::Receiver<bool>) -> Result<()> {
+    shared.desk.control.thread_begins();
+    let cancel = Arc::new(Cancel::default());
+    {
+        let mut cancels = lock(&shared.cancels);
+        cancels.retain(|cancel| cancel.strong_count() > 0);
+        cancels.push(Arc::downgrade(&cancel));
+    }
+    let done = with_caller(&shared.desk, &shared.options, &cancel, &shared.settings, |caller| {
+        let runtime = Builder::new_current_thread().enable_io().build()?;
+        let state = RefCell::new((caller, Kept::new(&shared.desk.plan.head)));
+        let _entered = runtime.enter();
+        let stream = TcpStream::from_std(stream.into_std()?)?;
+        let service = service_fn(|request| {
+            let (caller, kept) = &mut *state.borrow_mut();
+            let answered = answer(&request, &shared.desk, *caller, kept);
+            async move { Ok::<_, Infallible>(answered) }
+        });
+        // A client that breaks off is its own affair.
+        let _ = runtime.block_on(serve_connection(stream, service, ending));
+        Ok(())
+    });
+    shared.desk.control.thread_ends();
+    done
+}
+
+fn answer<B>(request: &Request<B>, desk: &Desk, caller: &mut dyn Caller, kept: &mut Kept) -> Answered {
+    match desk.read(request.method(), request.uri()) {
+        Ok(asked) => {
+            kept.answer = Some(Answer::default());
+            let outcome = caller.call(&asked, kept);
+            let rows = kept.answer.take().unwrap_or_default();
+            desk.answer(asked.transaction, outcome.map(|()| rows))
+        }
+        Err(refused) => desk.refuse(&refused),
+    }
+}
+
+/// The operation that a request asks for, as an attempt needs it.
+pub fn arguments<'a>(head: &'a contend_wire::plan::Head, asked: &'a Asked) -> crate::arguments::Arguments<'a> {
+    let Asked { drawn, first_unique, number, .. } = asked;
+    crate::arguments::Arguments { head, drawn, first_unique: *first_unique, operation: *number }
+}

@@ -1,0 +1,107 @@
+//! The plan of HTTP clients, derived from that of the database: the same operations with the same arguments, each a
+//! request for the transaction of that name.
+
+use contend_wire::plan::http::{Count, HttpStep, Request};
+use contend_wire::plan::{ANY_ROWS, Connections, Head, Source, Step, Transaction};
+
+/// The driver and model that send requests.
+const DRIVER: &str = "http";
+const MODEL: &str = "events";
+/// Event loops of a client process.
+pub const THREADS: u32 = 1;
+/// A request gets as long as it needs: the end of the drain ends it.
+const TIMEOUT_MS: u32 = 600_000;
+
+/// The head of a plan for clients that ask at `url` for what `head` says. Rows are counted only if the driver behind
+/// it gives any.
+pub fn derived(head: Head, url: &str, with_rows: bool) -> Head {
+    let requests = head.transactions.iter().map(request).collect();
+    let transactions = head.transactions.iter().zip(0..).map(|(t, number)| over_http(t, number, with_rows)).collect();
+    let option = |name: &str, value: u32| (name.to_string(), value.to_string());
+    Head {
+        driver: DRIVER.to_string(),
+        model: MODEL.to_string(),
+        connections: Connections::Client,
+        options: vec![option("threads", THREADS), option("timeout_ms", TIMEOUT_MS)],
+        databases: vec![url.to_string()],
+        session: vec![],
+        readbacks: vec![],
+        statements: vec![],
+        requests,
+        transactions,
+        ..head
+    }
+}
+
+fn request(transaction: &Transaction) -> Request {
+    let arguments = (0..transaction.arguments_needed()).map(|i| format!("p{i}={{v}}"));
+    let uniques = (0..transaction.uniques).map(|i| format!("u{i}={{v}}"));
+    let query: Vec<String> = arguments.chain(uniques).collect();
+    let name = percent_encoded(&transaction.name);
+    let target = if query.is_empty() { format!("/{name}") } else { format!("/{name}?{}", query.join("&")) };
+    Request { method: "GET".to_string(), target, body: None, headers: vec![] }
+}
+
+fn over_http(transaction: &Transaction, request: u32, with_rows: bool) -> Transaction {
+    let arguments = (0..transaction.arguments_needed()).map(|i| Source::Argument { first: i as u16, stride: 0 });
+    let uniques = (0..transaction.uniques).map(|i| Source::Unique { first: i, stride: 0 });
+    let step = HttpStep {
+        request,
+        status: vec![(200, 200)],
+        count: rows(transaction).filter(|_| with_rows),
+        keep: vec![],
+        args: arguments.chain(uniques).collect(),
+    };
+    Transaction { begin: None, slots: 0, steps: vec![Step::Http(step)], ..transaction.clone() }
+}
+
+/// The rows that a transaction which reads must return. What one that writes has changed is no part of the answer; the
+/// worker that serves holds that against the plan.
+fn rows(transaction: &Transaction) -> Option<Count> {
+    if transaction.writes {
+        return None;
+    }
+    let (mut rows_min, mut rows_max) = (0u32, 0u32);
+    for step in &transaction.steps {
+        let Step::Sql(sql) = step else { continue };
+        rows_min = rows_min.saturating_add(sql.rows_min.saturating_mul(sql.repeat));
+        // Without a bound a saturated product says the same.
+        rows_max = rows_max.saturating_add(sql.rows_max.saturating_mul(sql.repeat)).min(ANY_ROWS);
+    }
+    Some(Count { pointer: "/rows".to_string(), rows_min, rows_max })
+}
+
+fn percent_encoded(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use contend_wire::plan::Plan;
+
+    const PLAN: &str = "contend-plan 2\nworker\t0\ndriver\tmodernc\tpool\nconnections\tdatabase\n\
+        window\t1\t2\t3\nnow\tclock\noption\tpool_size\t4\ndatabase\ta.db\nsession\tPRAGMA x\n\
+        statement\t0\tSELECT a FROM t WHERE b IN (?, ?)\nstatement\t1\tINSERT INTO t VALUES (?, ?, ?)\n\
+        transaction\t0\tread one\tread\t-\t0\t0\t2\nstep\tsql\t0\t1..2\t2\t-\tp0+2\tp1+2\n\
+        step\tsql\t0\t0..*\t1\t-\ti1\tp0+0\n\
+        transaction\t1\tadd\twrite\tBEGIN\t2\t0\t1\nstep\tsql\t1\t1..1\t2\t-\tu0+1\tp0+0\tc1000\n\
+        retry\t3\t-\t-\tsqlite:5\nclients\t0\nend\n";
+
+    #[test]
+    fn every_transaction_becomes_one_request() {
+        let head = Plan::decode(PLAN).unwrap().head;
+        let derived = derived(head, "http://127.0.0.1:1", true);
+        let targets: Vec<&str> = derived.requests.iter().map(|request| request.target.as_str()).collect();
+        assert_eq!(targets, ["/read%20one?p0={v}&p1={v}&p2={v}&p3={v}", "/add?p0={v}&u0={v}&u1={v}"]);
+        let Step::Http(read) = &derived.transactions[0].steps[0] else { panic!("a request") };
+        let count = Count { pointer: "/rows".to_string(), rows_min: 2, rows_max: ANY_ROWS };
+        assert_eq!((&read.count, read.args.len()), (&Some(count), 4));
+        let Step::Http(add) = &derived.transactions[1].steps[0] else { panic!("a request") };
+        assert_eq!((&add.count, add.args.len(), &derived.transactions[1].begin), (&None, 3, &None));
+        let plan = Plan { head: derived, clients: vec![] };
+        assert_eq!(Plan::decode(&plan.encode()).unwrap(), plan, "it is a plan that workers accept");
+        assert_eq!(plan.head.retry.tries, 3);
+    }
+}
