@@ -2,7 +2,7 @@
 
 use crate::kit::LANGUAGE;
 use crate::own::DRIVERS;
-use crate::{models, mysql, postgres};
+use crate::{http, models, mysql, postgres};
 use contend_wire::handshake::{Facts, PROTOCOL_VERSION};
 use rusqlite::Connection;
 
@@ -17,7 +17,7 @@ const RUSQLITE: &str = "rusqlite 0.40.2";
 
 /// All drivers with their versions: which of them a plan wants is not known yet.
 fn driver_versions() -> String {
-    [&[RUSQLITE, mysql::VERSION], &postgres::VERSIONS[..]].concat().join(",")
+    [&[RUSQLITE, mysql::VERSION, http::VERSION], &postgres::VERSIONS[..]].concat().join(",")
 }
 
 /// Versions and capabilities.
@@ -33,7 +33,7 @@ pub fn facts() -> rusqlite::Result<Facts> {
         ("lock_wait", "measured".to_string()),
         ("drivers", DRIVERS.join(",")),
         ("driver_versions", driver_versions()),
-        ("models", models::names()),
+        ("models", format!("{},{}", models::names(), http::MODEL)),
         ("compile_options", compile_options()?),
     ];
     Ok(facts.map(|(key, value)| (key.to_string(), value)).to_vec())
@@ -47,7 +47,9 @@ mod tests {
     fn the_versions_said_are_those_that_were_built() {
         let lock = include_str!("../../../Cargo.lock");
         for said in driver_versions().split(',') {
-            let (name, version) = said.split_once(' ').expect("name and version");
+            // The driver may be told before its library.
+            let mut words = said.rsplit(' ');
+            let (version, name) = (words.next().expect("a version"), words.next().expect("a name"));
             let built = format!("name = \"{name}\"\nversion = \"{version}\"\n");
             assert!(lock.contains(&built), "{said} is not what Cargo.lock says");
         }

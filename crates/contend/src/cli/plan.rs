@@ -81,9 +81,10 @@ pub(super) fn show(args: &ShowArgs) -> Result<u8> {
             (study, workload, Slot { trial: 1, round: 1, condition: 0, contender: 0 }, None)
         }
     };
-    let text = plan(&study, &workload, slot, args)?;
+    let (text, databases) = plan(&study, &workload, slot, args)?;
     print(&text)?;
-    let fresh = base.map_or(String::new(), |base| format!("cp {} {}\n  ", base.display(), args.database.display()));
+    let copy = |base: &PathBuf, to: &String| format!("cp {} {to}\n  ", base.display());
+    let fresh: String = base.iter().flat_map(|base| databases.iter().map(|to| copy(base, to))).collect();
     eprintln!("\nTo carry it out by hand, keep it in a file:\n  {fresh}contend worker --plan FILE");
     Ok(OK)
 }
@@ -104,21 +105,33 @@ fn record_of(dir: &Path, part: Option<&str>) -> Result<Record> {
     }
 }
 
-fn plan(study: &Study, workload: &Workload, slot: Slot, args: &ShowArgs) -> Result<String> {
+/// The plan, and the databases that it names.
+fn plan(study: &Study, workload: &Workload, slot: Slot, args: &ShowArgs) -> Result<(String, Vec<String>)> {
     let contender = &study.contenders[slot.contender];
     let engine = engine::find(&contender.engine).context("unknown engine")?;
     let setup = (engine.setup)(&contender.settings);
+    let workload = workload.with_axes(&study.conditions[slot.condition].axes)?;
     let workload = &match engine.server {
         Some(server) => workload.translated(server.dialect, server.load)?,
-        None => workload.clone(),
+        None => workload,
     };
     let round = Plans::default().of(study, workload, slot)?;
-    let databases = vec![args.database.display().to_string(); workload.databases as usize];
+    let databases: Vec<String> = databases(&args.database, workload.databases).collect();
     let plans = round.encode(contender, &setup, &Sql::of(workload, engine, &setup), &databases)?;
     let Some(pieces) = plans.get(args.worker) else {
         bail!("there is no worker {}; the plan has {} workers", args.worker, plans.len());
     };
-    Ok(pieces.iter().map(|piece| String::from_utf8_lossy(piece)).collect())
+    Ok((pieces.iter().map(|piece| String::from_utf8_lossy(piece)).collect(), databases))
+}
+
+/// One file for each database: the first as named, the others with their number after the name.
+fn databases(first: &Path, count: u32) -> impl Iterator<Item = String> {
+    let extension = first.extension().map_or(String::new(), |end| format!(".{}", end.to_string_lossy()));
+    let stem = first.with_extension("").display().to_string();
+    (0..count).map(move |number| match number {
+        0 => format!("{stem}{extension}"),
+        _ => format!("{stem}-{number}{extension}"),
+    })
 }
 
 /// A contender as typed.

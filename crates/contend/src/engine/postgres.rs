@@ -1,7 +1,7 @@
 //! PostgreSQL.
 
 use super::server::{self, Layout, Server, Signal, connection_limit};
-use super::{Driver, Engine, Expected, NULL, Part, Setting, Settings, Setup, THREAD, Values};
+use super::{Driver, Engine, Expected, NULL, Part, Setting, Settings, Setup, THREAD, Values, go};
 use crate::contender::Tier;
 use contend_wire::sample::CodeSpace;
 
@@ -24,6 +24,8 @@ pub const ENGINE: Engine = Engine {
             program: None,
         },
         NULL,
+        go::PGX,
+        go::NULL,
     ],
     settings: SETTINGS,
     tier,
@@ -147,6 +149,9 @@ const SETTINGS: &[Setting] = &[
         default: "socket",
         about: "Unix socket, or TCP on the loopback interface with a random password",
     },
+    go::SETTING_SIZE,
+    go::SETTING_IDLE,
+    go::SETTING_OPEN,
 ];
 
 /// Without syncs or whole pages a power cut can leave a damaged database; without waiting for the log it takes
@@ -184,7 +189,7 @@ fn in_configuration(name: &str, value: &str) -> String {
 const OF_CLIENTS: &[&str] = &["isolation", "lock_timeout", "statements", "transport"];
 
 fn own_settings() -> impl Iterator<Item = &'static str> {
-    SETTINGS.iter().map(|setting| setting.name).filter(|name| !OF_CLIENTS.contains(name))
+    SETTINGS.iter().map(|setting| setting.name).filter(|name| !OF_CLIENTS.contains(name) && !go::OF_POOL.contains(name))
 }
 
 fn configuration(settings: &Settings, layout: &Layout) -> (&'static str, String) {
@@ -235,14 +240,16 @@ fn setup(settings: &Settings) -> Setup {
     for name in ["synchronous_commit", "work_mem", "jit"] {
         session.push(format!("SET {name} = '{}'", in_configuration(name, &value(name))));
     }
-    Setup {
+    let mut setup = Setup {
         options: vec![("statements".to_string(), value("statements"))],
         session,
         readbacks,
         prepare: vec![],
         begin_write: Some("BEGIN".to_string()),
         ..Setup::default()
-    }
+    };
+    go::pass_on(go::OF_POOL, settings, &mut setup);
+    setup
 }
 
 /// The server counts `shared_buffers` in pages of 8 KiB.

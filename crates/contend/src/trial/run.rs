@@ -9,7 +9,7 @@ use crate::record::model::{
     Disk, Footprint, RECORD_VERSION, Reason, RoleClients, ServerInfo, Slot, TransactionInfo, Trial, WorkerInfo,
 };
 use crate::record::store::{RecordWriter, SAMPLES_FILE, TrialWriter, read_samples};
-use crate::record::tally::{Tally, Tallying, per_second};
+use crate::record::tally::{ServiceOf, Tally, Tallying, per_second};
 use crate::stats::precision::Ns;
 use crate::study::model::{Contender, Study, Tier};
 use crate::trial::admin::{Admin, Cancelled};
@@ -245,6 +245,8 @@ impl Bench<'_> {
 
     fn plans(&self, stage: &Stage<'_>, databases: &[String]) -> Result<Vec<Vec<Arc<[u8]>>>> {
         let sql = Sql::of(self.workload, stage.engine, &stage.setup);
+        let service = stage.setup.service.as_ref().map(|url| vec![url.clone(); databases.len()]);
+        let databases = service.as_deref().unwrap_or(databases);
         stage.round.encode(stage.contender, &stage.setup, &sql, databases)
     }
 
@@ -381,7 +383,7 @@ impl Bench<'_> {
             starts.flat_map(|(drawn, member)| drawn.clients.iter().map(|c| (c, member.start_ns))).collect();
         let retry = stage.engine.retry(&stage.contender.settings);
         let mut plan_check = PlanCheck::new(clients, retry.tries);
-        let mut tallying = Tallying::new(trial);
+        let mut tallying = Tallying::new(trial, ServiceOf::Due);
         let mut ever = Ever::new(stage.round.clients());
         read_samples(samples, |sample| {
             plan_check.push(&sample);

@@ -14,6 +14,7 @@ mod load;
 pub mod model;
 mod random;
 mod resolve;
+pub mod scenario;
 mod sql;
 mod translate;
 mod words;
