@@ -118,8 +118,7 @@ sysbench_once() { # profile, clients
     local only=off
     [ "$1" = select-only ] && only=on
     timed sysbench scripts/bench-tpcb.lua --db-driver=mysql --mysql-socket="$sockets/mariadb.sock" --mysql-user=root \
-        --mysql-db=bench --branches="$branches" --select-only="$only" --threads="$2" --time="$seconds" --events=0 \
-        --thread-init-timeout=60 run
+        --mysql-db=bench --branches="$branches" --select-only="$only" --threads="$2" --time="$seconds" --events=0 run
     result "$(sed -n 's/^ *total number of events: *\([0-9]*\).*/\1/p' "$work/said")"
 }
 

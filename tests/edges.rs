@@ -126,7 +126,7 @@ fn work_on(place: &Place, own: &Own, only: &str, version: &str, databases: &str)
                 seen.insert(entry.file_name());
             }
         }
-        std::thread::sleep(std::time::Duration::from_millis(5));
+        std::thread::sleep(std::time::Duration::from_millis(20));
     }
     assert_eq!(child.wait().expect("it ended").code(), Some(0));
     assert!(seen.len() > 2, "workers were looked at: {seen:?}");
