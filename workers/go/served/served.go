@@ -127,6 +127,17 @@ func get(t *testing.T, client *http.Client, url string) answer {
 	return a
 }
 
+// awaitRunning waits until a request holds its connection.
+func awaitRunning(t *testing.T, s *worker.Served) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); s.Running() == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the request does not arrive")
+		}
+	}
+	time.Sleep(100 * time.Millisecond)
+}
+
 // Check puts a driver to the test, in both models.
 func Check(t *testing.T, driver *worker.Driver) {
 	for _, model := range []string{"thread", "pool"} {
@@ -237,7 +248,7 @@ func locked(t *testing.T, driver *worker.Driver, model string) {
 		a, _ := ask(first, http.MethodGet, s.URL+"/hold")
 		held <- a
 	}()
-	time.Sleep(100 * time.Millisecond)
+	awaitRunning(t, s)
 	locker := conn(t, driver, path, "BEGIN EXCLUSIVE")
 	get(t, second, s.URL+"/get%20item?p0=i1").is(t, "locked", 500, "sqlite:5", "locked")
 	execute(t, locker, "COMMIT")
@@ -258,7 +269,7 @@ func stop(t *testing.T, driver *worker.Driver, model string) {
 		a, _ := ask(newClient(t), http.MethodGet, s.URL+"/hold")
 		held <- a
 	}()
-	time.Sleep(100 * time.Millisecond)
+	awaitRunning(t, s)
 	begun := time.Now()
 	done, err := s.Stop()
 	if err != nil || !strings.Contains(done, "requests=1\tfailed=1") {

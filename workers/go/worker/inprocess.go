@@ -50,6 +50,9 @@ func ServePlan(driver *Driver, text string) (*Served, error) {
 	return &Served{URL: s.url(), Sessions: len(s.sessions), serving: s}, nil
 }
 
+// Running is how many requests are being answered.
+func (s *Served) Running() int { return int(s.serving.handler.inFlight.Load()) }
+
 // Stop ends it; what `done` would say.
 func (s *Served) Stop() (string, error) {
 	err := s.serving.stop()
