@@ -431,7 +431,9 @@ fn a_stall_shows_in_response_time_and_not_in_service_time() {
     let mut p = get(&service.url, "/");
     open_loop(&mut p, 1_000, 2 * MS);
     let samples = run(&p).remove(0);
-    assert_eq!(samples.len(), 1_000, "nothing is dropped");
+    // What a slow machine cannot begin before the window's end is unsent; nothing else is left out.
+    assert!(samples.len() > 900, "{} operations were begun", samples.len());
+    assert!(samples.iter().zip(0..).all(|(s, n)| s.operation == n && s.is_ok()));
     let slow = |times: &dyn Fn(&Sample) -> u64| samples.iter().filter(|s| times(s) > 200 * MS).count();
     let (response, service_time) = (slow(&|s| s.finished_ns - s.due_ns), slow(&|s| s.finished_ns - s.started_ns));
     assert_eq!(service_time, 1, "one request met the stall");
