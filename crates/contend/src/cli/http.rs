@@ -2,12 +2,11 @@
 
 use super::run::{conclude, numbered_out};
 use super::{INVALID, OK, STOPPED, print};
-use crate::contender::{Contender, Tier};
 use crate::engine;
 use crate::outcome::code_name;
 use crate::record::store::{Record, RecordWriter};
 use crate::source::Source;
-use crate::study::model::{Arrivals, Condition, Extent, Load, Study, TrialKind, Variant, Whole};
+use crate::study::model::{Arrivals, Condition, Contender, Extent, Load, Study, Tier, TrialKind, Variant, Whole};
 use crate::trial::crew::Deadlines;
 use crate::trial::service;
 use crate::trial::session::{Ending, Order, run as run_session};

@@ -1,0 +1,47 @@
+//! Plans of requests, for the tests.
+
+use contend_wire::plan::http::{HttpStep, Request};
+use contend_wire::plan::{Plan, Source, Step, Transaction};
+use std::path::Path;
+
+/// A plan on a service, with one request and a transaction that sends it.
+pub fn get(url: &str, target: &str) -> Plan {
+    let mut p = crate::common::plan(Path::new(url));
+    (p.head.driver, p.head.model) = ("http".into(), "events".into());
+    p.head.connections = contend_wire::plan::Connections::Client;
+    add(&mut p, "GET", target, &[], None, vec![]);
+    p
+}
+
+pub fn step(request: u32, args: Vec<Source>) -> HttpStep {
+    HttpStep { request, status: vec![(200, 200)], count: None, keep: vec![], args }
+}
+
+/// Adds a request and a transaction that sends it; the transaction's number.
+pub fn add(
+    p: &mut Plan,
+    method: &str,
+    target: &str,
+    headers: &[(&str, &str)],
+    body: Option<&str>,
+    args: Vec<Source>,
+) -> u16 {
+    let headers = headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+    let body = body.map(str::to_string);
+    p.head.requests.push(Request { method: method.into(), target: target.into(), body, headers });
+    let number = p.head.requests.len() as u32 - 1;
+    transaction(p, vec![Step::Http(step(number, args))])
+}
+
+pub fn transaction(p: &mut Plan, steps: Vec<Step>) -> u16 {
+    let name = format!("t{}", p.head.transactions.len());
+    p.head.transactions.push(Transaction { name, writes: false, begin: None, uniques: 1, slots: 2, steps });
+    p.head.transactions.len() as u16 - 1
+}
+
+pub fn http(p: &mut Plan, transaction: u16) -> &mut HttpStep {
+    match &mut p.head.transactions[usize::from(transaction)].steps[0] {
+        Step::Http(step) => step,
+        other => panic!("{other:?}"),
+    }
+}
