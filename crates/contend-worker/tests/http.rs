@@ -122,7 +122,7 @@ fn requests_are_sent_as_written_and_connections_kept() {
     assert_eq!(service.connections(), 1);
     assert!(asked[0].starts_with("GET / HTTP/1.1\r\nHost: shop.test\r\n\r\n"), "{}", asked[0]);
     assert!(
-        asked[2].starts_with("POST /a/%C3%BC%2F HTTP/1.1\r\n") && asked[2].ends_with("\r\n\r\n{\"u\":1}"),
+        asked[2].starts_with("POST /a/%C3%BC%2F HTTP/1.1\r\n") && asked[2].ends_with("\r\n\r\n{\"u\":2}"),
         "{}",
         asked[2]
     );

@@ -9,6 +9,8 @@ use contend_wire::sample::{CodeSpace, code_to_sqlstate, worker_code};
 
 /// Logins under way at once.
 const AT_ONCE: usize = 8;
+/// A client may be done without an event, so the loop looks again this often.
+const LOOK_AGAIN_NS: u64 = 5_000_000;
 /// So much of an answer is shown.
 const SHOWN_BYTES: usize = 300;
 
@@ -29,7 +31,7 @@ impl Events<'_> {
             if running.is_empty() {
                 return Ok(());
             }
-            self.round(None)?;
+            self.round(Some(LOOK_AGAIN_NS))?;
             let mut still = vec![];
             for i in running {
                 match self.take_once(i) {
@@ -52,7 +54,7 @@ impl Events<'_> {
     pub(super) fn carry_out_once(mut self, transaction: u16) -> Result<Kept> {
         self.start_once(0, Some(transaction));
         loop {
-            self.round(None)?;
+            self.round(Some(LOOK_AGAIN_NS))?;
             match self.take_once(0) {
                 None => {}
                 Some(Ok(())) => return Ok(std::mem::take(&mut self.clients[0].kept)),

@@ -1,6 +1,6 @@
 //! MariaDB.
 
-use super::server::{Layout, Server, Signal, connection_limit};
+use super::server::{self, Layout, Server, Signal, connection_limit};
 use super::{Driver, Engine, Expected, HTTP, NULL, Part, Setting, Settings, Setup, THREAD, TRANSPORT, Values, go};
 use crate::contender::Tier;
 use contend_wire::sample::CodeSpace;
@@ -253,8 +253,7 @@ fn setup(settings: &Settings) -> Setup {
         // Behind HTTP is the socket.
         value: if value(TRANSPORT) == HTTP { "socket".to_string() } else { value(TRANSPORT) },
     });
-    let mut session: Vec<String> =
-        contend_sql::session(contend_sql::Target::MariaDb).iter().map(ToString::to_string).collect();
+    let mut session = server::session(contend_sql::Target::MariaDb);
     session.push(format!("SET SESSION TRANSACTION ISOLATION LEVEL {}", isolation.replace('-', " ")));
     session.push(format!("SET SESSION innodb_lock_wait_timeout = {seconds}"));
     let mut setup = Setup {

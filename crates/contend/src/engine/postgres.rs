@@ -1,6 +1,6 @@
 //! PostgreSQL.
 
-use super::server::{Layout, Server, Signal, connection_limit};
+use super::server::{self, Layout, Server, Signal, connection_limit};
 use super::{Driver, Engine, Expected, HTTP, NULL, Part, Setting, Settings, Setup, THREAD, TRANSPORT, Values, go};
 use crate::contender::Tier;
 use contend_wire::sample::CodeSpace;
@@ -14,6 +14,15 @@ pub const ENGINE: Engine = Engine {
             language: "Rust",
             models: &[THREAD],
             about: "the postgres crate: blocking, over socket or TCP",
+            program: None,
+            facts: &[],
+            executes_nothing: false,
+        },
+        Driver {
+            name: "tokio-postgres",
+            language: "Rust",
+            models: &[THREAD],
+            about: "tokio-postgres without a runtime, on a socket that blocks: least work for the client",
             program: None,
             facts: &[],
             executes_nothing: false,
@@ -230,8 +239,7 @@ fn setup(settings: &Settings) -> Setup {
         // Behind HTTP is the socket.
         value: if value(TRANSPORT) == HTTP { "socket".to_string() } else { value(TRANSPORT) },
     });
-    let mut session: Vec<String> =
-        contend_sql::session(contend_sql::Target::Postgres).iter().map(ToString::to_string).collect();
+    let mut session = server::session(contend_sql::Target::Postgres);
     session.push(format!("SET default_transaction_isolation = '{isolation}'"));
     session.push(format!("SET lock_timeout = {lock_timeout_ms}"));
     for name in ["synchronous_commit", "work_mem", "jit"] {

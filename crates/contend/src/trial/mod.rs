@@ -20,5 +20,6 @@ pub mod run;
 pub mod sampler;
 pub mod served;
 pub mod server;
+pub mod service;
 pub mod session;
 pub mod site;

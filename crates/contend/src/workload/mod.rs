@@ -14,6 +14,7 @@ mod load;
 pub mod model;
 mod random;
 mod resolve;
+pub mod scenario;
 mod sql;
 mod translate;
 mod words;
@@ -39,6 +40,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("lookups", include_str!("../../../../workloads/lookups.toml")),
     ("playback", include_str!("../../../../workloads/playback.toml")),
     ("rowread", include_str!("../../../../workloads/rowread.toml")),
+    ("tpcb", include_str!("../../../../workloads/tpcb.toml")),
     ("wordpress", include_str!("../../../../workloads/wordpress.toml")),
 ];
 
