@@ -244,6 +244,7 @@ fn study(args: &HttpArgs, workload: &Workload, contender: Contender) -> Result<S
         exports: vec![],
         answers: vec![],
         effects: vec![],
+        grids: vec![],
         published: vec![],
         changes: vec![],
         limits: vec!["What the service keeps after a power cut is not known here; the tier says nothing.".to_string()],

@@ -215,7 +215,8 @@ pub fn model(contender: &Contender) -> Option<&'static Model> {
 
 /// Whether a contender's clients ask a worker over HTTP.
 pub fn is_over_http(contender: &Contender) -> bool {
-    find(&contender.engine).is_some_and(|engine| engine.value(&contender.settings, TRANSPORT) == HTTP)
+    let over = |engine: &Engine| engine.value(&contender.settings, TRANSPORT) == HTTP;
+    find(&contender.engine).is_some_and(|engine| engine.setting(TRANSPORT).is_some() && over(engine))
 }
 
 /// How a contender's settings are applied and read back.
