@@ -37,6 +37,8 @@ pub mod server;
 pub mod session;
 #[cfg(feature = "rusqlite")]
 pub mod sqlite;
+#[cfg(feature = "rusqlite")]
+pub mod translate;
 
 pub use cli::main_of;
 

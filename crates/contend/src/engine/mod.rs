@@ -7,6 +7,7 @@ pub mod mariadb;
 pub mod postgres;
 pub mod server;
 pub mod sqlite;
+pub mod translator;
 
 use crate::contender::{Contender, Tier};
 use crate::outcome::codes_worth_retrying;
@@ -36,6 +37,8 @@ pub struct Engine {
     pub before_load: fn(&Settings) -> Vec<String>,
     /// Whether one sync of the disk can make several transactions durable at once.
     pub group_commit: bool,
+    /// Whether statements reach the data; invariants are asked only then.
+    pub executes: bool,
     /// The engine's own check of these tables, given as they stand in its SQL: every row of its answer must end with `ok`.
     pub integrity: fn(&[String]) -> String,
     /// Statements after which the data of these tables takes no more room than it needs.
@@ -176,7 +179,7 @@ pub const COMMON_SETTINGS: &[Setting] = &[
 ];
 
 /// All engines.
-pub const ENGINES: &[&Engine] = &[&sqlite::ENGINE, &postgres::ENGINE, &mariadb::ENGINE];
+pub const ENGINES: &[&Engine] = &[&sqlite::ENGINE, &postgres::ENGINE, &mariadb::ENGINE, &translator::ENGINE];
 
 /// The engine of this name.
 pub fn find(name: &str) -> Option<&'static Engine> {

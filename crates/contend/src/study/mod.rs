@@ -44,6 +44,7 @@ const BUILTIN_PREFIX: &str = "built-in study ";
 const BUILTIN: &[(&str, &str)] = &[
     ("wordpress", include_str!("../../../../studies/wordpress.toml")),
     ("async", include_str!("../../../../studies/async.toml")),
+    ("plex", include_str!("../../../../studies/plex.toml")),
 ];
 
 /// The embedded study of this name.

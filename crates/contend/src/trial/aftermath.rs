@@ -27,6 +27,10 @@ impl Bench<'_> {
             (None, Some(address)) => attached::version(stage.engine, address, admin)?,
             (None, None) => return Ok(None),
         };
+        let lock_waits = match &fresh.server {
+            Some(server) => server.lock_waits(stage.engine, admin)?,
+            None => None,
+        };
         let (used, translated) = (observed.server, self.workload.translated.as_ref());
         Ok(Some(ServerInfo {
             version,
@@ -35,6 +39,7 @@ impl Bench<'_> {
             pss_bytes: observed.server_pss_bytes,
             written_bytes: used.and_then(|used| used.written_bytes),
             translation: translated.map(|translated| translated.conditions.clone()).unwrap_or_default(),
+            lock_waits,
         }))
     }
 
@@ -56,9 +61,10 @@ impl Bench<'_> {
         let tables = self.workload.table_names();
         let check = (engine.integrity)(&tables);
         let rows = self.workload.rows(stage.round.load.scale);
+        let invariants = if engine.executes { self.workload.invariants.as_slice() } else { &[] };
         for (database, address) in fresh.inside.iter().enumerate() {
             let target = data::script_target(engine, address);
-            let statements = self.workload.invariants.iter().map(|i| i.sql.as_str());
+            let statements = invariants.iter().map(|i| i.sql.as_str());
             let answers = match admin.sql(&target, statements.chain([check.as_str()])) {
                 Ok(answers) => answers,
                 Err(e) if e.is::<Cancelled>() => return Err(Failure::Cancelled),
@@ -67,7 +73,7 @@ impl Bench<'_> {
                     return Ok(());
                 }
             };
-            for (invariant, answer) in self.workload.invariants.iter().zip(&answers) {
+            for (invariant, answer) in invariants.iter().zip(&answers) {
                 let judged = invariant.judge(answer, &rows, |transaction| ever.of(database, transaction));
                 trial.invariants.push(result(&invariant.name, &invariant.sql, judged));
             }

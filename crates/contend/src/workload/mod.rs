@@ -38,6 +38,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("locking", include_str!("../../../../workloads/locking.toml")),
     ("lookups", include_str!("../../../../workloads/lookups.toml")),
     ("playback", include_str!("../../../../workloads/playback.toml")),
+    ("translation", include_str!("../../../../workloads/translation.toml")),
     ("wordpress", include_str!("../../../../workloads/wordpress.toml")),
 ];
 
