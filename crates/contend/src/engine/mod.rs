@@ -222,7 +222,7 @@ impl Engine {
                 tries,
                 backoff_ns: BACKOFF_MS.map(|ms| ms * 1_000_000).to_vec(),
                 // Half to one and a half times the wait, in an order that does not repeat soon.
-                jitter_permille: (0..97).map(|i| 500 + (i * 61 % 97) * 1000 / 97).collect(),
+                jitter_permille: (0..97_u32).map(|i| 500 + ((i * 61 % 97) * 1000 / 97) as u16).collect(),
                 codes: codes(),
             },
             _ => Retry::never(),
@@ -269,6 +269,21 @@ impl Setting {
                 Ok(n) if (low..=high).contains(&n) => Ok(n.to_string()),
                 _ => Err(format!("`{}` cannot be `{value}`; it is a whole number from {low} to {high}", self.name)),
             },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_before_another_try_are_half_to_one_and_a_half_times_as_long() {
+        let settings: Settings = [("retry".to_string(), "backoff".to_string())].into_iter().collect();
+        for engine in ENGINES {
+            let jitter = engine.retry(&settings).jitter_permille;
+            let (low, high) = (jitter.iter().min().copied(), jitter.iter().max().copied());
+            assert_eq!((low, high, jitter.len()), (Some(500), Some(1489), 97), "{}", engine.name);
         }
     }
 }

@@ -24,7 +24,7 @@ use crate::trial::sampler::{Observed, Sampler, Watched};
 use crate::trial::session::Note;
 use crate::workload::{DrawnRole, Workload};
 use anyhow::{Context, Result, anyhow};
-use contend_wire::plan::{Client, Step};
+use contend_wire::plan::{Client, Connections, Step};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -399,7 +399,9 @@ impl Bench<'_> {
         trial.invalid.extend(guards::exhausted(&reported));
         if stage.round.load.rate_per_s.is_none() {
             let model = engine::model(stage.contender).context("a contender's model must be known")?;
-            trial.invalid.extend(guards::littles_law(&tally.clients, model.connections));
+            let late_is_work =
+                model.connections == Connections::Database || retry.backoff_ns.is_empty() && retry.tries > 1;
+            trial.invalid.extend(guards::littles_law(&tally.clients, late_is_work));
         }
         trial.invalid.extend(guards::head_room(self.generator_ns_per_operation, &tally));
         self.check_rates(trial, stage, &tally, fastest_sync_ns);
