@@ -316,10 +316,13 @@ impl Tally {
         if due_inside {
             group.count_planned(outcome, op);
             self.count_client(outcome, op);
-            self.count_stall(role, outcome, op);
         }
         if finished_inside {
             self.count_bin(outcome, op);
+        }
+        // Who has waited since before the window stalls in it, and is in no latency.
+        if op.finished_ns() >= self.window_start_ns && op.due_ns() < self.window_end_ns {
+            self.count_stall(role, outcome, op);
         }
     }
 

@@ -321,7 +321,9 @@ fn set_for(trial: &Trial, study: &Study) -> BTreeMap<String, f64> {
     }
     if let Some(server) = &trial.server {
         let mut put = |name: &str, value: u64| set.insert(name.to_string(), value as f64);
-        server.cpu_ns.map(|ns| put("cpu_ns_server", ns));
+        if let Some(ns) = server.cpu_ns {
+            put("cpu_ns_server", ns);
+        }
         if let Some(waits) = server.lock_waits {
             put("server_lock_waits", waits.count);
             put("server_lock_wait_ns", waits.total_ns);
