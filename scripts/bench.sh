@@ -15,6 +15,8 @@ cargo bench --quiet -p contend --bench load
 echo
 cargo bench --quiet -p contend --bench report
 echo
+scripts/bench-servers.sh
+echo
 if command -v go >/dev/null; then
     echo "Go workers against a bare loop on the same library, rows by rowid"
     (cd workers/go && go test -run '^$' -bench . -benchtime 1x ./cmd/... 2>/dev/null | grep bare/worker)

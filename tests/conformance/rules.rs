@@ -162,7 +162,7 @@ impl View<'_> {
 fn length(step: &Step) -> u64 {
     match step {
         Step::Hold { ns } | Step::Pause { ns } => *ns,
-        Step::Sql(_) | Step::Connect => 0,
+        Step::Sql(_) | Step::Http(_) | Step::Connect => 0,
     }
 }
 

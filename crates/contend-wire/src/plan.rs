@@ -6,7 +6,9 @@
 
 mod decode;
 mod encode;
+pub mod http;
 
+use self::http::{HttpStep, Request};
 use crate::FormatError;
 use crate::literal::Value;
 use crate::sample::CodeSpace;
@@ -54,10 +56,14 @@ pub struct Head {
     pub readbacks: Vec<Readback>,
     /// SQL texts, in the dialect of the driver.
     pub statements: Vec<String>,
+    /// HTTP requests, indexed by [`HttpStep::request`].
+    pub requests: Vec<Request>,
     /// Long texts that operations refer to.
     pub texts: Vec<String>,
     /// The transactions, indexed by [`Operation::transaction`].
     pub transactions: Vec<Transaction>,
+    /// The transaction every client carries out once before it is ready; what it kept are the session values.
+    pub login: Option<u16>,
     /// What happens after a failed attempt.
     pub retry: Retry,
 }
@@ -135,6 +141,8 @@ pub struct Transaction {
 pub enum Step {
     /// Execute a statement.
     Sql(SqlStep),
+    /// Send an HTTP request and read its answer.
+    Http(HttpStep),
     /// Block for this long while holding the connection.
     Hold {
         /// Length in nanoseconds.
@@ -209,6 +217,11 @@ pub enum Source {
         first: u16,
         /// Added per repetition of the step.
         stride: u16,
+    },
+    /// A value the login kept.
+    Session {
+        /// Slot of the login's transaction it was kept in.
+        slot: u16,
     },
     /// The current time as an integer, in units of this many nanoseconds.
     Now {
@@ -322,18 +335,26 @@ impl Plan {
 impl Transaction {
     /// How many arguments an operation of this transaction carries.
     pub fn arguments_needed(&self) -> usize {
-        let sql_steps = self.steps.iter().filter_map(|step| match step {
-            Step::Sql(sql) => Some(sql),
-            _ => None,
-        });
-        let ends = sql_steps.flat_map(|sql| {
-            sql.args.iter().filter_map(|arg| match arg {
+        let sources = self.steps.iter().map(Step::sources);
+        let ends = sources.flat_map(|(args, repeat)| {
+            args.iter().filter_map(move |arg| match arg {
                 Source::Argument { first, stride } => {
-                    Some(usize::from(*first) + usize::from(*stride) * (sql.repeat as usize - 1) + 1)
+                    Some(usize::from(*first) + usize::from(*stride) * (repeat as usize - 1) + 1)
                 }
                 _ => None,
             })
         });
         ends.max().unwrap_or(0)
+    }
+}
+
+impl Step {
+    /// The sources of its values, and how often it is carried out in a row.
+    pub fn sources(&self) -> (&[Source], u32) {
+        match self {
+            Step::Sql(sql) => (&sql.args, sql.repeat),
+            Step::Http(http) => (&http.args, 1),
+            Step::Hold { .. } | Step::Pause { .. } | Step::Connect => (&[], 1),
+        }
     }
 }

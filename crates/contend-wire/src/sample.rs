@@ -48,6 +48,8 @@ pub mod worker_code {
     pub const VALUE: u32 = 3;
     /// An error of the driver itself, without a code of the engine.
     pub const DRIVER: u32 = 4;
+    /// An answer that is not what the protocol says: not HTTP, not the JSON that is needed, or cut short.
+    pub const ANSWER: u32 = 5;
 }
 
 /// Whose code a sample carries.

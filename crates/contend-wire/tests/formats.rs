@@ -3,6 +3,7 @@
 
 use contend_wire::handshake::{ToolLine, WorkerLine};
 use contend_wire::literal::{Scratch, Value, ValueRef};
+use contend_wire::plan::http::{Count, HttpStep, KeepAt, Piece, Request, literal, pieces};
 use contend_wire::plan::{
     ANY_ROWS, Client, Connections, Head, Keep, Loop, NowSource, Plan, Readback, Retry, Source, SqlStep, Step,
     Transaction, Window,
@@ -14,6 +15,7 @@ use proptest::option;
 use proptest::prelude::*;
 
 const PLAN_2: &str = include_str!("golden/plan-2.txt");
+const PLAN_2_HTTP: &str = include_str!("golden/plan-2-http.txt");
 const SAMPLE_1: &[u8] = include_bytes!("golden/sample-1.bin");
 
 fn text() -> impl Strategy<Value = String> {
@@ -51,6 +53,7 @@ fn source() -> impl Strategy<Value = Source> {
         (0..SLOTS, any::<u16>()).prop_map(|(slot, row)| Source::KeptRow { slot, row }),
         (0..6u16, 0..4u16).prop_map(|(first, stride)| Source::Unique { first, stride }),
         (1..u64::MAX).prop_map(|unit_ns| Source::Now { unit_ns }),
+        (0..SLOTS).prop_map(|slot| Source::Session { slot }),
     ]
 }
 
@@ -67,6 +70,43 @@ fn sql_step() -> impl Strategy<Value = SqlStep> {
             args,
         },
     )
+}
+
+fn request() -> impl Strategy<Value = Request> {
+    let header = ("[A-Z][a-z]{0,5}-[a-z]{1,3}", "[ -z]{0,9}");
+    ("[A-Z]{1,7}", "/[!-\"$-z]{0,9}", option::of(word().prop_map(|text| literal(&text))), vec(header, 0..3))
+        .prop_map(|(method, target, body, headers)| Request { method, target, body, headers })
+}
+
+fn pointer() -> impl Strategy<Value = String> {
+    prop_oneof![Just(String::new()), "(/[a-z:]{0,4}(~[01])?){1,3}"]
+}
+
+/// A step that sends request 0, whose number of places `with_places` makes fit.
+fn http_step() -> impl Strategy<Value = HttpStep> {
+    let status = (100..999u16, 0..9u16).prop_map(|(first, more)| (first, (first + more).min(999)));
+    let rows = (0..5u32, prop_oneof![5..9u32, Just(ANY_ROWS)]);
+    let count = (pointer(), rows).prop_map(|(pointer, (rows_min, rows_max))| Count { pointer, rows_min, rows_max });
+    let keep = (0..SLOTS, 1..u16::MAX, pointer()).prop_map(|(slot, rows, pointer)| KeepAt { slot, rows, pointer });
+    (vec(status, 1..3), option::of(count), vec(keep, 0..3), vec(source(), 0..4))
+        .prop_map(|(status, count, keep, args)| HttpStep { request: 0, status, count, keep, args })
+}
+
+/// A transaction that sends requests; their places are made to fit in [`head`].
+fn http_transaction() -> impl Strategy<Value = Transaction> {
+    (text(), any::<bool>(), vec(http_step().prop_map(Step::Http), 0..3)).prop_map(|(name, writes, steps)| Transaction {
+        name,
+        writes,
+        begin: None,
+        uniques: UNIQUES,
+        slots: SLOTS,
+        steps,
+    })
+}
+
+/// A transaction that keeps what session values need.
+fn login() -> Transaction {
+    Transaction { name: "login".into(), writes: true, begin: None, uniques: 0, slots: SLOTS, steps: vec![] }
 }
 
 fn transaction() -> impl Strategy<Value = Transaction> {
@@ -102,8 +142,29 @@ fn head() -> impl Strategy<Value = Head> {
     let connections = prop_oneof![Just(Connections::Client), Just(Connections::Database)];
     let names = (any::<u32>(), window, now, text(), text(), connections);
     let settings = (vec((text(), text()), 0..3), vec(text(), 1..3), vec(text(), 0..3), vec(readback, 0..3));
-    let work = (vec(text(), STATEMENTS as usize), vec(text(), TEXTS as usize), vec(transaction(), 1..4), retry());
-    (names, settings, work).prop_map(|(names, settings, work)| Head {
+    let transactions = vec(prop_oneof![3 => transaction(), 1 => http_transaction()], 1..4);
+    let work = (vec(text(), STATEMENTS as usize), vec(text(), TEXTS as usize), transactions, retry());
+    (names, settings, work, vec(request(), 1..3)).prop_map(|(names, settings, mut work, mut requests)| {
+        // A request for each step, with as many places as the step has values.
+        for step in work.2.iter_mut().flat_map(|t| &mut t.steps) {
+            if let Step::Http(step) = step {
+                step.request = requests.len() as u32;
+                let target = format!("/{}", "{}".repeat(step.args.len()));
+                requests.push(Request { method: "GET".into(), target, body: None, headers: vec![] });
+            }
+        }
+        work.2.push(login());
+        let login = Some(work.2.len() as u16 - 1);
+        assemble(names, settings, work, requests, login)
+    })
+}
+
+type Names = (u32, Window, NowSource, String, String, Connections);
+type Settings = (Vec<(String, String)>, Vec<String>, Vec<String>, Vec<Readback>);
+type Work = (Vec<String>, Vec<String>, Vec<Transaction>, Retry);
+
+fn assemble(names: Names, settings: Settings, work: Work, requests: Vec<Request>, login: Option<u16>) -> Head {
+    Head {
         worker: names.0,
         window: names.1,
         now: names.2,
@@ -115,10 +176,12 @@ fn head() -> impl Strategy<Value = Head> {
         session: settings.2,
         readbacks: settings.3,
         statements: work.0,
+        requests,
         texts: work.1,
         transactions: work.2,
+        login,
         retry: work.3,
-    })
+    }
 }
 
 /// What is drawn of a client before its operations are known to fit the transactions.
@@ -289,10 +352,13 @@ proptest! {
     }
 
     #[test]
-    fn a_damaged_plan_never_panics(at in any::<prop::sample::Index>(), with in "[ -~\t\n]{0,5}", length in 0..9usize) {
-        let from = at.index(PLAN_2.len());
-        let to = (from + length).min(PLAN_2.len());
-        let parts = PLAN_2.get(..from).zip(PLAN_2.get(to..));
+    fn a_damaged_plan_never_panics(
+        at in any::<prop::sample::Index>(), with in "[ -~\t\n]{0,5}", length in 0..9usize, http in any::<bool>(),
+    ) {
+        let plan = if http { PLAN_2_HTTP } else { PLAN_2 };
+        let from = at.index(plan.len());
+        let to = (from + length).min(plan.len());
+        let parts = plan.get(..from).zip(plan.get(to..));
         let damaged = parts.map(|(head, tail)| format!("{head}{with}{tail}"));
         if let Some(Ok(plan)) = damaged.map(|text| Plan::decode(&text)) {
             prop_assert_eq!(Plan::decode(&plan.encode()).unwrap(), plan);
@@ -307,8 +373,10 @@ proptest! {
 
 #[test]
 fn every_truncation_of_a_plan_is_an_error() {
-    for end in (0..PLAN_2.len()).filter(|&end| PLAN_2.is_char_boundary(end)) {
-        assert!(Plan::decode(&PLAN_2[..end]).is_err(), "cut off at byte {end}");
+    for plan in [PLAN_2, PLAN_2_HTTP] {
+        for end in (0..plan.len()).filter(|&end| plan.is_char_boundary(end)) {
+            assert!(Plan::decode(&plan[..end]).is_err(), "cut off at byte {end}");
+        }
     }
 }
 
@@ -320,6 +388,74 @@ fn the_golden_plan_keeps_its_meaning() {
     assert_eq!(plan.head.window.end_ns(), 1_600_000_000);
     assert_eq!((plan.clients[1].load, plan.clients[1].operations[1].offset_ns), (Loop::Open, 2_000_000));
     assert_eq!(plan.clients[0].arguments_of(&plan.clients[0].operations[0])[4], Value::Blob(vec![0, 255]));
+}
+
+#[test]
+fn the_golden_http_plan_keeps_its_meaning() {
+    let plan = Plan::decode(PLAN_2_HTTP).unwrap();
+    assert_eq!(plan.encode(), PLAN_2_HTTP);
+    let head = &plan.head;
+    assert_eq!(head.login, Some(2));
+    assert_eq!(head.requests[1].headers[1], ("X-Token".to_string(), "{}".to_string()));
+    assert_eq!(head.requests.iter().map(|r| r.places().unwrap()).collect::<Vec<_>>(), [2, 4, 0]);
+    let Step::Http(list) = &head.transactions[0].steps[0] else { panic!("a request") };
+    assert_eq!(list.status, [(200, 200), (203, 206)]);
+    assert_eq!(list.count, Some(Count { pointer: "/data".into(), rows_min: 1, rows_max: 50 }));
+    assert_eq!(list.keep[1], KeepAt { slot: 1, rows: 20, pointer: "/data/*/a~1b".into() });
+    assert_eq!(list.args[1], Source::Session { slot: 0 });
+}
+
+#[test]
+fn templates_are_cut_into_pieces() {
+    let text = |text: &str| Piece::Text(text.to_string());
+    assert_eq!(pieces("/a?b={}&c={v}").unwrap(), [text("/a?b="), Piece::Value, text("&c="), Piece::PlanValue]);
+    assert_eq!(pieces("{{\"n\":{}}}").unwrap()[..2], [text("{\"n\":"), Piece::Value]);
+    assert_eq!(pieces("").unwrap(), []);
+    assert_eq!(pieces(&literal("{v} }")).unwrap(), [text("{v} }")]);
+    for bad in ["{", "}", "{w}", "{}}", "a{ }"] {
+        assert!(pieces(bad).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_an_http_plan_is_said_with_its_line() {
+    for (line, with, said) in [
+        (9, "request\t0\tget\t/\t-", "`get` is not a method"),
+        (9, "request\t0\tGET\tlist\t-", "begins with `/`"),
+        (9, "request\t0\tGET\t/a b\t-", "percent-encoded"),
+        (9, "request\t0\tGET\t/{\t-", "in a template"),
+        (9, "request\t1\tGET\t/\t-", "expected number 0"),
+        (12, "header\t1\tX Token\t{}", "not the name of a header"),
+        (12, "header\t1\tContent-Length\t1", "writes it itself"),
+        (12, "header\t1\tX-Token\ta\\nb", "line end"),
+        (12, "header\t0\tX-Token\t{}", "expected number 1"),
+        (16, "step\thttp\t9\t200\t-\t-", "request 9 is not in the plan"),
+        (16, "step\thttp\t0\t200\t-\t-\ti1", "takes 2 values, the step has 1"),
+        (16, "step\thttp\t0\t-\t-\t-\ti1\ti1", "at least one status"),
+        (16, "step\thttp\t0\t300-200\t-\t-\ti1\ti1", "in the list of status"),
+        (16, "step\thttp\t0\t99\t-\t-\ti1\ti1", "in the list of status"),
+        (16, "step\thttp\t0\t200\t/data\t-\ti1\ti1", "POINTER=MIN..MAX"),
+        (16, "step\thttp\t0\t200\t/*=1..1\t-\ti1\ti1", "no meaning here"),
+        (16, "step\thttp\t0\t200\tdata=1..1\t-\ti1\ti1", "not a JSON pointer"),
+        (16, "step\thttp\t0\t200\t-\t0:0:/a\ti1\ti1", "SLOT:ROWS:POINTER"),
+        (16, "step\thttp\t0\t200\t-\t0:1:/*/*\ti1\ti1", "one segment may be `*`"),
+        (16, "step\thttp\t0\t200\t-\t0:1:/~2\ti1\ti1", "written `~0`"),
+        (16, "step\thttp\t0\t200\t-\t7:1:/a\ti1\ti1", "slot 7 is beyond"),
+        (16, "step\thttp\t0\t200\t-\t-\ti1\ts4", "session value 4 is beyond"),
+        (17, "transaction\t1\tadd\twrite\tBEGIN\t1\t0\t2", "so it has no begin"),
+        (22, "login\t3", "transaction 3 is not in the plan"),
+        (22, "login\t1", "literal and kept values only"),
+    ] {
+        let lines = PLAN_2_HTTP.lines().enumerate();
+        let text: String = lines.flat_map(|(i, old)| [if i + 1 == line { with } else { old }, "\n"]).collect();
+        let message = Plan::decode(&text).expect_err(with).to_string();
+        assert!(message.contains(said), "{with}: {message}");
+        let reported = if with.contains("BEGIN") { line + 2 } else { line };
+        assert!(message.contains(&format!("line {reported}:")), "{with}: {message}");
+    }
+    let without = PLAN_2_HTTP.replace("login\t2\n", "");
+    let message = Plan::decode(&without).unwrap_err().to_string();
+    assert!(message.contains("line 19") && message.contains("no `login`"), "{message}");
 }
 
 #[test]

@@ -68,8 +68,10 @@ fn plan(model: &str, load: &Load, path: &Path) -> Plan {
         session: vec![],
         readbacks: vec![],
         statements: vec!["SELECT id, name, value FROM item WHERE id = ?".into()],
+        requests: vec![],
         texts: vec![],
         transactions: vec![transaction],
+        login: None,
         retry: Retry::never(),
     };
     let clients = (0..load.clients).map(|id| {

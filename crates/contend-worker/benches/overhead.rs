@@ -96,6 +96,7 @@ fn plan(case: &Case, driver: &str, path: &Path) -> Plan {
             session: case.session.iter().map(ToString::to_string).collect(),
             readbacks: vec![],
             statements: vec![case.sql.into()],
+            requests: vec![],
             texts: vec![],
             transactions: vec![Transaction {
                 name: "it".into(),
@@ -105,6 +106,7 @@ fn plan(case: &Case, driver: &str, path: &Path) -> Plan {
                 slots: 0,
                 steps: vec![Step::Sql(step)],
             }],
+            login: None,
             retry: Retry::never(),
         },
         clients: vec![client],

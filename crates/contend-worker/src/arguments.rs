@@ -49,8 +49,17 @@ pub struct Kept {
 impl Kept {
     /// Slots enough for every transaction of the plan.
     pub fn new(head: &Head) -> Self {
-        let slots = head.transactions.iter().map(|t| usize::from(t.slots)).max().unwrap_or(0);
+        Self::with_slots(head.transactions.iter().map(|t| usize::from(t.slots)).max().unwrap_or(0))
+    }
+
+    /// So many slots.
+    pub fn with_slots(slots: usize) -> Self {
         Self { slots: vec![vec![]; slots], buffer: vec![] }
+    }
+
+    /// All rows of a slot.
+    pub fn rows(&self, slot: u16) -> usize {
+        self.slots[usize::from(slot)].len()
     }
 
     /// Forgets everything, for a new attempt.
@@ -79,7 +88,8 @@ impl Kept {
         from..self.buffer.len()
     }
 
-    fn get(&self, slot: u16, row: usize) -> Option<Argument<'_>> {
+    /// A row of a slot.
+    pub fn get(&self, slot: u16, row: usize) -> Option<Argument<'_>> {
         Some(match self.slots[usize::from(slot)].get(row)? {
             KeptValue::Null => Argument::Null,
             KeptValue::Integer(i) => Argument::Integer(*i),
@@ -128,6 +138,8 @@ impl<'a> Arguments<'a> {
                 let index = i64::from(*first) + i64::from(*stride) * i64::from(repetition);
                 Ok(Argument::Integer(self.first_unique.wrapping_add(index)))
             }
+            // Of a login, which only plans of requests have; they look these up themselves.
+            Source::Session { .. } => Err(Failure::worker(worker_code::NOT_KEPT)),
             Source::Now { unit_ns } => Ok(Argument::Integer((self.now_ns() / unit_ns) as i64)),
         }
     }

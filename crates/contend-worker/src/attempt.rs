@@ -80,6 +80,7 @@ fn carry_out<S: Session>(
             Step::Hold { ns } | Step::Pause { ns } => wait(*ns, control),
             // Done before the attempt reached its session.
             Step::Connect => Ok(()),
+            Step::Http(http) => session.request(http, arguments, kept),
         };
         done.map_err(|failure| Failed { step: (first + i) as u16, failure })?;
     }

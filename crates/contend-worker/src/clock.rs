@@ -50,6 +50,11 @@ fn set_wake(wake: Wake) {
     let _ = set_current_timer_slack(slack_ns);
 }
 
+/// From now on the kernel wakes this thread as exactly as the timer allows, whatever it waits for.
+pub fn wake_exactly() {
+    set_wake(Wake::Exact);
+}
+
 /// Waits until the clock reads `until_ns` or `stop` holds, and returns the reading.
 #[inline]
 pub fn wait_until(until_ns: u64, wake: Wake, stop: impl Fn() -> bool) -> u64 {

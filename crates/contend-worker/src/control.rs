@@ -1,6 +1,7 @@
 //! What the supervising thread and the clients share: the start, the end of the window, the end of the
 //! drain, and each client's count of operations.
 
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
@@ -27,6 +28,18 @@ pub struct Control {
     moved: Notify,
     /// Threads that wait parked inside attempts.
     threads: Mutex<Vec<Thread>>,
+    /// Wakes whoever waits otherwise.
+    others: Others,
+}
+
+/// Calls that wake somebody.
+#[derive(Default)]
+struct Others(Mutex<Vec<Box<dyn Fn() + Send>>>);
+
+impl fmt::Debug for Others {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} others", lock(&self.0).len())
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -44,6 +57,7 @@ impl Control {
             gate_moved: Condvar::new(),
             moved: Notify::new(),
             threads: Mutex::new(vec![]),
+            others: Others::default(),
         }
     }
 
@@ -67,7 +81,13 @@ impl Control {
     /// Wakes everybody who waits, to look at the clock, the window and the drain again.
     pub fn wake(&self) {
         lock(&self.threads).iter().for_each(Thread::unpark);
+        lock(&self.others.0).iter().for_each(|wake| wake());
         self.moved.notify_waiters();
+    }
+
+    /// Whoever waits for something that `unpark` does not end is woken by `wake` too.
+    pub fn wake_with(&self, wake: impl Fn() + Send + 'static) {
+        lock(&self.others.0).push(Box::new(wake));
     }
 
     /// Ends with the next [`Control::wake`] or movement of the gate, counted from this call.

@@ -4,7 +4,7 @@
 //! them, [`models`] are the ways in which threads and tasks wait for what is due and share connections,
 //! [`client`] decides what comes next and records, [`attempt`] carries out one try of an operation on a
 //! [`session::Session`], of which `sqlite`, `postgres`, `mysql` and `null` are the kinds (`server` is what the two
-//! servers share). `script` loads and inspects a database outside any measurement.
+//! servers share). [`http`] carries out plans of requests, with event loops in place of all that. `script` loads and inspects a database outside any measurement.
 
 #![warn(missing_docs)]
 
@@ -17,6 +17,8 @@ pub mod clock;
 pub mod control;
 #[cfg(feature = "rusqlite")]
 pub mod hello;
+#[cfg(feature = "rusqlite")]
+pub mod http;
 pub mod kit;
 pub mod models;
 #[cfg(feature = "rusqlite")]

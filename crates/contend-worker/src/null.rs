@@ -8,7 +8,8 @@ use crate::models::thread::{Leave, Loop};
 use crate::session::{Failure, Session, Waits};
 use anyhow::Result;
 use contend_wire::handshake::Facts;
-use contend_wire::plan::{Head, SqlStep};
+use contend_wire::plan::http::HttpStep;
+use contend_wire::plan::{Head, Source, SqlStep};
 use std::hint::black_box;
 
 /// Runs a client on nothing. There are no settings to report but which client it is.
@@ -64,6 +65,18 @@ impl Session for NullSession {
             kept.push(keep.slot, KeptValue::Integer(1));
         }
         Ok(step.rows_min)
+    }
+
+    fn request(&mut self, step: &HttpStep, arguments: &Arguments<'_>, kept: &mut Kept) -> Result<(), Failure> {
+        let drawn = |source: &&Source| !matches!(source, Source::Session { .. });
+        for source in step.args.iter().filter(drawn) {
+            black_box(arguments.resolve(source, 0, kept)?);
+        }
+        for keep in &step.keep {
+            kept.clear_slot(keep.slot);
+            kept.push(keep.slot, KeptValue::Integer(1));
+        }
+        Ok(())
     }
 
     fn commit(&mut self) -> Result<(), Failure> {

@@ -9,7 +9,7 @@ use crate::models::tasks::{Database, Tasks, runtime};
 use crate::models::{self, Model, Shared, thread};
 use crate::options::{BLOCKING_THREADS, Options, POOL_READERS, TOKIO_THREADS};
 use crate::run::{Crew, Event, Link, Member, Outcome, Ready};
-use crate::{hello, script};
+use crate::{hello, http, script};
 use anyhow::{Result, bail};
 use contend_wire::handshake::Facts;
 use contend_wire::plan::Plan;
@@ -18,7 +18,7 @@ use std::sync::mpsc::{Sender, channel};
 use tokio::runtime::Runtime;
 
 /// The drivers there are.
-pub const DRIVERS: &[&str] = &["rusqlite", "postgres", "mysql", "contend-sql", "null"];
+pub const DRIVERS: &[&str] = &["rusqlite", "postgres", "tokio-postgres", "mysql", "http", "contend-sql", "null"];
 
 /// What this worker can do.
 pub const KIT: Kit = Kit { hello: || Ok(hello::facts()?), prepare, script: script::carry_out };
@@ -29,6 +29,9 @@ pub const KIT: Kit = Kit { hello: || Ok(hello::facts()?), prepare, script: scrip
 /// # Errors
 /// What is wrong with the plan's options or with a client, naming it. Nothing stays open.
 pub fn prepare(plan: Plan, events: &Sender<Event>) -> Result<Ready> {
+    if plan.head.driver == http::DRIVER {
+        return http::prepare(plan, events);
+    }
     let options = Options::parse(&plan.head.options)?;
     if !DRIVERS.contains(&plan.head.driver.as_str()) {
         bail!("driver {}: this worker has {}", plan.head.driver, DRIVERS.join(", "));

@@ -3,7 +3,8 @@
 
 use crate::arguments::{Arguments, Kept};
 use contend_wire::plan::SqlStep;
-use contend_wire::sample::{CodeSpace, NOT_MEASURED};
+use contend_wire::plan::http::HttpStep;
+use contend_wire::sample::{CodeSpace, NOT_MEASURED, worker_code};
 
 /// Why a part of an attempt failed: the engine's own code, unclassified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +65,13 @@ pub trait Session {
         arguments: &Arguments<'_>,
         kept: &mut Kept,
     ) -> Result<u32, Failure>;
+    /// Sends a request. Only a session that does nothing can: others refuse such plans beforehand.
+    ///
+    /// # Errors
+    /// Always, but where it does nothing.
+    fn request(&mut self, _step: &HttpStep, _arguments: &Arguments<'_>, _kept: &mut Kept) -> Result<(), Failure> {
+        Err(Failure::worker(worker_code::DRIVER))
+    }
     /// Commits.
     ///
     /// # Errors

@@ -69,6 +69,16 @@ const fn worker(code: u32, name: &'static str, meaning: &'static str) -> Code {
     Code { space: CodeSpace::Worker, code, name, outcome: Outcome::Rejected, definite: true, again: false, meaning }
 }
 
+/// Certainly not done.
+const fn refused(space: CodeSpace, code: u32, name: &'static str, meaning: &'static str) -> Code {
+    Code { space, code, name, outcome: Outcome::Rejected, definite: true, again: false, meaning }
+}
+
+/// Perhaps done.
+const fn unclear(space: CodeSpace, code: u32, name: &'static str, meaning: &'static str) -> Code {
+    Code { space, code, name, outcome: Outcome::Unknown, definite: false, again: false, meaning }
+}
+
 /// A SQLSTATE as workers write it: its five characters as digits in base 36.
 const fn sqlstate(
     state: &'static str,
@@ -189,6 +199,30 @@ pub const TABLE: &[Code] = &[
     worker(worker_code::NOT_KEPT, "NOT_KEPT", "a step needs a value that an earlier step did not yield"),
     worker(worker_code::VALUE, "VALUE", "the driver gave back a value it cannot represent"),
     worker(worker_code::DRIVER, "DRIVER", "an error of the driver without a code of the engine"),
+    unclear(CodeSpace::Worker, worker_code::ANSWER, "ANSWER", "an answer that is not HTTP, not JSON, or cut short"),
+    refused(CodeSpace::Http, 400, "Bad Request", "the request is wrong"),
+    refused(CodeSpace::Http, 401, "Unauthorized", "a login is needed"),
+    refused(CodeSpace::Http, 403, "Forbidden", "the login may not do that"),
+    refused(CodeSpace::Http, 404, "Not Found", "there is no such thing"),
+    Code {
+        outcome: Outcome::Conflict,
+        again: true,
+        ..refused(CodeSpace::Http, 409, "Conflict", "somebody else was first")
+    },
+    Code { again: true, ..refused(CodeSpace::Http, 429, "Too Many Requests", "the service limits its clients") },
+    unclear(CodeSpace::Http, 500, "Internal Server Error", "the service failed"),
+    unclear(CodeSpace::Http, 502, "Bad Gateway", "what is behind the service failed"),
+    Code { again: true, ..refused(CodeSpace::Http, 503, "Service Unavailable", "the service takes no more requests") },
+    Code {
+        outcome: Outcome::Timeout,
+        ..unclear(CodeSpace::Http, 504, "Gateway Timeout", "what is behind the service was too slow")
+    },
+    unclear(CodeSpace::Os, 104, "ECONNRESET", "the connection was lost"),
+    unclear(CodeSpace::Os, 32, "EPIPE", "the connection was lost"),
+    Code { outcome: Outcome::Timeout, ..unclear(CodeSpace::Os, 110, "ETIMEDOUT", "no answer in time") },
+    refused(CodeSpace::Os, 111, "ECONNREFUSED", "no connection could be opened"),
+    refused(CodeSpace::Os, 113, "EHOSTUNREACH", "no way to the host"),
+    unclear(CodeSpace::Os, 125, "ECANCELED", "given up at the end of the drain"),
 ];
 
 /// The row for a code.
@@ -198,6 +232,8 @@ pub fn lookup(space: CodeSpace, code: u32) -> Option<&'static Code> {
         CodeSpace::Sqlite => find(code & 0xff),
         // A class is two characters; the three after it are zeros.
         CodeSpace::Sqlstate => find(code - code % 36u32.pow(3)),
+        // 4xx is the request's fault and 3xx an answer from elsewhere; 5xx is the service's.
+        CodeSpace::Http => find(if code < 500 { 400 } else { 500 }),
         _ => None,
     })
 }
@@ -209,6 +245,8 @@ pub fn code_name(space: CodeSpace, code: u32) -> String {
         (Some(row), CodeSpace::Worker) => row.name.to_string(),
         (Some(row), CodeSpace::Sqlstate) if row.code == code => format!("{} ({})", row.name, code_to_sqlstate(code)),
         (Some(row), CodeSpace::Sqlstate) => format!("{} (SQLSTATE {})", row.name, code_to_sqlstate(code)),
+        (Some(row), CodeSpace::Http) if row.code != code => format!("HTTP {code} (as {})", row.code),
+        (Some(row), CodeSpace::Http) => format!("HTTP {code} {}", row.name),
         (Some(row), _) if row.code == code => format!("{} ({code})", row.name),
         (Some(row), _) => format!("{} (extended {code})", row.name),
         (None, CodeSpace::Sqlstate) => format!("SQLSTATE {}", code_to_sqlstate(code)),

@@ -102,6 +102,8 @@ async fn steps(connection: &mut SqliteConnection, statements: &Statements, job: 
             Step::Hold { ns } | Step::Pause { ns } => wait(*ns, control).await,
             // Done before the attempt reached its connection.
             Step::Connect => Ok(()),
+            // Refused with the plan.
+            Step::Http(_) => Err(Failure::worker(worker_code::DRIVER)),
         };
         done.map_err(|failure| Failed { step: i as u16, failure })?;
     }

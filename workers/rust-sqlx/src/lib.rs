@@ -11,6 +11,7 @@ use contend_wire::plan::{Connections, Plan};
 use contend_wire::sample::{CodeSpace, worker_code};
 use contend_worker::control::Control;
 use contend_worker::kit::{Kit, LANGUAGE};
+use contend_worker::models;
 use contend_worker::models::tasks::{Tasks, runtime};
 use contend_worker::options::{Options, TOKIO_THREADS};
 use contend_worker::run::{Crew, Event, Link, Member, Ready};
@@ -74,6 +75,7 @@ fn check(plan: &Plan, options: &Options) -> Result<()> {
 /// What is wrong with the plan's options or with a client, naming it.
 pub fn prepare(plan: Plan, events: &Sender<Event>) -> Result<Ready> {
     let options = Options::parse(&plan.head.options)?;
+    models::only_sql(&plan.head)?;
     check(&plan, &options)?;
     let plan = Arc::new(plan);
     let control = Arc::new(Control::new(plan.head.window.drain_ns));

@@ -1,5 +1,7 @@
 //! Text to plans, with every reference checked.
 
+mod http;
+
 use super::{
     ANY_ROWS, Client, Connections, Head, Keep, Loop, NowSource, PLAN_VERSION, Plan, Readback, Retry, Source, SqlStep,
     Step, Transaction, Window,
@@ -27,6 +29,7 @@ impl Source {
             'k' => pair(rest).map(|(slot, plus)| Source::Kept { slot, plus }).ok_or_else(bad),
             'K' => pair(rest).map(|(slot, row)| Source::KeptRow { slot, row }).ok_or_else(bad),
             'u' => pair(rest).map(|(first, stride)| Source::Unique { first, stride }).ok_or_else(bad),
+            's' => rest.parse().map(|slot| Source::Session { slot }).map_err(|_| bad()),
             'c' => match rest.parse() {
                 Ok(unit_ns) if unit_ns > 0 => Ok(Source::Now { unit_ns }),
                 _ => Err(bad()),
@@ -40,6 +43,16 @@ impl Source {
 struct Reader<'a> {
     lines: std::iter::Peekable<std::str::Split<'a, char>>,
     at: usize,
+    /// The line that needs the highest session value, with its slot, until the login is known.
+    session_use: Option<(usize, u16)>,
+}
+
+/// What steps refer to.
+#[derive(Clone, Copy)]
+struct Known<'k> {
+    statements: usize,
+    requests: &'k [super::http::Request],
+    texts: usize,
 }
 
 /// The fields of one line after its kind.
@@ -78,7 +91,7 @@ impl<'a> Fields<'a> {
 
 impl<'a> Reader<'a> {
     fn new(text: &'a str) -> Self {
-        Self { lines: text.split('\n').peekable(), at: 0 }
+        Self { lines: text.split('\n').peekable(), at: 0, session_use: None }
     }
 
     fn error(&self, message: impl Into<String>) -> FormatError {
@@ -155,12 +168,15 @@ impl<'a> Reader<'a> {
             f.end()?;
         }
         let statements = self.texts("statement", true)?;
+        let requests = self.requests()?;
         let texts = self.texts("text", true)?;
         let mut transactions = vec![];
+        let known = Known { statements: statements.len(), requests: &requests, texts: texts.len() };
         while let Some(f) = self.next_if("transaction") {
-            let transaction = self.transaction(f, transactions.len(), statements.len(), texts.len())?;
+            let transaction = self.transaction(f, transactions.len(), known)?;
             transactions.push(transaction);
         }
+        let login = self.login(&transactions)?;
         let retry = self.retry()?;
         Ok(Head {
             worker,
@@ -174,8 +190,10 @@ impl<'a> Reader<'a> {
             session,
             readbacks,
             statements,
+            requests,
             texts,
             transactions,
+            login,
             retry,
         })
     }
@@ -215,13 +233,7 @@ impl<'a> Reader<'a> {
         Ok(texts)
     }
 
-    fn transaction(
-        &mut self,
-        mut f: Fields<'a>,
-        index: usize,
-        statements: usize,
-        texts: usize,
-    ) -> Result<Transaction, FormatError> {
+    fn transaction(&mut self, mut f: Fields<'a>, index: usize, known: Known<'_>) -> Result<Transaction, FormatError> {
         expect_index(&mut f, index)?;
         let name = f.unescaped("name")?;
         let writes = match f.text("kind")? {
@@ -242,7 +254,8 @@ impl<'a> Reader<'a> {
             let f = self.expect("step")?;
             let line = f.line;
             let step = step(f)?;
-            check_step(&step, i, &transaction, statements, texts).map_err(|m| FormatError::new("plan", line, m))?;
+            check_step(&step, i, &transaction, known).map_err(|m| FormatError::new("plan", line, m))?;
+            self.note_session_use(line, &step);
             transaction.steps.push(step);
         }
         let needed = transaction.arguments_needed();
@@ -346,6 +359,7 @@ fn list<T>(f: &mut Fields<'_>, what: &str, read: impl Fn(&str) -> Option<T>) -> 
 fn step(mut f: Fields<'_>) -> Result<Step, FormatError> {
     let step = match f.text("kind")? {
         "sql" => return sql_step(f),
+        "http" => return http::step(f),
         "hold" => Step::Hold { ns: f.number("length")? },
         "pause" => Step::Pause { ns: f.number("length")? },
         "connect" => Step::Connect,
@@ -355,14 +369,23 @@ fn step(mut f: Fields<'_>) -> Result<Step, FormatError> {
     Ok(step)
 }
 
+/// `MIN..MAX` or `MIN..*`.
+fn bounds(text: &str) -> Option<(u32, u32)> {
+    let (min, max) = text.split_once("..")?;
+    let max = if max == "*" { ANY_ROWS } else { max.parse().ok()? };
+    Some((min.parse().ok()?, max)).filter(|(min, max)| min <= max)
+}
+
+/// The rest of a line as sources.
+fn sources(f: Fields<'_>) -> Result<Vec<Source>, FormatError> {
+    let (line, fields) = (f.line, f.fields);
+    fields.map(Source::decode).collect::<Result<Vec<_>, _>>().map_err(|m| FormatError::new("plan", line, m))
+}
+
 fn sql_step(mut f: Fields<'_>) -> Result<Step, FormatError> {
     let statement = f.number("statement")?;
     let rows = f.text("rows")?;
-    let parsed = rows.split_once("..").and_then(|(min, max)| {
-        let max = if max == "*" { ANY_ROWS } else { max.parse().ok()? };
-        Some((min.parse::<u32>().ok()?, max))
-    });
-    let Some((rows_min, rows_max)) = parsed.filter(|(min, max)| min <= max) else {
+    let Some((rows_min, rows_max)) = bounds(rows) else {
         return Err(f.error(format!("rows `{}` are not of the form MIN..MAX or MIN..*", crate::crop(rows))));
     };
     let repeat: u32 = f.number("repeat")?;
@@ -374,9 +397,7 @@ fn sql_step(mut f: Fields<'_>) -> Result<Step, FormatError> {
         let keep = Keep { slot: parts.next()??, column: parts.next()??, rows: parts.next()?? };
         (parts.next().is_none() && keep.rows > 0).then_some(keep)
     })?;
-    let (line, fields) = (f.line, f.fields);
-    let args =
-        fields.map(Source::decode).collect::<Result<Vec<_>, _>>().map_err(|m| FormatError::new("plan", line, m))?;
+    let args = sources(f)?;
     Ok(Step::Sql(SqlStep { statement, rows_min, rows_max, repeat, keep, args }))
 }
 
@@ -387,23 +408,28 @@ fn check_text(value: &Value, texts: usize) -> Result<(), String> {
     }
 }
 
-fn check_step(step: &Step, index: usize, t: &Transaction, statements: usize, texts: usize) -> Result<(), String> {
-    let sql = match step {
-        Step::Sql(sql) => sql,
+fn check_step(step: &Step, index: usize, t: &Transaction, known: Known<'_>) -> Result<(), String> {
+    let slots: Vec<u16> = match step {
+        Step::Sql(sql) if sql.statement as usize >= known.statements => {
+            return Err(format!("statement {} is not in the plan", sql.statement));
+        }
+        Step::Sql(sql) => sql.keep.iter().map(|keep| keep.slot).collect(),
+        Step::Http(http) => {
+            http::check_step(http, t, known.requests)?;
+            http.keep.iter().map(|keep| keep.slot).collect()
+        }
         Step::Connect if index > 0 => return Err("`connect` must be the first step of a transaction".to_string()),
         Step::Connect | Step::Hold { .. } | Step::Pause { .. } => return Ok(()),
     };
-    if sql.statement as usize >= statements {
-        return Err(format!("statement {} is not in the plan", sql.statement));
-    }
     let slot_error = |slot: u16| format!("slot {slot} is beyond the {} of `{}`", t.slots, t.name);
-    if let Some(keep) = sql.keep.iter().find(|keep| keep.slot >= t.slots) {
-        return Err(slot_error(keep.slot));
+    if let Some(slot) = slots.into_iter().find(|slot| *slot >= t.slots) {
+        return Err(slot_error(slot));
     }
-    let last_repetition = sql.repeat as usize - 1;
-    for arg in &sql.args {
+    let (args, repeat) = step.sources();
+    let last_repetition = repeat as usize - 1;
+    for arg in args {
         match arg {
-            Source::Literal(value) => check_text(value, texts)?,
+            Source::Literal(value) => check_text(value, known.texts)?,
             Source::Kept { slot, .. } | Source::KeptRow { slot, .. } if *slot >= t.slots => {
                 return Err(slot_error(*slot));
             }

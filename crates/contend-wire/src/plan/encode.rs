@@ -1,5 +1,6 @@
 //! Plans to text.
 
+use super::http::{HttpStep, Request};
 use super::{
     ANY_ROWS, Client, Connections, Head, Loop, NowSource, PLAN_VERSION, Retry, Source, SqlStep, Step, Transaction,
 };
@@ -41,11 +42,17 @@ impl Head {
         for (i, sql) in self.statements.iter().enumerate() {
             let _ = writeln!(out, "statement\t{i}\t{}", escape(sql));
         }
+        for (i, request) in self.requests.iter().enumerate() {
+            request.encode_into(i, &mut out);
+        }
         for (i, text) in self.texts.iter().enumerate() {
             let _ = writeln!(out, "text\t{i}\t{}", escape(text));
         }
         for (i, transaction) in self.transactions.iter().enumerate() {
             transaction.encode_into(i, &mut out);
+        }
+        if let Some(login) = self.login {
+            let _ = writeln!(out, "login\t{login}");
         }
         self.retry.encode_into(&mut out);
         let _ = writeln!(out, "clients\t{clients}");
@@ -68,6 +75,7 @@ impl Transaction {
         for step in &self.steps {
             match step {
                 Step::Sql(sql) => sql.encode_into(out),
+                Step::Http(http) => http.encode_into(out),
                 Step::Hold { ns } => {
                     let _ = writeln!(out, "step\thold\t{ns}");
                 }
@@ -80,10 +88,64 @@ impl Transaction {
     }
 }
 
+/// Bounds as `MIN..MAX`, or `MIN..*` without a most.
+fn rows_into(out: &mut String, min: u32, max: u32) {
+    let _ = match max {
+        ANY_ROWS => write!(out, "{min}..*"),
+        max => write!(out, "{min}..{max}"),
+    };
+}
+
+fn sources_into(out: &mut String, sources: &[Source]) {
+    for source in sources {
+        out.push('\t');
+        source.encode_into(out);
+    }
+    out.push('\n');
+}
+
+impl Request {
+    fn encode_into(&self, index: usize, out: &mut String) {
+        let body = self.body.as_deref().map_or("-".to_string(), escape);
+        let _ = writeln!(out, "request\t{index}\t{}\t{}\t{body}", escape(&self.method), escape(&self.target));
+        for (name, value) in &self.headers {
+            let _ = writeln!(out, "header\t{index}\t{}\t{}", escape(name), escape(value));
+        }
+    }
+}
+
+impl HttpStep {
+    fn encode_into(&self, out: &mut String) {
+        let _ = write!(out, "step\thttp\t{}\t", self.request);
+        for (i, (first, last)) in self.status.iter().enumerate() {
+            let comma = if i == 0 { "" } else { "," };
+            let _ = if first == last { write!(out, "{comma}{first}") } else { write!(out, "{comma}{first}-{last}") };
+        }
+        out.push('\t');
+        match &self.count {
+            None => out.push('-'),
+            Some(count) => {
+                let _ = write!(out, "{}=", escape(&count.pointer));
+                rows_into(out, count.rows_min, count.rows_max);
+            }
+        }
+        out.push('\t');
+        for (i, keep) in self.keep.iter().enumerate() {
+            let comma = if i == 0 { "" } else { "," };
+            let _ = write!(out, "{comma}{}:{}:{}", keep.slot, keep.rows, escape(&keep.pointer));
+        }
+        if self.keep.is_empty() {
+            out.push('-');
+        }
+        sources_into(out, &self.args);
+    }
+}
+
 impl SqlStep {
     fn encode_into(&self, out: &mut String) {
-        let max = if self.rows_max == ANY_ROWS { "*".to_string() } else { self.rows_max.to_string() };
-        let _ = write!(out, "step\tsql\t{}\t{}..{max}\t{}\t", self.statement, self.rows_min, self.repeat);
+        let _ = write!(out, "step\tsql\t{}\t", self.statement);
+        rows_into(out, self.rows_min, self.rows_max);
+        let _ = write!(out, "\t{}\t", self.repeat);
         for (i, keep) in self.keep.iter().enumerate() {
             let comma = if i == 0 { "" } else { "," };
             let _ = write!(out, "{comma}{}:{}:{}", keep.slot, keep.column, keep.rows);
@@ -91,11 +153,7 @@ impl SqlStep {
         if self.keep.is_empty() {
             out.push('-');
         }
-        for arg in &self.args {
-            out.push('\t');
-            arg.encode_into(out);
-        }
-        out.push('\n');
+        sources_into(out, &self.args);
     }
 }
 
@@ -110,6 +168,7 @@ impl Source {
             Source::Kept { slot, plus } => write!(out, "k{slot}+{plus}"),
             Source::KeptRow { slot, row } => write!(out, "K{slot}+{row}"),
             Source::Unique { first, stride } => write!(out, "u{first}+{stride}"),
+            Source::Session { slot } => write!(out, "s{slot}"),
             Source::Now { unit_ns } => write!(out, "c{unit_ns}"),
         };
     }

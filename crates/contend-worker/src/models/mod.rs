@@ -15,7 +15,7 @@ pub mod thread;
 
 use crate::options::Options;
 use anyhow::{Result, bail, ensure};
-use contend_wire::plan::{Connections, Plan, Step};
+use contend_wire::plan::{Connections, Head, Plan, Step};
 use std::collections::BTreeSet;
 
 /// A model that is not `thread`.
@@ -64,12 +64,29 @@ impl Shared {
     }
 }
 
+/// Refuses a plan of requests, for drivers of databases.
+///
+/// # Errors
+/// It has a step that sends one.
+pub fn only_sql(head: &Head) -> Result<()> {
+    if head.driver == "null" {
+        return Ok(());
+    }
+    let sends = head.transactions.iter().find(|t| t.steps.iter().any(|step| matches!(step, Step::Http(_))));
+    if let Some(transaction) = sends {
+        bail!("driver {}: `{}` sends HTTP requests, which the driver http does", head.driver, transaction.name);
+    }
+    ensure!(head.login.is_none(), "driver {}: the plan has a login, which only the driver http knows", head.driver);
+    Ok(())
+}
+
 /// The model a plan asks for, once it is certain that the plan's options make sense with it.
 ///
 /// # Errors
 /// An unknown model, or what about the plan does not go with it.
 pub fn of(plan: &Plan, options: &Options) -> Result<Model> {
     let head = &plan.head;
+    only_sql(head)?;
     let name = &head.model;
     let Some((_, model)) = MODELS.iter().find(|(known, _)| known == name) else {
         bail!("model {name}: this worker has only {}", names());

@@ -171,6 +171,7 @@ fn setting(setting: &Setting) -> (String, String) {
     let values = match setting.values {
         Values::Words(words) => words.join(" | "),
         Values::Integer(low, high) => format!("{low} to {high}"),
+        Values::Text => "text".to_string(),
     };
     (setting.name.to_string(), format!("{} [{values}; default {}]", setting.about, setting.default))
 }

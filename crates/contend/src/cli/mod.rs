@@ -5,6 +5,7 @@
 
 mod compare;
 mod doctor;
+mod http;
 mod list;
 mod plan;
 mod report;
@@ -59,6 +60,8 @@ struct Cli {
 enum Verb {
     /// Run a study and write its report
     Run(Box<RunArgs>),
+    /// Carry out a scenario against a service over HTTP and write its report
+    Http(Box<http::HttpArgs>),
     /// Write the report of a record again, from the record alone
     Report(ReportArgs),
     /// Compare two records, or the variants in a CSV of timings
@@ -274,6 +277,7 @@ pub fn main() -> ExitCode {
 fn dispatch(verb: Verb) -> Result<u8> {
     match verb {
         Verb::Run(args) => run::run(&args),
+        Verb::Http(args) => http::http(&args),
         Verb::Report(args) => report::report(&args),
         Verb::Compare(args) => compare::compare(&args),
         Verb::List(args) => list::list(&args),

@@ -5,6 +5,7 @@ use crate::engine;
 use crate::record::parts::Found;
 use crate::record::store::{Record, RecordWriter};
 use crate::report;
+use crate::report::content::words::counted;
 use crate::source::Source;
 use crate::stats::precision::Ns;
 use crate::study::model::{Extent, Study, Variant, Whole};
@@ -70,7 +71,7 @@ pub(super) fn run(args: &RunArgs) -> Result<u8> {
 
 /// What is about to run, and about how long it takes.
 fn expected(whole: &Whole) -> String {
-    let parts = if whole.has_parts() { format!(", {} parts", whole.studies.len()) } else { String::new() };
+    let parts = if whole.has_parts() { format!(", {}", counted(whole.studies.len(), "part")) } else { String::new() };
     let estimated_ns: u64 = whole.studies.iter().map(estimate_ns).sum();
     let time = match estimated_ns.div_ceil(1_000_000_000) {
         seconds @ ..120 => format!("{seconds} s"),
@@ -85,7 +86,7 @@ fn how_to_resume(dir: &Path) -> String {
 }
 
 /// The report of a complete run, and what the user sees of it. The status is that of the worst part.
-fn conclude(dir: &Path, json: bool) -> Result<u8> {
+pub(super) fn conclude(dir: &Path, json: bool) -> Result<u8> {
     let found = Found::open(dir)?;
     let written = match &found {
         Found::One(record) => report::write(record, dir)?,
@@ -243,14 +244,20 @@ fn choices(args: &RunArgs) -> Result<Choices> {
 
 /// `results/DATE-STUDY[-as-published][-quick]`, numbered when it is taken.
 fn default_out(whole: &Whole) -> PathBuf {
-    let date = machine::now_utc();
-    let mut name = format!("{}-{}", &date[..10], whole.name);
+    let mut name = whole.name.clone();
     if whole.variant == Variant::AsPublished {
         name.push_str("-as-published");
     }
     if whole.extent == Extent::Quick {
         name.push_str("-quick");
     }
+    numbered_out(&name)
+}
+
+/// `results/DATE-NAME`, numbered when it is taken.
+pub(super) fn numbered_out(name: &str) -> PathBuf {
+    let date = machine::now_utc();
+    let name = format!("{}-{name}", &date[..10]);
     let results = Path::new("results");
     let first = results.join(&name);
     let taken = |path: &PathBuf| path.exists();

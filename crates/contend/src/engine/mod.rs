@@ -3,6 +3,7 @@
 //! the statements of a connection. Adding an engine adds one file here and one entry to [`ENGINES`].
 
 pub mod go;
+pub mod http;
 pub mod mariadb;
 pub mod postgres;
 pub mod server;
@@ -37,7 +38,8 @@ pub struct Engine {
     pub before_load: fn(&Settings) -> Vec<String>,
     /// Whether one sync of the disk can make several transactions durable at once.
     pub group_commit: bool,
-    /// Whether statements reach the data; invariants are asked only then.
+    /// Whether statements reach the data; invariants are asked only then. Who executes nothing does less than the null
+    /// driver, which at least looks arguments up: its cost says nothing of them.
     pub executes: bool,
     /// The engine's own check of these tables, given as they stand in its SQL: every row of its answer must end with `ok`.
     pub integrity: fn(&[String]) -> String,
@@ -135,6 +137,8 @@ pub enum Values {
     Words(&'static [&'static str]),
     /// A whole number in this range.
     Integer(i64, i64),
+    /// Any text that is not empty.
+    Text,
 }
 
 /// Settings as a plan carries them out.
@@ -152,6 +156,8 @@ pub struct Setup {
     pub begin_write: Option<String>,
     /// The data is there for one connection only.
     pub one_connection: bool,
+    /// Where the clients go instead of the data: a service that somebody else runs.
+    pub service: Option<String>,
 }
 
 /// A setting that is read back.
@@ -181,9 +187,12 @@ pub const COMMON_SETTINGS: &[Setting] = &[
 /// All engines.
 pub const ENGINES: &[&Engine] = &[&sqlite::ENGINE, &postgres::ENGINE, &mariadb::ENGINE, &translator::ENGINE];
 
+/// What is measured like an engine, but keeps its data where contend cannot see it.
+const SERVICES: &[&Engine] = &[&http::ENGINE];
+
 /// The engine of this name.
 pub fn find(name: &str) -> Option<&'static Engine> {
-    ENGINES.iter().copied().find(|engine| engine.name == name)
+    ENGINES.iter().chain(SERVICES).copied().find(|engine| engine.name == name)
 }
 
 /// The driver of a contender.
@@ -259,12 +268,17 @@ impl Setting {
     /// # Errors
     /// What the setting may be, in words.
     pub fn canonical(&self, value: &str) -> Result<String, String> {
+        if matches!(self.values, Values::Text) {
+            let text = value.trim();
+            return if text.is_empty() { Err(format!("`{}` is empty", self.name)) } else { Ok(text.to_string()) };
+        }
         let value = value.trim().to_ascii_lowercase();
         match self.values {
             Values::Words(words) if words.contains(&value.as_str()) => Ok(value),
             Values::Words(words) => {
                 Err(format!("`{}` cannot be `{value}`; it is one of {}", self.name, words.join(", ")))
             }
+            Values::Text => Ok(value),
             Values::Integer(low, high) => match value.parse::<i64>() {
                 Ok(n) if (low..=high).contains(&n) => Ok(n.to_string()),
                 _ => Err(format!("`{}` cannot be `{value}`; it is a whole number from {low} to {high}", self.name)),

@@ -245,6 +245,7 @@ mod tests {
         match setting.values {
             Values::Words(words) => proptest::sample::select(words).prop_map(str::to_string).boxed(),
             Values::Integer(low, high) => (low..=high).prop_map(|n| n.to_string()).boxed(),
+            Values::Text => "[a-z]{1,5}".boxed(),
         }
     }
 

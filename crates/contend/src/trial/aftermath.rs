@@ -2,6 +2,7 @@
 //! takes; and what the server says of itself.
 
 use crate::check::{Invalid, ever, guards};
+use crate::engine::Engine;
 use crate::record::model::{Footprint, InvariantResult, ServerInfo, Trial};
 use crate::trial::admin::{Admin, Cancelled};
 use crate::trial::attached;
@@ -41,6 +42,11 @@ impl Bench<'_> {
             translation: translated.map(|translated| translated.conditions.clone()).unwrap_or_default(),
             lock_waits,
         }))
+    }
+
+    /// What an operation costs the worker itself; nothing where the null driver does more than the driver.
+    pub(super) fn own_ns_per_operation(&self, engine: &Engine) -> u64 {
+        if engine.executes { self.generator_ns_per_operation } else { 0 }
     }
 
     /// Invariants and footprint, from the database itself.

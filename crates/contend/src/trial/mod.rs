@@ -17,5 +17,6 @@ pub mod process;
 pub mod run;
 pub mod sampler;
 pub mod server;
+pub mod service;
 pub mod session;
 pub mod site;

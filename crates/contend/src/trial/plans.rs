@@ -8,6 +8,7 @@ use crate::study::{load_under, seed_of_round};
 use crate::trial::data::hex;
 use crate::workload::{DrawRequest, DrawnWorker, Workload};
 use anyhow::{Context, Result};
+use contend_wire::plan::http::Request;
 use contend_wire::plan::{Client, Connections, Head, Loop, NowSource, Readback, Transaction, Window};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,6 +30,8 @@ pub struct DrawnRound {
 /// The part of a plan that is in the contender's dialect.
 pub struct Sql<'w> {
     pub statements: &'w [String],
+    pub requests: &'w [Request],
+    pub login: Option<u16>,
     pub transactions: Vec<Transaction>,
     pub now: NowSource,
 }
@@ -41,7 +44,13 @@ impl<'w> Sql<'w> {
             let begun = transactions.iter_mut().filter(|transaction| transaction.begin.is_some());
             begun.for_each(|transaction| transaction.begin.clone_from(&setup.begin_write));
         }
-        Self { statements: &workload.statements, transactions, now: NowSource::Clock }
+        Self {
+            statements: &workload.statements,
+            requests: &workload.requests,
+            login: workload.login,
+            transactions,
+            now: NowSource::Clock,
+        }
     }
 }
 
@@ -214,8 +223,10 @@ impl DrawnRound {
             session: setup.session.clone(),
             readbacks: readbacks.map(|r| Readback { name: r.name.clone(), sql: r.sql.clone() }).collect(),
             statements: sql.statements.to_vec(),
+            requests: sql.requests.to_vec(),
             texts: self.texts.clone(),
             transactions: sql.transactions.clone(),
+            login: sql.login,
             retry: engine.retry(&contender.settings),
         })
     }

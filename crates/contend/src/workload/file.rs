@@ -12,6 +12,20 @@ use toml::Value;
 pub struct WorkloadFile {
     pub about: String,
     pub databases: Option<Value>,
+    /// Named texts that `${name}` stands for; filled in before the file is understood.
+    #[serde(default)]
+    #[allow(dead_code, reason = "filled in by `scenario` before; here only a key that is known")]
+    pub variable: BTreeMap<String, String>,
+    /// The profile that `contend http` carries out.
+    pub mode: Option<String>,
+    /// The transaction every client carries out once before it begins.
+    pub login: Option<String>,
+    /// What a service is asked before the run, for `list` to draw from.
+    #[serde(default)]
+    pub setup: BTreeMap<String, SetupFile>,
+    /// What it answered.
+    #[serde(default)]
+    pub list: BTreeMap<String, Vec<Value>>,
     #[serde(default)]
     pub scale: BTreeMap<String, Value>,
     /// Numbers of `scale` that are set together, by axis and value.
@@ -67,10 +81,21 @@ pub enum BeginFile {
     Exclusive,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StepFile {
     pub sql: Option<String>,
+    /// What a server is told instead of a translation of `sql`, by the server's name.
+    #[serde(default)]
+    pub on: BTreeMap<String, String>,
+    /// `METHOD TARGET`, with `{name}` for values.
+    pub request: Option<String>,
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    pub body: Option<String>,
+    pub status: Option<Value>,
+    /// JSON pointer to what is counted as rows.
+    pub count: Option<String>,
     pub rows: Option<Value>,
     #[serde(default)]
     pub keep: BTreeMap<String, Value>,
@@ -88,6 +113,26 @@ pub struct StepFile {
 #[serde(deny_unknown_fields)]
 pub struct KeepFile {
     pub column: u16,
+    pub max: Option<u16>,
+}
+
+/// The long form of an entry of `keep` in an answer.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeepAtFile {
+    pub at: String,
+    pub max: Option<u16>,
+}
+
+/// A list that a service is asked for.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SetupFile {
+    pub request: String,
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// JSON pointer to the values, with `*` for each element.
+    pub at: String,
     pub max: Option<u16>,
 }
 
@@ -134,6 +179,7 @@ pub struct GeneratorFile {
     pub hot: Option<Hot>,
     pub value: Option<Value>,
     pub choice: Option<Vec<Value>>,
+    pub list: Option<String>,
     pub weights: Option<Vec<f64>>,
     pub words: Option<Value>,
     pub time: Option<[Value; 2]>,
@@ -183,6 +229,7 @@ pub const GENERATOR_KINDS: &[(&str, &[&str])] = &[
     ("range", &["zipf", "hot"]),
     ("value", &[]),
     ("choice", &["weights"]),
+    ("list", &[]),
     ("words", &["pool"]),
     ("time", &["as", "ordered"]),
     ("format", &["pool"]),

@@ -14,6 +14,7 @@ mod load;
 pub mod model;
 mod random;
 mod resolve;
+pub mod scenario;
 mod sql;
 mod translate;
 mod words;
@@ -38,6 +39,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("locking", include_str!("../../../../workloads/locking.toml")),
     ("lookups", include_str!("../../../../workloads/lookups.toml")),
     ("playback", include_str!("../../../../workloads/playback.toml")),
+    ("tpcb", include_str!("../../../../workloads/tpcb.toml")),
     ("translation", include_str!("../../../../workloads/translation.toml")),
     ("wordpress", include_str!("../../../../workloads/wordpress.toml")),
 ];

@@ -3,7 +3,7 @@
 use super::generator::Fields;
 use super::invariant::Invariant;
 use super::sql::quoted;
-use super::translate::Translated;
+use super::translate::{OwnSql, Translated};
 use contend_wire::plan;
 use std::collections::BTreeMap;
 
@@ -25,10 +25,20 @@ pub struct Workload {
     pub transactions: Vec<TransactionSpec>,
     /// SQL texts that the steps of [`Workload::transactions`] refer to, with plain `?` placeholders.
     pub statements: Vec<String>,
+    /// Requests that steps refer to; a workload has these or statements.
+    pub requests: Vec<plan::http::Request>,
+    /// The transaction that every client carries out once before it begins.
+    pub login: Option<u16>,
+    /// What a service is asked before the run.
+    pub asks: Vec<super::scenario::Ask>,
+    /// The profile that `contend http` carries out; none: the only one.
+    pub mode: Option<String>,
     pub profiles: BTreeMap<String, Mix>,
     /// Never empty: a file without roles has one, called `client`.
     pub roles: Vec<Role>,
     pub invariants: Vec<Invariant>,
+    /// Statements that some servers are told in words of their own.
+    pub own_sql: Vec<OwnSql>,
     /// What a server is told instead; none: this is the workload as it was written, for SQLite.
     pub translated: Option<Translated>,
     /// Of the file's text.

@@ -21,6 +21,10 @@ pub struct Scope<'a> {
     pub table_names: &'a [String],
     /// The table whose columns these are; none for arguments.
     pub own_table: Option<&'a str>,
+    /// What a service was asked for, by name.
+    pub lists: &'a BTreeMap<String, Vec<Toml>>,
+    /// Names of lists that a service is asked for.
+    pub asked: &'a [String],
 }
 
 /// Resolves the columns of a table or arguments drawn together, each after those it refers to.
@@ -139,6 +143,7 @@ impl Resolver<'_> {
             "range" => self.range(file),
             "value" => self.literal(file.value.as_ref().expect("the kind is there")).map(Generator::Constant),
             "choice" => self.choice(file),
+            "list" => self.list(file.list.as_deref().expect("the kind is there")),
             "words" => self.words(file.words.as_ref().expect("the kind is there")).map(Generator::Words),
             "time" => self.time(file),
             "format" => self.format(file.format.as_deref().expect("the kind is there")).map(Generator::Format),
@@ -193,6 +198,22 @@ impl Resolver<'_> {
             self.shares(weights, values.len(), "weights")?;
         }
         Ok(Generator::Choice { values, weights: file.weights.clone() })
+    }
+
+    /// One of the values that a service answered with; before it was asked there are none.
+    fn list(&self, name: &str) -> Result<Generator, FileError> {
+        match self.scope.lists.get(name) {
+            Some(values) if values.is_empty() => self.at.fail(format!("the list `{name}` is empty")),
+            Some(values) => {
+                let values = values.iter().map(|value| self.literal(value)).collect::<Result<_, _>>()?;
+                Ok(Generator::Choice { values, weights: None })
+            }
+            // Drawn like the values that will be there, so that an argument stays an argument.
+            None if self.scope.asked.iter().any(|asked| asked == name) => {
+                Ok(Generator::Choice { values: vec![Value::Null], weights: None })
+            }
+            None => self.at.fail(format!("there is no [setup.{name}]{}", listed(self.scope.asked.iter()))),
+        }
     }
 
     fn shares(&self, shares: &[f64], values: usize, what: &str) -> Result<f64, FileError> {

@@ -5,22 +5,26 @@ mod at;
 mod generator;
 mod order;
 mod preset;
+pub mod request;
 mod role;
 mod statement;
 mod transaction;
 
-use super::file::{InvariantFile, RoleFile, TableFile, WorkloadFile};
+use super::file::{InvariantFile, RoleFile, SetupFile, StepFile, TableFile, WorkloadFile};
 use super::generator::Fields;
 use super::invariant::{Expect, Invariant, Linear, Quantity, Relation, Term, Vocabulary, parse_linear};
 use super::model::{Named, Table, Workload};
+use super::scenario::Ask;
 use super::sql::mentions;
 use crate::source::{FileError, Source};
 pub use at::listed as listed_names;
 use at::{At, listed};
+use contend_wire::plan::http::check_pointer;
 use generator::{Scope, fields, tables_needed};
 use order::ordered;
 use role::Known;
 use sha2::{Digest as _, Sha256};
+use statement::Names;
 use std::collections::{BTreeMap, BTreeSet};
 use toml::Value;
 use transaction::{Shared, check_single, transaction};
@@ -37,7 +41,9 @@ pub fn workload(source: &Source, axes: &BTreeMap<String, String>) -> Result<Work
     let at = At::new(source);
     let axes = preset::expanded(&file.preset, &file.scale, axes, &at.key("preset"))?;
     let scale = scale(&file.scale, &axes, &at.key("scale"))?;
-    let tables = tables(&file.table, &scale, &at.key("table"))?;
+    let asked: Vec<String> = file.setup.keys().cloned().collect();
+    let lists = Lists { lists: &file.list, asked: &asked };
+    let tables = tables(&file.table, &scale, lists, &at.key("table"))?;
     for (i, sql) in file.after_load.iter().enumerate() {
         check_single(sql, &at.key("after_load").key(i))?;
     }
@@ -52,13 +58,32 @@ pub fn workload(source: &Source, axes: &BTreeMap<String, String>) -> Result<Work
         return at.fail("a workload needs at least one [transaction.NAME]");
     }
     let table_names: Vec<String> = file.table.keys().cloned().collect();
-    let scope = Scope { tables: &tables, table_names: &table_names, own_table: None };
-    let mut shared = Shared { scale: &scale, scope, statements: vec![] };
+    let scope = lists.scope(&tables, &table_names, None);
     let transaction_at = at.key("transaction");
+    let session = session(&file, &at)?;
+    let mut shared = Shared {
+        scale: &scale,
+        scope,
+        statements: vec![],
+        own_sql: vec![],
+        requests: vec![],
+        session: session.clone(),
+    };
     let transactions =
         file.transaction.iter().map(|(name, t)| transaction(name, t, &transaction_at.key(name), &mut shared));
     let transactions = transactions.collect::<Result<Vec<_>, _>>()?;
-    let statements = shared.statements;
+    let (statements, own_sql, requests) = (shared.statements, shared.own_sql, shared.requests);
+    if !statements.is_empty() && !requests.is_empty() {
+        return transaction_at.fail("a workload has steps with sql or steps with requests, not both");
+    }
+    let asks = asks(&file, &session, &at)?;
+    if let Some(mode) = file.mode.as_ref().filter(|mode| !file.profile.contains_key(*mode)) {
+        return at.key("mode").fail(format!("there is no [profile.{mode}]{}", listed(file.profile.keys())));
+    }
+    if file.login.is_some() && file.profile.is_empty() {
+        return at.key("login").fail("with a login, at least one [profile.NAME] says what clients do after it");
+    }
+    let login = file.login.as_ref().and_then(|name| file.transaction.keys().position(|known| known == name));
     let known =
         Known { transactions: &file.transaction, profiles: &file.profile, roles: &file.role, scale: &scale, databases };
     let profile_at = at.key("profile");
@@ -84,6 +109,11 @@ pub fn workload(source: &Source, axes: &BTreeMap<String, String>) -> Result<Work
         after_load: file.after_load,
         transactions,
         statements,
+        own_sql,
+        requests,
+        login: login.map(|index| index as u16),
+        asks,
+        mode: file.mode,
         profiles,
         roles,
         invariants,
@@ -92,6 +122,50 @@ pub fn workload(source: &Source, axes: &BTreeMap<String, String>) -> Result<Work
         translated: None,
         source: source.clone(),
     })
+}
+
+/// What a service was asked for, or is to be.
+#[derive(Clone, Copy)]
+struct Lists<'a> {
+    lists: &'a BTreeMap<String, Vec<Value>>,
+    asked: &'a [String],
+}
+
+impl<'a> Lists<'a> {
+    fn scope(self, tables: &'a [Table], table_names: &'a [String], own_table: Option<&'a str>) -> Scope<'a> {
+        Scope { tables, table_names, own_table, lists: self.lists, asked: self.asked }
+    }
+}
+
+/// What the login keeps, by name and slot.
+fn session(file: &WorkloadFile, at: &At<'_>) -> Result<request::Session, FileError> {
+    let Some(name) = &file.login else { return Ok(request::Session::new()) };
+    let Some(login) = file.transaction.get(name) else {
+        return at.key("login").fail(format!("there is no transaction `{name}`{}", listed(file.transaction.keys())));
+    };
+    // In the order in which the steps declare them.
+    let kept = login.step.iter().flat_map(|step| step.keep.keys().cloned());
+    Ok(kept.zip(0..).collect())
+}
+
+/// What a service is to be asked.
+fn asks(file: &WorkloadFile, session: &request::Session, at: &At<'_>) -> Result<Vec<Ask>, FileError> {
+    let ask = |(name, written): (&String, &SetupFile)| {
+        let at = at.key("setup").key(name);
+        let step = StepFile {
+            request: Some(written.request.clone()),
+            headers: written.headers.clone(),
+            ..StepFile::default()
+        };
+        let (request, sources) = request::request(&step, &mut Names::default(), session, &at)?;
+        check_pointer(&written.at).map_err(|message| at.key("at").error(message))?;
+        let max = written.max.unwrap_or(1000);
+        if max == 0 {
+            return at.key("max").fail("a list has at least one value");
+        }
+        Ok(Ask { name: name.clone(), request, sources, at: written.at.clone(), max })
+    };
+    file.setup.iter().map(ask).collect()
 }
 
 /// Bytes as lower-case hexadecimal.
@@ -149,6 +223,7 @@ fn scale(
 fn tables(
     written: &BTreeMap<String, TableFile>,
     scale: &BTreeMap<String, Named>,
+    lists: Lists<'_>,
     at: &At<'_>,
 ) -> Result<Vec<Table>, FileError> {
     let names: Vec<String> = written.keys().cloned().collect();
@@ -162,7 +237,8 @@ fn tables(
     })?;
     let mut tables = vec![];
     for i in order {
-        let table = table(&names[i], &written[&names[i]], scale, &at.key(&names[i]), &tables, &names)?;
+        let scope = lists.scope(&tables, &names, Some(&names[i]));
+        let table = table(&names[i], &written[&names[i]], scale, &at.key(&names[i]), &scope)?;
         tables.push(table);
     }
     Ok(tables)
@@ -173,8 +249,7 @@ fn table(
     file: &TableFile,
     scale: &BTreeMap<String, Named>,
     at: &At<'_>,
-    tables: &[Table],
-    table_names: &[String],
+    scope: &Scope<'_>,
 ) -> Result<Table, FileError> {
     check_single(&file.ddl, &at.key("ddl"))?;
     if !mentions(&file.ddl, name) {
@@ -196,8 +271,7 @@ fn table(
     if let Some(column) = file.columns.keys().find(|column| !mentions(&file.ddl, column)) {
         return columns_at.key(column).fail(format!("the ddl of `{name}` has no column `{column}`"));
     }
-    let scope = Scope { tables, table_names, own_table: Some(name) };
-    let columns: Fields = fields(&file.columns, &columns_at, &scope)?;
+    let columns: Fields = fields(&file.columns, &columns_at, scope)?;
     Ok(Table { name: name.to_string(), ddl: file.ddl.clone(), indexes: file.indexes.clone(), rows, columns })
 }
 

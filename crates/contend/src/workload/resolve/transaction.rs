@@ -2,12 +2,15 @@
 
 use super::at::{At, listed};
 use super::generator::{Scope, fields};
-use super::statement::{Meaning, Name, Names, compile};
+use super::request::{self, Session};
+use super::statement::{Meaning, Name, Names, compile, compile_with};
 use crate::source::FileError;
 use crate::workload::file::{BeginFile, KeepFile, KindFile, StepFile, TransactionFile};
 use crate::workload::generator::{Fields, FormatPiece, Generator};
 use crate::workload::model::{ArgumentGroup, Begin, Named, TransactionSpec};
 use crate::workload::sql::{Piece, has_second_statement, scan};
+use crate::workload::translate::{OwnSql, placeholder, server};
+use contend_wire::plan::http::{HttpStep, Request};
 use contend_wire::plan::{ANY_ROWS, Keep, Source, SqlStep, Step};
 use std::collections::{BTreeMap, BTreeSet};
 use toml::Value as Toml;
@@ -18,6 +21,11 @@ pub struct Shared<'a> {
     pub scope: Scope<'a>,
     /// Every SQL text once.
     pub statements: Vec<String>,
+    pub own_sql: Vec<OwnSql>,
+    /// Every request.
+    pub requests: Vec<Request>,
+    /// What the login keeps.
+    pub session: Session,
 }
 
 /// Longest kept column: SQLite allows 32,766 placeholders, other engines fewer.
@@ -38,6 +46,9 @@ pub fn transaction(
     }
     let mut builder = Builder { shared, names: Names::default(), groups: vec![], arguments: 0, uniques: 0, slots: 0 };
     let used: BTreeSet<&str> = file.step.iter().flat_map(|step| names_in(step)).collect();
+    if file.begin.is_some() && file.step.iter().any(|step| step.request.is_some()) {
+        return at.key("begin").fail("requests have no begin");
+    }
     builder.declare(&file.args, &at.key("args"), None, 1, &used)?;
     let mut steps = vec![];
     for (i, step) in file.step.iter().enumerate() {
@@ -46,6 +57,7 @@ pub fn transaction(
     builder.names.check_all_used()?;
     let begin = match (file.begin, file.kind) {
         (Some(BeginFile::None), _) | (None, KindFile::Read) => Begin::None,
+        _ if file.step.iter().any(|step| step.request.is_some()) => Begin::None,
         (None, KindFile::Write) => Begin::Contender,
         (Some(BeginFile::Deferred), _) => Begin::Deferred,
         (Some(BeginFile::Immediate), _) => Begin::Immediate,
@@ -92,7 +104,7 @@ fn names_in(step: &StepFile) -> Vec<&str> {
         Piece::Named { name, .. } => Some(name),
         Piece::Text(_) | Piece::Foreign(_) => None,
     };
-    pieces.into_iter().filter_map(name).collect()
+    pieces.into_iter().filter_map(name).chain(request::names_in(step)).collect()
 }
 
 struct Builder<'s, 'a, 'f> {
@@ -192,9 +204,23 @@ impl<'f> Builder<'_, '_, 'f> {
 
     /// The steps of a plan that a step of the file stands for: none for a wait of no time.
     fn step(&mut self, index: usize, file: &StepFile, at: &At<'f>) -> Result<Vec<Step>, FileError> {
-        let given = [file.sql.is_some(), file.hold.is_some(), file.pause.is_some(), file.connect.is_some()];
+        let given = [
+            file.sql.is_some(),
+            file.request.is_some(),
+            file.hold.is_some(),
+            file.pause.is_some(),
+            file.connect.is_some(),
+        ];
         if given.iter().filter(|given| **given).count() != 1 {
-            return at.fail("a step has exactly one of sql, hold, pause, connect");
+            return at.fail("a step has exactly one of sql, request, hold, pause, connect");
+        }
+        let of_request = file.body.is_some() || file.status.is_some() || file.count.is_some();
+        match file.request {
+            Some(_) => return Ok(vec![Step::Http(self.http_step(index, file, at)?)]),
+            None if of_request || !file.headers.is_empty() => {
+                return at.fail("headers, body, status and count are for steps with a request");
+            }
+            None => {}
         }
         if let Some(sql) = &file.sql {
             let step = self.sql_step(index, sql, file, at)?;
@@ -206,9 +232,9 @@ impl<'f> Builder<'_, '_, 'f> {
                 }
             };
         }
-        let of_sql = file.rows.is_some() || file.repeat.is_some() || file.every.is_some();
+        let of_sql = !file.on.is_empty() || file.rows.is_some() || file.repeat.is_some() || file.every.is_some();
         if of_sql || !file.keep.is_empty() || !file.args.is_empty() {
-            return at.fail("rows, keep, repeat, every and args are for steps with sql");
+            return at.fail("on, rows, keep, repeat, every and args are for steps with sql");
         }
         let scale = self.shared.scale;
         let waits = |ns: u64, step: Step| if ns == 0 { vec![] } else { vec![step] };
@@ -239,10 +265,64 @@ impl<'f> Builder<'_, '_, 'f> {
         let used: BTreeSet<&str> = names_in(file).into_iter().collect();
         self.declare(&file.args, &at.key("args"), Some(index), repeat, &used)?;
         let (text, args) = compile(sql, &mut self.names, &sql_at)?;
+        let statement = self.statement(text);
+        for (name, own) in &file.on {
+            self.own_sql(name, own, statement, &args, &at.key("on").key(name))?;
+        }
         self.names.close_step(index)?;
         let (rows_min, rows_max) = rows(file.rows.as_ref(), &at.key("rows"))?;
         let keep = self.keep(&file.keep, &at.key("keep"))?;
-        Ok(SqlStep { statement: self.statement(text), rows_min, rows_max, repeat, keep, args })
+        Ok(SqlStep { statement, rows_min, rows_max, repeat, keep, args })
+    }
+
+    /// What a server is told instead of a statement: with the same values, in whichever order.
+    fn own_sql(
+        &mut self,
+        name: &str,
+        sql: &str,
+        statement: u32,
+        args: &[Source],
+        at: &At<'f>,
+    ) -> Result<(), FileError> {
+        let target = match server(name) {
+            Ok(target) => target,
+            Err(known) => return at.fail(format!("there is no server `{name}` (known: {known})")),
+        };
+        check_single(sql, at)?;
+        let (sql, sources) = compile_with(sql, &mut self.names, at, |n| placeholder(target, n))?;
+        let number = |source| args.iter().position(|known| known == source).map(|i| i as u16 + 1);
+        let Some(params) = sources.iter().map(number).collect::<Option<Vec<u16>>>() else {
+            return at.fail("it takes a value that the step's own sql does not take");
+        };
+        let own = OwnSql { target, statement, sql, params };
+        let known = self.shared.own_sql.iter().find(|k| k.target == target && k.statement == statement);
+        match known {
+            Some(known) if *known != own => at.fail("another step with the same sql is told something else here"),
+            Some(_) => Ok(()),
+            None => {
+                self.shared.own_sql.push(own);
+                Ok(())
+            }
+        }
+    }
+
+    fn http_step(&mut self, index: usize, file: &StepFile, at: &At<'f>) -> Result<HttpStep, FileError> {
+        if file.repeat.is_some() || file.every.is_some() {
+            return at.fail("a request is sent once; write the step again to send it again");
+        }
+        let used = request::names_in(file);
+        self.declare(&file.args, &at.key("args"), Some(index), 1, &used)?;
+        let (request, sources) = request::request(file, &mut self.names, &self.shared.session, at)?;
+        self.names.close_step(index)?;
+        let rows = rows(file.rows.as_ref(), &at.key("rows"))?;
+        self.shared.requests.push(request);
+        let number = self.shared.requests.len() as u32 - 1;
+        let step = request::step(number, sources, file, rows, &mut self.slots, &mut self.names, at)?;
+        // What is kept may be for others: a login keeps for all operations.
+        for name in file.keep.keys() {
+            self.names.use_name(name);
+        }
+        Ok(step)
     }
 
     fn statement(&mut self, text: String) -> u32 {

@@ -122,6 +122,7 @@ impl Runner<'_> {
                     + i64::from(*first)
                     + i64::from(*stride) * i64::from(repetition),
             ),
+            Source::Session { .. } => panic!("a workload has no login"),
             Source::Now { unit_ns } => Value::Integer(1_750_000_000_000_000_000 / *unit_ns as i64),
         };
         let values: Vec<Sql> = step.args.iter().map(value).map(Sql).collect();

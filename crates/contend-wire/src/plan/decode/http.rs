@@ -1,0 +1,145 @@
+//! The lines of a plan that have to do with HTTP.
+
+use super::{Fields, Reader, bounds, expect_index, list, sources};
+use crate::FormatError;
+use crate::literal::unescape;
+use crate::plan::http::{Count, HttpStep, KeepAt, Request, check_pointer};
+use crate::plan::{Source, Step, Transaction};
+
+impl Reader<'_> {
+    /// All requests, each with its headers.
+    pub(super) fn requests(&mut self) -> Result<Vec<Request>, FormatError> {
+        let mut requests = vec![];
+        while let Some(mut f) = self.next_if("request") {
+            let line = f.line;
+            expect_index(&mut f, requests.len())?;
+            let (method, target) = (f.unescaped("method")?, f.unescaped("target")?);
+            let body = match f.text("body")? {
+                "-" => None,
+                body => Some(unescape(body).map_err(|e| f.error(e))?),
+            };
+            f.end()?;
+            let mut request = Request { method, target, body, headers: vec![] };
+            request.places().map_err(|m| FormatError::new("plan", line, m))?;
+            while let Some(mut f) = self.next_if("header") {
+                let line = f.line;
+                expect_index(&mut f, requests.len())?;
+                request.headers.push((f.unescaped("name")?, f.unescaped("value")?));
+                f.end()?;
+                request.places().map_err(|m| FormatError::new("plan", line, m))?;
+            }
+            requests.push(request);
+        }
+        Ok(requests)
+    }
+
+    /// The login, and whether the session values that steps use are kept by it.
+    pub(super) fn login(&mut self, transactions: &[Transaction]) -> Result<Option<u16>, FormatError> {
+        let mut login = None;
+        if let Some(mut f) = self.next_if("login") {
+            let index: u16 = f.number("transaction")?;
+            let Some(transaction) = transactions.get(usize::from(index)) else {
+                return Err(f.error(format!("transaction {index} is not in the plan")));
+            };
+            check_login(transaction).map_err(|m| f.error(m))?;
+            f.end()?;
+            login = Some((index, transaction));
+        }
+        match (self.session_use, login) {
+            (Some((line, _)), None) => {
+                Err(FormatError::new("plan", line, "a session value, but the plan has no `login`"))
+            }
+            (Some((line, slot)), Some((_, t))) if slot >= t.slots => Err(FormatError::new(
+                "plan",
+                line,
+                format!("session value {slot} is beyond the {} of `{}`", t.slots, t.name),
+            )),
+            (_, login) => Ok(login.map(|(index, _)| index)),
+        }
+    }
+
+    /// Remembers the highest session value a step needs.
+    pub(super) fn note_session_use(&mut self, line: usize, step: &Step) {
+        for source in step.sources().0 {
+            if let Source::Session { slot } = source
+                && self.session_use.is_none_or(|(_, highest)| highest < *slot)
+            {
+                self.session_use = Some((line, *slot));
+            }
+        }
+    }
+}
+
+/// A login is carried out before there are operations: what it sends is written in the plan.
+fn check_login(login: &Transaction) -> Result<(), String> {
+    let name = &login.name;
+    let fixed = |source: &Source| matches!(source, Source::Literal(_) | Source::Kept { .. } | Source::KeptRow { .. });
+    if login.steps.iter().any(|step| !matches!(step, Step::Http(_) | Step::Pause { .. })) {
+        return Err(format!("the login `{name}` may have `http` and `pause` steps only"));
+    }
+    if !login.steps.iter().flat_map(|step| step.sources().0).all(fixed) {
+        return Err(format!("the login `{name}` may use literal and kept values only"));
+    }
+    Ok(())
+}
+
+pub(super) fn step(mut f: Fields<'_>) -> Result<Step, FormatError> {
+    let request = f.number("request")?;
+    let status = list(&mut f, "status", |item| {
+        let (first, last) = item.split_once('-').unwrap_or((item, item));
+        let (first, last) = (first.parse().ok()?, last.parse().ok()?);
+        (100 <= first && first <= last && last <= 999).then_some((first, last))
+    })?;
+    if status.is_empty() {
+        return Err(f.error("a step names at least one status"));
+    }
+    let count = match f.text("count")? {
+        "-" => None,
+        count => Some(self::count(count).map_err(|m| f.error(m))?),
+    };
+    let keep = match f.text("keep")? {
+        "-" => vec![],
+        keep => keep.split(',').map(keep_at).collect::<Result<Vec<_>, _>>().map_err(|m| f.error(m))?,
+    };
+    Ok(Step::Http(HttpStep { request, status, count, keep, args: sources(f)? }))
+}
+
+fn count(field: &str) -> Result<Count, String> {
+    let parsed = field.rsplit_once('=').and_then(|(pointer, rows)| Some((pointer, bounds(rows)?)));
+    let Some((pointer, (rows_min, rows_max))) = parsed else {
+        return Err(format!("count `{}` is not of the form POINTER=MIN..MAX or POINTER=MIN..*", crate::crop(field)));
+    };
+    let pointer = unescape(pointer)?;
+    check_pointer(&pointer)?;
+    if pointer.split('/').any(|segment| segment == "*") {
+        return Err(format!("count `{}`: `*` has no meaning here", crate::crop(field)));
+    }
+    Ok(Count { pointer, rows_min, rows_max })
+}
+
+fn keep_at(item: &str) -> Result<KeepAt, String> {
+    let mut parts = item.splitn(3, ':');
+    let mut number = || parts.next().and_then(|part| part.parse::<u16>().ok());
+    let (slot, rows, pointer) = (number(), number().filter(|rows| *rows > 0), parts.next());
+    let (Some(slot), Some(rows), Some(pointer)) = (slot, rows, pointer) else {
+        return Err(format!("keep `{}` is not of the form SLOT:ROWS:POINTER", crate::crop(item)));
+    };
+    let pointer = unescape(pointer)?;
+    check_pointer(&pointer)?;
+    Ok(KeepAt { slot, rows, pointer })
+}
+
+/// Whether what the step refers to is in the plan.
+pub(super) fn check_step(step: &HttpStep, t: &Transaction, requests: &[Request]) -> Result<(), String> {
+    let Some(request) = requests.get(step.request as usize) else {
+        return Err(format!("request {} is not in the plan", step.request));
+    };
+    if t.begin.is_some() {
+        return Err(format!("`{}` sends requests, so it has no begin", t.name));
+    }
+    let places = request.places()?;
+    if places != step.args.len() {
+        return Err(format!("request {} takes {places} values, the step has {}", step.request, step.args.len()));
+    }
+    Ok(())
+}

@@ -1,0 +1,219 @@
+//! An exchange with a service: a connection, a request, an answer.
+
+use super::{ANY_STATUS, Connection, Events, LOST, NONSENSE, Phase, Work, os, os_error};
+use crate::attempt::Failed;
+use crate::clock::monotonic_ns;
+use crate::http::answer::{Asked, is_in};
+use crate::http::json::look_into;
+use crate::server::RECONNECT_PAUSE;
+use crate::session::Failure;
+use contend_wire::plan::http::HttpStep;
+use contend_wire::sample::CodeSpace;
+use rustix::event::epoll;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, ipproto, socket_with, sockopt};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::OwnedFd;
+
+impl<'p> Events<'p> {
+    pub(super) fn send(&mut self, i: usize, step: &'p HttpStep, now_ns: u64) {
+        let client = &mut self.clients[i];
+        if client.rendered.is_none() {
+            client.write_request(step, self.plan, &mut self.scratch);
+        }
+        if let Some(Err(failure)) = client.rendered {
+            let step = client.step as u16;
+            return self.done(i, Err(Failed { step, failure }), now_ns);
+        }
+        client.deadline_ns = now_ns.saturating_add(self.options.timeout_ns);
+        self.deadline_ns = self.deadline_ns.min(client.deadline_ns);
+        (client.sent, client.reopened) = (0, false);
+        client.reader.reset();
+        match client.connection {
+            Some(_) => self.write(i),
+            None => self.connect(i, now_ns),
+        }
+    }
+
+    pub(super) fn connect(&mut self, i: usize, now_ns: u64) {
+        let client = &mut self.clients[i];
+        if !matches!(client.phase, Phase::Held) {
+            client.connecting_ns = now_ns;
+        }
+        if now_ns < client.not_connect_before_ns {
+            let until_ns = client.not_connect_before_ns;
+            return self.set_timer(i, Phase::Held, until_ns);
+        }
+        client.generation = client.generation.wrapping_add(1) & 0x7fff_ffff;
+        let data = epoll::EventData::new_u64(u64::from(client.generation) << 32 | i as u64);
+        match open(client.service.address, &self.epoll, data) {
+            Ok(stream) => {
+                client.connection = Some(Connection { stream, wants_out: true, used: false });
+                client.phase = Phase::Connecting;
+            }
+            Err(errno) => self.refused(i, os(errno)),
+        }
+    }
+
+    pub(super) fn connected(&mut self, i: usize) {
+        let client = &mut self.clients[i];
+        let Some(connection) = &client.connection else { return };
+        match sockopt::socket_error(&connection.stream) {
+            Ok(Ok(())) => {
+                client.waits.acquire_ns += monotonic_ns().saturating_sub(client.connecting_ns);
+                match client.work {
+                    Work::Once(None) => {
+                        self.want_out(i, false);
+                        self.done(i, Ok(()), 0);
+                    }
+                    _ => self.write(i),
+                }
+            }
+            Ok(Err(errno)) | Err(errno) => self.refused(i, os(errno)),
+        }
+    }
+
+    pub(super) fn refused(&mut self, i: usize, failure: Failure) {
+        let client = &mut self.clients[i];
+        let now_ns = monotonic_ns();
+        client.waits.acquire_ns += now_ns.saturating_sub(client.connecting_ns);
+        client.not_connect_before_ns = now_ns.saturating_add(RECONNECT_PAUSE.as_nanos() as u64);
+        self.fail(i, failure);
+    }
+
+    pub(super) fn write(&mut self, i: usize) {
+        let client = &mut self.clients[i];
+        let Some(connection) = &client.connection else { return };
+        match (&connection.stream).write(&client.out[client.sent..]) {
+            Ok(n) => {
+                client.sent += n;
+                let all = client.sent == client.out.len();
+                client.phase = if all { Phase::Reading } else { Phase::Sending };
+                self.want_out(i, !all);
+            }
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+                client.phase = Phase::Sending;
+                self.want_out(i, true);
+            }
+            // Closed by the service after the last answer: nothing of the request has left.
+            Err(_) if connection.used && client.sent == 0 && !client.reopened => {
+                client.reopened = true;
+                client.connection = None;
+                self.connect(i, monotonic_ns());
+            }
+            Err(e) => self.fail(i, os_error(&e)),
+        }
+    }
+
+    /// Whether to be told that the connection can be written to.
+    #[inline]
+    pub(super) fn want_out(&mut self, i: usize, wanted: bool) {
+        let client = &mut self.clients[i];
+        let Some(connection) = &mut client.connection else { return };
+        if connection.wants_out == wanted {
+            return;
+        }
+        connection.wants_out = wanted;
+        let flags = if wanted { epoll::EventFlags::IN | epoll::EventFlags::OUT } else { epoll::EventFlags::IN };
+        let data = epoll::EventData::new_u64(u64::from(client.generation) << 32 | i as u64);
+        if let Err(errno) = epoll::modify(&self.epoll, &connection.stream, data, flags) {
+            self.fail(i, os(errno));
+        }
+    }
+
+    #[inline]
+    pub(super) fn happened(&mut self, i: usize, generation: u32, flags: epoll::EventFlags) {
+        let client = &self.clients[i];
+        if client.generation != generation || client.connection.is_none() {
+            return;
+        }
+        let other_than_out = flags.intersects(!epoll::EventFlags::OUT);
+        match client.phase {
+            Phase::Reading => self.read(i),
+            Phase::Connecting => self.connected(i),
+            Phase::Sending if other_than_out => self.read(i),
+            Phase::Sending => self.write(i),
+            // Closed, or something that nobody asked for.
+            _ => self.clients[i].connection = None,
+        }
+    }
+
+    pub(super) fn read(&mut self, i: usize) {
+        let client = &mut self.clients[i];
+        let Some(connection) = &client.connection else { return };
+        let read = (&connection.stream).read(client.reader.room());
+        let now_ns = monotonic_ns();
+        match read {
+            Ok(0) if client.reader.end() => self.answered(i, now_ns),
+            Ok(0) => {
+                let failure = if client.reader.is_untouched() { LOST } else { NONSENSE };
+                self.fail(i, failure);
+            }
+            Ok(n) => {
+                let Some(step) = client.http_step(self.plan) else { return };
+                let is_head = client.service.templates[step.request as usize].is_head;
+                let wanted = match client.work {
+                    Work::Once(_) => ANY_STATUS,
+                    _ if step.count.is_none() && step.keep.is_empty() => &[],
+                    _ => &step.status,
+                };
+                let jar = self.options.cookies.then_some(&mut client.jar);
+                match client.reader.take(n, Asked { is_head, wanted }, jar) {
+                    Ok(true) => self.answered(i, now_ns),
+                    Ok(false) => {}
+                    Err(_) => self.fail(i, NONSENSE),
+                }
+            }
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(e) => self.fail(i, os_error(&e)),
+        }
+    }
+
+    /// The answer is complete since `now_ns`.
+    pub(super) fn answered(&mut self, i: usize, now_ns: u64) {
+        let client = &mut self.clients[i];
+        let (answer, more, whole) = (client.reader.answer(), client.reader.has_more(), client.phase == Phase::Reading);
+        match &mut client.connection {
+            Some(connection) if !answer.closes && self.options.keep_alive && whole && !more => connection.used = true,
+            _ => client.connection = None,
+        }
+        let Some(step) = client.http_step(self.plan) else { return };
+        let outcome = if more {
+            Err(NONSENSE)
+        } else if !is_in(answer.status, &step.status) {
+            Err(answer.code.unwrap_or(Failure { space: CodeSpace::Http, code: u32::from(answer.status) }))
+        } else if step.count.is_none() && step.keep.is_empty() {
+            Ok(0)
+        } else {
+            look_into(client.reader.body(), step, &mut client.kept)
+        };
+        match outcome {
+            Ok(rows) => {
+                client.rows = client.rows.saturating_add(rows);
+                client.step += 1;
+                client.rendered = None;
+                self.render(i);
+                self.step(i, now_ns);
+            }
+            Err(failure) => {
+                let step = client.step as u16;
+                self.done(i, Err(Failed { step, failure }), now_ns);
+            }
+        }
+    }
+}
+
+/// A connection that is being opened.
+fn open(address: SocketAddr, epoll: &OwnedFd, data: epoll::EventData) -> Result<TcpStream, Errno> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
+    sockopt::set_tcp_nodelay(&socket, true)?;
+    match connect(&socket, &address) {
+        Ok(()) | Err(Errno::INPROGRESS) => {}
+        Err(errno) => return Err(errno),
+    }
+    epoll::add(epoll, &socket, data, epoll::EventFlags::IN | epoll::EventFlags::OUT)?;
+    Ok(TcpStream::from(socket))
+}

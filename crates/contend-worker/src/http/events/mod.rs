@@ -1,0 +1,428 @@
+//! An event loop and its clients. A request costs one write, one read and its share of one wait; the clock is read
+//! right before the first write of an attempt and right after the read that completes its last answer, and what is
+//! done between them is nothing but the exchange. Nothing allocates once buffers have grown.
+//!
+//! A client goes from phase to phase: its attempt is due at some time, perhaps a connection is opened, the request is
+//! sent, the answer read, a pause kept, and so on through the steps of the transaction.
+
+mod exchange;
+mod wait;
+
+use crate::arguments::{Arguments, Kept};
+use crate::attempt::Failed;
+use crate::client::{ClientLoop, Turn, room_for_samples};
+use crate::clock::monotonic_ns;
+use crate::control::Control;
+use crate::http::Service;
+use crate::http::answer::Reader;
+use crate::http::cookies::Jar;
+use crate::http::options::Options;
+use crate::run::Member;
+use crate::session::{Failure, Waits};
+use anyhow::{Context, Result};
+use contend_wire::handshake::Facts;
+use contend_wire::plan::http::HttpStep;
+use contend_wire::plan::{Plan, Source, Step};
+use contend_wire::sample::{CodeSpace, NOT_MEASURED, Sample, worker_code};
+use rustix::event::{EventfdFlags, epoll, eventfd};
+use rustix::io::Errno;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::net::TcpStream;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+/// Events taken at once.
+const EVENTS_AT_ONCE: usize = 256;
+/// Marks the event that only wakes the loop.
+const WAKER: u64 = u64::MAX;
+/// Any status, for answers that somebody will read.
+const ANY_STATUS: &[(u16, u16)] = &[(100, 999)];
+
+const NONSENSE: Failure = Failure::worker(worker_code::ANSWER);
+const TIMED_OUT: Failure = os(Errno::TIMEDOUT);
+const GIVEN_UP: Failure = os(Errno::CANCELED);
+/// The connection ended before a byte of the answer had come.
+const LOST: Failure = os(Errno::CONNRESET);
+
+const fn os(errno: Errno) -> Failure {
+    Failure { space: CodeSpace::Os, code: errno.raw_os_error() as u32 }
+}
+
+fn os_error(e: &std::io::Error) -> Failure {
+    Failure { space: CodeSpace::Os, code: e.raw_os_error().unwrap_or(Errno::IO.raw_os_error()) as u32 }
+}
+
+/// What a client waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// For the time its attempt is due.
+    Due,
+    /// Before it connects again to a service that refused.
+    Held,
+    Connecting,
+    Sending,
+    Reading,
+    Pausing,
+    /// For nothing: it is asked when the loop comes round.
+    Idle,
+    Over,
+}
+
+impl Phase {
+    fn is_in_flight(self) -> bool {
+        matches!(self, Phase::Held | Phase::Connecting | Phase::Sending | Phase::Reading)
+    }
+}
+
+/// What a client does.
+#[derive(Debug, Clone, Copy)]
+enum Work {
+    None,
+    Turn(Turn),
+    /// Before the start: a connection, and then a transaction, if there is one.
+    Once(Option<u16>),
+}
+
+struct Connection {
+    stream: TcpStream,
+    /// The loop is told when it can be written to.
+    wants_out: bool,
+    /// It has served a request before.
+    used: bool,
+}
+
+/// A client of the plan.
+pub struct Client<'p> {
+    /// Position in the plan.
+    pub index: usize,
+    /// What the login kept.
+    pub session: Kept,
+    /// What the attempt kept.
+    pub kept: Kept,
+    pace: Option<ClientLoop<'p>>,
+    service: &'p Service,
+    connection: Option<Connection>,
+    /// Tells events of this connection from those of an earlier one.
+    generation: u32,
+    phase: Phase,
+    work: Work,
+    transaction: u16,
+    step: usize,
+    rows: u32,
+    waits: Waits,
+    jar: Jar,
+    /// The next request, once it was written here.
+    out: Vec<u8>,
+    rendered: Option<Result<(), Failure>>,
+    sent: usize,
+    /// The connection was lost before anything was sent, and opened again.
+    reopened: bool,
+    reader: Reader,
+    /// The request under way must be answered by then.
+    deadline_ns: u64,
+    /// Since when it has been connecting.
+    connecting_ns: u64,
+    not_connect_before_ns: u64,
+    /// Its timer counts only if it is for this time.
+    wake_ns: u64,
+    /// How what was to be done once ended.
+    once: Option<Result<(), Failed>>,
+}
+
+/// An event loop with its clients.
+pub struct Events<'p> {
+    plan: &'p Plan,
+    options: &'p Options,
+    control: &'p Control,
+    /// Its clients.
+    pub clients: Vec<Client<'p>>,
+    epoll: OwnedFd,
+    waker: Arc<OwnedFd>,
+    found: Vec<epoll::Event>,
+    timers: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Clients that ask what is next.
+    asking: Vec<usize>,
+    /// No request under way must be answered before.
+    deadline_ns: u64,
+    scratch: Vec<u8>,
+    over: Vec<usize>,
+}
+
+impl<'p> Events<'p> {
+    /// A loop for the clients with these positions in the plan, connected and logged in.
+    ///
+    /// # Errors
+    /// Which client could not be made ready, and why.
+    pub fn open(
+        plan: &'p Plan,
+        options: &'p Options,
+        control: &'p Arc<Control>,
+        members: &'p [Member],
+        services: &'p [Service],
+        clients: &[usize],
+    ) -> Result<Self> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).context("cannot make an event loop")?;
+        let waker = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).context("cannot make an event loop")?;
+        epoll::add(&epoll, &waker, epoll::EventData::new_u64(WAKER), epoll::EventFlags::IN)?;
+        let waker = Arc::new(waker);
+        let from_outside = Arc::clone(&waker);
+        // Full only if it was written to before, which wakes as well.
+        control.wake_with(move || {
+            let _ = rustix::io::write(&from_outside, &1u64.to_ne_bytes());
+        });
+        let client = |index: &usize| {
+            let of = &plan.clients[*index];
+            let pulse = &members[*index].link.pulse;
+            let pace = ClientLoop::new(plan, *index, control, pulse, room_for_samples(plan, of));
+            Client::new(*index, Kept::new(&plan.head), Kept::new(&plan.head), pace, &services[of.database as usize])
+        };
+        let mut events = Self {
+            plan,
+            options,
+            control,
+            clients: clients.iter().map(client).collect(),
+            epoll,
+            waker,
+            found: Vec::with_capacity(EVENTS_AT_ONCE),
+            timers: BinaryHeap::new(),
+            asking: vec![],
+            deadline_ns: u64::MAX,
+            scratch: vec![],
+            over: vec![],
+        };
+        events.log_in()?;
+        Ok(events)
+    }
+
+    pub(in crate::http) fn plan(&self) -> &'p Plan {
+        self.plan
+    }
+
+    /// What each connection reports of itself.
+    pub fn facts(&self) -> Vec<(usize, Facts)> {
+        let facts = |client: &Client<'_>| {
+            let id = self.plan.clients[client.index].id.to_string();
+            vec![("client".to_string(), id), ("address".to_string(), client.service.address.to_string())]
+        };
+        self.clients.iter().map(|client| (client.index, facts(client))).collect()
+    }
+
+    /// Carries out the plan from `start_ns` on. `ended` gets each client's samples.
+    ///
+    /// # Errors
+    /// The system refuses to wait for events.
+    pub fn run(&mut self, start_ns: u64, ended: &mut impl FnMut(usize, Vec<Sample>, bool)) -> Result<()> {
+        // Services may have closed connections meanwhile, which is no attempt's fault.
+        self.round(Some(0))?;
+        for i in 0..self.clients.len() {
+            if let Some(pace) = &mut self.clients[i].pace {
+                pace.start(start_ns);
+            }
+            self.next(i);
+        }
+        let mut running = self.clients.len();
+        loop {
+            for i in std::mem::take(&mut self.over) {
+                running -= 1;
+                let client = &mut self.clients[i];
+                client.connection = None;
+                if let Some(pace) = client.pace.take() {
+                    pace.set_loop_over();
+                    let (samples, exhausted) = pace.into_result();
+                    ended(client.index, samples, exhausted);
+                }
+            }
+            if running == 0 {
+                return Ok(());
+            }
+            self.round(None)?;
+        }
+    }
+
+    /// Connects one client and carries out a transaction, if there is one, outside of any window.
+    pub(in crate::http) fn start_once(&mut self, i: usize, transaction: Option<u16>) {
+        let client = &mut self.clients[i];
+        client.work = Work::Once(transaction);
+        client.begin_attempt(transaction.unwrap_or(0));
+        let now_ns = monotonic_ns();
+        match transaction {
+            Some(_) => {
+                self.render(i);
+                self.step(i, now_ns);
+            }
+            None => {
+                client.deadline_ns = now_ns.saturating_add(self.options.timeout_ns);
+                self.deadline_ns = self.deadline_ns.min(client.deadline_ns);
+                self.connect(i, now_ns);
+            }
+        }
+    }
+
+    /// How what was to be done once ended, once it has.
+    pub(in crate::http) fn take_once(&mut self, i: usize) -> Option<Result<(), Failed>> {
+        self.clients[i].once.take()
+    }
+
+    /// The client's next attempt, made as ready as it can be before its time.
+    fn next(&mut self, i: usize) {
+        let client = &mut self.clients[i];
+        let Some(pace) = &mut client.pace else { return };
+        let Some(turn) = pace.next_turn() else {
+            client.phase = Phase::Over;
+            client.work = Work::None;
+            self.over.push(i);
+            return;
+        };
+        let transaction = pace.transaction(&turn);
+        client.work = Work::Turn(turn);
+        client.begin_attempt(transaction);
+        self.render(i);
+        let now_ns = monotonic_ns();
+        if now_ns < turn.not_before_ns {
+            self.set_timer(i, Phase::Due, turn.not_before_ns);
+        } else {
+            self.begin(i, now_ns);
+        }
+    }
+
+    #[inline]
+    fn begin(&mut self, i: usize, now_ns: u64) {
+        let client = &mut self.clients[i];
+        let (Work::Turn(turn), Some(pace)) = (&mut client.work, &mut client.pace) else { return };
+        if pace.begin(turn, now_ns) {
+            self.step(i, now_ns);
+        } else {
+            self.ask(i);
+        }
+    }
+
+    fn ask(&mut self, i: usize) {
+        self.clients[i].phase = Phase::Idle;
+        self.asking.push(i);
+    }
+
+    /// Writes the next request of the attempt, unless it has the time in it and so must wait for its time.
+    fn render(&mut self, i: usize) {
+        let client = &mut self.clients[i];
+        let steps = &self.plan.head.transactions[usize::from(client.transaction)].steps;
+        let next = steps[client.step..].iter().find_map(|step| match step {
+            Step::Http(http) => Some(http),
+            _ => None,
+        });
+        if let Some(step) = next
+            && !step.args.iter().any(|source| matches!(source, Source::Now { .. }))
+        {
+            client.write_request(step, self.plan, &mut self.scratch);
+        }
+    }
+
+    /// The next step of the attempt, or its end.
+    fn step(&mut self, i: usize, now_ns: u64) {
+        let plan = self.plan;
+        let client = &mut self.clients[i];
+        match plan.head.transactions[usize::from(client.transaction)].steps.get(client.step) {
+            None => self.done(i, Ok(()), now_ns),
+            Some(Step::Http(step)) => self.send(i, step, now_ns),
+            Some(Step::Pause { ns }) => self.set_timer(i, Phase::Pausing, now_ns.saturating_add(*ns)),
+            // Refused with the plan.
+            Some(Step::Sql(_) | Step::Hold { .. } | Step::Connect) => {
+                self.fail(i, Failure::worker(worker_code::DRIVER))
+            }
+        }
+    }
+
+    /// The attempt has failed at its step, and with it the connection.
+    #[cold]
+    fn fail(&mut self, i: usize, failure: Failure) {
+        let client = &mut self.clients[i];
+        client.connection = None;
+        let step = client.step as u16;
+        self.done(i, Err(Failed { step, failure }), monotonic_ns());
+    }
+
+    fn done(&mut self, i: usize, outcome: Result<(), Failed>, now_ns: u64) {
+        let client = &mut self.clients[i];
+        match (client.work, &mut client.pace) {
+            (Work::Turn(turn), Some(pace)) => {
+                pace.end_attempt(turn, outcome, client.rows, client.waits, now_ns);
+                // After a failure other clients come first: it may have taken no time at all.
+                if outcome.is_ok() { self.next(i) } else { self.ask(i) }
+            }
+            (Work::Once(_), _) => {
+                (client.once, client.work, client.phase) = (Some(outcome), Work::None, Phase::Idle);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl<'p> Client<'p> {
+    fn new(index: usize, session: Kept, kept: Kept, pace: ClientLoop<'p>, service: &'p Service) -> Self {
+        Self {
+            index,
+            session,
+            kept,
+            pace: Some(pace),
+            service,
+            connection: None,
+            generation: 0,
+            phase: Phase::Idle,
+            work: Work::None,
+            transaction: 0,
+            step: 0,
+            rows: 0,
+            waits: Waits { lock_ns: NOT_MEASURED, ..Waits::UNKNOWN },
+            jar: Jar::default(),
+            out: vec![],
+            rendered: None,
+            sent: 0,
+            reopened: false,
+            reader: Reader::default(),
+            deadline_ns: u64::MAX,
+            connecting_ns: 0,
+            not_connect_before_ns: 0,
+            wake_ns: 0,
+            once: None,
+        }
+    }
+
+    /// The answer to the request that was made last, as far as it is there.
+    pub fn reader(&self) -> &Reader {
+        &self.reader
+    }
+
+    /// Where it is.
+    pub fn service(&self) -> &'p Service {
+        self.service
+    }
+
+    fn begin_attempt(&mut self, transaction: u16) {
+        (self.transaction, self.step, self.rows, self.rendered) = (transaction, 0, 0, None);
+        self.waits = Waits::UNKNOWN;
+        self.kept.clear();
+    }
+
+    fn http_step(&self, plan: &'p Plan) -> Option<&'p HttpStep> {
+        match plan.head.transactions[usize::from(self.transaction)].steps.get(self.step) {
+            Some(Step::Http(step)) => Some(step),
+            _ => None,
+        }
+    }
+
+    fn write_request(&mut self, step: &'p HttpStep, plan: &'p Plan, scratch: &mut Vec<u8>) {
+        let arguments = match (self.work, &self.pace) {
+            (Work::Turn(turn), Some(pace)) => pace.arguments(&turn),
+            _ => Arguments { head: &plan.head, drawn: &[], first_unique: 0, operation: 0 },
+        };
+        let Self { out, kept, session, jar, .. } = self;
+        out.clear();
+        let template = &self.service.templates[step.request as usize];
+        let (session, kept) = (&*session, &*kept);
+        let written = template.write(out, scratch, jar.line(), &step.args, |source| match source {
+            Source::Session { slot } => session.get(*slot, 0).ok_or(Failure::worker(worker_code::NOT_KEPT)),
+            other => arguments.resolve(other, 0, kept),
+        });
+        self.rendered = Some(written);
+    }
+}

@@ -1,0 +1,114 @@
+//! What happens before the start: connections, and the login of every client, a few at a time as people would arrive.
+
+use crate::arguments::Kept;
+use crate::attempt::Failed;
+use crate::http::events::{Client, Events};
+use anyhow::{Result, anyhow, bail};
+use contend_wire::plan::{Plan, Step};
+use contend_wire::sample::{CodeSpace, code_to_sqlstate, worker_code};
+
+/// Logins under way at once.
+const AT_ONCE: usize = 8;
+/// A client may be done without an event, so the loop looks again this often.
+const LOOK_AGAIN_NS: u64 = 5_000_000;
+/// So much of an answer is shown.
+const SHOWN_BYTES: usize = 300;
+
+impl Events<'_> {
+    /// Connects every client, and logs it in if the plan has a login.
+    ///
+    /// # Errors
+    /// Which client could not be, and why.
+    pub(super) fn log_in(&mut self) -> Result<()> {
+        let login = self.plan().head.login;
+        let (mut begun, mut running) = (0, vec![]);
+        loop {
+            while running.len() < AT_ONCE && begun < self.clients.len() {
+                self.start_once(begun, login);
+                running.push(begun);
+                begun += 1;
+            }
+            if running.is_empty() {
+                return Ok(());
+            }
+            self.round(Some(LOOK_AGAIN_NS))?;
+            let mut still = vec![];
+            for i in running {
+                match self.take_once(i) {
+                    None => still.push(i),
+                    Some(Ok(())) => {
+                        let client = &mut self.clients[i];
+                        std::mem::swap(&mut client.session, &mut client.kept);
+                    }
+                    Some(Err(failed)) => {
+                        let what = if login.is_some() { "the login failed" } else { "cannot connect" };
+                        bail!(self.in_words(i, what, login, failed));
+                    }
+                }
+            }
+            running = still;
+        }
+    }
+
+    /// Carries out a transaction once with the first client; what it kept.
+    pub(super) fn carry_out_once(mut self, transaction: u16) -> Result<Kept> {
+        self.start_once(0, Some(transaction));
+        loop {
+            self.round(Some(LOOK_AGAIN_NS))?;
+            match self.take_once(0) {
+                None => {}
+                Some(Ok(())) => return Ok(std::mem::take(&mut self.clients[0].kept)),
+                Some(Err(failed)) => {
+                    let name = &self.plan().head.transactions[usize::from(transaction)].name;
+                    let words = self.in_words(0, &format!("`{name}` failed"), Some(transaction), failed);
+                    return Err(anyhow!(words));
+                }
+            }
+        }
+    }
+
+    /// Why what a client did once has failed.
+    pub(super) fn in_words(&self, i: usize, what: &str, transaction: Option<u16>, failed: Failed) -> String {
+        let client = &self.clients[i];
+        let mut words = format!("client {}, {}: {what}", self.plan().clients[client.index].id, client.service().url);
+        if let Some(request) = transaction.and_then(|t| request_line(self.plan(), t, failed.step)) {
+            words += &format!(": {request}");
+        }
+        words += &format!(": {}", code_in_words(failed));
+        words + &said(client)
+    }
+}
+
+fn request_line(plan: &Plan, transaction: u16, step: u16) -> Option<String> {
+    match plan.head.transactions.get(usize::from(transaction))?.steps.get(usize::from(step))? {
+        Step::Http(http) => {
+            let request = &plan.head.requests[http.request as usize];
+            Some(format!("{} {}", request.method, request.target))
+        }
+        _ => None,
+    }
+}
+
+fn code_in_words(failed: Failed) -> String {
+    let (space, code) = (failed.failure.space, failed.failure.code);
+    match (space, code) {
+        (CodeSpace::Http, status) => format!("status {status}"),
+        (CodeSpace::Os, errno) => std::io::Error::from_raw_os_error(errno as i32).to_string(),
+        (CodeSpace::Worker, worker_code::ROWS) => "more or fewer elements than the plan allows".to_string(),
+        (CodeSpace::Worker, worker_code::NOT_KEPT) => "the answer lacks a value that is to be kept".to_string(),
+        (CodeSpace::Worker, worker_code::VALUE) => "a value that cannot be written where it belongs".to_string(),
+        (CodeSpace::Worker, _) => "the answer is not HTTP, not JSON, or cut short".to_string(),
+        (CodeSpace::Sqlstate, code) => format!("SQLSTATE {}", code_to_sqlstate(code)),
+        (space, code) => format!("{} {code}", space.word()),
+    }
+}
+
+/// What the service answered, cropped.
+fn said(client: &Client<'_>) -> String {
+    let body = client.reader().body();
+    if body.is_empty() {
+        return String::new();
+    }
+    let shown = String::from_utf8_lossy(&body[..body.len().min(SHOWN_BYTES)]).replace(char::is_control, " ");
+    format!("; it answered: {}", shown.trim())
+}

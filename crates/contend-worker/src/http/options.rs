@@ -1,0 +1,84 @@
+//! The options of the driver `http`.
+
+use anyhow::{Result, bail};
+
+/// Options as understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// `threads`: event loops, over which the clients are spread.
+    pub threads: usize,
+    /// `timeout_ms`: of each request, connecting included.
+    pub timeout_ns: u64,
+    /// `connection` = `keep-alive` (default) or `close`.
+    pub keep_alive: bool,
+    /// `cookies` = `on` (default) or `off`.
+    pub cookies: bool,
+    /// `host`: the Host header, in place of the address.
+    pub host: Option<String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { threads: 1, timeout_ns: 30_000_000_000, keep_alive: true, cookies: true, host: None }
+    }
+}
+
+impl Options {
+    /// Reads the options of a plan.
+    ///
+    /// # Errors
+    /// An option or a value this driver does not know.
+    pub fn parse(pairs: &[(String, String)]) -> Result<Self> {
+        let mut options = Self::default();
+        for (name, value) in pairs {
+            let choice = |yes: &str, no: &str| match value {
+                value if value == yes => Ok(true),
+                value if value == no => Ok(false),
+                other => bail!("option {name}: `{other}` is not {yes} or {no}"),
+            };
+            match name.as_str() {
+                "threads" => match value.parse() {
+                    Ok(threads @ 1..=64) => options.threads = threads,
+                    _ => bail!("option threads: `{value}` is not a number from 1 to 64"),
+                },
+                "timeout_ms" => match value.parse::<u64>() {
+                    Ok(ms @ 1..=86_400_000) => options.timeout_ns = ms * 1_000_000,
+                    _ => bail!("option timeout_ms: `{value}` is not a number from 1 to 86400000"),
+                },
+                "connection" => options.keep_alive = choice("keep-alive", "close")?,
+                "cookies" => options.cookies = choice("on", "off")?,
+                "host" => {
+                    let fits = |b: u8| b.is_ascii_graphic() && !b"/?#@\\".contains(&b);
+                    if value.is_empty() || !value.bytes().all(fits) {
+                        bail!("option host: `{value}` is not a host, with its port where that matters");
+                    }
+                    options.host = Some(value.clone());
+                }
+                _ => bail!("option {name}: the driver http does not know it"),
+            }
+        }
+        Ok(options)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(name: &str, value: &str) -> Result<Options> {
+        Options::parse(&[(name.to_string(), value.to_string())])
+    }
+
+    #[test]
+    fn options_are_read_or_named() {
+        assert_eq!(parse("threads", "2").unwrap().threads, 2);
+        assert_eq!(parse("timeout_ms", "250").unwrap().timeout_ns, 250_000_000);
+        assert!(!parse("connection", "close").unwrap().keep_alive);
+        assert!(!parse("cookies", "off").unwrap().cookies);
+        assert_eq!(parse("host", "a.test:80").unwrap().host.as_deref(), Some("a.test:80"));
+        for (name, value) in [("threads", "0"), ("timeout_ms", "0"), ("host", "a b"), ("host", "a\r\nb"), ("busy", "1")]
+        {
+            assert!(parse(name, value).unwrap_err().to_string().contains(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! `contend http`: a scenario carried out against any service, with the record and the report of every other run.
+
+use super::run::{conclude, numbered_out};
+use super::{INVALID, OK, STOPPED, print};
+use crate::contender::{Contender, Tier};
+use crate::engine;
+use crate::outcome::code_name;
+use crate::record::store::{Record, RecordWriter};
+use crate::source::Source;
+use crate::study::model::{Arrivals, Condition, Extent, Load, Study, TrialKind, Variant, Whole};
+use crate::trial::crew::Deadlines;
+use crate::trial::service;
+use crate::trial::session::{Ending, Order, run as run_session};
+use crate::ui::Progress;
+use crate::units::duration_ns;
+use crate::workload::{self, Workload, scenario};
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use clap::{Args, ValueEnum, ValueHint};
+use contend_wire::sample::Sample;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Operations drawn for each client before it begins again.
+const CYCLE: u32 = 16_384;
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  contend http examples/notes.toml --url http://127.0.0.1:8080 --clients 50
+  contend http gameplan --url http://127.0.0.1:8000 --host gp-sqlite.test --clients 8 --requests 600
+  contend http gameplan --url http://127.0.0.1:8000 --set mode=write,password=secret --rate 20
+
+A scenario file is described in docs/http.md.")]
+pub struct HttpArgs {
+    /// A scenario file, or the name of a built-in scenario (gameplan)
+    #[arg(value_hint = ValueHint::AnyPath)]
+    scenario: String,
+    /// Where the service is: http://HOST:PORT
+    #[arg(long, value_hint = ValueHint::Url)]
+    url: String,
+    /// The Host header, in place of the address
+    #[arg(long)]
+    host: Option<String>,
+    /// Closed loop: clients, each with a connection, that wait for their answers [default: 8]; with --rate the
+    /// connections that arrivals are spread over
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    clients: Option<u32>,
+    /// Open loop: arrivals per second over all clients
+    #[arg(long, value_name = "PER_SECOND")]
+    rate: Option<f64>,
+    /// How arrivals are spaced in an open loop
+    #[arg(long, value_enum, default_value_t = Spacing::Poisson)]
+    arrivals: Spacing,
+    /// Length of the measured window
+    #[arg(long, value_name = "TIME", default_value = "10s", conflicts_with = "requests")]
+    duration: String,
+    /// Instead of a window: so many operations in all, shared by the clients
+    #[arg(long, value_name = "N", conflicts_with = "rate", value_parser = clap::value_parser!(u32).range(1..))]
+    requests: Option<u32>,
+    /// Time before the window, which does not count
+    #[arg(long, value_name = "TIME", default_value = "500ms")]
+    run_in: String,
+    /// How long requests under way may take after the window
+    #[arg(long, value_name = "TIME", default_value = "2s")]
+    drain: String,
+    /// Rounds: how often the whole is measured
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+    /// Variables of the scenario
+    #[arg(long, value_name = "NAME=V,...")]
+    set: Vec<String>,
+    /// Seconds that a request may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    timeout: u64,
+    /// Event loops of the client
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=64))]
+    threads: u64,
+    /// A new TCP connection for each request
+    #[arg(long)]
+    close: bool,
+    /// Everything random follows from it
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Name in the report and in the JSON line [default: the scenario's]
+    #[arg(long)]
+    label: Option<String>,
+    /// Directory of the record [default: results/DATE-http-SCENARIO]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    out: Option<PathBuf>,
+    /// Print one line of JSON instead of the report: label, total, ok, failed, wall_s, req_per_s (of those that
+    /// succeeded), p50_ms, p95_ms, p99_ms, max_ms (response times of those that succeeded), err_sample
+    #[arg(long)]
+    json_line: bool,
+    /// Show no progress
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Spacing {
+    Poisson,
+    Constant,
+}
+
+pub(super) fn http(args: &HttpArgs) -> Result<u8> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register_conditional_shutdown(signal, i32::from(STOPPED), Arc::clone(&stop))?;
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    let cancelled = || stop.load(Ordering::Relaxed);
+    let source = scenario::filled_in(&open(&args.scenario)?, &set(&args.set)?)?;
+    let before = workload::parse(&source)?;
+    ensure!(!before.requests.is_empty(), "{}: a scenario sends requests; run this file with contend run", source.name);
+    let contender = contender(args, &before)?;
+    let out = match &args.out {
+        Some(out) => out.clone(),
+        None => numbered_out(&format!("http-{}", before.name)),
+    };
+    ensure!(!RecordWriter::is_record(&out), "{} is a record already; choose another --out", out.display());
+    let lists = service::lists(&out, &before, &contender, &cancelled).context(source.name.clone())?;
+    let source = scenario::with_lists(&source, &lists)?;
+    let parsed = workload::parse(&source)?;
+    let study = study(args, &parsed, contender)?;
+    let order = Order {
+        whole: Whole {
+            name: study.name.clone(),
+            question: study.question.clone(),
+            variant: study.variant,
+            extent: study.extent,
+            studies: vec![study],
+        },
+        workloads: vec![source],
+        out: out.clone(),
+        command: std::env::args().collect(),
+        launch: None,
+        deadlines: Deadlines::default(),
+        allow_tmpfs: true,
+        attached: None,
+    };
+    let progress = Progress::new(args.quiet || args.json_line);
+    let ending = run_session(&order, &cancelled, &|note| progress.show(&note));
+    progress.finish();
+    match ending? {
+        Ending::Stopped => Ok(STOPPED),
+        Ending::Complete if args.json_line => json_line(&out, args.label.as_deref().unwrap_or(&before.name)),
+        Ending::Complete => conclude(&out, false),
+    }
+}
+
+fn open(name: &str) -> Result<Source> {
+    if let Some(source) = scenario::builtin(name) {
+        return Ok(source);
+    }
+    if !name.ends_with(".toml") && !name.contains('/') {
+        let known = scenario::builtin_names().join(", ");
+        bail!("there is no scenario `{name}`: name one of {known}, or a file that ends in .toml");
+    }
+    let text = std::fs::read_to_string(name).with_context(|| format!("cannot read scenario {name}"))?;
+    Ok(Source::new(name, text))
+}
+
+fn set(given: &[String]) -> Result<Vec<(String, String)>> {
+    let pairs = given.iter().flat_map(|list| list.split(','));
+    pairs
+        .map(|pair| {
+            let (name, value) = pair.split_once('=').ok_or_else(|| anyhow!("--set {pair}: write NAME=VALUE"))?;
+            Ok((name.trim().to_string(), value.to_string()))
+        })
+        .collect()
+}
+
+fn contender(args: &HttpArgs, workload: &Workload) -> Result<Contender> {
+    let engine = &engine::http::ENGINE;
+    let (driver, model) = (&engine.drivers[0], &engine.drivers[0].models[0]);
+    let mut settings = BTreeMap::from([("url".to_string(), args.url.clone())]);
+    settings.extend(args.host.iter().map(|host| ("host".to_string(), host.clone())));
+    settings.insert("timeout_ms".to_string(), (args.timeout * 1000).to_string());
+    settings.insert("threads".to_string(), args.threads.to_string());
+    if args.close {
+        settings.insert("connection".to_string(), "close".to_string());
+    }
+    for (name, value) in &mut settings {
+        let setting = engine.setting(name).context("a setting of the engine")?;
+        *value = setting.canonical(value).map_err(|e| anyhow!(e))?;
+    }
+    let listed: Vec<String> = settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    Ok(Contender {
+        name: format!("{}/{}/{}:{}", engine.name, driver.name, model.name, listed.join(",")),
+        label: args.label.clone().unwrap_or_else(|| workload.name.clone()),
+        engine: engine.name.to_string(),
+        driver: driver.name.to_string(),
+        model: model.name.to_string(),
+        settings,
+        tier: Tier::Unsafe,
+    })
+}
+
+fn study(args: &HttpArgs, workload: &Workload, contender: Contender) -> Result<Study> {
+    let clients = args.clients.unwrap_or(8);
+    let time = |text: &str, option: &str| duration_ns(text).map_err(|e| anyhow!("{option}: {e}"));
+    let load = Load {
+        processes: None,
+        clients: Some(clients),
+        operations: args.requests.map(|requests| requests.div_ceil(clients)),
+        window_ns: if args.requests.is_some() { 0 } else { time(&args.duration, "--duration")? },
+        run_in_ns: if args.requests.is_some() { 0 } else { time(&args.run_in, "--run-in")? },
+        drain_ns: time(&args.drain, "--drain")?,
+        rate_per_s: args.rate,
+        arrivals: match args.arrivals {
+            Spacing::Poisson => Arrivals::Poisson,
+            Spacing::Constant => Arrivals::Constant,
+        },
+        cycle: CYCLE,
+        scale: 1.0,
+        seed: args.seed,
+    };
+    ensure!(args.rate.is_none_or(|rate| rate.is_finite() && rate > 0.0), "--rate: a number above 0");
+    let condition = Condition {
+        label: workload.mode.clone().unwrap_or_else(|| workload.name.clone()),
+        profile: workload.mode.clone(),
+        axes: BTreeMap::new(),
+    };
+    Ok(Study {
+        name: format!("http-{}", workload.name),
+        part: None,
+        about: String::new(),
+        beside: None,
+        question: format!("How does {} answer?", args.url),
+        workload: args.scenario.clone(),
+        kind: TrialKind::Load,
+        variant: Variant::Corrected,
+        extent: Extent::Full,
+        headline: "throughput_ops_per_s".to_string(),
+        margin: 0.05,
+        rounds: args.rounds,
+        load,
+        contenders: vec![contender],
+        conditions: vec![condition],
+        baselines: vec![],
+        metrics: vec![],
+        exports: vec![],
+        answers: vec![],
+        effects: vec![],
+        published: vec![],
+        changes: vec![],
+        limits: vec!["What the service keeps after a power cut is not known here; the tier says nothing.".to_string()],
+    })
+}
+
+/// All trials as one line: operations that were due in the window, and those that were never begun.
+fn json_line(dir: &Path, label: &str) -> Result<u8> {
+    let record = Record::open(dir)?;
+    let (mut ok_ns, mut failed, mut sent, mut planned, mut wall_ns) = (vec![], 0u64, 0u64, 0u64, 0u64);
+    let mut err_sample = String::new();
+    for trial in &record.trials {
+        let offset_ns = trial.workers.first().map_or(0, |worker| worker.clock_offset_ns);
+        let in_window = |s: &Sample| {
+            let due_ns = (s.due_ns as i128 - i128::from(offset_ns)) as u64;
+            (trial.window_start_ns..trial.window_end_ns).contains(&due_ns)
+        };
+        let mut last = BTreeMap::new();
+        record.samples(trial.slot.trial, |s| {
+            if in_window(&s) {
+                last.insert((s.client, s.operation), s);
+            }
+        })?;
+        for s in last.values() {
+            if s.is_ok() {
+                ok_ns.push(s.finished_ns - s.due_ns);
+            } else {
+                failed += 1;
+                err_sample = code_name(s.code_space, s.code);
+            }
+        }
+        sent += last.len() as u64;
+        planned += trial.planned.values().sum::<u64>();
+        wall_ns += trial.window_end_ns.saturating_sub(trial.window_start_ns);
+        if let Some(reason) = trial.invalid.first() {
+            eprintln!("trial {} is invalid: {}: {}", trial.slot.trial, reason.kind, reason.detail);
+        }
+    }
+    let unsent = planned.saturating_sub(sent);
+    if unsent > 0 && err_sample.is_empty() {
+        err_sample = "unsent".to_string();
+    }
+    ok_ns.sort_unstable();
+    let quantile = |q: f64| {
+        let rank = (q * ok_ns.len() as f64).ceil() as usize;
+        ok_ns.get(rank.max(1) - 1).copied().unwrap_or(0)
+    };
+    let ms = |ns: u64| (ns as f64 / 1e3).round() / 1e3;
+    let wall_s = wall_ns as f64 / 1e9;
+    let line = serde_json::json!({
+        "label": label,
+        "total": sent + unsent,
+        "ok": ok_ns.len(),
+        "failed": failed + unsent,
+        "wall_s": (wall_s * 1e3).round() / 1e3,
+        "req_per_s": if wall_s > 0.0 { (ok_ns.len() as f64 / wall_s * 10.0).round() / 10.0 } else { 0.0 },
+        "p50_ms": ms(quantile(0.5)),
+        "p95_ms": ms(quantile(0.95)),
+        "p99_ms": ms(quantile(0.99)),
+        "max_ms": ms(quantile(1.0)),
+        "err_sample": err_sample,
+    });
+    print(&format!("{line}\n"))?;
+    Ok(if record.trials.iter().all(|t| t.invalid.is_empty()) { OK } else { INVALID })
+}

@@ -1,0 +1,74 @@
+//! A service over HTTP: whatever is behind it is somebody else's. It has no data of contend's, so what stands in the
+//! place of data is an empty SQLite file, which is copied, checked and measured like any other and says nothing.
+
+use super::{Driver, Engine, Model, NULL, Part, Setting, Settings, Setup, Values};
+use crate::contender::Tier;
+use contend_wire::plan::Connections;
+use contend_wire::sample::CodeSpace;
+
+pub const ENGINE: Engine = Engine {
+    name: "http",
+    about: "a service over HTTP, run by somebody else",
+    drivers: &[DRIVER, NULL],
+    settings: SETTINGS,
+    // What a service promises after a power cut is not known here.
+    tier: |_| Tier::Unsafe,
+    tier_settings: |_| &[],
+    setup,
+    before_load: |_| vec![],
+    group_commit: true,
+    executes: true,
+    integrity: |_| "SELECT 'ok'".to_string(),
+    compact: |_| vec![],
+    load_session: &[],
+    part: |_| Part::Other,
+    code_space: CodeSpace::Http,
+    loader: "rusqlite",
+    aliases: &[],
+    server: None,
+};
+
+const DRIVER: Driver = Driver {
+    name: "http",
+    language: "Rust",
+    models: &[Model {
+        name: "events",
+        about: "event loops; a keep-alive connection per client",
+        connections: Connections::Client,
+        opens: |_| 1,
+    }],
+    about: "the client of contend's own worker",
+    program: None,
+};
+
+const SETTINGS: &[Setting] = &[
+    Setting { name: "url", values: Values::Text, default: "", about: "where the service is: http://HOST:PORT" },
+    Setting { name: "host", values: Values::Text, default: "", about: "the Host header, in place of the address" },
+    Setting {
+        name: "threads",
+        values: Values::Integer(1, 64),
+        default: "1",
+        about: "event loops of each worker process",
+    },
+    Setting {
+        name: "timeout_ms",
+        values: Values::Integer(1, 86_400_000),
+        default: "30000",
+        about: "of each request, connecting included",
+    },
+    Setting {
+        name: "connection",
+        values: Values::Words(&["keep-alive", "close"]),
+        default: "keep-alive",
+        about: "close: a new TCP connection for each request",
+    },
+    Setting { name: "cookies", values: Values::Words(&["on", "off"]), default: "on", about: "a jar for each client" },
+];
+
+fn setup(settings: &Settings) -> Setup {
+    let value = |name: &str| ENGINE.value(settings, name).to_string();
+    let mut options: Vec<(String, String)> =
+        ["threads", "timeout_ms", "connection", "cookies"].map(|name| (name.to_string(), value(name))).to_vec();
+    options.extend(settings.get("host").map(|host| ("host".to_string(), host.clone())));
+    Setup { options, service: Some(value("url")), ..Setup::default() }
+}

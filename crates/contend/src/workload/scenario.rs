@@ -1,0 +1,167 @@
+//! What a scenario has beyond a workload: variables that are filled in before it is understood, and lists that a service
+//! is asked for before the run. Both end up in the text, so that a record needs neither the command nor the service.
+
+use crate::source::Source;
+use anyhow::{Result, bail};
+use contend_wire::literal::Value;
+use contend_wire::plan::http::Request;
+use contend_wire::plan::{Source as ValueSource, Transaction};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// The scenarios that come with contend.
+const BUILT_IN: &[(&str, &str)] = &[("gameplan", include_str!("../../../../scenarios/gameplan.toml"))];
+
+/// What a service is asked before the run.
+#[derive(Debug, Clone)]
+pub struct Ask {
+    /// Name of the list.
+    pub name: String,
+    pub request: Request,
+    pub sources: Vec<ValueSource>,
+    /// JSON pointer to the values.
+    pub at: String,
+    pub max: u16,
+}
+
+/// The built-in scenario of this name.
+pub fn builtin(name: &str) -> Option<Source> {
+    let (name, text) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
+    Some(Source::new(format!("built-in scenario {name}"), *text))
+}
+
+/// Names of the built-in scenarios.
+pub fn builtin_names() -> Vec<&'static str> {
+    BUILT_IN.iter().map(|(name, _)| *name).collect()
+}
+
+/// The scenario with its variables filled in: `${name}` anywhere in a text of the file. Lines stay where they are.
+///
+/// # Errors
+/// A variable that the file does not have, or that has no value.
+pub fn filled_in(source: &Source, set: &[(String, String)]) -> Result<Source> {
+    #[derive(serde::Deserialize)]
+    struct OnlyVariables {
+        #[serde(default)]
+        variable: BTreeMap<String, String>,
+    }
+    let mut variables = source.parse::<OnlyVariables>()?.variable;
+    for (name, value) in set {
+        let known = variables.keys().cloned().collect::<Vec<_>>().join(", ");
+        match variables.get_mut(name) {
+            Some(old) => old.clone_from(value),
+            None => bail!("{}: there is no variable `{name}` to set (it has {known})", source.name),
+        }
+    }
+    let mut text = String::with_capacity(source.text.len());
+    let mut rest = source.text.as_str();
+    while let Some(at) = rest.find("${") {
+        let (before, after) = rest.split_at(at);
+        text.push_str(before);
+        let name = after[2..].split_once('}').map_or("", |(name, _)| name);
+        let Some(value) = variables.get(name) else {
+            let line = source.text[..source.text.len() - after.len()].matches('\n').count() + 1;
+            bail!("{}:{line}: `${{{name}}}` is not a [variable] of this file", source.name);
+        };
+        text.push_str(&escaped(value));
+        rest = &after[name.len() + 3..];
+    }
+    text.push_str(rest);
+    Ok(Source::new(source.name.clone(), text))
+}
+
+/// A value as it stands between the quotes of a TOML text.
+fn escaped(value: &str) -> String {
+    let quoted = toml::Value::String(value.to_string()).to_string();
+    match quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+        Some(inside) if !quoted.starts_with("\"\"\"") => inside.to_string(),
+        // It was quoted otherwise, because of what is in it.
+        _ => {
+            let mut text = String::new();
+            for c in value.chars() {
+                match c {
+                    '"' | '\\' => text.extend(['\\', c]),
+                    c if c.is_control() => drop(write!(text, "\\u{:04x}", u32::from(c))),
+                    c => text.push(c),
+                }
+            }
+            text
+        }
+    }
+}
+
+/// The scenario with what a service answered.
+///
+/// # Errors
+/// A list that is empty, or has something in it that cannot be drawn.
+pub fn with_lists(source: &Source, lists: &[(String, Vec<Value>)]) -> Result<Source> {
+    let mut table = toml::Table::new();
+    for (name, values) in lists {
+        if values.is_empty() {
+            bail!(
+                "{}: setup.{name}: the service answered with an empty list, so there is nothing to draw from",
+                source.name
+            );
+        }
+        let value = |value: &Value| match value {
+            Value::Integer(i) => Ok(toml::Value::Integer(*i)),
+            Value::Real(r) => Ok(toml::Value::Float(*r)),
+            Value::Text(text) => Ok(toml::Value::String(text.clone())),
+            other => bail!("{}: setup.{name}: `{}` cannot be drawn from", source.name, other.encode()),
+        };
+        table.insert(name.clone(), toml::Value::Array(values.iter().map(value).collect::<Result<_>>()?));
+    }
+    if table.is_empty() {
+        return Ok(source.clone());
+    }
+    let list = toml::Table::from_iter([("list".to_string(), toml::Value::Table(table))]);
+    Ok(Source::new(
+        source.name.clone(),
+        format!("{}\n# What the service answered before the run.\n{list}", source.text),
+    ))
+}
+
+impl Ask {
+    /// The transaction that asks, with its request at this place among all.
+    pub fn transaction(&self, request: u32) -> Transaction {
+        use contend_wire::plan::Step;
+        use contend_wire::plan::http::{HttpStep, KeepAt};
+        let keep = vec![KeepAt { slot: 0, rows: self.max, pointer: self.at.clone() }];
+        let step = HttpStep { request, status: vec![(200, 299)], count: None, keep, args: self.sources.clone() };
+        let steps = vec![Step::Http(step)];
+        Transaction { name: format!("setup.{}", self.name), writes: false, begin: None, uniques: 0, slots: 1, steps }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "about = 'x'\n[variable]\nuser = \"eve\"\n[a]\nb = \"x ${user} y\"\n";
+
+    #[test]
+    fn variables_are_filled_in_where_they_stand() {
+        let source = Source::new("s.toml", TEXT);
+        let set = |value: &str| filled_in(&source, &[("user".to_string(), value.to_string())]).unwrap().text;
+        assert!(filled_in(&source, &[]).unwrap().text.contains("\"x eve y\""));
+        for value in ["a\"b\\c'd\n", "plain", "it's \"\"\""] {
+            let table: toml::Table = set(value).parse().unwrap();
+            assert_eq!(table["a"]["b"].as_str(), Some(format!("x {value} y").as_str()));
+        }
+        let unknown = filled_in(&source, &[("usr".to_string(), String::new())]).unwrap_err().to_string();
+        assert!(unknown.contains("no variable `usr`") && unknown.contains("user"), "{unknown}");
+        let bad = Source::new("s.toml", TEXT.replace("${user}", "${usr}"));
+        let message = filled_in(&bad, &[]).unwrap_err().to_string();
+        assert!(message.contains("s.toml:5") && message.contains("usr"), "{message}");
+    }
+
+    #[test]
+    fn lists_become_part_of_the_text() {
+        let source = Source::new("s.toml", TEXT);
+        let lists = [("ids".to_string(), vec![Value::Integer(7), Value::Text("a\"b".into())])];
+        let table: toml::Table = with_lists(&source, &lists).unwrap().text.parse().unwrap();
+        assert_eq!(table["list"]["ids"].as_array().map(Vec::len), Some(2));
+        let message = with_lists(&source, &[("ids".to_string(), vec![])]).unwrap_err().to_string();
+        assert!(message.contains("setup.ids") && message.contains("empty list"), "{message}");
+    }
+}
