@@ -42,6 +42,8 @@ pub mod serving;
 pub mod session;
 #[cfg(feature = "rusqlite")]
 pub mod sqlite;
+#[cfg(feature = "rusqlite")]
+pub mod translate;
 
 pub use cli::main_of;
 

@@ -22,6 +22,9 @@ pub struct Options {
     pub blocking_threads: Option<u32>,
     /// `pool_readers`: connections that read, beside the one that writes.
     pub pool_readers: Option<u32>,
+    /// What the driver that translates is to do.
+    #[cfg(feature = "rusqlite")]
+    pub translation: crate::translate::Wanted,
 }
 
 /// `tokio_threads` when it is not given.
@@ -45,6 +48,8 @@ impl Default for Options {
             tokio_threads: None,
             blocking_threads: None,
             pool_readers: None,
+            #[cfg(feature = "rusqlite")]
+            translation: crate::translate::Wanted::default(),
         }
     }
 }
@@ -74,6 +79,8 @@ impl Options {
                 "tokio_threads" => options.tokio_threads = Some(count(name, value)?),
                 "blocking_threads" => options.blocking_threads = Some(count(name, value)?),
                 "pool_readers" => options.pool_readers = Some(count(name, value)?),
+                #[cfg(feature = "rusqlite")]
+                _ if options.translation.take(name, value)? => {}
                 _ => bail!("option {name}: this worker does not know it"),
             }
         }

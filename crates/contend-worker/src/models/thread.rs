@@ -16,6 +16,7 @@ use crate::server;
 use crate::session::{Failure, Session, Waits};
 use crate::sqlite::session::SqliteSession;
 use crate::sqlite::{Setup, SetupError, check_arguments, memory, open_again, open_first, waits};
+use crate::translate;
 use anyhow::{Context, Result, anyhow};
 use contend_wire::handshake::Facts;
 use contend_wire::plan::{Head, Plan, Step};
@@ -95,6 +96,7 @@ fn client_thread(
         let setup = Setup { head, client: of.id, database: of.database, options, control, cancel: &link.cancel };
         let run = match head.driver.as_str() {
             "null" => null::drive(&mut client, head, control, of.id, ready),
+            "contend-sql" => translate::drive(&mut client, &setup, ready),
             "postgres" => server::drive::<PostgresSession<'_, crate_postgres::Blocking>>(&mut client, &setup, ready),
             "tokio-postgres" => server::drive::<PostgresSession<'_, direct::Direct>>(&mut client, &setup, ready),
             "mysql" => server::drive::<MysqlSession<'_>>(&mut client, &setup, ready),

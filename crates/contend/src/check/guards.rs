@@ -7,7 +7,6 @@ use crate::record::model::{InvariantResult, Reason};
 use crate::record::tally::{ClientTally, Tally};
 use crate::stats::little::{self, ClientTime};
 use contend_wire::handshake::{Facts, fact};
-use contend_wire::plan::Connections;
 use std::collections::BTreeMap;
 
 /// The worker's own cost per operation, as a share of the mean operation, at most.
@@ -80,12 +79,10 @@ pub fn exhausted(reported: &[Facts]) -> Option<Reason> {
 ///
 /// A client with a thread of its own begins when it is due, unless the worker or the machine keeps it: a late start
 /// is a gap. Clients that share a runtime wait for it, and that wait is what their model costs, so their attempts
-/// count from due. What is left to find is time that is counted twice: operations that overlap.
-pub fn littles_law(clients: &BTreeMap<u32, ClientTally>, connections: Connections) -> Option<Reason> {
-    let late_ns = |client: &ClientTally| match connections {
-        Connections::Client => 0,
-        Connections::Database => client.late_ns,
-    };
+/// count from due (`late_is_work`); so do those of clients whose fellows try again without a pause and so keep the
+/// processors from them. What is left to find is time that is counted twice: operations that overlap.
+pub fn littles_law(clients: &BTreeMap<u32, ClientTally>, late_is_work: bool) -> Option<Reason> {
+    let late_ns = |client: &ClientTally| if late_is_work { client.late_ns } else { 0 };
     let times: Vec<ClientTime> = clients.values().map(|c| client_time(c, late_ns(c))).collect();
     let (index, gap) = little::worst(&times)?;
     let client = clients.keys().nth(index)?;
@@ -183,10 +180,10 @@ mod tests {
     #[test]
     fn a_late_start_is_a_gap_only_for_a_client_with_a_thread_of_its_own() {
         let stalled = client(500, 400);
-        let reason = littles_law(&stalled, Connections::Client).expect("a gap of 40 %");
+        let reason = littles_law(&stalled, false).expect("a gap of 40 %");
         assert!(reason.kind == "littles-law" && reason.detail.contains("40.0 % of client 7"), "{reason:?}");
-        assert_eq!(littles_law(&stalled, Connections::Database), None);
-        assert_eq!(littles_law(&client(900, 0), Connections::Client), None);
+        assert_eq!(littles_law(&stalled, true), None);
+        assert_eq!(littles_law(&client(900, 0), false), None);
     }
 
     #[test]
@@ -199,11 +196,11 @@ mod tests {
 
     #[test]
     fn operations_that_overlap_are_found_in_every_model() {
-        for connections in [Connections::Client, Connections::Database] {
-            assert!(littles_law(&client(1000, 0), connections).is_some());
+        for late_is_work in [false, true] {
+            assert!(littles_law(&client(1000, 0), late_is_work).is_some());
         }
-        assert!(littles_law(&client(900, 100), Connections::Database).is_some());
-        let lost = littles_law(&client(500, 200), Connections::Database);
+        assert!(littles_law(&client(900, 100), true).is_some());
+        let lost = littles_law(&client(500, 200), true);
         assert!(lost.is_some(), "time between due and finished that is neither late nor busy");
     }
 }

@@ -240,7 +240,6 @@ fn study(args: &HttpArgs, workload: &Workload, contender: Contender) -> Result<S
         conditions: vec![condition],
         baselines: vec![],
         metrics: vec![],
-        grids: vec![],
         exports: vec![],
         answers: vec![],
         effects: vec![],

@@ -17,6 +17,7 @@ pub const ENGINE: Engine = Engine {
     setup,
     before_load: |_| vec![],
     group_commit: true,
+    executes: true,
     integrity: |_| "SELECT 'ok'".to_string(),
     compact: |_| vec![],
     load_session: &[],

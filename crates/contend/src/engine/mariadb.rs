@@ -1,6 +1,6 @@
 //! MariaDB.
 
-use super::server::{self, Layout, Server, Signal, connection_limit};
+use super::server::{self, Layout, LockWaits, Server, Signal, connection_limit};
 use super::{Driver, Engine, Expected, HTTP, NULL, Part, Setting, Settings, Setup, THREAD, TRANSPORT, Values, go};
 use crate::contender::Tier;
 use contend_wire::sample::CodeSpace;
@@ -28,6 +28,7 @@ pub const ENGINE: Engine = Engine {
     setup,
     before_load: |_| vec![],
     group_commit: true,
+    executes: true,
     integrity: |tables| format!("CHECK TABLE {} EXTENDED", list(tables)),
     compact: |tables| vec![format!("OPTIMIZE TABLE {}", list(tables))],
     load_session: &["SET unique_checks = 1"],
@@ -87,6 +88,11 @@ const SERVER: Server = Server {
     after_load: |tables| vec![format!("ANALYZE TABLE {}", list(tables))],
     leftover: |_| None,
     fixed: &["innodb_doublewrite", "innodb_log_file_size", "innodb_flush_method", "log_bin"],
+    lock_waits: LockWaits::Counters(
+        "SELECT sum(if(variable_name = 'INNODB_ROW_LOCK_WAITS', variable_value, 0)), \
+         sum(if(variable_name = 'INNODB_ROW_LOCK_TIME', variable_value, 0)), \
+         sum(if(variable_name = 'INNODB_ROW_LOCK_TIME_MAX', variable_value, 0)) FROM information_schema.global_status",
+    ),
 };
 
 const CONFIGURATION: &str = "contend.cnf";

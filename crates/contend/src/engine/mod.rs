@@ -8,6 +8,7 @@ pub mod mariadb;
 pub mod postgres;
 pub mod server;
 pub mod sqlite;
+pub mod translator;
 
 use crate::contender::{Contender, Tier};
 use crate::outcome::codes_worth_retrying;
@@ -37,6 +38,9 @@ pub struct Engine {
     pub before_load: fn(&Settings) -> Vec<String>,
     /// Whether one sync of the disk can make several transactions durable at once.
     pub group_commit: bool,
+    /// Whether statements reach the data; invariants are asked only then. Who executes nothing does less than the null
+    /// driver, which at least looks arguments up: its cost says nothing of them.
+    pub executes: bool,
     /// The engine's own check of these tables, given as they stand in its SQL: every row of its answer must end with `ok`.
     pub integrity: fn(&[String]) -> String,
     /// Statements after which the data of these tables takes no more room than it needs.
@@ -193,7 +197,7 @@ pub const COMMON_SETTINGS: &[Setting] = &[
 ];
 
 /// All engines.
-pub const ENGINES: &[&Engine] = &[&sqlite::ENGINE, &postgres::ENGINE, &mariadb::ENGINE];
+pub const ENGINES: &[&Engine] = &[&sqlite::ENGINE, &postgres::ENGINE, &mariadb::ENGINE, &translator::ENGINE];
 
 /// What is measured like an engine, but keeps its data where contend cannot see it.
 const SERVICES: &[&Engine] = &[&http::ENGINE];
@@ -261,7 +265,7 @@ impl Engine {
                 tries,
                 backoff_ns: BACKOFF_MS.map(|ms| ms * 1_000_000).to_vec(),
                 // Half to one and a half times the wait, in an order that does not repeat soon.
-                jitter_permille: (0..97).map(|i| 500 + (i * 61 % 97) * 1000 / 97).collect(),
+                jitter_permille: (0..97_u32).map(|i| 500 + ((i * 61 % 97) * 1000 / 97) as u16).collect(),
                 codes: codes(),
             },
             _ => Retry::never(),
@@ -313,6 +317,21 @@ impl Setting {
                 Ok(n) if (low..=high).contains(&n) => Ok(n.to_string()),
                 _ => Err(format!("`{}` cannot be `{value}`; it is a whole number from {low} to {high}", self.name)),
             },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_before_another_try_are_half_to_one_and_a_half_times_as_long() {
+        let settings: Settings = [("retry".to_string(), "backoff".to_string())].into_iter().collect();
+        for engine in ENGINES {
+            let jitter = engine.retry(&settings).jitter_permille;
+            let (low, high) = (jitter.iter().min().copied(), jitter.iter().max().copied());
+            assert_eq!((low, high, jitter.len()), (Some(500), Some(1489), 97), "{}", engine.name);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! PostgreSQL.
 
-use super::server::{self, Layout, Server, Signal, connection_limit};
+use super::server::{self, Layout, LockWaits, Server, Signal, connection_limit};
 use super::{Driver, Engine, Expected, HTTP, NULL, Part, Setting, Settings, Setup, THREAD, TRANSPORT, Values, go};
 use crate::contender::Tier;
 use contend_wire::sample::CodeSpace;
@@ -37,6 +37,7 @@ pub const ENGINE: Engine = Engine {
     setup,
     before_load: |_| vec![],
     group_commit: true,
+    executes: true,
     integrity,
     compact: |tables| {
         let full = tables.iter().map(|table| format!("VACUUM (FULL, ANALYZE) {table}"));
@@ -84,7 +85,16 @@ const SERVER: Server = Server {
         let number: u64 = text.lines().nth(6)?.split_whitespace().nth(1)?.parse().ok()?;
         Some(vec!["/usr/bin/ipcrm".to_string(), "-m".to_string(), number.to_string()])
     },
-    fixed: &["fsync", "full_page_writes", "wal_sync_method", "shared_buffers", "max_wal_size", "checkpoint_timeout"],
+    fixed: &[
+        "fsync",
+        "full_page_writes",
+        "wal_sync_method",
+        "shared_buffers",
+        "max_wal_size",
+        "checkpoint_timeout",
+        "deadlock_timeout",
+    ],
+    lock_waits: LockWaits::Log(logged_wait_ns),
 };
 
 const ON_OFF: Values = Values::Words(&["on", "off"]);
@@ -126,6 +136,12 @@ const SETTINGS: &[Setting] = &[
         values: Values::Integer(30, 86_400),
         default: "300",
         about: "seconds between checkpoints at most",
+    },
+    Setting {
+        name: "deadlock_timeout",
+        values: Values::Integer(1, 600_000),
+        default: "1000",
+        about: "milliseconds a lock is waited for before the server looks for a deadlock, and logs the wait",
     },
     Setting { name: "work_mem", values: Values::Integer(64, 1 << 21), default: "4096", about: "memory of a sort, KiB" },
     Setting { name: "jit", values: ON_OFF, default: "on", about: "compile expensive queries" },
@@ -184,6 +200,7 @@ fn in_configuration(name: &str, value: &str) -> String {
     match name {
         "shared_buffers" | "max_wal_size" => format!("{value}MB"),
         "checkpoint_timeout" => format!("{value}s"),
+        "deadlock_timeout" => format!("{value}ms"),
         "work_mem" => format!("{value}kB"),
         _ => value.to_string(),
     }
@@ -210,6 +227,8 @@ fn configuration(settings: &Settings, layout: &Layout) -> (&'static str, String)
     // A failed statement may hold a password, and failures are outcomes, not news.
     line("log_min_error_statement", "panic");
     line("log_min_messages", "log");
+    // Of those longer than deadlock_timeout, when the server looks at them anyway.
+    line("log_lock_waits", "on");
     for name in own_settings() {
         line(name, &in_configuration(name, ENGINE.value(settings, name)));
     }
@@ -263,6 +282,18 @@ fn as_read_back(name: &str, value: &str) -> String {
         ("shared_buffers", Ok(mib)) => (mib * 128).to_string(),
         _ => value.to_string(),
     }
+}
+
+/// `process 7 acquired ShareLock on transaction 9 after 1.234 ms`, or that it did not get it: the end of a wait. What is
+/// still waited for is logged before.
+fn logged_wait_ns(line: &str) -> Option<u64> {
+    let (_, said) = line.split_once("process ")?;
+    let over = [" acquired ", " failed to acquire ", " detected deadlock while waiting for "];
+    over.iter().find(|words| said.contains(*words))?;
+    let ms = said.rsplit_once(" after ")?.1.strip_suffix(" ms")?;
+    let (whole, thousandths) = ms.split_once('.')?;
+    let us = whole.parse::<u64>().ok()?.checked_mul(1000)?.checked_add(thousandths.parse().ok()?)?;
+    us.checked_mul(1000)
 }
 
 /// Every index is held against itself and its order; the tables are read on the way (module amcheck).
@@ -322,6 +353,18 @@ mod tests {
         for wanted in Tier::ALL {
             assert_eq!(tier(&settings(tier_settings(wanted))), wanted);
         }
+    }
+
+    #[test]
+    fn waits_for_locks_are_read_from_the_log() {
+        let log = "2026-01-02 03:04:05.678 UTC [7] LOG:  process 7 still waiting for ShareLock on transaction 9 after 1.042 ms\n\
+                   2026-01-02 03:04:05.680 UTC [7] LOG:  process 7 acquired ShareLock on transaction 9 after 3.250 ms\n\
+                   2026-01-02 03:04:06.000 UTC [8] LOG:  process 8 detected deadlock while waiting for ShareLock on \
+                   transaction 11 after 1.000 ms\n\
+                   2026-01-02 03:04:06.000 UTC [8] DETAIL:  Process holding the lock: 7. Wait queue: .\n\
+                   2026-01-02 03:04:07.000 UTC [1] LOG:  checkpoint complete: sync=0.001 s, process 1 after 5 ms";
+        let waits: Vec<u64> = log.lines().filter_map(logged_wait_ns).collect();
+        assert_eq!(waits, [3_250_000, 1_000_000]);
     }
 
     #[test]

@@ -60,6 +60,17 @@ pub struct Server {
     pub leftover: fn(ReadFile<'_>) -> Option<Vec<String>>,
     /// Settings that only a restart changes: an attached server must have them already.
     pub fixed: &'static [&'static str],
+    /// How one learns of its own waits for locks.
+    pub lock_waits: LockWaits,
+}
+
+/// Where a server tells how long sessions waited for each other's locks.
+#[derive(Debug)]
+pub enum LockWaits {
+    /// In its log: nanoseconds, where a line tells of a wait that is over.
+    Log(fn(&str) -> Option<u64>),
+    /// In counters since its start: a query for their number, milliseconds in all, and those of the longest.
+    Counters(&'static str),
 }
 
 /// Signals, so that tables need no library.

@@ -17,6 +17,7 @@ pub const ENGINE: Engine = Engine {
     setup,
     before_load,
     group_commit: false,
+    executes: true,
     integrity: |_| "PRAGMA integrity_check".to_string(),
     compact: |_| {
         ["PRAGMA synchronous = OFF", "PRAGMA wal_checkpoint(TRUNCATE)", "VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"]

@@ -25,8 +25,11 @@ pub struct Run {
     pub disk: Disk,
     pub study: Study,
     pub workload: WorkloadInfo,
-    /// Cost of the worker itself, from the null driver, nanoseconds per operation.
+    /// Cost of the worker itself, from the null driver, nanoseconds per operation: the largest of all conditions.
     pub generator_ns_per_operation: u64,
+    /// The same under each condition: operations may do more or less.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub generator_ns_by_condition: Vec<u64>,
     /// Which contender and condition each trial is, in the order they run: the schedule, drawn in advance.
     pub schedule: Vec<Slot>,
     /// Wall time spent so far, all sessions of a resumed run added.
@@ -35,6 +38,13 @@ pub struct Run {
     /// Set when the run has ended; a record without it was interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished: Option<Finished>,
+}
+
+impl Run {
+    /// Cost of the worker itself under a condition.
+    pub fn generator_ns_under(&self, condition: usize) -> u64 {
+        self.generator_ns_by_condition.get(condition).copied().unwrap_or(self.generator_ns_per_operation)
+    }
 }
 
 /// `study.toml`: what holds for all parts of a study together.
@@ -236,6 +246,17 @@ pub struct ServerInfo {
     /// And what it had done when it was stopped: requests, those that failed, connections opened for them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub done: BTreeMap<String, String>,
+    /// Waits of its sessions for each other's locks in the whole trial; none where it does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lock_waits: Option<ServerLockWaits>,
+}
+
+/// Waits for locks that a server tells of. What is too short for it to tell is not among them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ServerLockWaits {
+    pub count: u64,
+    pub total_ns: u64,
+    pub max_ns: u64,
 }
 
 /// The clients `first_client .. first_client + clients` of one role in one worker.

@@ -37,6 +37,9 @@ pub struct Counts {
     pub committed_begun: u64,
     /// Rows returned or changed by committed operations.
     pub rows: u64,
+    /// Longest time a client had such an operation due and none of them done: as long as the slowest one took, or
+    /// longer where some failed before one went through.
+    pub longest_stall_ns: u64,
     /// Failed attempts by their code.
     pub codes: BTreeMap<(CodeSpace, u32), u64>,
     /// Whole trial, run-in and drain included: for the invariants.
@@ -67,6 +70,7 @@ impl Counts {
         self.committed_inside += other.committed_inside;
         self.committed_begun += other.committed_begun;
         self.rows += other.rows;
+        self.longest_stall_ns = self.longest_stall_ns.max(other.longest_stall_ns);
         self.committed_ever += other.committed_ever;
         self.unknown_ever += other.unknown_ever;
         for (code, n) in &other.codes {
@@ -178,6 +182,8 @@ pub struct Tally {
     pub bins: Vec<Bin>,
     /// Commits of each client, by role.
     pub commits_by_role: BTreeMap<String, Vec<u64>>,
+    /// Since when a client waits for a transaction to go through: client and transaction.
+    stalled_since_ns: BTreeMap<(u32, u16), u64>,
 }
 
 /// The clients `first .. end` of one role in one worker.
@@ -222,6 +228,7 @@ impl Tallying {
             clients: (0..trial.clients.min(CLIENTS_MAX)).map(|client| (client, ClientTally::default())).collect(),
             bins: vec![Bin::default(); BINS],
             commits_by_role: BTreeMap::new(),
+            stalled_since_ns: BTreeMap::new(),
         };
         Self { operations: Operations::new(), tally, crews }
     }
@@ -250,6 +257,7 @@ impl Tallying {
             let role = role_of(&crews, *client).0.to_string();
             tally.commits_by_role.entry(role).or_default().push(counted.committed);
         }
+        tally.end_stalls(&crews);
         tally
     }
 }
@@ -326,6 +334,30 @@ impl Tally {
         if finished_inside {
             self.count_bin(outcome, op);
         }
+        // Who has waited since before the window stalls in it, and is in no latency.
+        if op.finished_ns() >= self.window_start_ns && op.due_ns() < self.window_end_ns {
+            self.count_stall(role, outcome, op);
+        }
+    }
+
+    /// A stall begins when an operation is due and ends when one of its transaction goes through.
+    fn count_stall(&mut self, role: &str, outcome: Outcome, op: Operation<'_>) {
+        let key = (op.client(), op.transaction());
+        let since_ns = self.stalled_since_ns.get(&key).copied().unwrap_or(op.due_ns());
+        if outcome == Outcome::Committed {
+            self.stalled_since_ns.remove(&key);
+            self.group(role, op.transaction()).count_stall(op.finished_ns().saturating_sub(since_ns));
+        } else {
+            self.stalled_since_ns.insert(key, since_ns);
+        }
+    }
+
+    /// Who waits at the end of the window has waited at least until then.
+    fn end_stalls(&mut self, crews: &[Crew]) {
+        for ((client, transaction), since_ns) in std::mem::take(&mut self.stalled_since_ns) {
+            let stall_ns = self.window_end_ns.saturating_sub(since_ns);
+            self.group(role_of(crews, client).0, transaction).count_stall(stall_ns);
+        }
     }
 
     fn count_client(&mut self, outcome: Outcome, op: Operation<'_>) {
@@ -375,6 +407,10 @@ impl Tally {
 }
 
 impl Group {
+    fn count_stall(&mut self, ns: u64) {
+        self.counts.longest_stall_ns = self.counts.longest_stall_ns.max(ns);
+    }
+
     fn count_planned(&mut self, outcome: Outcome, op: Operation<'_>) {
         let attempts = op.attempts();
         self.counts.outcomes[outcome as usize] += 1;

@@ -200,6 +200,7 @@ impl Story {
             },
             workload: workload(),
             generator_ns_per_operation: 900,
+            generator_ns_by_condition: vec![],
             schedule: (1..).zip(rounds).map(slot).collect(),
             spent_ns: 0,
             finished: None,

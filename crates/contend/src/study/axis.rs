@@ -165,12 +165,20 @@ fn condition_value(name: &str, value: &str) -> Result<String, String> {
             window_ns => Ok(units::duration_text(window_ns)),
         },
         "rate" | "scale" => number().map(|x| x.to_string()).ok_or_else(|| format!("`{value}` is no number above 0")),
-        _ => value.parse::<u64>().map(|n| n.to_string()).map_err(|_| {
+        _ => value.parse::<u64>().map(|n| n.to_string()).or_else(|_| preset(value)).map_err(|()| {
             format!(
-                "`{value}` is no whole number; `{name}` is no setting, so it has to be a name of the workload's [scale]"
+                "`{value}` is neither a whole number nor a word; `{name}` is no setting, so it has to be a name of the \
+                 workload's [scale], or one of its presets"
             )
         }),
     }
+}
+
+/// The name of a preset of the workload, which sets several numbers of its `[scale]`.
+fn preset(value: &str) -> Result<String, ()> {
+    let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
+    let word = value.bytes().next().is_some_and(|b| b.is_ascii_alphabetic()) && value.bytes().all(fits);
+    if word { Ok(value.to_string()) } else { Err(()) }
 }
 
 fn with(condition: &Condition, Axis { name: axis, usual, .. }: &Axis, value: &str) -> Condition {

@@ -6,7 +6,7 @@
 //! factor   = "-" factor | number | name | function "(" sum { "," sum } ")" | "(" sum ")"
 //! ```
 //!
-//! There is no value where something was not measured, a divisor is 0, or a result is not finite.
+//! A name may end in `@[LABEL]`: what the contender of this label has in the same round. There is no value where something was not measured, a divisor is 0, or a result is not finite.
 
 use std::iter::Peekable;
 use std::str::CharIndices;
@@ -142,7 +142,8 @@ fn tokens(text: &str) -> Result<Vec<(usize, Token)>, String> {
             number(text, &mut chars).map_err(|word| format!("at character {}: `{word}` is no number", at + 1))?
         } else if c.is_ascii_alphabetic() || c == '_' {
             let belongs = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
-            Token::Name(take(text, &mut chars, |_, c| belongs(c)).to_string())
+            let name = take(text, &mut chars, |_, c| belongs(c));
+            Token::Name(format!("{name}{}", elsewhere(text, &mut chars, at)?))
         } else if "+-*/(),".contains(c) {
             chars.next();
             Token::Sign(c)
@@ -158,6 +159,19 @@ fn tokens(text: &str) -> Result<Vec<(usize, Token)>, String> {
         found.push((at, token));
     }
     Ok(found)
+}
+
+/// `@[label of a contender]` after a name: the quantity of that contender in the same round; nothing if there is none.
+fn elsewhere<'t>(text: &'t str, chars: &mut Peekable<CharIndices>, at: usize) -> Result<&'t str, String> {
+    let Some((start, _)) = chars.next_if(|(_, c)| *c == '@') else { return Ok("") };
+    let wrong = || format!("at character {}: after @ comes the label of a contender, in brackets", at + 1);
+    chars.next_if(|(_, c)| *c == '[').ok_or_else(wrong)?;
+    while let Some((end, c)) = chars.next() {
+        if c == ']' {
+            return Ok(&text[start..=end]);
+        }
+    }
+    Err(wrong())
 }
 
 /// `1`, `0.5`, `1e-6`, `10_000`; the text of what only begins like one.
@@ -294,6 +308,7 @@ mod tests {
             "code.sqlite.517" | "none" => Some(0.0),
             "code.sqlstate.40P01" => Some(4.0),
             "huge" => Some(f64::MAX),
+            "window_s@[WAL, 8 ms]" => Some(21.0),
             _ => None,
         }
     }
@@ -314,6 +329,7 @@ mod tests {
             ("min(3, 1, 2) + max(databases, 4)", Some(11.0)),
             ("100 * committed.write / (databases * floor(window_s / (write_delay_ms / 1000)))", Some(27.0)),
             ("code.sqlite.517 + code.sqlstate.40P01*2", Some(8.0)),
+            ("2 * window_s@[WAL, 8 ms] + 1", Some(43.0)),
             // No value: never 0, never infinite.
             ("1 / none", None),
             ("0 / none", None),
@@ -342,6 +358,8 @@ mod tests {
             ("floor(1, 2)", "floor takes one value"),
             ("max(1)", "max takes two values or more"),
             ("round(1)", "`round` is no function; there are floor, min and max"),
+            ("window_s@WAL", "after @ comes the label of a contender"),
+            ("window_s@[WAL", "after @ comes the label of a contender"),
             ("2 ^ 3", "at character 3: `^` is not understood"),
             ("é + 1", "at character 1: `é` is not understood"),
             ("1.2.3", "at character 1: `1.2.3` is no number"),

@@ -36,7 +36,7 @@ pub fn standard_names() -> Vec<String> {
 }
 
 /// Whether this is one of [`TIMES`] with a statistic.
-fn is_time(name: &str) -> bool {
+pub(super) fn is_time(name: &str) -> bool {
     let stat = TIMES.iter().find_map(|time| name.strip_prefix(time)?.strip_prefix('_'));
     stat.is_some_and(|stat| stat == "mean" || Quantile::ALL.iter().any(|quantile| quantile.column() == stat))
 }

@@ -46,6 +46,7 @@ const BUILTIN: &[(&str, &str)] = &[
     ("wordpress", include_str!("../../../../studies/wordpress.toml")),
     ("async", include_str!("../../../../studies/async.toml")),
     ("go-drivers", include_str!("../../../../studies/go-drivers.toml")),
+    ("plex", include_str!("../../../../studies/plex.toml")),
 ];
 
 /// The embedded study of this name.

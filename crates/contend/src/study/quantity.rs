@@ -10,7 +10,7 @@ use contend_wire::sample::{CodeSpace, sqlstate_to_code};
 use std::collections::BTreeMap;
 
 /// Counts, each alone, as `COUNT.read` or `COUNT.write`, or as `COUNT.TRANSACTION`.
-pub const COUNTS: [&str; 11] = [
+pub const COUNTS: [&str; 12] = [
     "committed",
     "committed_begun",
     "rejected",
@@ -22,12 +22,26 @@ pub const COUNTS: [&str; 11] = [
     "attempts",
     "planned",
     "rows",
+    "longest_stall_ns",
 ];
 
 /// What was set for a trial, or is known of it, beside the names of the workload's `[scale]` and the
 /// contender's settings: the window as configured and as it was, clients and processes over all roles,
-/// arrivals per second, the factor of the row counts, databases.
-pub const OF_TRIAL: [&str; 7] = ["window_s", "elapsed_s", "clients", "processes", "rate_per_s", "scale", "databases"];
+/// arrivals per second, the factor of the row counts, databases; CPU time of a server, and what it tells of waits for
+/// locks: their number, their sum, the longest.
+pub const OF_TRIAL: [&str; 11] = [
+    "window_s",
+    "elapsed_s",
+    "clients",
+    "processes",
+    "rate_per_s",
+    "scale",
+    "databases",
+    "cpu_ns_server",
+    "server_lock_waits",
+    "server_lock_wait_ns",
+    "server_lock_wait_ns_max",
+];
 
 /// A name of a formula, understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +51,10 @@ pub enum Quantity<'n> {
     Code(CodeSpace, u32),
     /// A figure that every study has.
     Figure(&'n str),
+    /// A time of one transaction.
+    TimeOf(&'n str, &'n str),
+    /// A quantity of the contender with this label, in the same round under the same condition.
+    Elsewhere(&'n str, &'n str),
     /// One of [`OF_TRIAL`], a number of `[scale]`, a setting, or nothing that anybody knows.
     Other(&'n str),
 }
@@ -54,6 +72,9 @@ impl<'n> Quantity<'n> {
     /// # Errors
     /// A name with a dot that is neither a count, a code nor a figure.
     pub fn read(name: &'n str) -> Result<Self, String> {
+        if let Some((name, label)) = name.strip_suffix(']').and_then(|name| name.split_once("@[")) {
+            return Self::read(name).map(|_| Quantity::Elsewhere(name, label));
+        }
         let (head, rest) = name.split_once('.').map_or((name, None), |(head, rest)| (head, Some(rest)));
         if head == "code" {
             return code(rest.unwrap_or_default());
@@ -72,6 +93,9 @@ impl<'n> Quantity<'n> {
         }
         match rest {
             None => Ok(Quantity::Other(name)),
+            Some(transaction) if metric::is_time(head) && !transaction.is_empty() => {
+                Ok(Quantity::TimeOf(head, transaction))
+            }
             Some(rest) => Err(with_dot(name, head, rest)),
         }
     }
@@ -128,7 +152,10 @@ pub(super) fn check(text: &str, known: &Known) -> Result<(), String> {
 
 fn check_name(name: &str, known: &Known) -> Result<(), String> {
     match Quantity::read(name)? {
-        Quantity::Count(head, Of::Transaction(transaction)) if !known.transactions.iter().any(|t| t == transaction) => {
+        Quantity::Elsewhere(name, _) => check_name(name, known),
+        Quantity::Count(head, Of::Transaction(transaction)) | Quantity::TimeOf(head, transaction)
+            if !known.transactions.iter().any(|t| t == transaction) =>
+        {
             let advice = match nearest(transaction, known.transactions.iter().map(String::as_str)) {
                 Some(found) => format!("did you mean `{head}.{found}`?"),
                 None => format!("it has {}, and there are {head}.read and {head}.write", known.transactions.join(", ")),
@@ -216,6 +243,9 @@ mod tests {
             ("service_ns_p99.read", Quantity::Figure("service_ns_p99.read")),
             ("acquire_wait_ns_mean", Quantity::Figure("acquire_wait_ns_mean")),
             ("cpu_ns_client", Quantity::Figure("cpu_ns_client")),
+            ("response_ns_p99.page_view", Quantity::TimeOf("response_ns_p99", "page_view")),
+            ("longest_stall_ns.read", Quantity::Count("longest_stall_ns", Of::Reads)),
+            ("cpu_ns_client@[WAL, b]", Quantity::Elsewhere("cpu_ns_client", "WAL, b")),
             ("window_s", Quantity::Other("window_s")),
             ("databases", Quantity::Other("databases")),
         ] {

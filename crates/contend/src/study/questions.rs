@@ -3,9 +3,10 @@
 
 use super::arm::{Problem, value_text};
 use super::file::{self, File};
+use super::formula::Formula;
 use super::metric;
 use super::model::{Answer, Contender, Effect, Metric, Published, Study};
-use super::quantity::{self, COUNTS, OF_TRIAL};
+use super::quantity::{self, COUNTS, OF_TRIAL, Quantity};
 use super::sentence;
 use crate::engine::{self, Settings};
 use crate::source::nearest;
@@ -66,6 +67,22 @@ pub(super) fn read_metrics(file: &File) -> Result<Vec<Metric>, Problem> {
         });
     }
     Ok(metrics)
+}
+
+/// Contenders that a study's own metrics look at must be there.
+pub(super) fn check_elsewhere(metrics: &[Metric], reach: &Reach) -> Result<(), Problem> {
+    for (index, metric) in metrics.iter().enumerate() {
+        let Ok(formula) = Formula::parse(&metric.value) else { continue };
+        for name in formula.names() {
+            if let Ok(Quantity::Elsewhere(_, label)) = Quantity::read(name) {
+                let index = index.to_string();
+                reach
+                    .check_contender(label)
+                    .map_err(|message| Problem::at(&["metric", &index], &["value"], message))?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The name is a column of `trials.csv`, so it must be a plain word that is not there yet.

@@ -2,6 +2,7 @@
 //! takes; and what the server says of itself.
 
 use crate::check::{Invalid, ever, guards};
+use crate::engine::Engine;
 use crate::record::model::{Footprint, InvariantResult, ServerInfo, Trial};
 use crate::trial::admin::{Admin, Cancelled};
 use crate::trial::attached;
@@ -34,6 +35,10 @@ impl Bench<'_> {
             (None, None, None) => return Ok(None),
         };
         let served = run.served.clone().unwrap_or_default();
+        let lock_waits = match &fresh.server {
+            Some(server) => server.lock_waits(stage.engine, admin)?,
+            None => None,
+        };
         let (used, translated) = (observed.server, self.workload.translated.as_ref());
         Ok(Some(ServerInfo {
             version,
@@ -44,7 +49,13 @@ impl Bench<'_> {
             translation: translated.map(|translated| translated.conditions.clone()).unwrap_or_default(),
             hello: served.hello.into_iter().collect(),
             done: served.done.into_iter().collect(),
+            lock_waits,
         }))
+    }
+
+    /// What an operation costs the worker itself; nothing where the null driver does more than the driver.
+    pub(super) fn own_ns_per_operation(&self, engine: &Engine) -> u64 {
+        if engine.executes { self.generator_ns_per_operation } else { 0 }
     }
 
     /// Invariants and footprint, from the database itself.
@@ -65,9 +76,10 @@ impl Bench<'_> {
         let tables = self.workload.table_names();
         let check = (engine.integrity)(&tables);
         let rows = self.workload.rows(stage.round.load.scale);
+        let invariants = if engine.executes { self.workload.invariants.as_slice() } else { &[] };
         for (database, address) in fresh.inside.iter().enumerate() {
             let target = data::script_target(engine, address);
-            let statements = self.workload.invariants.iter().map(|i| i.sql.as_str());
+            let statements = invariants.iter().map(|i| i.sql.as_str());
             let answers = match admin.sql(&target, statements.chain([check.as_str()])) {
                 Ok(answers) => answers,
                 Err(e) if e.is::<Cancelled>() => return Err(Failure::Cancelled),
@@ -76,7 +88,7 @@ impl Bench<'_> {
                     return Ok(());
                 }
             };
-            for (invariant, answer) in self.workload.invariants.iter().zip(&answers) {
+            for (invariant, answer) in invariants.iter().zip(&answers) {
                 let judged = invariant.judge(answer, &rows, |transaction| ever.of(database, transaction));
                 trial.invariants.push(result(&invariant.name, &invariant.sql, judged));
             }

@@ -56,7 +56,8 @@ pub fn carry_out(
     let (mut bases, mut all) = (Bases::default(), vec![]);
     for contender in &study.contenders {
         let engine = engine::find(&contender.engine).context("a contender's engine must be known")?;
-        let job = Job { study, own: &own, workload: editions.of(dialect(contender)), contender, engine };
+        let workload = editions.of(dialect(contender)).clone().for_one_client();
+        let job = Job { study, own: &own, workload: &workload, contender, engine };
         let base = bases.of(&site, editions, contender, study.load.scale, study.load.seed, &mut admin)?;
         let dir = site.scratch.join("trial");
         let setup = (engine.setup)(&contender.settings);

@@ -403,13 +403,15 @@ impl Bench<'_> {
         if stage.round.load.rate_per_s.is_none() {
             let model = engine::model(stage.contender).context("a contender's model must be known")?;
             // Over HTTP each client has a connection, and whoever keeps it waiting is the worker that asks.
-            let connections = if run.served.is_some() { Connections::Client } else { model.connections };
-            trial.invalid.extend(guards::littles_law(&tally.clients, connections));
+            let own = if run.served.is_some() { Connections::Client } else { model.connections };
+            let spins = retry.tries > 1 && retry.backoff_ns.is_empty();
+            let late_is_work = spins || own == Connections::Database;
+            trial.invalid.extend(guards::littles_law(&tally.clients, late_is_work));
         }
         let clients_ns = run.observed.usage.iter().take(run.members.len()).map(|usage| usage.cpu_ns);
         trial.invalid.extend(match run.served {
             Some(_) => guards::busy_clients(clients_ns, THREADS, tally.elapsed_ns()),
-            None => guards::head_room(self.generator_ns_per_operation, &tally),
+            None => guards::head_room(self.own_ns_per_operation(stage.engine), &tally),
         });
         self.check_rates(trial, stage, &tally, fastest_sync_ns);
         mark_starved(trial, &tally);

@@ -1,8 +1,9 @@
 //! A private database server: its data directory made, configured, started as a user without rights, asked
 //! until it answers, watched, stopped, and removed with everything it leaves.
 
-use crate::engine::server::{Layout, Server, Signal};
+use crate::engine::server::{Layout, LockWaits, Server, Signal};
 use crate::engine::{Engine, Settings};
+use crate::record::model::ServerLockWaits;
 use crate::trial::admin::{Admin, Cancelled};
 use crate::trial::data::{hex, script_target};
 use crate::trial::identity::{Identity, command};
@@ -281,6 +282,46 @@ impl<'j> Running<'j> {
     pub fn death(&mut self) -> Option<String> {
         let ending = self.ended().ok().flatten()?;
         Some(format!("{} ended ({ending}); its log ends: {}", self.server.title, self.last_words()))
+    }
+
+    /// What it tells of waits for locks since its start; nothing if it is dead.
+    ///
+    /// # Errors
+    /// [`Cancelled`].
+    pub fn lock_waits(&self, engine: &Engine, admin: &mut Admin<'_>) -> Result<Option<ServerLockWaits>> {
+        match self.server.lock_waits {
+            LockWaits::Log(wait_ns) => {
+                let Ok(log) = std::fs::read_to_string(&self.log) else { return Ok(None) };
+                let mut waits = ServerLockWaits::default();
+                for ns in log.lines().filter_map(wait_ns) {
+                    waits.count += 1;
+                    waits.total_ns = waits.total_ns.saturating_add(ns);
+                    waits.max_ns = waits.max_ns.max(ns);
+                }
+                Ok(Some(waits))
+            }
+            LockWaits::Counters(query) => {
+                let target = script_target(engine, &self.inside(self.server.first_database));
+                let rows = match admin.sql(&target, [query]) {
+                    Ok(rows) => rows,
+                    Err(e) if e.is::<Cancelled>() => return Err(e),
+                    Err(_) => return Ok(None),
+                };
+                let number = |value: &Value| match value {
+                    Value::Integer(n) => u64::try_from(*n).ok(),
+                    Value::Real(x) => Some(x.round() as u64),
+                    Value::Text(text) => text.parse::<f64>().ok().map(|x| x.round() as u64),
+                    _ => None,
+                };
+                let row: Option<Vec<u64>> =
+                    rows.first().and_then(|r| r.first()).map(|r| r.iter().filter_map(number).collect());
+                Ok(row.filter(|row| row.len() == 3).map(|row| ServerLockWaits {
+                    count: row[0],
+                    total_ns: row[1].saturating_mul(1_000_000),
+                    max_ns: row[2].saturating_mul(1_000_000),
+                }))
+            }
+        }
     }
 
     fn last_words(&self) -> String {

@@ -151,6 +151,7 @@ fn prepared(study: &Study, source: &Source, command: &[String], disk: &Disk) -> 
         disk: disk.clone(),
         workload: workload_info(&workload, source, study)?,
         generator_ns_per_operation: 0,
+        generator_ns_by_condition: vec![],
         schedule,
         study: study.clone(),
         spent_ns: 0,
@@ -320,7 +321,11 @@ impl Session<'_> {
         let result = (|| -> Result<()> {
             (self.common.tell)(Note::Phase("measuring the worker's own cost"));
             if run.generator_ns_per_operation == 0 {
-                run.generator_ns_per_operation = self.generator(&run, &mut plans.borrow_mut())?;
+                for condition in 0..study.conditions.len() {
+                    let ns = self.generator(&run, condition, &mut plans.borrow_mut())?;
+                    run.generator_ns_by_condition.push(ns);
+                }
+                run.generator_ns_per_operation = run.generator_ns_by_condition.iter().copied().max().unwrap_or(0);
                 self.writer.write_run(&run)?;
             }
             (self.common.tell)(Note::Prepared { disk: &run.disk, generator_ns: run.generator_ns_per_operation });
@@ -381,7 +386,7 @@ impl Session<'_> {
             janitor: &self.common.site.janitor,
             disk: &run.disk,
             cores: run.machine.cores,
-            generator_ns_per_operation: run.generator_ns_per_operation,
+            generator_ns_per_operation: run.generator_ns_under(slot.condition),
             transactions: &run.workload.transactions,
             cancelled: self.common.cancelled,
             progress: self.common.tell,
@@ -389,8 +394,8 @@ impl Session<'_> {
     }
 
     /// Nanoseconds the worker itself needs per operation: one client of the first plan, on the null driver.
-    fn generator(&self, run: &Run, plans: &mut Plans) -> Result<u64> {
-        let slot = run.schedule[0];
+    fn generator(&self, run: &Run, condition: usize, plans: &mut Plans) -> Result<u64> {
+        let Some(slot) = run.schedule.iter().copied().find(|s| s.condition == condition) else { return Ok(0) };
         let bench = self.bench(run, &slot);
         let null = null_contender(&run.study.contenders[slot.contender])?;
         let drawn = plans.of(&run.study, self.workload(&run.study, &slot), slot)?;

@@ -41,6 +41,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("playback", include_str!("../../../../workloads/playback.toml")),
     ("rowread", include_str!("../../../../workloads/rowread.toml")),
     ("tpcb", include_str!("../../../../workloads/tpcb.toml")),
+    ("translation", include_str!("../../../../workloads/translation.toml")),
     ("wordpress", include_str!("../../../../workloads/wordpress.toml")),
 ];
 

@@ -170,6 +170,28 @@ pub enum Pause {
     Exponential(u64),
 }
 
+impl Workload {
+    /// The same for a single client. Where roles have transactions of their own, it does all of them alike: else those
+    /// of the other roles would never be done.
+    pub fn for_one_client(mut self) -> Self {
+        if self.roles.iter().any(|role| role.mix != RoleMix::Asked) {
+            let alike = (0..self.transactions.len()).map(|transaction| (transaction, 1.0)).collect();
+            self.roles = vec![Role {
+                name: "client".to_string(),
+                home: None,
+                processes: None,
+                clients: ClientCount::Asked,
+                mix: RoleMix::Own(alike),
+                only: None,
+                pause: Pause::Fixed(0),
+                start_ns: 0,
+                database: None,
+            }];
+        }
+        self
+    }
+}
+
 impl Count {
     /// The number at a scale. What is not 0 stays at least 1, so that a small scale empties no table.
     pub fn at(&self, scale: &BTreeMap<String, Named>, factor: f64) -> u64 {

@@ -83,6 +83,7 @@ impl<'r> Summary<'r> {
             strangers: vec![],
         };
         summary.read_cells();
+        quantity::look_elsewhere(study, &mut summary.rows, &summary.transactions);
         summary.compare();
         summary.self_comparisons = summary.compare_with_itself();
         summary.effects = summary.factor_effects();

@@ -324,6 +324,17 @@ fn set_for(trial: &Trial, study: &Study) -> BTreeMap<String, f64> {
         set.insert("processes".to_string(), trial.workers.len() as f64);
         set.insert("clients".to_string(), f64::from(trial.clients));
     }
+    if let Some(server) = &trial.server {
+        let mut put = |name: &str, value: u64| set.insert(name.to_string(), value as f64);
+        if let Some(ns) = server.cpu_ns {
+            put("cpu_ns_server", ns);
+        }
+        if let Some(waits) = server.lock_waits {
+            put("server_lock_waits", waits.count);
+            put("server_lock_wait_ns", waits.total_ns);
+            put("server_lock_wait_ns_max", waits.max_ns);
+        }
+    }
     set
 }
 

@@ -4,6 +4,7 @@ mod errors;
 mod models;
 mod overrides;
 mod parts;
+mod plex;
 mod wordpress;
 
 use super::model::{Extent, Study, Variant};

@@ -1,0 +1,378 @@
+//! The driver `contend-sql`: executing a statement means translating its text for a server, through a cache or not, and
+//! nothing else. Its schema is that of the SQLite database it is given.
+//!
+//! Cold texts are new: each carries a number that no other has, in a comment at its end. What is found in a cache is
+//! held against a translation made anew, and hits and misses against what was asked for, when the run is over.
+
+use crate::arguments::{Arguments, Kept};
+use crate::client::ClientLoop;
+use crate::control::Control;
+use crate::models::thread::{Leave, Loop};
+use crate::options::Options;
+use crate::session::{Failure, Session, Waits};
+use crate::sqlite::Setup;
+use anyhow::{Context, Result, anyhow, bail};
+use contend_sql::cache::{Counts, MutexCache, RwLockCache, ThreadCache};
+use contend_sql::{Catalogue, Refusal, Target, Translation, translate};
+use contend_wire::handshake::Facts;
+use contend_wire::plan::{SqlStep, Step};
+use contend_wire::sample::worker_code;
+use std::fmt::Write as _;
+use std::hint::black_box;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// Texts never seen before.
+    Cold,
+    /// Translations found in the cache.
+    Hot,
+    /// Numbers found in the cache: no translation is touched.
+    LookUp,
+}
+
+/// Who has which cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Design {
+    /// Every text is translated.
+    None,
+    /// One for each client.
+    Thread,
+    /// One for the process, behind a mutex.
+    Mutex,
+    /// One for the process, behind a lock that readers hold together.
+    RwLock,
+}
+
+/// Options of this driver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wanted {
+    /// Whose SQL is written.
+    pub to: Target,
+    /// What is measured.
+    pub what: What,
+    /// The cache.
+    pub design: Design,
+    /// Its slots.
+    pub slots: u32,
+    /// Hot: different texts of each statement.
+    pub texts: u32,
+}
+
+impl Default for Wanted {
+    fn default() -> Self {
+        Self { to: Target::Postgres, what: What::Cold, design: Design::Thread, slots: 512, texts: 1 }
+    }
+}
+
+impl Wanted {
+    /// Takes an option of this driver in; false if it is not one.
+    ///
+    /// # Errors
+    /// A value it cannot have.
+    pub fn take(&mut self, name: &str, value: &str) -> Result<bool> {
+        let wrong = || anyhow!("option {name}: `{value}` is none of its values");
+        let count = || value.parse::<u32>().ok().filter(|n| (1..=1 << 20).contains(n)).ok_or_else(wrong);
+        match name {
+            "translate_to" => {
+                self.to =
+                    pick(value, &[("postgres", Target::Postgres), ("mariadb", Target::MariaDb)]).ok_or_else(wrong)?;
+            }
+            "translate" => {
+                let known = [("cold", What::Cold), ("hot", What::Hot), ("look-up", What::LookUp)];
+                self.what = pick(value, &known).ok_or_else(wrong)?;
+            }
+            "cache" => self.design = pick(value, &DESIGNS).ok_or_else(wrong)?,
+            "cache_slots" => self.slots = count()?,
+            "texts" => self.texts = count()?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+const DESIGNS: [(&str, Design); 4] =
+    [("none", Design::None), ("thread", Design::Thread), ("mutex", Design::Mutex), ("rwlock", Design::RwLock)];
+
+fn pick<T: Copy>(value: &str, known: &[(&str, T)]) -> Option<T> {
+    known.iter().find(|(word, _)| *word == value).map(|(_, found)| *found)
+}
+
+/// Runs a client that translates.
+///
+/// # Errors
+/// A database without a readable schema, a statement that has no translation; or, after the run, a cache that did not
+/// do what it was there for.
+pub fn drive<'p>(
+    client: &mut ClientLoop<'p>,
+    setup: &Setup<'p>,
+    ready: impl FnOnce(Facts) -> Option<u64>,
+) -> Result<()> {
+    let mut session = TranslateSession::open(setup).with_context(|| format!("client {}", setup.client))?;
+    let facts = facts(setup.client, setup.options);
+    let control: &Control = setup.control;
+    if let Some(start_ns) = ready(facts) {
+        client.start(start_ns);
+        let mut kept = client.kept();
+        let mut client = Loop { client, head: setup.head, control };
+        let mut leave = client.run(&mut session, &mut kept, None);
+        while let Leave::Reconnect(turn) = leave {
+            leave = client.run(&mut session, &mut kept, Some(turn));
+        }
+        client.client.set_loop_over();
+        session.check().with_context(|| format!("client {}", setup.client))?;
+    }
+    Ok(())
+}
+
+/// The options as they took effect.
+fn facts(client: u32, options: &Options) -> Facts {
+    let wanted = options.translation;
+    let to = if wanted.to == Target::Postgres { "postgres" } else { "mariadb" };
+    let what = match wanted.what {
+        What::Cold => "cold",
+        What::Hot => "hot",
+        What::LookUp => "look-up",
+    };
+    let design = DESIGNS.iter().find(|(_, design)| *design == wanted.design).map_or("", |(word, _)| word);
+    let facts = [
+        ("client", client.to_string()),
+        ("translate_to", to.to_string()),
+        ("translate", what.to_string()),
+        ("cache", design.to_string()),
+        ("cache_slots", wanted.slots.to_string()),
+        ("texts", wanted.texts.to_string()),
+    ];
+    facts.map(|(name, value)| (name.to_string(), value)).to_vec()
+}
+
+/// What a cache keeps for a text.
+enum Kind {
+    Translation(Cache<Translation>),
+    Number(Cache<u32>),
+}
+
+/// One of the designs.
+enum Cache<V> {
+    None,
+    Thread(Box<ThreadCache<V>>),
+    Mutex(Arc<MutexCache<V>>),
+    RwLock(Arc<RwLockCache<V>>),
+}
+
+impl<V> Cache<V> {
+    /// Hands the value of this text to `look`, made first if it is not there.
+    #[inline(always)]
+    fn with<R>(
+        &mut self,
+        text: &str,
+        make: impl FnOnce() -> Result<V, Refusal>,
+        look: impl FnOnce(&V) -> R,
+    ) -> Result<R, Refusal> {
+        Ok(match self {
+            Cache::None => look(&make()?),
+            Cache::Thread(cache) => look(cache.get(text, make)?),
+            Cache::Mutex(cache) => look(&*cache.get(text, make)?),
+            Cache::RwLock(cache) => look(&*cache.get(text, make)?),
+        })
+    }
+
+    fn counts(&self) -> Option<Counts> {
+        match self {
+            Cache::None => None,
+            Cache::Thread(cache) => Some(cache.counts()),
+            Cache::Mutex(cache) => Some(cache.counts()),
+            Cache::RwLock(cache) => Some(cache.counts()),
+        }
+    }
+}
+
+/// The caches that clients of one run share.
+struct Shared {
+    run: usize,
+    translations: (Arc<MutexCache<Translation>>, Arc<RwLockCache<Translation>>),
+    numbers: (Arc<MutexCache<u32>>, Arc<RwLockCache<u32>>),
+}
+
+static SHARED: Mutex<Vec<Weak<Shared>>> = Mutex::new(vec![]);
+
+/// Those of the run that this control watches over.
+fn shared(setup: &Setup<'_>) -> Arc<Shared> {
+    let (run, slots) = (Arc::as_ptr(setup.control) as usize, setup.options.translation.slots as usize);
+    let mut all = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    all.retain(|shared| shared.strong_count() > 0);
+    if let Some(shared) = all.iter().filter_map(Weak::upgrade).find(|shared| shared.run == run) {
+        return shared;
+    }
+    let shared = Arc::new(Shared {
+        run,
+        translations: (Arc::new(MutexCache::new(slots)), Arc::new(RwLockCache::new(slots))),
+        numbers: (Arc::new(MutexCache::new(slots)), Arc::new(RwLockCache::new(slots))),
+    });
+    all.push(Arc::downgrade(&shared));
+    shared
+}
+
+fn cache<V>(wanted: &Wanted, shared: &(Arc<MutexCache<V>>, Arc<RwLockCache<V>>)) -> Cache<V> {
+    match wanted.design {
+        Design::None => Cache::None,
+        Design::Thread => Cache::Thread(Box::new(ThreadCache::new(wanted.slots as usize))),
+        Design::Mutex => Cache::Mutex(Arc::clone(&shared.0)),
+        Design::RwLock => Cache::RwLock(Arc::clone(&shared.1)),
+    }
+}
+
+/// A client of the translator.
+pub struct TranslateSession {
+    wanted: Wanted,
+    catalogue: Catalogue,
+    options: contend_sql::Options,
+    /// By the number of the statement; cold: the one text that numbers are added to.
+    texts: Vec<Vec<String>>,
+    kind: Kind,
+    /// Keeps the shared caches known as long as a client has them.
+    _shared: Arc<Shared>,
+    /// The cold text, written anew for each execution.
+    text: String,
+    /// Distinct for every client, counted up.
+    number: u64,
+    asked: u64,
+}
+
+impl TranslateSession {
+    fn open(setup: &Setup<'_>) -> Result<Self> {
+        let wanted = setup.options.translation;
+        if wanted.design == Design::None && wanted.what != What::Cold {
+            bail!("option cache: without one nothing can be found in it; `translate` must be cold");
+        }
+        let options = contend_sql::Options::to(wanted.to);
+        let catalogue = learned(setup.database())?;
+        let mut used = vec![false; setup.head.statements.len()];
+        for step in setup.head.transactions.iter().flat_map(|transaction| &transaction.steps) {
+            if let Step::Sql(step) = step {
+                used[step.statement as usize] = true;
+            }
+        }
+        let copies = if wanted.what == What::Cold { 1 } else { wanted.texts };
+        let mut texts = vec![];
+        for (sql, _) in setup.head.statements.iter().zip(&used).filter(|(_, used)| **used) {
+            translate(sql, &catalogue, &options).map_err(|refusal| anyhow!("`{sql}`: {refusal:?}"))?;
+        }
+        for sql in &setup.head.statements {
+            let text = |copy| if copies == 1 { sql.clone() } else { format!("{sql} /* {copy} */") };
+            texts.push((0..copies).map(text).collect());
+        }
+        let shared = shared(setup);
+        let kind = match wanted.what {
+            What::LookUp => Kind::Number(cache(&wanted, &shared.numbers)),
+            _ => Kind::Translation(cache(&wanted, &shared.translations)),
+        };
+        let number = u64::from(setup.client) << 40;
+        Ok(Self { wanted, catalogue, options, texts, kind, _shared: shared, text: String::new(), number, asked: 0 })
+    }
+
+    /// Whether what is in the cache is right, and whether it was asked as it should have been.
+    fn check(&mut self) -> Result<()> {
+        let counts = match &self.kind {
+            Kind::Translation(cache) => cache.counts(),
+            Kind::Number(cache) => cache.counts(),
+        };
+        match (self.wanted.what, counts) {
+            (What::Cold, Some(counts)) if counts.hits > 0 => {
+                bail!("{} of the texts that should be new were found in the cache", counts.hits)
+            }
+            (What::Hot | What::LookUp, Some(counts)) if self.asked >= 1000 && counts.misses * 10 > counts.hits => {
+                bail!("the cache has not room for the texts: {} hits, {} misses", counts.hits, counts.misses)
+            }
+            _ => {}
+        }
+        if let (What::Hot, Kind::Translation(cache)) = (self.wanted.what, &mut self.kind) {
+            for text in self.texts.iter().flatten() {
+                let Ok(fresh) = translate(text, &self.catalogue, &self.options) else { continue };
+                let same = cache.with(text, || Ok(fresh.clone()), |found| *found == fresh);
+                if same != Ok(true) {
+                    bail!("the cache has another translation of `{text}`");
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The schema of a database.
+fn learned(database: &str) -> Result<Catalogue> {
+    let connection = rusqlite::Connection::open(database).with_context(|| format!("cannot open {database}"))?;
+    let mut statement = connection.prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid")?;
+    let ddl = statement.query_map([], |row| row.get::<_, String>(0))?.collect::<Result<Vec<_>, _>>()?;
+    let mut catalogue = Catalogue::default();
+    for sql in ddl {
+        catalogue.learn(&sql).map_err(|refusal| anyhow!("`{sql}`: {refusal:?}"))?;
+    }
+    Ok(catalogue)
+}
+
+/// A statement that was translated when the session opened and is not now.
+fn refused(_: Refusal) -> Failure {
+    Failure::worker(worker_code::DRIVER)
+}
+
+impl Session for TranslateSession {
+    fn reset_waits(&mut self) {}
+
+    fn waits(&self) -> Waits {
+        Waits::UNKNOWN
+    }
+
+    fn begin(&mut self, _transaction: u16) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn execute(
+        &mut self,
+        step: &SqlStep,
+        repetition: u32,
+        _arguments: &Arguments<'_>,
+        _kept: &mut Kept,
+    ) -> Result<u32, Failure> {
+        let Self { wanted, catalogue, options, texts, kind, text, number, asked, .. } = self;
+        let statement = step.statement;
+        let known = &texts[statement as usize];
+        let text: &str = if wanted.what == What::Cold {
+            *number += 1;
+            text.clear();
+            text.push_str(&known[0]);
+            // Writing into a String cannot fail.
+            let _ = write!(text, " /* {number} */");
+            text
+        } else {
+            *asked += 1;
+            &known[repetition as usize % known.len()]
+        };
+        match kind {
+            Kind::Translation(cache) => cache.with(
+                text,
+                || translate(text, catalogue, options),
+                |found| {
+                    black_box(found.statements.len());
+                },
+            ),
+            Kind::Number(cache) => cache.with(
+                text,
+                || Ok(statement),
+                |found| {
+                    black_box(*found);
+                },
+            ),
+        }
+        .map_err(refused)?;
+        Ok(step.rows_min)
+    }
+
+    fn commit(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn rollback(&mut self) {}
+}

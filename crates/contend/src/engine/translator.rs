@@ -1,0 +1,81 @@
+//! The translator of SQLite's SQL itself, measured like an engine: its client translates every statement of the
+//! workload and executes none. The schema comes from a database of SQLite's, which stays as it was loaded.
+
+use super::{Driver, Engine, Expected, NULL, Setting, Settings, Setup, THREAD, Values, sqlite};
+use crate::contender::Tier;
+use contend_wire::sample::CodeSpace;
+
+pub const ENGINE: Engine = Engine {
+    name: "translator",
+    about: "contend-sql: translates the workload's statements for a server and executes none",
+    drivers: &[
+        Driver {
+            name: "contend-sql",
+            language: "Rust",
+            models: &[THREAD],
+            about: "contend's translator and its caches; a client is a thread",
+            program: None,
+            facts: &[],
+            executes_nothing: false,
+        },
+        NULL,
+    ],
+    settings: SETTINGS,
+    // Nothing is kept.
+    tier: |_| Tier::Unsafe,
+    tier_settings: |_| &[],
+    setup,
+    before_load: |_| vec![],
+    group_commit: true,
+    executes: false,
+    integrity: sqlite::ENGINE.integrity,
+    compact: sqlite::ENGINE.compact,
+    load_session: sqlite::ENGINE.load_session,
+    part: sqlite::ENGINE.part,
+    code_space: CodeSpace::Worker,
+    loader: sqlite::ENGINE.loader,
+    aliases: &[],
+    server: None,
+};
+
+const SETTINGS: &[Setting] = &[
+    Setting {
+        name: "translate_to",
+        values: Values::Words(&["postgres", "mariadb"]),
+        default: "postgres",
+        about: "whose SQL is written",
+    },
+    Setting {
+        name: "translate",
+        values: Values::Words(&["cold", "hot", "look-up"]),
+        default: "cold",
+        about: "cold: every text is new; hot: its translation is found in the cache; look-up: only a number is kept there",
+    },
+    Setting {
+        name: "cache",
+        values: Values::Words(&["none", "thread", "mutex", "rwlock"]),
+        default: "thread",
+        about: "none, one for each client, or one for all clients of a process, behind a mutex or a read-write lock",
+    },
+    Setting {
+        name: "cache_slots",
+        values: Values::Integer(4, 1 << 20),
+        default: "512",
+        about: "translations a cache holds",
+    },
+    Setting {
+        name: "texts",
+        values: Values::Integer(1, 10_000),
+        default: "1",
+        about: "hot, look-up: different texts of each statement, in turn over its repetitions",
+    },
+];
+
+fn setup(settings: &Settings) -> Setup {
+    let of = |setting: &Setting| (setting.name.to_string(), ENGINE.value(settings, setting.name).to_string());
+    let options: Vec<(String, String)> = SETTINGS.iter().map(of).collect();
+    // The worker reports them by itself.
+    let readback =
+        |(name, value): &(String, String)| Expected { name: name.clone(), sql: String::new(), value: value.clone() };
+    Setup { readbacks: options.iter().map(readback).collect(), options, ..Setup::default() }
+}

@@ -1,0 +1,136 @@
+//! The study of the media library and its workloads: the same work on every engine, nothing lost under load, and a
+//! short run of every part.
+
+mod support;
+
+use contend::record::model::Trial;
+use contend::record::parts::read_study;
+use contend::record::store::Record;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use support::Bench;
+use tempfile::TempDir;
+
+/// A place that servers may enter, and one for their sockets.
+struct Place {
+    bench: Bench,
+    sockets: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let (bench, sockets) = (Bench::new(), TempDir::with_prefix_in("ct-", "/tmp").expect("a directory"));
+        for dir in [bench.dir.path(), sockets.path()] {
+            fs::set_permissions(dir, fs::Permissions::from_mode(0o755)).expect("opened");
+        }
+        Self { bench, sockets }
+    }
+
+    fn contend(&self, args: &[&str]) -> support::Said {
+        let mut command = self.bench.command(args);
+        command.env("TMPDIR", self.sockets.path()).output().expect("the tool starts").into()
+    }
+
+    fn assert_nothing_left(&self) {
+        self.bench.assert_nothing_left();
+        assert_eq!(fs::read_dir(self.sockets.path()).expect("readable").count(), 0, "sockets are left");
+    }
+}
+
+#[test]
+fn the_same_operations_leave_the_same_data_on_every_engine() {
+    let place = Place::new();
+    // One transaction of `locking` stays open for 3 s.
+    let workloads =
+        [("library", "300"), ("playback", "300"), ("lookups", "60"), ("translation", "60"), ("locking", "4")];
+    for (workload, operations) in workloads {
+        let said = place.contend(&["verify", workload, "--operations", operations, "--scale", "0.02"]);
+        assert_eq!(said.code, Some(0), "{workload}:\n{}\n{}", said.out, said.err);
+        for word in ["The same everywhere: ", "postgres", "mariadb", "committed: "] {
+            assert!(said.out.contains(word), "{workload}: {word} is not in {}", said.out);
+        }
+    }
+    place.assert_nothing_left();
+}
+
+/// What a short window on a busy machine may do to a trial, and no mistake can hide behind.
+const OF_THE_MACHINE: [&str; 4] = ["generator-limited", "littles-law", "not-credible", "nothing-done"];
+
+fn assert_whole(part: &str, trial: &Trial) {
+    let who = format!("{part}: {} under {}", trial.contender, trial.condition);
+    let wrong: Vec<_> = trial.invalid.iter().filter(|r| !OF_THE_MACHINE.contains(&r.kind.as_str())).collect();
+    assert!(wrong.is_empty(), "{who}: {wrong:?}");
+    assert!(!trial.invariants.is_empty() && trial.invariants.iter().all(|i| i.holds), "{who}: {:?}", trial.invariants);
+}
+
+fn trials(record: &Path, part: &str) -> Vec<Trial> {
+    let trials = Record::open(&record.join(part)).expect("a record").trials;
+    trials.iter().for_each(|trial| assert_whole(part, trial));
+    trials
+}
+
+#[test]
+fn a_short_run_of_every_part_is_whole() {
+    let place = Place::new();
+    let short = ["--rounds", "1", "--window", "200ms", "--scale", "0.05", "--quiet", "--out", "record"];
+    let said = place.contend(&[&["run", "plex", "--quick"][..], &short].concat());
+    assert!(said.code < Some(2), "{}\n{}", said.out, said.err);
+    let record = place.bench.path("record");
+    let parts = read_study(&record).expect("a record").parts;
+    assert_eq!(parts, ["published", "contention", "latency", "stress", "translation", "cache"]);
+    let all: Vec<(String, Vec<Trial>)> = parts.iter().map(|part| (part.clone(), trials(&record, part))).collect();
+    let of = |part: &str| &all.iter().find(|(name, _)| name == part).expect("it ran").1;
+    assert_eq!((of("published").len(), of("contention").len(), of("cache").len()), (4, 12, 4));
+
+    // Servers tell of their own waits for locks; SQLite, which has no server, does not.
+    for trial in of("contention") {
+        let tells = trial.server.as_ref().is_some_and(|server| server.lock_waits.is_some());
+        assert_eq!(tells, !trial.contender.starts_with("sqlite"), "{}", trial.contender);
+    }
+    // Nobody waits for SQLite's lock as published, and many are refused.
+    let csv = column(&record.join("published/trials.csv"), "lock_errors");
+    assert!(csv.iter().any(|(contender, errors)| contender.starts_with("sqlite") && *errors > 100.0), "{csv:?}");
+    // A look at another contender of the same round.
+    let shares = column(&record.join("translation/trials.csv"), "share_percent");
+    let share = |what: &str| {
+        let of = shares.iter().filter(|(contender, _)| contender.contains(what)).map(|(_, share)| *share);
+        of.fold(f64::NAN, f64::max)
+    };
+    let (cold, hot) = (share("translate=cold"), share("translate=hot"));
+    assert!(0.0 < hot && hot < cold && cold < 100.0, "{shares:?}");
+    assert!(shares.iter().all(|(contender, _)| contender.starts_with("translator")), "{shares:?}");
+
+    let report = fs::read_to_string(record.join("report.md")).expect("a report");
+    for words in ["Is SQLite unusable with seven writing processes, if no acknowledged write may be lost?", "82 %"] {
+        assert!(report.contains(words), "{words}");
+    }
+    place.assert_nothing_left();
+}
+
+/// Contender and value of a column, where it has one.
+fn column(csv: &Path, name: &str) -> Vec<(String, f64)> {
+    let mut rows = csv::Reader::from_path(csv).expect("a table");
+    let head = rows.headers().expect("a head").clone();
+    let at = |name: &str| head.iter().position(|found| found == name).expect(name);
+    let (contender, value) = (at("contender"), at(name));
+    let rows = rows.records().map(|row| row.expect("a row"));
+    rows.filter_map(|row| Some((row[contender].to_string(), row[value].parse().ok()?))).collect()
+}
+
+#[test]
+fn readers_count_while_a_transaction_stays_open() {
+    let place = Place::new();
+    let args = ["--rounds", "1", "--set", "part=locking", "--set", "test=held", "--window", "3500ms", "--quiet"];
+    let only = ["--only", "*L*", "--out", "record"];
+    place.contend(&[&["run", "plex", "--full"][..], &args, &only].concat());
+    let trials = trials(&place.bench.path("record"), "locking");
+    assert!(trials.len() >= 2, "{}", trials.len());
+    let counts = column(&place.bench.path("record/locking/trials.csv"), "counts_per_s");
+    let of = |what: &str| counts.iter().find(|(name, _)| name.contains(what)).map_or(0.0, |(_, n)| *n);
+    // The machine may be busy, but for 3 of 3.5 s there is nothing to wait for but the writer.
+    let exclusive = of("begin=exclusive");
+    assert!(of("journal_mode=wal") > 2.0 * exclusive, "a reader waits for an exclusive lock, not for WAL: {counts:?}");
+    assert!(of("postgres/") > 0.0, "nor on PostgreSQL: {counts:?}");
+    place.assert_nothing_left();
+}
