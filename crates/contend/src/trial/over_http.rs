@@ -2,7 +2,7 @@
 //! request for the transaction of that name.
 
 use contend_wire::plan::http::{Count, HttpStep, Request};
-use contend_wire::plan::{ANY_ROWS, Connections, Head, Source, Step, Transaction};
+use contend_wire::plan::{Connections, Head, Source, Step, Transaction};
 
 /// The driver and model that send requests.
 const DRIVER: &str = "http";
@@ -66,7 +66,7 @@ fn rows(transaction: &Transaction) -> Option<Count> {
         let Step::Sql(sql) = step else { continue };
         rows_min = rows_min.saturating_add(sql.rows_min.saturating_mul(sql.repeat));
         // Without a bound a saturated product says the same.
-        rows_max = rows_max.saturating_add(sql.rows_max.saturating_mul(sql.repeat)).min(ANY_ROWS);
+        rows_max = rows_max.saturating_add(sql.rows_max.saturating_mul(sql.repeat));
     }
     Some(Count { pointer: "/rows".to_string(), rows_min, rows_max })
 }
@@ -79,7 +79,7 @@ fn percent_encoded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use contend_wire::plan::Plan;
+    use contend_wire::plan::{ANY_ROWS, Plan};
 
     const PLAN: &str = "contend-plan 2\nworker\t0\ndriver\tmodernc\tpool\nconnections\tdatabase\n\
         window\t1\t2\t3\nnow\tclock\noption\tpool_size\t4\ndatabase\ta.db\nsession\tPRAGMA x\n\

@@ -59,6 +59,9 @@ pub struct Bench<'a> {
     pub progress: &'a dyn Fn(Note<'_>),
 }
 
+/// The plan of each worker, in pieces.
+type Pieces = Vec<Vec<Arc<[u8]>>>;
+
 /// What the tool shows of a finished trial.
 #[derive(Debug, Clone)]
 pub struct Done {
@@ -260,7 +263,7 @@ impl Bench<'_> {
         stage: &Stage<'_>,
         databases: &[String],
         serving: Option<&Serving<'_>>,
-    ) -> Result<(Launch, Vec<Vec<Arc<[u8]>>>), Failure> {
+    ) -> Result<(Launch, Pieces), Failure> {
         let (contender, setup) = (stage.contender, &stage.setup);
         let sql = Sql::of(self.workload, stage.engine, setup);
         match serving {

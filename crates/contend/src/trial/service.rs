@@ -34,7 +34,7 @@ fn list(workload: &Workload, i: usize, contender: &Contender, admin: &mut Admin<
     let engine = engine::find(&contender.engine).context("a contender's engine must be known")?;
     let setup = (engine.setup)(&contender.settings);
     let url = setup.service.context("only a service can be asked")?;
-    let requests = [workload.requests.as_slice(), &[ask.request.clone()]].concat();
+    let requests = [workload.requests.as_slice(), std::slice::from_ref(&ask.request)].concat();
     let mut transactions = vec![ask.transaction(workload.requests.len() as u32)];
     let login = workload.login.map(|index| {
         transactions.push(workload.plan_transactions(None).swap_remove(usize::from(index)));
