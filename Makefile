@@ -31,6 +31,8 @@ test-deps: ## browser and plotting program that the report's tests use
 lint: ## format, clippy as errors
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	$(CARGO) fmt --manifest-path workers/rust-sqlx/Cargo.toml --check
+	$(CARGO) clippy --manifest-path workers/rust-sqlx/Cargo.toml --target-dir target/workers-build -- -D warnings
 
 fmt:
 	$(CARGO) fmt --all

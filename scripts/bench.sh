@@ -15,6 +15,8 @@ cargo bench --quiet -p contend --bench load
 echo
 cargo bench --quiet -p contend --bench report
 echo
+scripts/bench-servers.sh
+echo
 echo "HTTP client against wrk and hey, 50 connections, client and service on a core each"
 scripts/bench-http.sh
 echo

@@ -22,5 +22,5 @@ if [ -n "$failed" ]; then
     exit 1
 fi
 if [ "${1:-}" = --test ]; then
-    go test ./wire ./worker
+    go test ./...
 fi

@@ -26,10 +26,20 @@ grep -q 'data-ready="true"' "$work/dom.html" || fail "the script of $page did no
 if grep -E 'CONSOLE.*(error|Error|Refused)' "$work/log"; then fail "the browser complains about $page"; fi
 if grep -Eo '(src|href)="https?://[^"]*"' "$page" | grep -v '^href'; then fail "$page loads something"; fi
 
-if command -v gnuplot >/dev/null; then
-  for script in "$record"/*.gnuplot; do
-    (cd "$record" && gnuplot -e "outdir='.'" "$(basename "$script")") || fail "gnuplot cannot run $script"
-  done
-  ls "$record"/*.png >/dev/null || fail "gnuplot drew nothing"
-fi
-echo "check-report: $charts charts, no complaints"
+# Every script of a record, those of its parts and of what the study exports included.
+command -v gnuplot >/dev/null || fail "gnuplot is not installed (make test-deps)"
+drawn=0
+draw() {
+  (cd "$(dirname "$1")" && gnuplot -e "outdir='.'" "$(basename "$1")") || fail "gnuplot cannot run $1"
+  drawn=$((drawn + 1))
+}
+for script in "$record"/*.gnuplot "$record"/*/*.gnuplot; do
+  if [ -e "$script" ]; then draw "$script"; fi
+done
+[ "$drawn" -ge 1 ] && [ -n "$(find "$record" -name '*.png' -size +1k)" ] || fail "gnuplot drew nothing"
+
+# A CSV in a study's own columns, imported and drawn.
+target/release/contend report --import tests/fixtures/many-databases.csv --out "$work/imported" >/dev/null
+for script in "$work"/imported/*.gnuplot; do draw "$script"; done
+[ -n "$(find "$work/imported" -name '*.png' -size +1k)" ] || fail "gnuplot drew nothing of an imported CSV"
+echo "check-report: $charts charts, $drawn gnuplot scripts, no complaints"

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Installs what the tests need beyond Rust, where it may: a browser and a plotting program to look at
-# reports with, Python for the worker that lies on purpose, the sqlite3 shell for the benchmarks, the servers
-# that translated SQL runs on. The tests start servers of their own: the packages' services stay off.
+# reports with, Python for the worker that lies on purpose, the sqlite3 shell and sysbench for the benchmarks, the
+# servers that translated SQL runs on. The tests start servers of their own: the packages' services stay off.
 set -euo pipefail
 
 missing=()
-for pair in chromium:chromium gnuplot:gnuplot-nox python3:python3 sqlite3:sqlite3; do
+for pair in chromium:chromium gnuplot:gnuplot-nox python3:python3 sqlite3:sqlite3 sysbench:sysbench; do
   command -v "${pair%%:*}" >/dev/null || missing+=("${pair##*:}")
 done
 # Debian keeps the programs of PostgreSQL in a directory for each version, off the path.

@@ -7,6 +7,8 @@ mod case;
 mod expect;
 #[path = "conformance/rules.rs"]
 mod rules;
+#[path = "conformance/servers.rs"]
+mod servers;
 mod support;
 #[path = "conformance/worker.rs"]
 mod worker;
@@ -26,15 +28,12 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 use support::{root, tool};
 use worker::{Ran, Worker};
-use workers::{ENTRIES, Entry};
+use workers::{ENTRIES, Entry, SERVER_ENTRIES};
 
 /// How often a case is tried on a machine that is too busy to show anything.
 const TRIES: usize = 6;
 /// Workers looked at side by side; most cases wait rather than work.
 const SIDE_BY_SIDE: usize = 4;
-
-/// The driver of the witness, which is the Rust worker.
-const WITNESS: &str = "rusqlite";
 
 /// `SQLITE_CANTOPEN`.
 const CANTOPEN: u32 = 14;
@@ -107,7 +106,8 @@ impl Conversation<'_> {
             return Ok(self.worker.script(&fill(&section.text, &self.values))?);
         }
         let mut values = self.values.clone();
-        values.iter_mut().filter(|(name, _)| *name == "driver").for_each(|(_, value)| *value = WITNESS.to_string());
+        let driver = values.iter_mut().filter(|(name, _)| *name == "driver");
+        driver.for_each(|(_, value)| *value = self.entry.witness().to_string());
         Ok(self.witness.script(&fill(&section.text, &values))?)
     }
 
@@ -141,7 +141,7 @@ impl Conversation<'_> {
         let mut wrong = String::new();
         for line in section.lines() {
             let (expected, sql) = line.split_once('\t').expect("HASH and query, separated by a tab");
-            let witness = rows(self.witness, WITNESS, &database, sql)?;
+            let witness = rows(self.witness, self.entry.witness(), &database, sql)?;
             if self.entry.has_scripts() {
                 let own = rows(self.worker, self.entry.driver, &database, sql)?;
                 hold!(own == witness, "{sql}: the worker reads\n{own}\nthe witness\n{witness}");
@@ -230,7 +230,13 @@ fn reply(expected: &str, found: Option<Result<String, String>>) -> Checked {
 }
 
 /// Cases with one worker; what went wrong.
-fn put_to_the_test(entry: &Entry, command: &[String], cases: &[Case], scratch: &Path) -> Vec<String> {
+fn put_to_the_test(
+    entry: &Entry,
+    command: &[String],
+    cases: &[Case],
+    scratch: &Path,
+    new_database: &mut dyn FnMut(&Path) -> String,
+) -> Vec<String> {
     let mut problems = vec![];
     let mut worker = None;
     let mut witness =
@@ -243,7 +249,7 @@ fn put_to_the_test(entry: &Entry, command: &[String], cases: &[Case], scratch: &
             continue;
         }
         let known = entry.known.iter().find(|(name, _)| *name == case.name);
-        let found = one_case(entry, case, command, &mut worker, &mut witness, scratch);
+        let found = one_case(entry, case, command, (&mut worker, &mut witness), scratch, new_database);
         match (found, known) {
             (Err(words), None) => problems.push(format!("{}: {words}", entry.name())),
             (Ok(()), Some(_)) => {
@@ -259,9 +265,9 @@ fn one_case(
     entry: &Entry,
     case: &Case,
     command: &[String],
-    worker: &mut Option<Worker>,
-    witness: &mut Worker,
+    (worker, witness): (&mut Option<Worker>, &mut Worker),
     scratch: &Path,
+    new_database: &mut dyn FnMut(&Path) -> String,
 ) -> Result<(), String> {
     let mut busy = String::new();
     for attempt in 0..TRIES {
@@ -274,7 +280,7 @@ fn one_case(
             worker: worker.as_mut().expect("started"),
             witness,
             entry,
-            values: values(entry, &dir),
+            values: values(entry, &dir, new_database(&dir)),
             reply: None,
             sessions: None,
             plan: None,
@@ -294,16 +300,53 @@ fn one_case(
     Err(format!("{busy}; the machine was too busy {TRIES} times"))
 }
 
-fn values(entry: &Entry, dir: &Path) -> Vec<(&'static str, String)> {
+fn values(entry: &Entry, dir: &Path, database: String) -> Vec<(&'static str, String)> {
     let sharing = if entry.connections == Connections::Client { "client" } else { "database" };
     let options: String = entry.options.iter().map(|(name, value)| format!("option\t{name}\t{value}\n")).collect();
     vec![
         ("dir", dir.display().to_string()),
+        ("database", database),
         ("driver", entry.driver.to_string()),
         ("model", entry.model.to_string()),
         ("connections", sharing.to_string()),
         ("options", options),
     ]
+}
+
+/// The database of a case on SQLite.
+fn in_file(dir: &Path) -> String {
+    dir.join("a.db").display().to_string()
+}
+
+/// The workers of a server's engine, one after the other on one private server; every case has a database of its own.
+fn on_a_server(engine: &str) {
+    let bench = support::Bench::new();
+    let only = std::env::var("CONTEND_CONFORMANCE").unwrap_or_default();
+    let cases = servers::cases_of(&root().join("conformance/servers"), engine);
+    let mut problems = vec![];
+    servers::with_server(engine, &bench, |new_database| {
+        for entry in SERVER_ENTRIES.iter().filter(|e| e.engine == engine && e.name().contains(&only)) {
+            let Some(command) = entry.command(tool()) else {
+                eprintln!("not built, so not tested: {}; `make workers-go` builds it", entry.name());
+                continue;
+            };
+            let scratch = bench.path(&entry.name().replace('/', "-"));
+            std::fs::create_dir_all(&scratch).expect("a directory");
+            problems.extend(put_to_the_test(entry, &command, &cases, &scratch, new_database));
+        }
+    });
+    assert!(problems.is_empty(), "\n{}", problems.join("\n"));
+    bench.assert_nothing_left();
+}
+
+#[test]
+fn every_worker_of_postgres_comes_to_the_same_samples_and_data() {
+    on_a_server("postgres");
+}
+
+#[test]
+fn every_worker_of_mariadb_comes_to_the_same_samples_and_data() {
+    on_a_server("mariadb");
 }
 
 #[test]
@@ -320,7 +363,7 @@ fn every_worker_comes_to_the_same_samples_and_data() {
                     let scratch = bench.path(&entry.name().replace('/', "-"));
                     std::fs::create_dir_all(&scratch).expect("a directory");
                     let all = cases(&root().join("conformance").join(entry.engine));
-                    let found = put_to_the_test(entry, &command, &all, &scratch);
+                    let found = put_to_the_test(entry, &command, &all, &scratch, &mut in_file);
                     problems.lock().expect("no panic").extend(found);
                 }
             });
@@ -343,7 +386,7 @@ fn problems_of(case: &str, fault: &str, known: &'static [(&'static str, &'static
     let real = format!("{} worker", tool());
     let command = ["python3", &fake, "--real", &real, "--fault", fault, "--sql", "DELETE FROM t"];
     let case = Case::parse(&folder.join(format!("{case}.case")));
-    put_to_the_test(&entry, &command.map(str::to_string), &[case], bench.dir.path())
+    put_to_the_test(&entry, &command.map(str::to_string), &[case], bench.dir.path(), &mut in_file)
 }
 
 #[test]

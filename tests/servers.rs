@@ -3,86 +3,16 @@
 mod support;
 
 use contend::outcome::{Outcome, classify};
-use contend::record::store::Record;
 use contend::trial::admin::Admin;
 use contend::trial::data::script_target;
 use contend::trial::janitor::Janitor;
 use contend::trial::process::Launch;
 use contend_wire::literal::Value;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use support::{Bench, Said, processes_mentioning, reasons, root, tool, wait_for};
-use tempfile::TempDir;
-
-/// A place to work in that servers may enter, and one for their sockets.
-struct Place {
-    bench: Bench,
-    sockets: TempDir,
-}
-
-impl Place {
-    fn new() -> Self {
-        let (bench, sockets) = (Bench::new(), TempDir::with_prefix_in("ct-", "/tmp").expect("a directory"));
-        for dir in [bench.dir.path(), sockets.path()] {
-            fs::set_permissions(dir, fs::Permissions::from_mode(0o755)).expect("opened");
-        }
-        Self { bench, sockets }
-    }
-
-    fn command(&self, args: &[&str]) -> Command {
-        let mut command = self.bench.command(args);
-        command.env("TMPDIR", self.sockets.path());
-        command
-    }
-
-    fn contend(&self, args: &[&str]) -> Said {
-        self.command(args).output().expect("the tool starts").into()
-    }
-
-    /// The study of the fixtures, its record in `record`.
-    fn run(&self, args: &[&str]) -> Said {
-        let mut command = self.command(&["run", &study(), "--out", "record", "--quiet"]);
-        command.args(args).output().expect("the tool starts").into()
-    }
-
-    fn start(&self, args: &[&str]) -> Child {
-        let mut command = self.command(&["run", &study(), "--out", "record", "--quiet"]);
-        command.args(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the tool starts")
-    }
-
-    /// Numbers of the processes whose command line begins with `program` and names this place.
-    fn servers(&self, program: &str) -> Vec<u32> {
-        let mine = self.bench.dir.path().display().to_string();
-        let of = |entry: fs::DirEntry| {
-            let pid = entry.file_name().to_string_lossy().parse().ok()?;
-            let line = fs::read_to_string(entry.path().join("cmdline")).ok()?;
-            (line.split('\0').next()?.ends_with(program) && line.contains(&mine)).then_some(pid)
-        };
-        fs::read_dir("/proc").expect("/proc").flatten().filter_map(of).collect()
-    }
-
-    fn assert_nothing_left(&self) {
-        self.bench.assert_nothing_left();
-        wait_for("the sockets to be removed", || fs::read_dir(self.sockets.path()).expect("readable").count() == 0);
-        assert!(self.servers("postgres").is_empty() && self.servers("mariadbd").is_empty());
-    }
-}
-
-fn study() -> String {
-    root().join("tests/fixtures/servers.toml").display().to_string()
-}
-
-fn record(place: &Place) -> Record {
-    Record::open(&place.bench.path("record")).expect("a record")
-}
-
-/// Every file below a directory.
-fn files(dir: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
-    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
-}
+use std::path::Path;
+use std::process::Command;
+use support::place::{Place, files, record, study};
+use support::{Bench, Said, processes_mentioning, reasons, tool, wait_for};
 
 #[test]
 fn every_workload_asks_the_same_of_every_engine() {
@@ -150,10 +80,10 @@ fn over_tcp_the_password_is_nowhere() {
 }
 
 /// Kills the server once its clients are at work.
-fn kill_in_mid_run(engine: &str, program: &str) {
+fn kill_in_mid_run(engine: &str, driver: &str, program: &str) {
     let place = Place::new();
     let only = format!("{engine} durable");
-    let mut child = place.start(&["--rounds", "6", "--window", "8s", "--only", &only]);
+    let mut child = place.start(&["--rounds", "6", "--window", "8s", "--driver", driver, "--only", &only]);
     let at_work = || {
         let ticks = |entry: fs::DirEntry| {
             let line = fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default();
@@ -196,12 +126,17 @@ fn hidden(path: &Path) -> bool {
 
 #[test]
 fn a_killed_postgres_makes_its_trial_invalid() {
-    kill_in_mid_run("postgres", "postgres");
+    kill_in_mid_run("postgres", "postgres", "postgres");
+}
+
+#[test]
+fn a_killed_postgres_makes_its_trial_invalid_without_a_runtime_too() {
+    kill_in_mid_run("postgres", "tokio-postgres", "postgres");
 }
 
 #[test]
 fn a_killed_mariadb_makes_its_trial_invalid() {
-    kill_in_mid_run("mariadb", "mariadbd");
+    kill_in_mid_run("mariadb", "mysql", "mariadbd");
 }
 
 #[test]
@@ -269,74 +204,6 @@ fn a_script_worker_that_dies_is_replaced() {
     assert!(error.contains("signal: 9"), "{error}");
     let rows = admin.sql(&target, ["SELECT 2"]).expect("another answers");
     assert_eq!(rows, vec![vec![vec![Value::Integer(2)]]]);
-}
-
-/// A PostgreSQL of somebody else's: over TCP, with a password.
-struct Own {
-    child: Child,
-    port: u16,
-}
-
-impl Own {
-    fn start(place: &Place) -> Self {
-        let dir = place.bench.path("own");
-        fs::create_dir(&dir).expect("created");
-        fs::write(dir.join("pw"), "geheim\n").expect("written");
-        let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port").port();
-        let bin = fs::read_dir("/usr/lib/postgresql").expect("PostgreSQL").flatten().next().expect("a version");
-        let (bin, data, log) = (bin.path().join("bin"), dir.join("data"), dir.join("log"));
-        let root = Command::new("id").arg("-u").output().is_ok_and(|o| o.stdout == b"0\n");
-        let become_other = if root { "setpriv --reuid=nobody --regid=nogroup --clear-groups" } else { "" };
-        let script = format!(
-            "{owner} {become_other} {bin}/initdb -D {data} -U me --pwfile={dir}/pw --auth=scram-sha-256 -N >/dev/null &&
-             exec {become_other} {bin}/postgres -D {data} -c listen_addresses=127.0.0.1 -c port={port} \
-             -c unix_socket_directories= >{log} 2>&1",
-            owner = if root { format!("chown -R nobody {} &&", dir.display()) } else { String::new() },
-            bin = bin.display(),
-            data = data.display(),
-            dir = dir.display(),
-            log = log.display(),
-        );
-        let child = Command::new("sh").args(["-c", &script]).current_dir("/").spawn().expect("a shell");
-        let ready = || fs::read_to_string(&log).is_ok_and(|text| text.contains("ready to accept connections"));
-        wait_for("the server of somebody else", ready);
-        Self { child, port }
-    }
-
-    fn asked(&self, sql: &str) -> String {
-        let url = format!("postgres://me@127.0.0.1:{}/postgres", self.port);
-        let said = Command::new("psql").args([&url, "-Atc", sql]).env("PGPASSWORD", "geheim").output().expect("psql");
-        String::from_utf8_lossy(&said.stdout).trim().to_string()
-    }
-}
-
-impl Drop for Own {
-    fn drop(&mut self) {
-        let _ = Command::new("kill").arg("-INT").arg(self.child.id().to_string()).status();
-        let _ = self.child.wait();
-    }
-}
-
-#[test]
-fn a_server_that_is_there_is_left_as_it_was() {
-    let place = Place::new();
-    let own = Own::start(&place);
-    let dsn = |password: &str| format!("postgres://me:{password}@127.0.0.1:{}/postgres", own.port);
-    place.run(&["--dsn", &dsn("geheim"), "--rounds", "6", "--only", "postgres durable"]).exits(0);
-    assert_eq!(own.asked("SELECT count(*) FROM pg_database WHERE datname LIKE 'contend%'"), "0");
-    for file in files(&place.bench.path("record")) {
-        let text = String::from_utf8_lossy(&fs::read(&file).expect("readable")).into_owned();
-        assert!(!text.contains("geheim"), "the password is in {}", file.display());
-    }
-    for trial in &record(&place).trials {
-        let server = trial.server.as_ref().expect("a server");
-        assert!(server.version == own.asked("SHOW server_version") && server.cpu_ns.is_none(), "{server:?}");
-    }
-    let wrong =
-        place.contend(&["run", &study(), "--out", "second", "--dsn", &dsn("falsch"), "--only", "postgres durable"]);
-    assert_eq!(wrong.code, Some(2), "{}", wrong.err);
-    assert!(wrong.err.contains("password authentication failed") && !wrong.err.contains("falsch"), "{}", wrong.err);
-    assert!(!place.bench.path("second").exists());
 }
 
 #[test]

@@ -60,6 +60,14 @@ impl Case {
     pub fn parse(path: &Path) -> Case {
         let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
         let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        Case::of(path, name, &text)
+    }
+
+    /// Reads a case from its text.
+    ///
+    /// # Panics
+    /// The text is not of the form.
+    pub fn of(path: &Path, name: String, text: &str) -> Case {
         let mut case = Case { name, needs: vec![], sections: vec![] };
         let mut about = false;
         for (i, line) in text.lines().enumerate() {
@@ -88,11 +96,16 @@ impl Case {
 
 /// All cases of an engine, by name.
 pub fn cases(dir: &Path) -> Vec<Case> {
+    files(dir).iter().map(|path| Case::parse(path)).collect()
+}
+
+/// All files with cases, by name.
+pub fn files(dir: &Path) -> Vec<PathBuf> {
     let files = std::fs::read_dir(dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
     let mut paths: Vec<PathBuf> = files.flatten().map(|f| f.path()).collect();
     paths.retain(|path| path.extension().is_some_and(|e| e == "case"));
     paths.sort();
-    paths.iter().map(|path| Case::parse(path)).collect()
+    paths
 }
 
 /// Replaces `{name}` by its value, a line `{name}` by lines if the value is some, and `{text:N}` and `{blob:N}` by N characters and N bytes.

@@ -63,6 +63,25 @@ pub const ENTRIES: &[Entry] = &[
     pool("zombiezen", "contend-worker-go-zombiezen"),
 ];
 
+/// The Rust worker says that it measures waits for locks, which holds for its drivers of SQLite.
+const UNMEASURED: &[(&str, &str)] = &[("lock_wait", "off")];
+
+/// Those of engines that are servers.
+pub const SERVER_ENTRIES: &[Entry] = &[
+    Entry { engine: "postgres", driver: "postgres", options: UNMEASURED, ..OWN },
+    Entry { engine: "postgres", ..own("pgx", "contend-worker-go-pgx") },
+    Entry { engine: "postgres", ..pool("pgx", "contend-worker-go-pgx") },
+    Entry {
+        engine: "postgres",
+        options: &[("pool_size", "4"), ("pool_open", "lazy")],
+        ..lazy("pgx", "contend-worker-go-pgx")
+    },
+    Entry { engine: "mariadb", driver: "mysql", options: UNMEASURED, ..OWN },
+    Entry { engine: "mariadb", ..own("go-sql-driver", "contend-worker-go-mysql") },
+    Entry { engine: "mariadb", ..pool("go-sql-driver", "contend-worker-go-mysql") },
+    Entry { engine: "mariadb", ..lazy("go-sql-driver", "contend-worker-go-mysql") },
+];
+
 /// Clients of the Rust worker as tasks that share connections: one that writes, so none can keep another out.
 const fn tasks(model: &'static str) -> Entry {
     Entry { model, connections: Connections::Database, lacks: &["own-connections"], ..OWN }
@@ -118,6 +137,15 @@ const fn lazy(driver: &'static str, program: &'static str) -> Entry {
 impl Entry {
     pub fn name(&self) -> String {
         format!("{}/{}{}", self.driver, self.model, self.variant)
+    }
+
+    /// The driver of the witness, which is the Rust worker.
+    pub fn witness(&self) -> &'static str {
+        match self.engine {
+            "postgres" => "postgres",
+            "mariadb" => "mysql",
+            _ => "rusqlite",
+        }
     }
 
     /// Whether it carries out scripts.

@@ -9,45 +9,70 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 /// Slots of a set: their four hashes are in half a cache line.
 const WAYS: usize = 4;
-/// Odd constants with as many ones as zeros, which folded multiplication needs: the first digits of pi.
-const MIX: [u64; 3] = [0x243F_6A88_85A3_08D3, 0x1319_8A2E_0370_7345, 0xA409_3822_299F_31D1];
+/// Two words for each block of 16 bytes, in turn: the digits of pi behind the point.
+const SECRET: [u64; 16] = [
+    0x243F_6A88_85A3_08D3,
+    0x1319_8A2E_0370_7344,
+    0xA409_3822_299F_31D0,
+    0x082E_FA98_EC4E_6C89,
+    0x4528_21E6_38D0_1377,
+    0xBE54_66CF_34E9_0C6C,
+    0xC0AC_29B7_C97C_50DD,
+    0x3F84_D5B5_B547_0917,
+    0x9216_D5D9_8979_FB1B,
+    0xD131_0BA6_98DF_B5AC,
+    0x2FFD_72DB_D01A_DFB7,
+    0xB8E1_AFED_6A26_7E96,
+    0xBA7C_9045_F12C_7F99,
+    0x24A1_9947_B391_6CF7,
+    0x0801_F2E2_858E_FC16,
+    0x6369_20D8_7157_4E69,
+];
 
 /// Both halves of the 128-bit product, folded onto each other.
+#[inline]
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     product as u64 ^ (product >> 64) as u64
 }
 
+#[inline]
 fn word(bytes: &[u8]) -> u64 {
     bytes.try_into().map_or(0, u64::from_le_bytes)
 }
 
-/// The last 0 to 15 bytes as two words, padded with zeros; the length is part of the hash.
-fn tail(bytes: &[u8]) -> (u64, u64) {
-    let mut padded = [0u8; 16];
-    padded[..bytes.len()].copy_from_slice(bytes);
-    (word(&padded[..8]), word(&padded[8..]))
+/// The bytes of a text of less than 16, as two words.
+#[inline]
+fn short(bytes: &[u8]) -> (u64, u64) {
+    let half = |bytes: &[u8]| bytes.try_into().map_or(0, |b| u64::from(u32::from_le_bytes(b)));
+    match bytes.len() {
+        8.. => (word(&bytes[..8]), word(&bytes[bytes.len() - 8..])),
+        4.. => (half(&bytes[..4]), half(&bytes[bytes.len() - 4..])),
+        _ => (bytes.iter().fold(0, |all, byte| all << 8 | u64::from(*byte)), 0),
+    }
 }
 
 /// A hash of the text, never 0, which stands for an empty slot. It is not meant to withstand texts chosen to collide:
 /// these cost a translation, nothing else.
+///
+/// Every block of 16 bytes is multiplied by itself, so that no multiplication waits for the one before it, as in XXH3;
+/// the last block reaches back into the one before, so that nothing is padded.
+#[inline]
 fn hash(text: &str) -> u64 {
     let bytes = text.as_bytes();
-    // Two chains, so that one multiplication does not wait for the one before it.
-    let (mut one, mut two) = (MIX[0] ^ bytes.len() as u64, MIX[1]);
-    let mut blocks = bytes.chunks_exact(32);
-    for block in &mut blocks {
-        one = fold(one ^ word(&block[..8]), MIX[1] ^ word(&block[8..16]));
-        two = fold(two ^ word(&block[16..24]), MIX[2] ^ word(&block[24..]));
+    let mut all = SECRET[0] ^ (bytes.len() as u64).wrapping_mul(SECRET[1]);
+    let Some(last) = bytes.last_chunk::<16>() else {
+        let (low, high) = short(bytes);
+        return fold(all ^ low, SECRET[2] ^ high) | 1;
+    };
+    for stripe in bytes[..bytes.len() - 1].chunks(SECRET.len() / 2 * 16) {
+        for (block, secret) in stripe.chunks_exact(16).zip(SECRET.chunks_exact(2)) {
+            all = all.wrapping_add(fold(word(&block[..8]) ^ secret[0], word(&block[8..]) ^ secret[1]));
+        }
+        all = all.rotate_left(23);
     }
-    let mut rest = blocks.remainder();
-    if rest.len() >= 16 {
-        one = fold(one ^ word(&rest[..8]), MIX[1] ^ word(&rest[8..16]));
-        rest = &rest[16..];
-    }
-    let (low, high) = tail(rest);
-    two = fold(two ^ low, MIX[2] ^ high);
-    fold(one ^ MIX[2], two ^ MIX[0]) | 1
+    let end = fold(word(&last[..8]) ^ SECRET[3], word(&last[8..]) ^ SECRET[4]);
+    fold(all ^ SECRET[5], end ^ SECRET[6]) | 1
 }
 
 /// How often a cache was asked.
@@ -122,16 +147,31 @@ impl<V> Table<V> {
     }
 }
 
+/// Slots of [`ThreadCache`] by where a text was last found.
+const PLACES: usize = 1024;
+
 /// The cache of one thread: no lock, and no allocation on a hit.
+///
+/// A caller mostly asks with the same text at the same address, so the slot is first looked up by that. The text is
+/// compared whole in either case: an address says nothing about what is there now.
 pub struct ThreadCache<V> {
     table: Table<V>,
+    /// Slots, by address and length.
+    places: Box<[u32]>,
     counts: Counts,
+}
+
+/// Where a text's address and length lead in `places`.
+#[inline]
+fn place(text: &str) -> usize {
+    let address = text.as_ptr() as usize as u64;
+    ((address ^ (text.len() as u64) << 48).wrapping_mul(SECRET[0] | 1) >> 32) as usize % PLACES
 }
 
 impl<V> ThreadCache<V> {
     /// A cache of at least `slots` slots: the next power of two.
     pub fn new(slots: usize) -> Self {
-        ThreadCache { table: Table::new(slots), counts: Counts::default() }
+        ThreadCache { table: Table::new(slots), places: vec![0; PLACES].into(), counts: Counts::default() }
     }
 
     /// The value of this text, made and kept if it is not there.
@@ -140,18 +180,28 @@ impl<V> ThreadCache<V> {
     /// Whatever `make` fails with; failures are not kept.
     #[inline]
     pub fn get<E>(&mut self, text: &str, make: impl FnOnce() -> Result<V, E>) -> Result<&V, E> {
-        let hash = hash(text);
-        let slot = match self.table.find(hash, text) {
-            Some(slot) => {
-                self.counts.hits += 1;
-                slot
-            }
-            None => {
-                self.counts.misses += 1;
-                self.table.insert(hash, text, make()?)
-            }
+        let place = place(text);
+        let near = self.places[place] as usize;
+        let slot = if self.table.holds(near, text) {
+            self.counts.hits += 1;
+            near
+        } else {
+            let slot = self.by_hash(text, make)?;
+            self.places[place] = slot as u32;
+            slot
         };
         Ok(self.table.value(slot).expect("a slot that was found or filled just now"))
+    }
+
+    /// The slot of a text that was not where it was last asked from.
+    fn by_hash<E>(&mut self, text: &str, make: impl FnOnce() -> Result<V, E>) -> Result<usize, E> {
+        let hash = hash(text);
+        if let Some(slot) = self.table.find(hash, text) {
+            self.counts.hits += 1;
+            return Ok(slot);
+        }
+        self.counts.misses += 1;
+        Ok(self.table.insert(hash, text, make()?))
     }
 
     /// Hits and misses since it was made.
@@ -324,6 +374,18 @@ mod tests {
                 assert_ne!(hash(whole), hash(&other), "byte {at} of {length}");
             }
         }
+    }
+
+    #[test]
+    fn another_text_at_the_same_address_is_another_text() {
+        let mut cache = ThreadCache::new(64);
+        let mut buffer = String::from("SELECT 1");
+        assert_eq!(cache.get(&buffer, || Ok::<_, Infallible>(1)), Ok(&1));
+        buffer.replace_range(7.., "2");
+        assert_eq!(cache.get(&buffer, || Ok::<_, Infallible>(2)), Ok(&2));
+        buffer.replace_range(7.., "1");
+        assert_eq!(cache.get(&buffer, || Ok::<_, Infallible>(3)), Ok(&1));
+        assert_eq!(cache.counts(), Counts { hits: 1, misses: 2 });
     }
 
     #[test]

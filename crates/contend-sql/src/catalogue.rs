@@ -3,7 +3,7 @@
 use crate::names::unquote;
 use crate::parse::tree::{
     AlterTableBody, ColumnConstraint, ColumnDefinition, CreateTableBody, Expr, IndexedColumn, NamedTableConstraint,
-    Select, SortedColumn, Stmt, TabFlags, TableConstraint,
+    ResolveType, Select, SortedColumn, Stmt, TabFlags, TableConstraint,
 };
 use crate::refuse::{No, R, no};
 use crate::rules::Id;
@@ -16,6 +16,8 @@ pub struct Catalogue {
     pub(crate) indexes: Vec<Index>,
     /// Triggers with their tables.
     pub(crate) triggers: Vec<(String, String)>,
+    /// `PRAGMA foreign_keys` is on.
+    pub(crate) foreign_keys: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -29,6 +31,25 @@ pub(crate) struct Table {
     pub kind: Kind,
     /// Positions of the primary key's columns.
     pub key: Vec<usize>,
+    /// What its constraints say about conflicts.
+    pub conflicts: Conflicts,
+    /// Tables that its columns refer to.
+    pub references: Vec<String>,
+    pub temporary: bool,
+    /// SQLite lists it, or its keys, in another way than other tables: AUTOINCREMENT, WITHOUT ROWID.
+    pub listed_apart: bool,
+}
+
+/// ON CONFLICT in the constraints of a table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Conflicts {
+    /// A conflict is an error.
+    #[default]
+    Abort,
+    /// A conflict on this unique key replaces the row that is there, or keeps it.
+    Key { replace: bool, columns: Vec<usize> },
+    /// In another way, or in several.
+    Other,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +107,13 @@ impl Catalogue {
         for (column, name) in columns.iter_mut().zip(names.unwrap_or_default()) {
             column.name = unquote(name.col_name.0).into_owned();
         }
-        Table { name, columns, unique: vec![], rowid: None, kind, key: vec![] }
+        Table { columns, ..Table::new(name, kind) }
+    }
+
+    /// Whether a foreign key that is enforced refers to a table.
+    pub(crate) fn is_referred_to(&self, table: &Table) -> bool {
+        self.foreign_keys
+            && self.tables.iter().any(|t| t.references.iter().any(|r| r.eq_ignore_ascii_case(&table.name)))
     }
 
     pub(crate) fn table(&self, name: &str) -> Option<&Table> {
@@ -100,12 +127,13 @@ impl Catalogue {
                 if self.table(&name).is_some() && !temporary {
                     return if *if_not_exists { Ok(()) } else { no(Id::Syntax, &name, "the table is there already") };
                 }
-                let table = match body {
+                let mut table = match body {
                     CreateTableBody::ColumnsAndConstraints { columns, constraints, flags } => {
                         read_table(name, columns, constraints.unwrap_or_default(), *flags)?
                     }
                     CreateTableBody::AsSelect(select) => self.of_query(name, Kind::Table, text, select, None),
                 };
+                table.temporary = *temporary;
                 // A temporary table hides one of the same name.
                 self.tables.insert(if *temporary { 0 } else { self.tables.len() }, table);
                 Ok(())
@@ -163,6 +191,19 @@ impl Catalogue {
                 Ok(())
             }
             Stmt::AlterTable(table, body) => self.alter(&unquote(table.name.0), body),
+            Stmt::Pragma(name, body) => {
+                if let Some(on) = crate::rules::session::foreign_keys_set(name, body.as_ref()) {
+                    if on != self.foreign_keys && self.tables.iter().any(|t| !t.references.is_empty()) {
+                        return no(
+                            Id::ForeignKeys,
+                            name.name.0,
+                            "foreign keys are turned on or off after a table with some was made",
+                        );
+                    }
+                    self.foreign_keys = on;
+                }
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
@@ -222,7 +263,35 @@ impl Catalogue {
 
 impl Table {
     fn opaque(name: String) -> Table {
-        Table { name, columns: vec![], unique: vec![], rowid: None, kind: Kind::Opaque, key: vec![] }
+        Table::new(name, Kind::Opaque)
+    }
+
+    fn new(name: String, kind: Kind) -> Table {
+        Table {
+            name,
+            columns: vec![],
+            unique: vec![],
+            rowid: None,
+            kind,
+            key: vec![],
+            conflicts: Conflicts::Abort,
+            references: vec![],
+            temporary: false,
+            listed_apart: false,
+        }
+    }
+
+    /// Takes in the ON CONFLICT of a constraint: of a unique key, or of another kind.
+    fn note_conflict(&mut self, clause: Option<ResolveType>, key: Option<&[usize]>) {
+        let replace = match clause {
+            None | Some(ResolveType::Abort) => return,
+            Some(other) => other == ResolveType::Replace,
+        };
+        let understood = matches!(clause, Some(ResolveType::Replace | ResolveType::Ignore));
+        self.conflicts = match (key, &self.conflicts) {
+            (Some(key), Conflicts::Abort) if understood => Conflicts::Key { replace, columns: key.to_vec() },
+            _ => Conflicts::Other,
+        };
     }
 
     pub(crate) fn position(&self, name: &str) -> Option<usize> {
@@ -294,26 +363,39 @@ fn read_table(
     flags: TabFlags,
 ) -> R<Table> {
     let columns_read = columns.iter().map(read_column).collect::<R<Vec<_>>>()?;
-    let mut table = Table { name, columns: columns_read, unique: vec![], rowid: None, kind: Kind::Table, key: vec![] };
+    let mut table = Table { columns: columns_read, ..Table::new(name, Kind::Table) };
+    table.listed_apart = flags.contains(TabFlags::WithoutRowid);
     for (position, definition) in columns.iter().enumerate() {
         for constraint in definition.constraints {
             match &constraint.constraint {
-                ColumnConstraint::PrimaryKey { order, .. } => {
+                ColumnConstraint::PrimaryKey { order, auto_increment, conflict_clause } => {
                     table.key = vec![position];
+                    table.listed_apart |= auto_increment;
+                    table.note_conflict(*conflict_clause, Some(&[position]));
                     let descending = *order == Some(crate::parse::tree::SortOrder::Desc);
                     if is_integer(definition) && !descending && !flags.contains(TabFlags::WithoutRowid) {
                         table.rowid = Some(position);
                     }
                 }
-                ColumnConstraint::Unique(_) => table.unique.push(vec![position]),
+                ColumnConstraint::Unique(clause) => {
+                    table.unique.push(vec![position]);
+                    table.note_conflict(*clause, Some(&[position]));
+                }
+                ColumnConstraint::NotNull { conflict_clause, .. } => table.note_conflict(*conflict_clause, None),
+                ColumnConstraint::ForeignKey { clause, .. } => {
+                    table.references.push(unquote(clause.tbl_name.0).into_owned());
+                }
                 _ => {}
             }
         }
     }
     for constraint in constraints {
         match &constraint.constraint {
-            TableConstraint::PrimaryKey { columns: of, .. } => {
+            TableConstraint::PrimaryKey { columns: of, conflict_clause, auto_increment } => {
                 table.key = key_positions(&table, of)?;
+                table.listed_apart |= auto_increment;
+                let key = table.key.clone();
+                table.note_conflict(*conflict_clause, Some(&key));
                 if let [only] = table.key[..]
                     && is_integer(&columns[only])
                     && !flags.contains(TabFlags::WithoutRowid)
@@ -321,11 +403,15 @@ fn read_table(
                     table.rowid = Some(only);
                 }
             }
-            TableConstraint::Unique { columns: of, .. } => {
+            TableConstraint::Unique { columns: of, conflict_clause } => {
                 let set = key_positions(&table, of)?;
+                table.note_conflict(*conflict_clause, Some(&set));
                 table.unique.push(set);
             }
-            _ => {}
+            TableConstraint::Check(_, clause) => table.note_conflict(*clause, None),
+            TableConstraint::ForeignKey { clause, .. } => {
+                table.references.push(unquote(clause.tbl_name.0).into_owned());
+            }
         }
     }
     if !table.key.is_empty() {

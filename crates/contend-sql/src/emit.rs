@@ -38,6 +38,10 @@ pub(crate) struct Tr<'a> {
     pub grouping: crate::scope::Grouping,
     /// The parts of a grouped query whose columns must be grouped ones.
     pub aggregates_seen: u32,
+    /// Columns that were read from within a query inside the one they belong to.
+    pub outer_reads: u32,
+    /// HAVING is being written.
+    pub having: bool,
     /// Names are written with their table, because an output column's name could be taken for them.
     pub qualify: bool,
     /// Inside an upsert's DO UPDATE: the table whose bare columns need its name.
@@ -80,6 +84,8 @@ impl<'a> Tr<'a> {
             steps: 0,
             grouping: Default::default(),
             aggregates_seen: 0,
+            outer_reads: 0,
+            having: false,
             qualify: false,
             upsert: None,
             windows: Vec::new(),
@@ -182,8 +188,17 @@ impl<'a> Tr<'a> {
         }
     }
 
-    /// Writes a placeholder for a parameter whose place asks for `ty`.
+    /// Writes a placeholder for a parameter whose place asks for `ty` and answers with it.
     pub(crate) fn placeholder(&mut self, name: &str, ty: Ty) -> R<Val> {
+        self.typed_placeholder(name, ty, ty)
+    }
+
+    /// The same where the place itself converts, a comparison or a column: there an integer may be bound as a real.
+    pub(crate) fn bare_placeholder(&mut self, name: &str, ty: Ty) -> R<Val> {
+        self.typed_placeholder(name, ty, if ty == Ty::Real { Ty::Number } else { ty })
+    }
+
+    fn typed_placeholder(&mut self, name: &str, ty: Ty, bound: Ty) -> R<Val> {
         let number = self.parameter_number(name)?;
         self.fire(Id::Parameters);
         let ty = if ty == Ty::Bool { Ty::Int } else { ty };
@@ -192,9 +207,9 @@ impl<'a> Tr<'a> {
             return no(Id::Parameters, name, "more placeholders than the server can number");
         }
         if self.postgres {
-            let slot = self.slots.iter().position(|s| *s == (number, ty));
+            let slot = self.slots.iter().position(|s| *s == (number, bound));
             let slot = slot.unwrap_or_else(|| {
-                self.slots.push((number, ty));
+                self.slots.push((number, bound));
                 self.slots.len() - 1
             });
             self.sql.push('$');
@@ -208,7 +223,7 @@ impl<'a> Tr<'a> {
                 _ => "",
             });
         } else {
-            self.slots.push((number, ty));
+            self.slots.push((number, bound));
             self.sql.push('?');
         }
         Ok(Val::of(if known { ty } else { Ty::Param }))

@@ -15,6 +15,7 @@
 //! # Ok::<(), contend_sql::Refusal>(())
 //! ```
 
+use std::cell::Cell;
 use std::fmt;
 
 use bumpalo::Bump;
@@ -100,7 +101,7 @@ pub struct Statement {
 pub enum ParamType {
     Integer,
     Real,
-    /// PostgreSQL's `numeric`.
+    /// An integer or a real: the place makes of it what it needs.
     Number,
     Text,
     Blob,
@@ -156,13 +157,41 @@ fn read(sql: &str, mut each: impl FnMut(&str, &[(&str, u16)], &Cmd) -> R<()>) ->
         let rule = if e.1.starts_with("more than") { Id::Depth } else { Id::Syntax };
         refusal(sql, No { rule, anchor: String::new(), offset: Some(e.0), reason: e.1 })
     })?;
-    let bump = Bump::with_capacity(4096);
+    let bump = Memory::take();
     let unparsable = |e: parse::Unparsable| {
         // Placeholders were numbered, so offsets behind the first are only near.
         Box::new(No { rule: Id::Syntax, anchor: String::new(), offset: Some(e.0.min(sql.len())), reason: e.1 })
     };
-    parse::statements(&bump, &scanned.text, unparsable, |command| each(&scanned.text, &scanned.names, command))
+    parse::statements(&bump.0, &scanned.text, unparsable, |command| each(&scanned.text, &scanned.names, command))
         .map_err(|no| refusal(sql, *no))
+}
+
+/// The memory that a thread's trees are built in, kept from one text to the next.
+struct Memory(Bump);
+
+thread_local! {
+    static KEPT: Cell<Option<Bump>> = const { Cell::new(None) };
+}
+
+/// Most bytes kept: more was for an unusually long text.
+const KEPT_MAX: usize = 64 * 1024;
+
+impl Memory {
+    fn take() -> Memory {
+        // Where the thread is ending, or this one is inside another, it is made anew.
+        let kept = KEPT.try_with(Cell::take).ok().flatten();
+        Memory(kept.unwrap_or_else(|| Bump::with_capacity(8 * 1024)))
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        let mut bump = std::mem::take(&mut self.0);
+        if bump.allocated_bytes() <= KEPT_MAX {
+            bump.reset();
+            let _ = KEPT.try_with(|kept| kept.set(Some(bump)));
+        }
+    }
 }
 
 pub(crate) fn with_statements(sql: &str, mut each: impl FnMut(&str, &Stmt) -> R<()>) -> Result<(), Refusal> {
@@ -283,6 +312,7 @@ fn defines(statement: &Stmt) -> bool {
             | Stmt::DropTable { .. }
             | Stmt::DropIndex { .. }
             | Stmt::DropView { .. }
+            | Stmt::Pragma(..)
     )
 }
 

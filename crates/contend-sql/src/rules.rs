@@ -22,6 +22,8 @@ pub(crate) mod like;
 pub(crate) mod membership;
 pub(crate) mod order;
 pub(crate) mod printf;
+pub(crate) mod references;
+pub(crate) mod schema;
 pub(crate) mod select;
 pub(crate) mod session;
 pub(crate) mod statement;
@@ -87,6 +89,7 @@ pub(crate) enum Id {
     DoubleQuotedText,
     Blobs,
     Schemas,
+    SchemaTable,
     UnknownTable,
     UnknownColumn,
     Ambiguous,
@@ -113,6 +116,8 @@ pub(crate) enum Id {
     Bits,
     Concat,
     TextAsNumber,
+    TextArithmetic,
+    TextWithNumber,
     RealAsText,
     TextInteger,
     Cast,
@@ -202,7 +207,8 @@ const RULES: &[Rule] = &[
     rule("parameter-types", "A parameter takes the type of what it is compared with.", Outcome::Fires(Certainty::Equivalent("the bound value has that type; PostgreSQL refuses others")), Outcome::Fires(Certainty::Equivalent("the bound value has that type"))),
     rule("double-quoted-text", "`\"text\"` that names no column is a text.", EXACT, EXACT),
     rule("blobs", "`x'..'` as `bytea` or `x'..'`.", EXACT, EXACT),
-    rule("schemas", "`main.` is left out; other schemas are refused.", EXACT, EXACT),
+    rule("schemas", "`main.` is left out, and `temp.` before a temporary table; other schemas are refused.", EXACT, EXACT),
+    rule("schema-table", "sqlite_master and pragma_table_info() as the catalogue has them: types, names, positions.", Outcome::Fires(Certainty::Equivalent("the catalogue learned every CREATE and DROP")), Outcome::Fires(Certainty::Equivalent("the catalogue learned every CREATE and DROP"))),
     rule("unknown-table", "A table that no CREATE told of.", Outcome::Refuses, Outcome::Refuses),
     rule("unknown-column", "A column that its table has not.", Outcome::Refuses, Outcome::Refuses),
     rule("ambiguous-name", "A name that several tables have.", Outcome::Refuses, Outcome::Refuses),
@@ -228,7 +234,9 @@ const RULES: &[Rule] = &[
     rule("reals", "Sums and roundings of reals.", Outcome::Fires(Certainty::Equivalent("equal to the last digits: the order of additions is the server's")), Outcome::Fires(Certainty::Equivalent("equal to the last digits: the order of additions is the server's"))),
     rule("bits", "`&`, bitwise or, `<<`, `>>`, `~` on 64-bit signed integers.", EXACT, EXACT),
     rule("concatenation", "`||` of texts and integers.", EXACT, EXACT),
-    rule("text-as-number", "A text literal in arithmetic is the number in it; other texts are refused.", EXACT, EXACT),
+    rule("text-as-number", "A text literal in arithmetic is the number in it.", EXACT, EXACT),
+    rule("text-arithmetic", "A text in `+`, `-`, `*`, `/`, `%` is the integer it begins with, by the function pack; refused without it.", Outcome::Fires(Certainty::Equivalent("that number is an integer; the function raises an error on a real")), Outcome::Fires(Certainty::Equivalent("that number is an integer below 10^18; the function raises an error on others"))),
+    rule("text-with-number", "A text is compared with a numeric column: as a number if it is one, else it is larger; by the function pack, refused without it.", EXACT, Outcome::Fires(Certainty::Equivalent("integers below 2^53"))),
     rule("real-as-text", "The text of a real, by the function pack; refused without it.", EXACT, EXACT),
     rule("text-integer", "CAST of a text to an integer.", Outcome::Fires(Certainty::Equivalent("at most 18 digits")), Outcome::Fires(Certainty::Equivalent("at most 18 digits"))),
     rule("cast", "CAST between integers, reals and texts.", EXACT, EXACT),
@@ -268,7 +276,7 @@ const RULES: &[Rule] = &[
     rule("autoincrement", "AUTOINCREMENT is what the server's counter does.", EXACT, EXACT),
     rule("sequence-bump", "After rows with keys of their own a second statement moves the counter past them.", EXACT, EXACT),
     rule("assignment", "A value stored becomes what the column's affinity makes of it; what would not fit is refused.", EXACT, EXACT),
-    rule("numeric-columns", "Columns of NUMERIC affinity hold integers and reals side by side.", Outcome::Fires(Certainty::Equivalent("reals of at most 15 digits")), Outcome::Refuses),
+    rule("numeric-columns", "Columns of NUMERIC affinity hold integers and reals side by side: a number without a fraction is an integer.", Outcome::Fires(Certainty::Equivalent("reals of at most 15 digits")), Outcome::Fires(Certainty::Equivalent("reals of at most 15 digits, below 10^30, none further than 30 places behind the point"))),
     rule("untyped-columns", "Columns without a type, or with one that says nothing.", Outcome::Refuses, Outcome::Refuses),
     rule("declared-types", "typeof() of a column is its declared type.", Outcome::Fires(Certainty::Equivalent("the column holds values of its type")), Outcome::Fires(Certainty::Equivalent("the column holds values of its type"))),
     rule("insert-select", "INSERT from a query.", EXACT, EXACT),
@@ -288,8 +296,8 @@ const RULES: &[Rule] = &[
     rule("table-options", "WITHOUT ROWID and STRICT are left out.", EXACT, EXACT),
     rule("key-length", "A text in a key is a VARCHAR.", Outcome::NotNeeded, Outcome::Fires(Certainty::Equivalent("its values have at most that many characters; longer ones are errors"))),
     rule("default-expression", "DEFAULT (expression).", EXACT, EXACT),
-    rule("conflict-clause", "ON CONFLICT in a constraint.", Outcome::Refuses, Outcome::Refuses),
-    rule("foreign-keys", "REFERENCES is left out, as SQLite does not enforce it by default.", Outcome::Fires(Certainty::Equivalent("PRAGMA foreign_keys is off")), Outcome::Fires(Certainty::Equivalent("PRAGMA foreign_keys is off"))),
+    rule("conflict-clause", "ON CONFLICT REPLACE or IGNORE in one unique constraint: every INSERT is written so.", EXACT, Outcome::Fires(Certainty::Equivalent("no other unique key conflicts"))),
+    rule("foreign-keys", "REFERENCES is left out, as SQLite does not enforce it by default; behind PRAGMA foreign_keys = ON it is written.", Outcome::Fires(Certainty::Equivalent("the setting does not change later")), Outcome::Fires(Certainty::Equivalent("the setting does not change later; each row is checked at once, so that some statements fail"))),
     rule("check", "CHECK.", EXACT, EXACT),
     rule("generated", "Generated columns are stored.", EXACT, EXACT),
     rule("create-index", "CREATE INDEX, NULLs in ORDER BY's order.", EXACT, EXACT),

@@ -22,6 +22,8 @@ pub(crate) struct Scope<'a> {
     pub terms: Vec<&'a Expr<'a>>,
     /// Columns (source, column) that are grouped by.
     pub grouped: Vec<(usize, usize)>,
+    /// Columns (source, column) that are grouped by under NOCASE, so that only their folded value is one for the group.
+    pub folded: Vec<(usize, usize)>,
     /// A place where columns outside an aggregate must be grouped ones is being written.
     pub checked: bool,
     /// The only min() or max() of the query: what it is of, and whether it is max().
@@ -174,6 +176,7 @@ impl<'a> Tr<'a> {
             column: true,
             bytewise: column.bytewise,
             narrow: false,
+            digits: false,
             nullable: column.nullable || source.nullable,
             strength: Strength::Atom,
         };
@@ -183,7 +186,8 @@ impl<'a> Tr<'a> {
         let scope = &self.scopes[found.scope];
         let source = &scope.sources[found.source];
         let column = &source.columns.all()[found.column];
-        let qualify = qualified || scope.several || self.qualify || found.scope + 1 != self.scopes.len();
+        let outer = found.scope + 1 != self.scopes.len();
+        let qualify = qualified || scope.several || self.qualify || outer;
         // Borrowed parts are copied by the writer before the state changes.
         let (table, name) = (&*source.name, &*column.name);
         if qualify {
@@ -191,6 +195,7 @@ impl<'a> Tr<'a> {
             self.sql.push('.');
         }
         crate::names::push_name(&mut self.sql, name);
+        self.outer_reads += u32::from(outer);
         self.note_column(found);
         Ok(value)
     }
@@ -202,13 +207,39 @@ impl<'a> Tr<'a> {
         (!self.follows(found)).then_some(pick)
     }
 
+    /// Whether an expression is a column that the innermost query groups by under NOCASE.
+    pub(crate) fn groups_folded(&self, expr: &Expr) -> R<bool> {
+        let found = match crate::rules::expr::bare(expr) {
+            Expr::Id(id) => self.find(None, &unquote(id.0))?,
+            Expr::Qualified(table, column) => self.find(Some(&unquote(table.0)), &unquote(column.0))?,
+            _ => None,
+        };
+        let here = self.scopes.len().wrapping_sub(1);
+        Ok(found.is_some_and(|f| f.scope == here && self.scopes[here].folded.contains(&(f.source, f.column))))
+    }
+
+    /// Runs `write`; if `grouped`, as for something that is grouped by.
+    pub(crate) fn as_grouped<T>(&mut self, grouped: bool, write: impl FnOnce(&mut Self) -> R<T>) -> R<T> {
+        let here = self.scopes.len().wrapping_sub(1);
+        let checked = grouped && std::mem::take(&mut self.scopes[here].checked);
+        let written = write(self);
+        if checked {
+            self.scopes[here].checked = true;
+        }
+        written
+    }
+
     /// Whether a column is grouped by, or follows from a primary key that is.
     fn follows(&self, found: &Found) -> bool {
         let scope = &self.scopes[found.scope];
         let grouped = |column: usize| scope.grouped.contains(&(found.source, column));
         match scope.sources[found.source].columns {
             _ if grouped(found.column) => true,
-            Columns::Table(table) => !table.key.is_empty() && table.key.iter().all(|c| grouped(*c)),
+            Columns::Table(table) => {
+                // A key may hold NULL twice.
+                let decides = |c: &usize| grouped(*c) && !table.columns[*c].nullable;
+                !table.key.is_empty() && table.key.iter().all(decides)
+            }
             Columns::Query(_) => false,
         }
     }

@@ -100,6 +100,8 @@ pub(crate) struct Val {
     pub bytewise: bool,
     /// PostgreSQL holds it in 32 bits.
     pub narrow: bool,
+    /// A text that is the digits of an integer, such as a year or seconds.
+    pub digits: bool,
     /// It may be NULL.
     pub nullable: bool,
     pub strength: Strength,
@@ -130,6 +132,7 @@ impl Val {
             column: false,
             bytewise: false,
             narrow: false,
+            digits: false,
             nullable: true,
             strength: Strength::Atom,
         }

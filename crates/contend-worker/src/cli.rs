@@ -5,6 +5,7 @@ use crate::kit::Kit;
 use crate::run::{Notice, Outcome};
 use crate::serve::{encode_samples, serve};
 use anyhow::{Context, Result, bail};
+use contend_wire::handshake::{Facts, fact};
 use contend_wire::plan::Plan;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use std::collections::BTreeMap;
@@ -27,6 +28,10 @@ pub fn main_of(kit: Kit, args: &[String]) -> ExitCode {
 }
 
 fn run(kit: Kit, args: &[String]) -> Result<()> {
+    if args.iter().any(|arg| matches!(arg.as_str(), "--help" | "-h")) {
+        print!("{}", help(&(kit.hello)()?));
+        return Ok(());
+    }
     if args.is_empty() {
         // A worker that outlives its tool would go on loading the machine. Should the tool be gone already,
         // the end of the input tells.
@@ -44,6 +49,23 @@ fn run(kit: Kit, args: &[String]) -> Result<()> {
         fs::write(&path, bytes).with_context(|| path.display().to_string())?;
     }
     Ok(())
+}
+
+fn help(hello: &Facts) -> String {
+    let said = |key| fact(hello, key).unwrap_or_default().replace(',', ", ");
+    let versions = [said("driver_versions"), said("driver")].into_iter().find(|text| !text.is_empty());
+    format!(
+        "Carries out a plan through a driver. The tool starts workers itself and talks with them over standard input\n\
+         and output, which is what happens without arguments; nobody needs to.\n\n\
+         {USAGE}\n\n\
+         \x20 --plan FILE     carry out this plan by hand, at once; `contend plan show` prints plans\n\
+         \x20 --samples FILE  write a sample for every attempt into this file, 64 bytes each\n\n\
+         Drivers: {} ({})\nModels: {}\n\n\
+         docs/formats.md has plans, samples and the conversation.\n",
+        said("drivers"),
+        versions.unwrap_or_default(),
+        said("models"),
+    )
 }
 
 struct ByHand {

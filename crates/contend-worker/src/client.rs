@@ -54,16 +54,22 @@ pub struct ClientLoop<'p> {
 /// Samples all clients of a worker have room for from the start (128 MiB); more are allocated as needed.
 const SAMPLES_IN_ADVANCE: usize = 2 << 20;
 
-/// Room for a client's samples, touched page by page so that the window need not: to be made before `ready`.
+/// Room for a client's samples: to be made before `ready`. Where the engine is in this process it is touched page by
+/// page, so that the window need not. What goes to another process and back takes so long that a page now and
+/// then is nothing, while the pages of all samples that could be are a cost that no server's client should bear.
 pub fn room_for_samples(plan: &Plan, client: &Client) -> Vec<Sample> {
-    const FASTEST_OPERATION_NS: u64 = 2_000;
+    let in_process = matches!(plan.head.driver.as_str(), "rusqlite" | "null");
+    let fastest_operation_ns = if in_process { 2_000 } else { 10_000 };
     let by_limit = if client.limit == 0 { usize::MAX } else { client.limit as usize };
     let by_load = match (client.load, plan.head.window.length_ns) {
         (Loop::Open, _) => client.operations.len(),
         (Loop::Closed, 0) => usize::MAX,
-        (Loop::Closed, _) => (plan.head.window.end_ns() / FASTEST_OPERATION_NS) as usize,
+        (Loop::Closed, _) => (plan.head.window.end_ns() / fastest_operation_ns) as usize,
     };
     let count = by_limit.min(by_load).min(SAMPLES_IN_ADVANCE / plan.clients.len().max(1));
+    if !in_process {
+        return Vec::with_capacity(count);
+    }
     let zero = Sample {
         client: 0,
         operation: 0,

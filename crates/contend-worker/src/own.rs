@@ -18,7 +18,7 @@ use std::sync::mpsc::{Sender, channel};
 use tokio::runtime::Runtime;
 
 /// The drivers there are.
-pub const DRIVERS: &[&str] = &["rusqlite", "postgres", "mysql", "http", "null"];
+pub const DRIVERS: &[&str] = &["rusqlite", "postgres", "tokio-postgres", "mysql", "http", "null"];
 
 /// What this worker can do.
 pub const KIT: Kit = Kit { hello: || Ok(hello::facts()?), prepare, script: script::carry_out };

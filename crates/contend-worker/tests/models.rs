@@ -79,9 +79,17 @@ fn direct_lets_everybody_wait_and_no_clock_inside_a_task_sees_it() {
 fn other_models_keep_the_runtime_free() {
     for model in ["spawn-blocking", "dedicated", "fifo", "pool"] {
         let reads = &beside_a_slow_disk(model).samples[1];
-        let late: u64 = reads.iter().map(late_ns).min().unwrap();
-        assert!(late < 50 * MS, "{model}: {late} ns");
+        assert!(median_late_ns(reads) < 50 * MS, "{model}: {reads:?}");
     }
+    // The bound is one that the model fails which blocks the runtime.
+    let reads = &beside_a_slow_disk("direct").samples[1];
+    assert!(median_late_ns(reads) >= 50 * MS, "{reads:?}");
+}
+
+fn median_late_ns(samples: &[Sample]) -> u64 {
+    let mut late: Vec<u64> = samples.iter().map(late_ns).collect();
+    late.sort_unstable();
+    late[late.len() / 2]
 }
 
 #[test]

@@ -17,6 +17,7 @@ type Stmt interface {
 	ClearBindings() error
 	Finalize() error
 	ColumnCount() int
+	ColumnName(column int) string
 	BindInt64(param int, value int64)
 	BindFloat(param int, value float64)
 	BindText(param int, value string)
@@ -145,6 +146,7 @@ type prepared[S Stmt] struct {
 	stmt    S
 	columns int
 	types   []int
+	names   []string // once they were asked for
 }
 
 // conn is a connection with its prepared statements.
@@ -156,6 +158,7 @@ type conn[C comparable, S Stmt] struct {
 	load    *worker.Statement
 	loading *prepared[S]
 	values  []any
+	running *prepared[S]
 	// Where touch leaves what it read, so that reading is not optimised away.
 	read64    int64
 	readFloat float64
@@ -218,6 +221,15 @@ func (c *conn[C, S]) Columns(statement *worker.Statement) (int, error) {
 	return s.columns, nil
 }
 
+// Names are of the statement under way.
+func (c *conn[C, S]) Names() ([]string, error) {
+	p := c.running
+	for i := len(p.names); i < p.columns; i++ {
+		p.names = append(p.names, p.stmt.ColumnName(i))
+	}
+	return p.names, nil
+}
+
 func (c *conn[C, S]) Run(statement *worker.Statement, args []any, each func([]any) error) (int64, error) {
 	if statement.Always && c.setup.Context != nil && c.setup.Context.Err() != nil {
 		c.library.SetInterrupt(c.conn, nil)
@@ -252,6 +264,7 @@ func (c *conn[C, S]) once(statement *worker.Statement, args []any, each func([]a
 
 func (c *conn[C, S]) run(p *prepared[S], statement *worker.Statement, args []any, each func([]any) error) (count int64, err error) {
 	s := p.stmt
+	c.running = p
 	for i, arg := range args {
 		if bytes, ok := arg.([]byte); ok && len(bytes) > 0 && c.library.BytesAreText {
 			return 0, worker.NoValue()

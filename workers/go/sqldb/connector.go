@@ -27,7 +27,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	}
 	c.setup.Opened.Add(1)
 	conn := &conn{Conn: inner, library: c.library, context: context.Background(), kept: map[string]*stmt{}}
-	conn.interrupt = c.library.Interrupt(inner)
+	conn.interrupt = c.library.Interrupt(inner, c.setup)
 	if c.library.Contexts {
 		conn.context = c.setup.Context
 	}
@@ -35,7 +35,33 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 		_ = inner.Close()
 		return nil, err
 	}
+	if c.library.Direct {
+		return &direct{conn}, nil
+	}
 	return conn, nil
+}
+
+// direct is a connection that can execute text without preparing it first, as database/sql prefers.
+type direct struct{ *conn }
+
+// ExecContext leaves statements that are kept, and those the library would rather prepare, to be prepared.
+func (d *direct) ExecContext(_ context.Context, sql string, args []driver.NamedValue) (driver.Result, error) {
+	if d.kept[sql] != nil {
+		return nil, driver.ErrSkip
+	}
+	return d.Conn.(driver.ExecerContext).ExecContext(d.context, sql, args)
+}
+
+// QueryContext does the same for what returns rows.
+func (d *direct) QueryContext(_ context.Context, sql string, args []driver.NamedValue) (driver.Rows, error) {
+	if d.kept[sql] != nil {
+		return nil, driver.ErrSkip
+	}
+	rows, err := d.Conn.(driver.QueryerContext).QueryContext(d.context, sql, args)
+	if err != nil {
+		return nil, err
+	}
+	return d.library.rows(rows), nil
 }
 
 // rollback is executed although the drain is over.
@@ -53,17 +79,13 @@ type conn struct {
 
 func (c *conn) setUp(setup *worker.Setup) error {
 	for _, sql := range setup.Before() {
-		s, err := c.prepare(c.context, sql)
-		if err == nil {
-			err = s.drain()
-			_ = s.inner.Close()
-		}
-		if err != nil {
+		if err := c.once(sql); err != nil {
 			return worker.OnSQL(sql, err)
 		}
 	}
 	for _, statement := range setup.Statements {
-		if c.kept[statement.SQL] != nil {
+		isText := c.library.Direct && statement.Params == 0 && !statement.Returns && !statement.Changes
+		if c.kept[statement.SQL] != nil || isText {
 			continue
 		}
 		s, err := c.prepare(c.keeping(setup), statement.SQL)
@@ -78,6 +100,21 @@ func (c *conn) setUp(setup *worker.Setup) error {
 		}
 	}
 	return nil
+}
+
+// once executes a statement of the set-up.
+func (c *conn) once(sql string) error {
+	if c.library.Direct {
+		_, err := c.Conn.(driver.ExecerContext).ExecContext(c.context, sql, nil)
+		return err
+	}
+	s, err := c.prepare(c.context, sql)
+	if err != nil {
+		return err
+	}
+	err = s.drain()
+	_ = s.inner.Close()
+	return err
 }
 
 // keeping is the context in which statements are prepared that are kept.
@@ -99,7 +136,7 @@ func (c *conn) prepare(ctx context.Context, sql string) (*stmt, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &stmt{context: c.context, inner: inner}
+	s := &stmt{context: c.context, inner: inner, library: c.library}
 	if sql == rollback {
 		s.context = context.Background()
 	}
@@ -143,6 +180,7 @@ func (c *conn) IsValid() bool {
 
 // stmt is a prepared statement of the library.
 type stmt struct {
+	library *Library
 	context context.Context
 	inner   driver.Stmt
 	query   driver.StmtQueryContext
@@ -172,7 +210,11 @@ func (s *stmt) ExecContext(_ context.Context, args []driver.NamedValue) (driver.
 }
 
 func (s *stmt) QueryContext(_ context.Context, args []driver.NamedValue) (driver.Rows, error) {
-	return s.query.QueryContext(s.context, args)
+	rows, err := s.query.QueryContext(s.context, args)
+	if err != nil {
+		return nil, err
+	}
+	return s.library.rows(rows), nil
 }
 
 // drain executes a statement and reads what it returns.

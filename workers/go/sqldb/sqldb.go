@@ -12,14 +12,28 @@ import (
 
 // Library is what differs between libraries for database/sql.
 type Library struct {
-	// Connector opens connections to a database with the library's own defaults.
-	Connector func(database string) (driver.Connector, error)
+	// Connector opens connections to a database with the library's own defaults; of the options it needs what
+	// must hold while a connection is opened.
+	Connector func(database string, options *worker.Options) (driver.Connector, error)
 	// Interrupt is how a connection is interrupted from another goroutine.
-	Interrupt func(driver.Conn) func()
+	Interrupt func(driver.Conn, *worker.Setup) func()
+	// Direct: text without arguments, and with statements=each all of it, is executed without preparing it first.
+	Direct bool
+	// Rows makes values of the library's those of the five kinds; may be nil.
+	Rows func(driver.Rows) driver.Rows
+	// Lost finds errors after which a connection is of no use; may be nil.
+	Lost func(error) bool
 	// Contexts: the library learns of the end of the drain through its context, at no cost for each call.
 	Contexts bool
 	// Keeping tells the library that a statement will be executed often; may be nil.
 	Keeping func(context.Context) context.Context
+}
+
+func (l *Library) rows(rows driver.Rows) driver.Rows {
+	if l.Rows == nil {
+		return rows
+	}
+	return l.Rows(rows)
 }
 
 // Driver makes a worker's driver of a library. The rest of d must be filled in.
@@ -28,7 +42,7 @@ func Driver(d worker.Driver, library *Library) *worker.Driver {
 		if setup.Context == nil {
 			setup.Context = context.Background()
 		}
-		inner, err := library.Connector(database)
+		inner, err := library.Connector(database, setup.Options)
 		if err != nil {
 			return nil, err
 		}
@@ -40,7 +54,7 @@ func Driver(d worker.Driver, library *Library) *worker.Driver {
 			return nil, err
 		}
 		db.SetMaxOpenConns(1)
-		one, err := take(db, setup)
+		one, err := take(db, setup, library)
 		if err != nil {
 			_ = db.Close()
 			return nil, err
@@ -58,18 +72,19 @@ func Driver(d worker.Driver, library *Library) *worker.Driver {
 		if setup.Options.PoolIdle == 0 {
 			db.SetMaxIdleConns(-1)
 		}
-		return &pool{db, setup}, nil
+		return &pool{db, setup, library}, nil
 	}
 	return &d
 }
 
 type pool struct {
-	db    *sql.DB
-	setup *worker.Setup
+	db      *sql.DB
+	setup   *worker.Setup
+	library *Library
 }
 
 func (p *pool) Acquire() (worker.Conn, error) {
-	conn, err := take(p.db, p.setup)
+	conn, err := take(p.db, p.setup, p.library)
 	if err != nil {
 		return nil, err
 	}
@@ -80,24 +95,32 @@ func (p *pool) Close() error          { return p.db.Close() }
 
 // connection is one taken from a pool, or the only one of its own.
 type connection struct {
+	library   *Library
+	lost      bool
 	db        *sql.DB // if it is the only one
 	conn      *sql.Conn
 	interrupt func()
 	values    []any
 	into      []any // pointers to values
+	reading   *sql.Rows
 	// What a script loads rows with.
 	load    *worker.Statement
 	loading *sql.Stmt
 }
 
-func take(db *sql.DB, setup *worker.Setup) (*connection, error) {
+func take(db *sql.DB, setup *worker.Setup, library *Library) (*connection, error) {
 	taken, err := db.Conn(setup.Context)
 	if err != nil {
 		return nil, err
 	}
-	c := &connection{conn: taken}
+	c := &connection{conn: taken, library: library}
 	err = taken.Raw(func(raw any) error {
-		c.interrupt = raw.(*conn).interrupt
+		switch raw := raw.(type) {
+		case *conn:
+			c.interrupt = raw.interrupt
+		case *direct:
+			c.interrupt = raw.interrupt
+		}
 		return nil
 	})
 	return c, err
@@ -117,7 +140,18 @@ func (c *connection) Close() error {
 	return err
 }
 
+// Lost is what an error has shown.
+func (c *connection) Lost() bool { return c.lost }
+
 func (c *connection) Run(s *worker.Statement, args []any, each func([]any) error) (int64, error) {
+	rows, err := c.run(s, args, each)
+	if err != nil && c.library.Lost != nil {
+		c.lost = c.lost || c.library.Lost(err)
+	}
+	return rows, err
+}
+
+func (c *connection) run(s *worker.Statement, args []any, each func([]any) error) (int64, error) {
 	if s.Keep && c.load != s {
 		loading, err := c.conn.PrepareContext(context.Background(), s.SQL)
 		if err != nil {
@@ -134,7 +168,12 @@ func (c *connection) Run(s *worker.Statement, args []any, each func([]any) error
 		if err != nil || !s.Changes {
 			return 0, err
 		}
-		return result.RowsAffected()
+		affected, err := result.RowsAffected()
+		if s.Upserts > 0 && c.library.Direct {
+			// A row that is replaced or changed counts twice.
+			affected = min(affected, s.Upserts)
+		}
+		return affected, err
 	}
 	rows, err := c.conn.QueryContext(context.Background(), s.SQL, args...)
 	if err != nil {
@@ -149,6 +188,7 @@ func (c *connection) Run(s *worker.Statement, args []any, each func([]any) error
 
 func (c *connection) read(rows *sql.Rows, each func([]any) error) (count int64, err error) {
 	into := c.into[:0]
+	c.reading = rows
 	for rows.Next() {
 		if count == 0 {
 			if into, err = c.columns(rows); err != nil {
@@ -168,6 +208,9 @@ func (c *connection) read(rows *sql.Rows, each func([]any) error) (count int64, 
 	return count, rows.Err()
 }
 
+// Names are of the rows being read.
+func (c *connection) Names() ([]string, error) { return c.reading.Columns() }
+
 // columns are pointers to as many values as the rows have columns.
 func (c *connection) columns(rows *sql.Rows) ([]any, error) {
 	names, err := rows.Columns()
@@ -180,9 +223,15 @@ func (c *connection) columns(rows *sql.Rows) ([]any, error) {
 	return c.into[:len(names)], err
 }
 
+// anyColumns are more than a plan can keep.
+const anyColumns = 1 << 16
+
 // Columns asks for no row of the statement.
 func (c *connection) Columns(s *worker.Statement) (int, error) {
-	rows, err := c.conn.QueryContext(context.Background(), "SELECT * FROM ("+s.SQL+") LIMIT 0", make([]any, s.Params)...)
+	rows, err := c.conn.QueryContext(context.Background(), "SELECT * FROM ("+s.SQL+") AS asked LIMIT 0", make([]any, s.Params)...)
+	if err != nil && c.library.Direct {
+		return anyColumns, nil // a query may be one that cannot stand in another
+	}
 	if err != nil {
 		return 0, err
 	}

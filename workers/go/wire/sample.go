@@ -3,6 +3,8 @@ package wire
 import (
 	"encoding/binary"
 	"math"
+	"strconv"
+	"strings"
 )
 
 // SampleBytes is the size of a sample.
@@ -47,6 +49,18 @@ var spaces = []string{"ok", "sqlite", "sqlstate", "mysql", "http", "os", "worker
 
 // SpaceWord is the word for a code space.
 func SpaceWord(space byte) string { return spaces[space] }
+
+// SQLState is the five characters behind a code of that space, which are its digits in base 36.
+func SQLState(number uint32) string {
+	state := strings.ToUpper(strconv.FormatUint(uint64(number), 36))
+	return strings.Repeat("0", max(5-len(state), 0)) + state
+}
+
+// SQLStateCode is the number of five characters; false if they are none.
+func SQLStateCode(state string) (uint32, bool) {
+	number, err := strconv.ParseUint(state, 36, 32)
+	return uint32(number), err == nil && len(state) == 5
+}
 
 func spaceOf(word string) int {
 	for i, w := range spaces {

@@ -12,17 +12,41 @@ import (
 )
 
 // failure is why a part of an attempt failed: the engine's own code, unclassified.
-type failure struct{ code wire.Code }
+type failure struct {
+	code  wire.Code
+	words string
+}
 
 func (f failure) Error() string {
+	if f.words != "" {
+		return f.words
+	}
+	if f.code.Space == wire.SpaceWorker {
+		switch f.code.Number {
+		case wire.CodeRows:
+			return "a step returned or changed a number of rows that the plan does not allow"
+		case wire.CodeNotKept:
+			return "a step needs a value that was not kept"
+		case wire.CodeValue:
+			return "a value that this driver cannot represent"
+		}
+	}
 	return fmt.Sprintf("%s %d", wire.SpaceWord(f.code.Space), f.code.Number)
 }
 
 // NoValue is a value the driver cannot take.
 func NoValue() error { return workerFailure(wire.CodeValue) }
 
+// Failed is a failure with this code, in these words.
+func Failed(code wire.Code, words string) error { return failure{code, words} }
+
+// WrongValue is a value the driver cannot take, and why.
+func WrongValue(form string, args ...any) error {
+	return failure{wire.Code{Space: wire.SpaceWorker, Number: wire.CodeValue}, fmt.Sprintf(form, args...)}
+}
+
 func workerFailure(number uint32) error {
-	return failure{wire.Code{Space: wire.SpaceWorker, Number: number}}
+	return failure{code: wire.Code{Space: wire.SpaceWorker, Number: number}}
 }
 
 var told atomic.Int32
@@ -53,6 +77,8 @@ type attempt struct {
 	operation    uint32
 	args         []any
 	firstUnique  int64
+	uniques      []int64 // in place of those from firstUnique on
+	answer       *answer // where rows go; nil: nowhere
 	kept         [][]any
 	bound        []any
 	rows         uint32
@@ -60,7 +86,7 @@ type attempt struct {
 	timeoutSpent bool
 	keeping      []wire.Keep
 	found        int
-	keep         func(values []any) error
+	keep, hand   func(values []any) error
 }
 
 // statements are all that a plan needs.
@@ -70,10 +96,10 @@ type statements struct {
 	commit, rollback *Statement
 }
 
-func newStatements(p *wire.Plan) *statements {
+func newStatements(d *Driver, p *wire.Plan) *statements {
 	s := &statements{}
 	add := func(sql string) *Statement {
-		one := newStatement(sql)
+		one := d.statement(sql)
 		one.Index = len(s.all)
 		s.all = append(s.all, one)
 		return one
@@ -90,7 +116,7 @@ func newStatements(p *wire.Plan) *statements {
 	}
 	s.commit = add("COMMIT")
 	// Rare, and with no transaction open it cannot be prepared everywhere.
-	s.rollback = newStatement("ROLLBACK")
+	s.rollback = d.statement("ROLLBACK")
 	s.rollback.Always = true
 	return s
 }
@@ -102,7 +128,7 @@ func newAttempt(d *Driver, p *wire.Plan, s *statements, c *control) *attempt {
 		slots = max(slots, t.Slots)
 	}
 	a.kept = make([][]any, slots)
-	a.keep = a.keepRow
+	a.keep, a.hand = a.keepRow, a.handRow
 	return a
 }
 
@@ -177,7 +203,7 @@ func (a *attempt) execute(conn Conn, step *wire.Step) error {
 	for repetition := range step.Repeat {
 		// An interrupt only reaches statements under way, so each one asks before it begins.
 		if a.control.drainIsOver.Load() {
-			return failure{a.driver.Interrupted}
+			return failure{code: a.driver.Interrupted}
 		}
 		a.bound = a.bound[:0]
 		for i := range step.Args {
@@ -193,8 +219,14 @@ func (a *attempt) execute(conn Conn, step *wire.Step) error {
 			for _, keep := range step.Keep {
 				a.kept[keep.Slot] = a.kept[keep.Slot][:0]
 			}
+		} else {
+			a.keeping = nil
 		}
-		rows, err := conn.Run(s, a.bound, each)
+		if a.answer != nil {
+			a.answer.conn, a.answer.statement = conn, s
+			each = a.hand
+		}
+		rows, err := a.run(conn, s, step, each)
 		if err != nil {
 			return err
 		}
@@ -205,6 +237,26 @@ func (a *attempt) execute(conn Conn, step *wire.Step) error {
 		}
 	}
 	return nil
+}
+
+func (a *attempt) run(conn Conn, s *Statement, step *wire.Step, each func([]any) error) (int64, error) {
+	if !a.driver.Nothing {
+		return conn.Run(s, a.bound, each)
+	}
+	for _, keep := range step.Keep {
+		a.kept[keep.Slot] = append(a.kept[keep.Slot], int64(1))
+	}
+	return int64(step.RowsMin), nil
+}
+
+// handRow gives a row to whoever asked for it.
+func (a *attempt) handRow(values []any) error {
+	if len(a.keeping) > 0 {
+		if err := a.keepRow(values); err != nil {
+			return err
+		}
+	}
+	return a.answer.row(values)
 }
 
 func (a *attempt) keepRow(values []any) error {
@@ -257,6 +309,9 @@ func (a *attempt) resolve(source *wire.Source, repetition int) (any, error) {
 		}
 		return nil, nil
 	case wire.SourceUnique:
+		if a.uniques != nil {
+			return a.uniques[source.A+int(source.B)*repetition], nil
+		}
 		return a.firstUnique + int64(source.A) + source.B*int64(repetition), nil
 	case wire.SourceNow:
 		return int64(a.now() / uint64(source.B)), nil
@@ -290,7 +345,7 @@ func add(value any, plus int64) (any, error) {
 func (a *attempt) wait(ns uint64) error {
 	until := saturatingAdd(monotonicNS(), ns)
 	if a.sleep.until(until, a.control.drainOver, &a.control.drainIsOver) < until {
-		return failure{a.driver.Interrupted}
+		return failure{code: a.driver.Interrupted}
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"contend/workers/wire"
 )
@@ -121,7 +122,11 @@ func (c *client) nextTurn() (turn, bool) {
 	if due >= c.control.windowEnd.Load() {
 		return turn{}, false
 	}
-	now := c.sleep.until(due, c.control.windowOver, &c.control.windowIsOver)
+	// The end of the operation before was read a moment ago; another reading would only cost.
+	now := c.previousEnd
+	if c.operation == 0 || now < due {
+		now = c.sleep.until(due, c.control.windowOver, &c.control.windowIsOver)
+	}
 	end := c.control.windowEnd.Load()
 	if now < due || due >= end || c.spec.Open && now >= end {
 		return turn{}, false
@@ -222,6 +227,7 @@ func (o *own) carryOut(c *client, transaction int) (int, uint64, error) {
 		o.close()
 		conn, err := o.open()
 		if err != nil {
+			pauseIfGone(c)
 			if connects {
 				return 0, 0, err
 			}
@@ -231,7 +237,18 @@ func (o *own) carryOut(c *client, transaction int) (int, uint64, error) {
 		c.use(conn)
 	}
 	step, err := c.a.part(o.conn, transaction, 0, len(t.Steps))
+	if loser, ok := o.conn.(Loser); ok && err != nil && loser.Lost() {
+		c.use(nil)
+		o.close()
+	}
 	return step, 0, err
+}
+
+// pauseIfGone keeps the failures of a client whose server is gone from filling the memory.
+func pauseIfGone(c *client) {
+	if c.driver.Server {
+		time.Sleep(10 * time.Millisecond)
+	}
 }
 
 func (o *own) close() {
@@ -277,6 +294,7 @@ func (s *shared) part(c *client, transaction, from, to int) (waited uint64, step
 	conn, err := s.pool.Acquire()
 	waited = monotonicNS() - begun
 	if err != nil {
+		pauseIfGone(c)
 		if c.plan.Transactions[transaction].Begin != "" {
 			return waited, wire.FailedBegin, err
 		}

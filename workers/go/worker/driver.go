@@ -30,6 +30,17 @@ type Driver struct {
 	Open func(database string, setup *Setup) (Conn, error)
 	// OpenPool opens a pool of setup.Options.PoolSize connections.
 	OpenPool func(database string, setup *Setup) (Pool, error)
+	// Nothing: it executes nothing. A step has the fewest rows it may have, and ones in what it keeps.
+	Nothing bool
+	// Server: connections lead to a server. They can be lost, and SQLite's options mean nothing to it.
+	Server bool
+	// Describes: its connections are Describers.
+	Describes bool
+	// PoolKeeps: its own pool closes no connection for being idle.
+	PoolKeeps bool
+	// Load loads the rows of a script that next gives, all or none of them, faster than one by one; may be nil. After
+	// the last row next gives io.EOF.
+	Load func(conn Conn, sql string, next func() ([]any, error)) (count int, err error)
 	// Scratch is a database to ask for version and compile options.
 	Scratch string
 }
@@ -73,10 +84,14 @@ type Statement struct {
 	Returns bool
 	Changes bool
 	Params  int
+	// Upserts is how many rows of values it has, if it replaces or changes those that are there already.
+	Upserts int64
 	// Keep: executed again and again outside of a plan; worth keeping prepared.
 	Keep bool
 	// Always: executed although the drain is over.
 	Always bool
+	// keys are how its columns begin in JSON, see Conn.Names.
+	keys atomic.Pointer[[]string]
 }
 
 // Conn is an open connection. One goroutine at a time uses it, but for Interrupt.
@@ -85,12 +100,22 @@ type Conn interface {
 	// of a row, valid until it returns. The result is the number of rows
 	// the statement returned or, if it returns none by its nature, changed.
 	Run(s *Statement, args []any, each func(values []any) error) (rows int64, err error)
+	// Names are those of the columns of the row that each was called for last.
+	Names() ([]string, error)
 	// Columns is how many columns a statement returns that changes nothing.
 	Columns(s *Statement) (int, error)
 	// Interrupt ends what the connection executes now, as soon as the driver can.
 	Interrupt()
 	Close() error
 }
+
+// Describer is a Conn that knows from its engine what a statement takes and gives.
+type Describer interface {
+	Describe(s *Statement) (params, columns int, err error)
+}
+
+// Loser is a Conn that knows when it is lost and must be opened anew.
+type Loser interface{ Lost() bool }
 
 // Waiter is a Conn that measures what it waits for locks.
 type Waiter interface {

@@ -28,3 +28,30 @@ func RunPlan(driver *Driver, text string) ([][]wire.Sample, error) {
 	}
 	return samples, nil
 }
+
+// Served is a plan served in this process, for tests and benchmarks.
+type Served struct {
+	URL string
+	// Sessions is how many connections told their settings.
+	Sessions int
+	serving  *serving
+}
+
+// ServePlan begins to serve a plan.
+func ServePlan(driver *Driver, text string) (*Served, error) {
+	plan, err := wire.ParsePlan(text)
+	if err != nil {
+		return nil, err
+	}
+	s, err := serve([]*Driver{driver}, plan)
+	if err != nil {
+		return nil, err
+	}
+	return &Served{URL: s.url(), Sessions: len(s.sessions), serving: s}, nil
+}
+
+// Stop ends it; what `done` would say.
+func (s *Served) Stop() (string, error) {
+	err := s.serving.stop()
+	return s.serving.done(), err
+}

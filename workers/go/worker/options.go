@@ -56,6 +56,9 @@ func (o *Options) set(driver *Driver, name, value string) error {
 		return int(n), nil
 	}
 	var err error
+	if driver.Server && (name == "busy_timeout_ms" || name == "foreign_keys") {
+		return fmt.Errorf("option %s: it is SQLite's, and driver %s connects to a server", name, driver.Name)
+	}
 	switch name {
 	case "busy_timeout_ms":
 		o.BusyTimeoutMS, err = number(0, 1<<31-1)
@@ -89,6 +92,9 @@ func (o *Options) checkModel(driver *Driver, model string) error {
 	}
 	if model == "pool" && driver.PoolFixed && (o.PoolLazy || o.PoolIdle != o.PoolSize) {
 		return fmt.Errorf("option pool_open or pool_idle: the pool of %s opens all connections in advance and keeps them", driver.Name)
+	}
+	if model == "pool" && driver.PoolKeeps && o.PoolIdle != o.PoolSize {
+		return fmt.Errorf("option pool_idle: the pool of %s closes no connection because others are idle", driver.Name)
 	}
 	return nil
 }

@@ -37,22 +37,11 @@ type ready struct {
 // prepare opens every connection, one after the other: session statements such as a change of the journal
 // mode are refused when two connections try at once.
 func prepare(drivers []*Driver, plan *wire.Plan) (*ready, error) {
-	driver, err := find(drivers, plan.Driver)
+	driver, setup, statements, err := check(drivers, plan)
 	if err != nil {
 		return nil, err
 	}
-	options, err := parseOptions(driver, plan.Options)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkModel(driver, plan, options); err != nil {
-		return nil, err
-	}
-	control, statements := newControl(plan.Drain), newStatements(plan)
-	if err := checkPlaceholders(plan, statements); err != nil {
-		return nil, err
-	}
-	setup := &Setup{Options: options, Session: plan.Session, Statements: statements.all}
+	control := newControl(plan.Drain)
 	r := &ready{plan: plan, control: control, setup: setup, ended: make(chan error, len(plan.Clients))}
 	setup.Context, r.cancel = context.WithCancel(context.Background())
 	for i := range plan.Clients {
@@ -77,6 +66,28 @@ func prepare(drivers []*Driver, plan *wire.Plan) (*ready, error) {
 		go r.client(c)
 	}
 	return r, nil
+}
+
+// check finds out whether the plan is one for this worker, before anything is opened.
+func check(drivers []*Driver, plan *wire.Plan) (*Driver, *Setup, *statements, error) {
+	driver, err := find(drivers, plan.Driver)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	options, err := parseOptions(driver, plan.Options)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if err := checkModel(driver, plan, options); err != nil {
+		return nil, nil, nil, err
+	}
+	statements := newStatements(driver, plan)
+	if !driver.Describes {
+		if err := checkPlaceholders(plan, statements); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	return driver, &Setup{Options: options, Session: plan.Session, Statements: statements.all}, statements, nil
 }
 
 func find(drivers []*Driver, name string) (*Driver, error) {
@@ -120,22 +131,53 @@ func checkPlaceholders(plan *wire.Plan, statements *statements) error {
 	return nil
 }
 
-func checkColumns(plan *wire.Plan, statements []*Statement, conn Conn) error {
+// checkStatements: no step may keep a column that is not there, or bring more or fewer arguments than its statement takes.
+func checkStatements(plan *wire.Plan, statements []*Statement, conn Conn) error {
+	describer, describes := conn.(Describer)
 	for _, t := range plan.Transactions {
 		for _, step := range t.Steps {
-			for _, keep := range step.Keep {
-				s := statements[step.Statement]
-				if s.Changes {
-					continue // it cannot be asked without executing it
-				}
-				columns, err := conn.Columns(s)
-				if err != nil {
-					return OnSQL(s.SQL, err)
-				}
-				if keep.Column >= columns {
-					return fmt.Errorf("`%s` has %d columns, the plan keeps column %d", s.SQL, columns, keep.Column)
-				}
+			if step.Kind != wire.StepSQL {
+				continue
 			}
+			s := statements[step.Statement]
+			check := checkColumns
+			if describes {
+				check = func(Conn, *Statement, *wire.Step) error { return checkDescribed(describer, s, &step) }
+			}
+			if err := check(conn, s, &step); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func checkDescribed(conn Describer, s *Statement, step *wire.Step) error {
+	params, columns, err := conn.Describe(s)
+	if err != nil {
+		return OnSQL(s.SQL, err)
+	}
+	if params != len(step.Args) {
+		return fmt.Errorf("`%s` has %d placeholders, the plan brings %d arguments", s.SQL, params, len(step.Args))
+	}
+	return checkKept(s, step, columns)
+}
+
+func checkColumns(conn Conn, s *Statement, step *wire.Step) error {
+	if len(step.Keep) == 0 || s.Changes {
+		return nil // what changes data cannot be asked without executing it
+	}
+	columns, err := conn.Columns(s)
+	if err != nil {
+		return OnSQL(s.SQL, err)
+	}
+	return checkKept(s, step, columns)
+}
+
+func checkKept(s *Statement, step *wire.Step, columns int) error {
+	for _, keep := range step.Keep {
+		if keep.Column >= columns {
+			return fmt.Errorf("`%s` has %d columns, the plan keeps column %d", s.SQL, columns, keep.Column)
 		}
 	}
 	return nil
@@ -152,9 +194,11 @@ func (r *ready) openOwn(driver *Driver) error {
 		}
 		o.conn, c.conns = conn, o
 		c.use(conn)
-		if err := r.look(driver, conn, i == 0, clientFact(c.spec)); err != nil {
+		session, err := look(driver, r.plan, r.setup, conn, i == 0, clientFact(c.spec))
+		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
+		r.sessions = append(r.sessions, session)
 	}
 	return nil
 }
@@ -187,8 +231,14 @@ func (r *ready) openPools(driver *Driver) error {
 }
 
 func (r *ready) lookAtAll(driver *Driver, pool Pool, firstUser *wire.Client) error {
-	count := r.setup.Options.PoolSize
-	if r.setup.Options.PoolLazy {
+	sessions, err := lookAtAll(driver, r.plan, r.setup, pool, clientFact(firstUser))
+	r.sessions = append(r.sessions, sessions...)
+	return err
+}
+
+func lookAtAll(driver *Driver, plan *wire.Plan, setup *Setup, pool Pool, facts []wire.Pair) (sessions [][]wire.Pair, err error) {
+	count := setup.Options.PoolSize
+	if setup.Options.PoolLazy {
 		count = 1
 	}
 	var taken []Conn
@@ -200,24 +250,29 @@ func (r *ready) lookAtAll(driver *Driver, pool Pool, firstUser *wire.Client) err
 	for i := range count {
 		conn, err := pool.Acquire()
 		if err != nil {
-			return err
+			return sessions, err
 		}
 		taken = append(taken, conn)
-		if err := r.look(driver, conn, i == 0, clientFact(firstUser)); err != nil {
-			return err
+		session, err := look(driver, plan, setup, conn, i == 0, facts)
+		if err != nil {
+			return sessions, err
 		}
+		sessions = append(sessions, session)
 	}
-	return nil
+	return sessions, nil
 }
 
 // look reads the settings of a connection back; the first one tells as well whether the plan fits.
-func (r *ready) look(driver *Driver, conn Conn, first bool, facts []wire.Pair) error {
+func look(driver *Driver, plan *wire.Plan, setup *Setup, conn Conn, first bool, facts []wire.Pair) ([]wire.Pair, error) {
 	if first {
-		if err := checkColumns(r.plan, r.setup.Statements, conn); err != nil {
-			return err
+		if err := checkStatements(plan, setup.Statements, conn); err != nil {
+			return nil, err
 		}
 	}
-	readbacks := r.plan.Readbacks
+	if driver.Nothing {
+		return append(append([]wire.Pair{}, facts...), setup.Options.poolFacts()...), nil
+	}
+	readbacks := plan.Readbacks
 	asked := driver.Engine != "SQLite"
 	for _, readback := range readbacks {
 		asked = asked || readback.Name == timeoutReadback
@@ -225,21 +280,21 @@ func (r *ready) look(driver *Driver, conn Conn, first bool, facts []wire.Pair) e
 	if !asked {
 		readbacks = append(readbacks[:len(readbacks):len(readbacks)], wire.Pair{Name: timeoutReadback, Text: "PRAGMA busy_timeout"})
 	}
+	session := append([]wire.Pair{}, facts...)
 	for _, readback := range readbacks {
-		value, err := firstValue(conn, readback.Text)
+		value, err := driver.firstValue(conn, readback.Text)
 		if err != nil {
-			return OnSQL(readback.Text, err)
+			return nil, OnSQL(readback.Text, err)
 		}
-		facts = append(facts, wire.Pair{Name: readback.Name, Text: value})
+		session = append(session, wire.Pair{Name: readback.Name, Text: value})
 	}
-	r.sessions = append(r.sessions, append(facts, r.setup.Options.poolFacts()...))
-	return nil
+	return append(session, setup.Options.poolFacts()...), nil
 }
 
 // firstValue is the first column of the first row as text; NULL and no row are empty.
-func firstValue(conn Conn, sql string) (string, error) {
+func (d *Driver) firstValue(conn Conn, sql string) (string, error) {
 	text, seen := "", false
-	statement := newStatement(sql)
+	statement := d.statement(sql)
 	statement.Returns = true
 	_, err := conn.Run(statement, nil, func(values []any) error {
 		if !seen && len(values) > 0 {

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 
 	"contend/workers/wire"
@@ -59,7 +60,7 @@ func (s *scripted) valueError(line int, form string, args ...any) {
 
 func (s *scripted) lines() error {
 	for _, sql := range s.script.Session {
-		if _, err := s.conn.Run(newStatement(sql), nil, nil); err != nil {
+		if _, err := s.conn.Run(s.driver.statement(sql), nil, nil); err != nil {
 			s.error(0, err)
 			return nil
 		}
@@ -74,7 +75,11 @@ func (s *scripted) lines() error {
 				s.next, err = s.script.Next()
 			}
 		case "load":
-			err = s.load(line)
+			load := s.load
+			if s.driver.Load != nil {
+				load = s.loadAll
+			}
+			err = load(line)
 		default:
 			return fmt.Errorf("script line %d: a row without a `load` before it", line.Number)
 		}
@@ -86,7 +91,7 @@ func (s *scripted) lines() error {
 func (s *scripted) query(line *wire.ScriptLine) {
 	var rows []byte
 	count := 0
-	_, err := s.conn.Run(newStatement(line.SQL), nil, func(values []any) error {
+	_, err := s.conn.Run(s.driver.statement(line.SQL), nil, func(values []any) error {
 		count++
 		rows = append(rows, "row"...)
 		for _, value := range values {
@@ -112,7 +117,7 @@ func (s *scripted) query(line *wire.ScriptLine) {
 // load inserts the rows that follow in one transaction, unless the script has begun one itself.
 func (s *scripted) load(line *wire.ScriptLine) error {
 	begun := true
-	if _, err := s.conn.Run(newStatement("BEGIN"), nil, nil); err != nil {
+	if _, err := s.conn.Run(s.driver.statement("BEGIN"), nil, nil); err != nil {
 		if !strings.Contains(err.Error(), "within a transaction") {
 			s.error(line.Number, err)
 			return nil
@@ -121,12 +126,12 @@ func (s *scripted) load(line *wire.ScriptLine) error {
 	}
 	count, err := s.insert(line)
 	if err == nil && !s.over && begun {
-		if _, wrong := s.conn.Run(newStatement("COMMIT"), nil, nil); wrong != nil {
+		if _, wrong := s.conn.Run(s.driver.statement("COMMIT"), nil, nil); wrong != nil {
 			s.error(line.Number, wrong)
 		}
 	}
 	if s.over && begun {
-		_, _ = s.conn.Run(newStatement("ROLLBACK"), nil, nil)
+		_, _ = s.conn.Run(s.driver.statement("ROLLBACK"), nil, nil)
 	}
 	if err == nil && !s.over {
 		s.reply = fmt.Appendf(s.reply, "loaded\t%d\n", count)
@@ -134,8 +139,31 @@ func (s *scripted) load(line *wire.ScriptLine) error {
 	return err
 }
 
+// loadAll loads the rows that follow in the driver's own way.
+func (s *scripted) loadAll(line *wire.ScriptLine) error {
+	at := line.Number
+	var wrong error // with the script
+	count, err := s.driver.Load(s.conn, line.SQL, func() ([]any, error) {
+		s.next, wrong = s.script.Next()
+		if wrong != nil || s.next == nil || s.next.Kind != "row" {
+			return nil, io.EOF
+		}
+		at = s.next.Number
+		return s.next.Row, nil
+	})
+	if wrong != nil {
+		return wrong
+	}
+	if err != nil {
+		s.error(at, err)
+		return nil
+	}
+	s.reply = fmt.Appendf(s.reply, "loaded\t%d\n", count)
+	return nil
+}
+
 func (s *scripted) insert(line *wire.ScriptLine) (count int, err error) {
-	insert := newStatement(line.SQL)
+	insert := s.driver.statement(line.SQL)
 	insert.Keep = true
 	for {
 		s.next, err = s.script.Next()

@@ -8,8 +8,10 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"contend/workers/wire"
 )
@@ -29,11 +31,30 @@ type server struct {
 	out      *bufio.Writer
 	requests chan request
 	ready    *ready
+	// Serve mode: plans are served over HTTP.
+	serves  bool
+	serving *serving
 }
+
+const usage = `usage: %s [serve]
+
+A worker of contend: it is told on standard input what to do, and answers on standard output (docs/formats.md of
+the project). With "serve" it answers HTTP requests for the transactions of a plan in place of carrying it out.
+`
 
 // Main answers the tool on standard input and output until it says `quit` or closes the pipe.
 func Main(drivers ...*Driver) {
 	s := &server{drivers: drivers, out: bufio.NewWriterSize(os.Stdout, 1<<16), requests: make(chan request)}
+	switch args := os.Args[1:]; {
+	case len(args) == 1 && args[0] == "serve":
+		s.serves = true
+	case len(args) == 1 && (args[0] == "--help" || args[0] == "-h"):
+		fmt.Printf(usage, os.Args[0])
+		return
+	case len(args) > 0:
+		fmt.Fprintf(os.Stderr, usage, os.Args[0])
+		os.Exit(2)
+	}
 	if err := s.serve(); err != nil {
 		fmt.Fprintf(os.Stderr, "contend worker: %v\n", err)
 		os.Exit(1)
@@ -63,7 +84,7 @@ func (s *server) read(input *bufio.Reader) {
 	for {
 		line, err := input.ReadString('\n')
 		if err == io.EOF {
-			os.Exit(0)
+			s.inputEnded()
 		}
 		line = strings.TrimSuffix(line, "\n")
 		q := request{word: line}
@@ -87,6 +108,18 @@ func (s *server) read(input *bufio.Reader) {
 	}
 }
 
+// inputEnded leaves: the tool is gone. A server closes its databases first if it can do so soon.
+func (s *server) inputEnded() {
+	if s.serves {
+		select {
+		case s.requests <- request{word: "quit"}:
+			time.Sleep(2 * leaveWithin)
+		case <-time.After(leaveWithin):
+		}
+	}
+	os.Exit(0)
+}
+
 func (s *server) serve() error {
 	hello, err := s.hello()
 	if err != nil {
@@ -97,11 +130,18 @@ func (s *server) serve() error {
 	for q := range s.requests {
 		switch q.word {
 		case "quit":
+			if s.serving != nil {
+				_ = s.serving.close(leaveWithin)
+			}
 			return nil
 		case "clock":
 			s.clock()
 		case "plan":
-			s.plan(q.bytes)
+			if s.serves {
+				s.servePlan(q.bytes)
+			} else {
+				s.plan(q.bytes)
+			}
 		case "script":
 			if reply, err := carryOut(s.drivers, q.bytes); err != nil {
 				s.failed(err)
@@ -116,7 +156,11 @@ func (s *server) serve() error {
 				s.failed(err)
 				return err
 			}
-		case "stop": // the window is over already; the tool could not know
+		case "stop": // otherwise the window is over already; the tool could not know
+			if err := s.stopServing(); err != nil {
+				s.failed(err)
+				return err
+			}
 		default:
 			s.failed(fmt.Errorf("`%s` is not a line of the tool", q.word))
 		}
@@ -161,6 +205,40 @@ func (s *server) plan(text string) {
 	// What was needed to get here is not to be collected in the window.
 	runtime.GC()
 	s.say("ready")
+}
+
+// servePlan begins to serve what was sent, in place of what was served before.
+func (s *server) servePlan(text string) {
+	if s.serving != nil {
+		_ = s.serving.close(leaveWithin)
+		s.serving = nil
+	}
+	plan, err := wire.ParsePlan(text)
+	if err == nil {
+		s.serving, err = serve(s.drivers, plan)
+	}
+	if err != nil {
+		s.failed(err)
+		return
+	}
+	for _, session := range s.serving.sessions {
+		s.say("session" + facts(session))
+	}
+	runtime.GC()
+	s.say("serving\t" + s.serving.url())
+}
+
+func (s *server) stopServing() error {
+	stopped := s.serving
+	s.serving = nil
+	if stopped == nil {
+		return nil
+	}
+	err := stopped.stop()
+	if err == nil {
+		s.say(stopped.done())
+	}
+	return err
 }
 
 func (s *server) run(start uint64) error {
@@ -214,8 +292,8 @@ func (s *server) hello() ([]wire.Pair, error) {
 			return nil, fmt.Errorf("driver %s: %w", d.Name, err)
 		}
 		names = append(names, d.Name)
-		modules = append(modules, d.Module+" "+moduleVersion(d.Module))
-		engines = append(engines, d.Engine+" "+version)
+		modules = addOnce(modules, strings.TrimSpace(d.Module+" "+moduleVersion(d.Module)))
+		engines = addOnce(engines, strings.TrimSpace(d.Engine+" "+version))
 		options = compiled
 		if !d.LockWait {
 			lockWait = "off"
@@ -233,7 +311,17 @@ func (s *server) hello() ([]wire.Pair, error) {
 	}, nil
 }
 
+func addOnce(list []string, text string) []string {
+	if slices.Contains(list, text) {
+		return list
+	}
+	return append(list, text)
+}
+
 func moduleVersion(module string) string {
+	if !strings.Contains(module, "/") {
+		return "" // of the worker itself
+	}
 	info, _ := debug.ReadBuildInfo()
 	for _, dep := range info.Deps {
 		if dep.Path == module {
@@ -245,7 +333,10 @@ func moduleVersion(module string) string {
 
 // facts asks the engine for its version and compile options. A server is asked when a plan names it.
 func (d *Driver) facts() (version, options string, err error) {
-	if d.Scratch == "" {
+	switch {
+	case d.Nothing:
+		return "", "", nil
+	case d.Scratch == "":
 		return "(a server)", "", nil
 	}
 	conn, err := d.Open(d.Scratch, &Setup{Options: &Options{BusyTimeoutMS: -1}})
@@ -253,11 +344,11 @@ func (d *Driver) facts() (version, options string, err error) {
 		return "", "", err
 	}
 	defer conn.Close()
-	if version, err = firstValue(conn, "SELECT sqlite_version()"); err != nil {
+	if version, err = d.firstValue(conn, "SELECT sqlite_version()"); err != nil {
 		return "", "", err
 	}
 	var all []string
-	_, err = conn.Run(newStatement("PRAGMA compile_options"), nil, func(values []any) error {
+	_, err = conn.Run(d.statement("PRAGMA compile_options"), nil, func(values []any) error {
 		all = append(all, inWords(values[0]))
 		return nil
 	})

@@ -23,10 +23,27 @@ func TestWhatAStatementIsFollowsFromItsText(t *testing.T) {
 		{"VALUES (1), (2)", true, false, 0},
 		{"", false, false, 0},
 	} {
-		s := newStatement(c.sql)
+		s := (&Driver{}).statement(c.sql)
 		if s.Returns != c.returns || s.Changes != c.changes || s.Params != c.params {
 			t.Errorf("%s: returns %v, changes %v, %d placeholders", c.sql, s.Returns, s.Changes, s.Params)
 		}
+	}
+}
+
+func TestRowsOfAnUpsertAreCounted(t *testing.T) {
+	for sql, rows := range map[string]int64{
+		"INSERT INTO t (a, b) VALUES (?, f(?)) ON DUPLICATE KEY UPDATE b = VALUES(b)":  1,
+		"INSERT INTO t VALUES (1, (2)), (3, 4),(5, 6) ON DUPLICATE KEY UPDATE a = (7)": 3,
+		"REPLACE INTO t (a) VALUES (?)":                                                1,
+		"INSERT INTO t (a) VALUES (?), (?)":                                            0,
+		"INSERT INTO t SELECT (a) FROM u ON DUPLICATE KEY UPDATE a = 1":                0,
+	} {
+		if s := (&Driver{Server: true}).statement(sql); s.Upserts != rows {
+			t.Errorf("%s: %d rows", sql, s.Upserts)
+		}
+	}
+	if s := (&Driver{Server: true}).statement("SELECT a[$1] FROM t WHERE b = $2"); s.Params != 2 {
+		t.Errorf("%d placeholders around brackets", s.Params)
 	}
 }
 

@@ -47,6 +47,8 @@ impl Pools {
 }
 
 impl Access for Pools {
+    const MEASURES_LOCK_WAIT: bool = false;
+
     async fn call(&self, mut job: Box<Job>) -> Result<Box<Job>> {
         let connection = self.acquire(&job).await;
         let in_time = job.acquired();

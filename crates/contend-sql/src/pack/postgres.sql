@@ -61,3 +61,19 @@ CREATE OR REPLACE FUNCTION contend_sql.moment(x text) RETURNS timestamp LANGUAGE
       hours => COALESCE(p[4]::int, 0), mins => COALESCE(p[5]::int, 0), secs => COALESCE(p[6]::float8, 0)) END
   FROM (SELECT regexp_match(x, '^([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[ T]+([0-9]{2}):([0-9]{2})(?::([0-9]{2}(?:[.][0-9]+)?))?)?Z?$') AS p) AS parts
 $$;
+
+-- The integer that a text begins with, as arithmetic reads it; an error where it is no integer, as the type would
+-- depend on the row.
+CREATE OR REPLACE FUNCTION contend_sql.text_number(x text) RETURNS bigint LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE WHEN x ~ '^[ \t\n\r\f\v]*[+-]?([0-9]+[.]|[.][0-9]|[0-9]+[eE][+-]?[0-9])'
+    THEN ('arithmetic on a text that begins with a real: ' || x)::bigint
+    ELSE COALESCE(substring(x FROM '^[ \t\n\r\f\v]*([+-]?[0-9]+)')::bigint, 0) END
+$$;
+
+-- The number that a text is under numeric affinity; NULL where it is none.
+CREATE OR REPLACE FUNCTION contend_sql.number(x text) RETURNS numeric LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE
+    WHEN x ~ '^[ \t\n\r\f\v]*[+-]?[0-9]{1,18}[ \t\n\r\f\v]*$' THEN btrim(x, E' \t\n\r\f\v')::numeric
+    WHEN x ~ '^[ \t\n\r\f\v]*[+-]?(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]+)?[ \t\n\r\f\v]*$'
+      THEN contend_sql.exact(btrim(x, E' \t\n\r\f\v')::float8) END
+$$;

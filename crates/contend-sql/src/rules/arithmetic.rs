@@ -9,8 +9,17 @@ use crate::rules::expr::{bare, literal_number};
 use crate::types::{Affinity, Number, Strength, Ty, Val, number_in_text};
 
 impl<'a> Tr<'a> {
-    /// Writes an operand of arithmetic. A text literal is read as the number SQLite reads in it.
+    /// Writes an operand that must be a number. A text literal is read as the number SQLite reads in it.
     pub(crate) fn numeric_operand(&mut self, expr: &'a Expr<'a>, want: Ty) -> R<Val> {
+        self.number_operand(expr, want, false)
+    }
+
+    /// Writes an operand of `+` and its like, for which SQLite reads the number that any text begins with.
+    pub(crate) fn arithmetic_operand(&mut self, expr: &'a Expr<'a>, want: Ty) -> R<Val> {
+        self.number_operand(expr, want, true)
+    }
+
+    fn number_operand(&mut self, expr: &'a Expr<'a>, want: Ty, texts: bool) -> R<Val> {
         if let Expr::Literal(Literal::String(text)) = bare(expr) {
             self.fire(Id::TextAsNumber);
             let text = plain(text);
@@ -26,7 +35,22 @@ impl<'a> Tr<'a> {
         let mut value = self.value(expr, want)?;
         match value.ty {
             Ty::Int | Ty::Real | Ty::Null => {}
-            Ty::Param if !self.postgres => value.ty = Ty::Int,
+            Ty::Text if texts && value.digits => {
+                self.fire(Id::TextAsNumber);
+                if self.postgres {
+                    self.wrap(start, "(", ")::bigint");
+                    value.strength = Strength::Operator;
+                } else {
+                    self.wrap(start, "CAST(", " AS SIGNED)");
+                    value.strength = Strength::Atom;
+                }
+                value = Val { nullable: value.nullable, strength: value.strength, ..Val::of(Ty::Int) };
+            }
+            Ty::Text if texts && self.options.pack => {
+                self.fire(Id::TextArithmetic);
+                self.wrap(start, "contend_sql.text_number(", ")");
+                value = Val { nullable: value.nullable, ..Val::of(Ty::Int) };
+            }
             Ty::Param => {
                 return no(Id::Parameters, "", "nothing here gives the parameter a type; write CAST(? AS INTEGER)");
             }
@@ -56,7 +80,7 @@ impl<'a> Tr<'a> {
             Expr::Variable(_) => Some(self.probe_numeric(right)?).filter(|t| t.numeric()).unwrap_or(hint),
             _ => hint,
         };
-        let mut l = self.numeric_operand(left, left_hint)?;
+        let mut l = self.arithmetic_operand(left, left_hint)?;
         let right_hint = if l.ty == Ty::Null { hint } else { l.ty };
         let left_end = self.at();
         let symbol = match op {
@@ -68,7 +92,7 @@ impl<'a> Tr<'a> {
         };
         self.put(symbol);
         let right_start = self.at();
-        let r = self.numeric_operand(right, right_hint)?;
+        let r = self.arithmetic_operand(right, right_hint)?;
         let real = l.ty == Ty::Real || r.ty == Ty::Real;
         if op == Operator::Modulus && real {
             return self.real_modulus(start, left_end, right_start, l, r);
@@ -124,7 +148,7 @@ impl<'a> Tr<'a> {
 
     pub(crate) fn probe_numeric(&mut self, expr: &'a Expr<'a>) -> R<Ty> {
         let mark = self.mark();
-        let value = self.numeric_operand(expr, Ty::Int);
+        let value = self.arithmetic_operand(expr, Ty::Int);
         self.back_to(mark);
         Ok(value?.ty)
     }
@@ -215,7 +239,10 @@ impl<'a> Tr<'a> {
         let start = self.at();
         let mut value = self.value(expr, Ty::Text)?;
         match value.ty {
-            Ty::Text | Ty::Param => {}
+            Ty::Text => {}
+            Ty::Param => {
+                return no(Id::Parameters, "", "nothing here gives the parameter a type; write CAST(? AS TEXT)");
+            }
             Ty::Null => {
                 if self.postgres {
                     self.put("::text");

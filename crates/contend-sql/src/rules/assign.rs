@@ -22,7 +22,10 @@ impl<'a> Tr<'a> {
             return self.assign_text(column, &plain(text));
         }
         let start = self.at();
-        let value = self.value(expr, column.ty)?;
+        let value = match bare(expr) {
+            Expr::Variable(name) => self.bare_placeholder(name, column.ty)?,
+            _ => self.value(expr, column.ty)?,
+        };
         self.assignable(column, start, value)
     }
 
@@ -75,6 +78,15 @@ impl<'a> Tr<'a> {
             (_, Ty::Param) if !self.postgres => {}
             (Ty::Int | Ty::Number, Ty::Bool) | (Ty::Real | Ty::Number, Ty::Int) => {}
             (Ty::Number, Ty::Real) => self.fire(Id::Reals),
+            (Ty::Int, Ty::Text) if value.digits => {
+                self.fire(Id::Assignment);
+                if self.postgres {
+                    self.wrap(start, "(", ")::bigint");
+                } else {
+                    self.wrap(start, "CAST(", " AS SIGNED)");
+                }
+                value = Val { nullable: value.nullable, ..Val::of(Ty::Int) };
+            }
             (Ty::Text, Ty::Real) if column.affinity == Affinity::Text && self.options.pack => {
                 self.fire(Id::RealAsText);
                 self.wrap(start, "contend_sql.real_text(", ")");

@@ -15,7 +15,7 @@ impl<'a> Tr<'a> {
         };
         self.fire(Id::Cast);
         let name = type_name.map_or("", |t| t.name);
-        let start = self.at();
+        let (start, slots) = (self.at(), self.slots.len());
         let affinity = match target {
             Ty::Int => Affinity::Integer,
             Ty::Real => Affinity::Real,
@@ -36,10 +36,20 @@ impl<'a> Tr<'a> {
                     (_, number) => number,
                 })
             }
-            (Ty::Real, Expr::Variable(parameter)) if !self.postgres => {
-                return no(Id::Cast, parameter, "MariaDB answers with the type that is bound");
+            (Ty::Real, Expr::Variable(parameter)) => {
+                let value = self.bare_placeholder(parameter, Ty::Real)?;
+                if !self.postgres {
+                    // A CAST would answer with the type that is bound.
+                    self.wrap(start, "(", " * 1e0)");
+                }
+                value
             }
-            (Ty::Text, _) if self.postgres && self.probe(expr)?.ty == Ty::Blob => self.value(expr, Ty::Blob)?,
+            (Ty::Text, Expr::Literal(Literal::Blob(hex))) if !is_utf8(hex) => {
+                return no(Id::Cast, hex, "bytes that are no UTF-8 as a text");
+            }
+            (Ty::Text, _) if (self.postgres || self.options.pack) && self.probe(expr)?.ty == Ty::Blob => {
+                self.value(expr, Ty::Blob)?
+            }
             (Ty::Text, _) => self.text_operand(expr)?,
             _ => {
                 let want = if matches!(target, Ty::Number) { Ty::Any } else { target };
@@ -52,8 +62,12 @@ impl<'a> Tr<'a> {
             (Ty::Int, Ty::Int) | (Ty::Real, Ty::Real) | (Ty::Text, Ty::Text) | (Ty::Blob, Ty::Blob) => {}
             (Ty::Number, Ty::Int | Ty::Number) => value.affinity = Affinity::Numeric,
             (Ty::Number, Ty::Real) => value.affinity = Affinity::Numeric,
-            (Ty::Text, Ty::Blob) if self.postgres => {
-                self.wrap(start, "convert_from(", ", 'UTF8')");
+            (Ty::Text, Ty::Blob) => {
+                if self.postgres {
+                    self.wrap(start, "convert_from(", ", 'UTF8')");
+                } else {
+                    self.wrap(start, "contend_sql.blob_text(", ")");
+                }
                 value.strength = Strength::Atom;
             }
             (_, Ty::Param) if !self.postgres => {
@@ -104,7 +118,14 @@ impl<'a> Tr<'a> {
                     self.put("::float8");
                     value.strength = Strength::Operator;
                 } else {
-                    self.wrap(start, "CAST(", " AS DOUBLE)");
+                    if self.slots.len() > slots {
+                        return no(
+                            Id::Cast,
+                            name,
+                            "MariaDB answers with the type of the parameter in it; write CAST(? AS REAL)",
+                        );
+                    }
+                    self.wrap(start, "(", " * 1e0)");
                 }
             }
             _ => return no(Id::Cast, name, format!("a cast of {} to {}", was.word(), target.word())),
@@ -115,6 +136,14 @@ impl<'a> Tr<'a> {
         value.column = false;
         Ok(value)
     }
+}
+
+/// Whether a blob literal holds UTF-8.
+fn is_utf8(literal: &str) -> bool {
+    let digits = literal.trim_start_matches(['x', 'X']).trim_matches('\'').as_bytes();
+    let byte = |pair: &[u8]| std::str::from_utf8(pair).ok().and_then(|text| u8::from_str_radix(text, 16).ok());
+    let bytes: Option<Vec<u8>> = digits.chunks(2).map(byte).collect();
+    bytes.is_some_and(|bytes| std::str::from_utf8(&bytes).is_ok())
 }
 
 /// A real without a fraction is an integer, under numeric affinity.

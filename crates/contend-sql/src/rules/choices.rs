@@ -4,6 +4,7 @@ use crate::emit::Tr;
 use crate::parse::tree::{Expr, Operator};
 use crate::refuse::{R, no};
 use crate::rules::Id;
+use crate::rules::expr::bare;
 use crate::types::{Affinity, Strength, Ty, Val};
 
 impl<'a> Tr<'a> {
@@ -14,6 +15,8 @@ impl<'a> Tr<'a> {
         otherwise: Option<&'a Expr<'a>>,
         want: Ty,
     ) -> R<Val> {
+        let branches: Vec<&'a Expr<'a>> = pairs.iter().map(|(_, then)| then).chain(otherwise).collect();
+        let want = self.typed_by_others(&branches, want)?;
         self.put("CASE");
         let mut result: Option<Val> = None;
         for (when, then) in pairs {
@@ -34,6 +37,21 @@ impl<'a> Tr<'a> {
         let mut value = result.unwrap_or(Val::of(Ty::Null));
         value.nullable |= otherwise.is_none();
         Ok(value)
+    }
+
+    /// The type that a parameter among several expressions takes: that of the first of the others that has one.
+    pub(crate) fn typed_by_others(&mut self, branches: &[&'a Expr<'a>], want: Ty) -> R<Ty> {
+        let parameter = |expr: &&&'a Expr<'a>| matches!(bare(expr), Expr::Variable(_));
+        if !branches.iter().any(|expr| parameter(&expr)) {
+            return Ok(want);
+        }
+        for branch in branches.iter().filter(|expr| !parameter(expr)) {
+            let ty = self.probe(branch)?.ty;
+            if !matches!(ty, Ty::Null | Ty::Param | Ty::Any) {
+                return Ok(ty);
+            }
+        }
+        Ok(want)
     }
 
     /// Writes one of several expressions of which the row decides which is the value.
@@ -57,7 +75,13 @@ pub(crate) fn unify(one: Val, other: Val) -> R<Val> {
     let ty = match (one.ty, other.ty) {
         (a, b) if a == b => a,
         (Ty::Null, known) | (known, Ty::Null) => known,
-        (Ty::Param, known) | (known, Ty::Param) => known,
+        (Ty::Param, _) | (_, Ty::Param) => {
+            return no(
+                Id::Parameters,
+                "",
+                "one column that is a parameter in one row and another value in another; write CAST(? AS INTEGER), CAST(? AS TEXT) or the like",
+            );
+        }
         (Ty::Int, Ty::Bool) | (Ty::Bool, Ty::Int) => Ty::Int,
         (a, b) => {
             return no(
@@ -70,6 +94,7 @@ pub(crate) fn unify(one: Val, other: Val) -> R<Val> {
     Ok(Val {
         ty,
         narrow: (one.narrow || one.ty == Ty::Null) && (other.narrow || other.ty == Ty::Null),
+        digits: one.digits && other.digits,
         nullable: one.nullable || other.nullable,
         bytewise: one.bytewise || other.bytewise,
         ..one

@@ -19,6 +19,12 @@ impl<'a> Tr<'a> {
             return no(Id::MixedComparison, "", format!("{} is compared with {}", l.ty.word(), r.ty.word()));
         };
         let converted = convertible(l, left, r) || convertible(r, right, l);
+        if converted
+            && self.options.pack
+            && self.text_with_number((left, l, &left_text), op, (right, r, &right_text))?
+        {
+            return Ok(Val { nullable: l.nullable || r.nullable, ..Val::of(Ty::Bool) });
+        }
         if one == other || converted {
             return no(Id::MixedComparison, "", format!("{} is compared with {}", l.ty.word(), r.ty.word()));
         }
@@ -47,6 +53,53 @@ impl<'a> Tr<'a> {
             (true, _) => self.put(word),
         }
         Ok(Val { nullable: !is && (l.nullable || r.nullable), ..Val::of(Ty::Bool) })
+    }
+}
+
+impl<'a> Tr<'a> {
+    /// A text against something of numeric affinity: as a number if it is one, else it is larger. Whether it was written.
+    fn text_with_number(
+        &mut self,
+        (left, l, left_text): (&'a Expr<'a>, Val, &str),
+        op: Operator,
+        (right, r, right_text): (&'a Expr<'a>, Val, &str),
+    ) -> R<bool> {
+        let symbol = match op {
+            Operator::Equals => "=",
+            Operator::NotEquals => "<>",
+            Operator::Less => "<",
+            Operator::LessEquals => "<=",
+            Operator::Greater => ">",
+            Operator::GreaterEquals => ">=",
+            _ => return Ok(false),
+        };
+        let plain_text = |expr: &Expr, v: Val| v.ty == Ty::Text && !matches!(bare(expr), Expr::Literal(_));
+        let text_left = plain_text(left, l) && r.affinity.numeric() && matches!(r.ty, Ty::Int | Ty::Real);
+        let text_right = plain_text(right, r) && l.affinity.numeric() && matches!(l.ty, Ty::Int | Ty::Real);
+        if !text_left && !text_right {
+            return Ok(false);
+        }
+        self.fire(Id::TextWithNumber);
+        // A text is larger than every number.
+        let larger = match op {
+            Operator::NotEquals => true,
+            Operator::Greater | Operator::GreaterEquals => text_left,
+            Operator::Less | Operator::LessEquals => text_right,
+            _ => false,
+        };
+        let text = if text_left { left_text } else { right_text };
+        let real = if text_left { r.ty } else { l.ty } == Ty::Real;
+        let number = match (self.postgres, real) {
+            (true, true) => format!("contend_sql.number({text})::float8"),
+            _ => format!("contend_sql.number({text})"),
+        };
+        let (one, other) = if text_left { (number.as_str(), right_text) } else { (left_text, number.as_str()) };
+        let word = if larger { "TRUE" } else { "FALSE" };
+        self.put(&format!(
+            "CASE WHEN ({left_text}) IS NOT NULL AND ({right_text}) IS NOT NULL \
+             THEN COALESCE(({one}) {symbol} ({other}), {word}) END"
+        ));
+        Ok(true)
     }
 }
 

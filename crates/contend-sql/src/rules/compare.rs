@@ -129,7 +129,7 @@ impl<'a> Tr<'a> {
                 if ty != Ty::Any {
                     self.fire(Id::ParameterTypes);
                 }
-                return self.placeholder(name, ty);
+                return self.bare_placeholder(name, ty);
             }
             Expr::Literal(Literal::String(text)) if partner.affinity.numeric() && partner.ty != Ty::Text => {
                 self.fire(Id::LiteralAffinity);
@@ -195,7 +195,15 @@ impl<'a> Tr<'a> {
                     self.wrap(right_start, "(", ")::int");
                 }
             }
-            (Ty::Int, Ty::Real) | (Ty::Real, Ty::Int) => self.fire(Id::IntegerWithReal),
+            (Ty::Int, Ty::Real) | (Ty::Real, Ty::Int) => {
+                self.fire(Id::IntegerWithReal);
+                // MariaDB searches an integer key for a real by what the real is rounded to.
+                match l.ty {
+                    _ if self.postgres => {}
+                    Ty::Int => around_left(self, "(", " * 1e0)"),
+                    _ => self.wrap(right_start, "(", " * 1e0)"),
+                }
+            }
             (a, b) if a.numeric() && b.numeric() => {}
             (Ty::Text, Ty::Text) => {
                 self.fire(Id::TextComparison);
@@ -228,14 +236,13 @@ impl<'a> Tr<'a> {
                     self.wrap(right_start, "CAST(", " AS CHAR(20))");
                 }
             }
-            (Ty::Param, Ty::Param) if self.postgres => {
+            (Ty::Param, _) | (_, Ty::Param) => {
                 return no(
                     Id::Parameters,
                     "",
-                    "two parameters are compared and nothing gives them a type; write CAST(? AS TEXT)",
+                    "a parameter is compared and nothing gives it a type; write CAST(? AS INTEGER), CAST(? AS TEXT) or the like",
                 );
             }
-            (Ty::Param, known) | (known, Ty::Param) if known != Ty::Any => {}
             (a, b) => {
                 return no(Id::MixedComparison, "", format!("{} is compared with {}", a.word(), b.word()));
             }
@@ -297,7 +304,8 @@ impl<'a> Tr<'a> {
         };
         let probed_low = self.probe_operand(low, l)?;
         let probed_high = self.probe_operand(high, l)?;
-        let plain = |v: Val| collation(l, v) == Collation::Binary && (v.ty == l.ty || v.ty.numeric() && l.ty.numeric());
+        let numbers = |v: Val| v.ty.numeric() && l.ty.numeric() && self.postgres;
+        let plain = |v: Val| collation(l, v) == Collation::Binary && (v.ty == l.ty || numbers(v));
         let simple = l.ty != Ty::Bool && ![l, probed_low, probed_high].iter().any(|v| v.ty == Ty::Null);
         if !(simple && plain(probed_low) && plain(probed_high)) {
             // Not the same for both bounds: written as two comparisons.

@@ -62,7 +62,10 @@ impl<'a> Tr<'a> {
                 }
                 Val { ty: Ty::Real, ..value }
             }
-            _ => self.formatted(token, &format, &at, value)?,
+            _ => {
+                let digits = ["%s", "%Y", "%m", "%d", "%H", "%M", "%S", "%j", "%w", "%u"].contains(&format.as_str());
+                Val { digits, ..self.formatted(token, &format, &at, value)? }
+            }
         };
         Ok(Some(value))
     }

@@ -1,6 +1,6 @@
 //! CREATE, ALTER and DROP.
 
-use crate::catalogue::{Column, Table, column_name};
+use crate::catalogue::{Column, Conflicts, Table, column_name};
 use crate::emit::{Tr, plain, push_decimal};
 use crate::parse::tree::{
     AlterTableBody, ColumnConstraint, ColumnDefinition, CreateTableBody, Expr, Literal, NamedTableConstraint,
@@ -8,7 +8,7 @@ use crate::parse::tree::{
 };
 use crate::refuse::{R, no};
 use crate::rules::Id;
-use crate::rules::compare::FOLD_POSTGRES;
+use crate::rules::compare::{FOLD_MARIADB, FOLD_POSTGRES};
 use crate::rules::expr::literal_number;
 use crate::rules::insert::source;
 use crate::scope::Scope;
@@ -56,10 +56,13 @@ impl<'a> Tr<'a> {
         self.scopes.push(Scope { sources: vec![source(table, None)], ..Scope::default() });
         let pairs = columns.iter().zip(&table.columns);
         self.list(pairs.enumerate(), |tr, (position, (definition, column))| {
-            tr.column(table, position, definition, column)
+            tr.column(table, position, definition, column, false)
         })?;
         for constraint in constraints.unwrap_or_default() {
             self.table_constraint(table, constraint)?;
+        }
+        if self.catalogue.foreign_keys {
+            self.foreign_keys(table, columns, constraints.unwrap_or_default())?;
         }
         self.scopes.pop();
         self.put(")");
@@ -73,6 +76,7 @@ impl<'a> Tr<'a> {
         position: usize,
         definition: &'a ColumnDefinition<'a>,
         column: &Column,
+        altered: bool,
     ) -> R<()> {
         self.name(&column.name)?;
         self.put(" ");
@@ -89,12 +93,12 @@ impl<'a> Tr<'a> {
         for constraint in definition.constraints {
             match &constraint.constraint {
                 ColumnConstraint::PrimaryKey { conflict_clause, auto_increment, .. } => {
-                    self.no_conflict_clause(*conflict_clause)?;
+                    self.key_conflict_clause(table, *conflict_clause)?;
                     if *auto_increment {
                         self.fire(Id::AutoIncrement);
                     }
                     self.key_column(column, "PRIMARY")?;
-                    self.put(" PRIMARY KEY");
+                    self.put(if self.holds_null(table, &[position]) { " UNIQUE" } else { " PRIMARY KEY" });
                 }
                 ColumnConstraint::NotNull { nullable: true, .. } => {}
                 ColumnConstraint::NotNull { conflict_clause, .. } => {
@@ -103,12 +107,12 @@ impl<'a> Tr<'a> {
                         self.put(" NOT NULL");
                     }
                 }
-                ColumnConstraint::Unique(conflict) if self.postgres && column.collation == Collation::NoCase => {
+                ColumnConstraint::Unique(conflict) if column.collation == Collation::NoCase => {
                     self.no_conflict_clause(*conflict)?;
                     self.unique_ignoring_case(table, column);
                 }
                 ColumnConstraint::Unique(conflict) => {
-                    self.no_conflict_clause(*conflict)?;
+                    self.key_conflict_clause(table, *conflict)?;
                     self.key_column(column, "UNIQUE")?;
                     self.put(" UNIQUE");
                 }
@@ -120,6 +124,9 @@ impl<'a> Tr<'a> {
                 }
                 ColumnConstraint::Default(value) => self.default(column, value)?,
                 ColumnConstraint::Collate { .. } => self.fire(Id::Collation),
+                ColumnConstraint::ForeignKey { .. } if self.catalogue.foreign_keys && altered => {
+                    return no(Id::ForeignKeys, "REFERENCES", "a column with an enforced foreign key is added");
+                }
                 ColumnConstraint::ForeignKey { .. } | ColumnConstraint::Defer(_) => self.fire(Id::ForeignKeys),
                 ColumnConstraint::Generated { expr, .. } => {
                     self.fire(Id::Generated);
@@ -138,14 +145,7 @@ impl<'a> Tr<'a> {
             Ty::Real => self.either("double precision", "DOUBLE"),
             Ty::Number => {
                 self.fire(Id::NumericColumns);
-                if !self.postgres {
-                    return no(
-                        Id::NumericColumns,
-                        declared.map_or("", |t| t.name),
-                        "MariaDB has no type that keeps integers and reals apart",
-                    );
-                }
-                self.put("numeric");
+                self.either("numeric", "DECIMAL(60,30)");
             }
             Ty::Blob if self.postgres => self.put("bytea"),
             Ty::Blob => match self.key_characters(table, position, declared) {
@@ -190,11 +190,26 @@ impl<'a> Tr<'a> {
         room.min().map(|room| room.min(wanted))
     }
 
+    /// REPLACE or IGNORE of one unique key: every INSERT is written accordingly.
+    fn key_conflict_clause(&mut self, table: &Table, clause: Option<ResolveType>) -> R<()> {
+        if let (Some(ResolveType::Replace | ResolveType::Ignore), Conflicts::Key { .. }) = (clause, &table.conflicts) {
+            self.fire(Id::ConflictClause);
+            return Ok(());
+        }
+        self.no_conflict_clause(clause)
+    }
+
     fn no_conflict_clause(&self, clause: Option<ResolveType>) -> R<()> {
         match clause {
             None | Some(ResolveType::Abort) => Ok(()),
             Some(_) => no(Id::ConflictClause, "CONFLICT", "ON CONFLICT in a constraint changes what every INSERT does"),
         }
+    }
+
+    /// Whether a primary key may hold NULL, as SQLite's may unless it is the rowid or says NOT NULL. PostgreSQL's unique
+    /// constraint is the same index; MariaDB would lose the order its rows are kept in, so there NULL is an error.
+    fn holds_null(&self, table: &Table, key: &[usize]) -> bool {
+        self.postgres && key.iter().any(|p| table.columns[*p].nullable)
     }
 
     /// A unique key over a text that ignores case needs words of its own.
@@ -208,14 +223,21 @@ impl<'a> Tr<'a> {
     /// A unique key under NOCASE is an index over the folded text, made after the table.
     fn unique_ignoring_case(&mut self, table: &Table, column: &Column) {
         self.fire(Id::Collation);
-        let mut index = String::from("CREATE UNIQUE INDEX ON ");
-        crate::names::push_name(&mut index, &table.name);
-        index.push_str(" (");
-        index.push_str(FOLD_POSTGRES.0);
-        crate::names::push_name(&mut index, &column.name);
-        index.push_str(FOLD_POSTGRES.1);
-        index.push(')');
-        self.after.push(index);
+        let (mut name, mut of, mut folded) = (String::new(), String::new(), String::new());
+        crate::names::push_name(&mut name, &table.name);
+        crate::names::push_name(&mut of, &column.name);
+        crate::names::push_name(&mut folded, &format!("{}_folded", column.name));
+        let made = if self.postgres {
+            format!("CREATE UNIQUE INDEX ON {name} ({}{of}{})", FOLD_POSTGRES.0, FOLD_POSTGRES.1)
+        } else {
+            self.fire(Id::KeyLength);
+            format!(
+                "ALTER TABLE {name} ADD COLUMN {folded} VARCHAR({KEY_CHARACTERS}) GENERATED ALWAYS AS ({}{of}{}) \
+                 STORED INVISIBLE, ADD UNIQUE INDEX {folded} ({folded})",
+                FOLD_MARIADB.0, FOLD_MARIADB.1
+            )
+        };
+        self.after.push(made);
     }
 
     fn default(&mut self, column: &Column, value: &'a Expr<'a>) -> R<()> {
@@ -250,12 +272,12 @@ impl<'a> Tr<'a> {
     fn table_constraint(&mut self, table: &Table, constraint: &'a NamedTableConstraint<'a>) -> R<()> {
         match &constraint.constraint {
             TableConstraint::PrimaryKey { columns, conflict_clause, .. } => {
-                self.no_conflict_clause(*conflict_clause)?;
-                self.put(", PRIMARY KEY (");
+                self.key_conflict_clause(table, *conflict_clause)?;
+                self.put(if self.holds_null(table, &table.key) { ", UNIQUE (" } else { ", PRIMARY KEY (" });
                 self.key_columns(table, columns)?;
             }
             TableConstraint::Unique { columns, conflict_clause } => {
-                self.no_conflict_clause(*conflict_clause)?;
+                self.key_conflict_clause(table, *conflict_clause)?;
                 self.put(", UNIQUE (");
                 self.key_columns(table, columns)?;
             }
@@ -408,7 +430,7 @@ impl<'a> Tr<'a> {
                 let mut wider = table.clone();
                 wider.columns.push(crate::catalogue::read_column(definition)?);
                 let position = wider.columns.len() - 1;
-                self.column(&wider, position, definition, &wider.columns[position])
+                self.column(&wider, position, definition, &wider.columns[position], true)
             }
             _ => no(Id::AlterTable, name.name.0, "this form of ALTER TABLE"),
         }

@@ -438,7 +438,7 @@ impl<'a> Tr<'a> {
                 if let Expr::Literal(Literal::Numeric("9223372036854775808")) = bare(inner) {
                     return Ok(self.number(Number::Int(i64::MIN)));
                 }
-                let value = self.numeric_operand(inner, if want.numeric() { want } else { Ty::Int })?;
+                let value = self.arithmetic_operand(inner, if want.numeric() { want } else { Ty::Int })?;
                 self.wrap(start, "-(", ")");
                 Ok(Val { narrow: value.narrow, nullable: value.nullable, ..Val::of(value.ty).with(Strength::Operator) })
             }

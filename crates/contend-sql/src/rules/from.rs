@@ -5,7 +5,8 @@ use std::rc::Rc;
 use crate::catalogue::Column;
 use crate::emit::{Tr, plain};
 use crate::parse::tree::{
-    FromClause, Indexed, JoinConstraint, JoinOperator, JoinType, JoinedSelectTable, QualifiedName, SelectTable, With,
+    Expr, FromClause, Indexed, JoinConstraint, JoinOperator, JoinType, JoinedSelectTable, Literal, QualifiedName,
+    SelectTable, With,
 };
 use crate::refuse::{R, no};
 use crate::rules::Id;
@@ -70,6 +71,11 @@ impl<'a> Tr<'a> {
                 if let Some(Indexed::IndexedBy(_) | Indexed::NotIndexed) = indexed {
                     self.fire(Id::IndexedBy);
                 }
+                if self.is_schema_table(name) {
+                    let shown = alias.as_ref().map_or(plain(name.name.0), |alias| plain(as_name(alias)));
+                    let source = self.schema_table(name.name.0, shown)?;
+                    return self.add_source(source);
+                }
                 let columns = self.table_columns(name)?;
                 let shown = match (alias, &columns) {
                     (Some(alias), _) => plain(as_name(alias)),
@@ -85,6 +91,13 @@ impl<'a> Tr<'a> {
                     right: false,
                     written: None,
                 })
+            }
+            SelectTable::TableCall(name, Some([Expr::Literal(Literal::String(table))]), alias)
+                if plain(name.name.0).eq_ignore_ascii_case("pragma_table_info") =>
+            {
+                let shown = alias.as_ref().map_or(plain(name.name.0), |alias| plain(as_name(alias)));
+                let source = self.table_info(table, shown)?;
+                self.add_source(source)
             }
             SelectTable::TableCall(name, ..) => {
                 no(Id::TableFunctions, name.name.0, "a table-valued function has no translation")
@@ -134,17 +147,29 @@ impl<'a> Tr<'a> {
 
     fn table_columns(&mut self, name: &'a QualifiedName<'a>) -> R<Columns<'a>> {
         let plain_name = plain(name.name.0);
-        if let Some(schema) = &name.db_name {
-            self.main_only(schema.0)?;
-            let same = self.catalogue.tables.iter().filter(|t| t.name.eq_ignore_ascii_case(&plain_name)).count();
-            if same > 1 {
-                return no(Id::Schemas, schema.0, "a temporary table hides the one of `main`");
-            }
+        if name.db_name.is_some() {
+            self.known_schema(name)?;
         } else if let Some(cte) = self.ctes.iter_mut().rev().find(|c| c.name.eq_ignore_ascii_case(&plain_name)) {
             cte.used = true;
             return Ok(Columns::Query(cte.columns.clone()));
         }
         self.known_table(&plain_name).map(Columns::Table)
+    }
+
+    /// A table's schema: `main`, unless a temporary table hides it there, or `temp` before a temporary one.
+    pub(crate) fn known_schema(&mut self, name: &QualifiedName) -> R<()> {
+        let Some(schema) = &name.db_name else { return Ok(()) };
+        let table = plain(name.name.0);
+        let temporary = self.catalogue.table(&table).is_some_and(|t| t.temporary);
+        if plain(schema.0).eq_ignore_ascii_case("temp") && temporary {
+            self.fire(Id::Schemas);
+            return Ok(());
+        }
+        self.main_only(schema.0)?;
+        if temporary {
+            return no(Id::Schemas, schema.0, "a temporary table hides the one of `main`");
+        }
+        Ok(())
     }
 
     pub(crate) fn main_only(&mut self, schema: &str) -> R<()> {

@@ -77,6 +77,7 @@ impl<'a> Tr<'a> {
                 Ok(Val { nullable: true, ..result.unwrap_or(Val::of(Ty::Null)) })
             }
             ("iif" | "if", [condition, then, otherwise]) => {
+                let want = self.typed_by_others(&[then, otherwise], want)?;
                 self.put("CASE WHEN ");
                 self.condition(condition)?;
                 let mut result = None;
@@ -88,6 +89,7 @@ impl<'a> Tr<'a> {
                 Ok(result.unwrap_or(Val::of(Ty::Null)))
             }
             ("nullif", [one, other]) => {
+                let want = self.typed_by_others(&[one, other], want)?;
                 self.put("CASE WHEN ");
                 self.compare(one, crate::parse::tree::Operator::Equals, other)?;
                 self.put(" THEN NULL ELSE ");
@@ -104,7 +106,16 @@ impl<'a> Tr<'a> {
             }
             ("lower" | "upper", [one]) => {
                 let start = self.at();
-                let value = self.text_operand(one)?;
+                // A query that groups under NOCASE groups by just this.
+                let grouped = name == "lower" && self.groups_folded(one)?;
+                if grouped && !self.postgres && self.having {
+                    return no(
+                        Id::Collation,
+                        token,
+                        "MariaDB finds no column there that is grouped by within an expression",
+                    );
+                }
+                let value = self.as_grouped(grouped, |tr| tr.text_operand(one))?;
                 if self.postgres {
                     self.wrap(start, &format!("{name}(("), ") COLLATE \"C\")");
                 } else if name == "lower" {
@@ -258,17 +269,7 @@ impl<'a> Tr<'a> {
         self.put("COALESCE(");
         let mut result: Option<Val> = None;
         let mut nullable = true;
-        // A parameter takes the type of the first argument that has one.
-        let mut hint = want;
-        for arg in args {
-            if !matches!(arg, Expr::Variable(_)) {
-                let ty = self.probe(arg)?.ty;
-                if !matches!(ty, Ty::Null | Ty::Param | Ty::Any) {
-                    hint = ty;
-                    break;
-                }
-            }
-        }
+        let hint = self.typed_by_others(&args.iter().collect::<Vec<_>>(), want)?;
         self.list(args, |tr, arg| {
             let mut one = None;
             tr.branch(arg, hint, &mut one)?;
@@ -334,8 +335,15 @@ impl<'a> Tr<'a> {
     }
 
     pub(crate) fn round(&mut self, token: &str, one: &'a Expr<'a>, digits: Option<&'a Expr<'a>>) -> R<Val> {
-        let start = self.at();
+        let (start, slots) = (self.at(), self.slots.len());
         let value = self.numeric_operand(one, Ty::Real)?;
+        if value.ty == Ty::Int && !self.postgres && self.slots.len() > slots {
+            return no(
+                Id::Functions,
+                token,
+                "MariaDB answers with the type of the parameter in it; write CAST(? AS REAL)",
+            );
+        }
         let digits = match digits.map(literal_number) {
             None => 0,
             Some(Some(Number::Int(n))) if n <= 15 => n.max(0),
@@ -345,14 +353,15 @@ impl<'a> Tr<'a> {
         // value, which no server's round() looks at.
         match (value.ty, self.postgres) {
             (Ty::Int, true) => self.wrap(start, "(", ")::float8"),
-            (Ty::Int, false) => self.wrap(start, "CAST(", " AS DOUBLE)"),
+            (Ty::Int, false) => self.wrap(start, "(", " * 1e0)"),
             (Ty::Real, _) if digits > 0 => match literal_number(one) {
                 Some(Number::Real(n)) => {
                     self.sql.truncate(start);
                     return Ok(self.number(Number::Real(rounded(n, digits as usize))));
                 }
-                _ if self.options.pack && self.postgres => {
-                    self.wrap(start, "contend_sql.round(", &format!(", {digits})"));
+                _ if self.options.pack => {
+                    let function = if self.postgres { "contend_sql.round(" } else { "contend_sql.rounded(" };
+                    self.wrap(start, function, &format!(", {digits})"));
                     return Ok(self.plain_result(value, Ty::Real));
                 }
                 _ => return no(Id::Functions, token, "round() of a real to digits, without the function pack"),

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::catalogue::{Column, Table};
+use crate::catalogue::{Column, Conflicts, Table};
 use crate::emit::{Tr, plain};
 use crate::names::push_name;
 use crate::parse::tree::{
@@ -12,7 +12,7 @@ use crate::refuse::{R, no};
 use crate::rules::Id;
 use crate::rules::expr::bare;
 use crate::scope::{Columns, Scope, Source};
-use crate::types::Ty;
+use crate::types::{Collation, Ty};
 
 pub(crate) struct Insert<'a> {
     pub with: Option<&'a With<'a>>,
@@ -36,16 +36,22 @@ impl<'a> Tr<'a> {
         }
         let upsert = insert.upsert;
         let positions = self.insert_columns(table, insert.columns)?;
-        let replace = insert.or == Some(ResolveType::Replace);
+        let (or, only) = self.conflict_rule(table, &positions, &insert)?;
+        let replace = or == Some(ResolveType::Replace);
+        if replace && self.catalogue.is_referred_to(table) {
+            return no(Id::ForeignKeys, "REPLACE", "what refers to the replaced row would go with it");
+        }
         if replace && self.catalogue.triggers.iter().any(|(_, of)| of.eq_ignore_ascii_case(&table.name)) {
             return no(Id::Triggers, "REPLACE", "the table has triggers, which the server fires for replaced rows too");
         }
-        let nothing = match (insert.or, upsert) {
+        let nothing = match (or, upsert) {
             (Some(ResolveType::Ignore), None) => true,
             (None | Some(ResolveType::Abort), Some(upsert)) => matches!(upsert.do_clause, UpsertDo::Nothing),
             _ => false,
         };
-        let ignore = nothing && !self.postgres && ignorable(table, &positions, insert.select);
+        // IGNORE would leave out rows without a parent too.
+        let unbound = table.references.is_empty() || !self.catalogue.foreign_keys;
+        let ignore = nothing && !self.postgres && unbound && ignorable(table, &positions, insert.select);
         if !self.postgres && replace {
             self.put("REPLACE INTO ");
         } else if ignore {
@@ -74,10 +80,10 @@ impl<'a> Tr<'a> {
                 {
                     self.with(with)?;
                 }
-                explicit_rowid = self.insert_rows(table, &positions, select)?;
+                explicit_rowid = self.insert_rows(table, &positions, select, replace)?;
             }
         }
-        match (insert.or, upsert) {
+        match (or, upsert) {
             _ if ignore => {
                 self.fire(Id::OrIgnore);
                 if let Some(target) = upsert.map(|u| self.conflict_target(table, u)).transpose()?.flatten() {
@@ -89,8 +95,15 @@ impl<'a> Tr<'a> {
                 self.upsert(table, alias.clone(), &positions, upsert, insert.returning.is_some())?;
             }
             (Some(_), Some(_)) => return no(Id::OrConflict, "OR", "OR and ON CONFLICT in one statement"),
+            (Some(ResolveType::Ignore), None) if self.postgres && only.is_some() => {
+                self.put(" ON CONFLICT ");
+                self.put_target(table, only)?;
+                self.put("DO NOTHING");
+            }
             (Some(ResolveType::Ignore), None) => self.ignore(table, insert.returning.is_some())?,
-            (Some(ResolveType::Replace), None) => self.replace(table, &positions, explicit_rowid, insert.select)?,
+            (Some(ResolveType::Replace), None) => {
+                self.replace(table, &positions, explicit_rowid, insert.select, only)?;
+            }
             (Some(ResolveType::Fail), None) if one_row(insert.select) => self.fire(Id::OrConflict),
             (Some(other), None) => {
                 return no(
@@ -111,11 +124,35 @@ impl<'a> Tr<'a> {
         Ok(())
     }
 
+    /// What an INSERT does about conflicts: what it says, else what the table's constraint says, on that key only.
+    fn conflict_rule(
+        &mut self,
+        table: &'a Table,
+        positions: &[usize],
+        insert: &Insert<'a>,
+    ) -> R<(Option<ResolveType>, Option<&'a [usize]>)> {
+        let (replace, columns) = match (&table.conflicts, insert.or, insert.upsert) {
+            (Conflicts::Abort, ..) | (_, Some(_), None) => return Ok((insert.or, None)),
+            (Conflicts::Key { replace, columns }, None, None) => (*replace, columns.as_slice()),
+            _ => return no(Id::ConflictClause, &table.name, "its constraints say what a conflict does"),
+        };
+        self.fire(Id::ConflictClause);
+        if columns.iter().any(|p| table.columns[*p].collation != Collation::Binary) {
+            return no(Id::Collation, &table.name, "the key ignores case");
+        }
+        let mut sorted = columns.to_vec();
+        sorted.sort_unstable();
+        if !self.postgres {
+            self.only_conflict(table, positions, Some(&sorted))?;
+        } else if self.catalogue.has_odd_unique_index(table) {
+            return no(Id::ConflictClause, &table.name, "a unique index over part of the rows or an expression");
+        }
+        Ok((Some(if replace { ResolveType::Replace } else { ResolveType::Ignore }), Some(columns)))
+    }
+
     /// The table that a statement changes.
     pub(crate) fn target(&mut self, name: &'a QualifiedName<'a>) -> R<&'a Table> {
-        if let Some(schema) = &name.db_name {
-            self.main_only(schema.0)?;
-        }
+        self.known_schema(name)?;
         let table = self.known_table(&plain(name.name.0))?;
         if table.kind == crate::catalogue::Kind::View {
             return no(Id::Views, name.name.0, "a view is changed");
@@ -140,7 +177,13 @@ impl<'a> Tr<'a> {
     }
 
     /// Writes the rows; whether one brings its own rowid.
-    pub(crate) fn insert_rows(&mut self, table: &'a Table, positions: &[usize], select: &'a Select<'a>) -> R<bool> {
+    pub(crate) fn insert_rows(
+        &mut self,
+        table: &'a Table,
+        positions: &[usize],
+        select: &'a Select<'a>,
+        replace: bool,
+    ) -> R<bool> {
         let simple = select.with.is_none() && select.order_by.is_none() && select.limit.is_none();
         let mut explicit = false;
         if let (OneSelect::Values(rows), None, true) = (&select.body.select, &select.body.compounds, simple) {
@@ -158,7 +201,17 @@ impl<'a> Tr<'a> {
                     if table.rowid == Some(*position) {
                         return tr.rowid_value(table, *position, expr, &mut explicit);
                     }
-                    tr.assign(&table.columns[*position], expr).map(drop)
+                    let column = &table.columns[*position];
+                    if replace
+                        && !column.nullable
+                        && column.has_default
+                        && matches!(bare(expr), Expr::Literal(Literal::Null))
+                    {
+                        // REPLACE resolves the conflict with NOT NULL by the default.
+                        tr.put("DEFAULT");
+                        return Ok(());
+                    }
+                    tr.assign(column, expr).map(drop)
                 })?;
                 tr.put(")");
                 Ok(())

@@ -30,6 +30,9 @@ impl<'a> Tr<'a> {
             }
             false => self.value(lhs, Ty::Any)?,
         };
+        if l.ty == Ty::Param {
+            return no(Id::Parameters, "IN", "nothing here gives the parameter a type; write CAST(? AS TEXT)");
+        }
         let mut value = l;
         self.enclose(start, &mut value, Strength::Operator);
         let fold = l.ty == Ty::Text && l.collation != Collation::Binary;
@@ -38,6 +41,12 @@ impl<'a> Tr<'a> {
             (true, true) => FOLD_POSTGRES,
             (true, false) => FOLD_MARIADB,
             _ => ("", ""),
+        };
+        let (before, after) = if l.ty == Ty::Int && !self.postgres && self.any_real(items, l)? {
+            // MariaDB searches an integer key for a real by what the real is rounded to.
+            ("(", " * 1e0)")
+        } else {
+            (before, after)
         };
         self.wrap(start, before, after);
         self.put(if not { " NOT IN (" } else { " IN (" });
@@ -70,18 +79,20 @@ impl<'a> Tr<'a> {
                     format!("{} in a list with {}", l.ty.word(), item_value.ty.word()),
                 );
             }
-            if tr.postgres && l.ty == Ty::Param && item_value.ty == Ty::Param {
-                return no(
-                    Id::Parameters,
-                    "IN",
-                    "parameters alone, and nothing gives them a type; write CAST(? AS TEXT)",
-                );
-            }
             tr.wrap(from, before, after);
             Ok(())
         })?;
         self.put(")");
         Ok(Val { nullable, ..Val::of(Ty::Bool).with(Strength::Comparison) })
+    }
+
+    fn any_real(&mut self, items: &'a [Expr<'a>], l: Val) -> R<bool> {
+        for item in items.iter().filter(|item| !matches!(literal_number(item), Some(crate::types::Number::Int(_)))) {
+            if self.probe_operand(item, l).is_ok_and(|value| value.ty == Ty::Real) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     pub(crate) fn in_select(&mut self, lhs: &'a Expr<'a>, not: bool, select: &'a Select<'a>) -> R<Val> {
@@ -114,6 +125,9 @@ impl<'a> Tr<'a> {
             let mut value = self.operand(part, partner)?;
             value = self.as_integer(from, value);
             self.enclose(from, &mut value, Strength::Operator);
+            if value.ty == Ty::Param {
+                return no(Id::Parameters, "IN", "nothing here gives the parameter a type; write CAST(? AS TEXT)");
+            }
             if !alike(value.ty, column.ty) {
                 return no(
                     Id::MixedComparison,

@@ -5,13 +5,14 @@ use crate::names::push_text;
 use crate::parse::tree::{Expr, Literal};
 use crate::refuse::{R, no};
 use crate::rules::Id;
-use crate::rules::expr::bare;
-use crate::types::{Strength, Ty, Val};
+use crate::rules::expr::{bare, literal_number};
+use crate::types::{Number, Strength, Ty, Val};
 
 /// One conversion of a format.
 struct Conversion {
     left: bool,
     zero: bool,
+    thousands: bool,
     width: usize,
     precision: Option<usize>,
     kind: char,
@@ -72,6 +73,9 @@ impl<'a> Tr<'a> {
     fn converted(&mut self, token: &str, conversion: &Conversion, expr: &'a Expr<'a>) -> R<()> {
         let start = self.at();
         let refused = |word: &str| no(Id::Functions, token, format!("%{} of {word}", conversion.kind));
+        if conversion.thousands && !matches!(conversion.kind, 'd' | 'i') {
+            return refused("anything but an integer with separators");
+        }
         match conversion.kind {
             'd' | 'i' => {
                 let value = self.value(expr, Ty::Int)?;
@@ -82,6 +86,17 @@ impl<'a> Tr<'a> {
                 }
                 if value.ty != Ty::Int || conversion.precision.is_some() {
                     return refused(value.ty.word());
+                }
+                if conversion.thousands {
+                    if conversion.width > 0 {
+                        return refused("a number with separators and a width");
+                    }
+                    if self.postgres {
+                        self.wrap(start, "COALESCE(to_char((", ")::bigint, 'FM9,999,999,999,999,999,999'), '0')");
+                    } else {
+                        self.wrap(start, "COALESCE(FORMAT(", ", 0, 'en_US'), '0')");
+                    }
+                    return Ok(());
                 }
                 if conversion.zero && !conversion.left && conversion.width > 0 {
                     // The sign stands before the zeros.
@@ -115,7 +130,7 @@ impl<'a> Tr<'a> {
             'f' => {
                 let digits = conversion.precision.unwrap_or(6);
                 let value = self.numeric_operand(expr, Ty::Real)?;
-                if !self.options.pack || !self.postgres || !value.ty.numeric() || digits > 15 {
+                if !self.options.pack || !value.ty.numeric() || digits > 15 {
                     return refused("a real, whose digits the function pack writes");
                 }
                 self.wrap(start, "contend_sql.fixed(", &format!(", {digits})"));
@@ -135,6 +150,28 @@ impl<'a> Tr<'a> {
                 }
                 self.wrap(start, "COALESCE(", ", '0')");
             }
+            'o' => match literal_number(expr) {
+                Some(Number::Int(n)) => push_text(&mut self.sql, &format!("{n:o}")),
+                _ if self.postgres => return refused("anything but a literal number"),
+                _ => {
+                    let value = self.value(expr, Ty::Int)?;
+                    if value.ty != Ty::Int {
+                        return refused(value.ty.word());
+                    }
+                    self.wrap(start, "COALESCE(OCT(", "), '0')");
+                }
+            },
+            'q' if conversion.precision.is_none() => {
+                self.text_operand(expr)?;
+                self.wrap(start, "COALESCE(replace(", ", '''', ''''''), '(NULL)')");
+            }
+            // Of an empty text the first character is NUL.
+            'c' if conversion.precision.is_none()
+                && matches!(bare(expr), Expr::Literal(Literal::String(t)) if !plain(t).is_empty()) =>
+            {
+                self.text_operand(expr)?;
+                self.wrap(start, "COALESCE(left(", ", 1), '')");
+            }
             _ => return no(Id::Functions, token, format!("the conversion %{}", conversion.kind)),
         }
         if conversion.width > 0 {
@@ -151,11 +188,12 @@ impl<'a> Tr<'a> {
 }
 
 fn conversion(rest: &mut std::iter::Peekable<std::str::Chars>) -> Option<Conversion> {
-    let mut found = Conversion { left: false, zero: false, width: 0, precision: None, kind: ' ' };
+    let mut found = Conversion { left: false, zero: false, thousands: false, width: 0, precision: None, kind: ' ' };
     loop {
         match rest.peek()? {
             '-' => found.left = true,
             '0' => found.zero = true,
+            ',' => found.thousands = true,
             _ => break,
         }
         rest.next();

@@ -7,6 +7,7 @@ use crate::emit::{Tr, plain};
 use crate::parse::tree::{Distinctness, Expr, Literal, OneSelect, ResultColumn, Select, SortedColumn};
 use crate::refuse::{R, no};
 use crate::rules::Id;
+use crate::rules::compare::{FOLD_MARIADB, FOLD_POSTGRES};
 use crate::rules::expr::{bare, literal_number};
 use crate::scope::{Grouping, Scope, as_name};
 use crate::types::{Collation, Number, Ty, Val};
@@ -34,7 +35,15 @@ impl<'a> Tr<'a> {
         self.grouping = grouping;
         self.aggregates_seen = aggregates;
         self.qualify = qualify;
-        Ok(columns?.into())
+        let columns = columns?;
+        if columns.iter().any(|column| column.ty == Ty::Param) {
+            return no(
+                Id::Parameters,
+                "",
+                "a parameter leaves a subquery and nothing gives it a type; write CAST(? AS INTEGER), CAST(? AS TEXT) or the like",
+            );
+        }
+        Ok(columns.into())
     }
 
     /// What a query's columns would be, without writing it.
@@ -115,7 +124,9 @@ impl<'a> Tr<'a> {
         self.scopes.last_mut().expect("pushed by core").pick = only_extreme(columns, *having);
         let aggregates = std::mem::take(&mut self.aggregates_seen);
         let windows = std::mem::take(&mut self.windows);
-        self.put(if distinct { "SELECT DISTINCT " } else { "SELECT " });
+        let by_group = distinct && terms.is_empty() && having.is_none() && self.orders_by_listed(order, columns)?;
+        let windows_before = self.fired & (1 << Id::Windows as u8);
+        self.put(if distinct && !by_group { "SELECT DISTINCT " } else { "SELECT " });
         let mut outputs = Vec::new();
         self.grouped(|tr| tr.results(columns, distinct, collect, &mut outputs))?;
         if let Some(from) = from {
@@ -126,22 +137,37 @@ impl<'a> Tr<'a> {
             self.put(" WHERE ");
             self.condition(condition)?;
         }
+        if by_group {
+            if self.aggregates_seen > 0 || self.fired & (1 << Id::Windows as u8) != windows_before {
+                return no(Id::OrderBy, "ORDER", "ORDER BY something that SELECT DISTINCT does not list");
+            }
+            self.put(" GROUP BY ");
+            self.list(1..=columns.len(), |tr, n| {
+                crate::emit::push_decimal(&mut tr.sql, n);
+                Ok(())
+            })?;
+        }
         if !terms.is_empty() {
             self.put(" GROUP BY ");
             self.list(terms, |tr, term| tr.group_term(term, columns))?;
         }
         if let Some(condition) = having {
             self.put(" HAVING ");
+            let outer = std::mem::replace(&mut self.having, true);
             self.grouped(|tr| tr.condition(condition).map(drop))?;
+            self.having = outer;
         }
         if let Some(definitions) = window_clause {
             self.grouped(|tr| tr.window_clause(definitions))?;
         }
         if !order.is_empty() {
             self.put(" ORDER BY ");
-            self.grouped(|tr| tr.list(order, |tr, term| tr.order_term(term, columns, distinct)))?;
+            self.grouped(|tr| tr.list(order, |tr, term| tr.order_term(term, columns, distinct && !by_group)))?;
         }
         let ungrouped = self.scopes.last_mut().and_then(|s| s.ungrouped.take());
+        if by_group && self.aggregates_seen > 0 {
+            return no(Id::OrderBy, "ORDER", "an aggregate in the order of SELECT DISTINCT");
+        }
         if let Some(name) = ungrouped
             && (self.aggregates_seen > 0 || !terms.is_empty() || having.is_some())
         {
@@ -166,6 +192,23 @@ impl<'a> Tr<'a> {
         Ok(())
     }
 
+    /// Whether some of ORDER BY is not in the list of a SELECT DISTINCT, but made of columns that are: then the rows are
+    /// grouped by the list instead, and an order by such expressions can be written.
+    fn orders_by_listed(&self, order: &'a [SortedColumn<'a>], columns: &'a [ResultColumn<'a>]) -> R<bool> {
+        if self.text.len() > crate::rules::expr::COMPARED_MAX {
+            return Ok(false);
+        }
+        let listed =
+            |expr: &Expr| columns.iter().any(|c| matches!(c, ResultColumn::Expr(e, _) if bare(e) == bare(expr)));
+        let plain_list = columns.iter().all(|c| matches!(c, ResultColumn::Expr(Expr::Id(_) | Expr::Qualified(..), _)));
+        let by_itself = |term: &SortedColumn| {
+            let alias = matches!(bare(&term.expr), Expr::Id(id) if self.alias(&plain(id.0)).is_some());
+            listed(&term.expr) || alias || literal_number(&term.expr).is_some()
+        };
+        let made_of_listed = |term: &SortedColumn| made_of(&term.expr, &listed, 0);
+        Ok(plain_list && !order.iter().all(by_itself) && order.iter().all(|t| by_itself(t) || made_of_listed(t)))
+    }
+
     /// Keeps in mind what a query groups by.
     pub(crate) fn group_terms(&mut self, terms: &'a [Expr<'a>], columns: &'a [ResultColumn<'a>]) -> R<()> {
         for term in terms {
@@ -185,13 +228,15 @@ impl<'a> Tr<'a> {
                 Some(Expr::Qualified(table, column)) => self.find(Some(&plain(table.0)), &plain(column.0))?,
                 _ => found,
             };
+            let own = column.filter(|c| c.scope == here);
+            let folded = own.as_ref().is_some_and(|c| self.column_of(c).collation == Collation::NoCase);
             let scope = &mut self.scopes[here];
-            scope.terms.push(alias.unwrap_or(term));
-            if let Some(column) = column
-                && column.scope == here
-            {
-                scope.grouped.push((column.source, column.column));
+            if folded {
+                scope.folded.extend(own.map(|c| (c.source, c.column)));
+                continue;
             }
+            scope.terms.push(alias.unwrap_or(term));
+            scope.grouped.extend(own.map(|c| (c.source, c.column)));
         }
         Ok(())
     }
@@ -202,8 +247,15 @@ impl<'a> Tr<'a> {
             return no(Id::GroupBy, "GROUP", "grouping by a constant");
         }
         let qualify = std::mem::replace(&mut self.qualify, true);
+        let start = self.at();
         let value = self.value(term, Ty::Any)?;
         self.qualify = qualify;
+        if self.groups_folded(term)? {
+            self.fire(Id::Collation);
+            let (before, after) = if self.postgres { FOLD_POSTGRES } else { FOLD_MARIADB };
+            self.wrap(start, before, after);
+            return Ok(());
+        }
         if value.collation != Collation::Binary {
             return no(
                 Id::Collation,
@@ -299,6 +351,23 @@ impl<'a> Tr<'a> {
         }
         Ok(())
     }
+}
+
+/// Whether an expression is a function or operator of listed columns and literals.
+fn made_of(expr: &Expr, listed: &impl Fn(&Expr) -> bool, depth: u8) -> bool {
+    let inner = |e: &Expr| made_of(e, listed, depth + 1);
+    depth < 16
+        && match expr {
+            Expr::Id(_) | Expr::Qualified(..) => listed(expr),
+            Expr::Literal(_) => true,
+            Expr::Parenthesized(parts) => parts.len() == 1 && inner(&parts[0]),
+            Expr::Unary(_, e) | Expr::Collate(e, _) => inner(e),
+            Expr::Binary(l, _, r) => inner(l) && inner(r),
+            Expr::FunctionCall { distinctness: None, args: Some(args), order_by: None, filter_over: None, .. } => {
+                args.iter().all(inner)
+            }
+            _ => false,
+        }
 }
 
 /// The argument of the only min() or max() in a select list, and whether it is max().

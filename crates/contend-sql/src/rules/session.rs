@@ -49,6 +49,25 @@ const IGNORED_PRAGMAS: &[&str] = &[
 const ECHOED_PRAGMAS: &[&str] =
     &["busy_timeout", "journal_mode", "journal_size_limit", "locking_mode", "wal_autocheckpoint"];
 
+/// What a PRAGMA sets foreign_keys to, if it does.
+pub(crate) fn foreign_keys_set(name: &QualifiedName, body: Option<&PragmaBody>) -> Option<bool> {
+    let setting = match body? {
+        PragmaBody::Equals(value) | PragmaBody::Call(value) => value,
+    };
+    let text = match setting {
+        Expr::Name(name) => plain(name.0),
+        Expr::Id(id) => plain(id.0),
+        Expr::Literal(Literal::Numeric(text) | Literal::Keyword(text)) => plain(text),
+        _ => return None,
+    };
+    let among = |words: [&str; 4]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
+    match plain(name.name.0).eq_ignore_ascii_case("foreign_keys") {
+        true if among(["on", "1", "yes", "true"]) => Some(true),
+        true if among(["off", "0", "no", "false"]) => Some(false),
+        _ => None,
+    }
+}
+
 impl<'a> Tr<'a> {
     /// The answer of a setting that tells its new value.
     fn echo(&mut self, pragma: &QualifiedName, setting: &Expr) -> R<()> {
@@ -91,13 +110,29 @@ impl<'a> Tr<'a> {
         {
             return self.echo(name, setting);
         }
+        if word == "foreign_keys" && setting.is_none() {
+            self.put(if self.catalogue.foreign_keys { "SELECT 1" } else { "SELECT 0" });
+            self.either("::bigint AS \"foreign_keys\"", " AS \"foreign_keys\"");
+            return Ok(());
+        }
+        if let Some(on) = foreign_keys_set(name, body) {
+            self.fire(Id::ForeignKeys);
+            if on != self.catalogue.foreign_keys && self.catalogue.tables.iter().any(|t| !t.references.is_empty()) {
+                return no(
+                    Id::ForeignKeys,
+                    name.name.0,
+                    "foreign keys are turned on or off after a table with some was made",
+                );
+            }
+            return Ok(());
+        }
         let off = |text: &str| ["off", "0", "no", "false"].iter().any(|o| plain(text).eq_ignore_ascii_case(o));
         let is_off = match setting {
             Some(Expr::Name(name)) => off(name.0),
             Some(Expr::Literal(Literal::Numeric(text) | Literal::Keyword(text))) => off(text),
             _ => false,
         };
-        let off_here = ["foreign_keys", "case_sensitive_like", "recursive_triggers", "read_uncommitted"];
+        let off_here = ["case_sensitive_like", "recursive_triggers", "read_uncommitted"];
         if off_here.contains(&word.as_str()) && is_off {
             return Ok(());
         }

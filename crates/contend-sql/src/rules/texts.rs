@@ -200,11 +200,12 @@ impl<'a> Tr<'a> {
     pub(crate) fn type_of(&mut self, one: &'a Expr<'a>) -> R<Val> {
         let start = self.at();
         let value = self.value(one, Ty::Any)?;
-        if value.ty == Ty::Number && self.postgres {
+        if value.ty == Ty::Number {
             self.fire(Id::NumericColumns);
             let x = self.sql.split_off(start);
+            let whole = if self.postgres { format!("trunc({x})") } else { format!("TRUNCATE({x}, 0)") };
             self.put(&format!(
-                "CASE WHEN ({x}) IS NULL THEN 'null' WHEN ({x}) = trunc({x}) THEN 'integer' ELSE 'real' END"
+                "CASE WHEN ({x}) IS NULL THEN 'null' WHEN ({x}) = {whole} THEN 'integer' ELSE 'real' END"
             ));
             return Ok(Val::of(Ty::Text).never_null());
         }

@@ -27,6 +27,9 @@ impl<'a> Tr<'a> {
             return no(Id::Triggers, token, "a trigger that is not AFTER, which sees other values on the server");
         }
         let table = self.target(trigger.table)?;
+        if !self.postgres && self.catalogue.foreign_keys && !table.references.is_empty() {
+            return no(Id::Triggers, token, "MariaDB fires none for what a foreign key does");
+        }
         let (event, new, old) = match trigger.event {
             TriggerEvent::Insert => ("INSERT", true, false),
             TriggerEvent::Delete => ("DELETE", false, true),

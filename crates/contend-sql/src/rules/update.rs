@@ -1,12 +1,13 @@
 //! UPDATE and DELETE.
 
-use crate::catalogue::Table;
+use crate::catalogue::{Conflicts, Table};
 use crate::emit::{Tr, plain};
 use crate::parse::tree::{
-    Expr, FromClause, Indexed, Limit, QualifiedName, ResolveType, ResultColumn, Set, SortedColumn, With,
+    Expr, FromClause, Indexed, Limit, Operator, QualifiedName, ResolveType, ResultColumn, Set, SortedColumn, With,
 };
 use crate::refuse::{R, no};
 use crate::rules::Id;
+use crate::rules::expr::bare;
 use crate::rules::insert::source;
 use crate::scope::Scope;
 
@@ -21,6 +22,56 @@ pub(crate) struct Update<'a> {
     pub returning: Option<&'a [ResultColumn<'a>]>,
     pub order: Option<&'a [SortedColumn<'a>]>,
     pub limit: Option<&'a Limit<'a>>,
+}
+
+/// Whether every query in an expression is computed before the first row is changed: it always is, but behind CASE,
+/// coalesce() and the like only when a row asks for it.
+fn evaluated_first(expr: &Expr, depth: u8) -> bool {
+    let inner = |e: &Expr| evaluated_first(e, depth + 1);
+    depth < 32
+        && match expr {
+            Expr::Subquery(_)
+            | Expr::Literal(_)
+            | Expr::Id(_)
+            | Expr::Name(_)
+            | Expr::Qualified(..)
+            | Expr::DoublyQualified(..)
+            | Expr::Variable(_) => true,
+            Expr::Parenthesized(parts) => parts.iter().all(inner),
+            Expr::Unary(_, e) | Expr::Collate(e, _) | Expr::Cast { expr: e, .. } => inner(e),
+            Expr::Binary(l, op, r) => !matches!(op, Operator::And | Operator::Or) && inner(l) && inner(r),
+            _ => false,
+        }
+}
+
+/// Whether a condition finds one row at most: a unique column equals something that is no column.
+fn one_row(table: &Table, condition: Option<&Expr>) -> bool {
+    let Some(mut rest) = condition.map(bare) else { return false };
+    loop {
+        let (first, more) = match rest {
+            Expr::Binary(l, Operator::And, r) => (bare(r), Some(bare(l))),
+            last => (last, None),
+        };
+        if let Expr::Binary(l, Operator::Equals, r) = first {
+            let constant = |e: &Expr| matches!(bare(e), Expr::Literal(_) | Expr::Variable(_));
+            let unique = |e: &Expr| {
+                let name = match bare(e) {
+                    Expr::Id(id) => id.0,
+                    Expr::Qualified(_, column) => column.0,
+                    _ => return false,
+                };
+                let position = table.position(&plain(name));
+                position.is_some_and(|p| table.unique.iter().any(|set| set[..] == [p]))
+            };
+            if unique(l) && constant(r) || unique(r) && constant(l) {
+                return true;
+            }
+        }
+        match more {
+            Some(more) => rest = more,
+            None => return false,
+        }
+    }
 }
 
 impl<'a> Tr<'a> {
@@ -38,6 +89,13 @@ impl<'a> Tr<'a> {
         }
         let table = self.target(update.table)?;
         let alias = update.table.alias.as_ref().map(|a| plain(a.0).into_owned());
+        let touched =
+            |p: usize| update.sets.iter().any(|s| s.col_names.iter().any(|n| table.position(&plain(n.0)) == Some(p)));
+        match &table.conflicts {
+            Conflicts::Abort => {}
+            Conflicts::Key { columns, .. } if !columns.iter().any(|p| touched(*p)) => {}
+            _ => return no(Id::ConflictClause, &table.name, "its constraints say what a conflict does"),
+        }
         self.put("UPDATE ");
         self.name(&table.name)?;
         if let Some(alias) = &alias {
@@ -66,8 +124,13 @@ impl<'a> Tr<'a> {
             self.fire(Id::RowidChanged);
         }
         let sets = self.sql.len();
+        let below = self.outer_reads;
+        self.outer_reads = 0;
         self.sets(table, update.sets, from.is_some() && !self.postgres)?;
-        if self.reads_from(sets, table)? {
+        let correlated = std::mem::replace(&mut self.outer_reads, below) > 0;
+        let once = !correlated && update.sets.iter().all(|set| evaluated_first(&set.expr, 0));
+        let one = from.is_none() && one_row(table, update.condition);
+        if !once && !one && self.may_read(sets, table)? {
             return no(Id::Assignment, "SELECT", "SQLite's query sees the rows changed before, the server's does not");
         }
         if let Some(from) = from
@@ -91,6 +154,20 @@ impl<'a> Tr<'a> {
         }
         self.fire(Id::ChangedRows);
         Ok(())
+    }
+
+    /// Whether what was written from `start` on has a query that reads this table, or what might: a view or WITH.
+    fn may_read(&mut self, start: usize, table: &Table) -> R<bool> {
+        if self.reads_from(start, table)? {
+            return Ok(true);
+        }
+        let catalogue = self.catalogue;
+        for view in catalogue.tables.iter().filter(|t| t.kind == crate::catalogue::Kind::View) {
+            if self.reads_from(start, view)? {
+                return Ok(true);
+            }
+        }
+        Ok(!self.ctes.is_empty() && self.sql[start..].contains("SELECT "))
     }
 
     /// Whether what was written from `start` on has a query that reads this table.
@@ -171,11 +248,26 @@ impl<'a> Tr<'a> {
             return self.filter(condition);
         };
         self.fire(Id::LimitedChange);
-        if !self.postgres && limit.offset.is_some() {
-            return no(Id::LimitedChange, "LIMIT", "MariaDB has no OFFSET here");
-        }
+        let by_key = match (self.postgres, limit.offset.is_some(), &table.key[..]) {
+            (false, true, [key]) if !table.columns[*key].nullable => Some(&table.columns[*key].name),
+            (false, true, _) => {
+                return no(
+                    Id::LimitedChange,
+                    "LIMIT",
+                    "MariaDB has no OFFSET here, and the table no key of one column",
+                );
+            }
+            _ => None,
+        };
         if self.postgres {
             self.put(" WHERE ctid IN (SELECT ctid FROM ");
+            self.name(&table.name)?;
+        } else if let Some(key) = by_key {
+            self.put(" WHERE ");
+            self.name(key)?;
+            self.put(" IN (SELECT * FROM (SELECT ");
+            self.name(key)?;
+            self.put(" FROM ");
             self.name(&table.name)?;
         }
         self.filter(condition)?;
@@ -190,6 +282,8 @@ impl<'a> Tr<'a> {
         self.limit(limit)?;
         if self.postgres {
             self.put(")");
+        } else if by_key.is_some() {
+            self.put(") AS \"limited\")");
         }
         Ok(())
     }

@@ -161,6 +161,7 @@ impl<'a> Tr<'a> {
         positions: &[usize],
         explicit_rowid: bool,
         select: Option<&'a Select<'a>>,
+        only: Option<&[usize]>,
     ) -> R<()> {
         self.fire(Id::Replace);
         if !self.postgres {
@@ -176,8 +177,8 @@ impl<'a> Tr<'a> {
         }
         let numbered = |set: &[usize]| table.rowid.is_some_and(|r| set == [r]) && !explicit_rowid;
         let mut sets = self.catalogue.unique_sets(table).filter(|set| !numbered(set));
-        let Some(target) = sets.next() else { return Ok(()) };
-        if sets.any(|other| other != target) {
+        let Some(target) = only.or(sets.next()) else { return Ok(()) };
+        if only.is_none() && sets.any(|other| other != target) {
             return self.delete_conflicting(table, positions, select);
         }
         if target.iter().any(|p| table.columns[*p].collation != Collation::Binary) {

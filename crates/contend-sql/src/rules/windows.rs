@@ -31,6 +31,9 @@ impl<'a> Tr<'a> {
         self.put("(");
         let mut value = Val::of(ty).never_null();
         for (i, arg) in args.iter().enumerate() {
+            if i == 2 && !self.postgres {
+                break;
+            }
             if i > 0 {
                 self.put(", ");
             }
@@ -42,9 +45,6 @@ impl<'a> Tr<'a> {
                     _ => return no(Id::Windows, token, "an offset that is not a small number"),
                 }
             } else {
-                if i == 2 && !self.postgres {
-                    return no(Id::Windows, token, "MariaDB has no default value here");
-                }
                 let from = self.at();
                 let mut one = self.result(arg, value.ty)?;
                 if one.ty == Ty::Text && self.postgres && !one.bytewise {
@@ -58,6 +58,9 @@ impl<'a> Tr<'a> {
         }
         self.put(")");
         self.over(over)?;
+        if args.len() == 3 && !self.postgres {
+            value = self.window_default(name, start, &args[1], &args[2], over, value)?;
+        }
         if ty == Ty::Int && self.postgres && name == "ntile" {
             self.wrap(start, "(", ")::bigint");
             value.strength = Strength::Operator;
@@ -66,6 +69,31 @@ impl<'a> Tr<'a> {
             value = Val { affinity: Affinity::None, column: false, strength: Strength::Atom, ..value };
         }
         Ok(Some(value))
+    }
+
+    /// The third value of lag() and lead(), which MariaDB has not: it stands where a 1 in the column's place is missing.
+    fn window_default(
+        &mut self,
+        name: &str,
+        start: usize,
+        offset: &'a Expr<'a>,
+        default: &'a Expr<'a>,
+        over: &'a Over<'a>,
+        value: Val,
+    ) -> R<Val> {
+        let found = self.sql.split_off(start);
+        self.put("CASE WHEN ");
+        self.put(name);
+        self.put("(1, ");
+        self.value(offset, Ty::Int)?;
+        self.put(")");
+        self.over(over)?;
+        self.put(" IS NULL THEN ");
+        let other = self.value(default, value.ty)?;
+        self.put(" ELSE ");
+        self.put(&found);
+        self.put(" END");
+        crate::rules::choices::unify(value, other)
     }
 
     pub(crate) fn over(&mut self, over: &'a Over<'a>) -> R<()> {

@@ -55,6 +55,33 @@ INSERT INTO t VALUES (1), (2);
 --! params 3
 SELECT id, CAST(? AS REAL) FROM t;
 
+--! case 1i adversarial unmatched: A parameter that goes through a subquery before it is used
+CREATE TABLE t (x TEXT);
+INSERT INTO t VALUES ('5'), ('A');
+--! params 5, 'A'
+SELECT x FROM t, (SELECT ?1 AS i) AS q WHERE CAST(q.i AS TEXT) >= lower(?2);
+
+--! case 1j adversarial: A parameter in one branch takes the type of the others
+CREATE TABLE t (a INTEGER, x TEXT);
+INSERT INTO t VALUES (1, 'p'), (2, NULL);
+--! params 7, 'q'
+SELECT CASE a WHEN 1 THEN ?1 ELSE a END, CASE WHEN a = 1 THEN ?2 ELSE x END, iif(a = 2, ?2, x), coalesce(?1, a) FROM t;
+
+--! case 1k adversarial: An integer bound in a place that makes a real of it
+CREATE TABLE t (r REAL);
+INSERT INTO t VALUES (1.5), (NULL);
+--! params 3
+SELECT abs(CAST(?1 AS REAL)) + 1, r > ?1 FROM t WHERE r < ?1 OR r IS NULL;
+--! params 4
+INSERT INTO t VALUES (?);
+UPDATE t SET r = r * CAST(2 AS REAL) WHERE r = 4;
+
+--! case 1l adversarial: An integer bound where a real stands beside it stays an integer
+CREATE TABLE t (r REAL);
+INSERT INTO t VALUES (1.5), (NULL);
+--! params 3
+SELECT coalesce(r, ?1), CASE WHEN r > ?1 THEN r ELSE ?1 END, max(1.0, ?1) FROM t;
+
 --! case 2a: A name in brackets
 CREATE TABLE [my table] ([the id] INTEGER PRIMARY KEY, [value] TEXT);
 INSERT INTO [my table] ([the id], [value]) VALUES (1, 'x');
@@ -257,6 +284,11 @@ SELECT a = b, a = x'616263' FROM t;
 CREATE TABLE t (a BLOB);
 INSERT INTO t VALUES (x'3132');
 SELECT CAST(a AS TEXT), typeof(a) FROM t;
+
+--! case 12e adversarial: Bytes as a text, other letters and nothing
+CREATE TABLE t (a BLOB);
+INSERT INTO t VALUES (x'c3a9e697a5'), (x''), (NULL), (x'27');
+SELECT CAST(a AS TEXT), length(CAST(a AS TEXT)) FROM t;
 
 --! case 13a: Comments of both kinds
 CREATE TABLE t (a INTEGER /* the number */, b TEXT -- the text

@@ -28,6 +28,12 @@ CREATE TABLE t (id INT PRIMARY KEY, a TEXT);
 INSERT INTO t VALUES (NULL, 'x'), (NULL, 'y'), (1, 'z');
 SELECT id, a FROM t;
 
+--! case 16f adversarial: A key of two columns, one of them NULL
+CREATE TABLE t (a TEXT, b INTEGER, c INTEGER, PRIMARY KEY (a, b));
+INSERT INTO t VALUES ('x', 1, 1);
+INSERT INTO t VALUES ('x', 1, 2);
+SELECT a, b, sum(c) FROM t GROUP BY a, b;
+
 --! case 17a: AUTOINCREMENT gives numbers from 1
 CREATE TABLE t (id INTEGER PRIMARY KEY AUTOINCREMENT, a TEXT);
 INSERT INTO t (a) VALUES ('x'), ('y');
@@ -90,6 +96,15 @@ SELECT a, b, typeof(a), a = '12' FROM t;
 CREATE TABLE t (a DECIMAL(10,2), b NUMERIC(5));
 INSERT INTO t VALUES (1.23456, 7.25);
 SELECT a, b FROM t;
+
+--! case 19g adversarial: Numbers of a numeric column compared, sorted, grouped and stored again
+CREATE TABLE t (id INTEGER PRIMARY KEY, n NUMERIC, d DECIMAL(10,2));
+INSERT INTO t VALUES (1, 10, 2.50), (2, 9.5, 3), (3, -0.125, 100), (4, NULL, 0), (5, 10.0, 1e3);
+--! ordered
+SELECT id, n, d, typeof(n), typeof(d) FROM t ORDER BY n DESC, id;
+SELECT n, count(*) FROM t WHERE n > 9.25 OR n = 10 GROUP BY n;
+UPDATE t SET n = d WHERE id > 2;
+SELECT max(n), min(n) FROM t WHERE n <> 2.5;
 
 --! case 20a adversarial unmatched: A text in an integer column stays one
 CREATE TABLE t (a INTEGER);
@@ -198,6 +213,21 @@ CREATE TABLE t (a INTEGER, b TEXT);
 INSERT INTO t VALUES (1, '1'), (2, '2');
 --! params '1', 2
 SELECT a, b FROM t WHERE a = ? OR b = ?;
+
+--! case 23g adversarial: Texts against numbers of a column: exponents, spaces, prefixes
+CREATE TABLE t (x TEXT, n INTEGER, r REAL);
+INSERT INTO t VALUES (' 5 ', 5, 5.0), ('5e0', 5, 5.0), ('5x', 5, 5.0), ('', 0, 0.0), ('0.1', 0, 0.1), (NULL, 1, 1.0), ('-3', -3, -3.0), ('1e1', 9, 9.5), ('.5', 0, 0.5), ('+7', 7, 7.0), ('5 5', 5, 5.5);
+SELECT x, x = n, x <> n, x < n, n <= x, x = r, r >= x FROM t;
+SELECT count(*) FROM t WHERE lower(x) > n;
+
+--! case 23h adversarial: An integer key against a real that is none
+CREATE TABLE t (id INTEGER PRIMARY KEY, r REAL);
+CREATE TABLE u (id INTEGER PRIMARY KEY, r REAL);
+INSERT INTO t VALUES (1, 1.5), (2, 2.0);
+INSERT INTO u VALUES (1, 1.0), (2, 2.5), (3, 3.0);
+SELECT t.id, u.id FROM t LEFT JOIN u ON u.id = 1.5;
+SELECT t.id, u.id FROM t LEFT JOIN u ON u.id = t.r;
+SELECT id FROM u WHERE id IN (1.5, 3.0) OR id = 2.5 OR id BETWEEN 2.5 AND 3.5;
 
 --! case 24a adversarial unmatched: NULL, numbers, texts and blobs in their order
 CREATE TABLE t (a);
@@ -381,6 +411,24 @@ CREATE TABLE t (a TEXT COLLATE NOCASE, n INTEGER);
 INSERT INTO t VALUES ('x', 1), ('X', 2), ('y', 3);
 --! ordered
 SELECT lower(a), sum(n) FROM t GROUP BY a ORDER BY 1;
+
+--! case 30g adversarial: A NOCASE column that is unique, with other letters and a conflict
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT UNIQUE COLLATE NOCASE);
+INSERT INTO t VALUES (1, 'École'), (2, 'école'), (3, 'abc'), (4, NULL), (5, NULL);
+INSERT INTO t VALUES (6, 'ABC');
+UPDATE t SET a = 'ABC' WHERE id = 3;
+SELECT id, a FROM t WHERE a = 'aBc';
+
+--! case 30h adversarial: Groups that ignore case, counted and with a condition
+CREATE TABLE t (a TEXT COLLATE NOCASE, b TEXT, n INTEGER);
+INSERT INTO t VALUES ('x', 'p', 1), ('X', 'p', 2), ('É', 'q', 3), ('é', 'q', 4), (NULL, 'q', 5);
+SELECT count(*), sum(n) FROM t GROUP BY a;
+SELECT lower(t.a), b, max(n) FROM t GROUP BY t.a, b HAVING count(*) > 1 OR b = 'q';
+
+--! case 30i adversarial: A condition on groups that ignore case
+CREATE TABLE t (a TEXT COLLATE NOCASE, n INTEGER);
+INSERT INTO t VALUES ('x', 1), ('X', 2), ('Y', 3), (NULL, 5);
+SELECT sum(n) FROM t GROUP BY a HAVING lower(a) > 'x' OR lower(a) IS NULL;
 
 --! case 31a: Capital letters are first
 CREATE TABLE t (a TEXT);

@@ -122,6 +122,17 @@ CREATE TABLE t (a TEXT);
 INSERT INTO t VALUES ('1'), ('2.5'), ('x');
 SELECT sum(a), max(a) FROM t;
 
+--! case 39e adversarial: Texts that begin with a number or with none, and NULL
+CREATE TABLE t (a TEXT, n INTEGER);
+INSERT INTO t VALUES ('12 apples', 5), ('-7', 2), ('+3-', 3), ('e5', 1), (NULL, 1), ('', 2), ('  8', 3);
+SELECT a + n, a - '1', a * 2, a / 2, a % n, -a FROM t;
+SELECT n FROM t WHERE a + 0 > 5;
+
+--! case 39f adversarial: The digits of a date are numbers
+CREATE TABLE t (d TEXT);
+INSERT INTO t VALUES ('2024-02-29'), ('1999-12-31');
+SELECT strftime('%Y', d) + 1, strftime('%m', d) * 100 + strftime('%d', d), strftime('%j', d) / 2 FROM t;
+
 --! case 40a: And, or, shifts
 SELECT 12 & 10, 12 | 3, 1 << 4, 256 >> 3, 5 & NULL;
 
@@ -169,6 +180,11 @@ SELECT CAST(r AS TEXT) FROM t;
 CREATE TABLE t (r REAL);
 INSERT INTO t VALUES (0.1), (1e300), (-2.5e-10), (3);
 SELECT r, r + 0.2, r * 10, abs(r) FROM t;
+
+--! case 41g adversarial: round to digits, where the exact value decides
+CREATE TABLE t (r REAL);
+INSERT INTO t VALUES (2.675), (1.005), (-0.125), (0.375), (1234567.891), (-2.5), (0.0), (NULL), (9.995), (1e17), (0.045), (1.45), (0.285);
+SELECT r, round(r, 2), round(r, 1), round(r, 4) FROM t;
 
 --! case 42a: SUM of integers is one
 CREATE TABLE t (a INTEGER, g TEXT);
@@ -324,6 +340,21 @@ CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, b TEXT);
 INSERT INTO t VALUES (1, 7, 'x%y'), (2, -7, NULL);
 SELECT printf('%03d:%s', a, b) FROM t WHERE id = 1;
 SELECT printf('%03d', a) FROM t WHERE id = 2;
+
+--! case 48f adversarial: printf of reals with a sign, a half and no digits
+CREATE TABLE t (r REAL);
+INSERT INTO t VALUES (2.675), (-1.5), (0.5), (1.5), (0.0), (12345.678), (0.005), (-12.345);
+SELECT printf('%.2f', r), printf('%.0f', r), printf('[%10.3f]', r), printf('%f', r) FROM t;
+
+--! case 48g adversarial: printf with separators, and quotes of columns
+CREATE TABLE t (n INTEGER, x TEXT);
+INSERT INTO t VALUES (0, 'it''s'), (-1234567, ''), (999, NULL), (9223372036854775807, 'éa'), (NULL, 'z');
+SELECT printf('%,d', n), printf('%q', x), printf('%x', n) FROM t;
+
+--! case 48h adversarial unmatched: The first character of an empty text is NUL
+CREATE TABLE t (x TEXT);
+INSERT INTO t VALUES (''), ('éa'), (NULL);
+SELECT printf('<%c>', x) FROM t;
 
 --! case 49a: hex of texts and blobs
 CREATE TABLE t (a TEXT, b BLOB);

@@ -134,6 +134,14 @@ CREATE TABLE t (a INTEGER, b TEXT);
 INSERT INTO t VALUES (NULL, 'x'), (NULL, 'x'), (1, NULL), (1, NULL);
 SELECT DISTINCT a, b FROM t;
 
+--! case 62e adversarial: DISTINCT in the order of two expressions, with NULL and texts
+CREATE TABLE t (a INTEGER, b TEXT, c INTEGER);
+INSERT INTO t VALUES (1, 'x', 1), (1, 'x', 2), (NULL, 'B', 1), (2, 'a', 1), (2, 'a', 5), (3, NULL, 1);
+--! ordered
+SELECT DISTINCT a, b FROM t ORDER BY a % 2, b || '!', a;
+--! ordered
+SELECT DISTINCT b AS k FROM t WHERE c < 5 ORDER BY length(b) DESC, b;
+
 --! case 63a: A subquery without a name
 CREATE TABLE t (a INTEGER);
 INSERT INTO t VALUES (1), (2);
@@ -289,6 +297,12 @@ CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER);
 INSERT INTO t VALUES (1, 5), (2, 3);
 --! ordered
 SELECT id, first_value('x') OVER (ORDER BY n), lag(n, 1, 0) OVER (ORDER BY id), max('y') OVER () FROM t ORDER BY id;
+
+--! case 67h adversarial: lag and lead with a default where the value itself is NULL
+CREATE TABLE t (id INTEGER PRIMARY KEY, g TEXT, n INTEGER);
+INSERT INTO t VALUES (1, 'x', 5), (2, 'x', NULL), (3, 'y', 7), (4, 'x', 8), (5, 'y', NULL);
+--! ordered
+SELECT id, lag(n, 1, -1) OVER (PARTITION BY g ORDER BY id), lead(n, 2, id * 10) OVER (PARTITION BY g ORDER BY id DESC), lag(g, 1, 'none') OVER (ORDER BY id) FROM t ORDER BY id;
 
 --! case 68a: rowid of a table with an integer key
 CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT);

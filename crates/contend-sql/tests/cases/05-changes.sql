@@ -70,6 +70,13 @@ REPLACE INTO t VALUES ('a', 1), ('a', 2), ('b', 3);
 CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT NOT NULL DEFAULT 'dflt');
 REPLACE INTO t VALUES (1, NULL);
 
+--! case 74f adversarial: REPLACE of a NULL without a default fails, and one row of two takes it
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT NOT NULL DEFAULT 'd', b INTEGER NOT NULL);
+REPLACE INTO t VALUES (1, NULL, 5), (2, 'x', 6);
+REPLACE INTO t VALUES (1, 'y', NULL);
+INSERT OR REPLACE INTO t (b, a, id) VALUES (7, NULL, 2);
+INSERT INTO t VALUES (3, NULL, 1);
+
 --! case 75a: An upsert
 CREATE TABLE t (k TEXT PRIMARY KEY, n INTEGER);
 INSERT INTO t VALUES ('a', 1);
@@ -168,6 +175,12 @@ INSERT INTO t VALUES (1, 5), (2, 4), (3, 3);
 DELETE FROM t WHERE id IN (SELECT id FROM t ORDER BY a LIMIT 2);
 UPDATE t SET a = 9 WHERE id = (SELECT min(id) FROM t);
 
+--! case 77e adversarial: UPDATE with OFFSET and NULLs
+CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER);
+INSERT INTO t VALUES (1, NULL), (2, 4), (3, 3), (4, NULL);
+--! reference UPDATE t SET a = 9 WHERE id IN (SELECT id FROM t WHERE id < 4 ORDER BY a DESC, id LIMIT 2 OFFSET 1);
+UPDATE t SET a = 9 WHERE id < 4 ORDER BY a DESC, id LIMIT 2 OFFSET 1;
+
 --! case 78a: INSERT RETURNING
 CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT);
 INSERT INTO t (a) VALUES ('x'), ('y') RETURNING id, a;
@@ -246,6 +259,22 @@ DELETE FROM t WHERE id NOT IN (SELECT min(id) FROM t GROUP BY a);
 CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER, m INTEGER);
 INSERT INTO t VALUES (1, 5, 0), (2, 6, 0), (3, 7, 0);
 UPDATE t SET m = (SELECT sum(u.n) FROM t AS u), n = n + 10;
+
+--! case 81f adversarial unmatched: A query behind CASE sees the rows changed before
+CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER);
+INSERT INTO t VALUES (1, 5), (2, 6), (3, 7);
+UPDATE t SET n = CASE WHEN id = 1 THEN 100 ELSE (SELECT sum(n) FROM t) END;
+
+--! case 81g adversarial unmatched: A query through a view, for each row, sees the rows changed before
+CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER);
+INSERT INTO t VALUES (1, 5), (2, 6), (3, 7);
+CREATE VIEW v AS SELECT id, n FROM t;
+UPDATE t SET n = (SELECT sum(v.n) FROM v WHERE v.id <= t.id);
+
+--! case 81h adversarial: The sum of all rows, computed once, in arithmetic and beside a column
+CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER, m INTEGER);
+INSERT INTO t VALUES (1, 5, 0), (2, 6, 0), (3, 7, 0);
+UPDATE t SET n = n * 10 + (SELECT sum(n) FROM t), m = (SELECT max(id) FROM t) - id;
 
 --! case 82a: A row set from values
 CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, b INTEGER);

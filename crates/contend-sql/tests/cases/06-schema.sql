@@ -39,6 +39,11 @@ INSERT INTO t (id) VALUES (1);
 SELECT length(at), s > 1700000000, typeof(s) FROM t;
 DELETE FROM t;
 
+--! case 84e adversarial: The year as a default of an integer, and of a text
+CREATE TABLE t (id INTEGER PRIMARY KEY, y INTEGER DEFAULT (strftime('%Y', '2024-05-01')), x TEXT DEFAULT (strftime('%d', '2024-05-01')));
+INSERT INTO t (id) VALUES (1);
+SELECT y, x, typeof(y), typeof(x) FROM t;
+
 --! case 85a: A text as the key
 CREATE TABLE t (k TEXT PRIMARY KEY, n INTEGER);
 INSERT INTO t VALUES ('a', 1), ('A', 2), ('', 3);
@@ -116,6 +121,20 @@ CREATE TABLE t (id INTEGER PRIMARY KEY ON CONFLICT ABORT, a TEXT NOT NULL ON CON
 INSERT INTO t VALUES (1, 'x');
 INSERT INTO t VALUES (1, 'y');
 
+--! case 87d adversarial: A statement's own word wins over the constraint's
+CREATE TABLE t (k TEXT UNIQUE ON CONFLICT REPLACE, n INTEGER DEFAULT 9, s TEXT);
+INSERT INTO t VALUES ('a', 1, 'x'), ('b', 2, 'y');
+INSERT INTO t (k, s) VALUES ('a', 'z');
+INSERT OR IGNORE INTO t VALUES ('b', 5, 'w');
+INSERT OR ABORT INTO t VALUES ('b', 6, 'w');
+UPDATE t SET n = n + 1 WHERE k = 'b';
+INSERT INTO t VALUES (NULL, 3, 'n'), (NULL, 4, 'n');
+
+--! case 87e adversarial: A key that ignores beside one that does not
+CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, b INTEGER UNIQUE ON CONFLICT IGNORE);
+INSERT INTO t (a, b) VALUES (1, 10), (3, 30), (2, 10);
+SELECT a, b FROM t;
+
 --! case 88a: Foreign keys are off: nothing is checked
 CREATE TABLE p (id INTEGER PRIMARY KEY, a TEXT);
 CREATE TABLE c (id INTEGER PRIMARY KEY, p INTEGER REFERENCES p (id));
@@ -150,6 +169,27 @@ CREATE TABLE c (id INTEGER PRIMARY KEY, p INTEGER, FOREIGN KEY (p) REFERENCES p 
 CREATE TABLE p (id INTEGER PRIMARY KEY);
 INSERT INTO p VALUES (1);
 INSERT INTO c VALUES (1, 1);
+
+--! case 88f adversarial: A parent that is changed, a key of two columns, a reference to itself
+PRAGMA foreign_keys = ON;
+CREATE TABLE p (a INTEGER, b INTEGER, UNIQUE (a, b));
+CREATE TABLE c (id INTEGER PRIMARY KEY, a INTEGER, b INTEGER, up INTEGER REFERENCES c (id), FOREIGN KEY (a, b) REFERENCES p (a, b) ON UPDATE CASCADE);
+INSERT INTO p VALUES (1, 1), (1, 2);
+INSERT INTO c VALUES (1, 1, 1, NULL), (2, 1, 2, 1), (3, NULL, 7, 2);
+UPDATE p SET b = 5 WHERE b = 2;
+INSERT INTO c VALUES (4, 2, 2, NULL);
+INSERT OR IGNORE INTO c VALUES (5, 9, 9, NULL);
+UPDATE c SET up = 77 WHERE id = 1;
+DELETE FROM p WHERE b = 5;
+DELETE FROM c WHERE id = 1;
+
+--! case 88g adversarial unmatched: REPLACE takes what refers to the row with it
+PRAGMA foreign_keys = ON;
+CREATE TABLE p (id INTEGER PRIMARY KEY, n INTEGER);
+CREATE TABLE c (id INTEGER PRIMARY KEY, p INTEGER REFERENCES p ON DELETE CASCADE);
+INSERT INTO p VALUES (1, 1);
+INSERT INTO c VALUES (1, 1);
+REPLACE INTO p VALUES (1, 2);
 
 --! case 89a: CHECK
 CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER CHECK (n > 0), CHECK (n < 100));
@@ -244,6 +284,13 @@ INSERT INTO t VALUES (1), (2);
 CREATE TEMPORARY TABLE u AS SELECT a * 10 AS b FROM t;
 SELECT b FROM u;
 
+--! case 91e adversarial unmatched: A change of the table that a temporary one hides
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (1);
+CREATE TEMP TABLE t (a INTEGER);
+INSERT INTO main.t VALUES (2);
+DELETE FROM temp.t;
+
 --! case 92a: A view
 CREATE TABLE t (a INTEGER, b TEXT);
 INSERT INTO t VALUES (1, 'x'), (2, 'y');
@@ -327,6 +374,18 @@ SELECT name, sql FROM sqlite_schema;
 --! case 95c: Columns of a table
 CREATE TABLE t (a INTEGER, b TEXT);
 SELECT name FROM pragma_table_info('t');
+
+--! case 95d adversarial: Tables, keys, indexes and views by their kind
+CREATE TABLE t (a INTEGER PRIMARY KEY, b TEXT UNIQUE, c INTEGER, UNIQUE (b, c));
+CREATE TABLE "o'k" (x TEXT PRIMARY KEY);
+CREATE INDEX t_c ON t (c);
+CREATE VIEW v AS SELECT a FROM t;
+SELECT type, name, tbl_name FROM sqlite_master;
+--! ordered
+SELECT m.name FROM sqlite_schema AS m WHERE m.type IN ('table', 'view') AND m.name NOT LIKE 'sqlite_%' ORDER BY m.name DESC;
+DROP TABLE "o'k";
+SELECT count(*) FROM sqlite_master WHERE tbl_name = 'o''k';
+SELECT cid, name, pk FROM pragma_table_info('t') WHERE pk = 0 ORDER BY cid;
 
 --! case 96a unmatched: Another file
 ATTACH ':memory:' AS other;

@@ -142,6 +142,14 @@ PRAGMA user_version;
 PRAGMA foreign_keys = ON;
 PRAGMA foreign_keys;
 
+--! case 102e adversarial: Foreign keys turned off again before there are any
+PRAGMA foreign_keys = ON;
+PRAGMA foreign_keys;
+PRAGMA foreign_keys = OFF;
+PRAGMA foreign_keys;
+CREATE TABLE c (id INTEGER PRIMARY KEY, p INTEGER REFERENCES c (id));
+INSERT INTO c VALUES (1, 9);
+
 --! case 103a: VACUUM
 CREATE TABLE t (a INTEGER);
 INSERT INTO t VALUES (1);

@@ -111,7 +111,7 @@ impl Generator {
             };
         }
         let d = depth - 1;
-        match self.random.below(if self.plain { 7 } else { 19 }) {
+        match self.random.below(if self.plain { 7 } else { 21 }) {
             0 => format!("({} + {})", self.integer(d), self.integer(d)),
             1 => format!("({} - {})", self.integer(d), self.integer(d)),
             2 => format!("({} * {})", self.integer(d), self.integer(d)),
@@ -130,6 +130,9 @@ impl Generator {
             15 => format!("({} | ~{})", self.integer(d), self.integer(0)),
             16 => format!("CAST({} AS INTEGER)", self.real(d)),
             17 => format!("ifnull(-({}), {})", self.integer(0), self.integer(d)),
+            // No text here begins with a real.
+            18 => format!("({} + {})", self.column(|s| s.texts), self.integer(d)),
+            19 => format!("({} % {})", self.integer(0), self.column(|s| s.texts)),
             _ => self.subquery(d),
         }
     }
@@ -202,7 +205,7 @@ impl Generator {
             };
         }
         let d = depth - 1;
-        match self.random.below(if self.plain { 10 } else { 21 }) {
+        match self.random.below(if self.plain { 10 } else { 24 }) {
             0 => format!("({} AND {})", self.condition(d), self.condition(d)),
             1 => format!("({} OR {})", self.condition(d), self.condition(d)),
             2 => format!("NOT ({})", self.condition(d)),
@@ -222,6 +225,9 @@ impl Generator {
             16 => format!("{} = {} COLLATE NOCASE", self.text(0), self.text(0)),
             17 => format!("({}, {}) {operator} ({}, {})", self.integer(0), self.text(0), self.integer(0), self.text(0)),
             18 => format!("{} IN (SELECT n FROM u AS z WHERE z.id < 7)", self.integer(d)),
+            20 => format!("{} {operator} {}", self.column(|s| s.texts), self.column(|s| s.integers)),
+            21 => format!("{} {operator} {}", self.column(|s| s.reals), self.column(|s| s.texts)),
+            22 => format!("{} IN ({}, {})", self.integer(0), self.real_literal(), self.integer(0)),
             19 => format!("EXISTS (SELECT 1 FROM u AS z WHERE z.t = {})", self.integer(d)),
             _ => format!("{} IN ({}, {})", self.text(d), self.text(0), self.text(0)),
         }

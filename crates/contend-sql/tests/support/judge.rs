@@ -70,7 +70,8 @@ impl Truth {
 }
 
 fn is_ddl(sql: &str) -> bool {
-    ["CREATE", "ALTER", "DROP"].contains(&first_word(sql).as_str())
+    // What a catalogue learns from.
+    ["CREATE", "ALTER", "DROP", "PRAGMA"].contains(&first_word(sql).as_str())
 }
 
 /// Whether a value may be bound where the translation takes a type for granted. A client has to look, as the server
@@ -79,7 +80,7 @@ fn fits(value: &Value, ty: ParamType) -> bool {
     match value {
         Value::Null => true,
         Value::Integer(_) => {
-            matches!(ty, ParamType::Integer | ParamType::Real | ParamType::Number | ParamType::Unknown)
+            matches!(ty, ParamType::Integer | ParamType::Number | ParamType::Unknown)
         }
         Value::Real(_) => matches!(ty, ParamType::Real | ParamType::Number | ParamType::Unknown),
         Value::Text(_) => matches!(ty, ParamType::Text | ParamType::Unknown),

@@ -33,7 +33,8 @@ impl Value {
 
     /// A decimal number of a server as drivers hand it over: without a fraction an integer, else a real.
     pub fn decimal(text: &str) -> Value {
-        match text.parse::<i64>() {
+        let trimmed = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text };
+        match trimmed.parse::<i64>() {
             Ok(whole) => Value::Integer(whole),
             Err(_) => text.parse().map_or_else(|_| Value::Foreign(format!("decimal {text}")), Value::Real),
         }

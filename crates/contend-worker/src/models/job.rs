@@ -152,7 +152,12 @@ impl Job {
 
     /// The step at which it fails if it cannot begin.
     pub fn first_step(&self) -> u16 {
-        if self.connects() { 0 } else { STEP_BEGIN }
+        match self.steps.start {
+            0 if self.connects() => 0,
+            0 => STEP_BEGIN,
+            // Behind a pause: what was before it is done.
+            later => later as u16,
+        }
     }
 }
 

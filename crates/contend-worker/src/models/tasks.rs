@@ -11,7 +11,7 @@ use crate::session::INTERRUPT;
 use anyhow::{Context, Result};
 use contend_wire::handshake::Facts;
 use contend_wire::plan::Plan;
-use contend_wire::sample::Sample;
+use contend_wire::sample::{NOT_MEASURED, Sample};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
@@ -22,6 +22,9 @@ use tokio::time::{Instant, timeout_at};
 
 /// A client's way to the connections of its database: what the models differ in. Each client has one.
 pub trait Access: Clone + Send + Sync + 'static {
+    /// Whether the driver can tell how long it waited for locks.
+    const MEASURES_LOCK_WAIT: bool = true;
+
     /// Carries out a job while it has the connection, and hands it back.
     ///
     /// # Errors
@@ -59,6 +62,8 @@ struct Common {
     control: Arc<Control>,
     /// How each transaction of the plan is cut up.
     parts: Vec<Vec<Part>>,
+    /// Else no attempt has a lock wait, also one that never got a connection.
+    lock_wait_measured: bool,
 }
 
 impl<A: Access> Tasks<A> {
@@ -88,7 +93,10 @@ impl<A: Access> Tasks<A> {
             }
         }
         let parts = plan.head.transactions.iter().map(parts).collect();
-        let common = Arc::new(Common { plan: Arc::clone(plan), control: Arc::clone(control), parts });
+        let off = |(name, value): &(String, String)| name == "lock_wait" && value == "off";
+        let lock_wait_measured = A::MEASURES_LOCK_WAIT && !plan.head.options.iter().any(off);
+        let common =
+            Arc::new(Common { plan: Arc::clone(plan), control: Arc::clone(control), parts, lock_wait_measured });
         for (index, (client, link)) in plan.clients.iter().zip(links).enumerate() {
             let farewell = Farewell { events: events.clone(), link: Arc::clone(link), index, said: false };
             let (access, room) = (ways[&client.database].clone(), room_for_samples(plan, client));
@@ -204,6 +212,9 @@ async fn work(client: &mut ClientLoop<'_>, common: &Common, access: &impl Access
         job.attempt(&turn, client);
         job = attempt(client, &turn, common, access, job).await?;
         let finished_ns = monotonic_ns();
+        if !common.lock_wait_measured {
+            job.waits.lock_ns = NOT_MEASURED;
+        }
         client.end_attempt(turn, job.outcome, job.rows, job.waits, finished_ns);
         // Between two operations the runtime may take another task, as in any program that awaits something there.
         // A call that never waits (`direct`) would keep its thread for good.

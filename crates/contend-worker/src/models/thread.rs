@@ -10,7 +10,7 @@ use crate::control::Control;
 use crate::mysql::MysqlSession;
 use crate::null;
 use crate::options::Options;
-use crate::postgres::PostgresSession;
+use crate::postgres::{PostgresSession, crate_postgres, direct};
 use crate::run::{Event, Link, in_words};
 use crate::server;
 use crate::session::{Failure, Session, Waits};
@@ -95,7 +95,8 @@ fn client_thread(
         let setup = Setup { head, client: of.id, database: of.database, options, control, cancel: &link.cancel };
         let run = match head.driver.as_str() {
             "null" => null::drive(&mut client, head, control, of.id, ready),
-            "postgres" => server::drive::<PostgresSession<'_>>(&mut client, &setup, ready),
+            "postgres" => server::drive::<PostgresSession<'_, crate_postgres::Blocking>>(&mut client, &setup, ready),
+            "tokio-postgres" => server::drive::<PostgresSession<'_, direct::Direct>>(&mut client, &setup, ready),
             "mysql" => server::drive::<MysqlSession<'_>>(&mut client, &setup, ready),
             _ => drive(&mut client, &setup, ready),
         };

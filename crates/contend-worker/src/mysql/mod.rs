@@ -22,7 +22,7 @@ use mysql::{Conn, Opts, OptsBuilder, Params, QueryResult, Statement};
 use values::{Cell, Counting, Template, as_sql, cell};
 
 /// The version this worker was built with, for `hello`.
-pub const VERSION: &str = "mysql 28";
+pub const VERSION: &str = "mysql 28.0.4";
 
 /// CR_CONN_HOST_ERROR, for a connection that could not be opened.
 const NOT_CONNECTED: u32 = 2003;

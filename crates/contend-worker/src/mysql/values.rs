@@ -75,7 +75,12 @@ pub fn cell<'a>(value: &'a Value, column: &Column) -> Result<Cell<'a>, String> {
 }
 
 fn number<'a>(bytes: &[u8]) -> Result<Cell<'a>, String> {
-    let whole = std::str::from_utf8(bytes).ok().and_then(|text| text.parse().ok());
+    // A DECIMAL is sent with all its digits behind the point.
+    let trimmed = |text: &str| match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').parse().ok(),
+        false => text.parse().ok(),
+    };
+    let whole = std::str::from_utf8(bytes).ok().and_then(trimmed);
     whole.map_or_else(|| real(bytes), |whole| Ok(Cell::Integer(whole)))
 }
 

@@ -1,15 +1,17 @@
-//! The driver `postgres`: PostgreSQL through the crate of that name, one blocking connection per client.
+//! PostgreSQL, one blocking connection per client, through one of two libraries: the crate `postgres`, or
+//! `tokio-postgres` on a socket that blocks ([`direct`]).
 //!
 //! Prepared, a statement is parsed once per connection and its values are sent in the types the server
 //! wants. Unprepared (`statements=each`), text and values travel together each time, without a name, and the
 //! server finds the types. A connection that is lost is opened again by the next operation.
 
+pub mod crate_postgres;
+pub mod direct;
 pub mod values;
 
 use crate::arguments::{Arguments, Kept, KeptValue};
 use crate::server::{
-    self, CONNECT_TIME, OpenError, RECONNECT_PAUSE, ServerSession, check_statement, interrupt_with, is_lost,
-    tell_of_driver_error,
+    self, OpenError, RECONNECT_PAUSE, ServerSession, check_statement, interrupt_with, is_lost, tell_of_driver_error,
 };
 use crate::session::{Failure, Session, Waits};
 use crate::sqlite::Setup;
@@ -18,14 +20,12 @@ use contend_wire::handshake::Facts;
 use contend_wire::plan::SqlStep;
 use contend_wire::sample::{CodeSpace, sqlstate_to_code, worker_code};
 use postgres::error::SqlState;
-use postgres::fallible_iterator::FallibleIterator;
-use postgres::types::Type;
-use postgres::{Client, Config, NoTls, RowIter, SimpleQueryMessage, Statement};
+use postgres::{Error, Row, SimpleQueryMessage, Statement};
 use std::path::Path;
 use values::{Cell, Param};
 
-/// The version this worker was built with, for `hello`.
-pub const VERSION: &str = "postgres 0.19";
+/// The versions this worker was built with, for `hello`.
+pub const VERSIONS: [&str; 2] = ["postgres 0.19.14", "tokio-postgres 0.7.18"];
 
 /// SQLSTATE 08006, for a connection that broke without the server saying why.
 const LOST: &str = "08006";
@@ -65,45 +65,110 @@ pub fn in_words(error: &postgres::Error) -> String {
     }
 }
 
-/// How to connect to an address.
-///
-/// # Errors
-/// A socket whose name is not one of PostgreSQL's.
-fn config(address: &Address, password: Option<&str>) -> Result<Config, String> {
-    let mut config = Config::new();
-    match &address.endpoint {
-        Endpoint::Tcp(host, port) => config.host(host).port(*port),
-        Endpoint::Socket(path) => {
-            // PostgreSQL's clients are told the directory and the number in the socket's name.
-            let path = Path::new(path);
-            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            let port = name.strip_prefix(".s.PGSQL.").and_then(|port| port.parse().ok());
-            let port = port.ok_or_else(|| format!("the socket {} is not named .s.PGSQL.PORT", path.display()))?;
-            config.host_path(path.parent().unwrap_or(Path::new("/"))).port(port)
-        }
-    };
-    config.user(&address.user).application_name("contend").connect_timeout(CONNECT_TIME);
-    if !address.database.is_empty() {
-        config.dbname(&address.database);
-    }
-    if let Some(password) = password {
-        config.password(password);
-    }
-    Ok(config)
+/// What a server lists its clients under.
+const APPLICATION: &str = "contend";
+
+fn refused(failure: Failure, message: String) -> OpenError {
+    OpenError { what: "connect".to_string(), failure, message }
 }
 
-/// Opens a connection.
-///
-/// # Errors
-/// The address is wrong, or the server cannot be reached or refuses.
-pub fn connect(database: &str) -> Result<Client, OpenError> {
+fn failed_to_connect(error: &postgres::Error) -> OpenError {
+    let failure = error.code().map_or(sqlstate(NOT_CONNECTED), |state| sqlstate(state.code()));
+    refused(failure, in_words(error))
+}
+
+/// Where to connect, and as whom.
+struct Target {
+    endpoint: Endpoint,
+    user: String,
+    database: String,
+    password: Option<String>,
+}
+
+fn target(database: &str) -> Result<Target, OpenError> {
     let (address, password) = server::address(database, "postgres")?;
-    let failed = |failure, message| OpenError { what: "connect".to_string(), failure, message };
-    let config = config(&address, password.as_deref()).map_err(|e| failed(Failure::worker(worker_code::DRIVER), e))?;
-    config.connect(NoTls).map_err(|e| {
-        let failure = e.code().map_or(sqlstate(NOT_CONNECTED), |state| sqlstate(state.code()));
-        failed(failure, in_words(&e))
-    })
+    let Address { endpoint, user, database, .. } = address;
+    Ok(Target { endpoint, user, database, password })
+}
+
+impl Target {
+    /// Directory and number of a socket, which is what PostgreSQL's clients are told.
+    ///
+    /// # Errors
+    /// Its name is not one of PostgreSQL's.
+    fn socket(&self) -> Result<(&Path, u16), OpenError> {
+        let path = match &self.endpoint {
+            Endpoint::Socket(path) => Path::new(path),
+            Endpoint::Tcp(..) => Path::new(""),
+        };
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let port = name.strip_prefix(".s.PGSQL.").and_then(|port| port.parse().ok());
+        let wrong = || format!("the socket {} is not named .s.PGSQL.PORT", path.display());
+        let port = port.ok_or_else(|| refused(Failure::worker(worker_code::DRIVER), wrong()))?;
+        Ok((path.parent().unwrap_or(Path::new("/")), port))
+    }
+
+    fn unreachable(&self, error: &std::io::Error) -> OpenError {
+        refused(sqlstate(NOT_CONNECTED), format!("error connecting to server: {error}"))
+    }
+}
+
+/// A statement on its way.
+pub enum Sent<'s> {
+    /// By its name, with values in the server's types.
+    Prepared(&'s Statement, &'s [Param<'s>]),
+    /// As text, with values of types that nobody names: the server finds out itself.
+    Text(&'s str, &'s [Param<'s>]),
+}
+
+/// Interrupts what a connection is doing, on a connection of its own.
+pub type Interrupt = Box<dyn Fn() + Send + Sync>;
+
+/// A connection of one library or the other.
+pub trait Link: Sized {
+    /// Opens a connection.
+    ///
+    /// # Errors
+    /// The address is wrong, or the server cannot be reached or refuses.
+    fn open(database: &str) -> Result<(Self, Interrupt), OpenError>;
+
+    /// Carries out statements whose rows nobody wants.
+    ///
+    /// # Errors
+    /// The server's.
+    fn batch(&mut self, sql: &str) -> Result<(), Error>;
+
+    /// Carries out statements whose rows come as text.
+    ///
+    /// # Errors
+    /// The server's.
+    fn ask(&mut self, sql: &str) -> Result<Vec<SimpleQueryMessage>, Error>;
+
+    /// Prepares a statement.
+    ///
+    /// # Errors
+    /// The server's.
+    fn prepare(&mut self, sql: &str) -> Result<Statement, Error>;
+
+    /// Rows on their way.
+    type Rows<'l>
+    where
+        Self: 'l;
+
+    /// Executes a statement.
+    ///
+    /// # Errors
+    /// The server's.
+    fn send(&mut self, sent: &Sent<'_>) -> Result<Self::Rows<'_>, Error>;
+
+    /// Hands out each row, and returns the count of the command: rows selected or changed.
+    ///
+    /// # Errors
+    /// The server's, or that of `row`.
+    fn each_row(rows: Self::Rows<'_>, row: impl FnMut(Row) -> Result<(), Error>) -> Result<u64, Error>;
+
+    /// Whether it is known to be lost.
+    fn is_closed(&self) -> bool;
 }
 
 fn on<'s>(sql: &'s str) -> impl FnOnce(postgres::Error) -> OpenError + 's {
@@ -111,30 +176,29 @@ fn on<'s>(sql: &'s str) -> impl FnOnce(postgres::Error) -> OpenError + 's {
 }
 
 /// An open connection, with its statements unless they are sent each time.
-struct Open {
-    client: Client,
+struct Open<L> {
+    link: L,
     prepared: Vec<Statement>,
 }
 
 /// A client's connection.
-pub struct PostgresSession<'p> {
+pub struct PostgresSession<'p, L> {
     setup: Setup<'p>,
     /// None after it was lost.
-    open: Option<Open>,
+    open: Option<Open<L>>,
     begun: bool,
     cut_short: bool,
 }
 
-fn open(setup: &Setup<'_>) -> Result<Open, OpenError> {
-    let mut client = connect(setup.database())?;
-    let token = client.cancel_token();
-    interrupt_with(setup, move || drop(token.cancel_query(NoTls)));
+fn open<L: Link>(setup: &Setup<'_>) -> Result<Open<L>, OpenError> {
+    let (mut link, interrupt) = L::open(setup.database())?;
+    interrupt_with(setup, interrupt);
     for sql in &setup.head.session {
-        client.batch_execute(sql).map_err(on(sql))?;
+        link.batch(sql).map_err(on(sql))?;
     }
     let mut prepared = vec![];
     for (index, sql) in setup.head.statements.iter().enumerate() {
-        let statement = client.prepare(sql).map_err(on(sql))?;
+        let statement = link.prepare(sql).map_err(on(sql))?;
         check_statement(setup, index, statement.params().len(), statement.columns().len())?;
         prepared.push(statement);
     }
@@ -142,10 +206,10 @@ fn open(setup: &Setup<'_>) -> Result<Open, OpenError> {
     if setup.options.prepare_each {
         prepared.clear();
     }
-    Ok(Open { client, prepared })
+    Ok(Open { link, prepared })
 }
 
-impl<'p> ServerSession<'p> for PostgresSession<'p> {
+impl<'p, L: Link> ServerSession<'p> for PostgresSession<'p, L> {
     fn open(setup: &Setup<'p>) -> Result<Self, OpenError> {
         Ok(Self { setup: *setup, open: Some(open(setup)?), begun: false, cut_short: false })
     }
@@ -154,7 +218,7 @@ impl<'p> ServerSession<'p> for PostgresSession<'p> {
         let Some(open) = &mut self.open else { return Ok(vec![]) };
         let mut facts = vec![];
         for readback in &self.setup.head.readbacks {
-            let messages = open.client.simple_query(&readback.sql).map_err(on(&readback.sql))?;
+            let messages = open.link.ask(&readback.sql).map_err(on(&readback.sql))?;
             let value = messages.iter().find_map(|message| match message {
                 SimpleQueryMessage::Row(row) => Some(row.get(0).unwrap_or_default().to_string()),
                 _ => None,
@@ -165,10 +229,10 @@ impl<'p> ServerSession<'p> for PostgresSession<'p> {
     }
 }
 
-impl PostgresSession<'_> {
+impl<L: Link> PostgresSession<'_, L> {
     /// The connection, opened again if it was lost.
     #[inline]
-    fn connection(&mut self) -> Result<&mut Open, Failure> {
+    fn connection(&mut self) -> Result<&mut Open<L>, Failure> {
         if self.open.is_none() {
             self.open = Some(self.reopen()?);
         }
@@ -176,7 +240,7 @@ impl PostgresSession<'_> {
     }
 
     #[cold]
-    fn reopen(&self) -> Result<Open, Failure> {
+    fn reopen(&self) -> Result<Open<L>, Failure> {
         open(&self.setup).map_err(|e| {
             std::thread::sleep(RECONNECT_PAUSE);
             e.failure
@@ -187,7 +251,7 @@ impl PostgresSession<'_> {
     fn failed(&mut self, error: &postgres::Error) -> Failure {
         let failure = code_of(error);
         let lost = is_lost(failure, sqlstate(LOST).code);
-        if lost || self.open.as_ref().is_some_and(|open| open.client.is_closed()) {
+        if lost || self.open.as_ref().is_some_and(|open| open.link.is_closed()) {
             self.open = None;
         }
         let interrupted = lost || error.code() == Some(&SqlState::QUERY_CANCELED);
@@ -196,35 +260,25 @@ impl PostgresSession<'_> {
     }
 
     fn simple(&mut self, sql: &str) -> Result<(), Failure> {
-        let done = self.connection()?.client.batch_execute(sql);
+        let done = self.connection()?.link.batch(sql);
         done.map_err(|e| self.failed(&e))
     }
 }
 
-/// Reads every column of every row, as an application would, and keeps what the step keeps.
+/// Reads every column of a row, as an application would, and keeps what the step keeps of it.
 #[inline]
-fn read_rows(rows: &mut RowIter<'_>, step: &SqlStep, kept: &mut Kept) -> Result<u32, postgres::Error> {
-    for keep in &step.keep {
-        kept.clear_slot(keep.slot);
-    }
-    let (mut found, mut columns) = (0u32, 0);
-    while let Some(row) = rows.next()? {
-        columns = row.len();
-        for column in 0..columns {
-            let cell: Cell<'_> = row.try_get(column)?;
-            std::hint::black_box(&cell);
-            for keep in &step.keep {
-                if usize::from(keep.column) == column && found < u32::from(keep.rows) {
-                    let value = keep_value(kept, cell);
-                    kept.push(keep.slot, value);
-                }
+fn read_row(row: &Row, number: u32, step: &SqlStep, kept: &mut Kept) -> Result<(), Error> {
+    for column in 0..row.len() {
+        let cell: Cell<'_> = row.try_get(column)?;
+        std::hint::black_box(&cell);
+        for keep in &step.keep {
+            if usize::from(keep.column) == column && number < u32::from(keep.rows) {
+                let value = keep_value(kept, cell);
+                kept.push(keep.slot, value);
             }
         }
-        found = found.saturating_add(1);
     }
-    // Without rows the count of the command stands for both: rows selected, or rows changed.
-    let changed = if columns == 0 { rows.rows_affected().unwrap_or(0) } else { 0 };
-    Ok(found.max(u32::try_from(changed).unwrap_or(u32::MAX)))
+    Ok(())
 }
 
 fn keep_value(kept: &mut Kept, cell: Cell<'_>) -> KeptValue {
@@ -237,7 +291,7 @@ fn keep_value(kept: &mut Kept, cell: Cell<'_>) -> KeptValue {
     }
 }
 
-impl Session for PostgresSession<'_> {
+impl<L: Link> Session for PostgresSession<'_, L> {
     #[inline]
     fn reset_waits(&mut self) {
         self.cut_short = false;
@@ -273,15 +327,27 @@ impl Session for PostgresSession<'_> {
         for source in &step.args {
             values.push(Param { value: arguments.resolve(source, repetition, kept)?, as_text: each });
         }
-        let sent = if each {
-            // Of a type nobody names, the server finds out itself.
-            open.client.query_typed_raw(sql, values.iter().map(|value| (value, Type::UNKNOWN)))
-        } else {
-            open.client.query_raw(&open.prepared[index], &values)
+        let sent = match each {
+            true => Sent::Text(sql, &values),
+            false => Sent::Prepared(&open.prepared[index], &values),
         };
+        let sent = open.link.send(&sent);
         drop(values);
-        let read = sent.and_then(|mut rows| read_rows(&mut rows, step, kept));
-        read.map_err(|e| self.failed(&e))
+        for keep in &step.keep {
+            kept.clear_slot(keep.slot);
+        }
+        let (mut found, mut columns) = (0u32, 0);
+        let read = sent.and_then(|rows| {
+            L::each_row(rows, |row| {
+                columns = row.len();
+                read_row(&row, found, step, kept)?;
+                found = found.saturating_add(1);
+                Ok(())
+            })
+        });
+        // Without rows the count of the command stands for both: rows selected, or rows changed.
+        let rows = |changed| if columns == 0 { found.max(u32::try_from(changed).unwrap_or(u32::MAX)) } else { found };
+        read.map(rows).map_err(|e| self.failed(&e))
     }
 
     #[inline]

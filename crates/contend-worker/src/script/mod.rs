@@ -88,7 +88,8 @@ fn open(target: &Target, options: &Options) -> Result<Result<Box<dyn Database>, 
     }
     Ok(match target.driver.as_str() {
         "rusqlite" => boxed(sqlite::Sqlite::open(&target.database, options)),
-        "postgres" => boxed(postgres::Postgres::open(&target.database)),
+        // The same protocol; loads are the work of the one made for blocking.
+        "postgres" | "tokio-postgres" => boxed(postgres::Postgres::open(&target.database)),
         "mysql" => boxed(mysql::Mysql::open(&target.database)),
         "http" => Ok(Box::new(http::Service)),
         other => bail!("script: driver {other}: this worker loads with rusqlite, postgres or mysql"),

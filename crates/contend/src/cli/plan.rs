@@ -10,6 +10,7 @@ use crate::source::Source;
 use crate::study::model::{Condition, Contender, Extent, Load, Study, TrialKind, Variant};
 use crate::study::{self, spec};
 use crate::trial::plans::{Plans, Sql};
+use crate::units::duration_ns;
 use crate::workload::{self, Workload};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, ValueHint};
@@ -45,6 +46,12 @@ pub(super) struct ShowArgs {
     /// Multiplies the workload's row counts
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
     scale: f64,
+    /// Clients in each worker process, where the workload does not say
+    #[arg(long, value_name = "N")]
+    clients: Option<u32>,
+    /// Length of the window
+    #[arg(long, value_name = "TIME", default_value = "2s")]
+    window: String,
     /// Operations drawn for each client
     #[arg(long, value_name = "N", default_value_t = 16_384)]
     cycle: u32,
@@ -68,13 +75,16 @@ pub(super) fn show(args: &ShowArgs) -> Result<u8> {
             let workload = workload::parse(&workload::open(name, |path| std::fs::read_to_string(path))?)?;
             let contenders = vec![contender(&args.contender)?];
             let profile = args.profile.as_deref();
-            let study = single(&workload, contenders, profile, args.seed, args.scale, args.cycle)?;
+            let mut study = single(&workload, contenders, profile, args.seed, args.scale, args.cycle)?;
+            study.load.clients = args.clients;
+            study.load.window_ns = duration_ns(&args.window).map_err(|e| anyhow!("--window: {e}"))?;
             (study, workload, Slot { trial: 1, round: 1, condition: 0, contender: 0 }, None)
         }
     };
-    let text = plan(&study, &workload, slot, args)?;
+    let (text, databases) = plan(&study, &workload, slot, args)?;
     print(&text)?;
-    let fresh = base.map_or(String::new(), |base| format!("cp {} {}\n  ", base.display(), args.database.display()));
+    let copy = |base: &PathBuf, to: &String| format!("cp {} {to}\n  ", base.display());
+    let fresh: String = base.iter().flat_map(|base| databases.iter().map(|to| copy(base, to))).collect();
     eprintln!("\nTo carry it out by hand, keep it in a file:\n  {fresh}contend worker --plan FILE");
     Ok(OK)
 }
@@ -95,21 +105,33 @@ fn record_of(dir: &Path, part: Option<&str>) -> Result<Record> {
     }
 }
 
-fn plan(study: &Study, workload: &Workload, slot: Slot, args: &ShowArgs) -> Result<String> {
+/// The plan, and the databases that it names.
+fn plan(study: &Study, workload: &Workload, slot: Slot, args: &ShowArgs) -> Result<(String, Vec<String>)> {
     let contender = &study.contenders[slot.contender];
     let engine = engine::find(&contender.engine).context("unknown engine")?;
     let setup = (engine.setup)(&contender.settings);
+    let workload = workload.with_axes(&study.conditions[slot.condition].axes)?;
     let workload = &match engine.server {
         Some(server) => workload.translated(server.dialect, server.load)?,
-        None => workload.clone(),
+        None => workload,
     };
     let round = Plans::default().of(study, workload, slot)?;
-    let databases = vec![args.database.display().to_string(); workload.databases as usize];
+    let databases: Vec<String> = databases(&args.database, workload.databases).collect();
     let plans = round.encode(contender, &setup, &Sql::of(workload, engine, &setup), &databases)?;
     let Some(pieces) = plans.get(args.worker) else {
         bail!("there is no worker {}; the plan has {} workers", args.worker, plans.len());
     };
-    Ok(pieces.iter().map(|piece| String::from_utf8_lossy(piece)).collect())
+    Ok((pieces.iter().map(|piece| String::from_utf8_lossy(piece)).collect(), databases))
+}
+
+/// One file for each database: the first as named, the others with their number after the name.
+fn databases(first: &Path, count: u32) -> impl Iterator<Item = String> {
+    let extension = first.extension().map_or(String::new(), |end| format!(".{}", end.to_string_lossy()));
+    let stem = first.with_extension("").display().to_string();
+    (0..count).map(move |number| match number {
+        0 => format!("{stem}{extension}"),
+        _ => format!("{stem}-{number}{extension}"),
+    })
 }
 
 /// A contender as typed.

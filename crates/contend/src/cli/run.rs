@@ -5,6 +5,7 @@ use crate::engine;
 use crate::record::parts::Found;
 use crate::record::store::{Record, RecordWriter};
 use crate::report;
+use crate::report::content::words::counted;
 use crate::source::Source;
 use crate::stats::precision::Ns;
 use crate::study::model::{Extent, Study, Variant, Whole};
@@ -70,7 +71,7 @@ pub(super) fn run(args: &RunArgs) -> Result<u8> {
 
 /// What is about to run, and about how long it takes.
 fn expected(whole: &Whole) -> String {
-    let parts = if whole.has_parts() { format!(", {} parts", whole.studies.len()) } else { String::new() };
+    let parts = if whole.has_parts() { format!(", {}", counted(whole.studies.len(), "part")) } else { String::new() };
     let estimated_ns: u64 = whole.studies.iter().map(estimate_ns).sum();
     let time = match estimated_ns.div_ceil(1_000_000_000) {
         seconds @ ..120 => format!("{seconds} s"),

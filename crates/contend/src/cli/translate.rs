@@ -25,6 +25,12 @@ pub(super) struct TranslateArgs {
     /// Say which rules applied, and under which conditions the answer is SQLite's
     #[arg(long)]
     explain: bool,
+    /// Use the function pack: more is translated, at the price of its functions
+    #[arg(long)]
+    pack: bool,
+    /// Print what installs the function pack, in a schema of its own, and end
+    #[arg(long, conflicts_with_all = ["schema", "explain", "pack", "file"])]
+    functions: bool,
     /// SQL [default: standard input]
     #[arg(value_hint = ValueHint::FilePath)]
     file: Option<PathBuf>,
@@ -35,11 +41,15 @@ pub(super) fn translate(args: &TranslateArgs) -> Result<u8> {
         Dialect::Postgres => Target::Postgres,
         Dialect::Mariadb => Target::MariaDb,
     };
+    if args.functions {
+        print(contend_sql::function_pack(target))?;
+        return Ok(OK);
+    }
     let mut catalogue = Catalogue::default();
     if let Some(path) = &args.schema {
         let schema = read(path)?;
         if let Err(refusal) = catalogue.learn(&schema) {
-            return refuse(&path.display().to_string(), &refusal);
+            return refuse(&path.display().to_string(), &schema, &refusal);
         }
     }
     let (name, sql) = match &args.file {
@@ -52,14 +62,15 @@ pub(super) fn translate(args: &TranslateArgs) -> Result<u8> {
     };
     // Tables that the text creates itself may be used in it, too.
     if let Err(refusal) = catalogue.learn(&sql) {
-        return refuse(&name, &refusal);
+        return refuse(&name, &sql, &refusal);
     }
-    match contend_sql::translate(&sql, &catalogue, &Options::to(target)) {
+    let options = Options { pack: args.pack, ..Options::to(target) };
+    match contend_sql::translate(&sql, &catalogue, &options) {
         Ok(translation) => {
             print(&as_text(&translation, args.explain))?;
             Ok(OK)
         }
-        Err(refusal) => refuse(&name, &refusal),
+        Err(refusal) => refuse(&name, &sql, &refusal),
     }
 }
 
@@ -67,22 +78,35 @@ fn read(path: &Path) -> Result<String> {
     std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-fn refuse(name: &str, refusal: &Refusal) -> Result<u8> {
-    eprintln!("{name}: {refusal}");
+/// Says where, why and by which rule, under the line that is meant.
+fn refuse(name: &str, sql: &str, refusal: &Refusal) -> Result<u8> {
+    let Refusal { rule, line, column, reason, .. } = refusal;
+    let shown = sql.lines().nth(line.saturating_sub(1) as usize).unwrap_or_default().trim_end();
+    let mark = " ".repeat(column.saturating_sub(1) as usize);
+    eprintln!("{name}:{line}:{column}: no translation, by the rule `{rule}`: {reason}\n  {shown}\n  {mark}^");
     Ok(INVALID)
 }
 
-fn as_text(translation: &Translation, explain: bool) -> String {
+/// Rules by how sure they are: what is to be known comes first, in a line each.
+fn explained(translation: &Translation) -> String {
     let mut text = String::new();
-    if explain {
-        for fired in &translation.rules {
-            let _ = match fired.certainty {
-                Certainty::Exact => writeln!(text, "-- {}: exact", fired.rule),
-                Certainty::Equivalent(when) => writeln!(text, "-- {}: the same {when}", fired.rule),
-                Certainty::Lossy(what) => writeln!(text, "-- {}: NOT the same: {what}", fired.rule),
-            };
-        }
+    let what = |id: &str| contend_sql::rules().iter().find(|rule| rule.id == id).map_or("", |rule| rule.what);
+    for fired in &translation.rules {
+        let _ = match fired.certainty {
+            Certainty::Exact => continue,
+            Certainty::Lossy(how) => writeln!(text, "-- NOT the same: {} - {how}", fired.rule),
+            Certainty::Equivalent(when) => writeln!(text, "-- the same if: {} - {when}", fired.rule),
+        };
     }
+    let exact = translation.rules.iter().filter(|fired| fired.certainty == Certainty::Exact);
+    for fired in exact {
+        let _ = writeln!(text, "-- the same: {} - {}", fired.rule, what(fired.rule));
+    }
+    text
+}
+
+fn as_text(translation: &Translation, explain: bool) -> String {
+    let mut text = if explain { explained(translation) } else { String::new() };
     for statement in &translation.statements {
         let _ = writeln!(text, "{};", statement.sql);
     }

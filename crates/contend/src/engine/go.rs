@@ -1,7 +1,7 @@
 //! Drivers of the Go worker (`workers/go`): one program for each, as two libraries that bring their own SQLite
-//! cannot be linked into one.
+//! cannot be linked into one. And the settings of its model `pool`, which every engine has.
 
-use super::{Driver, Model, Program, THREAD};
+use super::{Driver, Expected, Model, Program, Setting, Settings, Setup, THREAD, Values};
 use contend_wire::plan::Connections;
 
 /// Connections in a pool that a contender does not give a size.
@@ -17,6 +17,41 @@ const POOL: Model = Model {
         if lazy { 1 } else { size.parse().unwrap_or(1) }
     },
 };
+
+pub const SETTING_SIZE: Setting = Setting {
+    name: "pool_size",
+    values: Values::Integer(1, 10_000),
+    default: POOL_SIZE,
+    about: "Go's model pool: connections per database",
+};
+
+pub const SETTING_IDLE: Setting = Setting {
+    name: "pool_idle",
+    values: Values::Integer(0, 10_000),
+    default: POOL_SIZE,
+    about: "Go's model pool: connections kept while nobody uses them; as many as pool_size unless named",
+};
+
+pub const SETTING_OPEN: Setting = Setting {
+    name: "pool_open",
+    values: Values::Words(&["advance", "lazy"]),
+    default: "advance",
+    about: "Go's model pool: open all connections before the run, or each when it is first needed",
+};
+
+/// Adds those of these settings that a contender names: a worker refuses those its model has no use for.
+pub fn pass_on(names: &[&str], settings: &Settings, setup: &mut Setup) {
+    for name in names {
+        if let Some(value) = settings.get(*name) {
+            setup.options.push(((*name).to_string(), value.clone()));
+            // The worker reports it by itself.
+            setup.readbacks.push(Expected { name: (*name).to_string(), sql: String::new(), value: value.clone() });
+        }
+    }
+}
+
+/// Names of the settings of the model `pool`.
+pub const OF_POOL: &[&str] = &["pool_size", "pool_idle", "pool_open"];
 
 const fn driver(name: &'static str, program: &'static str, about: &'static str) -> Driver {
     Driver {
@@ -39,3 +74,8 @@ pub const TAILSCALE: Driver =
     driver("tailscale", "contend-worker-go-tailscale", "github.com/tailscale/sqlite, by cgo, with database/sql");
 pub const ZOMBIEZEN: Driver =
     driver("zombiezen", "contend-worker-go-zombiezen", "zombiezen.com/go/sqlite, on modernc's translation");
+pub const PGX: Driver = driver("pgx", "contend-worker-go-pgx", "github.com/jackc/pgx, native, with its own pool");
+pub const GO_SQL_DRIVER: Driver =
+    driver("go-sql-driver", "contend-worker-go-mysql", "github.com/go-sql-driver/mysql, with database/sql");
+pub const NULL: Driver =
+    driver("go-null", "contend-worker-go-null", "does nothing: the Go worker's own cost, in its process or over HTTP");

@@ -1,7 +1,7 @@
 //! MariaDB.
 
-use super::server::{Layout, Server, Signal, connection_limit};
-use super::{Driver, Engine, Expected, NULL, Part, Setting, Settings, Setup, THREAD, Values};
+use super::server::{self, Layout, Server, Signal, connection_limit};
+use super::{Driver, Engine, Expected, NULL, Part, Setting, Settings, Setup, THREAD, Values, go};
 use crate::contender::Tier;
 use contend_wire::sample::CodeSpace;
 
@@ -17,6 +17,8 @@ pub const ENGINE: Engine = Engine {
             program: None,
         },
         NULL,
+        go::GO_SQL_DRIVER,
+        go::NULL,
     ],
     settings: SETTINGS,
     tier,
@@ -157,6 +159,9 @@ const SETTINGS: &[Setting] = &[
         default: "socket",
         about: "Unix socket, or TCP on the loopback interface with a random password",
     },
+    go::SETTING_SIZE,
+    go::SETTING_IDLE,
+    go::SETTING_OPEN,
 ];
 
 /// A commit is safe when the redo log is synced and nothing else has to agree with it: with a binary log, recovery
@@ -185,7 +190,7 @@ fn tier_settings(tier: Tier) -> &'static [(&'static str, &'static str)] {
 const OF_CLIENTS: &[&str] = &["isolation", "lock_timeout", "statements", "transport"];
 
 fn own_settings() -> impl Iterator<Item = &'static str> {
-    SETTINGS.iter().map(|setting| setting.name).filter(|name| !OF_CLIENTS.contains(name))
+    SETTINGS.iter().map(|setting| setting.name).filter(|name| !OF_CLIENTS.contains(name) && !go::OF_POOL.contains(name))
 }
 
 fn is_mib(name: &str) -> bool {
@@ -245,18 +250,19 @@ fn setup(settings: &Settings) -> Setup {
             .to_string(),
         value: value("transport"),
     });
-    let mut session: Vec<String> =
-        contend_sql::session(contend_sql::Target::MariaDb).iter().map(ToString::to_string).collect();
+    let mut session = server::session(contend_sql::Target::MariaDb);
     session.push(format!("SET SESSION TRANSACTION ISOLATION LEVEL {}", isolation.replace('-', " ")));
     session.push(format!("SET SESSION innodb_lock_wait_timeout = {seconds}"));
-    Setup {
+    let mut setup = Setup {
         options: vec![("statements".to_string(), value("statements"))],
         session,
         readbacks,
         prepare: vec![],
         begin_write: Some("BEGIN".to_string()),
         ..Setup::default()
-    }
+    };
+    go::pass_on(go::OF_POOL, settings, &mut setup);
+    setup
 }
 
 /// The form in which the server reports a setting.

@@ -1,7 +1,7 @@
 //! PostgreSQL.
 
-use super::server::{Layout, Server, Signal, connection_limit};
-use super::{Driver, Engine, Expected, NULL, Part, Setting, Settings, Setup, THREAD, Values};
+use super::server::{self, Layout, Server, Signal, connection_limit};
+use super::{Driver, Engine, Expected, NULL, Part, Setting, Settings, Setup, THREAD, Values, go};
 use crate::contender::Tier;
 use contend_wire::sample::CodeSpace;
 
@@ -16,7 +16,16 @@ pub const ENGINE: Engine = Engine {
             about: "the postgres crate: blocking, over socket or TCP",
             program: None,
         },
+        Driver {
+            name: "tokio-postgres",
+            language: "Rust",
+            models: &[THREAD],
+            about: "tokio-postgres without a runtime, on a socket that blocks: least work for the client",
+            program: None,
+        },
         NULL,
+        go::PGX,
+        go::NULL,
     ],
     settings: SETTINGS,
     tier,
@@ -140,6 +149,9 @@ const SETTINGS: &[Setting] = &[
         default: "socket",
         about: "Unix socket, or TCP on the loopback interface with a random password",
     },
+    go::SETTING_SIZE,
+    go::SETTING_IDLE,
+    go::SETTING_OPEN,
 ];
 
 /// Without syncs or whole pages a power cut can leave a damaged database; without waiting for the log it takes
@@ -177,7 +189,7 @@ fn in_configuration(name: &str, value: &str) -> String {
 const OF_CLIENTS: &[&str] = &["isolation", "lock_timeout", "statements", "transport"];
 
 fn own_settings() -> impl Iterator<Item = &'static str> {
-    SETTINGS.iter().map(|setting| setting.name).filter(|name| !OF_CLIENTS.contains(name))
+    SETTINGS.iter().map(|setting| setting.name).filter(|name| !OF_CLIENTS.contains(name) && !go::OF_POOL.contains(name))
 }
 
 fn configuration(settings: &Settings, layout: &Layout) -> (&'static str, String) {
@@ -222,21 +234,22 @@ fn setup(settings: &Settings) -> Setup {
         sql: "SELECT CASE WHEN inet_client_addr() IS NULL THEN 'socket' ELSE 'tcp' END".to_string(),
         value: value("transport"),
     });
-    let mut session: Vec<String> =
-        contend_sql::session(contend_sql::Target::Postgres).iter().map(ToString::to_string).collect();
+    let mut session = server::session(contend_sql::Target::Postgres);
     session.push(format!("SET default_transaction_isolation = '{isolation}'"));
     session.push(format!("SET lock_timeout = {lock_timeout_ms}"));
     for name in ["synchronous_commit", "work_mem", "jit"] {
         session.push(format!("SET {name} = '{}'", in_configuration(name, &value(name))));
     }
-    Setup {
+    let mut setup = Setup {
         options: vec![("statements".to_string(), value("statements"))],
         session,
         readbacks,
         prepare: vec![],
         begin_write: Some("BEGIN".to_string()),
         ..Setup::default()
-    }
+    };
+    go::pass_on(go::OF_POOL, settings, &mut setup);
+    setup
 }
 
 /// The server counts `shared_buffers` in pages of 8 KiB.

@@ -117,6 +117,13 @@ impl Server {
     }
 }
 
+/// What every connection is told so that translated SQL means what it meant, but for the level of isolation: that is
+/// a setting of the contender.
+pub fn session(dialect: contend_sql::Target) -> Vec<String> {
+    let statements = contend_sql::session(dialect).iter().map(ToString::to_string);
+    statements.filter(|sql| !sql.to_ascii_lowercase().contains("isolation")).collect()
+}
+
 /// Connections beside those of clients: contend's own, and what a server keeps for its administrator.
 const CONNECTIONS_MORE: u32 = 20;
 

@@ -75,6 +75,7 @@ const DRIVERS: &[Driver] = &[
         program: Some(Program { name: "contend-worker-sqlx", build: "make workers" }),
     },
     NULL,
+    go::NULL,
     go::CRAWSHAW,
     go::MATTN,
     go::MODERNC,
@@ -163,24 +164,9 @@ const SETTINGS: &[Setting] = &[
         default: "4096",
         about: "bytes per page; applied when the data is loaded",
     },
-    Setting {
-        name: "pool_size",
-        values: Values::Integer(1, 10_000),
-        default: go::POOL_SIZE,
-        about: "Go's model pool: connections per database",
-    },
-    Setting {
-        name: "pool_idle",
-        values: Values::Integer(0, 10_000),
-        default: go::POOL_SIZE,
-        about: "Go's model pool: connections kept while nobody uses them; as many as pool_size unless named",
-    },
-    Setting {
-        name: "pool_open",
-        values: Values::Words(&["advance", "lazy"]),
-        default: "advance",
-        about: "Go's model pool: open all connections before the run, or each when it is first needed",
-    },
+    go::SETTING_SIZE,
+    go::SETTING_IDLE,
+    go::SETTING_OPEN,
     Setting {
         name: "storage",
         values: Values::Words(&["file", "memory"]),
@@ -286,13 +272,7 @@ fn setup(settings: &Settings) -> Setup {
         setup.options.push(("storage".to_string(), "memory".to_string()));
         setup.one_connection = true;
     }
-    for name in OF_MODELS {
-        if let Some(value) = settings.get(name) {
-            setup.options.push((name.to_string(), value.clone()));
-            // The worker reports it by itself.
-            setup.readbacks.push(Expected { name: name.to_string(), sql: String::new(), value: value.clone() });
-        }
-    }
+    go::pass_on(&OF_MODELS, settings, &mut setup);
     setup
 }
 

@@ -171,6 +171,7 @@ pub struct Group {
 pub struct Tally {
     pub window_start_ns: u64,
     pub window_end_ns: u64,
+    pub service_of: ServiceOf,
     pub samples: u64,
     pub groups: Vec<Group>,
     pub clients: BTreeMap<u32, ClientTally>,
@@ -194,9 +195,17 @@ pub struct Tallying {
     crews: Vec<Crew>,
 }
 
+/// Which operations' service times count. All that were due, or only those that also began in the window: an original
+/// whose clients look at the clock before each operation has no others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServiceOf {
+    Due,
+    Begun,
+}
+
 impl Tallying {
     /// For the samples of this trial.
-    pub fn new(trial: &Trial) -> Self {
+    pub fn new(trial: &Trial, service_of: ServiceOf) -> Self {
         let crew = |r: &RoleClients, clock_offset_ns| {
             let end = r.first_client.saturating_add(r.clients);
             Crew { first: r.first_client, end, role: r.role.clone(), clock_offset_ns }
@@ -206,6 +215,7 @@ impl Tallying {
         let tally = Tally {
             window_start_ns: trial.window_start_ns,
             window_end_ns: trial.window_end_ns,
+            service_of,
             samples: 0,
             groups: vec![],
             // All of them: a client that gets nothing done is what fairness is about.
@@ -293,6 +303,7 @@ impl Tally {
         let outcome = op.outcome();
         let (due_inside, finished_inside) = (self.in_window(op.due_ns()), self.in_window(op.finished_ns()));
         let begun_inside = self.in_window(op.started_ns());
+        let of_service = begun_inside || self.service_of == ServiceOf::Due;
         let group = self.group(role, op.transaction());
         match outcome {
             Outcome::Committed => group.counts.committed_ever += 1,
@@ -307,6 +318,9 @@ impl Tally {
         }
         if due_inside {
             group.count_planned(outcome, op);
+            if outcome == Outcome::Committed && of_service {
+                group.latencies.service.record(op.service_ns());
+            }
             self.count_client(outcome, op);
         }
         if finished_inside {
@@ -380,7 +394,6 @@ impl Group {
         }
         if outcome == Outcome::Committed {
             self.counts.rows += u64::from(op.last().rows);
-            self.latencies.service.record(op.service_ns());
             if let Some(ns) = op.lock_wait_ns() {
                 self.latencies.lock_wait.record(ns);
             }

@@ -81,13 +81,19 @@ fn files(summary: &Summary<'_>, document: &Document) -> Result<Vec<File>> {
     // A record from elsewhere may claim any name.
     for export in study[0].exports.iter().filter(|export| check_file(&export.file).is_ok()) {
         let contents = export::csv(summary, export)?;
-        if let Ok(sheet) = Sheet::read(&export.file, &contents, study) {
-            let name = format!("{}.gnuplot", export.file.trim_end_matches(".csv"));
-            files.push(file(&name, export::gnuplot::script(&sheet, &export.file)));
-        }
+        let script = match Sheet::read(&export.file, &contents, study) {
+            Ok(sheet) => export::gnuplot::script(&sheet, &export.file),
+            Err(why) => format!("# There is nothing to draw: {}\n", why.replace('\n', " ")),
+        };
+        files.push(file(&script_name(&export.file), script));
         files.push(file(&export.file, contents));
     }
     Ok(files)
+}
+
+/// The gnuplot script beside an exported CSV.
+fn script_name(csv: &str) -> String {
+    format!("{}.gnuplot", csv.trim_end_matches(".csv"))
 }
 
 fn pages(document: &Document) -> Vec<File> {

@@ -10,7 +10,7 @@ use crate::record::store::Record;
 use crate::report::document::{Block, Document, Section};
 use crate::report::summary::Summary;
 use crate::report::text::Colour;
-use crate::report::{Written, content, files, html, is_condition, json, write_file};
+use crate::report::{Written, content, files, html, is_condition, json, script_name, write_file};
 use crate::study::model::Variant;
 use anyhow::Result;
 use serde_json::json;
@@ -38,7 +38,7 @@ pub struct Chapter {
     /// Whether it counts as the original did, flaws included.
     pub as_published: bool,
     /// Its files that are not part of this report.
-    pub files: Vec<&'static str>,
+    pub files: Vec<String>,
     pub document: Document,
 }
 
@@ -116,11 +116,12 @@ pub fn terminal(volume: &Volume, colour: Colour) -> String {
 
 fn chapter(name: &str, part: &Record, document: Document) -> Chapter {
     let study = &part.run.study;
+    let exports = study.exports.iter().flat_map(|export| [export.file.clone(), script_name(&export.file)]);
     Chapter {
         name: name.to_string(),
         about: study.about.clone(),
         as_published: study.variant == Variant::AsPublished,
-        files: NUMBERS.to_vec(),
+        files: NUMBERS.into_iter().map(str::to_string).chain(exports).collect(),
         document,
     }
 }

@@ -110,6 +110,11 @@ impl Observations {
         self.len() == 0
     }
 
+    /// None if one is censored: leaving it out would make the slowest look the fastest.
+    pub fn mean(&self) -> Option<u64> {
+        self.censored.is_empty().then(|| self.ended.mean()).flatten()
+    }
+
     /// The quantile under the rule of minima.
     pub fn quantile(&self, quantile: Quantile) -> QuantileValue {
         let (n, needed) = (self.len(), quantile.needed());

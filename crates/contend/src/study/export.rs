@@ -9,7 +9,8 @@ use super::questions::Reach;
 use std::collections::BTreeSet;
 
 /// Files a report has anyway.
-const TAKEN: [&str; 3] = ["trials.csv", "transactions.csv", "latencies.csv"];
+/// `charts.csv` would have the script of the built-in charts.
+const TAKEN: [&str; 4] = ["trials.csv", "transactions.csv", "latencies.csv", "charts.csv"];
 const DECIMALS_MAX: u8 = 9;
 
 /// Whether a report may write an export under this name: a plain word that ends in `.csv`.

@@ -6,10 +6,10 @@ use crate::check::{Invalid, guards};
 use crate::engine::{self, Engine, Setup};
 use crate::outcome;
 use crate::record::model::{
-    Disk, Footprint, RECORD_VERSION, Reason, RoleClients, Slot, TransactionInfo, Trial, WorkerInfo,
+    Disk, Footprint, RECORD_VERSION, Reason, RoleClients, ServerInfo, Slot, TransactionInfo, Trial, WorkerInfo,
 };
 use crate::record::store::{RecordWriter, SAMPLES_FILE, TrialWriter, read_samples};
-use crate::record::tally::{Tally, Tallying, per_second};
+use crate::record::tally::{ServiceOf, Tally, Tallying, per_second};
 use crate::stats::precision::Ns;
 use crate::study::model::{Contender, Study, Tier};
 use crate::trial::admin::{Admin, Cancelled};
@@ -24,6 +24,7 @@ use crate::trial::sampler::{Observed, Sampler, Watched};
 use crate::trial::session::Note;
 use crate::workload::{DrawnRole, Workload};
 use anyhow::{Context, Result, anyhow};
+use contend_wire::handshake::Facts;
 use contend_wire::plan::{Client, Step};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -341,7 +342,7 @@ impl Bench<'_> {
             .map(|(number, ((drawn, member), used))| WorkerInfo {
                 number: number as u32,
                 roles: drawn.roles.iter().map(role_clients).collect(),
-                hello: member.hello.iter().cloned().collect(),
+                hello: who_worked(&member.hello, stage.contender, stage.engine, trial.server.as_ref()),
                 clock_offset_ns: member.clock_offset_ns,
                 clock_error_ns: member.clock_error_ns,
                 cpu_ns: used.cpu_ns,
@@ -382,7 +383,7 @@ impl Bench<'_> {
             starts.flat_map(|(drawn, member)| drawn.clients.iter().map(|c| (c, member.start_ns))).collect();
         let retry = stage.engine.retry(&stage.contender.settings);
         let mut plan_check = PlanCheck::new(clients, retry.tries);
-        let mut tallying = Tallying::new(trial);
+        let mut tallying = Tallying::new(trial, ServiceOf::Due);
         let mut ever = Ever::new(stage.round.clients());
         read_samples(samples, |sample| {
             plan_check.push(&sample);
@@ -442,6 +443,27 @@ fn mark_starved(trial: &mut Trial, tally: &Tally) {
     if starved > 0 {
         trial.marks.push(format!("starved: {starved} of {} clients began nothing in the window", trial.clients));
     }
+}
+
+/// What a worker said of itself, as far as it is about this trial: a worker with several drivers cannot know which
+/// one it will be, and an engine that is a server is not in it.
+fn who_worked(
+    said: &Facts,
+    contender: &Contender,
+    engine: &Engine,
+    server: Option<&ServerInfo>,
+) -> BTreeMap<String, String> {
+    let mut hello: BTreeMap<String, String> = said.iter().cloned().collect();
+    let versions = hello.remove("driver_versions").unwrap_or_default();
+    let of_driver = |version: &&str| version.split(' ').next() == Some(contender.driver.as_str());
+    if let Some(version) = versions.split(',').find(of_driver) {
+        hello.insert("driver".to_string(), version.to_string());
+    }
+    if let (Some(server), Some(running)) = (engine.server, server) {
+        hello.insert("engine".to_string(), format!("{} {}", server.title, running.version));
+        hello.remove("compile_options");
+    }
+    hello
 }
 
 fn role_clients(drawn: &DrawnRole) -> RoleClients {

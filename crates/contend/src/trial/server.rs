@@ -177,7 +177,7 @@ impl<'j> Running<'j> {
         loop {
             match Self::start_once(start, janitor, admin) {
                 // Somebody else may have taken the port in between.
-                Err(e) if start.tcp && tries > 1 && e.to_string().contains("Address already in use") => tries -= 1,
+                Err(_) if start.tcp && tries > 1 && port_was_taken(&start.log) => tries -= 1,
                 other => return other,
             }
         }
@@ -342,6 +342,11 @@ impl Drop for Running<'_> {
     }
 }
 
+/// Whether a server's log says so. What the system says of it is the same for every server.
+fn port_was_taken(log: &Path) -> bool {
+    std::fs::read_to_string(log).is_ok_and(|text| text.contains("Address already in use"))
+}
+
 /// The signal of the operating system.
 pub fn number(signal: Signal) -> rustix::process::Signal {
     match signal {
@@ -399,6 +404,8 @@ pub fn write_secret(path: &Path, secret: &str) -> Result<()> {
 }
 
 fn last_lines(text: &str) -> String {
-    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).rev().take(4).collect();
+    // PostgreSQL says why it ends five lines before it has ended.
+    const LINES: usize = 6;
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).rev().take(LINES).collect();
     lines.into_iter().rev().collect::<Vec<_>>().join(" / ")
 }

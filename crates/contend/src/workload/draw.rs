@@ -93,6 +93,9 @@ impl Workload {
                         drawer.draw(client, &pace, &mut window)
                     }));
                 }
+                // Clients that share a thread start in this order: database by database, as a program starts its tasks.
+                // Role by role, all writers would be served before the first reader.
+                worker.clients.sort_by_key(|client| client.database);
                 // A role without clients has no processes either.
                 if !worker.clients.is_empty() {
                     workers.push(worker);

@@ -85,6 +85,9 @@ pub enum BeginFile {
 #[serde(deny_unknown_fields)]
 pub struct StepFile {
     pub sql: Option<String>,
+    /// What a server is told instead of a translation of `sql`, by the server's name.
+    #[serde(default)]
+    pub on: BTreeMap<String, String>,
     /// `METHOD TARGET`, with `{name}` for values.
     pub request: Option<String>,
     #[serde(default)]

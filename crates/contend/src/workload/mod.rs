@@ -39,6 +39,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("locking", include_str!("../../../../workloads/locking.toml")),
     ("lookups", include_str!("../../../../workloads/lookups.toml")),
     ("playback", include_str!("../../../../workloads/playback.toml")),
+    ("tpcb", include_str!("../../../../workloads/tpcb.toml")),
     ("wordpress", include_str!("../../../../workloads/wordpress.toml")),
 ];
 

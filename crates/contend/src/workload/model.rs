@@ -3,7 +3,7 @@
 use super::generator::Fields;
 use super::invariant::Invariant;
 use super::sql::quoted;
-use super::translate::Translated;
+use super::translate::{OwnSql, Translated};
 use contend_wire::plan;
 use std::collections::BTreeMap;
 
@@ -37,6 +37,8 @@ pub struct Workload {
     /// Never empty: a file without roles has one, called `client`.
     pub roles: Vec<Role>,
     pub invariants: Vec<Invariant>,
+    /// Statements that some servers are told in words of their own.
+    pub own_sql: Vec<OwnSql>,
     /// What a server is told instead; none: this is the workload as it was written, for SQLite.
     pub translated: Option<Translated>,
     /// Of the file's text.

@@ -5,7 +5,7 @@ use super::load::insert_sql;
 use super::model::{Table, Workload};
 use super::sql::quoted;
 use anyhow::{Context as _, Result, anyhow};
-use contend_sql::{Catalogue, Certainty, Options, Target, Translation};
+use contend_sql::{Catalogue, Certainty, Options, ParamType, Statement, Target, Translation};
 use contend_wire::plan::{ANY_ROWS, Source, SqlStep, Step};
 use std::collections::BTreeSet;
 
@@ -19,6 +19,34 @@ pub struct Translated {
     pub tables: Vec<TranslatedTable>,
     /// Rules that changed what a statement says, each with its condition or what is lost.
     pub conditions: Vec<String>,
+}
+
+/// What a server is told instead of a translation of one of the workload's statements.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnSql {
+    pub target: Target,
+    /// Index among the workload's statements.
+    pub statement: u32,
+    pub sql: String,
+    /// For each placeholder, in order, the number (from 1) of the statement's own.
+    pub params: Vec<u16>,
+}
+
+/// The server of a name in a workload file; if there is none, the names there are.
+pub fn server(name: &str) -> Result<Target, &'static str> {
+    match name {
+        "postgres" => Ok(Target::Postgres),
+        "mariadb" => Ok(Target::MariaDb),
+        _ => Err("postgres, mariadb"),
+    }
+}
+
+/// A server's placeholder of this number, from 1.
+pub fn placeholder(target: Target, number: usize) -> String {
+    match target {
+        Target::Postgres => format!("${number}"),
+        Target::MariaDb => "?".to_string(),
+    }
 }
 
 /// A table of the server.
@@ -82,7 +110,8 @@ impl Workload {
         let tables = self.tables.iter().map(|table| translator.table(table, load));
         let tables = tables.collect::<Result<Vec<_>>>()?;
         other.statements.clear();
-        let translations = self.statements.iter().map(|sql| translator.one(sql)).collect::<Result<Vec<_>>>()?;
+        let translations = self.statements.iter().enumerate().map(|(i, sql)| translator.statement(i, sql));
+        let translations = translations.collect::<Result<Vec<_>>>()?;
         for transaction in &mut other.transactions {
             let steps = std::mem::take(&mut transaction.steps);
             for step in steps {
@@ -114,6 +143,22 @@ impl Translator<'_> {
             }
         }
         Ok(translation)
+    }
+
+    /// A statement of the workload: in the file's own words for this server, if there are any, else translated.
+    fn statement(&mut self, index: usize, sql: &str) -> Result<Translation> {
+        let target = self.options.target;
+        let of_this = |own: &&OwnSql| own.target == target && own.statement as usize == index;
+        let Some(own) = self.workload.own_sql.iter().find(of_this) else { return self.one(sql) };
+        let said = own.sql.split_whitespace().collect::<Vec<_>>().join(" ");
+        self.conditions.insert(format!("override: the workload's own words, not a translation: {said}"));
+        let statement = Statement {
+            sql: own.sql.clone(),
+            params: own.params.clone(),
+            types: vec![ParamType::Unknown; own.params.len()],
+            main: true,
+        };
+        Ok(Translation { statements: vec![statement], rules: vec![], on_error: None })
     }
 
     fn texts(&mut self, sqls: &[String]) -> Result<Vec<String>> {

@@ -11,6 +11,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"reflect"
 
 	"contend/workers/sqldb"
@@ -32,7 +33,7 @@ func code(err error) (int, bool) {
 	return int(e.ExtendedCode), ok
 }
 
-func interrupt(conn driver.Conn) func() {
+func interrupt(conn driver.Conn, _ *worker.Setup) func() {
 	db := C.uintptr_t(reflect.ValueOf(conn).Elem().FieldByName("db").Pointer())
 	return func() { C.interrupt(db) }
 }
@@ -46,7 +47,13 @@ func library() *worker.Driver {
 		Code:        sqldb.SQLiteCode(code),
 		Interrupted: sqldb.SQLiteInterrupt,
 	}, &sqldb.Library{
-		Connector: func(database string) (driver.Connector, error) { return connector(database), nil },
+		Connector: func(database string, options *worker.Options) (driver.Connector, error) {
+			if options.BusyTimeoutMS >= 0 {
+				// It asks for a lock when it opens a connection, and would wait for its own 5 s.
+				database = fmt.Sprintf("%s?_busy_timeout=%d", database, options.BusyTimeoutMS)
+			}
+			return connector(database), nil
+		},
 		Interrupt: interrupt,
 	})
 }

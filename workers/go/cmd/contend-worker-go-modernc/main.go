@@ -31,7 +31,7 @@ func code(err error) (int, bool) {
 }
 
 // interrupt calls what the library calls when a context ends; contexts cost a goroutine for each call.
-func interrupt(conn driver.Conn) func() {
+func interrupt(conn driver.Conn, _ *worker.Setup) func() {
 	db := uintptr(reflect.ValueOf(conn).Elem().FieldByName("db").Uint())
 	return func() {
 		tls := libc.NewTLS()
@@ -49,7 +49,7 @@ func library() *worker.Driver {
 		Code:        sqldb.SQLiteCode(code),
 		Interrupted: sqldb.SQLiteInterrupt,
 	}, &sqldb.Library{
-		Connector: func(database string) (driver.Connector, error) { return connector(database), nil },
+		Connector: func(database string, _ *worker.Options) (driver.Connector, error) { return connector(database), nil },
 		Interrupt: interrupt,
 	})
 }

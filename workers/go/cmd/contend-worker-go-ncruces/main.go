@@ -40,11 +40,11 @@ func library() *worker.Driver {
 		// Its busy handler gives up once the context is done.
 		CutsLockWaits: true,
 	}, &sqldb.Library{
-		Connector: func(database string) (driver.Connector, error) {
+		Connector: func(database string, _ *worker.Options) (driver.Connector, error) {
 			return (&sqlite3driver.SQLite{}).OpenConnector(database)
 		},
 		// It asks the context now and then while it executes.
-		Interrupt: func(driver.Conn) func() { return nil },
+		Interrupt: func(driver.Conn, *worker.Setup) func() { return nil },
 		Contexts:  true,
 	})
 }

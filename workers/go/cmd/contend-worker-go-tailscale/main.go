@@ -126,7 +126,7 @@ func library() *worker.Driver {
 		Code:        sqldb.SQLiteCode(code),
 		Interrupted: sqldb.SQLiteInterrupt,
 	}, &sqldb.Library{
-		Connector: func(database string) (driver.Connector, error) {
+		Connector: func(database string, _ *worker.Options) (driver.Connector, error) {
 			// The library takes URIs only.
 			uri := (&url.URL{Scheme: "file", Path: database}).String()
 			if database == memory {
@@ -134,7 +134,7 @@ func library() *worker.Driver {
 			}
 			return connector{sqlite.Connector(uri, nil, nil)}, nil
 		},
-		Interrupt: func(conn driver.Conn) func() { return conn.(connection).db.Interrupt },
+		Interrupt: func(conn driver.Conn, _ *worker.Setup) func() { return conn.(connection).db.Interrupt },
 		Keeping:   sqlite.WithPersist,
 	})
 }

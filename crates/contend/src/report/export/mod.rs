@@ -13,6 +13,7 @@ use crate::report::summary::trial::TrialRow;
 use crate::study::formula::Formula;
 use crate::study::model::{Column, Export, ExportRows, Holds};
 use anyhow::Result;
+use std::collections::BTreeMap;
 
 /// The export as CSV. Only what counts is in it; what has no value is an empty cell.
 pub fn csv(summary: &Summary<'_>, export: &Export) -> Result<String> {
@@ -38,8 +39,7 @@ pub fn csv(summary: &Summary<'_>, export: &Export) -> Result<String> {
 fn cell(summary: &Summary<'_>, column: &Column, contender: usize, value: &dyn Fn(&str) -> Option<f64>) -> String {
     match &column.holds {
         Holds::Contender { contender: names } => {
-            let label = &summary.record.run.study.contenders[contender].label;
-            names.get(label).unwrap_or(label).clone()
+            named(names, &summary.record.run.study.contenders[contender].label).to_string()
         }
         Holds::Value { value: formula, decimals } => {
             let found = Formula::parse(formula).ok().and_then(|formula| formula.value(value));
@@ -50,6 +50,13 @@ fn cell(summary: &Summary<'_>, column: &Column, contender: usize, value: &dyn Fn
             }
         }
     }
+}
+
+/// What the export calls a contender. One that an axis made has the axis after a comma in its label; where that has no
+/// name of its own, a column of the export tells it apart.
+pub fn named<'n>(names: &'n BTreeMap<String, String>, label: &'n str) -> &'n str {
+    let before_axes = || label.split(", ").next().and_then(|first| names.get(first));
+    names.get(label).or_else(before_axes).map_or(label, String::as_str)
 }
 
 /// A quantity, or one of the study's own metrics.

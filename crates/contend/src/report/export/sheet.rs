@@ -1,5 +1,6 @@
 //! A CSV in the columns of a study's export, read back. Nothing in it is believed but its form.
 
+use crate::report::export::named;
 use crate::study::formula::Formula;
 use crate::study::model::{Export, Holds, Study};
 use crate::study::quantity::Quantity;
@@ -98,7 +99,8 @@ impl<'s> Sheet<'s> {
         });
         let Some(names) = names else { return vec![String::new()] };
         let labels = self.study.contenders.iter().map(|contender| &contender.label);
-        let listed: Vec<String> = labels.map(|label| names.get(label).unwrap_or(label).clone()).collect();
+        let mut listed: Vec<String> = labels.map(|label| named(names, label).to_string()).collect();
+        listed.dedup();
         // A variant may have contenders that the one read here has not.
         let further = names.values().filter(|text| !listed.contains(text)).cloned();
         listed.iter().cloned().chain(further).collect()

@@ -84,7 +84,7 @@ fn article(part: &Chapter) -> String {
 fn inside(part: &Chapter, prefix: &str) -> String {
     let link = |section: &Section| format!("<a href=\"#{prefix}{}\">{}</a>\n", section.id, escaped(&section.title));
     let sections: String = part.document.sections.iter().map(link).collect();
-    let file = |file: &&str| format!("<a href=\"{0}/{file}\">{file}</a>\n", escaped(&part.name));
+    let file = |file: &String| format!("<a href=\"{0}/{file}\">{file}</a>\n", escaped(&part.name));
     let files: String = part.files.iter().map(file).collect();
     format!("<p class=\"inside\">{sections}</p>\n<p class=\"inside\">Files: {files}</p>\n")
 }

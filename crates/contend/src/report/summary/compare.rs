@@ -80,7 +80,15 @@ fn guard(
     }
     let pairs = pairs(on, rounds, figure);
     if pairs.iter().any(|p| p.baseline.is_nan() || p.candidate.is_nan()) && figure.quantile().is_none() {
-        return Some(format!("{} was not measured in every round", figure.label()));
+        let cut_off = |cell: &Cell| figure.mean().is_some_and(|of| cell.pool(of.1).dist(of.0).censored > 0);
+        return Some(match [baseline, candidate].into_iter().find(|cell| cut_off(cell)) {
+            Some(cell) => format!(
+                "timeouts or cut-off operations reach into the {} of {}",
+                figure.label(),
+                study.contenders[cell.contender].label
+            ),
+            None => format!("{} was not measured in every round", figure.label()),
+        });
     }
     let ratios: Vec<f64> = pairs.iter().filter_map(|p| p.log_ratio()).map(f64::exp).collect();
     let trend = drift::trend(&ratios).filter(|trend| trend.drifting)?;

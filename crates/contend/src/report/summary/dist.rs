@@ -43,7 +43,7 @@ pub struct CurvePoint {
 pub struct Dist {
     pub n: u64,
     pub censored: u64,
-    /// Of operations that ended.
+    /// None if some are known only to have taken at least so long.
     pub mean_ns: Option<u64>,
     quantiles: Vec<Shown>,
     pub curve: Vec<CurvePoint>,
@@ -55,7 +55,7 @@ impl Dist {
         Self {
             n: observations.len(),
             censored: observations.censored.len(),
-            mean_ns: observations.ended.mean(),
+            mean_ns: observations.mean(),
             quantiles: Quantile::ALL.map(|q| shown(observations, q, always)).to_vec(),
             curve: curve(observations, always),
         }

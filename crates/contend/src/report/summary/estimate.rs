@@ -47,8 +47,10 @@ impl Estimator<'_> {
             let value = formula.value(&|name| quantity::of_cell(name, self, cell));
             return Estimate { value, rounds, ..Estimate::default() };
         }
+        let cut_off = figure.mean().is_some_and(|(measure, scope)| cell.pool(scope).dist(measure).censored > 0);
         let interval = interval::median_interval(&values);
         Estimate {
+            lacking: cut_off.then(|| "some operations were cut off and took nobody knows how long".to_string()),
             value: interval::median(&values),
             low: interval.map(|i| i.low),
             high: interval.map(|i| i.high),

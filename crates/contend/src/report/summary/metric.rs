@@ -157,6 +157,14 @@ impl Figure {
         }
     }
 
+    /// What it is the mean of, if it is one.
+    pub fn mean(&self) -> Option<(Measure, Scope)> {
+        match self.what {
+            What::Latency { measure, stat: Stat::Mean, scope } => Some((measure, scope)),
+            _ => None,
+        }
+    }
+
     pub fn show(&self, value: f64) -> String {
         self.unit.show(value)
     }

@@ -11,7 +11,7 @@ pub mod quantity;
 pub mod trial;
 
 use crate::record::store::Record;
-use crate::record::tally::{Tally, Tallying};
+use crate::record::tally::{ServiceOf, Tally, Tallying};
 use crate::report::summary::answer::Answered;
 use crate::report::summary::cell::{Cell, CellBuilder, CellPlace};
 use crate::report::summary::compare::{Compared, FactorEffect};
@@ -175,7 +175,8 @@ impl<'r> Summary<'r> {
 
     fn tally(&self, at: usize) -> Result<Tally, String> {
         let trial = &self.record.trials[at];
-        let mut tallying = Tallying::new(trial);
+        let service_of = if self.as_published() { ServiceOf::Begun } else { ServiceOf::Due };
+        let mut tallying = Tallying::new(trial, service_of);
         self.record.samples(trial.slot.trial, |sample| tallying.push(sample)).map_err(|e| format!("{e:#}"))?;
         Ok(tallying.finish(&trial.planned, &self.transactions))
     }

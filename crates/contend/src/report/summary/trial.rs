@@ -96,7 +96,7 @@ impl Numbers {
             QuantileValue::Exact(ns) => Some(ns),
             QuantileValue::AtLeast(_) | QuantileValue::TooFew { .. } => None,
         };
-        Self { n: observations.len(), mean_ns: observations.ended.mean(), quantiles: Quantile::ALL.map(exact) }
+        Self { n: observations.len(), mean_ns: observations.mean(), quantiles: Quantile::ALL.map(exact) }
     }
 
     pub fn quantile(&self, quantile: Quantile) -> Option<u64> {

@@ -25,6 +25,6 @@ fn chapter(part: &Chapter) -> String {
         out += &format!("\n> **Note.** {}\n", escaped(warning));
     }
     document.sections.iter().for_each(|section| out += &render_section(section, "###"));
-    let link = |file: &&str| format!("[{}]({}/{file})", escaped(file), part.name);
+    let link = |file: &String| format!("[{}]({}/{file})", escaped(file), part.name);
     out + &format!("\nFiles: {}\n", part.files.iter().map(link).collect::<Vec<_>>().join(", "))
 }

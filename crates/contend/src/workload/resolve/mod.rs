@@ -61,11 +61,18 @@ pub fn workload(source: &Source, axes: &BTreeMap<String, String>) -> Result<Work
     let scope = lists.scope(&tables, &table_names, None);
     let transaction_at = at.key("transaction");
     let session = session(&file, &at)?;
-    let mut shared = Shared { scale: &scale, scope, statements: vec![], requests: vec![], session: session.clone() };
+    let mut shared = Shared {
+        scale: &scale,
+        scope,
+        statements: vec![],
+        own_sql: vec![],
+        requests: vec![],
+        session: session.clone(),
+    };
     let transactions =
         file.transaction.iter().map(|(name, t)| transaction(name, t, &transaction_at.key(name), &mut shared));
     let transactions = transactions.collect::<Result<Vec<_>, _>>()?;
-    let (statements, requests) = (shared.statements, shared.requests);
+    let (statements, own_sql, requests) = (shared.statements, shared.own_sql, shared.requests);
     if !statements.is_empty() && !requests.is_empty() {
         return transaction_at.fail("a workload has steps with sql or steps with requests, not both");
     }
@@ -102,6 +109,7 @@ pub fn workload(source: &Source, axes: &BTreeMap<String, String>) -> Result<Work
         after_load: file.after_load,
         transactions,
         statements,
+        own_sql,
         requests,
         login: login.map(|index| index as u16),
         asks,

@@ -102,6 +102,16 @@ fn check_used<'n, 'a: 'n>(mut names: impl Iterator<Item = (&'n String, &'n Name<
 
 /// The statement with `?` for every placeholder, and where each value comes from.
 pub fn compile(sql: &str, names: &mut Names<'_>, at: &At<'_>) -> Result<(String, Vec<Source>), FileError> {
+    compile_with(sql, names, at, |_| "?".to_string())
+}
+
+/// The same with `mark` of its number, from 1, for every placeholder.
+pub fn compile_with(
+    sql: &str,
+    names: &mut Names<'_>,
+    at: &At<'_>,
+    mark: impl Fn(usize) -> String,
+) -> Result<(String, Vec<Source>), FileError> {
     let mut text = String::with_capacity(sql.len());
     let mut sources = vec![];
     for piece in scan(sql) {
@@ -112,7 +122,8 @@ pub fn compile(sql: &str, names: &mut Names<'_>, at: &At<'_>) -> Result<(String,
             }
             Piece::Named { name, in_list } => {
                 let new = sources_of(name, in_list, names, at)?;
-                text.push_str(&vec!["?"; new.len()].join(", "));
+                let marks: Vec<String> = (1..=new.len()).map(|n| mark(sources.len() + n)).collect();
+                text.push_str(&marks.join(", "));
                 sources.extend(new);
             }
         }

@@ -3,12 +3,13 @@
 use super::at::{At, listed};
 use super::generator::{Scope, fields};
 use super::request::{self, Session};
-use super::statement::{Meaning, Name, Names, compile};
+use super::statement::{Meaning, Name, Names, compile, compile_with};
 use crate::source::FileError;
 use crate::workload::file::{BeginFile, KeepFile, KindFile, StepFile, TransactionFile};
 use crate::workload::generator::{Fields, FormatPiece, Generator};
 use crate::workload::model::{ArgumentGroup, Begin, Named, TransactionSpec};
 use crate::workload::sql::{Piece, has_second_statement, scan};
+use crate::workload::translate::{OwnSql, placeholder, server};
 use contend_wire::plan::http::{HttpStep, Request};
 use contend_wire::plan::{ANY_ROWS, Keep, Source, SqlStep, Step};
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,6 +21,7 @@ pub struct Shared<'a> {
     pub scope: Scope<'a>,
     /// Every SQL text once.
     pub statements: Vec<String>,
+    pub own_sql: Vec<OwnSql>,
     /// Every request.
     pub requests: Vec<Request>,
     /// What the login keeps.
@@ -230,9 +232,9 @@ impl<'f> Builder<'_, '_, 'f> {
                 }
             };
         }
-        let of_sql = file.rows.is_some() || file.repeat.is_some() || file.every.is_some();
+        let of_sql = !file.on.is_empty() || file.rows.is_some() || file.repeat.is_some() || file.every.is_some();
         if of_sql || !file.keep.is_empty() || !file.args.is_empty() {
-            return at.fail("rows, keep, repeat, every and args are for steps with sql");
+            return at.fail("on, rows, keep, repeat, every and args are for steps with sql");
         }
         let scale = self.shared.scale;
         let waits = |ns: u64, step: Step| if ns == 0 { vec![] } else { vec![step] };
@@ -263,10 +265,45 @@ impl<'f> Builder<'_, '_, 'f> {
         let used: BTreeSet<&str> = names_in(file).into_iter().collect();
         self.declare(&file.args, &at.key("args"), Some(index), repeat, &used)?;
         let (text, args) = compile(sql, &mut self.names, &sql_at)?;
+        let statement = self.statement(text);
+        for (name, own) in &file.on {
+            self.own_sql(name, own, statement, &args, &at.key("on").key(name))?;
+        }
         self.names.close_step(index)?;
         let (rows_min, rows_max) = rows(file.rows.as_ref(), &at.key("rows"))?;
         let keep = self.keep(&file.keep, &at.key("keep"))?;
-        Ok(SqlStep { statement: self.statement(text), rows_min, rows_max, repeat, keep, args })
+        Ok(SqlStep { statement, rows_min, rows_max, repeat, keep, args })
+    }
+
+    /// What a server is told instead of a statement: with the same values, in whichever order.
+    fn own_sql(
+        &mut self,
+        name: &str,
+        sql: &str,
+        statement: u32,
+        args: &[Source],
+        at: &At<'f>,
+    ) -> Result<(), FileError> {
+        let target = match server(name) {
+            Ok(target) => target,
+            Err(known) => return at.fail(format!("there is no server `{name}` (known: {known})")),
+        };
+        check_single(sql, at)?;
+        let (sql, sources) = compile_with(sql, &mut self.names, at, |n| placeholder(target, n))?;
+        let number = |source| args.iter().position(|known| known == source).map(|i| i as u16 + 1);
+        let Some(params) = sources.iter().map(number).collect::<Option<Vec<u16>>>() else {
+            return at.fail("it takes a value that the step's own sql does not take");
+        };
+        let own = OwnSql { target, statement, sql, params };
+        let known = self.shared.own_sql.iter().find(|k| k.target == target && k.statement == statement);
+        match known {
+            Some(known) if *known != own => at.fail("another step with the same sql is told something else here"),
+            Some(_) => Ok(()),
+            None => {
+                self.shared.own_sql.push(own);
+                Ok(())
+            }
+        }
     }
 
     fn http_step(&mut self, index: usize, file: &StepFile, at: &At<'f>) -> Result<HttpStep, FileError> {

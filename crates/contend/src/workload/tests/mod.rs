@@ -3,6 +3,7 @@
 mod data;
 mod draw;
 mod errors;
+mod own;
 mod preset;
 mod sqlite;
 

@@ -1,0 +1,234 @@
+#!/usr/bin/env bash
+# What contend's clients cost beside pgbench's and sysbench's: the transactions of pgbench's built-in scripts, with
+# the same statements, prepared, on the same private servers and the same tables, over the socket, in turns.
+# Two figures for each number of clients, as contend / rival: transactions per second, and CPU time of the client
+# program for each transaction (user and system; start, connecting and reading the plan included).
+#
+#   BRANCHES=16 SECONDS_EACH=3 TURNS=5 CLIENTS='1 4 16' scripts/bench-servers.sh [postgres|mariadb]...
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+contend=$PWD/target/release/contend
+branches=${BRANCHES:-16}
+seconds=${SECONDS_EACH:-3}
+turns=${TURNS:-5}
+clients=${CLIENTS:-1 4 16}
+read -ra worker <<<"${WORKER:-$contend worker}"
+
+[ -x "$contend" ] || { echo "bench-servers: $contend is not there; \`make build\` makes it" >&2; exit 2; }
+
+# Servers refuse to run as root; the directory must be on a disk, the socket's path short.
+as=()
+work=$(mktemp -d -p target bench-servers.XXXXXX)
+work=$PWD/$work
+sockets=$(mktemp -d /tmp/cb.XXXXXX)
+server= abort=KILL
+if [ "$(id -u)" -eq 0 ]; then
+    as=(setpriv --reuid=nobody --regid=nogroup --clear-groups --)
+    chown nobody "$work" "$sockets"
+fi
+chmod 755 "$work" "$sockets"
+
+# What is on it is thrown away: no server writes it back first.
+stop_server() {
+    if [ -n "$server" ]; then
+        kill "-$abort" "$server" 2>/dev/null || true
+        while kill -0 "$server" 2>/dev/null; do wait "$server" 2>/dev/null || true; done
+        server=
+    fi
+}
+finish() {
+    stop_server
+    rm -rf "$work" "$sockets"
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
+
+# The newest of what a pattern finds; else what PATH has.
+program() {
+    local found
+    found=$(compgen -G "$2" | sort -V | tail -1 || true)
+    [ -n "$found" ] && echo "$found" || type -P "$1" || true
+}
+
+# Operations in a plan, so that as many accounts are touched as by a rival who draws each anew.
+DRAWN=65536
+
+# Waits until a command succeeds.
+until_it_works() {
+    for _ in $(seq 600); do
+        "$@" >/dev/null 2>&1 && return
+        sleep 0.1
+    done
+    echo "bench-servers: the server does not answer; its log ends:" >&2
+    tail -5 "$work/log" >&2
+    exit 1
+}
+
+# Runs a command with its output in $work/said, and sets `cpu` to the seconds of CPU time it took.
+timed() {
+    local TIMEFORMAT='%3U %3S'
+    { time "$@" >"$work/said" 2>"$work/complaints"; } 2>"$work/time" || {
+        echo "bench-servers: failed: $*" >&2
+        cat "$work/said" "$work/complaints" >&2
+        exit 1
+    }
+    cpu=$(awk '{ print $1 + $2 }' "$work/time")
+}
+
+# What contend is told, with the statements of the rival: $1 engine or driver, $2 profile, $3 clients, $4 address.
+# The translation of the workload's SQL has another form: names are quoted, numbers typed.
+plan() {
+    "$contend" plan show workloads/tpcb.toml --contender "$1" --profile "$2" --scale "$branches" \
+        --clients "$3" --window "${seconds}s" --cycle $((DRAWN / $3)) --database "$4" 2>/dev/null |
+        awk -F '\t' -v OFS='\t' -v engine="$1" '
+        function place(n) { return engine ~ /^postgres/ ? "$" n : "?" }
+        function change(table, column, key) {
+            return "UPDATE pgbench_" table " SET " column " = " column " + " place(1) " WHERE " key " = " place(2)
+        }
+        $1 == "statement" && $3 ~ /^SELECT/ { $3 = "SELECT abalance FROM pgbench_accounts WHERE aid = " place(1) }
+        $1 == "statement" && $3 ~ /^UPDATE .*accounts/ { $3 = change("accounts", "abalance", "aid") }
+        $1 == "statement" && $3 ~ /^UPDATE .*tellers/ { $3 = change("tellers", "tbalance", "tid") }
+        $1 == "statement" && $3 ~ /^UPDATE .*branches/ { $3 = change("branches", "bbalance", "bid") }
+        $1 == "statement" && $3 ~ /^INSERT/ {
+            $3 = "INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES (" \
+                place(1) ", " place(2) ", " place(3) ", " place(4) ", CURRENT_TIMESTAMP)"
+        }
+        { print }'
+}
+
+# Sets `rate` and `each` (microseconds of CPU for a transaction) of one run.
+contend_once() { # plan
+    timed "${worker[@]}" --plan "$1"
+    local done failed
+    read -r done failed < <(awk '$2 == "operations," { print $1, $5 }' "$work/said")
+    [ "$failed" = 0 ] || { echo "bench-servers: $failed operations failed" >&2; cat "$work/said" >&2; exit 1; }
+    result "$done"
+}
+result() { # transactions
+    rate=$(awk -v n="$1" -v s="$seconds" 'BEGIN { printf "%.1f", n / s }')
+    each=$(awk -v n="$1" -v c="$cpu" 'BEGIN { printf "%.2f", c * 1e6 / n }')
+}
+pgbench_once() { # script, clients, threads
+    timed "$pgbench" -h "$sockets" -U contend -n -M prepared -b "$1" \
+        -c "$2" -j "$3" -T "$seconds" bench
+    result "$(sed -n 's/^number of transactions actually processed: \([0-9]*\).*/\1/p' "$work/said")"
+}
+sysbench_once() { # profile, clients
+    local only=off
+    [ "$1" = select-only ] && only=on
+    timed sysbench scripts/bench-tpcb.lua --db-driver=mysql --mysql-socket="$sockets/mariadb.sock" --mysql-user=root \
+        --mysql-db=bench --branches="$branches" --select-only="$only" --threads="$2" --time="$seconds" --events=0 \
+        --thread-init-timeout=60 run
+    result "$(sed -n 's/^ *total number of events: *\([0-9]*\).*/\1/p' "$work/said")"
+}
+
+median() { sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
+column() { awk -v n="$1" '{ print $n }' "$2"; }
+
+head_of_table() {
+    printf '\n%s\n' "$1"
+    printf '%-12s %7s  %-21s %-16s %10s %8s %10s %16s %10s %11s\n' transaction clients rival contend rival/s ours/s \
+        throughput '(spread)' 'CPU us' 'CPU ratio'
+}
+
+# One line of the table: runs two commands in turns, the first one first every other time.
+compare() { # transaction, clients, rival, driver, rival's command, contend's command
+    local file=$work/pairs
+    : >"$file"
+    for turn in $(seq "$turns"); do
+        local a b
+        if [ $((turn % 2)) = 1 ]; then
+            $5; a="$rate $each"; $6; b="$rate $each"
+        else
+            $6; b="$rate $each"; $5; a="$rate $each"
+        fi
+        echo "$a $b" | awk '{ print $1, $2, $3, $4, $3 / $1, $4 / $2 }' >>"$file"
+    done
+    printf '%-12s %7s  %-21s %-16s %10.0f %8.0f %10.3f %16s %4.0f/%-5.0f %11.3f\n' "$1" "$2" "$3" "$4" \
+        "$(column 1 "$file" | median)" "$(column 3 "$file" | median)" "$(column 5 "$file" | median)" \
+        "$(column 5 "$file" | sort -g | awk '{ v[NR] = $1 } END { printf "%.3f to %.3f", v[1], v[NR] }')" \
+        "$(column 2 "$file" | median)" "$(column 4 "$file" | median)" "$(column 6 "$file" | median)"
+}
+
+on_postgres() {
+    local bin
+    bin=$(dirname "$(program postgres '/usr/lib/postgresql/*/bin/postgres')")
+    pgbench=$(program pgbench '/usr/lib/postgresql/*/bin/pgbench')
+    if [ "$bin" = . ] || [ -z "$pgbench" ]; then
+        echo "PostgreSQL or pgbench is not installed: apt-get install postgresql" && return
+    fi
+    "${as[@]}" "$bin/initdb" -D "$work/pg" -U contend --auth=trust --no-locale --encoding=UTF8 -N >"$work/log"
+    # Commits do not wait for the disk: it is the clients that are compared.
+    "${as[@]}" "$bin/postgres" -D "$work/pg" -c listen_addresses= -c unix_socket_directories="$sockets" \
+        -c shared_buffers=512MB -c max_wal_size=8GB -c checkpoint_timeout=1h -c synchronous_commit=off \
+        -c autovacuum=off -c max_connections=100 >"$work/log" 2>&1 &
+    server=$! abort=QUIT
+    until_it_works "$bin/psql" -h "$sockets" -U contend -d postgres -c 'SELECT 1'
+    "$bin/psql" -qh "$sockets" -U contend -d postgres -c 'CREATE DATABASE bench'
+    "$pgbench" -q -i -s "$branches" -h "$sockets" -U contend bench >"$work/said" 2>&1
+    head_of_table "$("$bin/postgres" --version), Unix socket, scale $branches, synchronous_commit=off, $turns turns of $seconds s"
+    local address="postgres://contend@/bench?socket=$sockets/.s.PGSQL.5432" profile count driver threads
+    for profile in select-only tpcb; do
+        local script=$profile
+        [ "$profile" = tpcb ] && script=tpcb-like
+        for count in $clients; do
+            "$bin/psql" -qh "$sockets" -U contend -d bench -c 'TRUNCATE pgbench_history' \
+                -c 'VACUUM pgbench_branches, pgbench_tellers, pgbench_accounts' -c CHECKPOINT
+            for driver in ${DRIVERS:-tokio-postgres postgres}; do
+                plan "postgres/$driver:synchronous_commit=off" "$profile" "$count" "$address" >"$work/plan"
+                for threads in $(printf '%s\n' "$count" 1 | sort -un); do
+                    compare "$profile" "$count" "pgbench -j $threads" "$driver" \
+                        "pgbench_once $script $count $threads" "contend_once $work/plan"
+                done
+            done
+        done
+    done
+    stop_server
+}
+
+on_mariadb() {
+    local mariadbd client
+    mariadbd=$(program mariadbd /usr/sbin/mariadbd)
+    client=$(type -P mariadb || true)
+    if [ -z "$mariadbd" ] || [ -z "$client" ]; then
+        echo "MariaDB is not installed: apt-get install mariadb-server" && return
+    fi
+    if ! type -P sysbench >/dev/null; then
+        echo "sysbench is not installed: apt-get install sysbench" && return
+    fi
+    "${as[@]}" mariadb-install-db --no-defaults --auth-root-authentication-method=normal --skip-test-db \
+        --skip-name-resolve --datadir="$work/maria" >"$work/log" 2>&1
+    "${as[@]}" "$mariadbd" --no-defaults --datadir="$work/maria" --socket="$sockets/mariadb.sock" --skip-networking \
+        --innodb-buffer-pool-size=512M --innodb-log-file-size=1G --innodb-flush-log-at-trx-commit=0 \
+        --skip-log-bin --max-connections=100 >"$work/log" 2>&1 &
+    server=$! abort=KILL
+    local ask=("$client" --no-defaults -S "$sockets/mariadb.sock" -u root)
+    until_it_works "${ask[@]}" -e 'SELECT 1'
+    "${ask[@]}" -e "
+        CREATE DATABASE bench; USE bench;
+        CREATE TABLE pgbench_branches (bid INT NOT NULL PRIMARY KEY, bbalance INT, filler CHAR(88));
+        CREATE TABLE pgbench_tellers (tid INT NOT NULL PRIMARY KEY, bid INT, tbalance INT, filler CHAR(84));
+        CREATE TABLE pgbench_accounts (aid INT NOT NULL PRIMARY KEY, bid INT, abalance INT, filler CHAR(84));
+        CREATE TABLE pgbench_history (tid INT, bid INT, aid INT, delta INT, mtime DATETIME, filler CHAR(22));
+        INSERT INTO pgbench_branches SELECT seq, 0, '' FROM seq_1_to_$branches;
+        INSERT INTO pgbench_tellers SELECT seq, (seq - 1) DIV 10 + 1, 0, '' FROM seq_1_to_$((10 * branches));
+        INSERT INTO pgbench_accounts
+            SELECT seq, (seq - 1) DIV 100000 + 1, 0, '' FROM seq_1_to_$((100000 * branches));"
+    head_of_table "$("$mariadbd" --version | sed 's/.*\(Ver.*\)/MariaDB \1/'), Unix socket, scale $branches, flush_log_at_trx_commit=0, $turns turns of $seconds s"
+    local address="mysql://root@/bench?socket=$sockets/mariadb.sock" profile count
+    for profile in select-only tpcb; do
+        for count in $clients; do
+            "${ask[@]}" bench -e 'TRUNCATE TABLE pgbench_history'
+            plan mariadb/mysql "$profile" "$count" "$address" >"$work/plan"
+            compare "$profile" "$count" "sysbench" mysql \
+                "sysbench_once $profile $count" "contend_once $work/plan"
+        done
+    done
+    stop_server
+}
+
+echo "machine: $(nproc) x $(sed -n 's/^model name\s*: //p' /proc/cpuinfo | head -1), $(uname -sr), load $(cut -d' ' -f1 /proc/loadavg)"
+for engine in "${@:-postgres mariadb}"; do
+    for one in $engine; do "on_$one"; done
+done

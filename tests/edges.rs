@@ -1,0 +1,198 @@
+//! What goes wrong around servers, each on the real thing: programs that are not there, ports and directories that
+//! cannot be had, servers of somebody else, and what the record says of who did the work.
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use support::place::{Own, Place, files, is_root, postgres_bin, record, study};
+use support::{Bench, Said, processes_mentioning, reasons, root};
+
+#[test]
+fn the_doctor_says_how_to_install_a_missing_server() {
+    let bench = Bench::new();
+    let mut command = bench.command(&["doctor"]);
+    let said: Said = command.env("CONTEND_SERVERS", bench.path("nowhere")).output().expect("the tool starts").into();
+    for install in ["apt-get install postgresql", "apt-get install mariadb-server"] {
+        assert!(said.out.contains(install), "{}", said.out);
+    }
+    assert_eq!(said.code, Some(0), "a server is no need: {}", said.out);
+}
+
+#[test]
+fn a_worker_explains_itself() {
+    let said = Bench::new().contend(&["worker", "--help"]).exits(0);
+    for part in ["--plan FILE", "--samples FILE", "tokio-postgres 0.", "Models: thread"] {
+        assert!(said.out.contains(part), "{part}: {}", said.out);
+    }
+}
+
+/// Programs of PostgreSQL of which the server finds its port taken the first `times` times it is to listen.
+fn with_ports_taken(place: &Place, times: u32) -> PathBuf {
+    let (dir, real) = (place.bench.path("bin"), postgres_bin());
+    let taken = dir.join("taken");
+    fs::create_dir_all(&taken).expect("created");
+    fs::set_permissions(&taken, fs::Permissions::from_mode(0o777)).expect("opened");
+    std::os::unix::fs::symlink(real.join("initdb"), dir.join("initdb")).expect("linked");
+    let script = format!(
+        "#!/bin/sh\n\
+         real={real}/postgres\n\
+         port=$(sed -n \"s/^port = '\\(.*\\)'/\\1/p\" \"$2/postgresql.conf\" 2>/dev/null)\n\
+         if [ \"$1\" = -D ] && grep -q \"^listen_addresses = '127\" \"$2/postgresql.conf\" &&\n\
+            [ \"$(ls {taken} | wc -l)\" -lt {times} ]; then\n\
+             touch {taken}/$port\n\
+             exec python3 -c 'import socket, subprocess, sys\n\
+s = socket.socket()\n\
+s.bind((\"127.0.0.1\", int(sys.argv[1])))\n\
+s.listen(1)\n\
+sys.exit(subprocess.call(sys.argv[2:]))' \"$port\" \"$real\" \"$@\"\n\
+         fi\n\
+         exec \"$real\" \"$@\"\n",
+        real = real.display(),
+        taken = taken.display(),
+    );
+    fs::write(dir.join("postgres"), script).expect("written");
+    fs::set_permissions(dir.join("postgres"), fs::Permissions::from_mode(0o755)).expect("executable");
+    dir
+}
+
+fn on_ports_taken(place: &Place, times: u32) -> Said {
+    let bin = with_ports_taken(place, times);
+    let study = study();
+    let args =
+        ["run", &study, "--out", "record", "--quiet", "--contender", "postgres:transport=tcp", "--only", "*tcp*"];
+    let mut command = place.command(&[&args[..], &["--rounds", "6", "--window", "100ms"]].concat());
+    command.env("CONTEND_SERVERS", bin).output().expect("the tool starts").into()
+}
+
+#[test]
+fn a_port_that_was_taken_is_another_one_the_next_time() {
+    let place = Place::new();
+    let said = on_ports_taken(&place, 3);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let ports = fs::read_dir(place.bench.path("bin/taken")).expect("readable").count();
+    assert_eq!(ports, 3, "each time another port");
+    place.assert_nothing_left();
+}
+
+#[test]
+fn where_every_port_is_taken_the_trials_say_so() {
+    let place = Place::new();
+    let said = on_ports_taken(&place, u32::MAX);
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    let record = record(&place);
+    let details: Vec<&str> = record.trials.iter().flat_map(|t| &t.invalid).map(|r| r.detail.as_str()).collect();
+    assert!(details.len() == 6 && details.iter().all(|d| d.contains("Address already in use")), "{details:?}");
+    place.assert_nothing_left();
+}
+
+/// As root nothing is forbidden to contend itself, but to the user that servers run as.
+#[test]
+fn a_directory_that_a_server_cannot_use_is_named() {
+    let place = Place::new();
+    let closed = place.bench.path("closed");
+    fs::create_dir(&closed).expect("created");
+    let (mode, words) = if is_root() { (0o700, "servers run as `nobody`") } else { (0o500, "cannot create") };
+    fs::set_permissions(&closed, fs::Permissions::from_mode(mode)).expect("closed");
+    let out = closed.join("record").display().to_string();
+    for only in ["postgres durable", "mariadb durable"] {
+        let said = place.contend(&["run", &study(), "--out", &out, "--quiet", "--only", only]);
+        assert_eq!(said.code, Some(2), "{}", said.err);
+        assert!(said.err.contains(words) && said.err.contains("closed"), "{}", said.err);
+        assert!(said.err.contains("--out"), "says what to do: {}", said.err);
+        assert!(!closed.join("record").exists());
+    }
+    place.assert_nothing_left();
+}
+
+/// Runs on a server of somebody else, looking at all processes meanwhile: nobody but the command that was typed
+/// may show the password. What the record says of the server is what the server says of itself.
+fn work_on(place: &Place, own: &Own, only: &str, version: &str, databases: &str) {
+    let before = own.asked(databases);
+    let typed = own.dsn("geheim");
+    let mut child = place.start(&["--dsn", &typed, "--rounds", "6", "--window", "100ms", "--only", only]);
+    let mut seen = BTreeSet::new();
+    while child.try_wait().expect("it can be asked").is_none() {
+        for entry in fs::read_dir("/proc").expect("/proc").flatten() {
+            if entry.file_name().to_string_lossy() == child.id().to_string() {
+                continue;
+            }
+            let read = |name| fs::read(entry.path().join(name)).unwrap_or_default();
+            let line = String::from_utf8_lossy(&read("cmdline")).into_owned();
+            if line.contains("\0worker") {
+                assert!(!line.contains("geheim") && !String::from_utf8_lossy(&read("environ")).contains("geheim"));
+                seen.insert(entry.file_name());
+            }
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert_eq!(child.wait().expect("it ended").code(), Some(0));
+    assert!(seen.len() > 2, "workers were looked at: {seen:?}");
+    assert_eq!(own.asked(databases), before, "something is left");
+    for file in files(&place.bench.path("record")) {
+        let text = String::from_utf8_lossy(&fs::read(&file).expect("readable")).into_owned();
+        assert!(!text.contains("geheim"), "the password is in {}", file.display());
+    }
+    for trial in &record(place).trials {
+        let server = trial.server.as_ref().expect("a server");
+        assert!(server.version == own.asked(version) && server.cpu_ns.is_none(), "{server:?}");
+    }
+    let wrong = own.dsn("falsch");
+    let wrong = place.contend(&["run", &study(), "--out", "second", "--dsn", &wrong, "--only", only]);
+    assert_eq!(wrong.code, Some(2), "{}", wrong.err);
+    let refused = ["password authentication failed", "Access denied"];
+    assert!(refused.iter().any(|words| wrong.err.contains(words)), "{}", wrong.err);
+    assert!(!wrong.err.contains("falsch") && !place.bench.path("second").exists(), "{}", wrong.err);
+}
+
+#[test]
+fn a_postgres_that_is_there_is_left_as_it_was() {
+    let place = Place::new();
+    let own = Own::postgres(&place);
+    work_on(&place, &own, "postgres durable", "SHOW server_version", "SELECT datname FROM pg_database ORDER BY 1");
+}
+
+#[test]
+fn a_mariadb_that_is_there_is_left_as_it_was() {
+    let place = Place::new();
+    let own = Own::mariadb(&place);
+    let databases = "SELECT schema_name FROM information_schema.schemata UNION \
+                     SELECT concat(database_name, '.', table_name) FROM mysql.innodb_table_stats UNION \
+                     SELECT concat(db_name, '.', table_name) FROM mysql.table_stats UNION \
+                     SELECT concat(user, '@', host) FROM mysql.user ORDER BY 1";
+    work_on(&place, &own, "mariadb durable", "SELECT version()", databases);
+}
+
+#[test]
+fn isolation_is_the_contenders_and_the_record_names_who_worked() {
+    let place = Place::new();
+    let contenders = ["postgres/tokio-postgres:isolation=serializable", "mariadb:isolation=serializable"];
+    let args = ["--contender", contenders[0], "--contender", contenders[1], "--only", "*isolation=serializable*"];
+    place.run(&[&args[..], &["--rounds", "6"]].concat()).exits(0);
+    assert!(reasons(&place.bench.path("record")).iter().all(|(_, kinds)| kinds.is_empty()));
+    let lock = fs::read_to_string(root().join("Cargo.lock")).expect("readable");
+    for trial in &record(&place).trials {
+        let (setting, driver, engine) = match trial.contender.starts_with("postgres") {
+            true => ("default_transaction_isolation", "tokio-postgres ", "PostgreSQL "),
+            false => ("isolation", "mysql ", "MariaDB "),
+        };
+        assert_eq!(trial.settings[setting].to_ascii_lowercase(), "serializable", "{:?}", trial.settings);
+        let version = &trial.server.as_ref().expect("a server").version;
+        for worker in &trial.workers {
+            let (name, used) = worker.hello["driver"].split_once(' ').expect("name and version");
+            assert_eq!(name, driver.trim());
+            assert!(lock.contains(&format!("name = \"{name}\"\nversion = \"{used}\"")), "{name} {used}");
+            assert_eq!(worker.hello["engine"], format!("{engine}{version}"));
+        }
+    }
+    for (engine, default) in [("postgres", "'read committed'"), ("mariadb", "REPEATABLE READ")] {
+        let plan = place.contend(&["plan", "show", "bank", "--cycle", "1", "--contender", engine]).exits(0).out;
+        let set: Vec<&str> =
+            plan.lines().filter(|l| l.starts_with("session") && l.to_lowercase().contains("isolation")).collect();
+        assert!(set.len() == 1 && set[0].contains(default), "{set:?}");
+    }
+    place.assert_nothing_left();
+    assert!(processes_mentioning(&study()).is_empty());
+}

@@ -1,0 +1,183 @@
+//! A place in which servers may run, and servers of somebody else in it.
+
+use super::{Bench, Said, root, wait_for};
+use contend::record::store::Record;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use tempfile::TempDir;
+
+/// A place to work in that servers may enter, and one for their sockets.
+pub struct Place {
+    pub bench: Bench,
+    pub sockets: TempDir,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        let (bench, sockets) = (Bench::new(), TempDir::with_prefix_in("ct-", "/tmp").expect("a directory"));
+        for dir in [bench.dir.path(), sockets.path()] {
+            fs::set_permissions(dir, fs::Permissions::from_mode(0o755)).expect("opened");
+        }
+        Self { bench, sockets }
+    }
+
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.bench.command(args);
+        command.env("TMPDIR", self.sockets.path());
+        command
+    }
+
+    pub fn contend(&self, args: &[&str]) -> Said {
+        self.command(args).output().expect("the tool starts").into()
+    }
+
+    /// The study of the fixtures, its record in `record`.
+    pub fn run(&self, args: &[&str]) -> Said {
+        let mut command = self.command(&["run", &study(), "--out", "record", "--quiet"]);
+        command.args(args).output().expect("the tool starts").into()
+    }
+
+    pub fn start(&self, args: &[&str]) -> Child {
+        let mut command = self.command(&["run", &study(), "--out", "record", "--quiet"]);
+        command.args(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the tool starts")
+    }
+
+    /// Numbers of the processes whose command line begins with `program` and names this place.
+    pub fn servers(&self, program: &str) -> Vec<u32> {
+        let mine = self.bench.dir.path().display().to_string();
+        let of = |entry: fs::DirEntry| {
+            let pid = entry.file_name().to_string_lossy().parse().ok()?;
+            let line = fs::read_to_string(entry.path().join("cmdline")).ok()?;
+            (line.split('\0').next()?.ends_with(program) && line.contains(&mine)).then_some(pid)
+        };
+        fs::read_dir("/proc").expect("/proc").flatten().filter_map(of).collect()
+    }
+
+    pub fn assert_nothing_left(&self) {
+        self.bench.assert_nothing_left();
+        wait_for("the sockets to be removed", || fs::read_dir(self.sockets.path()).expect("readable").count() == 0);
+        assert!(self.servers("postgres").is_empty() && self.servers("mariadbd").is_empty());
+    }
+}
+
+pub fn study() -> String {
+    root().join("tests/fixtures/servers.toml").display().to_string()
+}
+
+pub fn record(place: &Place) -> Record {
+    Record::open(&place.bench.path("record")).expect("a record")
+}
+
+/// Every file below a directory.
+pub fn files(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+}
+
+/// A server of somebody else's: over TCP, where `me` has to say `geheim`.
+pub struct Own {
+    child: Child,
+    scheme: &'static str,
+    pub port: u16,
+}
+
+fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port").port()
+}
+
+/// Whether the tests run as root, as whom no server runs.
+pub fn is_root() -> bool {
+    Command::new("id").arg("-u").output().is_ok_and(|o| o.stdout == b"0\n")
+}
+
+/// The directory with PostgreSQL's programs.
+pub fn postgres_bin() -> PathBuf {
+    fs::read_dir("/usr/lib/postgresql").expect("PostgreSQL").flatten().next().expect("a version").path().join("bin")
+}
+
+impl Own {
+    /// Carries out a script as a user who may run servers; its last command is the server.
+    fn start(place: &Place, scheme: &'static str, script: impl Fn(&Path, u16) -> String, ready: &str) -> Self {
+        let (dir, port) = (place.bench.path(&format!("own-{scheme}")), free_port());
+        fs::create_dir(&dir).expect("created");
+        let mut command = Command::new("sh");
+        if is_root() {
+            Command::new("chown").arg("nobody").arg(&dir).status().expect("chown");
+            command = Command::new("setpriv");
+            command.args(["--reuid=nobody", "--regid=nogroup", "--clear-groups", "sh"]);
+        }
+        let log = fs::File::create(dir.join("log")).expect("created");
+        command.args(["-c", &script(&dir, port)]).current_dir("/").stdout(Stdio::null()).stderr(log);
+        let child = command.spawn().expect("a shell");
+        let log = dir.join("log");
+        wait_for("the server of somebody else", || fs::read_to_string(&log).is_ok_and(|text| text.contains(ready)));
+        Self { child, scheme, port }
+    }
+
+    pub fn postgres(place: &Place) -> Self {
+        let script = |dir: &Path, port| {
+            let (bin, dir) = (postgres_bin(), dir.display());
+            let bin = bin.display();
+            format!(
+                "echo geheim >{dir}/pw && \
+                 {bin}/initdb -D {dir}/data -U me --pwfile={dir}/pw --auth=scram-sha-256 -N >/dev/null && \
+                 exec {bin}/postgres -D {dir}/data -c listen_addresses=127.0.0.1 -c port={port} \
+                 -c unix_socket_directories="
+            )
+        };
+        Self::start(place, "postgres", script, "ready to accept connections")
+    }
+
+    pub fn mariadb(place: &Place) -> Self {
+        let script = |dir: &Path, port| {
+            let dir = dir.display();
+            format!(
+                "mariadb-install-db --no-defaults --auth-root-authentication-method=normal --skip-test-db \
+                 --skip-name-resolve --datadir={dir}/data >/dev/null 2>&1 && \
+                 echo \"GRANT ALL ON *.* TO me@'127.0.0.1' IDENTIFIED BY 'geheim';\" >{dir}/init && \
+                 PATH=$PATH:/usr/sbin exec mariadbd --no-defaults --datadir={dir}/data --port={port} \
+                 --bind-address=127.0.0.1 --socket={dir}/s --pid-file={dir}/pid --init-file={dir}/init"
+            )
+        };
+        Self::start(place, "mysql", script, "ready for connections")
+    }
+
+    /// Its address for `me` with this password.
+    pub fn dsn(&self, password: &str) -> String {
+        let database = if self.scheme == "mysql" { "mysql" } else { "postgres" };
+        format!("{}://me:{password}@127.0.0.1:{}/{database}", self.scheme, self.port)
+    }
+
+    /// What it answers, as its own client shows it.
+    pub fn asked(&self, sql: &str) -> String {
+        let port = self.port.to_string();
+        let mut client = match self.scheme {
+            "mysql" => {
+                let mut client = Command::new("mariadb");
+                client
+                    .args(["--no-defaults", "-h127.0.0.1", "-P", &port, "-ume", "-Ne", sql])
+                    .env("MYSQL_PWD", "geheim");
+                client
+            }
+            _ => {
+                let mut client = Command::new("psql");
+                client.args([&format!("postgres://me@127.0.0.1:{port}/postgres"), "-Atc", sql]);
+                client.env("PGPASSWORD", "geheim");
+                client
+            }
+        };
+        let said = client.output().expect("its client");
+        assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+        String::from_utf8_lossy(&said.stdout).trim().to_string()
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        let signal = if self.scheme == "mysql" { "-TERM" } else { "-INT" };
+        let _ = Command::new("kill").arg(signal).arg(self.child.id().to_string()).status();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,9 @@
+package main
+
+import (
+	"testing"
+
+	"contend/workers/served"
+)
+
+func TestServe(t *testing.T) { served.Check(t, library()) }

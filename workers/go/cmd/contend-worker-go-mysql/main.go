@@ -1,0 +1,176 @@
+// Command contend-worker-go-mysql is the worker for MariaDB and MySQL through github.com/go-sql-driver/mysql, with
+// database/sql.
+package main
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"net"
+	"strconv"
+
+	"contend/workers/address"
+	"contend/workers/sqldb"
+	"contend/workers/wire"
+	"contend/workers/worker"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+const (
+	notConnected = 2003 // CR_CONN_HOST_ERROR, for a connection that could not be opened
+	lost         = 2013 // CR_SERVER_LOST, for one that broke without the server saying why
+	interrupted  = 1317 // ER_QUERY_INTERRUPTED
+	killed       = 1927 // ER_CONNECTION_KILLED
+)
+
+func errno(number uint32) wire.Code { return wire.Code{Space: wire.SpaceMySQL, Number: number} }
+
+// isLost: nobody knows what a connection will say after such an error.
+func isLost(err error) bool {
+	var told *mysql.MySQLError
+	if errors.As(err, &told) {
+		return told.Number == killed
+	}
+	var network *net.OpError
+	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn) || errors.As(err, &network) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// code is the server's own, or one for a connection that is not there.
+func code(err error) (wire.Code, bool) {
+	var told *mysql.MySQLError
+	if errors.As(err, &told) {
+		return errno(uint32(told.Number)), true
+	}
+	return errno(lost), isLost(err)
+}
+
+func config(database string, options *worker.Options) (*mysql.Config, error) {
+	at, err := address.Parse(database, "mysql", 3306)
+	if err != nil {
+		return nil, err
+	}
+	c := mysql.NewConfig()
+	c.User, c.Passwd, c.DBName = at.User, at.Password, at.Database
+	c.Net, c.Addr = "tcp", net.JoinHostPort(at.Host, strconv.Itoa(int(at.Port)))
+	if at.Socket != "" {
+		c.Net, c.Addr = "unix", at.Socket
+	}
+	// Rows an UPDATE found, as SQLite and PostgreSQL count them, and not only those it made different.
+	c.ClientFoundRows = true
+	c.InterpolateParams = options.PrepareEach
+	c.Timeout = address.ConnectTime
+	return c, nil
+}
+
+// connector knows the number of each connection it opens, which it takes to interrupt it.
+type connector struct {
+	driver.Connector
+	config *mysql.Config
+}
+
+type connection struct {
+	driver.Conn
+	config *mysql.Config
+	id     string
+}
+
+func newConnector(database string, options *worker.Options) (driver.Connector, error) {
+	c, err := config(database, options)
+	if err != nil {
+		return nil, err
+	}
+	inner, err := mysql.NewConnector(c)
+	return connector{inner, c}, err
+}
+
+func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
+	inner, err := c.Connector.Connect(ctx)
+	if err == nil {
+		id, wrong := connectionID(ctx, inner)
+		if wrong == nil {
+			return &connection{inner, c.config, id}, nil
+		}
+		_ = inner.Close()
+		err = wrong
+	}
+	var told *mysql.MySQLError
+	if !errors.As(err, &told) {
+		err = worker.Failed(errno(notConnected), err.Error())
+	}
+	return nil, err
+}
+
+func connectionID(ctx context.Context, conn driver.Conn) (string, error) {
+	rows, err := conn.(driver.QueryerContext).QueryContext(ctx, "SELECT CAST(CONNECTION_ID() AS CHAR)", nil)
+	if err != nil {
+		return "", err
+	}
+	defer rows.Close()
+	values := make([]driver.Value, 1)
+	if err := rows.Next(values); err != nil {
+		return "", err
+	}
+	id, ok := values[0].([]byte)
+	if !ok {
+		return "", errors.New("the server does not tell the connection's number")
+	}
+	return string(id), rows.Close()
+}
+
+func (c *connection) PrepareContext(ctx context.Context, sql string) (driver.Stmt, error) {
+	return c.Conn.(driver.ConnPrepareContext).PrepareContext(ctx, sql)
+}
+
+func (c *connection) ExecContext(ctx context.Context, sql string, args []driver.NamedValue) (driver.Result, error) {
+	return c.Conn.(driver.ExecerContext).ExecContext(ctx, sql, args)
+}
+
+func (c *connection) QueryContext(ctx context.Context, sql string, args []driver.NamedValue) (driver.Rows, error) {
+	return c.Conn.(driver.QueryerContext).QueryContext(ctx, sql, args)
+}
+
+func (c *connection) ResetSession(ctx context.Context) error {
+	return c.Conn.(driver.SessionResetter).ResetSession(ctx)
+}
+
+func (c *connection) IsValid() bool { return c.Conn.(driver.Validator).IsValid() }
+
+// interrupt stops the statement under way; a context would close the connection and leave the server to it.
+func interrupt(conn driver.Conn, _ *worker.Setup) func() {
+	c := conn.(*connection)
+	return address.Interrupter(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), address.ConnectTime)
+		defer cancel()
+		connector, err := mysql.NewConnector(c.config)
+		if err != nil {
+			return
+		}
+		if second, err := connector.Connect(ctx); err == nil {
+			_, _ = second.(driver.ExecerContext).ExecContext(ctx, "KILL QUERY "+c.id, nil)
+			_ = second.Close()
+		}
+	})
+}
+
+func library() *worker.Driver {
+	return sqldb.Driver(worker.Driver{
+		Name:        "go-sql-driver",
+		Module:      "github.com/go-sql-driver/mysql",
+		Engine:      "MariaDB",
+		Server:      true,
+		Code:        code,
+		Interrupted: errno(interrupted),
+		Load:        load,
+	}, &sqldb.Library{
+		Connector: newConnector,
+		Interrupt: interrupt,
+		Direct:    true,
+		Rows:      func(inner driver.Rows) driver.Rows { return &rows{Rows: inner} },
+		Lost:      isLost,
+	})
+}
+
+func main() { worker.Main(library()) }

@@ -1,0 +1,274 @@
+// Package served tests the serve mode of a worker on a real database.
+package served
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"contend/workers/worker"
+)
+
+const transactions = `statement	0	SELECT id, name, price, raw, none FROM item WHERE id >= ? ORDER BY id LIMIT 2
+statement	1	INSERT INTO item (id, name) VALUES (?, ?)
+statement	2	SELECT count(*) AS "how ""many""" FROM item
+statement	3	SELECT name FROM item WHERE id = ?
+statement	4	SELECT 1
+transaction	0	get item	read	-	0	1	2
+step	sql	0	0..2	1	0:0:1	p0+0
+step	sql	3	1..1	1	-	k0+0
+transaction	1	put/all	write	BEGIN IMMEDIATE	3	0	3
+step	sql	1	1..1	2	-	u0+2	p0+1
+step	sql	2	1..1	1	-
+step	sql	1	1..1	1	-	u1+0	n
+transaction	2	hold	read	-	0	0	2
+step	sql	4	1..1	1	-
+step	hold	60000000000
+transaction	3	too many	read	-	0	0	1
+step	sql	2	0..0	1	-
+retry	1	-	-	-
+clients	0
+end
+`
+
+// plan is one of a model, with further lines of the head.
+func plan(driver *worker.Driver, model, path, lines string) string {
+	sharing := map[string]string{"thread": "client", "pool": "database"}[model]
+	head := "contend-plan 2\nworker\t0\ndriver\t%s\t%s\nconnections\t%s\nwindow\t0\t0\t200000000\nnow\tclock\n"
+	options, session, _ := strings.Cut(lines, "--\n")
+	return fmt.Sprintf(head, driver.Name, model, sharing) + options + "database\t" + path + "\n" + session + transactions
+}
+
+// conn opens a connection and executes statements on it.
+func conn(t *testing.T, driver *worker.Driver, path string, sql ...string) worker.Conn {
+	t.Helper()
+	c, err := driver.Open(path, &worker.Setup{Options: &worker.Options{BusyTimeoutMS: -1}, Context: context.Background()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	execute(t, c, sql...)
+	return c
+}
+
+func execute(t *testing.T, c worker.Conn, sql ...string) {
+	t.Helper()
+	for _, one := range sql {
+		statement := &worker.Statement{SQL: one, Index: -1, Returns: strings.HasPrefix(one, "PRAGMA")}
+		if _, err := c.Run(statement, nil, nil); err != nil {
+			t.Fatalf("%s: %v", one, err)
+		}
+	}
+}
+
+func database(t *testing.T, driver *worker.Driver) string {
+	path := filepath.Join(t.TempDir(), "a.db")
+	c := conn(t, driver, path, "CREATE TABLE item (id INTEGER PRIMARY KEY, name TEXT, price REAL, raw BLOB, none)",
+		"INSERT INTO item VALUES (1, 'š \"a\" \\\\ '||char(9)||char(1), 3.0, x'00ff', NULL), (9223372036854775807, '', -0.5, NULL, NULL)")
+	defer c.Close()
+	return path
+}
+
+func serve(t *testing.T, driver *worker.Driver, text string) *worker.Served {
+	t.Helper()
+	s, err := worker.ServePlan(driver, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// ask asks over a client's connections; status, code and body.
+func ask(client *http.Client, method, url string) (answer, error) {
+	request, err := http.NewRequest(method, url, nil)
+	if err != nil {
+		return answer{}, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return answer{}, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	return answer{response.StatusCode, response.Header.Get("contend-code"), string(body)}, err
+}
+
+type answer struct {
+	status int
+	code   string
+	body   string
+}
+
+func (a answer) is(t *testing.T, what string, status int, code, words string) {
+	t.Helper()
+	if a.status != status || a.code != code || !strings.Contains(a.body, words) || !json.Valid([]byte(a.body)) {
+		t.Errorf("%s: %d `%s` %s; expected %d `%s` with %s", what, a.status, a.code, a.body, status, code, words)
+	}
+}
+
+// newClient has connections of its own.
+func newClient(t *testing.T) *http.Client {
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
+func get(t *testing.T, client *http.Client, url string) answer {
+	t.Helper()
+	a, err := ask(client, http.MethodGet, url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// Check puts a driver to the test, in both models.
+func Check(t *testing.T, driver *worker.Driver) {
+	for _, model := range []string{"thread", "pool"} {
+		t.Run(model, func(t *testing.T) {
+			t.Run("answers", func(t *testing.T) { answers(t, driver, model) })
+			t.Run("refusals", func(t *testing.T) { refusals(t, driver, model) })
+			t.Run("locked while opening", func(t *testing.T) { locked(t, driver, model) })
+			t.Run("stop", func(t *testing.T) { stop(t, driver, model) })
+		})
+	}
+}
+
+func answers(t *testing.T, driver *worker.Driver, model string) {
+	path := database(t, driver)
+	s := serve(t, driver, plan(driver, model, path, ""))
+	expected := 1 // of thread: the one that the first HTTP connection gets
+	if model == "pool" {
+		expected = 4
+	}
+	if s.Sessions != expected {
+		t.Errorf("%d sessions for %d connections", s.Sessions, expected)
+	}
+	client := newClient(t)
+	for _, c := range []struct {
+		target, code, body string
+		status             int
+	}{
+		{"/get%20item?p0=i1", "", `{"rows":[{"id":1,"name":"š \"a\" \\\\ \t\u0001","price":3.0,"raw":{"hex":"00ff"},"none":null},` +
+			`{"id":9223372036854775807,"name":"","price":-0.5,"raw":null,"none":null},{"name":"š \"a\" \\\\ \t\u0001"}]}`, 200},
+		{"/get%20item?p0=i2", "", `{"rows":[{"id":9223372036854775807,"name":"","price":-0.5,"raw":null,"none":null},{"name":""}]}`, 200},
+		{"/put%2Fall?u0=i10&p1=t%E6%BC%A2%20%26&p0=n&u2=i12&u1=i11", "", `{"rows":[{"how \"many\"":4}]}`, 200},
+		{"/get%20item?p0=i12", "", `{"rows":[{"id":12,"name":"漢 &","price":null,"raw":null,"none":null},` +
+			`{"id":9223372036854775807,"name":"","price":-0.5,"raw":null,"none":null},{"name":"漢 &"}]}`, 200},
+		{"/put/all?u0=i20&p0=n&p1=n&u1=i1&u2=i21", "sqlite:1555", "", 500},
+		{"/put/all?u0=i20&p0=n&p1=n&u1=i22&u2=i21", "", `{"rows":[{"how \"many\"":7}]}`, 200},
+		{"/too%20many", "worker:1", "number of rows", 500},
+	} {
+		a := get(t, client, s.URL+c.target)
+		a.is(t, c.target, c.status, c.code, "")
+		if c.status == 200 && a.body != c.body {
+			t.Errorf("%s: %s\nexpected %s", c.target, a.body, c.body)
+		}
+	}
+	done, err := s.Stop()
+	if err != nil || !strings.HasPrefix(done, "done\trequests=7\tfailed=2\t") {
+		t.Errorf("%s %v", done, err)
+	}
+}
+
+func refusals(t *testing.T, driver *worker.Driver, model string) {
+	s := serve(t, driver, plan(driver, model, database(t, driver), ""))
+	client := newClient(t)
+	for target, words := range map[string]string{
+		"/get%20item":                "p0 is missing",
+		"/get%20item?p0":             "empty field",
+		"/get%20item?p0=q":           "not a value",
+		"/get%20item?p0=i1.5":        "not an integer",
+		"/get%20item?p0=T0":          "text of a plan",
+		"/get%20item?p0=t%2":         "invalid URL escape",
+		"/get%20item?p0=i1&p0=i2":    "too many",
+		"/get%20item?p0=i1&p1=i1":    "too many",
+		"/get%20item?p0=i1&u0=i1":    "too many",
+		"/get%20item?p00=i1":         "too many",
+		"/get%20item?p0=i1&p-1=i1":   "too many",
+		"/get%20item?=":              "too many",
+		"/put/all?p0=n&p1=n&u0=i1":   "u1 is missing",
+		"/put/all?p0=n&p1=n&u0=tone": "no integer",
+	} {
+		get(t, client, s.URL+target).is(t, target, 400, "", words)
+	}
+	get(t, client, s.URL+"/nothing?p0=i1").is(t, "nothing", 404, "", "no transaction `nothing`")
+	get(t, client, s.URL+"/").is(t, "no name", 404, "", "no transaction")
+	post, err := ask(client, http.MethodPost, s.URL+"/get%20item?p0=i1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	post.is(t, "POST", 405, "", "GET")
+	get(t, client, s.URL+"/get%20item?p0=i1").is(t, "after them all", 200, "", `"id":1`)
+	if done, err := s.Stop(); err != nil || !strings.Contains(done, "requests=18\tfailed=17") {
+		t.Errorf("%s %v", done, err)
+	}
+	for lines, words := range map[string]string{
+		"--\ndatabase\t/two\n": "names 2",
+		"--\nsession\tSELEC\n": "SELEC",
+		"option\tbuzy\t1\n":    "buzy",
+	} {
+		_, err := worker.ServePlan(driver, plan(driver, model, database(t, driver), lines))
+		if err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("%q: %v", lines, err)
+		}
+	}
+}
+
+// A connection that is opened late finds the database locked: that is the request's failure, with its code.
+func locked(t *testing.T, driver *worker.Driver, model string) {
+	lines := "option\tbusy_timeout_ms\t0\n--\nsession\tPRAGMA user_version = 7\n"
+	if model == "pool" {
+		if driver.PoolFixed {
+			t.Skip("its pool opens all connections in advance")
+		}
+		lines = "option\tpool_size\t2\noption\tpool_open\tlazy\n" + lines
+	}
+	path := database(t, driver)
+	s := serve(t, driver, plan(driver, model, path, lines))
+	first, second := newClient(t), newClient(t)
+	held := make(chan answer, 1)
+	go func() {
+		a, _ := ask(first, http.MethodGet, s.URL+"/hold")
+		held <- a
+	}()
+	time.Sleep(100 * time.Millisecond)
+	locker := conn(t, driver, path, "BEGIN EXCLUSIVE")
+	get(t, second, s.URL+"/get%20item?p0=i1").is(t, "locked", 500, "sqlite:5", "locked")
+	execute(t, locker, "COMMIT")
+	if err := locker.Close(); err != nil {
+		t.Error(err)
+	}
+	get(t, second, s.URL+"/get%20item?p0=i1").is(t, "no longer locked", 200, "", `"id":1`)
+	if done, err := s.Stop(); err != nil || !strings.Contains(done, "requests=3") {
+		t.Errorf("%s %v", done, err)
+	}
+	(<-held).is(t, "hold", 500, "sqlite:9", "")
+}
+
+func stop(t *testing.T, driver *worker.Driver, model string) {
+	s := serve(t, driver, plan(driver, model, database(t, driver), "option\tbusy_timeout_ms\t0\n"))
+	held := make(chan answer, 1)
+	go func() {
+		a, _ := ask(newClient(t), http.MethodGet, s.URL+"/hold")
+		held <- a
+	}()
+	time.Sleep(100 * time.Millisecond)
+	begun := time.Now()
+	done, err := s.Stop()
+	if err != nil || !strings.Contains(done, "requests=1\tfailed=1") {
+		t.Errorf("%s %v", done, err)
+	}
+	if took := time.Since(begun); took < 200*time.Millisecond || took > 5*time.Second {
+		t.Errorf("the drain of 200 ms took %v", took)
+	}
+	(<-held).is(t, "hold", 500, "sqlite:9", "")
+	if _, err := ask(newClient(t), http.MethodGet, s.URL+"/hold"); err == nil {
+		t.Error("it still listens")
+	}
+}

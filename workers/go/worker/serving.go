@@ -1,0 +1,182 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"contend/workers/wire"
+)
+
+// serving is a plan whose transactions are asked for over HTTP.
+type serving struct {
+	plan     *wire.Plan
+	setup    *Setup
+	cancel   context.CancelFunc
+	control  *control
+	handler  *handler
+	http     *http.Server
+	listener net.Listener
+	sessions [][]wire.Pair
+	pool     Pool // of the model pool
+	first    chan Conn
+	opened   int64
+}
+
+// errOver is what a request gets that comes after the end.
+var errOver = errors.New("the server is being stopped")
+
+// serve opens what the plan's model opens in advance, and begins to listen.
+func serve(drivers []*Driver, plan *wire.Plan) (*serving, error) {
+	driver, setup, statements, err := check(drivers, plan)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkServed(plan); err != nil {
+		return nil, err
+	}
+	s := &serving{plan: plan, setup: setup, control: newControl(plan.Drain), first: make(chan Conn, 1)}
+	setup.Context, s.cancel = context.WithCancel(context.Background())
+	database := plan.Databases[0]
+	open := s.openOne
+	if plan.Model == modelPool {
+		open = s.openPool
+	}
+	if err := open(driver, database); err != nil {
+		s.closeDatabase()
+		return nil, fmt.Errorf("database %s: %w", database, err)
+	}
+	s.opened = setup.Opened.Load()
+	s.handler = newHandler(driver, plan, statements, s.control, func() connections {
+		if s.pool != nil {
+			return &shared{pool: s.pool}
+		}
+		return &own{open: func() (Conn, error) { return s.ofPeer(driver, database) }}
+	})
+	if s.listener, err = net.Listen("tcp4", "127.0.0.1:0"); err != nil {
+		s.closeDatabase()
+		return nil, err
+	}
+	s.http = &http.Server{
+		Handler:     s.handler,
+		ConnContext: s.handler.meet,
+		ConnState:   s.handler.part,
+		ErrorLog:    log.New(os.Stderr, "contend worker: ", 0),
+	}
+	go func() { _ = s.http.Serve(s.listener) }()
+	return s, nil
+}
+
+func checkServed(plan *wire.Plan) error {
+	switch {
+	case len(plan.Databases) != 1:
+		return fmt.Errorf("a server has one database, the plan names %d: start one for each", len(plan.Databases))
+	case len(plan.Clients) > 0:
+		return fmt.Errorf("the plan has %d clients, but a server is asked by those of others", len(plan.Clients))
+	}
+	return nil
+}
+
+func (s *serving) url() string { return "http://" + s.listener.Addr().String() }
+
+func (s *serving) openPool(driver *Driver, database string) (err error) {
+	if s.pool, err = driver.OpenPool(database, s.setup); err != nil {
+		return err
+	}
+	s.sessions, err = lookAtAll(driver, s.plan, s.setup, s.pool, nil)
+	return err
+}
+
+// openOne opens the connection that the first HTTP connection gets: mistakes in the plan show at once.
+func (s *serving) openOne(driver *Driver, database string) error {
+	conn, err := driver.Open(database, s.setup)
+	if err != nil {
+		return err
+	}
+	s.first <- conn
+	session, err := look(driver, s.plan, s.setup, conn, true, nil)
+	s.sessions = append(s.sessions, session)
+	return err
+}
+
+// ofPeer is the connection of an HTTP connection of its own.
+func (s *serving) ofPeer(driver *Driver, database string) (Conn, error) {
+	select {
+	case conn := <-s.first:
+		return conn, nil
+	default:
+	}
+	if s.control.drainIsOver.Load() {
+		return nil, errOver
+	}
+	return driver.Open(database, s.setup)
+}
+
+const (
+	lookAgain   = time.Millisecond
+	stuckServed = stuckNS * time.Nanosecond
+	leaveWithin = time.Second
+)
+
+// stop accepts nothing more, and waits for what runs: until the drain is over, then for its interruption.
+func (s *serving) stop() error {
+	_ = s.listener.Close()
+	s.http.SetKeepAlivesEnabled(false)
+	drain := time.Duration(min(s.plan.Drain, uint64(time.Hour)))
+	await(drain, func() bool { return s.handler.inFlight.Load() == 0 })
+	return s.close(stuckServed)
+}
+
+// close ends everything, what runs included.
+func (s *serving) close(within time.Duration) error {
+	s.control.endDrain()
+	s.cancel()
+	_ = s.listener.Close()
+	ended := await(within, func() bool {
+		if s.handler.inFlight.Load() > 0 {
+			s.handler.interrupt()
+			return false
+		}
+		_ = s.http.Close()
+		return s.handler.connected() == 0
+	})
+	if !ended {
+		return errors.New("a request did not return after it was interrupted")
+	}
+	s.closeDatabase()
+	return nil
+}
+
+// await asks again and again until it is so; false: not within the time.
+func await(within time.Duration, so func() bool) bool {
+	for end := time.Now().Add(within); ; time.Sleep(lookAgain) {
+		if so() {
+			return true
+		}
+		if time.Now().After(end) {
+			return false
+		}
+	}
+}
+
+func (s *serving) closeDatabase() {
+	s.cancel()
+	select {
+	case conn := <-s.first:
+		_ = conn.Close()
+	default:
+	}
+	if s.pool != nil {
+		_ = s.pool.Close()
+	}
+}
+
+func (s *serving) done() string {
+	return fmt.Sprintf("done\trequests=%d\tfailed=%d\tconnections_opened=%d",
+		s.handler.requests.Load(), s.handler.failed.Load(), s.setup.Opened.Load()-s.opened)
+}
