@@ -103,6 +103,7 @@ impl Worker {
     }
 
     /// Whether it ends by itself within this time.
+    #[allow(dead_code)] // not every test binary asks
     pub fn leaves(&mut self, within: Duration) -> bool {
         let deadline = std::time::Instant::now() + within;
         while std::time::Instant::now() < deadline {

@@ -67,6 +67,6 @@ fn a_cache_without_room_is_found_out() {
     let db = db(SCHEMA);
     let options = [("cache", "thread"), ("translate", "hot"), ("texts", "50"), ("cache_slots", "4")];
     let outcome = run_plan(translating(&db, &options, &STATEMENTS));
-    let error = format!("{:#}", outcome.err().expect("100 texts do not fit into 4 slots"));
+    let error = format!("{:#}", outcome.expect_err("100 texts do not fit into 4 slots"));
     assert!(error.contains("has not room"), "{error}");
 }

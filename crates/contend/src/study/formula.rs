@@ -166,12 +166,8 @@ fn elsewhere<'t>(text: &'t str, chars: &mut Peekable<CharIndices>, at: usize) ->
     let Some((start, _)) = chars.next_if(|(_, c)| *c == '@') else { return Ok("") };
     let wrong = || format!("at character {}: after @ comes the label of a contender, in brackets", at + 1);
     chars.next_if(|(_, c)| *c == '[').ok_or_else(wrong)?;
-    while let Some((end, c)) = chars.next() {
-        if c == ']' {
-            return Ok(&text[start..=end]);
-        }
-    }
-    Err(wrong())
+    let end = chars.find(|(_, c)| *c == ']').map(|(end, _)| end);
+    end.map(|end| &text[start..=end]).ok_or_else(wrong)
 }
 
 /// `1`, `0.5`, `1e-6`, `10_000`; the text of what only begins like one.
