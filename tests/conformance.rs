@@ -9,6 +9,8 @@ mod expect;
 mod rules;
 #[path = "conformance/servers.rs"]
 mod servers;
+#[path = "conformance/serving.rs"]
+mod serving;
 mod support;
 #[path = "conformance/worker.rs"]
 mod worker;

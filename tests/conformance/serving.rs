@@ -1,7 +1,6 @@
 //! Serve mode: every worker answers requests with the same rows and codes, and leaves the same data as if it had carried
 //! out the operations itself.
 
-use crate::WITNESS;
 use crate::rows;
 use crate::rules::Problem;
 use crate::support::{self, tool};
@@ -124,7 +123,7 @@ fn serve(command: &[String], plan: &str, log: &Path) -> (Worker, String, usize) 
 }
 
 fn contents(witness: &mut Worker, path: &Path) -> String {
-    let read = rows(witness, WITNESS, &path.display().to_string(), "SELECT * FROM item ORDER BY id");
+    let read = rows(witness, "rusqlite", &path.display().to_string(), "SELECT * FROM item ORDER BY id");
     read.unwrap_or_else(|problem| match problem {
         Problem::Wrong(words) | Problem::Busy(words) => panic!("{words}"),
     })
@@ -158,8 +157,10 @@ fn check(entry: &Entry, command: &[String], dir: &Path) {
     let pen = json!({"id": 10, "name": "pen", "price": 0.25, "none": null});
     assert_eq!(answers[0].2, json!({"rows": [pen, far]}), "{name}");
     assert_eq!(answers[5].2["rows"][0], json!({"id": 2, "name": null, "price": 1.5, "none": null}), "{name}");
-    let (own_rows, asked_rows) =
-        { let mut witness = witness(dir); (contents(&mut witness, &own_path), contents(&mut witness, &asked_path)) };
+    let (own_rows, asked_rows) = {
+        let mut witness = witness(dir);
+        (contents(&mut witness, &own_path), contents(&mut witness, &asked_path))
+    };
     assert_eq!(asked_rows, own_rows, "{name}: the data, asked for over HTTP and carried out in process");
     for (method, target, status) in [
         ("GET", "/get%20items", 400),
