@@ -30,7 +30,7 @@ const MISTAKES: &[(&str, &str, &str, &str)] = &[
     ("clients = [1, 8]", "clients = [1, 0]", "clients = [1, 0]", "`0` is no whole number above 0"),
     ("clients = [1, 8]", "clients = []", "clients = []", "at least one value"),
     ("clients = [1, 8]", "clients = [8, 8]", "clients = [8, 8]", "is there twice"),
-    ("clients = [1, 8]", "synchronos = ['full']", "synchronos", "no setting"),
+    ("clients = [1, 8]", "synchronos = ['full!']", "synchronos", "no setting"),
     ("clients = [1, 8]", "journal_mode = ['wal']", "journal_mode = ['wal']", "every contender says this itself"),
     ("clients = [1, 8]", "rate = ['fast']", "rate", "no number above 0"),
     ("[\"full\", \"normal\"]", "[\"full\", \"fulll\"]", "fulll", "is one of off, normal"),

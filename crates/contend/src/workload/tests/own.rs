@@ -40,7 +40,7 @@ fn a_server_is_told_the_files_own_words_and_the_record_says_so() {
 fn mistakes_in_it_are_told() {
     let message = |on: &str| with(on).err().unwrap_or_else(|| panic!("`{on}` is accepted"));
     assert!(message("on.oracle = \"SELECT 1\"").contains("no server `oracle` (known: postgres, mariadb)"));
-    assert!(message("on.mariadb = \"SELECT id FROM item WHERE name = :nme\"").contains(":nme"));
+    assert!(message("on.mariadb = \"SELECT id FROM item WHERE name = :nme\"").contains("called `nme`"));
     assert!(message("on.mariadb = \"SELECT :name; SELECT 2\"").contains("one statement at a time"));
     assert!(message("on.mariadb = \"SELECT :name, :now\"").contains("does not take"));
 }
