@@ -85,7 +85,11 @@ func (r *rows) Next(values []driver.Value) error {
 	return nil
 }
 
+// number reads a DECIMAL, which is sent with all its digits behind the point: without a fraction it is an integer.
 func number(text string) (driver.Value, error) {
+	if strings.Contains(text, ".") {
+		text = strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
+	}
 	if whole, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return whole, nil
 	}
