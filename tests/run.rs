@@ -199,3 +199,44 @@ fn what_a_worker_command_starts_ends_with_the_run() {
     bench.tiny(&["--rounds", "1", "--worker-command", &command]).exits(0);
     bench.assert_nothing_left();
 }
+
+#[test]
+fn what_others_left_in_a_directory_is_not_touched() {
+    let bench = Bench::new();
+    fs::create_dir_all(bench.path("mine/data")).expect("made");
+    fs::write(bench.path("mine/data/precious"), "1").expect("written");
+    let study = support::tiny_study();
+    let run = |out: &str| bench.contend(&["run", &study, "--out", out, "--quiet", "--rounds", "1"]);
+    let said = run("mine").exits(2);
+    assert!(said.err.contains("holds something else than a record"), "{}", said.err);
+    assert!(bench.path("mine/data/precious").exists());
+}
+
+#[test]
+fn a_second_run_in_the_same_place_is_refused_and_disturbs_nothing() {
+    let bench = Bench::new();
+    let study = support::tiny_study();
+    let mut child = bench.start(&["run", &study, "--out", "record", "--quiet", "--rounds", "20", "--only", "WAL/FULL"]);
+    wait_for("a finished trial", || bench.path("record/trials/0001").exists());
+    for arguments in [["run", study.as_str(), "--out", "record"], ["run", "--resume", "record", "--quiet"]] {
+        let said = bench.contend(&arguments).exits(2);
+        assert!(said.err.contains("a run is under way in"), "{}", said.err);
+    }
+    child.kill().expect("killed");
+    child.wait().expect("ended");
+    wait_for("the data to be gone", || !bench.path("record/data").exists());
+    let reasons = support::reasons(&bench.path("record"));
+    assert!(!reasons.is_empty() && reasons.iter().all(|(_, kinds)| kinds.is_empty()), "{reasons:?}");
+}
+
+#[test]
+fn samples_that_are_missing_are_noticed() {
+    let bench = Bench::new();
+    bench.tiny(&["--rounds", "1", "--only", "WAL/FULL"]).exits(0);
+    let path = bench.path("record/trials/0001/samples.bin");
+    let file = fs::File::options().write(true).open(&path).expect("samples");
+    let whole = file.metadata().expect("a size").len();
+    file.set_len(whole - 64).expect("cut");
+    let said = bench.contend(&["report", "record"]);
+    assert!(said.out.contains("samples are there") || said.err.contains("samples are there"), "{said:?}");
+}

@@ -94,6 +94,7 @@ fn record_of(dir: &Path, part: Option<&str>) -> Result<Record> {
     match (open_found(dir)?, part) {
         (Found::One(record), None) => Ok(*record),
         (Found::One(_), Some(part)) => bail!("{} has no parts, so no part `{part}`", dir.display()),
+        (Found::Parts(mut record), None) if record.parts.len() == 1 => Ok(record.parts.remove(0).1),
         (Found::Parts(record), None) => bail!("{} has parts; name one with --part: {}", dir.display(), record.names()),
         (Found::Parts(record), Some(part)) => {
             let names = record.names();

@@ -185,6 +185,9 @@ pub struct Trial {
     pub footprint: Footprint,
     /// Clients whose accounts were checked.
     pub clients: u32,
+    /// How many samples there are; none in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub samples: Option<u64>,
     /// Numbers of the workload's `[scale]` as they held here, and `databases`.
     #[serde(default)]
     pub scale: BTreeMap<String, u64>,

@@ -87,6 +87,8 @@ pub struct Latencies {
     responses: [Histogram; Outcome::ALL.len() - 1],
     /// Committed operations, the attempt that succeeded.
     pub service: Histogram,
+    /// Attempts that timed out or were cut off: they would have taken at least so long.
+    pub service_censored: Histogram,
     /// Committed operations, time waiting for locks over all attempts; empty if not measured.
     pub lock_wait: Histogram,
     /// Committed operations, time waiting for a connection of a pool, over all attempts; as lock waits.
@@ -122,11 +124,20 @@ impl Latencies {
         both
     }
 
+    fn count_service(&mut self, outcome: Outcome, ns: u64) {
+        match outcome {
+            Outcome::Committed => self.service.record(ns),
+            Outcome::Timeout | Outcome::Unknown => self.service_censored.record(ns),
+            _ => {}
+        }
+    }
+
     pub fn merge(&mut self, other: &Latencies) {
         for (mine, theirs) in self.responses.iter_mut().zip(&other.responses) {
             mine.merge(theirs);
         }
         self.service.merge(&other.service);
+        self.service_censored.merge(&other.service_censored);
         self.lock_wait.merge(&other.lock_wait);
         self.acquire_wait.merge(&other.acquire_wait);
         self.busy_ns += other.busy_ns;
@@ -175,7 +186,7 @@ pub struct Group {
 pub struct Tally {
     pub window_start_ns: u64,
     pub window_end_ns: u64,
-    pub service_of: ServiceOf,
+    pub counting: Counting,
     pub samples: u64,
     pub groups: Vec<Group>,
     pub clients: BTreeMap<u32, ClientTally>,
@@ -201,17 +212,20 @@ pub struct Tallying {
     crews: Vec<Crew>,
 }
 
-/// Which operations' service times count. All that were due, or only those that also began in the window: an original
-/// whose clients look at the clock before each operation has no others.
+/// Whose operations are counted how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ServiceOf {
-    Due,
-    Begun,
+pub enum Counting {
+    /// Service times of all that were due. An operation begins when it has its connection: one that waits in a queue
+    /// is no further than one that waits for a thread.
+    Corrected,
+    /// As an original whose clients look at the clock before each operation: it begins when its client does, and what
+    /// did not begin in the window is not there.
+    Original,
 }
 
 impl Tallying {
     /// For the samples of this trial.
-    pub fn new(trial: &Trial, service_of: ServiceOf) -> Self {
+    pub fn new(trial: &Trial, counting: Counting) -> Self {
         let crew = |r: &RoleClients, clock_offset_ns| {
             let end = r.first_client.saturating_add(r.clients);
             Crew { first: r.first_client, end, role: r.role.clone(), clock_offset_ns }
@@ -221,7 +235,7 @@ impl Tallying {
         let tally = Tally {
             window_start_ns: trial.window_start_ns,
             window_end_ns: trial.window_end_ns,
-            service_of,
+            counting,
             samples: 0,
             groups: vec![],
             // All of them: a client that gets nothing done is what fairness is about.
@@ -310,8 +324,9 @@ impl Tally {
     fn count(&mut self, role: &str, op: Operation<'_>) {
         let outcome = op.outcome();
         let (due_inside, finished_inside) = (self.in_window(op.due_ns()), self.in_window(op.finished_ns()));
-        let begun_inside = self.in_window(op.started_ns());
-        let of_service = begun_inside || self.service_of == ServiceOf::Due;
+        let waited_ns = if self.counting == Counting::Corrected { op.acquire_wait_ns().unwrap_or(0) } else { 0 };
+        let begun_inside = self.in_window(op.started_ns().saturating_add(waited_ns));
+        let of_service = begun_inside || self.counting == Counting::Corrected;
         let group = self.group(role, op.transaction());
         match outcome {
             Outcome::Committed => group.counts.committed_ever += 1,
@@ -326,10 +341,10 @@ impl Tally {
         }
         if due_inside {
             group.count_planned(outcome, op);
-            if outcome == Outcome::Committed && of_service {
-                group.latencies.service.record(op.service_ns());
+            if of_service {
+                group.latencies.count_service(outcome, op.service_ns());
             }
-            self.count_client(outcome, op);
+            self.count_client(outcome, op, finished_inside);
         }
         if finished_inside {
             self.count_bin(outcome, op);
@@ -360,10 +375,11 @@ impl Tally {
         }
     }
 
-    fn count_client(&mut self, outcome: Outcome, op: Operation<'_>) {
+    /// Who gets a turn only when the window is over has had none in it.
+    fn count_client(&mut self, outcome: Outcome, op: Operation<'_>, finished_inside: bool) {
         let client = self.clients.entry(op.client()).or_default();
         if outcome == Outcome::Committed {
-            client.committed += 1;
+            client.committed += u64::from(finished_inside);
             client.response_ns_max = client.response_ns_max.max(op.response_ns());
         }
         client.busy_ns += op.busy_ns();

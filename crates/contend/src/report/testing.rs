@@ -167,6 +167,7 @@ impl Story {
                 size_bytes_compact: 17 << 20,
             },
             clients: self.clients,
+            samples: None,
             scale: BTreeMap::from([("databases".to_string(), 1), ("posts".to_string(), 2000)]),
         }
     }

@@ -127,10 +127,8 @@ fn chapter(name: &str, part: &Record, document: Document) -> Chapter {
 }
 
 fn facts(record: &StudyRecord) -> Vec<String> {
-    let variant = match record.file.variant {
-        Variant::Corrected => "corrected variant",
-        Variant::AsPublished => AS_PUBLISHED,
-    };
+    let corrected = |(_, part): &(String, Record)| part.run.study.variant == Variant::Corrected;
+    let variant = if record.parts.iter().any(corrected) { "corrected variant" } else { AS_PUBLISHED };
     vec![
         format!("study {}", record.file.study),
         variant.to_string(),

@@ -84,7 +84,7 @@ impl Histogram {
 
     /// How many observations are in the buckets up to and including the one of `value_ns`.
     pub fn count_up_to(&self, value_ns: u64) -> u64 {
-        if self.is_empty() { 0 } else { self.buckets.count_between(0, value_ns.min(MAX_NS)) }
+        if self.is_empty() { 0 } else { self.buckets.count_between(0, value_ns.clamp(MIN_NS, MAX_NS)) }
     }
 
     /// The non-empty buckets, ascending: (highest value of the bucket, count).

@@ -264,10 +264,18 @@ pub(super) fn read_published(file: &File, metrics: &[Metric], reach: &Reach) -> 
 pub(super) fn taken_away(study: &Study, whole: &Covered) -> Vec<String> {
     let has = |label: &str| study.contenders.iter().any(|contender| contender.label == label);
     let runs = |label: &str| study.conditions.iter().any(|condition| condition.label == label);
+    let varied = |label: &str| {
+        let prefix = format!("{label}, ");
+        study.contenders.iter().any(|contender| contender.label.starts_with(&prefix))
+    };
+    let why = |label: &String| match varied(label) {
+        true => format!("`{label}` is part of this run more than once; vary nothing, or give one value"),
+        false => format!("`{label}` is not part of this run"),
+    };
     let missing = |answer: &Answer| -> Option<String> {
         let label = [&answer.this, &answer.against].into_iter().find(|label| !has(label));
         let condition = answer.condition.as_ref().filter(|label| !runs(label));
-        label.or(condition).map(|label| format!("`{label}` is not part of this run"))
+        label.or(condition).map(why)
     };
     let covered = |answer: &&Answer| {
         let labels = [&answer.this, &answer.against];

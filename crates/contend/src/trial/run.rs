@@ -9,7 +9,7 @@ use crate::record::model::{
     Disk, Footprint, RECORD_VERSION, Reason, RoleClients, ServerInfo, Slot, TransactionInfo, Trial, WorkerInfo,
 };
 use crate::record::store::{RecordWriter, SAMPLES_FILE, TrialWriter, read_samples};
-use crate::record::tally::{ServiceOf, Tally, Tallying, per_second};
+use crate::record::tally::{Counting, Tally, Tallying, per_second};
 use crate::stats::precision::Ns;
 use crate::study::model::{Contender, Study, Tier};
 use crate::trial::admin::{Admin, Cancelled};
@@ -323,6 +323,7 @@ impl Bench<'_> {
             invariants: vec![],
             footprint: Footprint::default(),
             clients: stage.round.clients().count() as u32,
+            samples: None,
             scale: self.workload.numbers(stage.round.load.scale),
         }
     }
@@ -386,7 +387,7 @@ impl Bench<'_> {
             starts.flat_map(|(drawn, member)| drawn.clients.iter().map(|c| (c, member.start_ns))).collect();
         let retry = stage.engine.retry(&stage.contender.settings);
         let mut plan_check = PlanCheck::new(clients, retry.tries);
-        let mut tallying = Tallying::new(trial, ServiceOf::Due);
+        let mut tallying = Tallying::new(trial, Counting::Corrected);
         let mut ever = Ever::new(stage.round.clients());
         read_samples(samples, |sample| {
             plan_check.push(&sample);
@@ -396,6 +397,7 @@ impl Bench<'_> {
         .map_err(broken)?;
         let names: Vec<String> = self.transactions.iter().map(|t| t.name.clone()).collect();
         let tally = tallying.finish(&trial.planned, &names);
+        trial.samples = Some(tally.samples);
         let load = &stage.round.load;
         let length_ns = (load.window_ns > 0).then_some(load.run_in_ns + load.window_ns);
         let (findings, counted) = plan_check.finish(length_ns);

@@ -8,10 +8,15 @@ use crate::trial::janitor::Janitor;
 use crate::trial::process::Launch;
 use anyhow::{Context, Result, bail};
 use contend_wire::address::Address;
+use rustix::fs::{FlockOperation, flock};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// Log of the worker that loads and checks data.
 const ADMIN_LOG: &str = "admin.log";
+
+/// Locked while a run is under way.
+const LOCK_FILE: &str = ".lock";
 
 /// Where a run lives.
 pub struct Site {
@@ -31,6 +36,24 @@ pub struct Site {
     pub attached: Option<Address>,
     /// Whether the directory is there because of this run.
     made_out: bool,
+    /// Held as long as the run goes on.
+    _lock: File,
+}
+
+/// Takes the directory for this run. What is in it is never touched unless a run of contend's made it.
+fn lock(out: &Path) -> Result<File> {
+    let cannot = || format!("cannot create {}; choose a directory you may write to with --out", out.display());
+    std::fs::create_dir_all(out).with_context(cannot)?;
+    let path = out.join(LOCK_FILE);
+    let empty = || std::fs::read_dir(out).is_ok_and(|mut entries| entries.next().is_none());
+    if !path.exists() && !RecordWriter::is_record(out) && !empty() {
+        bail!("{} holds something else than a record; choose another directory with --out", out.display());
+    }
+    let file = File::options().create(true).truncate(false).write(true).open(&path).with_context(cannot)?;
+    if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        bail!("a run is under way in {}; wait for its end, or choose another directory with --out", out.display());
+    }
+    Ok(file)
 }
 
 impl Site {
@@ -38,12 +61,14 @@ impl Site {
         let out = std::path::absolute(out)?;
         let scratch = out.join("data");
         let made_out = !out.exists();
+        let lock = lock(&out)?;
         std::fs::create_dir_all(&scratch).with_context(|| {
             format!("cannot create {}; choose a directory you may write to with --out", scratch.display())
         })?;
         let file_system = disk::file_system(&scratch);
         if file_system == "tmpfs" && !allow_tmpfs {
             let _ = std::fs::remove_dir_all(&scratch);
+            let _ = std::fs::remove_file(out.join(LOCK_FILE));
             if made_out {
                 let _ = std::fs::remove_dir(&out);
             }
@@ -59,7 +84,7 @@ impl Site {
         let janitor = Janitor::start()?;
         janitor.dir_exists(&scratch);
         janitor.dir_exists(&loading);
-        Ok(Self { cache, scratch, loading, launch: launch.cloned(), own, janitor, attached: None, out, made_out })
+        Ok(Self { cache, scratch, loading, launch: launch.cloned(), own, janitor, attached: None, out, made_out, _lock: lock })
     }
 
     pub fn admin<'a>(&'a self, cancelled: &'a dyn Fn() -> bool) -> Result<Admin<'a>> {
@@ -76,6 +101,7 @@ impl Drop for Site {
         if !RecordWriter::is_record(&self.out) {
             // Ended before the first trial: only the log of the loading is there.
             let _ = std::fs::remove_file(self.out.join(ADMIN_LOG));
+            let _ = std::fs::remove_file(self.out.join(LOCK_FILE));
             if self.made_out {
                 let _ = std::fs::remove_dir(&self.out);
             }

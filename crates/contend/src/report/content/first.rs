@@ -149,8 +149,9 @@ fn row(summary: &Summary<'_>, cell: &Cell, figures: &[Figure], tier: Tier) -> Ve
     }
     cells.extend(against_baseline(summary, cell, tier));
     let pool = cell.pool(Scope::All);
-    cells.push(words::quantile(pool.response.quantile(Quantile::P50)));
-    cells.push(words::quantile(pool.response.quantile(Quantile::P99)));
+    let times = if summary.as_published() { &pool.service } else { &pool.response };
+    cells.push(words::quantile(times.quantile(Quantile::P50)));
+    cells.push(words::quantile(times.quantile(Quantile::P99)));
     cells.push(not_committed(cell));
     cells.push(TableCell::new(words::rounds(cell)));
     cells
@@ -184,10 +185,16 @@ fn not_committed(cell: &Cell) -> TableCell {
 fn table_note(summary: &Summary<'_>) -> Option<String> {
     let study = &summary.record.run.study;
     let mut notes = vec![format!(
-        "Ratios are the contender over its tier's baseline, round by round, with an interval that holds at least 95 % \
-         of the time; differences up to {} do not count. Tiers promise different things after a crash, so no row is \
-         ranked against one of another tier. Times are response times: from when the work was due.",
-        Percent(study.margin)
+        "Ratios are of {}, the contender over its tier's baseline, round by round, with an interval that holds at \
+         least 95 % of the time; differences up to {} do not count. Tiers promise different things after a crash, so no \
+         row is ranked against one of another tier. {}",
+        summary.headline.as_ref().map_or("the headline".to_string(), Figure::label),
+        Percent(study.margin),
+        if summary.as_published() {
+            "Times are service times: the clock starts when the work does, as the original's."
+        } else {
+            "Times are response times: from when the work was due."
+        }
     )];
     if summary.as_published() {
         notes.push(words::FEW_NOTE.to_string());

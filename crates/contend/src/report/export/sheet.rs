@@ -6,6 +6,9 @@ use crate::study::model::{Export, Holds, Study};
 use crate::study::quantity::Quantity;
 use std::collections::BTreeSet;
 
+/// More than anybody looks at in one page.
+const ROWS_MAX: usize = 5_000;
+
 /// What a column is for a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
@@ -62,6 +65,9 @@ impl<'s> Sheet<'s> {
             let line = record.position().map_or(0, csv::Position::line);
             let row = sheet.row(&head, &record).map_err(|what| format!("{file}:{line}: {what}"))?;
             sheet.rows.push(row);
+            if sheet.rows.len() > ROWS_MAX {
+                return Err(format!("{file}:{line}: more than {ROWS_MAX} rows"));
+            }
         }
         if sheet.rows.is_empty() {
             return Err(format!("{file}:1: there is no row below the names of the columns"));

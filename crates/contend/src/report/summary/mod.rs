@@ -11,7 +11,7 @@ pub mod quantity;
 pub mod trial;
 
 use crate::record::store::Record;
-use crate::record::tally::{ServiceOf, Tally, Tallying};
+use crate::record::tally::{Counting, Tally, Tallying};
 use crate::report::summary::answer::Answered;
 use crate::report::summary::cell::{Cell, CellBuilder, CellPlace};
 use crate::report::summary::compare::{Compared, FactorEffect};
@@ -176,10 +176,14 @@ impl<'r> Summary<'r> {
 
     fn tally(&self, at: usize) -> Result<Tally, String> {
         let trial = &self.record.trials[at];
-        let service_of = if self.as_published() { ServiceOf::Begun } else { ServiceOf::Due };
-        let mut tallying = Tallying::new(trial, service_of);
+        let counting = if self.as_published() { Counting::Original } else { Counting::Corrected };
+        let mut tallying = Tallying::new(trial, counting);
         self.record.samples(trial.slot.trial, |sample| tallying.push(sample)).map_err(|e| format!("{e:#}"))?;
-        Ok(tallying.finish(&trial.planned, &self.transactions))
+        let tally = tallying.finish(&trial.planned, &self.transactions);
+        match trial.samples.filter(|samples| *samples != tally.samples) {
+            Some(samples) => Err(format!("{} of {samples} samples are there", tally.samples)),
+            None => Ok(tally),
+        }
     }
 
     /// Rows were made cell by cell and are read trial by trial.

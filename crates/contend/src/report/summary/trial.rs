@@ -104,8 +104,8 @@ impl Numbers {
     }
 }
 
-/// Latencies as observations. Only the response time knows operations that never ended: what an
-/// unfinished attempt would have taken in service or in locks nobody has measured.
+/// Latencies as observations. What an unfinished attempt would have waited for locks or a connection nobody has
+/// measured.
 pub fn observations(latencies: &Latencies, measure: Measure) -> Observations {
     measured(latencies, measure).unwrap_or_default()
 }
@@ -116,7 +116,10 @@ fn measured(latencies: &Latencies, measure: Measure) -> Option<Observations> {
         Measure::Response => {
             Some(Observations { ended: latencies.committed().clone(), censored: latencies.censored() })
         }
-        Measure::Service => only(&latencies.service),
+        Measure::Service => Some(Observations {
+            ended: latencies.service.clone(),
+            censored: latencies.service_censored.clone(),
+        }),
         Measure::LockWait => only(&latencies.lock_wait).filter(|_| latencies.lock_wait_measured),
         Measure::AcquireWait => only(&latencies.acquire_wait).filter(|_| latencies.acquire_wait_measured),
     }
