@@ -84,7 +84,18 @@ impl Site {
         let janitor = Janitor::start()?;
         janitor.dir_exists(&scratch);
         janitor.dir_exists(&loading);
-        Ok(Self { cache, scratch, loading, launch: launch.cloned(), own, janitor, attached: None, out, made_out, _lock: lock })
+        Ok(Self {
+            cache,
+            scratch,
+            loading,
+            launch: launch.cloned(),
+            own,
+            janitor,
+            attached: None,
+            out,
+            made_out,
+            _lock: lock,
+        })
     }
 
     pub fn admin<'a>(&'a self, cancelled: &'a dyn Fn() -> bool) -> Result<Admin<'a>> {

@@ -116,10 +116,9 @@ fn measured(latencies: &Latencies, measure: Measure) -> Option<Observations> {
         Measure::Response => {
             Some(Observations { ended: latencies.committed().clone(), censored: latencies.censored() })
         }
-        Measure::Service => Some(Observations {
-            ended: latencies.service.clone(),
-            censored: latencies.service_censored.clone(),
-        }),
+        Measure::Service => {
+            Some(Observations { ended: latencies.service.clone(), censored: latencies.service_censored.clone() })
+        }
         Measure::LockWait => only(&latencies.lock_wait).filter(|_| latencies.lock_wait_measured),
         Measure::AcquireWait => only(&latencies.acquire_wait).filter(|_| latencies.acquire_wait_measured),
     }
