@@ -78,11 +78,9 @@ pub async fn carry_out(
         begun.map_err(|failure| Failed { step: STEP_BEGIN, failure })?;
     }
     let mut done = steps(connection, statements, job).await;
-    if begin.is_some() {
-        if done.is_ok() {
-            let committed = statements.once(connection, &statements.commit).await;
-            done = committed.map_err(|failure| Failed { step: STEP_COMMIT, failure });
-        }
+    if begin.is_some() && done.is_ok() {
+        let committed = statements.once(connection, &statements.commit).await;
+        done = committed.map_err(|failure| Failed { step: STEP_COMMIT, failure });
     }
     if done.is_err() {
         // A step may have begun a transaction, too. Where none is open this fails, and nothing is left to do.
