@@ -150,10 +150,7 @@ async fn read_back(connection: &mut SqliteConnection, plan: &Plan) -> sqlx::Resu
         let text = match row {
             None => String::new(),
             // Numbers first: SQLite turns any number into a text if it is asked for one.
-            Some(row) => match row.try_get_unchecked::<Option<String>, _>(0)? {
-                Some(text) => text,
-                None => String::new(),
-            },
+            Some(row) => row.try_get_unchecked::<Option<String>, _>(0)?.unwrap_or_default(),
         };
         facts.push((name.to_string(), text));
     }
