@@ -312,7 +312,8 @@ fn every_client_logs_in_before_it_is_ready() {
 fn a_login_that_fails_says_why() {
     let (_service, p) = with_login("wrong");
     let said = refused(&p);
-    for part in ["client 0", "the login failed", "POST /login", "status 401", "wrong password"] {
+    // Whichever client is answered first.
+    for part in ["client ", "the login failed", "POST /login", "status 401", "wrong password"] {
         assert!(said.contains(part), "{said}");
     }
     let (_service, mut p) = with_login("right");
