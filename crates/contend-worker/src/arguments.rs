@@ -9,7 +9,7 @@ use contend_wire::plan::{Head, NowSource, Source};
 use contend_wire::sample::worker_code;
 use std::ops::Range;
 
-/// A value ready to be bound. Texts are bytes: what a database gave back need not be UTF-8.
+/// A value to be bound, or of a row, in SQLite's kinds. Texts are bytes: what a database gave back need not be UTF-8.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Argument<'a> {
     /// SQL NULL.
@@ -82,6 +82,19 @@ impl Kept {
     /// Appends a value to a slot.
     pub fn push(&mut self, slot: u16, value: KeptValue) {
         self.slots[usize::from(slot)].push(value);
+    }
+
+    /// Keeps a copy of a value as the next row of a slot.
+    #[inline]
+    pub fn keep(&mut self, slot: u16, value: Argument<'_>) {
+        let kept = match value {
+            Argument::Null => KeptValue::Null,
+            Argument::Integer(i) => KeptValue::Integer(i),
+            Argument::Real(r) => KeptValue::Real(r),
+            Argument::Text(text) => KeptValue::Text(self.store(text)),
+            Argument::Blob(bytes) => KeptValue::Blob(self.store(bytes)),
+        };
+        self.push(slot, kept);
     }
 
     /// Puts bytes into the buffer and says where they are.

@@ -5,7 +5,7 @@
 
 pub mod values;
 
-use crate::arguments::{Arguments, Kept, KeptValue};
+use crate::arguments::{Arguments, Kept};
 use crate::server::{
     self, CONNECT_TIME, OpenError, RECONNECT_PAUSE, ServerSession, check_statement, interrupt_with, is_lost,
     tell_of_driver_error,
@@ -19,7 +19,7 @@ use contend_wire::sample::{CodeSpace, worker_code};
 use mysql::consts::CapabilityFlags;
 use mysql::prelude::{Protocol, Queryable};
 use mysql::{Conn, Opts, OptsBuilder, Params, QueryResult, Statement};
-use values::{Cell, Counting, Template, as_sql, cell};
+use values::{Counting, Template, as_sql, cell};
 
 /// The version this worker was built with, for `hello`.
 pub const VERSION: &str = "mysql 28.0.4";
@@ -231,7 +231,7 @@ fn read_rows<T: Protocol>(
             for (number, column) in columns.iter().enumerate() {
                 let Some(value) = row.as_ref(number) else { continue };
                 let cell = cell(value, column).map_err(|_| mysql::Error::FromValueError(value.clone()))?;
-                answer.value(&column.name_str(), cell.argument());
+                answer.value(&column.name_str(), cell);
             }
             answer.end_row();
         }
@@ -241,24 +241,13 @@ fn read_rows<T: Protocol>(
             std::hint::black_box(&cell);
             for keep in &step.keep {
                 if usize::from(keep.column) == number && found < u32::from(keep.rows) {
-                    let value = keep_value(kept, cell);
-                    kept.push(keep.slot, value);
+                    kept.keep(keep.slot, cell);
                 }
             }
         }
         found = found.saturating_add(1);
     }
     Ok(found)
-}
-
-fn keep_value(kept: &mut Kept, cell: Cell<'_>) -> KeptValue {
-    match cell {
-        Cell::Null => KeptValue::Null,
-        Cell::Integer(i) => KeptValue::Integer(i),
-        Cell::Real(r) => KeptValue::Real(r),
-        Cell::Text(text) => KeptValue::Text(kept.store(text)),
-        Cell::Blob(bytes) => KeptValue::Blob(kept.store(bytes)),
-    }
 }
 
 impl Session for MysqlSession<'_> {

@@ -18,47 +18,19 @@ pub fn as_sql(value: Argument<'_>) -> Value {
     }
 }
 
-/// A value of a row, in SQLite's kinds: a decimal number is an integer if it has no fraction, else a real.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Cell<'a> {
-    /// SQL NULL.
-    Null,
-    /// Any integer, or a boolean.
-    Integer(i64),
-    /// Any other number.
-    Real(f64),
-    /// Text, and what is close to it.
-    Text(&'a [u8]),
-    /// Bytes.
-    Blob(&'a [u8]),
-}
-
-impl<'a> Cell<'a> {
-    /// As a value to be bound or answered.
-    pub fn argument(self) -> Argument<'a> {
-        match self {
-            Cell::Null => Argument::Null,
-            Cell::Integer(i) => Argument::Integer(i),
-            Cell::Real(r) => Argument::Real(r),
-            Cell::Text(text) => Argument::Text(text),
-            Cell::Blob(bytes) => Argument::Blob(bytes),
-        }
-    }
-}
-
 /// A value as one of SQLite's kinds. In the text protocol all values arrive as bytes; the column tells what
 /// they are.
 ///
 /// # Errors
 /// A type without a counterpart, or a number that is none.
-pub fn cell<'a>(value: &'a Value, column: &Column) -> Result<Cell<'a>, String> {
+pub fn cell<'a>(value: &'a Value, column: &Column) -> Result<Argument<'a>, String> {
     use ColumnType as T;
     match value {
-        Value::NULL => Ok(Cell::Null),
-        Value::Int(i) => Ok(Cell::Integer(*i)),
-        Value::UInt(u) => Ok(i64::try_from(*u).map_or(Cell::Real(*u as f64), Cell::Integer)),
-        Value::Float(r) => Ok(Cell::Real((*r).into())),
-        Value::Double(r) => Ok(Cell::Real(*r)),
+        Value::NULL => Ok(Argument::Null),
+        Value::Int(i) => Ok(Argument::Integer(*i)),
+        Value::UInt(u) => Ok(i64::try_from(*u).map_or(Argument::Real(*u as f64), Argument::Integer)),
+        Value::Float(r) => Ok(Argument::Real((*r).into())),
+        Value::Double(r) => Ok(Argument::Real(*r)),
         Value::Bytes(bytes) => match column.column_type() {
             T::MYSQL_TYPE_TINY
             | T::MYSQL_TYPE_SHORT
@@ -78,8 +50,8 @@ pub fn cell<'a>(value: &'a Value, column: &Column) -> Result<Cell<'a>, String> {
             | T::MYSQL_TYPE_BLOB
             | T::MYSQL_TYPE_ENUM
             | T::MYSQL_TYPE_JSON => Ok(match column.character_set() {
-                BINARY => Cell::Blob(bytes),
-                _ => Cell::Text(bytes),
+                BINARY => Argument::Blob(bytes),
+                _ => Argument::Text(bytes),
             }),
             other => Err(format!("a value of type {other:?}, which has no counterpart in SQLite")),
         },
@@ -87,19 +59,19 @@ pub fn cell<'a>(value: &'a Value, column: &Column) -> Result<Cell<'a>, String> {
     }
 }
 
-fn number<'a>(bytes: &[u8]) -> Result<Cell<'a>, String> {
+fn number<'a>(bytes: &[u8]) -> Result<Argument<'a>, String> {
     // A DECIMAL is sent with all its digits behind the point.
     let trimmed = |text: &str| match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').parse().ok(),
         false => text.parse().ok(),
     };
     let whole = std::str::from_utf8(bytes).ok().and_then(trimmed);
-    whole.map_or_else(|| real(bytes), |whole| Ok(Cell::Integer(whole)))
+    whole.map_or_else(|| real(bytes), |whole| Ok(Argument::Integer(whole)))
 }
 
-fn real<'a>(bytes: &[u8]) -> Result<Cell<'a>, String> {
+fn real<'a>(bytes: &[u8]) -> Result<Argument<'a>, String> {
     let text = String::from_utf8_lossy(bytes);
-    text.parse().map(Cell::Real).map_err(|_| format!("`{text}` is no number"))
+    text.parse().map(Argument::Real).map_err(|_| format!("`{text}` is no number"))
 }
 
 /// What the server's count of affected rows means for a statement.

@@ -9,7 +9,7 @@ pub mod crate_postgres;
 pub mod direct;
 pub mod values;
 
-use crate::arguments::{Arguments, Kept, KeptValue};
+use crate::arguments::{Argument, Arguments, Kept};
 use crate::server::{
     self, OpenError, RECONNECT_PAUSE, ServerSession, check_statement, interrupt_with, is_lost, tell_of_driver_error,
 };
@@ -22,7 +22,7 @@ use contend_wire::sample::{CodeSpace, sqlstate_to_code, worker_code};
 use postgres::error::SqlState;
 use postgres::{Error, Row, SimpleQueryMessage, Statement};
 use std::path::Path;
-use values::{Cell, Param};
+use values::Param;
 
 /// The versions this worker was built with, for `hello`.
 pub const VERSIONS: [&str; 2] = ["postgres 0.19.14", "tokio-postgres 0.7.18"];
@@ -271,31 +271,20 @@ fn read_row(row: &Row, number: u32, step: &SqlStep, kept: &mut Kept) -> Result<(
     if let Some(answer) = &mut kept.answer {
         answer.begin_row();
         for (number, column) in row.columns().iter().enumerate() {
-            answer.value(column.name(), row.try_get::<_, Cell<'_>>(number)?.argument());
+            answer.value(column.name(), row.try_get::<_, Argument<'_>>(number)?);
         }
         answer.end_row();
     }
     for column in 0..row.len() {
-        let cell: Cell<'_> = row.try_get(column)?;
+        let cell: Argument<'_> = row.try_get(column)?;
         std::hint::black_box(&cell);
         for keep in &step.keep {
             if usize::from(keep.column) == column && number < u32::from(keep.rows) {
-                let value = keep_value(kept, cell);
-                kept.push(keep.slot, value);
+                kept.keep(keep.slot, cell);
             }
         }
     }
     Ok(())
-}
-
-fn keep_value(kept: &mut Kept, cell: Cell<'_>) -> KeptValue {
-    match cell {
-        Cell::Null => KeptValue::Null,
-        Cell::Integer(i) => KeptValue::Integer(i),
-        Cell::Real(r) => KeptValue::Real(r),
-        Cell::Text(text) => KeptValue::Text(kept.store(text)),
-        Cell::Blob(bytes) => KeptValue::Blob(kept.store(bytes)),
-    }
 }
 
 impl<L: Link> Session for PostgresSession<'_, L> {

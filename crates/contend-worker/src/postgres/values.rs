@@ -102,62 +102,34 @@ impl ToSql for Param<'_> {
     }
 }
 
-/// A value of a row, in SQLite's kinds: a boolean is 0 or 1, a decimal number an integer if it has no
-/// fraction, else a real.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Cell<'a> {
-    /// SQL NULL.
-    Null,
-    /// Any integer, or a boolean.
-    Integer(i64),
-    /// Any other number.
-    Real(f64),
-    /// Text, and what is close to it.
-    Text(&'a [u8]),
-    /// Bytes.
-    Blob(&'a [u8]),
-}
-
-impl<'a> Cell<'a> {
-    /// As a value to be bound or answered.
-    pub fn argument(self) -> Argument<'a> {
-        match self {
-            Cell::Null => Argument::Null,
-            Cell::Integer(i) => Argument::Integer(i),
-            Cell::Real(r) => Argument::Real(r),
-            Cell::Text(text) => Argument::Text(text),
-            Cell::Blob(bytes) => Argument::Blob(bytes),
-        }
-    }
-}
-
 fn fixed<const N: usize>(raw: &[u8]) -> Result<[u8; N], BoxedError> {
     raw.try_into().map_err(|_| format!("{} bytes where {N} were expected", raw.len()).into())
 }
 
-impl<'a> FromSql<'a> for Cell<'a> {
+/// A boolean is 0 or 1, a decimal number an integer if it has no fraction, else a real.
+impl<'a> FromSql<'a> for Argument<'a> {
     fn from_sql(ty: &Type, raw: &'a [u8]) -> Result<Self, BoxedError> {
         Ok(match *ty {
-            Type::INT8 => Cell::Integer(i64::from_be_bytes(fixed(raw)?)),
-            Type::INT4 => Cell::Integer(i32::from_be_bytes(fixed(raw)?).into()),
-            Type::INT2 => Cell::Integer(i16::from_be_bytes(fixed(raw)?).into()),
-            Type::OID => Cell::Integer(u32::from_be_bytes(fixed(raw)?).into()),
-            Type::BOOL => Cell::Integer(u8::from_be_bytes(fixed(raw)?).into()),
-            Type::FLOAT8 => Cell::Real(f64::from_be_bytes(fixed(raw)?)),
-            Type::FLOAT4 => Cell::Real(f32::from_be_bytes(fixed(raw)?).into()),
+            Type::INT8 => Argument::Integer(i64::from_be_bytes(fixed(raw)?)),
+            Type::INT4 => Argument::Integer(i32::from_be_bytes(fixed(raw)?).into()),
+            Type::INT2 => Argument::Integer(i16::from_be_bytes(fixed(raw)?).into()),
+            Type::OID => Argument::Integer(u32::from_be_bytes(fixed(raw)?).into()),
+            Type::BOOL => Argument::Integer(u8::from_be_bytes(fixed(raw)?).into()),
+            Type::FLOAT8 => Argument::Real(f64::from_be_bytes(fixed(raw)?)),
+            Type::FLOAT4 => Argument::Real(f32::from_be_bytes(fixed(raw)?).into()),
             Type::NUMERIC => numeric(raw)?,
             Type::TEXT | Type::VARCHAR | Type::BPCHAR | Type::NAME | Type::UNKNOWN | Type::CHAR | Type::JSON => {
-                Cell::Text(raw)
+                Argument::Text(raw)
             }
-            Type::BYTEA => Cell::Blob(raw),
+            Type::BYTEA => Argument::Blob(raw),
             // What a function without a result gives.
-            Type::VOID => Cell::Null,
+            Type::VOID => Argument::Null,
             _ => return Err(format!("a value of type {ty}, which has no counterpart in SQLite").into()),
         })
     }
 
     fn from_sql_null(_: &Type) -> Result<Self, BoxedError> {
-        Ok(Cell::Null)
+        Ok(Argument::Null)
     }
 
     fn accepts(_: &Type) -> bool {
@@ -167,7 +139,7 @@ impl<'a> FromSql<'a> for Cell<'a> {
 
 /// The server's decimal numbers: count of digits, weight of the first, sign, digits after the point, then
 /// the digits, each from 0 to 9999 (PostgreSQL, `numeric_send`).
-fn numeric<'a>(raw: &[u8]) -> Result<Cell<'a>, BoxedError> {
+fn numeric<'a>(raw: &[u8]) -> Result<Argument<'a>, BoxedError> {
     const NEGATIVE: u16 = 0x4000;
     let word = |i: usize| -> Result<u16, BoxedError> {
         let bytes = raw.get(2 * i..2 * i + 2).ok_or("a decimal number that is cut off")?;
@@ -185,7 +157,7 @@ fn numeric<'a>(raw: &[u8]) -> Result<Cell<'a>, BoxedError> {
     }
     if scale == 0 {
         if let Ok(whole) = text.parse() {
-            return Ok(Cell::Integer(whole));
+            return Ok(Argument::Integer(whole));
         }
     } else {
         text.push('.');
@@ -193,7 +165,7 @@ fn numeric<'a>(raw: &[u8]) -> Result<Cell<'a>, BoxedError> {
             write!(text, "{:04}", group(weight + 1 + at)?)?;
         }
     }
-    Ok(Cell::Real(text.parse()?))
+    Ok(Argument::Real(text.parse()?))
 }
 
 #[cfg(test)]
@@ -229,12 +201,12 @@ mod tests {
     fn decimal_numbers_become_integers_or_reals() {
         let weight = |n: i16| n as u16;
         for (words, cell) in [
-            (vec![0, 0, 0, 0], Cell::Integer(0)),
-            (vec![2, 1, 0, 0, 12, 34], Cell::Integer(120_034)),
-            (vec![1, 1, 0x4000, 0, 3], Cell::Integer(-30_000)),
-            (vec![2, 0, 0, 2, 1, 2500], Cell::Real(1.25)),
-            (vec![1, weight(-1), 0, 4, 5], Cell::Real(0.0005)),
-            (vec![1, weight(-2), 0, 8, 1], Cell::Real(0.000_000_01)),
+            (vec![0, 0, 0, 0], Argument::Integer(0)),
+            (vec![2, 1, 0, 0, 12, 34], Argument::Integer(120_034)),
+            (vec![1, 1, 0x4000, 0, 3], Argument::Integer(-30_000)),
+            (vec![2, 0, 0, 2, 1, 2500], Argument::Real(1.25)),
+            (vec![1, weight(-1), 0, 4, 5], Argument::Real(0.0005)),
+            (vec![1, weight(-2), 0, 8, 1], Argument::Real(0.000_000_01)),
         ] {
             assert_eq!(numeric(&decimal(&words)).unwrap(), cell, "{words:?}");
         }

@@ -6,6 +6,7 @@ mod mysql;
 mod postgres;
 mod sqlite;
 
+use crate::arguments::Argument;
 use crate::options::Options;
 use crate::server::OpenError;
 use crate::session::Failure;
@@ -54,6 +55,18 @@ trait Database {
 
     /// Loads rows with a statement, in one transaction; how many they were.
     fn load(&mut self, sql: &str, rows: &mut Rows<'_, '_>) -> Result<u64, LoadError>;
+}
+
+/// A value that a server answered, for the reply.
+fn as_value(cell: Argument<'_>) -> Result<Value, LineError> {
+    Ok(match cell {
+        Argument::Null => Value::Null,
+        Argument::Integer(i) => Value::Integer(i),
+        Argument::Real(r) if r.is_finite() => Value::Real(r),
+        Argument::Real(r) => return Err(value_error(format!("{r} in the result"))),
+        Argument::Text(text) => Value::Text(String::from_utf8_lossy(text).into_owned()),
+        Argument::Blob(bytes) => Value::Blob(bytes.to_vec()),
+    })
 }
 
 fn value_error(message: impl Into<String>) -> LineError {

@@ -1,7 +1,7 @@
 //! Scripts on MariaDB and MySQL. A load is an `INSERT ... VALUES (?, ...)`, sent with many rows at once.
 
-use super::{Database, LineError, LoadError, Rows, check_count, each_value, value_error};
-use crate::mysql::values::{Cell, Template, cell};
+use super::{Database, LineError, LoadError, Rows, as_value, check_count, each_value, value_error};
+use crate::mysql::values::{Template, cell};
 use crate::mysql::{code_of, connect, in_words};
 use contend_wire::literal::{Scratch, Value, ValueRef};
 use mysql::Conn;
@@ -89,15 +89,4 @@ fn as_sql(value: ValueRef<'_>) -> mysql::Value {
         ValueRef::Text(text) => mysql::Value::Bytes(text.as_bytes().to_vec()),
         ValueRef::Blob(bytes) => mysql::Value::Bytes(bytes.to_vec()),
     }
-}
-
-fn as_value(cell: Cell<'_>) -> Result<Value, LineError> {
-    Ok(match cell {
-        Cell::Null => Value::Null,
-        Cell::Integer(i) => Value::Integer(i),
-        Cell::Real(r) if r.is_finite() => Value::Real(r),
-        Cell::Real(r) => return Err(value_error(format!("{r} in the result"))),
-        Cell::Text(text) => Value::Text(String::from_utf8_lossy(text).into_owned()),
-        Cell::Blob(bytes) => Value::Blob(bytes.to_vec()),
-    })
 }

@@ -1,8 +1,7 @@
 //! Scripts on PostgreSQL. A load is a `COPY ... FROM STDIN` in its text format.
 
-use super::{Database, LineError, LoadError, Rows, each_value, value_error};
+use super::{Database, LineError, LoadError, Rows, as_value, each_value, value_error};
 use crate::postgres::crate_postgres::connect;
-use crate::postgres::values::Cell;
 use crate::postgres::{code_of, in_words};
 use crate::session::Failure;
 use contend_wire::literal::{Scratch, Value, ValueRef};
@@ -95,15 +94,4 @@ fn push(text: &mut String, value: ValueRef<'_>) -> Result<(), LineError> {
         }
     };
     Ok(())
-}
-
-fn as_value(cell: Cell<'_>) -> Result<Value, LineError> {
-    Ok(match cell {
-        Cell::Null => Value::Null,
-        Cell::Integer(i) => Value::Integer(i),
-        Cell::Real(r) if r.is_finite() => Value::Real(r),
-        Cell::Real(r) => return Err(value_error(format!("{r} in the result"))),
-        Cell::Text(text) => Value::Text(String::from_utf8_lossy(text).into_owned()),
-        Cell::Blob(bytes) => Value::Blob(bytes.to_vec()),
-    })
 }

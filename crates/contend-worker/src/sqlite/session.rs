@@ -2,7 +2,7 @@
 //! owns the connection, or, where clients share it, with rusqlite's own cache of statements.
 
 use crate::answer::Answer;
-use crate::arguments::{Argument, Arguments, Kept, KeptValue};
+use crate::arguments::{Argument, Arguments, Kept};
 use crate::busy;
 use crate::options::Options;
 use crate::session::{Failure, Session, Waits};
@@ -97,8 +97,7 @@ fn execute(
             std::hint::black_box(&value);
             for keep in &step.keep {
                 if usize::from(keep.column) == column && found < u32::from(keep.rows) {
-                    let value = keep_value(kept, value);
-                    kept.push(keep.slot, value);
+                    kept.keep(keep.slot, as_argument(value));
                 }
             }
         }
@@ -110,14 +109,7 @@ fn execute(
 fn answer_row(answer: &mut Answer, row: &Row<'_>, columns: usize) -> rusqlite::Result<()> {
     answer.begin_row();
     for column in 0..columns {
-        let value = match row.get_ref(column)? {
-            ValueRef::Null => Argument::Null,
-            ValueRef::Integer(i) => Argument::Integer(i),
-            ValueRef::Real(r) => Argument::Real(r),
-            ValueRef::Text(text) => Argument::Text(text),
-            ValueRef::Blob(bytes) => Argument::Blob(bytes),
-        };
-        answer.value(row.as_ref().column_name(column)?, value);
+        answer.value(row.as_ref().column_name(column)?, as_argument(row.get_ref(column)?));
     }
     answer.end_row();
     Ok(())
@@ -135,13 +127,14 @@ fn change(connection: &Connection, statement: &mut Statement<'_>) -> Result<u32,
     Ok(u32::try_from(changes).unwrap_or(u32::MAX))
 }
 
-fn keep_value(kept: &mut Kept, value: ValueRef<'_>) -> KeptValue {
+#[inline]
+fn as_argument(value: ValueRef<'_>) -> Argument<'_> {
     match value {
-        ValueRef::Null => KeptValue::Null,
-        ValueRef::Integer(i) => KeptValue::Integer(i),
-        ValueRef::Real(r) => KeptValue::Real(r),
-        ValueRef::Text(text) => KeptValue::Text(kept.store(text)),
-        ValueRef::Blob(bytes) => KeptValue::Blob(kept.store(bytes)),
+        ValueRef::Null => Argument::Null,
+        ValueRef::Integer(i) => Argument::Integer(i),
+        ValueRef::Real(r) => Argument::Real(r),
+        ValueRef::Text(text) => Argument::Text(text),
+        ValueRef::Blob(bytes) => Argument::Blob(bytes),
     }
 }
 
