@@ -20,8 +20,15 @@ run: ## the main job: the first study, quick, on embedded SQLite
 workers-go: ## the workers in Go, one program per driver
 	scripts/build-workers-go.sh
 
+workers-node: ## the workers for Node, one launcher per driver
+	scripts/build-workers-node.sh
+
+workers: workers-node
+.PHONY: workers-node
+
 test: test-deps build worker-sqlx ## everything but the long checks
 	scripts/build-workers-go.sh --test
+	scripts/build-workers-node.sh --test
 	$(CARGO) test --workspace --quiet
 	scripts/check-report.sh
 

@@ -61,6 +61,9 @@ pub const ENTRIES: &[Entry] = &[
     Entry { known: CRAWSHAW, ..pool("crawshaw", "contend-worker-go-crawshaw") },
     own("zombiezen", "contend-worker-go-zombiezen"),
     pool("zombiezen", "contend-worker-go-zombiezen"),
+    node_blocking("node-better-sqlite3", "contend-worker-node-better-sqlite3"),
+    Entry { known: LIBSQL, ..node_blocking("node-libsql", "contend-worker-node-libsql") },
+    Entry { known: NODE_SQLITE3, ..node("node-sqlite3", "contend-worker-node-sqlite3") },
 ];
 
 /// The Rust worker says that it measures waits for locks, which holds for its drivers of SQLite.
@@ -80,6 +83,8 @@ pub const SERVER_ENTRIES: &[Entry] = &[
     Entry { engine: "mariadb", ..own("go-sql-driver", "contend-worker-go-mysql") },
     Entry { engine: "mariadb", ..pool("go-sql-driver", "contend-worker-go-mysql") },
     Entry { engine: "mariadb", ..lazy("go-sql-driver", "contend-worker-go-mysql") },
+    Entry { engine: "postgres", ..node("node-pg", "contend-worker-node-pg") },
+    Entry { engine: "mariadb", ..node("node-mysql2", "contend-worker-node-mysql2") },
 ];
 
 /// Clients of the Rust worker as tasks that share connections: one that writes, so none can keep another out.
@@ -110,6 +115,29 @@ const CRAWSHAW: &[(&str, &str)] =
 /// A program of its own, with a connection for each client.
 const fn own(driver: &'static str, program: &'static str) -> Entry {
     Entry { driver, program: Some(program), ..OWN }
+}
+
+const LIBSQL: &[(&str, &str)] = &[("values", "it ends a text at its first NUL when it reads it")];
+
+const NUMBERS: &str =
+    "integers and reals are both a Number, so beyond 2^53 the worker refuses them and 3.0 is read as 3";
+const NODE_SQLITE3: &[(&str, &str)] = &[
+    ("values", NUMBERS),
+    ("keep", NUMBERS),
+    ("unique", NUMBERS),
+    ("codes", NUMBERS),
+    ("now-fixed", NUMBERS),
+    ("script-large", NUMBERS),
+];
+
+/// Clients on one event loop, each with a connection of its own.
+const fn node(driver: &'static str, program: &'static str) -> Entry {
+    Entry { model: "event-loop", lacks: &["serve"], ..own(driver, program) }
+}
+
+/// The same with a driver that blocks the loop: nobody comes between the statements of a transaction.
+const fn node_blocking(driver: &'static str, program: &'static str) -> Entry {
+    Entry { lacks: &["serve", "own-connections"], ..node(driver, program) }
 }
 
 /// The same with a pool, from which clients that hold a lock take a connection each.

@@ -5,6 +5,7 @@
 pub mod go;
 pub mod http;
 pub mod mariadb;
+pub mod node;
 pub mod postgres;
 pub mod server;
 pub mod sqlite;

@@ -1,7 +1,8 @@
 //! SQLite: embedded, so there is no server to start. A database is a directory with one file in it.
 
 use super::{
-    Driver, Engine, Expected, HTTP, Model, NULL, Part, Program, Setting, Settings, Setup, THREAD, TRANSPORT, Values, go,
+    Driver, Engine, Expected, HTTP, Model, NULL, Part, Program, Setting, Settings, Setup, THREAD, TRANSPORT, Values,
+    go, node,
 };
 use crate::contender::Tier;
 use contend_wire::plan::Connections;
@@ -89,6 +90,10 @@ const DRIVERS: &[Driver] = &[
     go::NULL,
     go::TAILSCALE,
     go::ZOMBIEZEN,
+    node::BETTER_SQLITE3,
+    node::LIBSQL,
+    node::SQLITE3,
+    node::NULL,
 ];
 
 /// Clients are tasks, and those of one database share its connection.
