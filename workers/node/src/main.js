@@ -3,6 +3,7 @@
 // thread of their own, so that the tool is answered while a driver blocks their event loop.
 
 const { Worker } = require('worker_threads');
+const fs = require('fs');
 const path = require('path');
 const { Control } = require('./control');
 const { escape, factsLine } = require('./text');
@@ -13,7 +14,7 @@ const LONGEST_MS = 1000;
 const DRIVERS = ['better-sqlite3', 'sqlite3', 'libsql', 'pg', 'mysql2', 'null'];
 
 class Server {
-  constructor(driver) {
+  constructor(driver, listens = true) {
     this.input = Buffer.alloc(0);
     this.parts = [];
     this.loop = new Worker(path.join(__dirname, 'loop.js'), { workerData: { driver } });
@@ -22,9 +23,10 @@ class Server {
       console.error(error);
       this.leave(`an exception nobody caught: ${error.message}`);
     });
+    process.stdout.on('error', () => this.leave());
+    if (!listens) return;
     process.stdin.on('data', (bytes) => this.read(bytes));
     process.stdin.on('end', () => this.leave());
-    process.stdout.on('error', () => this.leave());
   }
 
   say(text, bytes) {
@@ -148,9 +150,40 @@ class Server {
   }
 }
 
+/** Carries out a plan from a file, without the tool; the samples go to another, without a header. */
+class ByHand extends Server {
+  constructor(driver, plan, samples) {
+    super(driver, false);
+    this.samples = fs.openSync(samples, 'w');
+    this.loop.postMessage({ kind: 'plan', text: fs.readFileSync(plan, 'utf8') });
+  }
+
+  say(text, bytes) {
+    if (text.startsWith('failed')) {
+      console.error(text.trim().replace('\t', ': '));
+      process.exitCode = 1;
+      process.exit();
+    }
+    if (bytes) fs.writeSync(this.samples, bytes);
+    else if (/^(session|done)/.test(text)) process.stdout.write(text.replaceAll('\t', ' '));
+    if (text === 'ready\n') this.start(process.hrtime.bigint());
+    if (text === 'end\n') process.exit(0);
+  }
+}
+
+const USAGE = `usage: contend-worker-node-DRIVER [--plan FILE --samples FILE]
+
+A worker of contend: it is told on standard input what to do, and answers on standard output (docs/formats.md of the
+project). With --plan it carries out the plan in a file, and writes its samples to another.`;
+
 const [driver, ...more] = process.argv.slice(2);
-if (!DRIVERS.includes(driver) || more.length > 0) {
-  console.error(more[0] === 'serve' ? 'this worker does not serve over HTTP' : `usage: main.js ${DRIVERS.join('|')}`);
+if (more.length === 1 && (more[0] === '--help' || more[0] === '-h')) {
+  console.log(USAGE);
+} else if (DRIVERS.includes(driver) && more.length === 0) {
+  new Server(driver);
+} else if (DRIVERS.includes(driver) && more.length === 4 && more[0] === '--plan' && more[2] === '--samples') {
+  new ByHand(driver, more[1], more[3]);
+} else {
+  console.error(more[0] === 'serve' ? 'the workers for Node do not serve over HTTP' : USAGE);
   process.exit(2);
 }
-new Server(driver);

@@ -93,8 +93,9 @@ class Connection {
     return sql.replace(/'(?:[^']|'')*'|"[^"]*"|`[^`]*`|\?/g, (token) => (token === '?' ? literal(values[next++]) : token));
   }
 
+  /** What an INSERT ... RETURNING returns is not told before. */
   columns(prepared) {
-    return prepared.text ? Infinity : prepared.columns;
+    return prepared.text || prepared.statement.changes ? Infinity : prepared.columns;
   }
 
   value(rows, row, column) {
