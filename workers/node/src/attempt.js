@@ -27,6 +27,8 @@ class Attempt {
     this.driver = run.driver;
     this.control = run.control;
     this.unique = BigInt(client.id) * UNIQUES;
+    // The values of each step, in memory that is used again: drivers have taken them when they answer.
+    this.bound = this.run.sqlSteps.map((step) => new Array(step.args.length).fill(null));
     const slots = this.plan.transactions.map((t) => t.slots);
     this.kept = Array.from({ length: Math.max(0, ...slots) }, () => []);
   }
@@ -74,7 +76,7 @@ class Attempt {
   values(step, repetition) {
     // An interrupt only reaches a statement under way, so each one asks before it begins.
     if (this.control.drainIsOver) throw this.driver.interrupted;
-    const values = new Array(step.args.length);
+    const values = this.bound[step.number];
     for (let i = 0; i < values.length; i++) values[i] = this.resolve(step.args[i], repetition);
     return values;
   }

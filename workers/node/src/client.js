@@ -35,7 +35,11 @@ class Client {
   async carryOut() {
     this.previousEnd = this.spec.start;
     this.turnBegan = 0;
-    for (let turn = await this.nextOperation(); turn; turn = await this.nextOperation()) {
+    for (;;) {
+      // A promise for every operation that is due at once would cost more than the operation's own record.
+      const next = this.nextOperation();
+      const turn = next instanceof Promise ? await next : next;
+      if (!turn) break;
       for (let again = turn; again; ) {
         const pending = this.make(again);
         if (pending) await pending;
@@ -46,8 +50,8 @@ class Client {
     this.over = true;
   }
 
-  /** The first attempt of the next operation, once it is due. */
-  async nextOperation() {
+  /** The first attempt of the next operation, once it is due: at once, or a promise of it. */
+  nextOperation() {
     const { spec, run } = this;
     if (spec.limit !== 0 && this.operation >= spec.limit) return undefined;
     if (this.next >= spec.operations.length) {
@@ -57,18 +61,29 @@ class Client {
     const due = (spec.open ? 0 : this.previousEnd) + spec.operations[this.next].time;
     if (due >= run.control.windowEnd) return undefined;
     // The end of the operation before was read a moment ago; another reading would only cost.
-    let now = this.previousEnd;
-    if (this.operation === 0 || now < due) {
-      now = await run.sleeper.until(due, () => due >= run.control.windowEnd || (spec.open && run.clock.now() >= run.control.windowEnd));
-    } else if (run.driver.blocks && (run.clients.length > 1 || now - this.turnBegan > TURN_NS)) {
-      // Whatever blocks the event loop gives the others their turn between operations, as requests to a server do.
-      await nextTurn();
-      now = run.clock.now();
-      this.turnBegan = now;
-    }
-    const end = run.control.windowEnd;
-    if (now < due || due >= end || (spec.open && now >= end)) return undefined;
-    return { index: this.next, attempt: 0, due, started: now };
+    const now = this.previousEnd;
+    if (this.operation === 0 || now < due) return this.whenDue(due);
+    if (run.driver.blocks && (run.clients.length > 1 || now - this.turnBegan > TURN_NS)) return this.inTurn(due);
+    return this.turn(due, now);
+  }
+
+  async whenDue(due) {
+    const { spec, run } = this;
+    const over = () => due >= run.control.windowEnd || (spec.open && run.clock.now() >= run.control.windowEnd);
+    return this.turn(due, await run.sleeper.until(due, over));
+  }
+
+  /** Whatever blocks the event loop gives the others their turn between operations, as requests to a server do. */
+  async inTurn(due) {
+    await nextTurn();
+    this.turnBegan = this.run.clock.now();
+    return this.turn(due, this.turnBegan);
+  }
+
+  turn(due, now) {
+    const end = this.run.control.windowEnd;
+    if (now < due || due >= end || (this.spec.open && now >= end)) return undefined;
+    return { index: this.next, attempt: 0, due, started: now, until: 0 };
   }
 
   /** Makes an attempt; a promise unless it is over at once. */
@@ -120,7 +135,7 @@ class Client {
     if (failed && turn.attempt + 1 < run.plan.tries && run.plan.retryCodes.has(`${space}:${code}`)) {
       const until = finished + this.backoffNs(turn.attempt);
       const again = !run.control.drainIsOver && until < run.control.drainEnd;
-      if (again) return { ...turn, attempt: turn.attempt + 1, until };
+      if (again) return { index: turn.index, attempt: turn.attempt + 1, due: turn.due, started: 0, until };
     }
     this.end(transaction, finished, failed);
     return undefined;
@@ -149,7 +164,8 @@ class Client {
     const started = await run.sleeper.until(turn.until, () => run.control.drainIsOver);
     if (started >= turn.until) {
       if (run.driver.blocks) await nextTurn();
-      return { ...turn, started: run.driver.blocks ? run.clock.now() : started };
+      turn.started = run.driver.blocks ? run.clock.now() : started;
+      return turn;
     }
     const { transaction } = this.spec.operations[turn.index];
     this.end(transaction, run.clock.now(), true);

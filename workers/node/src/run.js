@@ -63,6 +63,10 @@ class Run {
     plan.transactions.forEach((t, i) => {
       t.number = i;
     });
+    this.sqlSteps = plan.transactions.flatMap((t) => t.steps.filter((step) => step.kind === 'sql'));
+    this.sqlSteps.forEach((step, i) => {
+      step.number = i;
+    });
     this.control = new Control();
     this.opened = 0;
     this.clients = plan.clients.map((spec) => new Client(this, spec));

@@ -240,6 +240,14 @@ pub fn setup_of(engine: &Engine, contender: &Contender) -> Setup {
     setup
 }
 
+impl Model {
+    /// Whether clients of one process wait for each other even before they call the driver: for a runtime, a connection or a
+    /// thread that they share.
+    pub fn clients_share(&self) -> bool {
+        self.connections == Connections::Database || self.name == node::EVENT_LOOP.name
+    }
+}
+
 impl Driver {
     /// The model of this name.
     pub fn model(&self, name: &str) -> Option<&'static Model> {

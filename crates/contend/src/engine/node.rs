@@ -4,7 +4,7 @@ use super::{Driver, Model, Program};
 use contend_wire::plan::Connections;
 
 /// The clients of a process share one event loop, which a driver that blocks keeps to itself while it works.
-const EVENT_LOOP: Model = Model {
+pub const EVENT_LOOP: Model = Model {
     name: "event-loop",
     about: "the clients of a process share one thread with an event loop; a connection per client",
     connections: Connections::Client,

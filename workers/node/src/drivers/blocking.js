@@ -10,6 +10,8 @@ class Prepared {
     this.made = made;
     this.statement = statement;
     this.each = each;
+    // Asking the library each time would cost a call into it.
+    this.returns = made.reader;
   }
 }
 
@@ -37,13 +39,13 @@ class Connection {
 
   run(prepared, values) {
     const made = prepared.each ? this.make(prepared.statement.sql) : prepared.made;
-    if (made.reader) return made.all(values);
+    if (prepared.returns) return made.all(values);
     const { changes } = made.run(values);
     return prepared.statement.changes ? Number(changes) : 0;
   }
 
   columns(prepared) {
-    return prepared.made.reader ? prepared.made.columns().length : 0;
+    return prepared.returns ? prepared.made.columns().length : 0;
   }
 
   value(rows, row, column) {
