@@ -26,9 +26,16 @@ workers-node: ## the workers for Node, one launcher per driver
 workers: workers-node
 .PHONY: workers-node
 
+workers-java: ## the workers in Java, one launcher per driver
+	scripts/build-workers-java.sh
+
+workers: workers-java
+.PHONY: workers-java
+
 test: test-deps build worker-sqlx ## everything but the long checks
 	scripts/build-workers-go.sh --test
 	scripts/build-workers-node.sh --test
+	scripts/build-workers-java.sh --test
 	$(CARGO) test --workspace --quiet
 	scripts/check-report.sh
 

@@ -63,6 +63,8 @@ pub const ENTRIES: &[Entry] = &[
     pool("zombiezen", "contend-worker-go-zombiezen"),
     node_blocking("node-better-sqlite3", "contend-worker-node-better-sqlite3"),
     Entry { known: LIBSQL, ..node_blocking("node-libsql", "contend-worker-node-libsql") },
+    java("java-sqlite", "contend-worker-java-sqlite"),
+    java_pool("java-sqlite", "contend-worker-java-sqlite"),
     Entry { known: NODE_SQLITE3, ..node("node-sqlite3", "contend-worker-node-sqlite3") },
 ];
 
@@ -84,6 +86,10 @@ pub const SERVER_ENTRIES: &[Entry] = &[
     Entry { engine: "mariadb", ..pool("go-sql-driver", "contend-worker-go-mysql") },
     Entry { engine: "mariadb", ..lazy("go-sql-driver", "contend-worker-go-mysql") },
     Entry { engine: "postgres", ..node("node-pg", "contend-worker-node-pg") },
+    Entry { engine: "postgres", ..java("java-postgres", "contend-worker-java-postgres") },
+    Entry { engine: "postgres", ..java_pool("java-postgres", "contend-worker-java-postgres") },
+    Entry { engine: "mariadb", ..java("java-mariadb", "contend-worker-java-mariadb") },
+    Entry { engine: "mariadb", ..java_pool("java-mariadb", "contend-worker-java-mariadb") },
     Entry { engine: "mariadb", ..node("node-mysql2", "contend-worker-node-mysql2") },
 ];
 
@@ -138,6 +144,16 @@ const fn node(driver: &'static str, program: &'static str) -> Entry {
 /// The same with a driver that blocks the loop: nobody comes between the statements of a transaction.
 const fn node_blocking(driver: &'static str, program: &'static str) -> Entry {
     Entry { lacks: &["serve", "own-connections"], ..node(driver, program) }
+}
+
+/// A thread for each client, with a connection of its own, through JDBC.
+const fn java(driver: &'static str, program: &'static str) -> Entry {
+    Entry { lacks: &["serve"], ..own(driver, program) }
+}
+
+/// The same with HikariCP.
+const fn java_pool(driver: &'static str, program: &'static str) -> Entry {
+    Entry { lacks: &["serve", "connect"], ..pool(driver, program) }
 }
 
 /// The same with a pool, from which clients that hold a lock take a connection each.

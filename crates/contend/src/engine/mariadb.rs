@@ -2,7 +2,7 @@
 
 use super::server::{self, Layout, LockWaits, Server, Signal, connection_limit};
 use super::{
-    Driver, Engine, Expected, HTTP, NULL, Part, Setting, Settings, Setup, THREAD, TRANSPORT, Values, go, node,
+    Driver, Engine, Expected, HTTP, NULL, Part, Setting, Settings, Setup, THREAD, TRANSPORT, Values, go, java, node,
 };
 use crate::contender::Tier;
 use contend_wire::sample::CodeSpace;
@@ -25,6 +25,8 @@ pub const ENGINE: Engine = Engine {
         go::NULL,
         node::MYSQL2,
         node::NULL,
+        java::MARIADB,
+        java::NULL,
     ],
     settings: SETTINGS,
     tier,

@@ -4,6 +4,7 @@
 
 pub mod go;
 pub mod http;
+pub mod java;
 pub mod mariadb;
 pub mod node;
 pub mod postgres;

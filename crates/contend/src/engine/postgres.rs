@@ -2,7 +2,7 @@
 
 use super::server::{self, Layout, LockWaits, Server, Signal, connection_limit};
 use super::{
-    Driver, Engine, Expected, HTTP, NULL, Part, Setting, Settings, Setup, THREAD, TRANSPORT, Values, go, node,
+    Driver, Engine, Expected, HTTP, NULL, Part, Setting, Settings, Setup, THREAD, TRANSPORT, Values, go, java, node,
 };
 use crate::contender::Tier;
 use contend_wire::sample::CodeSpace;
@@ -34,6 +34,8 @@ pub const ENGINE: Engine = Engine {
         go::NULL,
         node::PG,
         node::NULL,
+        java::POSTGRES,
+        java::NULL,
     ],
     settings: SETTINGS,
     tier,

@@ -2,7 +2,7 @@
 
 use super::{
     Driver, Engine, Expected, HTTP, Model, NULL, Part, Program, Setting, Settings, Setup, THREAD, TRANSPORT, Values,
-    go, node,
+    go, java, node,
 };
 use crate::contender::Tier;
 use contend_wire::plan::Connections;
@@ -94,6 +94,8 @@ const DRIVERS: &[Driver] = &[
     node::LIBSQL,
     node::SQLITE3,
     node::NULL,
+    java::SQLITE,
+    java::NULL,
 ];
 
 /// Clients are tasks, and those of one database share its connection.
@@ -103,8 +105,8 @@ const fn shared(name: &'static str, about: &'static str) -> Model {
 
 /// Settings of a model; the worker refuses those its model has no use for, so a plan names them only if the
 /// contender does.
-const OF_MODELS: [&str; 6] =
-    ["tokio_threads", "blocking_threads", "pool_readers", "pool_size", "pool_idle", "pool_open"];
+const OF_MODELS: [&str; 7] =
+    ["tokio_threads", "blocking_threads", "pool_readers", "pool_size", "pool_idle", "pool_open", java::INIT];
 
 const ON_OFF: Values = Values::Words(&["on", "off"]);
 
@@ -185,6 +187,7 @@ const SETTINGS: &[Setting] = &[
     go::SETTING_SIZE,
     go::SETTING_IDLE,
     go::SETTING_OPEN,
+    java::SETTING_INIT,
     Setting {
         name: TRANSPORT,
         values: Values::Words(&["in-process", HTTP]),
