@@ -26,3 +26,7 @@ if command -v go >/dev/null; then
 else
     echo "Go workers: Go is not installed"
 fi
+echo
+echo "workers for Node and in Java against a bare loop on the same library, rows by rowid"
+scripts/bench-workers-node.sh
+scripts/bench-workers-java.sh

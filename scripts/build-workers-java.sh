@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds the workers in Java into target/workers, where contend looks for them: classes and libraries in target/workers/java,
-# and a launcher for each driver. With --test their own tests are run as well, and a machine without Java is no error: the
+# and a launcher for each driver. With --test a machine without Java is no error: the
 # tests then leave these workers out and say so.
 set -eu
 cd "$(dirname "$0")/.."

@@ -71,7 +71,9 @@ final class Conn {
         }
         try (PreparedStatement statement = raw.prepareStatement(sql.jdbc)) {
             var told = statement.getMetaData();
-            return told == null ? Integer.MAX_VALUE : told.getColumnCount();
+            // What an INSERT ... RETURNING returns is not told before by every server.
+            boolean untold = told == null || sql.changes && told.getColumnCount() == 0;
+            return untold ? Integer.MAX_VALUE : told.getColumnCount();
         }
     }
 
@@ -141,28 +143,34 @@ final class Conn {
     }
 
     private long read(Prepared made, Rows rows) throws SQLException {
-        // A PRAGMA may return rows or none.
+        if (made.columns > 0) {
+            try (ResultSet row = made.statement.executeQuery()) {
+                return readAll(row, made.columns, rows);
+            }
+        }
+        // A PRAGMA may return rows or none; that is found out with the first execution.
         if (!made.statement.execute()) {
             return 0;
         }
         try (ResultSet row = made.statement.getResultSet()) {
-            if (made.columns < 0) {
-                made.columns = row.getMetaData().getColumnCount();
-            }
-            int columns = made.columns;
-            long count = 0;
-            while (row.next()) {
-                if (rows != null) {
-                    rows.row(row, columns);
-                } else {
-                    for (int i = 1; i <= columns; i++) {
-                        row.getObject(i);
-                    }
-                }
-                count++;
-            }
-            return count;
+            made.columns = row.getMetaData().getColumnCount();
+            return readAll(row, made.columns, rows);
         }
+    }
+
+    private static long readAll(ResultSet row, int columns, Rows rows) throws SQLException {
+        long count = 0;
+        while (row.next()) {
+            if (rows != null) {
+                rows.row(row, columns);
+            } else {
+                for (int i = 1; i <= columns; i++) {
+                    row.getObject(i);
+                }
+            }
+            count++;
+        }
+        return count;
     }
 
     /** Ends what the connection executes now. Over a second connection where it is a server, and then beside the caller. */
@@ -201,7 +209,9 @@ final class Conn {
                     made.statement.close();
                 }
             }
-            raw.close();
+            if (raw != null) {
+                raw.close();
+            }
         } catch (SQLException e) {
             System.err.println("contend worker: closing a connection: " + e.getMessage());
         }
