@@ -11,6 +11,13 @@ done
 # Debian keeps the programs of PostgreSQL in a directory for each version, off the path.
 compgen -G "/usr/lib/postgresql/*/bin/initdb" >/dev/null || command -v initdb >/dev/null || missing+=(postgresql)
 compgen -G "/usr/sbin/mariadbd" >/dev/null || command -v mariadbd >/dev/null || missing+=(mariadb-server)
+# For the workers of Node and in Java; with a Node older than 20 those for Node are left out.
+for pair in node:nodejs npm:npm g++:g++; do
+  command -v "${pair%%:*}" >/dev/null || missing+=("${pair##*:}")
+done
+for pair in javac:default-jdk-headless mvn:maven; do
+  command -v "${pair%%:*}" >/dev/null || missing+=("${pair##*:}")
+done
 [ ${#missing[@]} -eq 0 ] && exit 0
 
 if ! command -v apt-get >/dev/null; then
