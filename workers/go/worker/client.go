@@ -157,10 +157,10 @@ func (c *client) try(t turn) (turn, bool) {
 	}
 	code := c.driver.codeOf(err)
 	if errors.Is(err, context.Canceled) {
-		code = c.driver.Interrupted
+		code = c.driver.cutShort()
 	}
 	sample.FailedStep, sample.Space, sample.Code = uint16(step), code.Space, code.Number
-	cut := code == c.driver.Interrupted || c.driver.CutsLockWaits && code == busy
+	cut := code == c.driver.Interrupted || code == c.driver.cutShort() || c.driver.CutsLockWaits && code == busy
 	if c.control.drainIsOver.Load() && cut {
 		sample.Flags |= wire.FlagInterrupted
 	}
