@@ -112,6 +112,7 @@ pub(super) fn http(args: &HttpArgs) -> Result<u8> {
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
     let cancelled = || stop.load(Ordering::Relaxed);
+    ensure!(args.url.starts_with("http://"), "--url {}: only plain http:// is spoken", args.url);
     let written = open(&args.scenario)?;
     let (secrets, variables) = given(&written, &args.set)?;
     let source = scenario::filled_in(&scenario::without_defaults(&written, secrets.keys())?, &variables)?;
