@@ -237,9 +237,11 @@ func (o *own) carryOut(c *client, transaction int) (int, uint64, error) {
 		c.use(conn)
 	}
 	step, err := c.a.part(o.conn, transaction, 0, len(t.Steps))
-	if loser, ok := o.conn.(Loser); ok && err != nil && loser.Lost() {
-		c.use(nil)
-		o.close()
+	if err != nil {
+		if loser, ok := o.conn.(Loser); ok && loser.Lost() {
+			c.use(nil)
+			o.close()
+		}
 	}
 	return step, 0, err
 }
