@@ -2,7 +2,7 @@
 // One try of an operation: its steps, the values of their placeholders, what they keep, and the rollback. A driver whose
 // calls block the event loop is called without a promise in between; any other one is awaited.
 
-const { CODE_NOT_KEPT, CODE_ROWS, Failure, WORKER, wrongValue } = require('./failure');
+const { CODE_NOT_KEPT, CODE_ROWS, Failure, WORKER, cutShort, wrongValue } = require('./failure');
 
 const NONE = 65535;
 const BEGIN = 65534;
@@ -75,7 +75,7 @@ class Attempt {
 
   values(step, repetition) {
     // An interrupt only reaches a statement under way, so each one asks before it begins.
-    if (this.control.drainIsOver) throw this.driver.interrupted;
+    if (this.control.drainIsOver) throw cutShort(this.driver);
     const values = this.bound[step.number];
     for (let i = 0; i < values.length; i++) values[i] = this.resolve(step.args[i], repetition);
     return values;
@@ -112,7 +112,7 @@ class BlockingAttempt extends Attempt {
   async afterPauses(conn, t, at) {
     for (let next = at; next >= 0; ) {
       if (!(await this.run.pause(t.steps[next].ns))) {
-        this.fails(next, this.driver.interrupted);
+        this.fails(next, cutShort(this.driver));
         return;
       }
       next = this.from(conn, t, next + 1);
@@ -145,7 +145,7 @@ class BlockingAttempt extends Attempt {
         this.take(conn, step, this.driver.nothing ? step.min : conn.run(conn.steps[step.statement], values));
       }
     } else if (step.kind !== 'connect' && !this.block(step.ns)) {
-      throw this.driver.interrupted;
+      throw cutShort(this.driver);
     }
   }
 
@@ -200,7 +200,7 @@ class AwaitedAttempt extends Attempt {
         this.take(conn, step, await this.execute(conn, conn.steps[step.statement], values));
       }
     } else if (step.kind !== 'connect' && !(await this.run.pause(step.ns))) {
-      throw this.driver.interrupted;
+      throw cutShort(this.driver);
     }
   }
 

@@ -2,7 +2,7 @@
 // One client's loop: which operation is next and when, what happens after a failed attempt, and the sample of each.
 
 const { AwaitedAttempt, BEGIN, BlockingAttempt, NONE } = require('./attempt');
-const { failureOf } = require('./failure');
+const { cutShort, failureOf } = require('./failure');
 const { Samples } = require('./samples');
 
 const INTERRUPTED = 2;
@@ -127,8 +127,8 @@ class Client {
     const failed = attempt.failedStep !== NONE;
     if (failed) {
       ({ space, code } = failureOf(attempt.error, run.driver));
-      const { interrupted } = run.driver;
-      if (run.control.drainIsOver && space === interrupted.space && code === interrupted.code) flags |= INTERRUPTED;
+      const cut = [run.driver.interrupted, cutShort(run.driver)].some((one) => space === one.space && code === one.code);
+      if (run.control.drainIsOver && cut) flags |= INTERRUPTED;
     }
     const { samples } = this;
     samples.add(this.operation, transaction, turn.attempt, attempt.failedStep, space, flags, code, attempt.rows, turn.due, turn.started, finished);

@@ -23,6 +23,12 @@ const wrongValue = (words) => new Failure(WORKER, CODE_VALUE, words ?? 'a value 
 /** SQLSTATE's five characters as digits in base 36. */
 const sqlstate = (state, words) => failure('sqlstate', parseInt(state, 36), words);
 
+// ECANCELED: a server never heard of what this worker did not begin, or waited for.
+const canceled = failure('os', 125);
+
+/** What a wait of the worker's own fails with when it is cut short, and a step that may not begin any more. */
+const cutShort = (driver) => (driver.server ? canceled : driver.interrupted);
+
 let told = 0;
 
 /** The failure behind an error of a driver; what has no code of the engine is told in words, a few times. */
@@ -34,4 +40,4 @@ function failureOf(error, driver) {
   return new Failure(WORKER, CODE_DRIVER, error.message);
 }
 
-module.exports = { CODE_DRIVER, CODE_NOT_KEPT, CODE_ROWS, CODE_VALUE, Failure, WORKER, failure, failureOf, sqlstate, wrongValue };
+module.exports = { CODE_DRIVER, CODE_NOT_KEPT, CODE_ROWS, CODE_VALUE, Failure, WORKER, cutShort, failure, failureOf, sqlstate, wrongValue };

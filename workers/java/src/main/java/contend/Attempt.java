@@ -127,7 +127,7 @@ final class Attempt {
     private void step(Conn conn, Step step) throws SQLException {
         if (step.kind() == Kind.HOLD || step.kind() == Kind.PAUSE) {
             if (!run.control.pause(step.ns())) {
-                throw driver.interrupted();
+                throw driver.cutShort();
             }
         } else if (step.kind() == Kind.SQL) {
             for (int repetition = 0; repetition < step.repeat(); repetition++) {
@@ -139,7 +139,7 @@ final class Attempt {
     private void once(Conn conn, Step step, int repetition) throws SQLException {
         // An interrupt only reaches a statement under way, so each one asks before it begins.
         if (run.control.drainIsOver) {
-            throw driver.interrupted();
+            throw driver.cutShort();
         }
         Source[] sources = step.sources();
         Object[] values = new Object[sources.length];

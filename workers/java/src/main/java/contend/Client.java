@@ -94,7 +94,7 @@ final class Client implements Runnable {
         }
         long finished = System.nanoTime();
         Failure failure = attempt.failure;
-        boolean cut = failure != null && run.control.drainIsOver && failure.is(run.driver.interrupted());
+        boolean cut = failure != null && run.control.drainIsOver && (failure.is(run.driver.interrupted()) || failure.is(run.driver.cutShort()));
         samples.add(operation, op.transaction(), number, attempt.failedStep, failure, cut ? INTERRUPTED : 0, attempt.rows, due, started,
                 finished, acquireNs);
         boolean worth = failure != null && number + 1 < plan.tries && plan.retryCodes.contains(Plan.retryCode(failure.space, failure.code));
@@ -167,7 +167,7 @@ final class Client implements Runnable {
         for (int from = 0; from < end && attempt.failure == null;) {
             if (t.steps().get(from).kind() == Kind.PAUSE) {
                 if (!run.control.pause(t.steps().get(from).ns())) {
-                    attempt.fails(from, run.driver.interrupted());
+                    attempt.fails(from, run.driver.cutShort());
                 }
                 from++;
                 continue;

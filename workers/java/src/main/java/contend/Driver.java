@@ -32,8 +32,16 @@ interface Driver {
     /** The engine's own code of an error; null if it has none. */
     Failure failure(SQLException error);
 
-    /** The code of a wait of the worker's own that was cut short. */
+    /** The engine's code of what it was told to stop. */
     Failure interrupted();
+
+    /**
+     * What a wait of the worker's own fails with when it is cut short, and a step that may not begin any more: a server never
+     * heard of it.
+     */
+    default Failure cutShort() {
+        return server() ? Failure.CANCELED : interrupted();
+    }
 
     /** Whether nobody knows what the connection will say after this error. */
     default boolean lost(SQLException error) {

@@ -10,6 +10,9 @@ final class Failure extends RuntimeException {
     static final int VALUE = 3;
     static final int DRIVER = 4;
 
+    /** ECANCELED. */
+    static final Failure CANCELED = new Failure("os", 125, "cut short at the end of the drain");
+
     final int space;
     final int code;
 

@@ -107,7 +107,7 @@ final class Pool {
             } catch (SQLTransientConnectionException e) {
                 // Nobody gave one back in time, unless opening one failed.
                 if (control != null && control.drainIsOver) {
-                    throw run.driver.interrupted();
+                    throw run.driver.cutShort();
                 }
                 opening = e.getCause() instanceof SQLException cause ? cause : null;
                 boolean hopeless = opening != null && opened.isEmpty() && tries > 2;
