@@ -93,6 +93,8 @@ class Server {
   hear(message) {
     switch (message.kind) {
       case 'say':
+        // Nothing may come between `done` and `end`, and the timer may be due.
+        if (message.text.startsWith('done')) this.finish();
         this.say(message.text, message.bytes && Buffer.from(message.bytes));
         break;
       case 'ready':
@@ -103,10 +105,14 @@ class Server {
         this.ready = undefined;
         break;
       default:
-        this.running = false;
-        clearInterval(this.progress);
-        clearTimeout(this.watcher);
+        this.finish();
     }
+  }
+
+  finish() {
+    this.running = false;
+    clearInterval(this.progress);
+    clearTimeout(this.watcher);
   }
 
   now() {
