@@ -26,3 +26,5 @@ if command -v go >/dev/null; then
 else
     echo "Go workers: Go is not installed"
 fi
+echo
+scripts/bench-workers-python.sh

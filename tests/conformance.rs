@@ -329,7 +329,7 @@ fn on_a_server(engine: &str) {
     servers::with_server(engine, &bench, |new_database| {
         for entry in SERVER_ENTRIES.iter().filter(|e| e.engine == engine && e.name().contains(&only)) {
             let Some(command) = entry.command(tool()) else {
-                eprintln!("not built, so not tested: {}; `make workers-go` builds it", entry.name());
+                eprintln!("not built, so not tested: {}; `make workers` builds it", entry.name());
                 continue;
             };
             let scratch = bench.path(&entry.name().replace('/', "-"));
@@ -373,7 +373,7 @@ fn every_worker_comes_to_the_same_samples_and_data() {
     });
     let missing: Vec<String> = chosen.iter().filter(|e| e.command(tool()).is_none()).map(|e| e.name()).collect();
     if !missing.is_empty() {
-        eprintln!("not built, so not tested: {}; `make workers-go` builds them", missing.join(", "));
+        eprintln!("not built, so not tested: {}; `make workers` builds them", missing.join(", "));
     }
     let problems = problems.into_inner().expect("no panic");
     assert!(problems.is_empty(), "\n{}", problems.join("\n"));

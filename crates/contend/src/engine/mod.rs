@@ -6,6 +6,7 @@ pub mod go;
 pub mod http;
 pub mod mariadb;
 pub mod postgres;
+pub mod python;
 pub mod server;
 pub mod sqlite;
 pub mod translator;
