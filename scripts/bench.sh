@@ -28,3 +28,9 @@ else
 fi
 echo
 scripts/bench-workers-python.sh
+echo
+if command -v php >/dev/null; then
+    scripts/bench-workers-php.sh
+else
+    echo "PHP workers: PHP is not installed"
+fi

@@ -172,11 +172,39 @@ class Worker:
             raise FormatError(f"`{line[:60]}` during a run")
 
 
+def by_hand(drivers, plan, samples):
+    """Carries out the plan in a file without a tool."""
+    try:
+        with open(plan, encoding="utf-8", newline="\n") as file:
+            run = Run(drivers, file.read())
+        for session in run.sessions:
+            print("session" + fields(**session).replace("\t", " "))
+        run.start(time.monotonic_ns() + _INTERRUPT_AGAIN_NS)
+        while not run.is_over():
+            time.sleep(_INTERRUPT_AGAIN_NS / 1e9)
+            if time.monotonic_ns() >= run.control.drain_end():
+                run.after_drain()
+        run.check()
+        with open(samples, "wb") as file:
+            for client in run.clients:
+                file.write(memoryview(client.samples).cast("B"))
+    except (FormatError, OSError) as e:
+        sys.exit(f"contend worker: {e}")
+    done = run.done()
+    print(
+        f"{done['operations']} operations, {done['attempts']} attempts, {done['failed']} failed, "
+        f"{done['exhausted']} clients exhausted"
+    )
+
+
 def main(drivers):
     if sys.byteorder != "little":
         sys.exit("contend worker: samples are little-endian, this machine is not")
+    if len(sys.argv) == 6 and sys.argv[2] == "--plan" and sys.argv[4] == "--samples":
+        by_hand(drivers, sys.argv[3], sys.argv[5])
+        sys.exit(0)
     if len(sys.argv) > 2:
-        sys.exit(f"contend worker: {sys.argv[2:]}: this worker takes no arguments; it has no serve mode")
+        sys.exit("contend worker: usage: WORKER, or WORKER --plan FILE --samples FILE; it has no serve mode")
     Worker(drivers).converse()
     # Clients that still wait for a start hold nothing that matters.
     sys.stdout.flush()

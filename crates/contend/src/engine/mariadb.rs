@@ -2,7 +2,7 @@
 
 use super::server::{self, Layout, LockWaits, Server, Signal, connection_limit};
 use super::{
-    Driver, Engine, Expected, HTTP, NULL, Part, Setting, Settings, Setup, THREAD, TRANSPORT, Values, go, python,
+    Driver, Engine, Expected, HTTP, NULL, Part, Setting, Settings, Setup, THREAD, TRANSPORT, Values, go, php, python,
 };
 use crate::contender::Tier;
 use contend_wire::sample::CodeSpace;
@@ -25,6 +25,8 @@ pub const ENGINE: Engine = Engine {
         go::NULL,
         python::PYMYSQL,
         python::NULL,
+        php::PDO_MYSQL,
+        php::NULL,
     ],
     settings: SETTINGS,
     tier,

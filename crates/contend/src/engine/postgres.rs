@@ -2,7 +2,7 @@
 
 use super::server::{self, Layout, LockWaits, Server, Signal, connection_limit};
 use super::{
-    Driver, Engine, Expected, HTTP, NULL, Part, Setting, Settings, Setup, THREAD, TRANSPORT, Values, go, python,
+    Driver, Engine, Expected, HTTP, NULL, Part, Setting, Settings, Setup, THREAD, TRANSPORT, Values, go, php, python,
 };
 use crate::contender::Tier;
 use contend_wire::sample::CodeSpace;
@@ -34,6 +34,8 @@ pub const ENGINE: Engine = Engine {
         go::NULL,
         python::PSYCOPG,
         python::NULL,
+        php::PDO_PGSQL,
+        php::NULL,
     ],
     settings: SETTINGS,
     tier,

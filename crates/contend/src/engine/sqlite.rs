@@ -2,7 +2,7 @@
 
 use super::{
     Driver, Engine, Expected, HTTP, Model, NULL, Part, Program, Setting, Settings, Setup, THREAD, TRANSPORT, Values,
-    go, python,
+    go, php, python,
 };
 use crate::contender::Tier;
 use contend_wire::plan::Connections;
@@ -93,6 +93,9 @@ const DRIVERS: &[Driver] = &[
     python::APSW,
     python::SQLITE3,
     python::NULL,
+    php::PDO_SQLITE,
+    php::MYSQL_ON_SQLITE,
+    php::NULL,
 ];
 
 /// Clients are tasks, and those of one database share its connection.
