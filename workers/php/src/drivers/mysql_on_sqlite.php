@@ -4,6 +4,20 @@
 
 declare(strict_types=1);
 
+/**
+ * What the portable translation for MariaDB says in words that the driver does not take, and what it takes instead, with
+ * the same answers on SQLite.
+ */
+const IN_ITS_WORDS = [
+    // A time in seconds as text.
+    "/DATE_FORMAT\\(TIMESTAMPADD\\(SECOND, (.+?), TIMESTAMP'1970-01-01 00:00:00'\\), '%Y-%m-%d %H:%i:%s'\\)/" => 'FROM_UNIXTIME($1)',
+    // LIKE that ignores the case of ASCII letters only: LIKE of SQLite is that already.
+    '/\\(CONVERT\\(CAST\\(LOWER\\(CONVERT\\(CAST\\((.+?) AS BINARY\\) USING tis620\\)\\) AS BINARY\\) USING utf8mb4\\) COLLATE utf8mb4_nopad_bin\\)/' => '$1',
+    "/ ESCAPE ''/" => '',
+];
+/** MySQL has no RETURNING; WordPress asks for the number of the row it has inserted. */
+const RETURNING = '/\s+RETURNING\s+"\w+"\s*\z/';
+
 /** Without a path of its own a name of a database means nothing to SQLite; the driver wants one. */
 const DATABASE_NAME = 'app';
 
@@ -23,8 +37,25 @@ final class OnSqliteConnection extends Connection
                 $asked['sqlite_' . strtolower($found[1])] = strtoupper($found[2]);
             }
         }
+        // What the translation relies on, beside the driver's own defaults.
         $path = str_replace(';', ';;', $database);
         $this->driver = new WP_MySQL_On_SQLite("mysql-on-sqlite:path=$path;dbname=" . DATABASE_NAME, null, null, $asked);
+        $this->driver->exec("SET SESSION sql_mode = CONCAT(@@sql_mode, ',PIPES_AS_CONCAT,NO_AUTO_VALUE_ON_ZERO')");
+    }
+
+    /** SQL of the portable translation, which quotes as the standard does, in the driver's default way of quoting. */
+    private function own(string $sql): array
+    {
+        $tokens = tokens(preg_replace(array_keys(IN_ITS_WORDS), IN_ITS_WORDS, preg_replace(RETURNING, '', $sql)), false);
+        foreach ($tokens as $i => $token) {
+            if ($token[0] === '"' && strlen($token) > 1) {
+                $tokens[$i] = '`' . str_replace('`', '``', substr($token, 1, -1)) . '`';
+            } elseif ($token[0] === "'" && strlen($token) > 1) {
+                $isHex = $i > 0 && strtolower($tokens[$i - 1]) === 'x';
+                $tokens[$i] = $isHex ? $token : $this->driver->quote(str_replace("''", "'", substr($token, 1, -1)));
+            }
+        }
+        return $tokens;
     }
 
     /** Settings are SQLite's, so they go to the PDO beneath the driver. */
@@ -41,7 +72,7 @@ final class OnSqliteConnection extends Connection
     /** The driver can parse a statement without executing it, but no more. */
     public function check(Statement $statement): ?int
     {
-        $parser = $this->driver->create_parser($statement->sql);
+        $parser = $this->driver->create_parser(implode('', $this->own($statement->sql)));
         if (!$parser->next_query() || $parser->get_query_ast() === null) {
             throw new Failure(MYSQL, 1105, 'the driver cannot parse it');
         }
@@ -56,8 +87,9 @@ final class OnSqliteConnection extends Connection
     /** The driver has no prepared statements: values are written into the text. */
     public function code(string $s, Statement $statement, array $args, array $keep, string $v): array
     {
+        $kept = array_map(fn ($one) => "\$k$one[0] = array_column(array_slice(\$r, 0, $one[2]), $one[1]);", $keep);
         [$parts, $text, $next] = [[], '', 0];
-        foreach (tokens($statement->sql, true) as $token) {
+        foreach ($this->own($statement->sql) as $token) {
             if ($token !== '?') {
                 $text .= $token;
                 continue;
@@ -69,21 +101,31 @@ final class OnSqliteConnection extends Connection
         }
         $parts[] = var_export($text, true);
         $lines = ['$r = $db->execute(' . implode(' . ', $parts) . ');'];
+        if ($statement->changes && preg_match(RETURNING, $statement->sql)) {
+            array_push($lines, '$m = $r->rowCount();', '$r = [[$db->lastId()]];');
+            return [...$lines, ...$kept];
+        }
         if (!$statement->returns) {
             $count = $statement->changes ? '$r->rowCount()' : '0';
             $lines[] = '$m = ' . ($statement->upserts > 0 ? "min($count, $statement->upserts)" : $count) . ';';
             return $lines;
         }
-        array_push($lines, '$r = $r->fetchAll(PDO::FETCH_NUM);', '$m = count($r);');
-        foreach ($keep as [$slot, $column, $rows]) {
-            $lines[] = "\$k$slot = array_column(array_slice(\$r, 0, $rows), $column);";
-        }
-        return $lines;
+        return [...$lines, '$r = $r->fetchAll(PDO::FETCH_NUM);', '$m = count($r);', ...$kept];
+    }
+
+    public function simpleCode(string $sql): array
+    {
+        return ['$db->execute(' . var_export($sql, true) . ');'];
     }
 
     public function execute(string $sql): PDOStatement
     {
         return $this->driver->query($sql);
+    }
+
+    public function lastId(): int
+    {
+        return (int) $this->driver->lastInsertId();
     }
 
     /** A value as a literal, quoted by the driver. */
@@ -100,12 +142,12 @@ final class OnSqliteConnection extends Connection
 
     public function simple(string $sql): void
     {
-        $this->driver->exec($sql);
+        $this->driver->exec(implode('', $this->own($sql)));
     }
 
     public function query(string $sql): array
     {
-        $rows = $this->driver->query($sql);
+        $rows = $this->driver->query(implode('', $this->own($sql)));
         return $rows->columnCount() > 0 ? $rows->fetchAll(PDO::FETCH_NUM) : [];
     }
 
@@ -115,7 +157,8 @@ final class OnSqliteConnection extends Connection
         if (!preg_match('/\A(.*\bVALUES\s*)(\([^()]*\))\s*\z/is', $statement->sql, $found)) {
             throw new Failure(WORKER, NO_VALUE, 'a `load` is an INSERT ... VALUES (?, ...)');
         }
-        $group = tokens($found[2], true);
+        $open = implode('', $this->own($found[1]));
+        $group = $this->own($found[2]);
         $own = !$this->driver->inTransaction();
         if ($own) {
             $this->driver->beginTransaction();
@@ -124,15 +167,18 @@ final class OnSqliteConnection extends Connection
             $count = 0;
             $texts = [];
             foreach ($rows as $row) {
-                $next = 0;
-                $texts[] = implode('', array_map(fn ($token) => $token === '?' ? $this->literal($row[$next++]) : $token, $group));
+                [$text, $next] = ['', 0];
+                foreach ($group as $token) {
+                    $text .= $token === '?' ? $this->literal($row[$next++]) : $token;
+                }
+                $texts[] = $text;
                 if (++$count % 100 === 0) {
-                    $this->simple($found[1] . implode(', ', $texts));
+                    $this->driver->exec($open . implode(', ', $texts));
                     $texts = [];
                 }
             }
             if ($texts !== []) {
-                $this->simple($found[1] . implode(', ', $texts));
+                $this->driver->exec($open . implode(', ', $texts));
             }
             if ($own) {
                 $this->driver->commit();
@@ -163,7 +209,6 @@ final class OnSqliteConnection extends Connection
 
 final class MysqlOnSqlite extends Driver
 {
-    public bool $backslashEscapes = true;
 
     public function hello(): array
     {
