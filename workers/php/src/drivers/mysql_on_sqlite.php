@@ -13,7 +13,7 @@ const IN_ITS_WORDS = [
     "/DATE_FORMAT\\(TIMESTAMPADD\\(SECOND, (.+?), TIMESTAMP'1970-01-01 00:00:00'\\), '%Y-%m-%d %H:%i:%s'\\)/" => 'FROM_UNIXTIME($1)',
     // LIKE that ignores the case of ASCII letters only: LIKE of SQLite is that already.
     '/\\(CONVERT\\(CAST\\(LOWER\\(CONVERT\\(CAST\\((.+?) AS BINARY\\) USING tis620\\)\\) AS BINARY\\) USING utf8mb4\\) COLLATE utf8mb4_nopad_bin\\)/' => '$1',
-    "/ ESCAPE ''/" => '',
+    "/ ESCAPE '\\x01'/" => '',
 ];
 /** MySQL has no RETURNING; WordPress asks for the number of the row it has inserted. */
 const RETURNING = '/\s+RETURNING\s+"\w+"\s*\z/';
