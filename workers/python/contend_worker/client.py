@@ -112,7 +112,7 @@ class Client:
         self.control.begun.wait()
         try:
             if not self.control.abandoned:
-                self._loop()
+                self.loop()
         except BaseException as e:
             self.broken = e
             raise
@@ -136,7 +136,7 @@ class Client:
         """All that the window need not do."""
         self.operations = self._operations()
 
-    def _loop(self):
+    def loop(self):
         spec, control = self.spec, self.control
         is_open, start = spec.is_open, control.start_ns
         extend = self.samples.extend
