@@ -171,7 +171,10 @@ final class Client
     public function run(): void
     {
         [$spec, $control, $plan] = [$this->spec, $this->control, $this->plan];
-        [$operations, $count, $limit, $isOpen] = [$spec->operations, count($spec->operations), $spec->limit, $spec->isOpen];
+        // Columns lie closer together than operations do.
+        [$times, $transactions, $arguments] = array_map(fn ($i) => array_column($spec->operations, $i), [0, 1, 2]);
+        [$count, $limit, $isOpen, $samples] = [count($times), $spec->limit, $spec->isOpen, []];
+        $words = array_map(fn ($t) => $t | STEP_NONE << 32, array_keys($plan->transactions));
         $uniques = array_map(fn ($t) => $t->uniques, $plan->transactions);
         $connects = array_map(fn ($t) => $t->connects, $plan->transactions);
         $unique = $spec->id * UNIQUE_STRIDE;
@@ -187,8 +190,8 @@ final class Client
                 }
                 $next = 0;
             }
-            [$time, $t, $args] = $operations[$next];
-            $due = $isOpen ? $control->startNs + $time : $end + $time;
+            $t = $transactions[$next];
+            $due = $times[$next] + ($isOpen ? $control->startNs : $end);
             if ($due >= $control->windowEnd) {
                 break;
             }
@@ -203,17 +206,17 @@ final class Client
             }
             try {
                 $rows = $this->db === null || $connects[$t]
-                    ? $this->carryOut($t, $args, $unique)
-                    : $this->functions[$t]($args, $unique, $this->operation);
+                    ? $this->carryOut($t, $arguments[$next], $unique)
+                    : $this->functions[$t]($arguments[$next], $unique, $this->operation);
                 $end = hrtime(true);
-                $this->samples[] = $head;
-                $this->samples[] = $t | STEP_NONE << 32;
-                $this->samples[] = $rows << 32;
-                $this->samples[] = $due;
-                $this->samples[] = $started;
-                $this->samples[] = $end;
+                $samples[] = $head;
+                $samples[] = $words[$t];
+                $samples[] = $rows << 32;
+                $samples[] = $due;
+                $samples[] = $started;
+                $samples[] = $end;
             } catch (Failure $failure) {
-                $end = $this->failed($failure, $head, [$t, $args, $unique], $due, $started);
+                $end = $this->failed($samples, $failure, $head, [$t, $arguments[$next], $unique], $due, $started);
             }
             $this->operation++;
             $head += 1 << 32;
@@ -223,12 +226,13 @@ final class Client
                 ($this->report)("progress\t$this->operation\t$this->failed");
             }
         }
+        $this->samples = $samples;
         $this->attempts = intdiv(count($this->samples), SAMPLE_WORDS);
         $this->close();
     }
 
     /** Records a failed attempt and makes the next ones; returns the end of the last. */
-    private function failed(Failure $failure, int $head, array $operation, int $due, int $started): int
+    private function failed(array &$samples, Failure $failure, int $head, array $operation, int $due, int $started): int
     {
         [$t, $args, $unique] = $operation;
         for ($attempt = 0;; $attempt++) {
@@ -240,7 +244,7 @@ final class Client
             $code = [$failure->space, $failure->number];
             $flags = $this->control->isOver && $code === $this->driver->interrupted ? FLAG_INTERRUPTED : 0;
             $word = $t | $attempt << 16 | $failure->step << 32 | $failure->space << 48 | $flags << 56;
-            array_push($this->samples, $head, $word, $failure->number | $failure->rows << 32, $due, $started, $end);
+            array_push($samples, $head, $word, $failure->number | $failure->rows << 32, $due, $started, $end);
             $until = $this->retryAt($attempt, $code, $end);
             if ($until === null || ($started = $this->control->until($until, 'isOver')) < $until) {
                 $this->failed++;
@@ -249,7 +253,7 @@ final class Client
             try {
                 $rows = $this->carryOut($t, $args, $unique);
                 $end = hrtime(true);
-                array_push($this->samples, $head, $t | $attempt + 1 << 16 | STEP_NONE << 32, $rows << 32, $due, $started, $end);
+                array_push($samples, $head, $t | $attempt + 1 << 16 | STEP_NONE << 32, $rows << 32, $due, $started, $end);
                 return $end;
             } catch (Failure $again) {
                 $failure = $again;

@@ -105,8 +105,8 @@ class Writer:
         self.lines, self.values = [], {}
 
     def functions(self, library):
-        """One function for each transaction: of arguments, the first unique number and the number of the operation,
-        to the rows."""
+        """One function for each transaction: of arguments, the first unique number and the number of the operation
+        (x 2^32, as samples have it), to the rows."""
         names = library.names(self.connection.argument)
         for index, t in enumerate(self.plan.transactions):
             self.transaction(index, t, names)
@@ -201,7 +201,7 @@ class Writer:
         elif kind == "K":
             value = f"k{a}[{b}] if len(k{a}) > {b} else None"
         elif self.plan.now_fixed:
-            value = f"({self.plan.now_fixed[0]} + {self.plan.now_fixed[1]} * o) // {a}"
+            value = f"({self.plan.now_fixed[0]} + {self.plan.now_fixed[1]} * (o >> 32)) // {a}"
         else:
             value = f"now_ns() // {a}"
         return f"suit({value})" if self.connection.suits_arguments else value

@@ -1,8 +1,8 @@
 """One client: which operation is next and when, what happens after a failed attempt, the sample of every attempt."""
 
+import struct
 import threading
 import time
-from array import array
 from itertools import chain, islice, repeat
 
 from . import wire
@@ -13,17 +13,22 @@ _clock = time.monotonic_ns
 _NOT_MEASURED = wire.MAX_U64
 _NO_STEP = wire.STEP_NONE << 32
 _NEXT = 1 << 32
+_pack_into = struct.Struct("<8Q").pack_into
+_SAMPLE = 64
+# A piece of memory for samples is a frame of those that are sent.
+FRAME = 1 << 20
 # A server that is gone must not fill the memory with failures.
 _REOPEN_PAUSE_S = 0.01
 
 
 class Client:
-    """Runs in a thread of its own. Samples are kept as they are sent: eight words of 64 bits each."""
+    """Runs in a thread of its own. Samples are kept as they are sent: eight words of 64 bits each, in frames of which the
+    last is filled up to `at`."""
 
     def __init__(self, run, spec):
         self.run_, self.plan, self.spec, self.control = run, run.plan, spec, run.control
         self.library = Library(run.driver, run.control)
-        self.samples = array("Q")
+        self.frames, self.at = [bytearray(FRAME)], 0
         self.retries, self.failed, self.is_exhausted, self.is_over = 0, 0, False, False
         self.jitter_turn = 0
         self.connection = None
@@ -120,17 +125,27 @@ class Client:
             self.is_over = True
             self.close()
 
+    @property
+    def attempts(self):
+        return (len(self.frames) - 1) * (FRAME // _SAMPLE) + self.at // _SAMPLE
+
+    def samples(self):
+        """All samples, frame by frame."""
+        for frame in self.frames[:-1]:
+            yield memoryview(frame)
+        yield memoryview(self.frames[-1])[:self.at]
+
     def _operations(self):
-        """(time, transaction, arguments, second word of its samples, uniques), one after the other."""
-        spec, transactions = self.spec, self.plan.transactions
+        """(time, transaction, arguments), one after the other; from columns, which lie closer together than rows do."""
+        spec = self.spec
         suit = self.connection.argument
         suited = self.connection.suits_arguments
-        drawn = [
-            (time_ns, t, tuple(map(suit, args)) if suited else args, t | _NO_STEP, transactions[t].uniques)
-            for time_ns, t, args in spec.operations
-        ]
-        endless = chain.from_iterable(repeat(drawn)) if spec.is_cyclic and drawn else drawn
-        return islice(endless, spec.limit) if spec.limit else endless
+        drawn = [(time_ns, t, tuple(map(suit, args)) if suited else args) for time_ns, t, args in spec.operations]
+        columns = [list(column) for column in zip(*drawn)]
+        if spec.is_cyclic:
+            columns = [chain.from_iterable(repeat(column)) for column in columns]
+        operations = zip(*columns)
+        return islice(operations, spec.limit) if spec.limit else operations
 
     def prepare(self):
         """All that the window need not do."""
@@ -139,11 +154,13 @@ class Client:
     def loop(self):
         spec, control = self.spec, self.control
         is_open, start = spec.is_open, control.start_ns
-        extend = self.samples.extend
+        words = [t | _NO_STEP for t in range(len(self.plan.transactions))]
+        uniques = [t.uniques for t in self.plan.transactions]
+        frame, at = self.frames[-1], 0
         head, unique = spec.id, spec.id * wire.UNIQUE_STRIDE
         end = start + spec.start_ns
         is_first = True
-        for time_ns, t, args, word, uniques in self.operations:
+        for time_ns, t, args in self.operations:
             due = start + time_ns if is_open else end + time_ns
             if due >= control.window_end:
                 return
@@ -155,15 +172,20 @@ class Client:
             if started < due or due >= control.window_end or is_open and started >= control.window_end:
                 return
             try:
-                rows = self.functions[t](args, unique, head >> 32)
+                rows = self.functions[t](args, unique, head)
             except Failure as failure:
                 end = self._failed(failure, (head, t, args, unique), due, started)
+                frame, at = self.frames[-1], self.at
             else:
                 end = _clock()
-                extend((head, word, rows << 32, due, started, end, _NOT_MEASURED, 0))
+                _pack_into(frame, at, head, words[t], rows << 32, due, started, end, _NOT_MEASURED, 0)
+                at += _SAMPLE
+                self.at = at
+                if at == FRAME:
+                    frame, at = self._next_frame(), 0
             head += _NEXT
-            unique += uniques
-        done = self.samples and (head >> 32) == spec.limit
+            unique += uniques[t]
+        done = self.attempts and (head >> 32) == spec.limit
         self.is_exhausted = not is_open and not (spec.limit and done) and end < control.window_end
 
     def _failed(self, failure, operation, due, started):
@@ -183,13 +205,13 @@ class Client:
             attempt += 1
             self.retries += 1
             try:
-                rows = self.functions[t](args, unique, head >> 32)
+                rows = self.functions[t](args, unique, head)
             except Failure as again:
                 failure = again
                 continue
             end = _clock()
             word = t | attempt << 16 | _NO_STEP
-            self.samples.extend((head, word, rows << 32, due, started, end, _NOT_MEASURED, 0))
+            self._record(head, word, rows << 32, due, started, end)
             return end
         self.failed += 1
         return end
@@ -198,7 +220,19 @@ class Client:
         is_cut = bool(self.control.over) and (failure.space, failure.code) in self.run_.driver.cut_codes
         flags = wire.FLAG_INTERRUPTED if is_cut else 0
         word = t | attempt << 16 | failure.step << 32 | failure.space << 48 | flags << 56
-        self.samples.extend((head, word, failure.code | failure.rows << 32, *times, _NOT_MEASURED, 0))
+        self._record(head, word, failure.code | failure.rows << 32, *times)
+
+    def _record(self, *words):
+        _pack_into(self.frames[-1], self.at, *words, _NOT_MEASURED, 0)
+        self.at += _SAMPLE
+        if self.at == FRAME:
+            self._next_frame()
+
+    def _next_frame(self):
+        # In this order: a supervisor that counts meanwhile is at most a frame behind.
+        self.at = 0
+        self.frames.append(bytearray(FRAME))
+        return self.frames[-1]
 
     def _roll_back(self):
         """Whatever the failure was, SQLite may have rolled back by itself. Should the rollback fail where a transaction

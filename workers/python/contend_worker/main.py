@@ -12,7 +12,6 @@ from .wire import FormatError, escape, fields, number
 
 _PROGRESS_NS = 200_000_000
 _INTERRUPT_AGAIN_NS = 10_000_000
-_FRAME_BYTES = 1 << 20
 _LINE_BYTES = 1 << 20
 
 
@@ -153,11 +152,10 @@ class Worker:
         run.check()
         say("done" + fields(**run.done()))
         for client in run.clients:
-            view = memoryview(client.samples).cast("B")
-            for at in range(0, len(view), _FRAME_BYTES):
-                frame = view[at:at + _FRAME_BYTES]
-                write(b"samples %d\n" % len(frame))
-                write(frame)
+            for frame in client.samples():
+                if frame:
+                    write(b"samples %d\n" % len(frame))
+                    write(frame)
         say("end")
 
     def during(self, run):
@@ -187,7 +185,7 @@ def by_hand(drivers, plan, samples):
         run.check()
         with open(samples, "wb") as file:
             for client in run.clients:
-                file.write(memoryview(client.samples).cast("B"))
+                file.writelines(client.samples())
     except (FormatError, OSError) as e:
         sys.exit(f"contend worker: {e}")
     done = run.done()

@@ -102,7 +102,7 @@ class Run:
         return all(client.is_over for client in self.clients)
 
     def counts(self):
-        operations = sum(len(c.samples) // 8 - c.retries for c in self.clients)
+        operations = sum(c.attempts - c.retries for c in self.clients)
         return operations, sum(c.failed for c in self.clients)
 
     def after_drain(self):
@@ -125,7 +125,7 @@ class Run:
 
     def done(self):
         operations, failed = self.counts()
-        attempts = sum(len(c.samples) // 8 for c in self.clients)
+        attempts = sum(c.attempts for c in self.clients)
         exhausted = sum(c.is_exhausted for c in self.clients)
         return {"operations": operations, "attempts": attempts, "failed": failed, "exhausted": exhausted}
 
