@@ -3,14 +3,13 @@
 
 declare(strict_types=1);
 
-const MYSQL_NOT_CONNECTED = 2002;
 const MYSQL_LOST = [2006, 2013];
 
 final class PdoMysqlConnection extends PdoConnection
 {
     private bool $lost = false;
 
-    public function __construct(string $database, private PdoMysql $driver, private bool $prepareEach)
+    public function __construct(string $database, private bool $prepareEach)
     {
         $at = new Address($database, 'mysql', 3306);
         $place = $at->socket === null ? "host=$at->host;port=$at->port" : "unix_socket=$at->socket";
@@ -105,7 +104,7 @@ final class PdoMysql extends Driver
 
     public function open(string $database, Options $options): Connection
     {
-        return new PdoMysqlConnection($database, $this, $options->prepareEach);
+        return new PdoMysqlConnection($database, $options->prepareEach);
     }
 
     public function codeOf(Throwable $error): ?array
@@ -119,6 +118,6 @@ final class PdoMysql extends Driver
 
     public function interrupt(string $database, string $number): void
     {
-        (new PdoMysqlConnection($database, $this, true))->simple("KILL QUERY $number");
+        (new PdoMysqlConnection($database, true))->simple("KILL QUERY $number");
     }
 }

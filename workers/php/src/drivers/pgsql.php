@@ -4,7 +4,6 @@
 declare(strict_types=1);
 
 const PG_LOST = '08006';
-const PG_NOT_CONNECTED = '08001';
 
 final class PdoPgsqlConnection extends PdoConnection
 {
@@ -84,7 +83,7 @@ final class PdoPgsqlConnection extends PdoConnection
         $type = $this->types[$s][$column] ??= $s->getColumnMeta($column)['native_type'] ?? '';
         return match ($type) {
             'float8', 'float4' => (float) $value,
-            'numeric' => str_contains($value, '.') ? (float) $value : decimal_pg($value),
+            'numeric' => str_contains($value, '.') ? (float) $value : integer($value) ?? (float) $value,
             default => $value,
         };
     }
@@ -111,11 +110,6 @@ final class PdoPgsqlConnection extends PdoConnection
     {
         return (string) $this->db->query('SELECT pg_backend_pid()')->fetchColumn();
     }
-}
-
-function decimal_pg(string $text): int|float
-{
-    return integer($text) ?? (float) $text;
 }
 
 final class PdoPgsql extends Driver
