@@ -20,8 +20,20 @@ run: ## the main job: the first study, quick, on embedded SQLite
 workers-go: ## the workers in Go, one program per driver
 	scripts/build-workers-go.sh
 
+.PHONY: workers-python
+workers: workers-python
+workers-python: ## the workers in Python, with a virtual environment of their own
+	scripts/build-workers-python.sh
+
+.PHONY: workers-php
+workers: workers-php
+workers-php: ## the workers in PHP, and WordPress's driver, which is fetched with npm
+	scripts/build-workers-php.sh
+
 test: test-deps build worker-sqlx ## everything but the long checks
 	scripts/build-workers-go.sh --test
+	scripts/build-workers-python.sh --test
+	scripts/build-workers-php.sh --test
 	$(CARGO) test --workspace --quiet
 	scripts/check-report.sh
 

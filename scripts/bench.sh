@@ -26,3 +26,11 @@ if command -v go >/dev/null; then
 else
     echo "Go workers: Go is not installed"
 fi
+echo
+scripts/bench-workers-python.sh
+echo
+if command -v php >/dev/null; then
+    scripts/bench-workers-php.sh
+else
+    echo "PHP workers: PHP is not installed"
+fi

@@ -11,6 +11,15 @@ done
 # Debian keeps the programs of PostgreSQL in a directory for each version, off the path.
 compgen -G "/usr/lib/postgresql/*/bin/initdb" >/dev/null || command -v initdb >/dev/null || missing+=(postgresql)
 compgen -G "/usr/sbin/mariadbd" >/dev/null || command -v mariadbd >/dev/null || missing+=(mariadb-server)
+# The workers in Python have a virtual environment of their own.
+python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
+# The workers in PHP need one package for each driver.
+command -v php >/dev/null || missing+=(php-cli)
+for pair in pdo_sqlite:php-sqlite3 pdo_mysql:php-mysql pdo_pgsql:php-pgsql; do
+  php -r "exit((int) !extension_loaded('${pair%%:*}'));" 2>/dev/null || missing+=("${pair##*:}")
+done
+# One of them is fetched from npm.
+for program in npm unzip; do command -v "$program" >/dev/null || missing+=("$program"); done
 [ ${#missing[@]} -eq 0 ] && exit 0
 
 if ! command -v apt-get >/dev/null; then

@@ -71,7 +71,8 @@ fn load(workload: &workload::Workload, cache: &Path) -> std::path::PathBuf {
     let log = cache.with_extension("log");
     let mut admin = Admin::start(&launch, &log, &janitor, &|| false).expect("a worker");
     let engine = engine::find("sqlite").expect("an engine");
-    let wanted = Wanted { engine, workload, scale: SCALE, seed: 1, before: vec![], loader: String::new() };
+    let wanted =
+        Wanted { engine, workload, scale: SCALE, seed: 1, before: vec![], loader: String::new(), by: engine.loader };
     let places = Places { cache, loading: &cache.join(".loading"), janitor: &janitor };
     base(&places, &wanted, &mut admin).expect("loaded").path
 }

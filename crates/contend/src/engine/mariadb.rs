@@ -1,7 +1,9 @@
 //! MariaDB.
 
 use super::server::{self, Layout, LockWaits, Server, Signal, connection_limit};
-use super::{Driver, Engine, Expected, HTTP, NULL, Part, Setting, Settings, Setup, THREAD, TRANSPORT, Values, go};
+use super::{
+    Driver, Engine, Expected, HTTP, NULL, Part, Setting, Settings, Setup, THREAD, TRANSPORT, Values, go, php, python,
+};
 use crate::contender::Tier;
 use contend_wire::sample::CodeSpace;
 
@@ -21,6 +23,10 @@ pub const ENGINE: Engine = Engine {
         NULL,
         go::GO_SQL_DRIVER,
         go::NULL,
+        python::PYMYSQL,
+        python::NULL,
+        php::PDO_MYSQL,
+        php::NULL,
     ],
     settings: SETTINGS,
     tier,

@@ -5,7 +5,9 @@
 pub mod go;
 pub mod http;
 pub mod mariadb;
+pub mod php;
 pub mod postgres;
+pub mod python;
 pub mod server;
 pub mod sqlite;
 pub mod translator;
@@ -215,6 +217,11 @@ pub fn driver(contender: &Contender) -> Option<&'static Driver> {
 /// The model of a contender.
 pub fn model(contender: &Contender) -> Option<&'static Model> {
     driver(contender)?.model(&contender.model)
+}
+
+/// The dialect of a driver that has another one than its engine; such a driver makes and loads its tables itself.
+pub fn own_dialect(contender: &Contender) -> Option<contend_sql::Target> {
+    php::OWN_DIALECT.iter().find(|(name, _)| *name == contender.driver).map(|(_, target)| *target)
 }
 
 /// Whether a contender's clients ask a worker over HTTP.

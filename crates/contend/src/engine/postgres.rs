@@ -1,7 +1,9 @@
 //! PostgreSQL.
 
 use super::server::{self, Layout, LockWaits, Server, Signal, connection_limit};
-use super::{Driver, Engine, Expected, HTTP, NULL, Part, Setting, Settings, Setup, THREAD, TRANSPORT, Values, go};
+use super::{
+    Driver, Engine, Expected, HTTP, NULL, Part, Setting, Settings, Setup, THREAD, TRANSPORT, Values, go, php, python,
+};
 use crate::contender::Tier;
 use contend_wire::sample::CodeSpace;
 
@@ -30,6 +32,10 @@ pub const ENGINE: Engine = Engine {
         NULL,
         go::PGX,
         go::NULL,
+        python::PSYCOPG,
+        python::NULL,
+        php::PDO_PGSQL,
+        php::NULL,
     ],
     settings: SETTINGS,
     tier,

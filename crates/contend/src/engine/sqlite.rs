@@ -1,7 +1,8 @@
 //! SQLite: embedded, so there is no server to start. A database is a directory with one file in it.
 
 use super::{
-    Driver, Engine, Expected, HTTP, Model, NULL, Part, Program, Setting, Settings, Setup, THREAD, TRANSPORT, Values, go,
+    Driver, Engine, Expected, HTTP, Model, NULL, Part, Program, Setting, Settings, Setup, THREAD, TRANSPORT, Values,
+    go, php, python,
 };
 use crate::contender::Tier;
 use contend_wire::plan::Connections;
@@ -89,6 +90,12 @@ const DRIVERS: &[Driver] = &[
     go::NULL,
     go::TAILSCALE,
     go::ZOMBIEZEN,
+    python::APSW,
+    python::SQLITE3,
+    python::NULL,
+    php::PDO_SQLITE,
+    php::MYSQL_ON_SQLITE,
+    php::NULL,
 ];
 
 /// Clients are tasks, and those of one database share its connection.

@@ -184,6 +184,7 @@ impl Bench<'_> {
             seed: load.seed,
             before: (stage.engine.before_load)(&stage.contender.settings),
             loader: String::new(),
+            by: stage.engine.loader,
         };
         let making = Making {
             engine: stage.engine,
