@@ -24,6 +24,7 @@ pub const ENGINE: Engine = Engine {
     // Nothing is kept.
     tier: |_| Tier::Unsafe,
     tier_settings: |_| &[],
+    implied: |_| &[],
     setup,
     before_load: |_| vec![],
     group_commit: true,
