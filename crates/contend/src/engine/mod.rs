@@ -34,6 +34,9 @@ pub struct Engine {
     pub tier: fn(&Settings) -> Tier,
     /// The settings that `tier = "..."` stands for.
     pub tier_settings: fn(Tier) -> &'static [(&'static str, &'static str)],
+    /// Settings that hold whenever these do, whatever the server is told: a contender with others would not be what it
+    /// says.
+    pub implied: fn(&Settings) -> &'static [(&'static str, &'static str)],
     /// How the settings are applied and read back.
     pub setup: fn(&Settings) -> Setup,
     /// Statements on the connection that loads data: settings that are fixed once the data is there.

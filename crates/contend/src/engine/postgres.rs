@@ -40,6 +40,7 @@ pub const ENGINE: Engine = Engine {
     settings: SETTINGS,
     tier,
     tier_settings,
+    implied: |_| &[],
     setup,
     before_load: |_| vec![],
     group_commit: true,

@@ -15,6 +15,7 @@ pub const ENGINE: Engine = Engine {
     settings: SETTINGS,
     tier,
     tier_settings,
+    implied: |_| &[],
     setup,
     before_load,
     group_commit: false,
