@@ -228,7 +228,7 @@ class Conversation:
     def run(self):
         self.say("hello", {
             "protocol": 1, "language": f"Python {platform.python_version()}", "driver": f"gameplan {VERSION}",
-            "engine": _sqlite(), "lock_wait": "off", "drivers": "gameplan", "models": "thread", "libraries": _libraries()})
+            "engine": _sqlite(), "lock_wait": "off", "drivers": "gameplan", "models": "gunicorn", "libraries": _libraries()})
         try:
             for line in iter(self.source.readline, b""):
                 if not self._answer(line.decode().rstrip("\n")):

@@ -1,5 +1,6 @@
 """Private database servers for the tests, and sites on them."""
 
+import atexit
 import glob
 import os
 import shutil
@@ -153,7 +154,10 @@ RUNNING = {}
 
 
 def start():
-    """All engines, for a module's tests."""
+    """All engines, for all modules' tests; they end with the process."""
+    if RUNNING:
+        return
+    atexit.register(stop)
     for kind in (Engine, MariaDb, Postgres):
         RUNNING[kind.name] = kind()
 

@@ -13,10 +13,6 @@ def setUpModule():
     engines.start()
 
 
-def tearDownModule():
-    engines.stop()
-
-
 class OnEngine:
     """The tests of one engine; a site and a program for all of them."""
 

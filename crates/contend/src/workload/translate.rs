@@ -177,7 +177,11 @@ impl Translator<'_> {
             let sqls = match own {
                 None => self.texts(std::slice::from_ref(&after.sql))?,
                 Some((_, sql)) if sql.is_empty() => vec![],
-                Some((_, sql)) => vec![sql.clone()],
+                Some((_, sql)) => {
+                    let said = sql.split_whitespace().collect::<Vec<_>>().join(" ");
+                    self.conditions.insert(format!("override: after loading, the workload's own words: {said}"));
+                    vec![sql.clone()]
+                }
             };
             found.extend(sqls.into_iter().map(|sql| AfterLoad { sql, on: vec![] }));
         }
