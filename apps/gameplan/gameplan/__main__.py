@@ -14,13 +14,14 @@ def main():
     serve.add_argument("config", help="a file in TOML, or JSON with the ending .json")
     serve.add_argument("--bind", help="where to listen, in place of the configuration's `listen`")
     serve.add_argument("--report", type=int, help="descriptor for lines of JSON about workers and counts")
+    # A server loads no driver but those of its sites, and these load some.
+    if sys.argv[1:2] == ["serve"]:
+        return _serve(parser.parse_args())
     from . import risk, seed
 
     seed.arguments(commands.add_parser("seed", help="make a site's tables and fill them"))
     risk.arguments(commands.add_parser("risk", help="SQLite: writers that hold transactions, until one is refused"))
     args = parser.parse_args()
-    if args.command == "serve":
-        return _serve(args)
     return {"seed": seed.run, "risk": risk.run}[args.command](args)
 
 
