@@ -7,6 +7,6 @@ for app in apps/*/; do
   name=$(basename "$app")
   echo "Testing the app $name"
   (cd "$app" && PYTHONPATH=$PWD/../../target/apps/$name/app PYTHONDONTWRITEBYTECODE=1 PROGRAMS=$PWD/../../target/workers \
-    timeout --kill-after=10 300 "$PWD/../../target/apps/$name/bin/python" -m unittest discover \
+    timeout --kill-after=10 900 "$PWD/../../target/apps/$name/bin/python" -W ignore::ResourceWarning -m unittest discover \
     -s tests -t . "${@}")
 done
