@@ -125,8 +125,8 @@ class MariaDb(Server):
 
     def run(self):
         return [_program("mariadbd", "/usr/sbin/mariadbd"), "--no-defaults", f"--datadir={self.data}",
-                f"--socket={self.folder}/s", f"--pid-file={self.folder}/pid", "--skip-networking", "--innodb-flush-log-at-trx-commit=0",
-                "--innodb-buffer-pool-size=32M"]
+                f"--socket={self.folder}/s", f"--pid-file={self.folder}/pid", "--skip-networking",
+                "--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=32M"]
 
     def address(self, database):
         return f"mysql://root@/{database}?socket={self.folder}/s"
