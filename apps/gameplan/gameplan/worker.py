@@ -103,11 +103,12 @@ class Plan:
         """The app's configuration, and the host of site 0."""
         engine = engine_of(self.databases[0])
         host = self.options.get("host") or HOSTS.get(engine, "gameplan.test")
-        words = (self.begin or "BEGIN IMMEDIATE").split()
+        # SQLite's ways to begin; on servers there is one, and the word may be another.
+        way = (self.begin or "BEGIN IMMEDIATE").lower().split()[1:2]
         site = {
             "session": self.session, "readback": self.readback,
             "busy_timeout_ms": self.number("busy_timeout_ms", 5000, 0, 2**31 - 1),
-            "begin": words[1].lower() if len(words) > 1 else "deferred"}
+            "begin": way[0] if way and way[0] in ("immediate", "exclusive") else "deferred"}
         hosts = [host] + [f"{i}.{host}" for i in range(1, len(self.databases))]
         sites = {name: dict(site, database=path) for name, path in zip(hosts, self.databases)}
         config = {
