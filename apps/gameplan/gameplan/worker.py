@@ -16,7 +16,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 
 from . import VERSION
@@ -123,11 +122,7 @@ class Gunicorn:
     def __init__(self, plan):
         config, self.host = plan.config()
         self.workers = config["workers"]
-        self.folder = tempfile.TemporaryDirectory(prefix="gameplan-")
         self.process = None
-        path = os.path.join(self.folder.name, "config.json")
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(config, file)
         self.reports, writing = os.pipe()
         self._rest = b""
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -135,11 +130,14 @@ class Gunicorn:
             listener.bind(("127.0.0.1", 0))
             listener.listen(2048)
             self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-            command = [sys.executable, "-P", "-m", "gameplan", "serve", path,
+            command = [sys.executable, "-P", "-m", "gameplan", "serve", "-",
                        "--bind", f"fd://{listener.fileno()}", "--report", str(writing)]
             self.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=sys.stderr, pass_fds=(listener.fileno(), writing),
+                command, stdin=subprocess.PIPE, stdout=sys.stderr, pass_fds=(listener.fileno(), writing),
                 preexec_fn=_end_with_parent)
+            # Not in a file, which would stay behind a process that is killed.
+            with self.process.stdin as pipe, contextlib.suppress(BrokenPipeError):
+                pipe.write(json.dumps(config).encode())
         finally:
             # gunicorn has its own copies; ours would keep the port open after it.
             listener.close()
@@ -190,7 +188,6 @@ class Gunicorn:
             self.process.wait()
         self.process = None
         os.close(self.reports)
-        self.folder.cleanup()
         return totals
 
 
