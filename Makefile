@@ -6,7 +6,7 @@ CARGO ?= cargo
 FUZZ_SECONDS ?= 3600
 FUZZ_SEED ?= 1
 
-.PHONY: run build workers worker-sqlx workers-go test test-deps lint fmt bench verify fuzz clean
+.PHONY: run build workers worker-sqlx workers-go apps test test-deps lint fmt bench verify fuzz clean
 
 build: ## the tool, optimised
 	$(CARGO) build --release
@@ -34,10 +34,14 @@ workers: workers-php
 workers-php: ## the workers in PHP, and WordPress's driver, which is fetched with npm
 	scripts/build-workers-php.sh
 
-test: test-deps build worker-sqlx ## everything but the long checks
+apps: ## the apps that contend serves, each in an environment of its own
+	scripts/build-apps.sh
+
+test: test-deps build worker-sqlx apps ## everything but the long checks
 	scripts/build-workers-go.sh --test
 	scripts/build-workers-python.sh --test
 	scripts/build-workers-php.sh --test
+	scripts/test-apps.sh
 	$(CARGO) test --workspace --quiet
 	scripts/check-report.sh
 
