@@ -5,7 +5,6 @@ use super::{INVALID, OK, STOPPED, print};
 use crate::engine;
 use crate::outcome::code_name;
 use crate::record::store::{Record, RecordWriter};
-use crate::source::Source;
 use crate::study::model::{Arrivals, Condition, Contender, Extent, Load, Study, Tier, TrialKind, Variant, Whole};
 use crate::trial::crew::Deadlines;
 use crate::trial::service;
@@ -13,7 +12,7 @@ use crate::trial::session::{Ending, Order, run as run_session};
 use crate::ui::Progress;
 use crate::units::duration_ns;
 use crate::workload::{self, Workload, scenario};
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use clap::{Args, ValueEnum, ValueHint};
 use contend_wire::sample::Sample;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -110,7 +109,7 @@ pub(super) fn http(args: &HttpArgs) -> Result<u8> {
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
     let cancelled = || stop.load(Ordering::Relaxed);
-    let source = scenario::filled_in(&open(&args.scenario)?, &set(&args.set)?)?;
+    let source = scenario::filled_in(&scenario::open(&args.scenario, |path| std::fs::read_to_string(path))?, &set(&args.set)?)?;
     let before = workload::parse(&source)?;
     ensure!(!before.requests.is_empty(), "{}: a scenario sends requests; run this file with contend run", source.name);
     let contender = contender(args, &before)?;
@@ -132,6 +131,7 @@ pub(super) fn http(args: &HttpArgs) -> Result<u8> {
             studies: vec![study],
         },
         workloads: vec![source],
+        scenarios: vec![None],
         out: out.clone(),
         command: std::env::args().collect(),
         launch: None,
@@ -149,18 +149,6 @@ pub(super) fn http(args: &HttpArgs) -> Result<u8> {
     }
 }
 
-fn open(name: &str) -> Result<Source> {
-    if let Some(source) = scenario::builtin(name) {
-        return Ok(source);
-    }
-    if !name.ends_with(".toml") && !name.contains('/') {
-        let known = scenario::builtin_names().join(", ");
-        bail!("there is no scenario `{name}`: name one of {known}, or a file that ends in .toml");
-    }
-    let text = std::fs::read_to_string(name).with_context(|| format!("cannot read scenario {name}"))?;
-    Ok(Source::new(name, text))
-}
-
 fn set(given: &[String]) -> Result<Vec<(String, String)>> {
     let pairs = given.iter().flat_map(|list| list.split(','));
     pairs
@@ -173,7 +161,7 @@ fn set(given: &[String]) -> Result<Vec<(String, String)>> {
 
 fn contender(args: &HttpArgs, workload: &Workload) -> Result<Contender> {
     let engine = &engine::http::ENGINE;
-    let (driver, model) = (&engine.drivers[0], &engine.drivers[0].models[0]);
+    let (driver, model) = (&engine.libraries[0], &engine.libraries[0].models[0]);
     let mut settings = BTreeMap::from([("url".to_string(), args.url.clone())]);
     settings.extend(args.host.iter().map(|host| ("host".to_string(), host.clone())));
     settings.insert("timeout_ms".to_string(), (args.timeout * 1000).to_string());
@@ -229,6 +217,7 @@ fn study(args: &HttpArgs, workload: &Workload, contender: Contender) -> Result<S
         beside: None,
         question: format!("How does {} answer?", args.url),
         workload: args.scenario.clone(),
+        scenario: None,
         kind: TrialKind::Load,
         variant: Variant::Corrected,
         extent: Extent::Full,

@@ -9,7 +9,7 @@ use contend_wire::sample::CodeSpace;
 pub const ENGINE: Engine = Engine {
     name: "http",
     about: "a service over HTTP, run by somebody else",
-    drivers: &[DRIVER, NULL],
+    libraries: &[DRIVER, NULL],
     settings: SETTINGS,
     // What a service promises after a power cut is not known here.
     tier: |_| Tier::Unsafe,

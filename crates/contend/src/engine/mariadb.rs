@@ -8,7 +8,7 @@ use contend_wire::sample::CodeSpace;
 pub const ENGINE: Engine = Engine {
     name: "mariadb",
     about: "MariaDB, a private server that contend starts for each trial",
-    drivers: &[
+    libraries: &[
         Driver {
             name: "mysql",
             language: "Rust",

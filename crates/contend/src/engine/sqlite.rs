@@ -10,7 +10,7 @@ use contend_wire::sample::CodeSpace;
 pub const ENGINE: Engine = Engine {
     name: "sqlite",
     about: "SQLite, in the process of the client",
-    drivers: DRIVERS,
+    libraries: DRIVERS,
     settings: SETTINGS,
     tier,
     tier_settings,

@@ -8,7 +8,7 @@ use contend_wire::sample::CodeSpace;
 pub const ENGINE: Engine = Engine {
     name: "translator",
     about: "contend-sql: translates the workload's statements for a server and executes none",
-    drivers: &[
+    libraries: &[
         Driver {
             name: "contend-sql",
             language: "Rust",

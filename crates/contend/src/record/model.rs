@@ -25,6 +25,9 @@ pub struct Run {
     pub disk: Disk,
     pub study: Study,
     pub workload: WorkloadInfo,
+    /// What clients of apps send, where there are apps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scenario: Option<ScenarioInfo>,
     /// Cost of the worker itself, from the null driver, nanoseconds per operation: the largest of all conditions.
     pub generator_ns_per_operation: u64,
     /// The same under each condition: operations may do more or less.
@@ -124,6 +127,14 @@ pub struct WorkloadInfo {
     /// The data of each group of conditions, if they differ in it; rows and hash above are then those of the first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub data: Vec<DataInfo>,
+}
+
+/// A scenario as it was sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScenarioInfo {
+    /// Its file, or how it is built in.
+    pub file: String,
+    pub text: String,
 }
 
 /// Data of some conditions.

@@ -122,8 +122,8 @@ fn read_contender(prefix: &[&str], index: usize, written: &file::Contender) -> R
         }
     }
     for (key, value) in &written.settings {
-        if draft.engine.setting(key).is_none() {
-            let names = draft.engine.setting_names().join(", ");
+        if draft.setting(key).is_none() {
+            let names = draft.setting_names().join(", ");
             let message = format!("{} has no such setting; settings are {names}", draft.engine.name);
             return Err(wrong(&["settings", key], message));
         }
@@ -146,8 +146,8 @@ fn read_common(layers: &[Layer], entries: &[Entry]) -> Result<Settings, Problem>
         let mut text = value_text(value).map_err(wrong)?;
         let mut known = false;
         for setting in entries.iter().filter_map(|entry| {
-            let engine = entry.draft.engine;
-            engine.setting(engine.own_name(key))
+            let draft = &entry.draft;
+            draft.setting(draft.engine.own_name(key))
         }) {
             text = setting.canonical(&text).map_err(wrong)?;
             known = true;

@@ -16,6 +16,7 @@ pub type Table = BTreeMap<String, Value>;
 pub struct File {
     pub question: String,
     pub workload: String,
+    pub scenario: Option<String>,
     pub kind: TrialKind,
     pub headline: String,
     pub margin: Option<f64>,

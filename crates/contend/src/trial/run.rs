@@ -18,13 +18,13 @@ use crate::trial::crew::{Crew, Deadlines, Failure, Member};
 use crate::trial::data::{self, Base, Fresh, Making, Wanted};
 use crate::trial::disk;
 use crate::trial::janitor::Janitor;
-use crate::trial::over_http::THREADS;
+use crate::trial::over_http::{Site, THREADS};
 use crate::trial::plans::{DrawnRound, Plans, Sql};
 use crate::trial::process::{Launch, monotonic_ns};
 use crate::trial::sampler::{Observed, Sampler, Watched};
 use crate::trial::served::{Served, Serving};
 use crate::trial::session::Note;
-use crate::workload::{DrawnRole, Workload};
+use crate::workload::{Asked, DrawnRole, Workload};
 use anyhow::{Context, Result};
 use contend_wire::handshake::Facts;
 use contend_wire::plan::{Client, Connections};
@@ -55,6 +55,8 @@ pub struct Bench<'a> {
     pub cores: u32,
     pub generator_ns_per_operation: u64,
     pub transactions: &'a [TransactionInfo],
+    /// What clients of an app send.
+    pub asked: Option<&'a Asked>,
     pub cancelled: &'a dyn Fn() -> bool,
     pub progress: &'a dyn Fn(Note<'_>),
 }
@@ -105,6 +107,8 @@ impl Bench<'_> {
             Some(_) => attached::setup_of(engine, &contender.settings),
             None => engine::setup_of(engine, contender),
         };
+        let mut setup = setup;
+        engine::app::tell(engine, contender, &mut setup);
         let stage = Stage { contender, engine, setup, round: &round, base, slot };
         let mut writer = self.writer.trial(slot.trial)?;
         let mut trial = self.blank(&stage);
@@ -267,7 +271,11 @@ impl Bench<'_> {
         let (contender, setup) = (stage.contender, &stage.setup);
         let sql = Sql::of(self.workload, stage.engine, setup);
         match serving {
-            Some(serving) => Ok((Launch::own()?, stage.round.encode_http(contender, setup, &sql, &serving.url)?)),
+            Some(serving) => {
+                let hosts = engine::app::hosts(contender, databases.len());
+                let site = Site { url: &serving.url, asked: self.asked, hosts };
+                Ok((Launch::own()?, stage.round.encode_http(contender, setup, &sql, &site)?))
+            }
             None => {
                 let service = setup.service.as_ref().map(|url| vec![url.clone(); databases.len()]);
                 let databases = service.as_deref().unwrap_or(databases);
@@ -362,7 +370,9 @@ impl Bench<'_> {
         trial.invalid.extend(reasons);
         let reported = sessions.len();
         let opened = stage.round.connections(stage.contender);
-        if reported != opened {
+        // An app tells of as many as it likes.
+        let enough = if engine::is_app(stage.contender) { reported > 0 } else { reported == opened };
+        if !enough {
             let found = format!("{reported} connections report their settings, of {opened}");
             trial.invalid.push(Invalid::Settings.because(found));
         }

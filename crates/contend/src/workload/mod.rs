@@ -5,6 +5,7 @@
 //! Pure: text in, text and plans out; the same file, scale and seed give the same bytes anywhere.
 //! `docs/workload-file.md` describes the file.
 
+pub mod asked;
 pub mod draw;
 mod file;
 mod generate;
@@ -22,6 +23,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+pub use asked::{Asked, asked};
 pub use draw::{DrawRequest, Drawn, DrawnRole, DrawnWorker};
 pub use invariant::Invariant;
 pub use model::{Role, Table, TransactionSpec, Workload};
