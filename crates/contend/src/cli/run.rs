@@ -229,6 +229,7 @@ fn workload_of(source: &Source, study: &Study) -> Result<Source> {
         profiles: parsed.profiles.keys().cloned().collect(),
         scale: parsed.scale.keys().chain(&parsed.presets).cloned().collect(),
         transactions: parsed.transactions.iter().map(|t| t.name.clone()).collect(),
+        tables: parsed.tables.iter().map(|t| t.name.clone()).collect(),
     };
     check_vocabulary(source, study, &vocabulary)?;
     Ok(workload)

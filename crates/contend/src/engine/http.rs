@@ -20,6 +20,7 @@ pub const ENGINE: Engine = Engine {
     executes: true,
     integrity: |_| "SELECT 'ok'".to_string(),
     compact: |_| vec![],
+    table_bytes: "",
     load_session: &[],
     part: |_| Part::Other,
     code_space: CodeSpace::Http,

@@ -46,6 +46,9 @@ pub struct Engine {
     pub integrity: fn(&[String]) -> String,
     /// Statements after which the data of these tables takes no more room than it needs.
     pub compact: fn(&[String]) -> Vec<String>,
+    /// Asks a compacted database for each table's bytes: its name, those of its rows, those of its indexes. Empty: there
+    /// is nothing to ask.
+    pub table_bytes: &'static str,
     /// Statements on the connection that loads data. Nothing is lost if a load is cut off: one that did not
     /// finish is never used.
     pub load_session: &'static [&'static str],

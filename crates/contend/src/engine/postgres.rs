@@ -43,6 +43,8 @@ pub const ENGINE: Engine = Engine {
         let full = tables.iter().map(|table| format!("VACUUM (FULL, ANALYZE) {table}"));
         full.chain(["CHECKPOINT".to_string()]).collect()
     },
+    table_bytes: "SELECT c.relname::text, pg_table_size(c.oid), pg_indexes_size(c.oid) FROM pg_class AS c \
+        JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.relkind = 'r' AND n.nspname = 'public'",
     load_session: &["SET synchronous_commit = off"],
     part,
     code_space: CodeSpace::Sqlstate,
@@ -94,6 +96,8 @@ const SERVER: Server = Server {
         "checkpoint_timeout",
         "deadlock_timeout",
     ],
+    // Of the log alone.
+    syncs: "SELECT wal_sync FROM pg_stat_wal",
     lock_waits: LockWaits::Log(logged_wait_ns),
 };
 

@@ -30,6 +30,7 @@ pub const ENGINE: Engine = Engine {
     executes: false,
     integrity: sqlite::ENGINE.integrity,
     compact: sqlite::ENGINE.compact,
+    table_bytes: "",
     load_session: sqlite::ENGINE.load_session,
     part: sqlite::ENGINE.part,
     code_space: CodeSpace::Worker,

@@ -160,6 +160,7 @@ impl Story {
             planned: BTreeMap::new(),
             foreign_cpu_permille: 12 + slot.trial % 9,
             fsync_ns_p50_before: 1_400_000,
+            tables: BTreeMap::new(),
             invariants: vec![],
             footprint: Footprint {
                 size_bytes_db: 18 << 20,

@@ -89,6 +89,8 @@ pub(super) struct Run {
     pub(super) observed: Observed,
     /// Of a contender that is asked over HTTP.
     pub(super) served: Option<Served>,
+    /// Syncs of the database server, if it tells.
+    pub(super) syncs: Option<u64>,
     window_start_ns: u64,
     /// None when the number of operations decides.
     window_end_ns: Option<u64>,
@@ -157,7 +159,7 @@ impl Bench<'_> {
         if !moment.quiet {
             trial.marks.push(format!("noisy disk: a sync took {} right before", Ns(moment.fsync_ns_p50)));
         }
-        let run = self.window(stage, fresh, writer)?;
+        let run = self.window(stage, fresh, writer, admin)?;
         let died = fresh.server.as_mut().and_then(|server| server.death());
         let died = died.or_else(|| run.served.as_ref()?.death.clone());
         trial.invalid.extend(died.map(|how| Invalid::ServerDied.because(how)));
@@ -167,6 +169,7 @@ impl Bench<'_> {
         writer.flush()?;
         let fastest_ns = disk::fastest_sync(&self.data_dir)?.min(moment.fastest_ns).min(self.disk.sync_ns_min);
         let (tally, ever) = self.check(trial, stage, &run, &writer.partial_dir().join(SAMPLES_FILE), fastest_ns)?;
+        self.count_commits(trial, &ever);
         self.check_data(trial, stage, &ever, fresh, &run.observed, admin)?;
         let counts = tally.counts(|_| true);
         Ok(Done {
@@ -220,13 +223,21 @@ impl Bench<'_> {
     }
 
     /// Workers started, the window measured, samples collected.
-    fn window(&self, stage: &Stage<'_>, fresh: &Fresh<'_>, writer: &mut TrialWriter) -> Result<Run, Failure> {
+    fn window(
+        &self,
+        stage: &Stage<'_>,
+        fresh: &Fresh<'_>,
+        writer: &mut TrialWriter,
+        admin: &mut Admin<'_>,
+    ) -> Result<Run, Failure> {
         let load = &stage.round.load;
         let serving = self.serving(stage, &fresh.databases, writer.partial_dir())?;
         let (launch, plans) = self.orders(stage, &fresh.databases, serving.as_ref())?;
         let mut crew = Crew::new(self.janitor, self.deadlines, self.cancelled);
         crew.prepare(&launch, &plans, writer.partial_dir())?;
         crew.compare_clocks()?;
+        let mut syncs = || fresh.server.as_ref().map_or(Ok(None), |server| server.syncs(stage.engine, admin));
+        let before = syncs()?;
         let mut pids = crew.pids();
         pids.push(std::process::id());
         let server = fresh.server.as_ref().map(|server| server.pid());
@@ -246,8 +257,9 @@ impl Bench<'_> {
             (self.progress)(Note::Operations(n));
         })?;
         crew.dismiss();
+        let syncs = syncs()?.zip(before).map(|(after, before)| after.saturating_sub(before));
         let served = serving.map(|serving| serving.end(load.drain_ns)).transpose()?;
-        Ok(Run { members: std::mem::take(&mut crew.members), observed, served, window_start_ns, window_end_ns })
+        Ok(Run { members: std::mem::take(&mut crew.members), observed, served, syncs, window_start_ns, window_end_ns })
     }
 
     /// The worker that serves a contender which is asked over HTTP.
@@ -333,6 +345,7 @@ impl Bench<'_> {
             clients: stage.round.clients().count() as u32,
             samples: None,
             scale: self.workload.numbers(stage.round.load.scale),
+            tables: BTreeMap::new(),
         }
     }
 

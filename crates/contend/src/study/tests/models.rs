@@ -110,6 +110,7 @@ fn every_name_is_one_of_the_workload() {
             profiles: parsed.profiles.keys().cloned().collect(),
             scale: parsed.scale.keys().cloned().collect(),
             transactions: parsed.transactions.iter().map(|t| t.name.clone()).collect(),
+            tables: parsed.tables.iter().map(|t| t.name.clone()).collect(),
         }
     };
     for run in [QUICK, FULL, PUBLISHED] {
