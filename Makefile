@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: run build workers worker-sqlx workers-go test test-deps lint fmt bench verify clean
+.PHONY: run build workers worker-sqlx workers-go apps test test-deps lint fmt bench verify clean
 
 build: ## the tool, optimised
 	$(CARGO) build --release
@@ -20,8 +20,12 @@ run: ## the main job: the first study, quick, on embedded SQLite
 workers-go: ## the workers in Go, one program per driver
 	scripts/build-workers-go.sh
 
-test: test-deps build worker-sqlx ## everything but the long checks
+apps: ## the apps that contend serves, each in an environment of its own
+	scripts/build-apps.sh
+
+test: test-deps build worker-sqlx apps ## everything but the long checks
 	scripts/build-workers-go.sh --test
+	scripts/test-apps.sh
 	$(CARGO) test --workspace --quiet
 	scripts/check-report.sh
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what the tests need beyond Rust, where it may: a browser and a plotting program to look at
-# reports with, Python for the worker that lies on purpose, the sqlite3 shell and sysbench for the benchmarks, the
+# reports with, Python for the worker that lies on purpose and for the apps, the sqlite3 shell and sysbench for the benchmarks, the
 # servers that translated SQL runs on. The tests start servers of their own: the packages' services stay off.
 set -euo pipefail
 
@@ -11,6 +11,9 @@ done
 # Debian keeps the programs of PostgreSQL in a directory for each version, off the path.
 compgen -G "/usr/lib/postgresql/*/bin/initdb" >/dev/null || command -v initdb >/dev/null || missing+=(postgresql)
 compgen -G "/usr/sbin/mariadbd" >/dev/null || command -v mariadbd >/dev/null || missing+=(mariadb-server)
+# The apps are Python programs in environments of their own; Debian keeps what makes those apart.
+python=${PYTHON:-$(command -v python3.11 || command -v python3 || true)}
+"$python" -c 'import venv, ensurepip' 2>/dev/null || missing+=(python3-venv)
 [ ${#missing[@]} -eq 0 ] && exit 0
 
 if ! command -v apt-get >/dev/null; then

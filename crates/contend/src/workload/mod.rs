@@ -37,6 +37,7 @@ use std::collections::BTreeMap;
 const BUILT_IN: &[(&str, &str)] = &[
     ("bank", include_str!("../../../../workloads/bank.toml")),
     ("chain", include_str!("../../../../workloads/chain.toml")),
+    ("gameplan", include_str!("../../../../workloads/gameplan.toml")),
     ("library", include_str!("../../../../workloads/library.toml")),
     ("locking", include_str!("../../../../workloads/locking.toml")),
     ("lookups", include_str!("../../../../workloads/lookups.toml")),

@@ -1,0 +1,2 @@
+def arguments(p): pass
+def run(a): return 2
