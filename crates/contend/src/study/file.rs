@@ -20,6 +20,8 @@ pub struct File {
     pub kind: TrialKind,
     pub headline: String,
     pub margin: Option<f64>,
+    /// It describes and compares nothing: it may have fewer rounds than an interval needs.
+    pub describes: Option<bool>,
     pub rounds: Option<u32>,
     pub baseline: Option<Vec<String>>,
     pub settings: Option<Table>,

@@ -93,11 +93,11 @@ mod tests {
     const WORKLOAD: &str = "about = 'w'\n[scale]\nrows = 9\n\
         [table.note]\nddl = 'CREATE TABLE note (id INTEGER PRIMARY KEY, body TEXT)'\nrows = 'rows'\n\
         [table.note.columns]\nid = { serial = 1 }\nbody = { words = 3 }\n\
-        [transaction.add]\nkind = 'write'\nargs = { by = { uniform = [1, 3] }, id = { uniform = [1, 9] }, body = { words = 2 } }\n\
+        [transaction.add]\nkind = 'write'\nargs = { by = { range = [1, 3] }, id = { range = [1, 9] }, body = { words = 2 } }\n\
         [[transaction.add.step]]\nsql = 'UPDATE note SET body = :body WHERE id = :id AND id > :by'\n";
     const SCENARIO: &str = "about = 's'\nlogin = 'enter'\n[profile.p]\nmix = { add = 1 }\n\
         [transaction.enter]\nkind = 'write'\n[[transaction.enter.step]]\nrequest = 'POST /enter'\nbody = 'x'\n\
-        [transaction.add]\nkind = 'write'\nargs = { body = { words = 2 }, id = { uniform = [1, 2] } }\n\
+        [transaction.add]\nkind = 'write'\nargs = { body = { words = 2 }, id = { range = [1, 2] } }\n\
         [[transaction.add.step]]\nrequest = 'POST /notes/{id}'\nheaders = { Content-Type = 'application/json' }\nbody = '{\"body\": {body}}'\n";
 
     fn both(scenario: &str) -> Result<Asked, String> {
@@ -122,7 +122,7 @@ mod tests {
     fn what_does_not_fit_is_said_with_its_line() {
         for (from, to, expected) in [
             ("transaction.add", "transaction.put", "there is no [transaction.add], which workload w has"),
-            ("id = { uniform = [1, 2] }", "key = { uniform = [1, 2] }", "draws no `key` for it; it draws by, id, body"),
+            ("id = { range = [1, 2] }", "key = { range = [1, 2] }", "draws no `key` for it; it draws by, id, body"),
         ] {
             let scenario = SCENARIO.replace(from, to).replace("{id}", if to.starts_with("key") { "{key}" } else { "{id}" });
             let scenario = scenario.replace("mix = { add", if to.ends_with("put") { "mix = { put" } else { "mix = { add" });

@@ -43,6 +43,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("lookups", include_str!("../../../../workloads/lookups.toml")),
     ("playback", include_str!("../../../../workloads/playback.toml")),
     ("rowread", include_str!("../../../../workloads/rowread.toml")),
+    ("seeding", include_str!("../../../../workloads/seeding.toml")),
     ("tpcb", include_str!("../../../../workloads/tpcb.toml")),
     ("translation", include_str!("../../../../workloads/translation.toml")),
     ("wordpress", include_str!("../../../../workloads/wordpress.toml")),
