@@ -243,7 +243,8 @@ fn read_beside(source: &Source, path: &str) -> std::io::Result<String> {
 
 /// The scenario of a study or part, whose requests must fit its workload.
 fn scenario_of(source: &Source, study: &Study, workload: &Source) -> Result<Option<Source>> {
-    let Some(name) = &study.scenario else { return Ok(None) };
+    let asks = study.contenders.iter().any(engine::is_app);
+    let Some(name) = study.scenario.as_ref().filter(|_| asks) else { return Ok(None) };
     let found = scenario::filled_in(&scenario::open(name, |path| read_beside(source, path))?, &[])?;
     workload::asked(&workload::parse(&found)?, &workload::parse(workload)?)?;
     Ok(Some(found))
