@@ -122,7 +122,7 @@ mod tests {
     fn what_does_not_fit_is_said_with_its_line() {
         for (from, to, expected) in [
             ("transaction.add", "transaction.put", "there is no [transaction.add], which workload w has"),
-            ("id = { range = [1, 2] }", "key = { range = [1, 2] }", "draws no `key` for it; it draws by, id, body"),
+            ("id = { range = [1, 2] }", "key = { range = [1, 2] }", "draws no `key` for it; it draws body, by, id"),
         ] {
             let scenario = SCENARIO.replace(from, to).replace("{id}", if to.starts_with("key") { "{key}" } else { "{id}" });
             let scenario = scenario.replace("mix = { add", if to.ends_with("put") { "mix = { put" } else { "mix = { add" });

@@ -158,7 +158,7 @@ fn names_and_files() {
     assert!(open("bank", |_| unreachable!("it is built in")).unwrap().name.contains("bank"));
     assert_eq!(open("my.toml", |_| Ok(SMALL.to_string())).unwrap(), Source::new("my.toml", SMALL));
     let unknown = open("bnk", |_| unreachable!("no path")).unwrap_err().to_string();
-    assert!(unknown.contains("bank, chain, library"), "{unknown}");
+    assert!(unknown.contains("bank, chain, gameplan, library"), "{unknown}");
     let missing = open("my.toml", |_| Err(std::io::ErrorKind::NotFound.into())).unwrap_err().to_string();
     assert!(missing.contains("cannot read workload my.toml"), "{missing}");
 }
