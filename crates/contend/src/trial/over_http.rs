@@ -16,7 +16,7 @@ pub const THREADS: u32 = 1;
 const TIMEOUT_MS: u32 = 600_000;
 
 /// Where clients ask.
-pub struct Site<'s> {
+pub struct Asking<'s> {
     pub url: &'s str,
     /// What clients of an app send.
     pub asked: Option<&'s Asked>,
@@ -28,13 +28,13 @@ pub struct Site<'s> {
 ///
 /// # Errors
 /// No scenario says it.
-pub fn asked(head: Head, site: &Site<'_>, hosts: &[String]) -> Result<Head> {
-    let asked = site.asked.context("an app needs a scenario that says what its clients send")?;
+pub fn asked(head: Head, asking: &Asking<'_>, hosts: &[String]) -> Result<Head> {
+    let asked = asking.asked.context("an app needs a scenario that says what its clients send")?;
     let mut options = options();
     options.push((app::HOST.to_string(), hosts.join(",")));
     Ok(Head {
         options,
-        databases: vec![site.url.to_string(); hosts.len()],
+        databases: vec![asking.url.to_string(); hosts.len()],
         requests: asked.requests.clone(),
         transactions: asked.transactions.clone(),
         login: asked.login,

@@ -6,7 +6,7 @@ use crate::record::model::Slot;
 use crate::study::model::{Contender, Load, Study};
 use crate::study::{load_under, seed_of_round};
 use crate::trial::data::hex;
-use crate::trial::over_http::{self, Site};
+use crate::trial::over_http::{self, Asking};
 use crate::workload::{DrawRequest, DrawnWorker, Workload};
 use anyhow::{Context, Result};
 use contend_wire::plan::http::Request;
@@ -237,13 +237,13 @@ impl DrawnRound {
         contender: &Contender,
         setup: &Setup,
         sql: &Sql<'_>,
-        site: &Site<'_>,
+        asking: &Asking<'_>,
     ) -> Result<Vec<Vec<Arc<[u8]>>>> {
         let with_rows = engine::driver(contender).is_some_and(|driver| !driver.executes_nothing);
         let head = self.head(contender, setup, sql, &[])?;
-        let head = match &site.hosts {
-            None => over_http::derived(head, site.url, with_rows),
-            Some(hosts) => over_http::asked(head, site, hosts)?,
+        let head = match &asking.hosts {
+            None => over_http::derived(head, asking.url, with_rows),
+            Some(hosts) => over_http::asked(head, asking, hosts)?,
         };
         Ok(self.with_bodies(head))
     }

@@ -52,6 +52,7 @@ fn request(scenario: &Workload, own: &TransactionSpec, workload: &Workload) -> R
         })
     };
     let mut steps = theirs.steps.clone();
+    scenario.secrets.fill(&mut steps);
     for step in &mut steps {
         let Step::Http(step) = step else { continue };
         for source in &mut step.args {
