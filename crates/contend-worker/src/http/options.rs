@@ -74,8 +74,14 @@ mod tests {
         assert!(!parse("connection", "close").unwrap().keep_alive);
         assert!(!parse("cookies", "off").unwrap().cookies);
         assert_eq!(parse("host", "a.test:80,b.test").unwrap().hosts, ["a.test:80", "b.test"]);
-        for (name, value) in [("threads", "0"), ("timeout_ms", "0"), ("host", "a b"), ("host", "a,,b"), ("host", "a\r\nb"), ("busy", "1")]
-        {
+        for (name, value) in [
+            ("threads", "0"),
+            ("timeout_ms", "0"),
+            ("host", "a b"),
+            ("host", "a,,b"),
+            ("host", "a\r\nb"),
+            ("busy", "1"),
+        ] {
             assert!(parse(name, value).unwrap_err().to_string().contains(name), "{name}");
         }
     }

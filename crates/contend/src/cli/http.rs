@@ -42,11 +42,11 @@ pub struct HttpArgs {
     #[arg(long, value_hint = ValueHint::Url)]
     url: String,
     /// The Host header, in place of the address
-    #[arg(long)]
+    #[arg(long, visible_alias = "site")]
     host: Option<String>,
     /// Closed loop: clients, each with a connection, that wait for their answers [default: 8]; with --rate the
     /// connections that arrivals are spread over
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, visible_alias = "conc", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     clients: Option<u32>,
     /// Open loop: arrivals per second over all clients
     #[arg(long, value_name = "PER_SECOND")]
@@ -259,11 +259,18 @@ fn study(args: &HttpArgs, workload: &Workload, contender: Contender) -> Result<S
     })
 }
 
+/// The three most frequent messages with their counts.
+fn most_frequent(errors: BTreeMap<String, u64>) -> String {
+    let mut errors: Vec<(String, u64)> = errors.into_iter().collect();
+    errors.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    errors.iter().take(3).map(|(message, count)| format!("{message} x {count}")).collect::<Vec<_>>().join(", ")
+}
+
 /// All trials as one line: operations that were due in the window, and those that were never begun.
 fn json_line(dir: &Path, label: &str) -> Result<u8> {
     let record = Record::open(dir)?;
     let (mut ok_ns, mut failed, mut sent, mut planned, mut wall_ns) = (vec![], 0u64, 0u64, 0u64, 0u64);
-    let mut err_sample = String::new();
+    let mut errors: BTreeMap<String, u64> = BTreeMap::new();
     for trial in &record.trials {
         let offset_ns = trial.workers.first().map_or(0, |worker| worker.clock_offset_ns);
         let in_window = |s: &Sample| {
@@ -281,7 +288,7 @@ fn json_line(dir: &Path, label: &str) -> Result<u8> {
                 ok_ns.push(s.finished_ns - s.due_ns);
             } else {
                 failed += 1;
-                err_sample = code_name(s.code_space, s.code);
+                *errors.entry(code_name(s.code_space, s.code)).or_default() += 1;
             }
         }
         sent += last.len() as u64;
@@ -292,8 +299,8 @@ fn json_line(dir: &Path, label: &str) -> Result<u8> {
         }
     }
     let unsent = planned.saturating_sub(sent);
-    if unsent > 0 && err_sample.is_empty() {
-        err_sample = "unsent".to_string();
+    if unsent > 0 {
+        errors.insert("unsent".to_string(), unsent);
     }
     ok_ns.sort_unstable();
     let quantile = |q: f64| {
@@ -313,7 +320,7 @@ fn json_line(dir: &Path, label: &str) -> Result<u8> {
         "p95_ms": ms(quantile(0.95)),
         "p99_ms": ms(quantile(0.99)),
         "max_ms": ms(quantile(1.0)),
-        "err_sample": err_sample,
+        "err_sample": most_frequent(errors),
     });
     print(&format!("{line}\n"))?;
     Ok(if record.trials.iter().all(|t| t.invalid.is_empty()) { OK } else { INVALID })

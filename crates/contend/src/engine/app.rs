@@ -75,7 +75,8 @@ fn read(name: &str, source: &Source) -> Result<App, FileError> {
     if file.host.is_empty() {
         return Err(source.error(&["host"], "an app speaks at least one engine"));
     }
-    let settings = file.setting.iter().map(|(name, file)| setting(name, file, source)).collect::<Result<Vec<_>, _>>()?;
+    let settings =
+        file.setting.iter().map(|(name, file)| setting(name, file, source)).collect::<Result<Vec<_>, _>>()?;
     let model = Model {
         name: kept(&file.model.name),
         about: kept(&file.model.about),

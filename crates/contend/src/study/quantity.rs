@@ -186,7 +186,9 @@ fn check_name(name: &str, known: &Known) -> Result<(), String> {
             Err(format!("the workload has no transaction `{transaction}`; {advice}"))
         }
         Quantity::Other(name) => {
-            if let Some((head, table)) = name.split_once('.').filter(|(_, table)| !known.tables.iter().any(|t| t == table)) {
+            if let Some((head, table)) =
+                name.split_once('.').filter(|(_, table)| !known.tables.iter().any(|t| t == table))
+            {
                 let advice = nearest(table, known.tables.iter().map(String::as_str));
                 let advice = advice.map_or(String::new(), |found| format!("; did you mean `{head}.{found}`?"));
                 return Err(format!("the workload has no table `{table}`{advice}"));

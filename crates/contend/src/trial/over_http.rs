@@ -56,7 +56,9 @@ fn plain(head: Head) -> Head {
 }
 
 fn options() -> Vec<(String, String)> {
-    [("threads", THREADS), ("timeout_ms", TIMEOUT_MS)].map(|(name, value)| (name.to_string(), value.to_string())).to_vec()
+    [("threads", THREADS), ("timeout_ms", TIMEOUT_MS)]
+        .map(|(name, value)| (name.to_string(), value.to_string()))
+        .to_vec()
 }
 
 /// The head of a plan for clients that ask at `url` for what `head` says. Rows are counted only if the driver behind

@@ -346,7 +346,8 @@ impl Session<'_> {
                     total: run.schedule.len(),
                     left: left.len() - i,
                 });
-                let trial_done = self.bench(&run, slot, asked.as_ref()).trial(*slot, &mut plans.borrow_mut(), &base, admin)?;
+                let trial_done =
+                    self.bench(&run, slot, asked.as_ref()).trial(*slot, &mut plans.borrow_mut(), &base, admin)?;
                 measured_ns += trial_done.window_ns;
                 (self.common.tell)(Note::Done { study: &study, slot: *slot, done: &trial_done });
             }
@@ -422,7 +423,8 @@ impl Session<'_> {
 fn asked_of(run: &Run) -> Result<Option<Asked>> {
     let Some(scenario) = &run.scenario else { return Ok(None) };
     let workload = workload::parse(&Source::new(run.workload.file.clone(), run.workload.text.clone()))?;
-    let scenario = told(workload::parse(&Source::new(scenario.file.clone(), scenario.text.clone()))?, &BTreeMap::new())?;
+    let scenario =
+        told(workload::parse(&Source::new(scenario.file.clone(), scenario.text.clone()))?, &BTreeMap::new())?;
     Ok(Some(workload::asked(&scenario, &workload)?))
 }
 

@@ -21,7 +21,8 @@ pub struct Asked {
 /// A transaction that the scenario lacks, reads where the workload writes, or needs a value that the workload does not
 /// draw; at its place in the scenario.
 pub fn asked(scenario: &Workload, workload: &Workload) -> Result<Asked, FileError> {
-    let mut transactions = workload.transactions.iter().map(|own| request(scenario, own, workload)).collect::<Result<Vec<_>, _>>()?;
+    let mut transactions =
+        workload.transactions.iter().map(|own| request(scenario, own, workload)).collect::<Result<Vec<_>, _>>()?;
     let plain = scenario.plan_transactions(None);
     let login = scenario.login.map(|index| {
         transactions.push(plain[usize::from(index)].clone());
@@ -47,7 +48,8 @@ fn request(scenario: &Workload, own: &TransactionSpec, workload: &Workload) -> R
         let there = drawn.iter().find(|(name, _)| *name == found);
         there.map(|(_, place)| *place).ok_or_else(|| {
             let names: Vec<&str> = drawn.iter().map(|(name, _)| *name).collect();
-            let message = format!("workload {} draws no `{found}` for it; it draws {}", workload.name, names.join(", "));
+            let message =
+                format!("workload {} draws no `{found}` for it; it draws {}", workload.name, names.join(", "));
             wrong("args", message)
         })
     };
@@ -125,8 +127,10 @@ mod tests {
             ("transaction.add", "transaction.put", "there is no [transaction.add], which workload w has"),
             ("id = { range = [1, 2] }", "key = { range = [1, 2] }", "draws no `key` for it; it draws body, by, id"),
         ] {
-            let scenario = SCENARIO.replace(from, to).replace("{id}", if to.starts_with("key") { "{key}" } else { "{id}" });
-            let scenario = scenario.replace("mix = { add", if to.ends_with("put") { "mix = { put" } else { "mix = { add" });
+            let scenario =
+                SCENARIO.replace(from, to).replace("{id}", if to.starts_with("key") { "{key}" } else { "{id}" });
+            let scenario =
+                scenario.replace("mix = { add", if to.ends_with("put") { "mix = { put" } else { "mix = { add" });
             let error = both(&scenario).unwrap_err();
             assert!(error.starts_with("s.toml:") && error.contains(expected), "{error}");
         }
