@@ -3,7 +3,7 @@
 use super::formula::Formula;
 use super::load::load_under;
 use super::metric::{self, KINDS};
-use super::model::{Contender, Study};
+use super::model::Study;
 use crate::engine;
 use crate::source::nearest;
 use contend_wire::sample::{CodeSpace, sqlstate_to_code};
@@ -220,13 +220,9 @@ fn unknown(name: &str, named: &[&str]) -> String {
     }
 }
 
-/// Names of the settings of these contenders' engines.
-pub(super) fn settings_of(contenders: &[Contender]) -> Vec<&'static str> {
-    let mut names: Vec<&'static str> = contenders
-        .iter()
-        .filter_map(|contender| engine::find(&contender.engine))
-        .flat_map(|engine| engine.setting_names())
-        .collect();
+/// Names of the settings of all engines: a formula may be about one that is left out of a run.
+pub(super) fn all_settings() -> Vec<&'static str> {
+    let mut names: Vec<&'static str> = engine::ENGINES.iter().flat_map(|engine| engine.setting_names()).collect();
     names.sort_unstable();
     names.dedup();
     names

@@ -42,7 +42,7 @@ pub fn check_vocabulary(source: &Source, study: &Study, workload: &Vocabulary) -
         transactions: &workload.transactions,
         scale: &workload.scale,
         tables: &workload.tables,
-        settings: quantity::settings_of(&study.contenders),
+        settings: quantity::all_settings(),
         metrics: vec![],
     };
     for (index, metric) in study.metrics.iter().enumerate() {
