@@ -9,7 +9,7 @@ use contend_wire::sample::CodeSpace;
 pub const ENGINE: Engine = Engine {
     name: "http",
     about: "a service over HTTP, run by somebody else",
-    drivers: &[DRIVER, NULL],
+    libraries: &[DRIVER, NULL],
     settings: SETTINGS,
     // What a service promises after a power cut is not known here.
     tier: |_| Tier::Unsafe,
@@ -21,6 +21,7 @@ pub const ENGINE: Engine = Engine {
     executes: true,
     integrity: |_| "SELECT 'ok'".to_string(),
     compact: |_| vec![],
+    table_bytes: "",
     load_session: &[],
     part: |_| Part::Other,
     code_space: CodeSpace::Http,

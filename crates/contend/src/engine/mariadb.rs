@@ -10,7 +10,7 @@ use contend_wire::sample::CodeSpace;
 pub const ENGINE: Engine = Engine {
     name: "mariadb",
     about: "MariaDB, a private server that contend starts for each trial",
-    drivers: &[
+    libraries: &[
         Driver {
             name: "mysql",
             language: "Rust",
@@ -38,6 +38,8 @@ pub const ENGINE: Engine = Engine {
     executes: true,
     integrity: |tables| format!("CHECK TABLE {} EXTENDED", list(tables)),
     compact: |tables| vec![format!("OPTIMIZE TABLE {}", list(tables))],
+    table_bytes: "SELECT table_name, CAST(data_length AS SIGNED), CAST(index_length AS SIGNED) \
+        FROM information_schema.tables WHERE table_schema = database() AND table_type = 'BASE TABLE'",
     load_session: &["SET unique_checks = 1"],
     part,
     code_space: CodeSpace::Mysql,
@@ -95,6 +97,9 @@ const SERVER: Server = Server {
     after_load: |tables| vec![format!("ANALYZE TABLE {}", list(tables))],
     leftover: |_| None,
     fixed: &["innodb_doublewrite", "innodb_log_file_size", "innodb_flush_method", "log_bin"],
+    // Of data files and of the redo log.
+    syncs: "SELECT CAST(variable_value AS SIGNED) FROM information_schema.global_status \
+        WHERE variable_name = 'INNODB_DATA_FSYNCS'",
     lock_waits: LockWaits::Counters(
         "SELECT sum(if(variable_name = 'INNODB_ROW_LOCK_WAITS', variable_value, 0)), \
          sum(if(variable_name = 'INNODB_ROW_LOCK_TIME', variable_value, 0)), \

@@ -8,7 +8,7 @@ use contend_wire::sample::CodeSpace;
 pub const ENGINE: Engine = Engine {
     name: "translator",
     about: "contend-sql: translates the workload's statements for a server and executes none",
-    drivers: &[
+    libraries: &[
         Driver {
             name: "contend-sql",
             language: "Rust",
@@ -31,6 +31,7 @@ pub const ENGINE: Engine = Engine {
     executes: false,
     integrity: sqlite::ENGINE.integrity,
     compact: sqlite::ENGINE.compact,
+    table_bytes: "",
     load_session: sqlite::ENGINE.load_session,
     part: sqlite::ENGINE.part,
     code_space: CodeSpace::Worker,

@@ -4,7 +4,7 @@
 //! contender's name. Reading a printed spec gives the same spec again.
 
 use super::model::Tier;
-use crate::engine::{self, Driver, Engine, Settings};
+use crate::engine::{self, Driver, Engine, HTTP, Setting, Settings, TRANSPORT, app};
 use std::fmt;
 
 /// A contender as written: what is left out has its default.
@@ -70,7 +70,17 @@ impl Draft {
 
     /// Whether a setting, `tier`, `driver` or `model` can be said of this contender.
     pub fn knows(&self, key: &str) -> bool {
-        matches!(key, "tier" | "driver" | "model") || self.engine.setting(key).is_some()
+        matches!(key, "tier" | "driver" | "model") || self.setting(key).is_some()
+    }
+
+    /// The setting of this name, if a contender of this engine and driver can have it.
+    pub fn setting(&self, key: &str) -> Option<&'static Setting> {
+        self.engine.setting(key).filter(|_| app::may_name(self.driver.as_deref(), key))
+    }
+
+    /// Names of all these.
+    pub fn setting_names(&self) -> Vec<&'static str> {
+        self.engine.setting_names().into_iter().filter(|name| self.setting(name).is_some()).collect()
     }
 
     /// Whether it is said.
@@ -93,8 +103,8 @@ impl Draft {
             "driver" => self.driver = Some(value.to_string()),
             "model" => self.model = Some(value.to_string()),
             _ => {
-                let setting = self.engine.setting(key).ok_or_else(|| {
-                    let names = self.engine.setting_names().join(", ");
+                let setting = self.setting(key).ok_or_else(|| {
+                    let names = self.setting_names().join(", ");
                     format!("{} has no setting `{key}`; settings are tier, {names}", self.engine.name)
                 })?;
                 self.settings.insert(key.to_string(), setting.canonical(value)?);
@@ -139,7 +149,7 @@ impl Draft {
         let mut settings = Settings::new();
         for (key, value) in common {
             let key = self.engine.own_name(key);
-            if let Some(setting) = self.engine.setting(key) {
+            if let Some(setting) = self.setting(key) {
                 settings.insert(key.to_string(), setting.canonical(value)?);
             }
         }
@@ -148,6 +158,13 @@ impl Draft {
         }
         settings.extend(self.settings.clone());
         self.add_implied(&mut settings)?;
+        let driver = self.driver.as_deref().unwrap_or_default();
+        if let Some(key) = settings.keys().find(|key| !app::may_name(self.driver.as_deref(), key)) {
+            return Err(format!("`{key}` is no setting of driver `{driver}`"));
+        }
+        if app::is_app(driver) && settings.insert(TRANSPORT.to_string(), HTTP.to_string()).is_some_and(|t| t != HTTP) {
+            return Err(format!("driver `{driver}` is an app: its {TRANSPORT} is {HTTP}"));
+        }
         Ok(settings)
     }
 
@@ -180,9 +197,9 @@ fn join(settings: &Settings) -> String {
 }
 
 fn find_driver(engine: &'static Engine, name: Option<&str>) -> Result<&'static Driver, String> {
-    let Some(name) = name else { return Ok(&engine.drivers[0]) };
-    engine.drivers.iter().find(|driver| driver.name == name).ok_or_else(|| {
-        let names: Vec<&str> = engine.drivers.iter().map(|driver| driver.name).collect();
+    let Some(name) = name else { return Ok(&engine.libraries[0]) };
+    engine.drivers().find(|driver| driver.name == name).ok_or_else(|| {
+        let names: Vec<&str> = engine.drivers().map(|driver| driver.name).collect();
         format!("{} has no driver `{name}`; drivers are {}", engine.name, names.join(", "))
     })
 }
@@ -198,7 +215,7 @@ fn parse_tier(word: &str) -> Result<Tier, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{ENGINES, Setting, Values};
+    use crate::engine::{ENGINES, Values};
     use proptest::prelude::*;
 
     fn canonical(text: &str) -> Result<String, String> {
@@ -274,16 +291,16 @@ mod tests {
 
     fn any_spec() -> impl Strategy<Value = Spec> {
         proptest::sample::select(ENGINES).prop_flat_map(|engine: &'static Engine| {
-            let settings: Vec<_> = engine
-                .setting_names()
+            let own = parse(engine.name).expect("its name is a spec").setting_names();
+            let settings: Vec<_> = own
                 .into_iter()
                 .map(|name| {
                     let value = value_of(engine.setting(name).expect("its own setting"));
                     proptest::option::of(value).prop_map(move |value| (name, value))
                 })
                 .collect();
-            (0..engine.drivers.len(), settings).prop_flat_map(move |(driver, pairs)| {
-                let driver = &engine.drivers[driver];
+            (0..engine.libraries.len(), settings).prop_flat_map(move |(driver, pairs)| {
+                let driver = &engine.libraries[driver];
                 proptest::sample::select(driver.model_names()).prop_map(move |model| {
                     let settings: Settings =
                         pairs.iter().filter_map(|(k, v)| Some(((*k).to_string(), v.clone()?))).collect();
