@@ -6,12 +6,12 @@ CARGO ?= cargo
 FUZZ_SECONDS ?= 3600
 FUZZ_SEED ?= 1
 
-.PHONY: run build workers worker-sqlx workers-go apps test test-deps lint fmt bench verify fuzz clean
+.PHONY: run build workers worker-sqlx workers-go workers-python workers-php workers-node workers-java apps test test-deps lint fmt bench verify fuzz clean
 
 build: ## the tool, optimised
 	$(CARGO) build --release
 
-workers: worker-sqlx workers-go ## all drivers that need a program of their own, into target/workers
+workers: worker-sqlx workers-go workers-python workers-php workers-node workers-java ## all drivers that need a program of their own, into target/workers
 
 worker-sqlx: ## the driver sqlx, which brings an SQLite of its own
 	$(CARGO) build --release --manifest-path workers/rust-sqlx/Cargo.toml --target-dir target/workers-build
@@ -24,23 +24,27 @@ run: ## the main job: the first study, quick, on embedded SQLite
 workers-go: ## the workers in Go, one program per driver
 	scripts/build-workers-go.sh
 
-.PHONY: workers-python
-workers: workers-python
 workers-python: ## the workers in Python, with a virtual environment of their own
 	scripts/build-workers-python.sh
 
-.PHONY: workers-php
-workers: workers-php
 workers-php: ## the workers in PHP, and WordPress's driver, which is fetched with npm
 	scripts/build-workers-php.sh
 
 apps: ## the apps that contend serves, each in an environment of its own
 	scripts/build-apps.sh
 
+workers-node: ## the workers for Node, one launcher per driver
+	scripts/build-workers-node.sh
+
+workers-java: ## the workers in Java, one launcher per driver
+	scripts/build-workers-java.sh
+
 test: test-deps build worker-sqlx apps ## everything but the long checks
 	scripts/build-workers-go.sh --test
 	scripts/build-workers-python.sh --test
 	scripts/build-workers-php.sh --test
+	scripts/build-workers-node.sh --test
+	scripts/build-workers-java.sh --test
 	scripts/test-apps.sh
 	$(CARGO) test --workspace --quiet
 	scripts/check-report.sh

@@ -34,3 +34,6 @@ if command -v php >/dev/null; then
 else
     echo "PHP workers: PHP is not installed"
 fi
+echo "workers for Node and in Java against a bare loop on the same library, rows by rowid"
+scripts/bench-workers-node.sh
+scripts/bench-workers-java.sh

@@ -16,11 +16,18 @@ command -v php >/dev/null || missing+=(php-cli)
 for pair in pdo_sqlite:php-sqlite3 pdo_mysql:php-mysql pdo_pgsql:php-pgsql; do
   php -r "exit((int) !extension_loaded('${pair%%:*}'));" 2>/dev/null || missing+=("${pair##*:}")
 done
-# One of them is fetched from npm.
-for program in npm unzip; do command -v "$program" >/dev/null || missing+=("$program"); done
+# One of them is fetched from npm, as an archive.
+command -v unzip >/dev/null || missing+=(unzip)
 # Workers and apps in Python have environments of their own; Debian keeps what makes those apart.
 python=${PYTHON:-$(command -v python3.11 || command -v python3 || true)}
 "$python" -c 'import venv, ensurepip' 2>/dev/null || missing+=(python3-venv)
+# For the workers of Node and in Java; with a Node older than 20 those for Node are left out.
+for pair in node:nodejs npm:npm g++:g++; do
+  command -v "${pair%%:*}" >/dev/null || missing+=("${pair##*:}")
+done
+for pair in javac:default-jdk-headless mvn:maven; do
+  command -v "${pair%%:*}" >/dev/null || missing+=("${pair##*:}")
+done
 [ ${#missing[@]} -eq 0 ] && exit 0
 
 if ! command -v apt-get >/dev/null; then

@@ -5,6 +5,8 @@
 mod case;
 #[path = "conformance/expect.rs"]
 mod expect;
+#[path = "conformance/hikari.rs"]
+mod hikari;
 #[path = "conformance/rules.rs"]
 mod rules;
 #[path = "conformance/servers.rs"]

@@ -64,6 +64,11 @@ pub const ENTRIES: &[Entry] = &[
     python("python-sqlite3", "contend-worker-python-sqlite3"),
     python("apsw", "contend-worker-python-apsw"),
     Entry { known: REALS, ..php("php-pdo-sqlite", "contend-worker-php-pdo-sqlite") },
+    node_blocking("node-better-sqlite3", "contend-worker-node-better-sqlite3"),
+    Entry { known: LIBSQL, ..node_blocking("node-libsql", "contend-worker-node-libsql") },
+    java("java-sqlite", "contend-worker-java-sqlite"),
+    java_pool("java-sqlite", "contend-worker-java-sqlite"),
+    Entry { known: NODE_SQLITE3, ..node("node-sqlite3", "contend-worker-node-sqlite3") },
 ];
 
 /// The Rust worker says that it measures waits for locks, which holds for its drivers of SQLite.
@@ -87,6 +92,12 @@ pub const SERVER_ENTRIES: &[Entry] = &[
     Entry { engine: "mariadb", ..python("pymysql", "contend-worker-python-pymysql") },
     Entry { engine: "postgres", lacks: PDO, ..php("php-pdo-pgsql", "contend-worker-php-pdo-pgsql") },
     Entry { engine: "mariadb", lacks: PDO, ..php("php-pdo-mysql", "contend-worker-php-pdo-mysql") },
+    Entry { engine: "postgres", ..node("node-pg", "contend-worker-node-pg") },
+    Entry { engine: "postgres", ..java("java-postgres", "contend-worker-java-postgres") },
+    Entry { engine: "postgres", ..java_pool("java-postgres", "contend-worker-java-postgres") },
+    Entry { engine: "mariadb", ..java("java-mariadb", "contend-worker-java-mariadb") },
+    Entry { engine: "mariadb", ..java_pool("java-mariadb", "contend-worker-java-mariadb") },
+    Entry { engine: "mariadb", ..node("node-mysql2", "contend-worker-node-mysql2") },
 ];
 
 /// Clients of the Rust worker as tasks that share connections: one that writes, so none can keep another out.
@@ -133,6 +144,39 @@ const PDO: &[&str] = &["serve", "scripts"];
 /// A worker in PHP: a process for each client, no serve mode.
 const fn php(driver: &'static str, program: &'static str) -> Entry {
     Entry { model: "process", lacks: &["serve"], ..own(driver, program) }
+}
+
+const LIBSQL: &[(&str, &str)] = &[("values", "it ends a text at its first NUL when it reads it")];
+
+const NUMBERS: &str =
+    "integers and reals are both a Number, so beyond 2^53 the worker refuses them and 3.0 is read as 3";
+const NODE_SQLITE3: &[(&str, &str)] = &[
+    ("values", NUMBERS),
+    ("keep", NUMBERS),
+    ("unique", NUMBERS),
+    ("codes", NUMBERS),
+    ("now-fixed", NUMBERS),
+    ("script-large", NUMBERS),
+];
+
+/// Clients on one event loop, each with a connection of its own.
+const fn node(driver: &'static str, program: &'static str) -> Entry {
+    Entry { model: "event-loop", lacks: &["serve"], ..own(driver, program) }
+}
+
+/// The same with a driver that blocks the loop: nobody comes between the statements of a transaction.
+const fn node_blocking(driver: &'static str, program: &'static str) -> Entry {
+    Entry { lacks: &["serve", "own-connections"], ..node(driver, program) }
+}
+
+/// A thread for each client, with a connection of its own, through JDBC.
+const fn java(driver: &'static str, program: &'static str) -> Entry {
+    Entry { lacks: &["serve"], ..own(driver, program) }
+}
+
+/// The same with HikariCP.
+const fn java_pool(driver: &'static str, program: &'static str) -> Entry {
+    Entry { lacks: &["serve", "connect"], ..pool(driver, program) }
 }
 
 /// The same with a pool, from which clients that hold a lock take a connection each.

@@ -2,7 +2,8 @@
 
 use super::server::{self, Layout, LockWaits, Server, Signal, connection_limit};
 use super::{
-    Driver, Engine, Expected, HTTP, NULL, Part, Setting, Settings, Setup, THREAD, TRANSPORT, Values, go, php, python,
+    Driver, Engine, Expected, HTTP, NULL, Part, Setting, Settings, Setup, THREAD, TRANSPORT, Values, go, java, node,
+    php, python,
 };
 use crate::contender::Tier;
 use contend_wire::sample::CodeSpace;
@@ -27,6 +28,10 @@ pub const ENGINE: Engine = Engine {
         python::NULL,
         php::PDO_MYSQL,
         php::NULL,
+        node::MYSQL2,
+        node::NULL,
+        java::MARIADB,
+        java::NULL,
     ],
     settings: SETTINGS,
     tier,

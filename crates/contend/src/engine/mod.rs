@@ -5,7 +5,9 @@
 pub mod app;
 pub mod go;
 pub mod http;
+pub mod java;
 pub mod mariadb;
+pub mod node;
 pub mod php;
 pub mod postgres;
 pub mod python;
@@ -256,6 +258,14 @@ pub fn setup_of(engine: &Engine, contender: &Contender) -> Setup {
         };
     }
     setup
+}
+
+impl Model {
+    /// Whether clients of one process wait for each other even before they call the driver: for a runtime, a connection or a
+    /// thread that they share.
+    pub fn clients_share(&self) -> bool {
+        self.connections == Connections::Database || self.name == node::EVENT_LOOP.name
+    }
 }
 
 impl Driver {

@@ -2,7 +2,8 @@
 
 use super::server::{self, Layout, LockWaits, Server, Signal, connection_limit};
 use super::{
-    Driver, Engine, Expected, HTTP, NULL, Part, Setting, Settings, Setup, THREAD, TRANSPORT, Values, go, php, python,
+    Driver, Engine, Expected, HTTP, NULL, Part, Setting, Settings, Setup, THREAD, TRANSPORT, Values, go, java, node,
+    php, python,
 };
 use crate::contender::Tier;
 use contend_wire::sample::CodeSpace;
@@ -36,6 +37,10 @@ pub const ENGINE: Engine = Engine {
         python::NULL,
         php::PDO_PGSQL,
         php::NULL,
+        node::PG,
+        node::NULL,
+        java::POSTGRES,
+        java::NULL,
     ],
     settings: SETTINGS,
     tier,

@@ -2,7 +2,7 @@
 
 use super::{
     Driver, Engine, Expected, HTTP, Model, NULL, Part, Program, Setting, Settings, Setup, THREAD, TRANSPORT, Values,
-    go, php, python,
+    go, java, node, php, python,
 };
 use crate::contender::Tier;
 use contend_wire::plan::Connections;
@@ -99,6 +99,12 @@ const DRIVERS: &[Driver] = &[
     php::PDO_SQLITE,
     php::MYSQL_ON_SQLITE,
     php::NULL,
+    node::BETTER_SQLITE3,
+    node::LIBSQL,
+    node::SQLITE3,
+    node::NULL,
+    java::SQLITE,
+    java::NULL,
 ];
 
 /// Clients are tasks, and those of one database share its connection.
@@ -108,8 +114,8 @@ const fn shared(name: &'static str, about: &'static str) -> Model {
 
 /// Settings of a model; the worker refuses those its model has no use for, so a plan names them only if the
 /// contender does.
-const OF_MODELS: [&str; 6] =
-    ["tokio_threads", "blocking_threads", "pool_readers", "pool_size", "pool_idle", "pool_open"];
+const OF_MODELS: [&str; 7] =
+    ["tokio_threads", "blocking_threads", "pool_readers", "pool_size", "pool_idle", "pool_open", java::INIT];
 
 const ON_OFF: Values = Values::Words(&["on", "off"]);
 
@@ -190,6 +196,7 @@ const SETTINGS: &[Setting] = &[
     go::SETTING_SIZE,
     go::SETTING_IDLE,
     go::SETTING_OPEN,
+    java::SETTING_INIT,
     Setting {
         name: TRANSPORT,
         values: Values::Words(&["in-process", HTTP]),
