@@ -381,6 +381,22 @@ fn every_worker_comes_to_the_same_samples_and_data() {
     assert!(problems.is_empty(), "\n{}", problems.join("\n"));
 }
 
+/// The cases are in SQLite's SQL or need a server: a driver that speaks another dialect on SQLite is held against the others
+/// by what comes of a workload.
+#[test]
+fn a_driver_with_a_dialect_of_its_own_comes_to_the_same_data() {
+    let program = workers::workers_dir(tool()).join("contend-worker-php-mysql-on-sqlite");
+    if !program.is_file() {
+        return eprintln!("not built, so not tested: mysql-on-sqlite; `make workers-php` builds it");
+    }
+    let bench = support::Bench::new();
+    let words = ["verify", "wordpress", "--operations", "200", "--contender", "sqlite/mysql-on-sqlite", "--out"];
+    let done = std::process::Command::new(tool()).args(words).arg(bench.path("verify")).output().expect("it starts");
+    let said = String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success() && said.contains("The same everywhere"), "{said}");
+    bench.assert_nothing_left();
+}
+
 /// The Rust worker's problems with one case, spoilt by a fault of `workers/fake` or not.
 fn problems_of(case: &str, fault: &str, known: &'static [(&'static str, &'static str)]) -> Vec<String> {
     let bench = support::Bench::new();

@@ -2,7 +2,7 @@
 
 use super::{
     Driver, Engine, Expected, HTTP, Model, NULL, Part, Program, Setting, Settings, Setup, THREAD, TRANSPORT, Values,
-    go, java, node,
+    go, java, node, php, python,
 };
 use crate::contender::Tier;
 use contend_wire::plan::Connections;
@@ -11,10 +11,11 @@ use contend_wire::sample::CodeSpace;
 pub const ENGINE: Engine = Engine {
     name: "sqlite",
     about: "SQLite, in the process of the client",
-    drivers: DRIVERS,
+    libraries: DRIVERS,
     settings: SETTINGS,
     tier,
     tier_settings,
+    implied: |_| &[],
     setup,
     before_load,
     group_commit: false,
@@ -25,6 +26,8 @@ pub const ENGINE: Engine = Engine {
             .map(str::to_string)
             .to_vec()
     },
+    table_bytes: "SELECT m.tbl_name, sum(iif(m.type = 'table', s.pgsize, 0)), sum(iif(m.type = 'index', s.pgsize, 0)) \
+        FROM dbstat AS s JOIN sqlite_schema AS m ON m.name = s.name WHERE s.aggregate = TRUE GROUP BY m.tbl_name",
     load_session: &["PRAGMA synchronous = OFF", "PRAGMA journal_mode = OFF"],
     part,
     code_space: CodeSpace::Sqlite,
@@ -90,6 +93,12 @@ const DRIVERS: &[Driver] = &[
     go::NULL,
     go::TAILSCALE,
     go::ZOMBIEZEN,
+    python::APSW,
+    python::SQLITE3,
+    python::NULL,
+    php::PDO_SQLITE,
+    php::MYSQL_ON_SQLITE,
+    php::NULL,
     node::BETTER_SQLITE3,
     node::LIBSQL,
     node::SQLITE3,
