@@ -101,7 +101,7 @@ fn run(histories: u64, seed: u64) {
     let (mut seen, mut synced): (Vec<(usize, Tree)>, Vec<(usize, Tree)>) = (vec![(0, tree(&top))], vec![]);
     for _ in 0..histories {
         let mut open = Open::new();
-        for _ in 0..10 + random.below(30) {
+        for _ in 0..30 + random.below(60) {
             let _ = step(&top, &mut random, &mut open);
             if random.below(12) == 0 {
                 seen.push((mount.recorded().entries as usize, tree(&top)));
