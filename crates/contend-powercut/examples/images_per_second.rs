@@ -12,7 +12,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let argument = |i: usize, default: &str| arguments.get(i).cloned().unwrap_or(default.to_string());
     let (journal, synchronous) = (argument(0, "wal"), argument(1, "full"));
-    let commits: usize = argument(2, "300").parse()?;
+    let commits: i64 = argument(2, "300").parse()?;
     // In memory where there is such a place: what the disk does to the images is not what is asked here.
     let parent = if Path::new("/dev/shm").is_dir() { Path::new("/dev/shm").into() } else { std::env::temp_dir() };
     let dir = tempfile::tempdir_in(parent)?;

@@ -134,10 +134,17 @@ fn child_command(program: &Path, place: &Place) -> Command {
     command
 }
 
+/// The pipe stays open: the child says more when it ends.
 fn answer(child: &mut Child) -> String {
-    let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
-    let mut lines = lines.map_while(Result::ok);
-    lines.find(|line| line.starts_with("mounted") || line.starts_with("refused")).expect("an answer")
+    let mut output = BufReader::new(child.stdout.as_mut().expect("a pipe"));
+    let mut line = String::new();
+    while output.read_line(&mut line).expect("text") > 0 {
+        if line.starts_with("mounted") || line.starts_with("refused") {
+            return line.trim_end().to_string();
+        }
+        line.clear();
+    }
+    panic!("the child ended without an answer");
 }
 
 #[test]
