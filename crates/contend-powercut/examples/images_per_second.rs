@@ -2,7 +2,8 @@
 //! `cargo run --release -p contend-powercut --example images_per_second [JOURNAL SYNCHRONOUS COMMITS]`
 
 use std::path::Path;
-use std::time::Instant;
+use std::process::Command;
+use std::time::{Duration, Instant};
 
 use contend_powercut::log::Log;
 use contend_powercut::record::{self, Options};
@@ -10,6 +11,11 @@ use contend_powercut::replay::{Cut, Model, Namespace, Replayer};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [verb, dir] = arguments.as_slice()
+        && verb == RECORD
+    {
+        return recorder(Path::new(dir));
+    }
     let argument = |i: usize, default: &str| arguments.get(i).cloned().unwrap_or(default.to_string());
     let (journal, synchronous) = (argument(0, "wal"), argument(1, "full"));
     let commits: i64 = argument(2, "300").parse()?;
@@ -32,21 +38,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         Ok(start.elapsed().as_secs_f64())
     };
-    let options = Options {
-        backing: path("backing"),
-        mountpoint: path("mnt"),
-        log: path("log"),
-        bound_bytes: 1 << 30,
-        threads: 2,
-    };
-    let mount = record::mount(&options)?;
-    let seconds = insert(&path("mnt/db"))?;
-    mount.unmount()?;
-    let log = Log::read(&options.log)?;
+    let mut recorder = Command::new(std::env::current_exe()?).args([RECORD]).arg(dir.path()).spawn()?;
+    while !record::is_mounted(&path("mnt")) {
+        if let Some(status) = recorder.try_wait()? {
+            return Err(format!("the recorder ended: {status}").into());
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let seconds = insert(&path("mnt/db"));
+    record::unmount(&path("mnt"))?;
+    let (seconds, _) = (seconds?, recorder.wait()?);
+    let log = Log::read(&path("log"))?;
     println!(
         "{journal} + {synchronous}: {commits} commits recorded in {seconds:.3} s, {} entries, {} KiB of log",
         log.len(),
-        std::fs::metadata(&options.log)?.len() / 1024
+        std::fs::metadata(&path("log"))?.len() / 1024
     );
     let mut replayer = Replayer::new(&path("base"), &log)?;
     for model in Model::ALL {
@@ -68,5 +74,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             images / written
         );
     }
+    Ok(())
+}
+
+/// The recorder's process must not be the database's: see `record::mount`.
+const RECORD: &str = "--record";
+
+fn recorder(dir: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    let options = Options {
+        backing: dir.join("backing"),
+        mountpoint: dir.join("mnt"),
+        log: dir.join("log"),
+        bound_bytes: 1 << 30,
+        threads: 2,
+    };
+    record::mount(&options)?.wait()?;
     Ok(())
 }

@@ -4,15 +4,13 @@
 mod support;
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use contend_powercut::log::Log;
 use contend_powercut::record::{self, Options};
 use contend_powercut::replay::{Model, Namespace, Replayer};
-use support::{Place, cut, tree, written};
+use support::{Place, answer, cut, recorder_arguments, recorder_command, tree, written};
 
 /// A recording of fifty small files, and its log's bytes.
 fn recorded() -> Option<(Place, Vec<u8>)> {
@@ -21,7 +19,7 @@ fn recorded() -> Option<(Place, Vec<u8>)> {
     for i in 0..50 {
         fs::write(place.path(&format!("mnt/{i}")), vec![i; 700]).expect("written");
     }
-    mount.unmount().expect("unmounted");
+    mount.unmount();
     let bytes = fs::read(place.path("log")).expect("a log");
     Some((place, bytes))
 }
@@ -106,47 +104,6 @@ fn the_bound_is_kept_and_told_and_the_program_goes_on() {
     assert!(log.full && log.complete && log.len() as u64 == recorded.entries, "{} entries", log.len());
 }
 
-/// Not a test: the recorder of a process of its own, for those below.
-#[test]
-#[ignore = "runs only as the child of another test"]
-fn child() {
-    let Some(place) = std::env::var_os("POWERCUT_CHILD") else { return };
-    let place = Path::new(&place);
-    match record::mount(&Options {
-        backing: place.join("backing"),
-        mountpoint: place.join("mnt"),
-        log: place.join("log"),
-        bound_bytes: 1 << 30,
-        threads: 2,
-    }) {
-        Ok(mount) => {
-            println!("\nmounted");
-            mount.wait().expect("recorded");
-        }
-        Err(e) => println!("\nrefused: {e}"),
-    }
-}
-
-fn child_command(program: &Path, place: &Place) -> Command {
-    let mut command = Command::new(program);
-    command.args(["--exact", "child", "--ignored", "--nocapture"]).env("POWERCUT_CHILD", place.dir.path());
-    command.stdout(Stdio::piped()).stderr(Stdio::null());
-    command
-}
-
-/// The pipe stays open: the child says more when it ends.
-fn answer(child: &mut Child) -> String {
-    let mut output = BufReader::new(child.stdout.as_mut().expect("a pipe"));
-    let mut line = String::new();
-    while output.read_line(&mut line).expect("text") > 0 {
-        if line.starts_with("mounted") || line.starts_with("refused") {
-            return line.trim_end().to_string();
-        }
-        line.clear();
-    }
-    panic!("the child ended without an answer");
-}
-
 #[test]
 fn a_killed_recorder_leaves_a_readable_log_and_a_mount_that_can_be_removed() {
     let place = Place::new();
@@ -154,7 +111,7 @@ fn a_killed_recorder_leaves_a_readable_log_and_a_mount_that_can_be_removed() {
         return;
     }
     let program = std::env::current_exe().expect("a program");
-    let mut child = child_command(&program, &place).spawn().expect("a child");
+    let mut child = recorder_command(&program, &place).spawn().expect("a child");
     assert_eq!(answer(&mut child), "mounted");
     for i in 0..200 {
         fs::write(place.path(&format!("mnt/{i}")), vec![1; 5000]).expect("written");
@@ -183,7 +140,7 @@ fn an_unmount_from_outside_ends_the_recorder_in_order() {
         return;
     }
     let program = std::env::current_exe().expect("a program");
-    let mut child = child_command(&program, &place).spawn().expect("a child");
+    let mut child = recorder_command(&program, &place).spawn().expect("a child");
     assert_eq!(answer(&mut child), "mounted");
     fs::write(place.path("mnt/a"), b"content").expect("written");
     record::unmount(&place.path("mnt")).expect("unmounted");
@@ -194,7 +151,10 @@ fn an_unmount_from_outside_ends_the_recorder_in_order() {
 #[test]
 fn a_mount_in_use_is_not_pulled_away_silently() {
     let place = Place::new();
-    let Some(mount) = place.mount() else { return };
+    if record::unavailable().is_some() {
+        return;
+    }
+    let mount = record::mount(&place.options()).expect("a mount");
     let held = fs::File::create(place.path("mnt/held")).expect("a file");
     let error = mount.unmount().expect_err("an error").0;
     assert!(error.contains("still in use"), "{error}");
@@ -217,8 +177,8 @@ fn an_ordinary_user_without_permission_is_told_so() {
     }
     let mut command = Command::new("setpriv");
     command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]).arg(&program);
-    command.args(["--exact", "child", "--ignored", "--nocapture"]).env("POWERCUT_CHILD", place.dir.path());
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("a child");
+    recorder_arguments(&mut command, &place);
+    let mut child = command.spawn().expect("a child");
     let said = answer(&mut child);
     child.wait().expect("ended");
     assert!(said.contains("no permission for /dev/fuse: run as root"), "{said}");
