@@ -14,7 +14,10 @@ use crate::{Error, Result};
 
 mod changes;
 mod filesystem;
+mod ledger;
 mod tree;
+
+pub use ledger::Ledger;
 
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -246,9 +249,9 @@ mod tests {
     fn a_missing_device_and_a_forbidden_one_are_told_apart() {
         let missing = unavailable_through(Path::new("/dev/no-such-device")).expect("a reason");
         assert!(missing.contains("there is no /dev/no-such-device"), "{missing}");
-        // Not a device that can be opened for writing: every user is refused, root too.
-        let refused = unavailable_through(Path::new("/proc/version")).expect("a reason");
-        assert!(refused.contains("/proc/version"), "{refused}");
+        // No device that can be opened for writing: every user is refused, root too.
+        let refused = unavailable_through(Path::new("/proc")).expect("a reason");
+        assert!(refused.contains("/proc"), "{refused}");
     }
 
     #[test]
