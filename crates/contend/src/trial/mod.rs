@@ -18,6 +18,7 @@ pub mod plans;
 pub mod process;
 pub mod run;
 pub mod sampler;
+pub mod secret;
 pub mod served;
 pub mod server;
 pub mod service;
