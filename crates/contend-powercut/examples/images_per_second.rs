@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!(
         "{journal} + {synchronous}: {commits} commits recorded in {seconds:.3} s, {} entries, {} KiB of log",
         log.len(),
-        std::fs::metadata(&path("log"))?.len() / 1024
+        std::fs::metadata(path("log"))?.len() / 1024
     );
     let mut replayer = Replayer::new(&path("base"), &log)?;
     for model in Model::ALL {

@@ -218,3 +218,22 @@ fn images_are_written_only_into_empty_directories_unless_asked() {
     assert!(error.contains("the directory is not empty"), "{error}");
     assert_eq!(written(&image, &place.path("image")).len(), 50);
 }
+
+#[test]
+fn an_image_replaces_whatever_was_there() {
+    let Some((place, _)) = recorded() else { return };
+    let mut replayer = Replayer::new(&place.path("base"), &place.log()).expect("a replayer");
+    let image = replayer.image(&cut(100, Model::Kill, Namespace::Journal, 0)).expect("an image");
+    let expected = written(&image, &place.path("fresh"));
+    let dir = place.path("image");
+    // Longer and shorter, another kind, another name of a file elsewhere, and what the image does not have.
+    fs::write(dir.join("1"), vec![9; 5000]).expect("written");
+    fs::write(dir.join("2"), b"").expect("written");
+    fs::create_dir_all(dir.join("3/deep")).expect("a directory");
+    std::os::unix::fs::symlink(place.path("outside"), dir.join("4")).expect("a link");
+    fs::write(place.path("outside"), b"mine").expect("written");
+    fs::hard_link(place.path("outside"), dir.join("5")).expect("a link");
+    fs::write(dir.join("stranger"), b"x").expect("written");
+    assert_eq!(written(&image, &dir), expected);
+    assert_eq!(fs::read(place.path("outside")).expect("read"), b"mine", "nothing outside is touched");
+}
