@@ -151,7 +151,7 @@ fn three_hundred_histories_are_rebuilt() {
 }
 
 #[test]
-#[ignore = "ten thousand histories: a minute or two"]
+#[ignore = "ten thousand histories: half an hour on two busy cores"]
 fn ten_thousand_histories_are_rebuilt() {
     for seed in 100..150 {
         run(200, seed);
