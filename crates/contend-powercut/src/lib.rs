@@ -1,0 +1,39 @@
+//! What is left on a disk when the power fails: a file system that records every write and sync, and a replayer
+//! that rebuilds the disk as a power cut at any moment of the record could have left it.
+//!
+//! The crate knows nothing of databases or benchmarks. A program writes to a directory under [`record::mount`]; its
+//! [`log::Log`] is read; a [`replay::Replayer`] makes an [`replay::Image`] for every [`replay::Cut`]; the caller opens
+//! the image and judges it; [`minimise::minimise`] says which lost pieces matter. `docs/powercut.md` has the promises.
+
+use std::fmt;
+use std::path::Path;
+
+pub mod lies;
+pub mod log;
+pub mod minimise;
+pub mod record;
+pub mod replay;
+
+/// What went wrong, in words for a person: which file or process, and what to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Error(pub String);
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    pub fn new(text: impl Into<String>) -> Error {
+        Error(text.into())
+    }
+
+    pub(crate) fn at(path: &Path, what: &str, error: impl fmt::Display) -> Error {
+        Error(format!("{}: {what}: {error}", path.display()))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Error {}
