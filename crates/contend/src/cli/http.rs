@@ -157,8 +157,11 @@ pub(super) fn http(args: &HttpArgs) -> Result<u8> {
     }
 }
 
+/// Secrets by name, and variables.
+type Given = (BTreeMap<String, String>, Vec<(String, String)>);
+
 /// What was given of a scenario's secrets, with `--set` or in the environment, and of its variables.
-fn given(scenario: &Source, typed: &[String]) -> Result<(BTreeMap<String, String>, Vec<(String, String)>)> {
+fn given(scenario: &Source, typed: &[String]) -> Result<Given> {
     let names = scenario::secret_names(scenario)?;
     let from_environment = |name: &String| Some((name.clone(), secret::from_environment(name)?));
     let mut secrets: BTreeMap<String, String> = names.iter().filter_map(from_environment).collect();
