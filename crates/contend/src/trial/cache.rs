@@ -50,7 +50,10 @@ impl Bases {
         }
         let before = (engine.before_load)(&contender.settings);
         let workload = editions.of(engine.server.map(|server| server.dialect));
-        let key = format!("{} {} {}", engine.name, workload.data_sha256(scale, seed), before.join(";"));
+        // A server's data directory holds all databases, a file is copied as often as there are any.
+        let databases = engine.server.map_or(1, |_| workload.databases);
+        let data = workload.data_sha256(scale, seed);
+        let key = format!("{} {databases} {data} {}", engine.name, before.join(";"));
         if let Some((base, _)) = self.loaded.get(&key) {
             return Ok(base.clone());
         }
