@@ -2,12 +2,16 @@
 
 CARGO ?= cargo
 
-.PHONY: run build workers worker-sqlx workers-go apps test test-deps lint fmt bench verify clean
+# How long `make fuzz` goes on, and where it begins; what it finds names its own number.
+FUZZ_SECONDS ?= 3600
+FUZZ_SEED ?= 1
+
+.PHONY: run build workers worker-sqlx workers-go workers-python workers-php workers-node workers-java apps test test-deps lint fmt bench verify fuzz clean
 
 build: ## the tool, optimised
 	$(CARGO) build --release
 
-workers: worker-sqlx workers-go ## all drivers that need a program of their own, into target/workers
+workers: worker-sqlx workers-go workers-python workers-php workers-node workers-java ## all drivers that need a program of their own, into target/workers
 
 worker-sqlx: ## the driver sqlx, which brings an SQLite of its own
 	$(CARGO) build --release --manifest-path workers/rust-sqlx/Cargo.toml --target-dir target/workers-build
@@ -20,11 +24,27 @@ run: ## the main job: the first study, quick, on embedded SQLite
 workers-go: ## the workers in Go, one program per driver
 	scripts/build-workers-go.sh
 
+workers-python: ## the workers in Python, with a virtual environment of their own
+	scripts/build-workers-python.sh
+
+workers-php: ## the workers in PHP, and WordPress's driver, which is fetched with npm
+	scripts/build-workers-php.sh
+
 apps: ## the apps that contend serves, each in an environment of its own
 	scripts/build-apps.sh
 
+workers-node: ## the workers for Node, one launcher per driver
+	scripts/build-workers-node.sh
+
+workers-java: ## the workers in Java, one launcher per driver
+	scripts/build-workers-java.sh
+
 test: test-deps build worker-sqlx apps ## everything but the long checks
 	scripts/build-workers-go.sh --test
+	scripts/build-workers-python.sh --test
+	scripts/build-workers-php.sh --test
+	scripts/build-workers-node.sh --test
+	scripts/build-workers-java.sh --test
 	scripts/test-apps.sh
 	$(CARGO) test --workspace --quiet
 	scripts/check-report.sh
@@ -46,6 +66,10 @@ bench: build ## ratios against named rivals, in one run
 
 verify: test ## the long checks
 	$(CARGO) test --workspace -- --ignored --nocapture
+
+fuzz: ## random SQL through the translator and on both servers, for FUZZ_SECONDS (an hour) from FUZZ_SEED
+	CONTEND_FUZZ_SECONDS=$(FUZZ_SECONDS) CONTEND_FUZZ_SEED=$(FUZZ_SEED) \
+		$(CARGO) test -p contend-sql --test fuzz -- --include-ignored --nocapture
 
 clean:
 	$(CARGO) clean

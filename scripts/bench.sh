@@ -26,3 +26,14 @@ if command -v go >/dev/null; then
 else
     echo "Go workers: Go is not installed"
 fi
+echo
+scripts/bench-workers-python.sh
+echo
+if command -v php >/dev/null; then
+    scripts/bench-workers-php.sh
+else
+    echo "PHP workers: PHP is not installed"
+fi
+echo "workers for Node and in Java against a bare loop on the same library, rows by rowid"
+scripts/bench-workers-node.sh
+scripts/bench-workers-java.sh

@@ -5,8 +5,10 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 python=${PYTHON:-$(command -v python3.11 || command -v python3 || true)}
-if [ -z "$python" ] || ! "$python" -c 'import sys, venv, ensurepip, sqlite3; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
-  echo "The apps need Python 3.11 or newer with venv and sqlite3: install python3 and python3-venv, or name one in PYTHON." >&2
+needed='import sys, venv, ensurepip, sqlite3; sys.exit(sys.version_info < (3, 11))'
+if [ -z "$python" ] || ! "$python" -c "$needed" 2>/dev/null; then
+  echo "The apps need Python 3.11 or newer with venv and sqlite3." >&2
+  echo "Install python3 and python3-venv, or name a program in PYTHON." >&2
   exit 2
 fi
 environments=$PWD/target/apps

@@ -11,9 +11,23 @@ done
 # Debian keeps the programs of PostgreSQL in a directory for each version, off the path.
 compgen -G "/usr/lib/postgresql/*/bin/initdb" >/dev/null || command -v initdb >/dev/null || missing+=(postgresql)
 compgen -G "/usr/sbin/mariadbd" >/dev/null || command -v mariadbd >/dev/null || missing+=(mariadb-server)
-# The apps are Python programs in environments of their own; Debian keeps what makes those apart.
+# The workers in PHP need one package for each driver.
+command -v php >/dev/null || missing+=(php-cli)
+for pair in pdo_sqlite:php-sqlite3 pdo_mysql:php-mysql pdo_pgsql:php-pgsql; do
+  php -r "exit((int) !extension_loaded('${pair%%:*}'));" 2>/dev/null || missing+=("${pair##*:}")
+done
+# One of them is fetched from npm, as an archive.
+command -v unzip >/dev/null || missing+=(unzip)
+# Workers and apps in Python have environments of their own; Debian keeps what makes those apart.
 python=${PYTHON:-$(command -v python3.11 || command -v python3 || true)}
 "$python" -c 'import venv, ensurepip' 2>/dev/null || missing+=(python3-venv)
+# For the workers of Node and in Java; with a Node older than 20 those for Node are left out.
+for pair in node:nodejs npm:npm g++:g++; do
+  command -v "${pair%%:*}" >/dev/null || missing+=("${pair##*:}")
+done
+for pair in javac:default-jdk-headless mvn:maven; do
+  command -v "${pair%%:*}" >/dev/null || missing+=("${pair##*:}")
+done
 [ ${#missing[@]} -eq 0 ] && exit 0
 
 if ! command -v apt-get >/dev/null; then

@@ -5,6 +5,8 @@
 mod case;
 #[path = "conformance/expect.rs"]
 mod expect;
+#[path = "conformance/hikari.rs"]
+mod hikari;
 #[path = "conformance/rules.rs"]
 mod rules;
 #[path = "conformance/servers.rs"]
@@ -329,7 +331,7 @@ fn on_a_server(engine: &str) {
     servers::with_server(engine, &bench, |new_database| {
         for entry in SERVER_ENTRIES.iter().filter(|e| e.engine == engine && e.name().contains(&only)) {
             let Some(command) = entry.command(tool()) else {
-                eprintln!("not built, so not tested: {}; `make workers-go` builds it", entry.name());
+                eprintln!("not built, so not tested: {}; `make workers` builds it", entry.name());
                 continue;
             };
             let scratch = bench.path(&entry.name().replace('/', "-"));
@@ -373,10 +375,26 @@ fn every_worker_comes_to_the_same_samples_and_data() {
     });
     let missing: Vec<String> = chosen.iter().filter(|e| e.command(tool()).is_none()).map(|e| e.name()).collect();
     if !missing.is_empty() {
-        eprintln!("not built, so not tested: {}; `make workers-go` builds them", missing.join(", "));
+        eprintln!("not built, so not tested: {}; `make workers` builds them", missing.join(", "));
     }
     let problems = problems.into_inner().expect("no panic");
     assert!(problems.is_empty(), "\n{}", problems.join("\n"));
+}
+
+/// The cases are in SQLite's SQL or need a server: a driver that speaks another dialect on SQLite is held against the others
+/// by what comes of a workload.
+#[test]
+fn a_driver_with_a_dialect_of_its_own_comes_to_the_same_data() {
+    let program = workers::workers_dir(tool()).join("contend-worker-php-mysql-on-sqlite");
+    if !program.is_file() {
+        return eprintln!("not built, so not tested: mysql-on-sqlite; `make workers-php` builds it");
+    }
+    let bench = support::Bench::new();
+    let words = ["verify", "wordpress", "--operations", "200", "--contender", "sqlite/mysql-on-sqlite", "--out"];
+    let done = std::process::Command::new(tool()).args(words).arg(bench.path("verify")).output().expect("it starts");
+    let said = String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success() && said.contains("The same everywhere"), "{said}");
+    bench.assert_nothing_left();
 }
 
 /// The Rust worker's problems with one case, spoilt by a fault of `workers/fake` or not.

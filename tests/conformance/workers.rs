@@ -61,6 +61,14 @@ pub const ENTRIES: &[Entry] = &[
     Entry { known: CRAWSHAW, ..pool("crawshaw", "contend-worker-go-crawshaw") },
     own("zombiezen", "contend-worker-go-zombiezen"),
     pool("zombiezen", "contend-worker-go-zombiezen"),
+    python("python-sqlite3", "contend-worker-python-sqlite3"),
+    python("apsw", "contend-worker-python-apsw"),
+    Entry { known: REALS, ..php("php-pdo-sqlite", "contend-worker-php-pdo-sqlite") },
+    node_blocking("node-better-sqlite3", "contend-worker-node-better-sqlite3"),
+    Entry { known: LIBSQL, ..node_blocking("node-libsql", "contend-worker-node-libsql") },
+    java("java-sqlite", "contend-worker-java-sqlite"),
+    java_pool("java-sqlite", "contend-worker-java-sqlite"),
+    Entry { known: NODE_SQLITE3, ..node("node-sqlite3", "contend-worker-node-sqlite3") },
 ];
 
 /// The Rust worker says that it measures waits for locks, which holds for its drivers of SQLite.
@@ -80,6 +88,16 @@ pub const SERVER_ENTRIES: &[Entry] = &[
     Entry { engine: "mariadb", ..own("go-sql-driver", "contend-worker-go-mysql") },
     Entry { engine: "mariadb", ..pool("go-sql-driver", "contend-worker-go-mysql") },
     Entry { engine: "mariadb", ..lazy("go-sql-driver", "contend-worker-go-mysql") },
+    Entry { engine: "postgres", ..python("psycopg", "contend-worker-python-psycopg") },
+    Entry { engine: "mariadb", ..python("pymysql", "contend-worker-python-pymysql") },
+    Entry { engine: "postgres", lacks: PDO, ..php("php-pdo-pgsql", "contend-worker-php-pdo-pgsql") },
+    Entry { engine: "mariadb", lacks: PDO, ..php("php-pdo-mysql", "contend-worker-php-pdo-mysql") },
+    Entry { engine: "postgres", ..node("node-pg", "contend-worker-node-pg") },
+    Entry { engine: "postgres", ..java("java-postgres", "contend-worker-java-postgres") },
+    Entry { engine: "postgres", ..java_pool("java-postgres", "contend-worker-java-postgres") },
+    Entry { engine: "mariadb", ..java("java-mariadb", "contend-worker-java-mariadb") },
+    Entry { engine: "mariadb", ..java_pool("java-mariadb", "contend-worker-java-mariadb") },
+    Entry { engine: "mariadb", ..node("node-mysql2", "contend-worker-node-mysql2") },
 ];
 
 /// Clients of the Rust worker as tasks that share connections: one that writes, so none can keep another out.
@@ -110,6 +128,55 @@ const CRAWSHAW: &[(&str, &str)] =
 /// A program of its own, with a connection for each client.
 const fn own(driver: &'static str, program: &'static str) -> Entry {
     Entry { driver, program: Some(program), ..OWN }
+}
+
+/// A worker in Python: a thread for each client, no serve mode.
+const fn python(driver: &'static str, program: &'static str) -> Entry {
+    Entry { lacks: &["serve"], ..own(driver, program) }
+}
+
+/// PDO has no type for reals, so they are bound as text; a column declared as a real makes one of it again.
+const REALS: &[(&str, &str)] = &[("values", "reals are bound as text"), ("keep", "reals are bound as text")];
+
+/// What a server sends as text or as bytes, PDO gives alike, so a reply could not tell them apart.
+const PDO: &[&str] = &["serve", "scripts"];
+
+/// A worker in PHP: a process for each client, no serve mode.
+const fn php(driver: &'static str, program: &'static str) -> Entry {
+    Entry { model: "process", lacks: &["serve"], ..own(driver, program) }
+}
+
+const LIBSQL: &[(&str, &str)] = &[("values", "it ends a text at its first NUL when it reads it")];
+
+const NUMBERS: &str =
+    "integers and reals are both a Number, so beyond 2^53 the worker refuses them and 3.0 is read as 3";
+const NODE_SQLITE3: &[(&str, &str)] = &[
+    ("values", NUMBERS),
+    ("keep", NUMBERS),
+    ("unique", NUMBERS),
+    ("codes", NUMBERS),
+    ("now-fixed", NUMBERS),
+    ("script-large", NUMBERS),
+];
+
+/// Clients on one event loop, each with a connection of its own.
+const fn node(driver: &'static str, program: &'static str) -> Entry {
+    Entry { model: "event-loop", lacks: &["serve"], ..own(driver, program) }
+}
+
+/// The same with a driver that blocks the loop: nobody comes between the statements of a transaction.
+const fn node_blocking(driver: &'static str, program: &'static str) -> Entry {
+    Entry { lacks: &["serve", "own-connections"], ..node(driver, program) }
+}
+
+/// A thread for each client, with a connection of its own, through JDBC.
+const fn java(driver: &'static str, program: &'static str) -> Entry {
+    Entry { lacks: &["serve"], ..own(driver, program) }
+}
+
+/// The same with HikariCP.
+const fn java_pool(driver: &'static str, program: &'static str) -> Entry {
+    Entry { lacks: &["serve", "connect"], ..pool(driver, program) }
 }
 
 /// The same with a pool, from which clients that hold a lock take a connection each.

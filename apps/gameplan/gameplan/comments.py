@@ -13,7 +13,7 @@ _ABOUT = "FROM gp_comment WHERE reference_doctype = 'GP Discussion' AND referenc
 _LATEST = f"SELECT name, owner, creation {_ABOUT} AND deleted_at IS NULL ORDER BY creation DESC, name DESC LIMIT 1"
 _LATEST_POLL = """SELECT name, owner, creation FROM gp_poll WHERE discussion = ?
 ORDER BY creation DESC, name DESC LIMIT 1"""
-_OWNERS = f"""SELECT owner {_ABOUT} UNION ALL SELECT owner FROM gp_poll WHERE discussion = ?"""
+_OWNERS = (f"SELECT owner {_ABOUT}", "SELECT owner FROM gp_poll WHERE discussion = ?")
 _READ = """UPDATE gp_unread_record SET is_unread = 0, modified = ?, modified_by = ?
 WHERE "user" = ? AND discussion = ? AND is_unread = 1"""
 _VISIT = 'SELECT name, creation, modified, last_visit FROM gp_discussion_visit WHERE discussion = ? AND "user" = ?'
@@ -108,7 +108,7 @@ def _count(db, document):
 
 
 def _owners(db, name):
-    return {row["owner"] for row in db.all(_OWNERS, (name, name))}
+    return {row["owner"] for sql in _OWNERS for row in db.all(sql, (name,))}
 
 
 def _mark_read(db, user, name):

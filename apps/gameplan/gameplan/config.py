@@ -1,6 +1,6 @@
 """What an installation is: its sites, their databases, the limits of requests.
 
-A file in TOML, or in JSON as the worker for contend writes it:
+A file in TOML or JSON, or JSON on standard input as the worker for contend sends it:
 
     [sites."gp-sqlite.test"]
     database = "/srv/gameplan/site.db"          # or postgres://..., mysql://...
@@ -10,6 +10,7 @@ A file in TOML, or in JSON as the worker for contend writes it:
 """
 
 import json
+import sys
 import tomllib
 from dataclasses import dataclass, fields
 
@@ -49,14 +50,17 @@ class Config:
 
 
 def load(path):
-    """The configuration in a file."""
+    """The configuration in a file; `-`: JSON from standard input."""
     try:
-        with open(path, "rb") as file:
-            text = file.read()
+        if path == "-":
+            text = sys.stdin.buffer.read()
+        else:
+            with open(path, "rb") as file:
+                text = file.read()
     except OSError as error:
         raise ConfigError(f"cannot read the configuration: {error}") from error
     try:
-        raw = json.loads(text) if path.endswith(".json") else tomllib.loads(text.decode())
+        raw = json.loads(text) if path == "-" or path.endswith(".json") else tomllib.loads(text.decode())
     except ValueError as error:
         raise ConfigError(f"{path}: {error}") from error
     return parse(raw, path)

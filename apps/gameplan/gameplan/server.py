@@ -25,9 +25,11 @@ class Server(BaseApplication):
             "post_fork": self._post_fork, "post_worker_init": self._worker_ready,
             "on_exit": self._on_exit,
         }
-        known = self.cfg.settings
-        # No file that anybody may change between start and fork; and no socket of gunicorn's own for control.
-        if "control_socket_disable" in known:
+        # Its workers' signs of life are files; in memory they cost the disk nothing.
+        if os.path.isdir("/dev/shm"):
+            settings["worker_tmp_dir"] = "/dev/shm"
+        # Newer versions open a socket for control, which nobody here needs.
+        if "control_socket_disable" in self.cfg.settings:
             settings["control_socket_disable"] = True
         for name, value in settings.items():
             self.cfg.set(name, value)

@@ -1,5 +1,7 @@
 """HTTP: which call is meant, on which site, by whom; answers and errors as JSON."""
 
+import contextlib
+import io
 import json
 import logging
 import random
@@ -18,6 +20,7 @@ LOG = logging.getLogger("gameplan")
 COOKIE = "sid"
 LIMIT_DEFAULT = 20
 LIMIT_MAX = 1000
+REST_BYTES_MAX = 16 << 20
 # Names of documents are 64-bit integers.
 NAME_MAX = (1 << 63) - 1
 URLS = Map([
@@ -45,11 +48,13 @@ class App:
         self.counters.add("requests")
         if response.status_code >= 400:
             self.counters.add("failed")
+            _read_rest(environ["wsgi.input"])
         return response(environ, start_response)
 
     def _respond(self, request):
         retries = []
         try:
+            self._measure_body(request.environ)
             response = self._tried(request, retries)
         except RequestError as error:
             response = failure(error.status, error.kind, str(error))
@@ -68,6 +73,19 @@ class App:
         if retries:
             response.headers["X-Retries"] = str(len(retries))
         return response
+
+    def _measure_body(self, environ):
+        """Reads a body that came without its length: Werkzeug would cut it off at the limit without a word."""
+        if "CONTENT_LENGTH" in environ or not environ.get("HTTP_TRANSFER_ENCODING"):
+            return
+        body, most = io.BytesIO(), self.config.body_bytes_max
+        while some := environ["wsgi.input"].read(1 << 16):
+            if body.tell() + len(some) > most:
+                raise RequestEntityTooLarge
+            body.write(some)
+        environ["CONTENT_LENGTH"] = str(body.tell())
+        body.seek(0)
+        environ["wsgi.input"] = body
 
     def _database_failed(self, request, error):
         LOG.error("%s %s: %s:%s %s", request.method, request.path, error.space, error.code, error)
@@ -176,6 +194,14 @@ class App:
         if "\0" in content or not _is_unicode(content):
             raise bad("content is no text: it has a NUL or half a surrogate pair")
         return number, content
+
+
+def _read_rest(stream):
+    """Takes what a refused request still sends: closing before would reset the connection, and the answer with it."""
+    left = REST_BYTES_MAX
+    with contextlib.suppress(OSError, ValueError):
+        while left > 0 and (some := stream.read(min(left, 1 << 16))):
+            left -= len(some)
 
 
 def answer(body, status=200):

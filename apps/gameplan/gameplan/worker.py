@@ -16,7 +16,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 
 from . import VERSION
@@ -103,11 +102,12 @@ class Plan:
         """The app's configuration, and the host of site 0."""
         engine = engine_of(self.databases[0])
         host = self.options.get("host") or HOSTS.get(engine, "gameplan.test")
-        words = (self.begin or "BEGIN IMMEDIATE").split()
+        # SQLite's ways to begin; on servers there is one, and the word may be another.
+        way = (self.begin or "BEGIN IMMEDIATE").lower().split()[1:2]
         site = {
             "session": self.session, "readback": self.readback,
             "busy_timeout_ms": self.number("busy_timeout_ms", 5000, 0, 2**31 - 1),
-            "begin": words[1].lower() if len(words) > 1 else "deferred"}
+            "begin": way[0] if way and way[0] in ("immediate", "exclusive") else "deferred"}
         hosts = [host] + [f"{i}.{host}" for i in range(1, len(self.databases))]
         sites = {name: dict(site, database=path) for name, path in zip(hosts, self.databases)}
         config = {
@@ -122,11 +122,7 @@ class Gunicorn:
     def __init__(self, plan):
         config, self.host = plan.config()
         self.workers = config["workers"]
-        self.folder = tempfile.TemporaryDirectory(prefix="gameplan-")
         self.process = None
-        path = os.path.join(self.folder.name, "config.json")
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(config, file)
         self.reports, writing = os.pipe()
         self._rest = b""
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -134,11 +130,14 @@ class Gunicorn:
             listener.bind(("127.0.0.1", 0))
             listener.listen(2048)
             self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-            command = [sys.executable, "-P", "-m", "gameplan", "serve", path,
+            command = [sys.executable, "-P", "-m", "gameplan", "serve", "-",
                        "--bind", f"fd://{listener.fileno()}", "--report", str(writing)]
             self.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=sys.stderr, pass_fds=(listener.fileno(), writing),
+                command, stdin=subprocess.PIPE, stdout=sys.stderr, pass_fds=(listener.fileno(), writing),
                 preexec_fn=_end_with_parent)
+            # Not in a file, which would stay behind a process that is killed.
+            with self.process.stdin as pipe, contextlib.suppress(BrokenPipeError):
+                pipe.write(json.dumps(config).encode())
         finally:
             # gunicorn has its own copies; ours would keep the port open after it.
             listener.close()
@@ -189,7 +188,6 @@ class Gunicorn:
             self.process.wait()
         self.process = None
         os.close(self.reports)
-        self.folder.cleanup()
         return totals
 
 
@@ -228,7 +226,7 @@ class Conversation:
     def run(self):
         self.say("hello", {
             "protocol": 1, "language": f"Python {platform.python_version()}", "driver": f"gameplan {VERSION}",
-            "engine": _sqlite(), "lock_wait": "off", "drivers": "gameplan", "models": "thread", "libraries": _libraries()})
+            "engine": _sqlite(), "lock_wait": "off", "drivers": "gameplan", "models": "gunicorn", "libraries": _libraries()})
         try:
             for line in iter(self.source.readline, b""):
                 if not self._answer(line.decode().rstrip("\n")):

@@ -1,5 +1,6 @@
 """Private database servers for the tests, and sites on them."""
 
+import atexit
 import glob
 import os
 import shutil
@@ -124,8 +125,8 @@ class MariaDb(Server):
 
     def run(self):
         return [_program("mariadbd", "/usr/sbin/mariadbd"), "--no-defaults", f"--datadir={self.data}",
-                f"--socket={self.folder}/s", f"--pid-file={self.folder}/pid", "--skip-networking", "--innodb-flush-log-at-trx-commit=0",
-                "--innodb-buffer-pool-size=32M"]
+                f"--socket={self.folder}/s", f"--pid-file={self.folder}/pid", "--skip-networking",
+                "--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=32M"]
 
     def address(self, database):
         return f"mysql://root@/{database}?socket={self.folder}/s"
@@ -153,7 +154,10 @@ RUNNING = {}
 
 
 def start():
-    """All engines, for a module's tests."""
+    """All engines, for all modules' tests; they end with the process."""
+    if RUNNING:
+        return
+    atexit.register(stop)
     for kind in (Engine, MariaDb, Postgres):
         RUNNING[kind.name] = kind()
 

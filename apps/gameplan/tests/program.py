@@ -8,7 +8,7 @@ PROGRAM = os.path.join(os.environ.get("PROGRAMS", "../../target/workers"), "cont
 
 
 def plan(sites, host=None, workers=2, begin="BEGIN IMMEDIATE", more=""):
-    lines = ["contend-plan 2", "worker\t0", "driver\tgameplan\tthread", "connections\tclient",
+    lines = ["contend-plan 2", "worker\t0", "driver\tgameplan\tgunicorn", "connections\tclient",
              "window\t0\t0\t2000000000", "now\tclock", f"option\tbusy_timeout_ms\t{sites[0].busy_timeout_ms}",
              "option\tstatements\tprepared", f"option\tgunicorn_workers\t{workers}"]
     lines += [f"option\thost\t{host}"] if host else []

@@ -16,10 +16,6 @@ def setUpModule():
     engines.start()
 
 
-def tearDownModule():
-    engines.stop()
-
-
 # What another connection does so that a comment waits after it has written something.
 BLOCKS = {
     # A reader keeps a rollback journal's commit from taking place.

@@ -13,10 +13,6 @@ def setUpModule():
     engines.start()
 
 
-def tearDownModule():
-    engines.stop()
-
-
 class OnEngine:
     """The tests of one engine; a site and a program for all of them."""
 
@@ -135,8 +131,13 @@ class OnEngine:
         for body in ["", "{", "[]", "null", '"x"', "{'a': 1}", '{"content": "x"', "[" * 100_000, b"\xff\xfe",
                      '{"reference_name": ' + "9" * 10_000 + "}"]:
             self.refused(self.user.send_comment(body), 400)
+        # Larger than what sockets buffer, with its length and without.
+        self.refused(self.user.send_comment(b" " * 12_000_000), 413)
+        self.refused(self.user.send_comment(iter([b" " * 100_000] * 40)), 413)
         self.refused(self.user.send_comment("content=x", "application/x-www-form-urlencoded"), 415)
         self.assertEqual(self.user.comment(name, "x" * 65536).status, 200)
+        pieces = [b'{"reference_doctype": "GP Discussion", "content": "in pieces", ', b'"reference_name": %d}' % name]
+        self.assertEqual(self.user.send_comment(iter(pieces)).status, 200)
 
     def test_bad_parameters_of_the_feed(self):
         for limit in ["0", "-1", "1001", "x", "1;DROP TABLE gp_user", ""]:

@@ -71,7 +71,8 @@ fn load(workload: &workload::Workload, cache: &Path) -> std::path::PathBuf {
     let log = cache.with_extension("log");
     let mut admin = Admin::start(&launch, &log, &janitor, &|| false).expect("a worker");
     let engine = engine::find("sqlite").expect("an engine");
-    let wanted = Wanted { engine, workload, scale: SCALE, seed: 1, before: vec![], loader: String::new() };
+    let wanted =
+        Wanted { engine, workload, scale: SCALE, seed: 1, before: vec![], loader: String::new(), by: engine.loader };
     let places = Places { cache, loading: &cache.join(".loading"), janitor: &janitor };
     base(&places, &wanted, &mut admin).expect("loaded").path
 }
@@ -101,7 +102,7 @@ fn import(dir: &Path, workload: &workload::Workload) -> f64 {
             table.name
         ));
     }
-    for sql in workload.index_sql().iter().chain(&workload.after_load) {
+    for sql in workload.index_sql().iter().chain(workload.after_load.iter().map(|after| &after.sql)) {
         script.push_str(&format!("{sql};\n"));
     }
     let begun = Instant::now();

@@ -157,20 +157,20 @@ pub(super) fn http(args: &HttpArgs) -> Result<u8> {
     }
 }
 
-/// Secrets by name, and variables.
-type Given = (BTreeMap<String, String>, Vec<(String, String)>);
+/// Names and values as typed.
+type Pairs = Vec<(String, String)>;
 
 /// What was given of a scenario's secrets, with `--set` or in the environment, and of its variables.
-fn given(scenario: &Source, typed: &[String]) -> Result<Given> {
+fn given(scenario: &Source, typed: &[String]) -> Result<(BTreeMap<String, String>, Pairs)> {
     let names = scenario::secret_names(scenario)?;
     let from_environment = |name: &String| Some((name.clone(), secret::from_environment(name)?));
     let mut secrets: BTreeMap<String, String> = names.iter().filter_map(from_environment).collect();
-    let (typed, variables) = set(typed)?.into_iter().partition::<Vec<_>, _>(|(name, _)| names.contains(name));
+    let (typed, variables) = set(typed)?.into_iter().partition::<Pairs, _>(|(name, _)| names.contains(name));
     secrets.extend(typed);
     Ok((secrets, variables))
 }
 
-fn set(given: &[String]) -> Result<Vec<(String, String)>> {
+fn set(given: &[String]) -> Result<Pairs> {
     let pairs = given.iter().flat_map(|list| list.split(','));
     pairs
         .map(|pair| {

@@ -9,6 +9,7 @@ use crate::record::store::Record;
 use crate::source::Source;
 use crate::study::model::{Condition, Contender, Extent, Load, Study, TrialKind, Variant};
 use crate::study::{self, spec};
+use crate::trial::dialect::dialect;
 use crate::trial::plans::{Plans, Sql};
 use crate::units::duration_ns;
 use crate::workload::{self, Workload};
@@ -112,8 +113,8 @@ fn plan(study: &Study, workload: &Workload, slot: Slot, args: &ShowArgs) -> Resu
     let engine = engine::find(&contender.engine).context("unknown engine")?;
     let setup = (engine.setup)(&contender.settings);
     let workload = workload.with_axes(&study.conditions[slot.condition].axes)?;
-    let workload = &match engine.server {
-        Some(server) => workload.translated(server.dialect, server.load)?,
+    let workload = &match dialect(contender) {
+        Some(dialect) => workload.spoken(dialect, engine.server.map_or(str::to_string, |server| server.load))?,
         None => workload,
     };
     let round = Plans::default().of(study, workload, slot)?;

@@ -14,6 +14,7 @@ pub const ENGINE: Engine = Engine {
     // What a service promises after a power cut is not known here.
     tier: |_| Tier::Unsafe,
     tier_settings: |_| &[],
+    implied: |_| &[],
     setup,
     before_load: |_| vec![],
     group_commit: true,

@@ -1,7 +1,10 @@
 //! MariaDB.
 
 use super::server::{self, Layout, LockWaits, Server, Signal, connection_limit};
-use super::{Driver, Engine, Expected, HTTP, NULL, Part, Setting, Settings, Setup, THREAD, TRANSPORT, Values, go};
+use super::{
+    Driver, Engine, Expected, HTTP, NULL, Part, Setting, Settings, Setup, THREAD, TRANSPORT, Values, go, java, node,
+    php, python,
+};
 use crate::contender::Tier;
 use contend_wire::sample::CodeSpace;
 
@@ -21,10 +24,19 @@ pub const ENGINE: Engine = Engine {
         NULL,
         go::GO_SQL_DRIVER,
         go::NULL,
+        python::PYMYSQL,
+        python::NULL,
+        php::PDO_MYSQL,
+        php::NULL,
+        node::MYSQL2,
+        node::NULL,
+        java::MARIADB,
+        java::NULL,
     ],
     settings: SETTINGS,
     tier,
     tier_settings,
+    implied,
     setup,
     before_load: |_| vec![],
     group_commit: true,
@@ -140,7 +152,7 @@ const SETTINGS: &[Setting] = &[
         name: "innodb_log_file_buffering",
         values: ON_OFF,
         default: "off",
-        about: "whether the redo log goes through the system's cache; off makes flush=2 no faster than 1",
+        about: "whether the redo log goes through the system's cache; on whenever innodb_flush_log_at_trx_commit=2",
     },
     Setting {
         name: "innodb_flush_method",
@@ -194,14 +206,16 @@ fn tier(settings: &Settings) -> Tier {
 fn tier_settings(tier: Tier) -> &'static [(&'static str, &'static str)] {
     match tier {
         Tier::Durable => &[("innodb_doublewrite", "on"), ("innodb_flush_log_at_trx_commit", "1"), ("log_bin", "off")],
-        // With =2 the server turns buffering on by itself, whatever it is told (10.11.19).
-        Tier::Bounded => &[
-            ("innodb_doublewrite", "on"),
-            ("innodb_flush_log_at_trx_commit", "2"),
-            ("innodb_log_file_buffering", "on"),
-            ("log_bin", "off"),
-        ],
+        Tier::Bounded => &[("innodb_doublewrite", "on"), ("innodb_flush_log_at_trx_commit", "2"), ("log_bin", "off")],
         Tier::Unsafe => &[("innodb_doublewrite", "off"), ("innodb_flush_log_at_trx_commit", "0"), ("log_bin", "off")],
+    }
+}
+
+/// With =2 the server turns buffering on by itself, whatever it is told (10.11.19): the log is to be in the system's cache.
+fn implied(settings: &Settings) -> &'static [(&'static str, &'static str)] {
+    match ENGINE.value(settings, "innodb_flush_log_at_trx_commit") {
+        "2" => &[("innodb_log_file_buffering", "on")],
+        _ => &[],
     }
 }
 

@@ -5,8 +5,12 @@
 pub mod app;
 pub mod go;
 pub mod http;
+pub mod java;
 pub mod mariadb;
+pub mod node;
+pub mod php;
 pub mod postgres;
+pub mod python;
 pub mod server;
 pub mod sqlite;
 pub mod translator;
@@ -33,6 +37,9 @@ pub struct Engine {
     pub tier: fn(&Settings) -> Tier,
     /// The settings that `tier = "..."` stands for.
     pub tier_settings: fn(Tier) -> &'static [(&'static str, &'static str)],
+    /// Settings that hold whenever these do, whatever the server is told: a contender with others would not be what it
+    /// says.
+    pub implied: fn(&Settings) -> &'static [(&'static str, &'static str)],
     /// How the settings are applied and read back.
     pub setup: fn(&Settings) -> Setup,
     /// Statements on the connection that loads data: settings that are fixed once the data is there.
@@ -221,6 +228,11 @@ pub fn model(contender: &Contender) -> Option<&'static Model> {
     driver(contender)?.model(&contender.model)
 }
 
+/// The dialect of a driver that has another one than its engine; such a driver makes and loads its tables itself.
+pub fn own_dialect(contender: &Contender) -> Option<contend_sql::Target> {
+    php::OWN_DIALECT.iter().find(|(name, _)| *name == contender.driver).map(|(_, target)| *target)
+}
+
 /// Whether a contender's clients ask a worker over HTTP.
 pub fn is_over_http(contender: &Contender) -> bool {
     let over = |engine: &Engine| engine.value(&contender.settings, TRANSPORT) == HTTP;
@@ -246,6 +258,14 @@ pub fn setup_of(engine: &Engine, contender: &Contender) -> Setup {
         };
     }
     setup
+}
+
+impl Model {
+    /// Whether clients of one process wait for each other even before they call the driver: for a runtime, a connection or a
+    /// thread that they share.
+    pub fn clients_share(&self) -> bool {
+        self.connections == Connections::Database || self.name == node::EVENT_LOOP.name
+    }
 }
 
 impl Driver {

@@ -1,7 +1,10 @@
 //! PostgreSQL.
 
 use super::server::{self, Layout, LockWaits, Server, Signal, connection_limit};
-use super::{Driver, Engine, Expected, HTTP, NULL, Part, Setting, Settings, Setup, THREAD, TRANSPORT, Values, go};
+use super::{
+    Driver, Engine, Expected, HTTP, NULL, Part, Setting, Settings, Setup, THREAD, TRANSPORT, Values, go, java, node,
+    php, python,
+};
 use crate::contender::Tier;
 use contend_wire::sample::CodeSpace;
 
@@ -30,10 +33,19 @@ pub const ENGINE: Engine = Engine {
         NULL,
         go::PGX,
         go::NULL,
+        python::PSYCOPG,
+        python::NULL,
+        php::PDO_PGSQL,
+        php::NULL,
+        node::PG,
+        node::NULL,
+        java::POSTGRES,
+        java::NULL,
     ],
     settings: SETTINGS,
     tier,
     tier_settings,
+    implied: |_| &[],
     setup,
     before_load: |_| vec![],
     group_commit: true,

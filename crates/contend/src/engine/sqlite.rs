@@ -1,7 +1,8 @@
 //! SQLite: embedded, so there is no server to start. A database is a directory with one file in it.
 
 use super::{
-    Driver, Engine, Expected, HTTP, Model, NULL, Part, Program, Setting, Settings, Setup, THREAD, TRANSPORT, Values, go,
+    Driver, Engine, Expected, HTTP, Model, NULL, Part, Program, Setting, Settings, Setup, THREAD, TRANSPORT, Values,
+    go, java, node, php, python,
 };
 use crate::contender::Tier;
 use contend_wire::plan::Connections;
@@ -14,6 +15,7 @@ pub const ENGINE: Engine = Engine {
     settings: SETTINGS,
     tier,
     tier_settings,
+    implied: |_| &[],
     setup,
     before_load,
     group_commit: false,
@@ -91,6 +93,18 @@ const DRIVERS: &[Driver] = &[
     go::NULL,
     go::TAILSCALE,
     go::ZOMBIEZEN,
+    python::APSW,
+    python::SQLITE3,
+    python::NULL,
+    php::PDO_SQLITE,
+    php::MYSQL_ON_SQLITE,
+    php::NULL,
+    node::BETTER_SQLITE3,
+    node::LIBSQL,
+    node::SQLITE3,
+    node::NULL,
+    java::SQLITE,
+    java::NULL,
 ];
 
 /// Clients are tasks, and those of one database share its connection.
@@ -100,8 +114,8 @@ const fn shared(name: &'static str, about: &'static str) -> Model {
 
 /// Settings of a model; the worker refuses those its model has no use for, so a plan names them only if the
 /// contender does.
-const OF_MODELS: [&str; 6] =
-    ["tokio_threads", "blocking_threads", "pool_readers", "pool_size", "pool_idle", "pool_open"];
+const OF_MODELS: [&str; 7] =
+    ["tokio_threads", "blocking_threads", "pool_readers", "pool_size", "pool_idle", "pool_open", java::INIT];
 
 const ON_OFF: Values = Values::Words(&["on", "off"]);
 
@@ -182,6 +196,7 @@ const SETTINGS: &[Setting] = &[
     go::SETTING_SIZE,
     go::SETTING_IDLE,
     go::SETTING_OPEN,
+    java::SETTING_INIT,
     Setting {
         name: TRANSPORT,
         values: Values::Words(&["in-process", HTTP]),

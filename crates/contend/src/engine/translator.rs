@@ -24,6 +24,7 @@ pub const ENGINE: Engine = Engine {
     // Nothing is kept.
     tier: |_| Tier::Unsafe,
     tier_settings: |_| &[],
+    implied: |_| &[],
     setup,
     before_load: |_| vec![],
     group_commit: true,
@@ -54,9 +55,9 @@ const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "cache",
-        values: Values::Words(&["none", "thread", "mutex", "rwlock"]),
+        values: Values::Words(&["none", "thread", "mutex", "rwlock", "atomic"]),
         default: "thread",
-        about: "none, one for each client, or one for all clients of a process, behind a mutex or a read-write lock",
+        about: "none, one for each client, or one for all clients of a process: behind a mutex, a read-write lock, or with slots filled once and read without a lock",
     },
     Setting {
         name: "cache_slots",

@@ -157,6 +157,7 @@ impl Draft {
             settings.insert((*key).to_string(), (*value).to_string());
         }
         settings.extend(self.settings.clone());
+        self.add_implied(&mut settings)?;
         let driver = self.driver.as_deref().unwrap_or_default();
         if let Some(key) = settings.keys().find(|key| !app::may_name(self.driver.as_deref(), key)) {
             return Err(format!("`{key}` is no setting of driver `{driver}`"));
@@ -165,6 +166,19 @@ impl Draft {
             return Err(format!("driver `{driver}` is an app: its {TRANSPORT} is {HTTP}"));
         }
         Ok(settings)
+    }
+
+    fn add_implied(&self, settings: &mut Settings) -> Result<(), String> {
+        for (key, value) in (self.engine.implied)(settings) {
+            let named = settings.insert((*key).to_string(), (*value).to_string());
+            if let Some(named) = named.filter(|named| named != value) {
+                return Err(format!(
+                    "`{key}` cannot be {named}: with the other settings {} makes it {value} by itself",
+                    self.engine.name
+                ));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -220,6 +234,11 @@ mod tests {
             ("sqlite:busy_timeout=010", "sqlite/rusqlite/thread:busy_timeout=10"),
             ("sqlite:tier=durable", "sqlite/rusqlite/thread:journal_mode=wal,synchronous=full"),
             (
+                "mariadb:innodb_flush_log_at_trx_commit=2",
+                "mariadb/mysql/thread:innodb_flush_log_at_trx_commit=2,innodb_log_file_buffering=on",
+            ),
+            ("mariadb:innodb_flush_log_at_trx_commit=1", "mariadb/mysql/thread:innodb_flush_log_at_trx_commit=1"),
+            (
                 "sqlite:tier=durable,journal_mode=delete,synchronous=extra",
                 "sqlite/rusqlite/thread:journal_mode=delete,synchronous=extra",
             ),
@@ -242,6 +261,10 @@ mod tests {
             ("sqlite:tier=gold", "tiers are durable, bounded, unsafe"),
             ("sqlite:tier=durable,synchronous=normal", "it is bounded: journal_mode=wal,synchronous=normal"),
             ("sqlite:synchronous=full,synchronous=off", "given twice"),
+            (
+                "mariadb:innodb_flush_log_at_trx_commit=2,innodb_log_file_buffering=off",
+                "cannot be off: with the other settings mariadb makes it on",
+            ),
         ] {
             let message = canonical(typed).unwrap_err();
             assert!(message.contains(part), "{typed}: {message}");
@@ -281,6 +304,8 @@ mod tests {
                 proptest::sample::select(driver.model_names()).prop_map(move |model| {
                     let settings: Settings =
                         pairs.iter().filter_map(|(k, v)| Some(((*k).to_string(), v.clone()?))).collect();
+                    let implied = (engine.implied)(&settings).iter().map(|(k, v)| ((*k).to_string(), (*v).to_string()));
+                    let settings: Settings = settings.clone().into_iter().chain(implied).collect();
                     Spec {
                         engine: engine.name.to_string(),
                         driver: driver.name.to_string(),

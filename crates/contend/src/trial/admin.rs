@@ -55,6 +55,11 @@ impl<'a> Admin<'a> {
         Ok(admin)
     }
 
+    /// Another script worker, for what this one has no driver for.
+    pub fn beside(&self, launch: &Launch) -> Result<Self> {
+        Self::start(launch, &self.log.with_extension("driver.log"), self.janitor, self.cancelled)
+    }
+
     /// Starts a worker unless one runs.
     fn ensure_running(&mut self) -> Result<()> {
         if self.running.is_some() {

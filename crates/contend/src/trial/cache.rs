@@ -5,6 +5,8 @@ use crate::engine;
 use crate::study::model::Contender;
 use crate::trial::admin::Admin;
 use crate::trial::data::{self, Base, Places, Wanted};
+use crate::trial::dialect::dialect;
+use crate::trial::process::Launch;
 use crate::trial::site::Site;
 use crate::workload::Editions;
 use anyhow::{Context, Result};
@@ -49,18 +51,22 @@ impl Bases {
             return Ok(Base { path: PathBuf::from(ATTACHED), loaded_rows: None, programs: None, attached });
         }
         let before = (engine.before_load)(&contender.settings);
-        let workload = editions.of(engine.server.map(|server| server.dialect));
+        let workload = editions.of(dialect(contender));
+        let driver = engine::driver(contender).filter(|_| engine::own_dialect(contender).is_some());
+        let by = driver.map_or(engine.loader, |driver| driver.name);
         // A server's data directory holds all databases, a file is copied as often as there are any.
         let databases = engine.server.map_or(1, |_| workload.databases);
         let data = workload.data_sha256(scale, seed);
-        let key = format!("{} {databases} {data} {}", engine.name, before.join(";"));
+        let key = format!("{} {by} {databases} {data} {}", engine.name, before.join(";"));
         if let Some((base, _)) = self.loaded.get(&key) {
             return Ok(base.clone());
         }
+        let mut own = driver.map(|driver| admin.beside(&Launch::of(driver)?)).transpose()?;
+        let admin = own.as_mut().unwrap_or(admin);
         let loader =
             ["driver", "engine"].map(|f| contend_wire::handshake::fact(&admin.hello, f).unwrap_or("?")).join(" ");
         let places = Places { cache: &site.cache, loading: &site.loading, janitor: &site.janitor };
-        let wanted = Wanted { engine, workload, scale, seed, before, loader };
+        let wanted = Wanted { engine, workload, scale, seed, before, loader, by };
         loop {
             let base = data::base(&places, &wanted, admin).context("cannot load the workload's data")?;
             // Another run may have thrown it away in between.

@@ -53,6 +53,8 @@ pub struct Wanted<'w> {
     pub before: Vec<String>,
     /// Versions of driver and engine: another one may write other bytes.
     pub loader: String,
+    /// The driver that loads it.
+    pub by: &'static str,
 }
 
 /// Where data is kept, and who removes it when the tool cannot.
@@ -216,7 +218,7 @@ pub(super) fn load(database: &str, wanted: &Wanted<'_>, admin: &mut Admin<'_>) -
     let mut session: Vec<String> = engine.load_session.iter().map(ToString::to_string).collect();
     session.extend(wanted.before.iter().cloned());
     let target = script_target(engine, database);
-    let target = Target { session: [target.session, session].concat(), ..target };
+    let target = Target { driver: wanted.by.to_string(), session: [target.session, session].concat(), ..target };
     let (mut ahead, mut rows) = (0, 0);
     let mut count = |answers: Vec<Answer>| {
         rows += answers.iter().map(|a| if let Answer::Loaded(n) = a { *n } else { 0 }).sum::<u64>();

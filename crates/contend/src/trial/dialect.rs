@@ -2,12 +2,14 @@
 
 use crate::engine;
 use crate::study::model::{Condition, Contender, Study};
-use crate::workload::{Editions, Workload};
+use crate::workload::{Dialect, Editions, Rewrite, Workload};
 use anyhow::Result;
 
-/// The dialect of a contender's engine; none: SQLite's.
-pub fn dialect(contender: &Contender) -> Option<contend_sql::Target> {
-    Some(engine::find(&contender.engine)?.server?.dialect)
+/// The dialect of a contender's driver, if it has one of its own, else of its engine; none: SQLite's.
+pub fn dialect(contender: &Contender) -> Option<Dialect> {
+    let of_driver = engine::own_dialect(contender).map(|target| Dialect { target, is_inside: true });
+    let of_server = || Some(Dialect { target: engine::find(&contender.engine)?.server?.dialect, is_inside: false });
+    of_driver.or_else(of_server)
 }
 
 /// The first contender of each engine.
@@ -18,8 +20,14 @@ pub fn one_per_engine(study: &Study) -> impl Iterator<Item = &Contender> {
 
 /// The workload under each condition, which may set numbers of its `[scale]`, in every dialect that is needed.
 pub fn under_conditions(workload: &Workload, study: &Study) -> Result<Vec<Editions>> {
-    let servers = one_per_engine(study).filter_map(|contender| engine::find(&contender.engine)?.server);
-    let targets: Vec<_> = servers.map(|server| (server.dialect, server.load)).collect();
+    let mut targets: Vec<(Dialect, Rewrite)> = vec![];
+    for contender in &study.contenders {
+        let Some(dialect) = dialect(contender) else { continue };
+        let load = engine::find(&contender.engine).and_then(|engine| engine.server).map(|server| server.load);
+        if targets.iter().all(|(known, _)| *known != dialect) {
+            targets.push((dialect, load.unwrap_or(str::to_string)));
+        }
+    }
     let of = |condition: &Condition| {
         let known = |name: &String| workload.scale.contains_key(name) || workload.presets.contains(name);
         let named = condition.axes.iter().filter(|(name, _)| known(name));

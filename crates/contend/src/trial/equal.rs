@@ -80,6 +80,7 @@ pub fn carry_out(
             seed: study.load.seed,
             before: vec![],
             loader: String::new(),
+            by: engine.loader,
         };
         let making = Making {
             engine,

@@ -41,9 +41,15 @@ impl<'w> Sql<'w> {
     /// Of a workload in that dialect. A server has one way to begin, whatever the workload says of SQLite's.
     pub fn of(workload: &'w Workload, engine: &Engine, setup: &Setup) -> Self {
         let mut transactions = workload.plan_transactions(setup.begin_write.as_deref());
-        if engine.server.is_some() {
+        let one_way = match &workload.translated {
+            _ if engine.server.is_some() => Some(setup.begin_write.clone()),
+            // A driver with a dialect of its own decides itself what it makes of this.
+            Some(_) => Some(Some("BEGIN".to_string())),
+            None => None,
+        };
+        if let Some(begin) = one_way {
             let begun = transactions.iter_mut().filter(|transaction| transaction.begin.is_some());
-            begun.for_each(|transaction| transaction.begin.clone_from(&setup.begin_write));
+            begun.for_each(|transaction| transaction.begin.clone_from(&begin));
         }
         Self {
             statements: &workload.statements,

@@ -28,7 +28,7 @@ use crate::trial::session::Note;
 use crate::workload::{Asked, DrawnRole, Workload};
 use anyhow::{Context, Result};
 use contend_wire::handshake::Facts;
-use contend_wire::plan::{Client, Connections};
+use contend_wire::plan::Client;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -193,6 +193,7 @@ impl Bench<'_> {
             seed: load.seed,
             before: (stage.engine.before_load)(&stage.contender.settings),
             loader: String::new(),
+            by: stage.engine.loader,
         };
         let making = Making {
             engine: stage.engine,
@@ -432,9 +433,9 @@ impl Bench<'_> {
         if stage.round.load.rate_per_s.is_none() {
             let model = engine::model(stage.contender).context("a contender's model must be known")?;
             // Over HTTP each client has a connection, and whoever keeps it waiting is the worker that asks.
-            let own = if run.served.is_some() { Connections::Client } else { model.connections };
+            let shared = run.served.is_none() && model.clients_share();
             let spins = retry.tries > 1 && retry.backoff_ns.is_empty();
-            let late_is_work = spins || own == Connections::Database;
+            let late_is_work = spins || shared;
             trial.invalid.extend(guards::littles_law(&tally.clients, late_is_work));
         }
         trial.invalid.extend(self.generator_limit(stage, run, &tally));

@@ -28,7 +28,7 @@ pub use asked::{Asked, asked};
 pub use draw::{DrawRequest, Drawn, DrawnRole, DrawnWorker};
 pub use invariant::Invariant;
 pub use model::{Role, Table, TransactionSpec, Workload};
-pub use translate::{Editions, Translated};
+pub use translate::{Dialect, Editions, Rewrite, Translated};
 
 use crate::source::{FileError, Source};
 use anyhow::{Context as _, Result, bail};

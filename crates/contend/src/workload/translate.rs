@@ -63,11 +63,19 @@ pub struct TranslatedTable {
 /// Makes another statement of one.
 pub type Rewrite = fn(&str) -> String;
 
-/// A workload in SQLite's dialect, and in those of the servers it runs on.
+/// What a contender is told a workload's statements in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dialect {
+    pub target: Target,
+    /// A driver speaks it, on data in an engine that is asked in SQLite's SQL what came of them.
+    pub is_inside: bool,
+}
+
+/// A workload in SQLite's dialect, and in those of the servers and drivers it runs on.
 #[derive(Debug)]
 pub struct Editions {
     own: Workload,
-    translated: Vec<(Target, Workload)>,
+    translated: Vec<(Dialect, Workload)>,
 }
 
 impl Editions {
@@ -75,20 +83,32 @@ impl Editions {
     ///
     /// # Errors
     /// A statement without a translation: which, where in it, by which rule and why.
-    pub fn new(own: Workload, targets: &[(Target, Rewrite)]) -> Result<Self> {
-        let translated = targets.iter().map(|(target, load)| Ok((*target, own.translated(*target, *load)?)));
+    pub fn new(own: Workload, targets: &[(Dialect, Rewrite)]) -> Result<Self> {
+        let translated = targets.iter().map(|(dialect, load)| Ok((*dialect, own.spoken(*dialect, *load)?)));
         let translated = translated.collect::<Result<_>>()?;
         Ok(Self { own, translated })
     }
 
     /// The workload in a dialect; none: SQLite's, in which it was written.
-    pub fn of(&self, target: Option<Target>) -> &Workload {
-        let found = self.translated.iter().find(|(known, _)| Some(*known) == target);
+    pub fn of(&self, dialect: Option<Dialect>) -> &Workload {
+        let found = self.translated.iter().find(|(known, _)| Some(*known) == dialect);
         found.map_or(&self.own, |(_, workload)| workload)
     }
 }
 
 impl Workload {
+    /// The workload in a dialect.
+    ///
+    /// # Errors
+    /// As [`Editions::new`].
+    pub fn spoken(&self, dialect: Dialect, load: fn(&str) -> String) -> Result<Workload> {
+        let mut other = self.translated(dialect.target, load)?;
+        if dialect.is_inside {
+            other.invariants.clone_from(&self.invariants);
+        }
+        Ok(other)
+    }
+
     /// The workload in the dialect of a server.
     ///
     /// # Errors
@@ -177,7 +197,11 @@ impl Translator<'_> {
             let sqls = match own {
                 None => self.texts(std::slice::from_ref(&after.sql))?,
                 Some((_, sql)) if sql.is_empty() => vec![],
-                Some((_, sql)) => vec![sql.clone()],
+                Some((_, sql)) => {
+                    let said = sql.split_whitespace().collect::<Vec<_>>().join(" ");
+                    self.conditions.insert(format!("override: after loading, the workload's own words: {said}"));
+                    vec![sql.clone()]
+                }
             };
             found.extend(sqls.into_iter().map(|sql| AfterLoad { sql, on: vec![] }));
         }

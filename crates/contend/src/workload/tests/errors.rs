@@ -33,6 +33,8 @@ fn keys_and_types() {
 fn tables() {
     wrong("rows = \"items\"", "rows = -5", "negative");
     wrong("rows = \"items\"", "rows = \"4*itms\"", "`itms` is not in [scale]");
+    wrong("rows = \"items\"", "rows = \"items*batch\"", "`items` follows the scale");
+    wrong("rows = \"items\"", "rows = \"4.5*items\"", "neither a whole number nor in [scale]");
     refused("rows = \"items\"", "rows = 0", "[table.item.columns]", "columns without `rows`");
     let columns = SMALL.find("[table.item.columns]").unwrap()..SMALL.find("[transaction.look]").unwrap();
     refused(&SMALL[columns], "", "rows = \"items\"", "rows without [columns]");

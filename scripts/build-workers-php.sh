@@ -1,0 +1,49 @@
+#!/bin/sh
+# Makes the workers in PHP in target/workers, where contend looks for them: a copy of workers/php and a launcher for each
+# driver whose extension is here. With --test a machine without PHP is no error: the tests then leave these workers out.
+set -eu
+cd "$(dirname "$0")/.."
+
+if ! command -v php >/dev/null || ! php -r 'exit((int) (PHP_VERSION_ID < 80100));'; then
+    echo "workers-php: PHP 8.1 or newer is not installed; apt-get install php-cli php-sqlite3 php-mysql php-pgsql" >&2
+    [ "${1:-}" = --test ] && exit 0
+    exit 1
+fi
+
+home=target/workers/php
+mkdir -p "$home"
+rm -rf "$home/src" "$home/worker.php"
+cp -r workers/php/src workers/php/worker.php "$home/"
+
+launcher() {
+    # Settings as in production: compiled code is kept and optimised, and exceptions do not hold on to arguments.
+    cat >"target/workers/contend-worker-php-$1.new" <<SCRIPT
+#!/bin/sh
+home=\$(dirname "\$(readlink -f "\$0")")/php
+exec php -d opcache.enable_cli=1 -d zend.exception_ignore_args=1 -d memory_limit=-1 -d precision=-1 \\
+    -d serialize_precision=-1 -d display_errors=stderr -d max_execution_time=0 "\$home/worker.php" $2 "\$@"
+SCRIPT
+    chmod +x "target/workers/contend-worker-php-$1.new"
+    mv "target/workers/contend-worker-php-$1.new" "target/workers/contend-worker-php-$1"
+}
+
+missing=
+has() { php -r "exit((int) !extension_loaded('$1'));"; }
+if has pcntl && has posix; then launcher null php-null; else missing="$missing php-cli"; fi
+for pair in pdo-sqlite:pdo_sqlite:php-sqlite3 pdo-mysql:pdo_mysql:php-mysql pdo-pgsql:pdo_pgsql:php-pgsql; do
+    name=${pair%%:*}
+    rest=${pair#*:}
+    rm -f "target/workers/contend-worker-php-$name"
+    if has "${rest%%:*}"; then launcher "$name" "php-$name"; else missing="$missing ${rest#*:}"; fi
+done
+rm -f target/workers/contend-worker-php-mysql-on-sqlite
+if has pdo_sqlite && scripts/fetch-mysql-on-sqlite.sh; then
+    launcher mysql-on-sqlite mysql-on-sqlite
+else
+    missing="$missing npm unzip"
+fi
+if [ -n "$missing" ]; then
+    echo "workers-php: some drivers are not here; apt-get install$missing" >&2
+    [ "${1:-}" = --test ] && exit 0
+    exit 1
+fi

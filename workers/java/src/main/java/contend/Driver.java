@@ -1,0 +1,87 @@
+package contend;
+
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.util.Iterator;
+import java.util.Map;
+
+/** A JDBC driver, and what differs between them. */
+interface Driver {
+    /** As plans name it. */
+    String name();
+
+    /** Name and version of the library, engine and compile options, as {@code hello} tells them. */
+    Map<String, Object> versions() throws SQLException;
+
+    default boolean server() {
+        return true;
+    }
+
+    /** It executes nothing. */
+    default boolean nothing() {
+        return false;
+    }
+
+    Connection connect(String database, Options options) throws SQLException;
+
+    /** What its connections are, for whoever has to look behind a pool's. */
+    Class<? extends Connection> connectionType();
+
+    /** The engine's own code of an error; null if it has none. */
+    Failure failure(SQLException error);
+
+    /** The engine's code of what it was told to stop. */
+    Failure interrupted();
+
+    /**
+     * What a wait of the worker's own fails with when it is cut short, and a step that may not begin any more: a server never
+     * heard of it.
+     */
+    default Failure cutShort() {
+        return server() ? Failure.CANCELED : interrupted();
+    }
+
+    /** Whether nobody knows what the connection will say after this error. */
+    default boolean lost(SQLException error) {
+        return error.getSQLState() != null && error.getSQLState().startsWith("08");
+    }
+
+    /** Sets a parameter, from 1 on, that is not null; {@code type} is what {@link #parameterTypes} says. */
+    void bind(PreparedStatement statement, int at, Object value, int type) throws SQLException;
+
+    /** Types of the parameters of a prepared statement, if binding needs them. */
+    default int[] parameterTypes(PreparedStatement statement, Sql sql) throws SQLException {
+        return new int[sql.order.length];
+    }
+
+    /** A value of a row as one of the five kinds. */
+    Object value(ResultSet row, int column) throws SQLException;
+
+    /** Has the server look at a statement now, where the library would leave that to its first execution. */
+    default void validate(PreparedStatement statement) throws SQLException { }
+
+    /** Whether a prepared statement can be executed again after an error. */
+    default boolean survivesErrors() {
+        return true;
+    }
+
+    /** Whether BEGIN and COMMIT are prepared like everything else. */
+    default boolean preparesPlain() {
+        return !server();
+    }
+
+    /** Interrupts what a connection executes. */
+    default void interrupt(Connection connection, PreparedStatement running) throws SQLException {
+        running.cancel();
+    }
+
+    /** A row of a script, and the line it stands on. */
+    record Row(Object[] values, int line) {}
+
+    /** Loads rows in the driver's own way; below 0 if it has none. */
+    default long load(Connection connection, String sql, Iterator<Row> rows) throws SQLException {
+        return -1;
+    }
+}

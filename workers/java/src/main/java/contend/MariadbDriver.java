@@ -1,0 +1,207 @@
+package contend;
+
+import java.math.BigDecimal;
+import java.math.BigInteger;
+import java.sql.Blob;
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.sql.Types;
+import java.util.HexFormat;
+import java.util.Iterator;
+import java.util.Map;
+import java.util.Properties;
+import java.nio.charset.StandardCharsets;
+import org.mariadb.jdbc.util.VersionFactory;
+
+/** Connector/J of MariaDB. */
+final class MariadbDriver implements Driver {
+    private static final int CONNECT_MS = 10_000;
+    private static final int NOT_CONNECTED = 2003;
+    private static final int LOST = 2013;
+    private static final int INTERRUPTED = 1317;
+    /** One INSERT of a load has rows of about so many characters. */
+    private static final int CHUNK = 1 << 20;
+
+    private final Failure interrupted = new Failure("mysql", INTERRUPTED, "interrupted");
+
+    @Override
+    public String name() {
+        return "java-mariadb";
+    }
+
+    @Override
+    public Map<String, Object> versions() {
+        return Text.facts("driver", "mariadb-java-client " + VersionFactory.getInstance().getVersion(), "engine", "MariaDB");
+    }
+
+    @Override
+    public Connection connect(String database, Options options) throws SQLException {
+        Address at = Address.parse(database, "mysql", 3306);
+        Properties p = new Properties();
+        p.setProperty("user", at.user);
+        p.setProperty("password", at.password);
+        p.setProperty("connectTimeout", String.valueOf(CONNECT_MS));
+        p.setProperty("useServerPrepStmts", String.valueOf(!options.each));
+        // Numbers as numbers: a TINYINT(1) is none of Java's booleans.
+        p.setProperty("tinyInt1isBit", "false");
+        p.setProperty("useAffectedRows", "false");
+        p.setProperty("prepStmtCacheSize", "10000");
+        String place;
+        if (at.socket != null) {
+            p.setProperty("socketFactory", MariadbSockets.class.getName());
+            p.setProperty(MariadbSockets.PATH, at.socket);
+            place = "localhost";
+        } else {
+            place = (at.host.contains(":") ? "[" + at.host + "]" : at.host) + ":" + at.port;
+        }
+        Connection connection = new org.mariadb.jdbc.Driver().connect("jdbc:mariadb://" + place + "/" + at.database, p);
+        if (connection == null) {
+            throw new SQLException("the driver does not know this address", "08001");
+        }
+        return connection;
+    }
+
+    @Override
+    public Class<? extends Connection> connectionType() {
+        return org.mariadb.jdbc.Connection.class;
+    }
+
+    @Override
+    public Failure failure(SQLException error) {
+        if (error.getErrorCode() > 0) {
+            return new Failure("mysql", error.getErrorCode(), error.getMessage());
+        }
+        String state = error.getSQLState();
+        if (state != null && state.startsWith("08")) {
+            return new Failure("mysql", state.equals("08001") || state.equals("08000") ? NOT_CONNECTED : LOST, error.getMessage());
+        }
+        return null;
+    }
+
+    @Override
+    public Failure interrupted() {
+        return interrupted;
+    }
+
+    @Override
+    public int[] parameterTypes(PreparedStatement statement, Sql sql) {
+        int[] types = new int[sql.order.length];
+        java.util.Arrays.fill(types, Types.NULL);
+        return types;
+    }
+
+    @Override
+    public void validate(PreparedStatement statement) throws SQLException {
+        statement.getParameterMetaData();
+    }
+
+    @Override
+    public void bind(PreparedStatement statement, int at, Object value, int type) throws SQLException {
+        if (value instanceof Long integer) {
+            statement.setLong(at, integer);
+        } else if (value instanceof Double real) {
+            statement.setDouble(at, real);
+        } else if (value instanceof String text) {
+            statement.setString(at, text);
+        } else {
+            statement.setBytes(at, (byte[]) value);
+        }
+    }
+
+    @Override
+    public Object value(ResultSet row, int column) throws SQLException {
+        Object value = row.getObject(column);
+        if (value == null || value instanceof Long || value instanceof Double || value instanceof String || value instanceof byte[]) {
+            return value;
+        }
+        if (value instanceof BigDecimal number) {
+            return decimal(number);
+        }
+        if (value instanceof BigInteger number) {
+            return number.bitLength() < 64 ? (Object) number.longValue() : number.doubleValue();
+        }
+        if (value instanceof Float real) {
+            return real.doubleValue();
+        }
+        if (value instanceof Number number) {
+            return number.longValue();
+        }
+        if (value instanceof Boolean yes) {
+            return yes ? 1L : 0L;
+        }
+        if (value instanceof Blob blob) {
+            return blob.getBytes(1, (int) blob.length());
+        }
+        // Dates and times as the server writes them.
+        return row.getString(column);
+    }
+
+    /** A DECIMAL comes with all its digits behind the point; without a fraction it is an integer. */
+    private static Object decimal(BigDecimal number) {
+        BigDecimal plain = number.stripTrailingZeros();
+        boolean integer = plain.scale() <= 0 && plain.toBigInteger().bitLength() < 64;
+        return integer ? (Object) plain.longValue() : (Object) number.doubleValue();
+    }
+
+    /** Inserts the rows of a script, many with each statement, in one transaction. */
+    @Override
+    public long load(Connection connection, String sql, Iterator<Row> rows) throws SQLException {
+        int first = sql.indexOf('?');
+        int open = first < 0 ? -1 : sql.lastIndexOf('(', first);
+        if (open < 0) {
+            throw Failure.wrongValue("a `load` is an INSERT ... VALUES (?, ...)");
+        }
+        String[] group = sql.substring(open).split("\\?", -1);
+        long count = 0;
+        StringBuilder text = new StringBuilder();
+        try (Statement statement = connection.createStatement()) {
+            statement.execute("BEGIN");
+            try {
+                for (; rows.hasNext(); count++) {
+                    Object[] values = rows.next().values();
+                    if (values.length != group.length - 1) {
+                        throw Failure.wrongValue(values.length + " values for the " + (group.length - 1) + " placeholders of `load`");
+                    }
+                    text.append(text.isEmpty() ? sql.substring(0, open) : ",").append(group[0]);
+                    for (int i = 0; i < values.length; i++) {
+                        text.append(literal(values[i])).append(group[i + 1]);
+                    }
+                    if (text.length() >= CHUNK) {
+                        flush(statement, text);
+                    }
+                }
+                flush(statement, text);
+                statement.execute("COMMIT");
+            } catch (SQLException | RuntimeException e) {
+                statement.execute("ROLLBACK");
+                throw e;
+            }
+        }
+        return count;
+    }
+
+    private static void flush(Statement statement, StringBuilder text) throws SQLException {
+        if (!text.isEmpty()) {
+            statement.execute(text.toString());
+            text.setLength(0);
+        }
+    }
+
+    /** A literal that means the same whatever quotes and backslashes mean to the session. */
+    private static String literal(Object value) {
+        if (value == null) {
+            return "NULL";
+        }
+        if (value instanceof byte[] bytes) {
+            return "X'" + HexFormat.of().formatHex(bytes) + "'";
+        }
+        if (value instanceof String text) {
+            return "_utf8mb4 X'" + HexFormat.of().formatHex(text.getBytes(StandardCharsets.UTF_8)) + "'";
+        }
+        // With an exponent, as without one it would be a decimal number.
+        return value instanceof Double real ? (real.toString().contains("E") ? real.toString() : real + "E0") : value.toString();
+    }
+}

@@ -1,0 +1,69 @@
+package contend;
+
+import java.util.List;
+import java.util.Set;
+
+/** Everything one worker needs. Durations and times are in nanoseconds. */
+final class Plan {
+    /** An upper bound that is none. */
+    static final long ANY_ROWS = 0xffff_ffffL;
+    /** How far apart the unique numbers of two clients are. */
+    static final long UNIQUES = 1L << 40;
+
+    record Pair(String name, String text) {}
+
+    enum Kind { SQL, HOLD, PAUSE, CONNECT }
+
+    /** One step; the fields from {@code statement} on are those of SQL. */
+    record Step(Kind kind, long ns, int statement, long min, long max, int repeat, Keep[] keep, Source[] sources) {}
+
+    /** The first {@code rows} rows of a column are kept in a slot. */
+    record Keep(int slot, int column, int rows) {}
+
+    /**
+     * Where the value of a placeholder comes from: literal (v), argument a + b x repetition (p), slot a plus b (k), row b of slot
+     * a (K), unique number a + b x repetition (u), the time in units of b ns (c).
+     */
+    record Source(char kind, Object value, int a, long b) {}
+
+    record Transaction(int number, String name, String begin, int uniques, int slots, int arguments, List<Step> steps) {}
+
+    record Operation(long time, int transaction, Object[] args) {}
+
+    record Client(long id, int database, boolean open, boolean cyclic, long limit, long start, List<Operation> operations) {}
+
+    String driver;
+    String model;
+    boolean shared;
+    long runIn;
+    long length;
+    long drain;
+    boolean fixed;
+    long nowBase;
+    long nowStep;
+    List<Pair> options;
+    List<String> databases;
+    List<String> session;
+    List<Pair> readbacks;
+    List<String> statements;
+    List<String> texts;
+    List<Transaction> transactions;
+    int tries;
+    long[] backoff;
+    int[] jitter;
+    Set<Long> retryCodes;
+    List<Client> clients;
+
+    static long retryCode(int space, int code) {
+        return (long) space << 32 | code;
+    }
+
+    /** The offset from the start at which no more operations begin. */
+    long end() {
+        return length == 0 ? Long.MAX_VALUE : saturatingAdd(runIn, length);
+    }
+
+    static long saturatingAdd(long a, long b) {
+        return a > Long.MAX_VALUE - b ? Long.MAX_VALUE : a + b;
+    }
+}

@@ -1,0 +1,118 @@
+package contend;
+
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.sql.Types;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import org.sqlite.SQLiteConnection;
+import org.sqlite.SQLiteErrorCode;
+import org.sqlite.SQLiteException;
+import org.sqlite.SQLiteJDBCLoader;
+
+/** sqlite-jdbc of xerial, which brings an SQLite. */
+final class SqliteDriver implements Driver {
+    private final Failure interrupted = new Failure("sqlite", SQLiteErrorCode.SQLITE_INTERRUPT.code, "interrupted");
+
+    @Override
+    public String name() {
+        return "java-sqlite";
+    }
+
+    @Override
+    public boolean server() {
+        return false;
+    }
+
+    @Override
+    public Map<String, Object> versions() throws SQLException {
+        try (Connection connection = DriverManager.getConnection("jdbc:sqlite::memory:"); Statement ask = connection.createStatement()) {
+            List<String> options = new ArrayList<>();
+            try (ResultSet rows = ask.executeQuery("PRAGMA compile_options")) {
+                while (rows.next()) {
+                    options.add(rows.getString(1));
+                }
+            }
+            try (ResultSet row = ask.executeQuery("SELECT sqlite_version()")) {
+                row.next();
+                return Text.facts("driver", "sqlite-jdbc " + SQLiteJDBCLoader.getVersion(), "engine", "SQLite " + row.getString(1),
+                        "compile_options", String.join(",", options));
+            }
+        }
+    }
+
+    @Override
+    public Connection connect(String database, Options options) throws SQLException {
+        return DriverManager.getConnection("jdbc:sqlite:" + database, new Properties());
+    }
+
+    @Override
+    public Class<? extends Connection> connectionType() {
+        return SQLiteConnection.class;
+    }
+
+    @Override
+    public Failure failure(SQLException error) {
+        if (error instanceof SQLiteException own && own.getResultCode() != SQLiteErrorCode.UNKNOWN_ERROR) {
+            return new Failure("sqlite", own.getResultCode().code, error.getMessage());
+        }
+        // The directory of a file is looked for by the library itself.
+        if (error.getMessage() != null && error.getMessage().startsWith("path to ")) {
+            return new Failure("sqlite", SQLiteErrorCode.SQLITE_CANTOPEN.code, error.getMessage());
+        }
+        return error.getErrorCode() > 0 ? new Failure("sqlite", error.getErrorCode(), error.getMessage()) : null;
+    }
+
+    @Override
+    public Failure interrupted() {
+        return interrupted;
+    }
+
+    /** What failed says from then on that it is not executing. */
+    @Override
+    public boolean survivesErrors() {
+        return false;
+    }
+
+    @Override
+    public boolean lost(SQLException error) {
+        return false;
+    }
+
+    @Override
+    public int[] parameterTypes(PreparedStatement statement, Sql sql) {
+        int[] types = new int[sql.order.length];
+        java.util.Arrays.fill(types, Types.NULL);
+        return types;
+    }
+
+    @Override
+    public void bind(PreparedStatement statement, int at, Object value, int type) throws SQLException {
+        if (value instanceof Long integer) {
+            statement.setLong(at, integer);
+        } else if (value instanceof Double real) {
+            statement.setDouble(at, real);
+        } else if (value instanceof String text) {
+            statement.setString(at, text);
+        } else {
+            statement.setBytes(at, (byte[]) value);
+        }
+    }
+
+    @Override
+    public Object value(ResultSet row, int column) throws SQLException {
+        Object value = row.getObject(column);
+        return value instanceof Integer integer ? Long.valueOf(integer) : value;
+    }
+
+    @Override
+    public void interrupt(Connection connection, PreparedStatement running) throws SQLException {
+        ((SQLiteConnection) connection).getDatabase().interrupt();
+    }
+}

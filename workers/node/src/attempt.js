@@ -1,0 +1,220 @@
+'use strict';
+// One try of an operation: its steps, the values of their placeholders, what they keep, and the rollback. A driver whose
+// calls block the event loop is called without a promise in between; any other one is awaited.
+
+const { CODE_NOT_KEPT, CODE_ROWS, Failure, WORKER, cutShort, wrongValue } = require('./failure');
+
+const NONE = 65535;
+const BEGIN = 65534;
+const COMMIT = 65533;
+const MOST_ROWS = 4294967295;
+const UNIQUES = 2n ** 40n;
+
+/** What a kept value is with a number added: NULL stays NULL. */
+function plus(value, number) {
+  if (number === 0n || value === null) return value;
+  if (typeof value === 'number') return value + Number(number);
+  const sum = typeof value === 'bigint' ? value + number : undefined;
+  if (sum === undefined || BigInt.asIntN(64, sum) !== sum) throw wrongValue();
+  return sum;
+}
+
+/** What an attempt of either kind works with; a client has one and uses it again and again. */
+class Attempt {
+  constructor(run, client) {
+    this.run = run;
+    this.plan = run.plan;
+    this.driver = run.driver;
+    this.control = run.control;
+    this.unique = BigInt(client.id) * UNIQUES;
+    // The values of each step, in memory that is used again: drivers have taken them when they answer.
+    this.bound = this.run.sqlSteps.map((step) => new Array(step.args.length).fill(null));
+    const slots = this.plan.transactions.map((t) => t.slots);
+    this.kept = Array.from({ length: Math.max(0, ...slots) }, () => []);
+  }
+
+  /** Forgets the attempt before. */
+  reset(operation, args, unique) {
+    this.operation = operation;
+    this.args = args;
+    this.firstUnique = unique;
+    this.rows = 0;
+    this.failedStep = NONE;
+    this.error = undefined;
+    for (const slot of this.kept) slot.length = 0;
+  }
+
+  fails(step, error) {
+    this.failedStep = step;
+    this.error = error;
+  }
+
+  resolve(source, repetition) {
+    switch (source.kind) {
+      case 'v':
+        return source.value;
+      case 'p':
+        return this.args[source.a + source.b * repetition];
+      case 'k':
+        if (this.kept[source.a].length === 0) throw new Failure(WORKER, CODE_NOT_KEPT);
+        return plus(this.kept[source.a][0], source.b);
+      case 'K':
+        return this.kept[source.a][source.b] ?? null;
+      case 'u':
+        return this.unique + BigInt(this.firstUnique + source.a + source.b * repetition);
+      default:
+        return this.time() / source.unit;
+    }
+  }
+
+  /** Nanoseconds since 1970, in the milliseconds that a program in Node has. */
+  time() {
+    const { fixed } = this.plan;
+    return fixed ? fixed.base + fixed.step * BigInt(this.operation) : BigInt(Date.now()) * 1000000n;
+  }
+
+  values(step, repetition) {
+    // An interrupt only reaches a statement under way, so each one asks before it begins.
+    if (this.control.drainIsOver) throw cutShort(this.driver);
+    const values = this.bound[step.number];
+    for (let i = 0; i < values.length; i++) values[i] = this.resolve(step.args[i], repetition);
+    return values;
+  }
+
+  /** Counts and keeps what a statement answered: its rows, or how many it changed. */
+  take(conn, step, found) {
+    const count = typeof found === 'number' ? found : found.length;
+    if (step.keep.length > 0) this.keep(conn, step, found);
+    this.rows = Math.min(this.rows + count, MOST_ROWS);
+    if (count < step.min || count > step.max) throw new Failure(WORKER, CODE_ROWS);
+  }
+
+  keep(conn, step, found) {
+    for (const { slot, column, rows } of step.keep) {
+      const kept = this.kept[slot];
+      kept.length = 0;
+      if (this.driver.nothing) kept.push(1n);
+      for (let i = 0; typeof found !== 'number' && i < Math.min(rows, found.length); i++) {
+        kept.push(conn.value(found, i, column));
+      }
+    }
+  }
+}
+
+/** With a driver whose calls block. A pause lets others have the event loop, unless a transaction is open. */
+class BlockingAttempt extends Attempt {
+  /** Carries out everything; a promise if there is a pause to wait for. */
+  carryOut(conn, t) {
+    const next = this.from(conn, t, 0);
+    return next >= 0 ? this.afterPauses(conn, t, next) : undefined;
+  }
+
+  async afterPauses(conn, t, at) {
+    for (let next = at; next >= 0; ) {
+      if (!(await this.run.pause(t.steps[next].ns))) {
+        this.fails(next, cutShort(this.driver));
+        return;
+      }
+      next = this.from(conn, t, next + 1);
+    }
+  }
+
+  /** Carries out the steps from one on; the number of a pause to be waited for, or -1 at the end. */
+  from(conn, t, first) {
+    let at = BEGIN;
+    try {
+      if (t.begin && first === 0) conn.run(conn.begins[t.number], []);
+      for (at = first; at < t.steps.length; at++) {
+        const step = t.steps[at];
+        if (step.kind === 'pause' && !conn.inTransaction) return at;
+        this.step(conn, step);
+      }
+      at = COMMIT;
+      if (t.begin) conn.run(conn.commit, []);
+    } catch (error) {
+      this.fails(at, error);
+      this.rollBack(conn);
+    }
+    return -1;
+  }
+
+  step(conn, step) {
+    if (step.kind === 'sql') {
+      for (let repetition = 0; repetition < step.repeat; repetition++) {
+        const values = this.values(step, repetition);
+        this.take(conn, step, this.driver.nothing ? step.min : conn.run(conn.steps[step.statement], values));
+      }
+    } else if (step.kind !== 'connect' && !this.block(step.ns)) {
+      throw cutShort(this.driver);
+    }
+  }
+
+  /** Keeps the thread for so long; false if the end of the drain cut it short. */
+  block(ns) {
+    const { clock } = this.run;
+    const until = clock.now() + ns;
+    for (let now = clock.now(); now < until; now = clock.now()) {
+      if (this.control.block(until - now)) return false;
+    }
+    return true;
+  }
+
+  rollBack(conn) {
+    try {
+      if (conn.inTransaction) conn.run(conn.rollback, []);
+    } catch {
+      // The next begin fails and shows it.
+    }
+  }
+}
+
+/** With a driver that answers later: others have the event loop while it works. */
+class AwaitedAttempt extends Attempt {
+  async carryOut(conn, t) {
+    let at = BEGIN;
+    try {
+      if (t.begin) await this.execute(conn, conn.begins[t.number], []);
+      for (at = 0; at < t.steps.length; at++) await this.step(conn, t.steps[at]);
+      at = COMMIT;
+      if (t.begin) await this.execute(conn, conn.commit, []);
+    } catch (error) {
+      this.fails(at, error);
+      await this.rollBack(conn);
+    }
+  }
+
+  /** The supervisor may interrupt what is executed here. */
+  async execute(conn, prepared, values) {
+    conn.busy = true;
+    try {
+      return await conn.run(prepared, values);
+    } finally {
+      conn.busy = false;
+    }
+  }
+
+  async step(conn, step) {
+    if (step.kind === 'sql') {
+      for (let repetition = 0; repetition < step.repeat; repetition++) {
+        const values = this.values(step, repetition);
+        this.take(conn, step, await this.execute(conn, conn.steps[step.statement], values));
+      }
+    } else if (step.kind !== 'connect' && !(await this.run.pause(step.ns))) {
+      throw cutShort(this.driver);
+    }
+  }
+
+  async rollBack(conn) {
+    // An interrupt that was under way may still hit the first; a lock that stays keeps everybody waiting.
+    for (let tries = 0; tries < 3 && !conn.lost; tries++) {
+      try {
+        await conn.run(conn.rollback, []);
+        return;
+      } catch {
+        if (!this.driver.server) return;
+      }
+    }
+  }
+}
+
+module.exports = { AwaitedAttempt, BEGIN, BlockingAttempt, NONE };

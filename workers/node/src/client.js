@@ -1,0 +1,176 @@
+'use strict';
+// One client's loop: which operation is next and when, what happens after a failed attempt, and the sample of each.
+
+const { AwaitedAttempt, BEGIN, BlockingAttempt, NONE } = require('./attempt');
+const { cutShort, failureOf } = require('./failure');
+const { Samples } = require('./samples');
+
+const INTERRUPTED = 2;
+/** A client that is alone lets timers run so often. */
+const TURN_NS = 5e6;
+const GONE_MS = 10;
+
+const nextTurn = () => new Promise((resume) => setImmediate(resume));
+
+class Client {
+  constructor(run, spec) {
+    this.run = run;
+    this.spec = spec;
+    this.samples = new Samples(spec.id);
+    this.attempt = new (run.driver.blocks ? BlockingAttempt : AwaitedAttempt)(run, spec);
+    this.operation = 0;
+    this.next = 0;
+    this.nextUnique = 0;
+    this.jitterTurn = 0;
+    this.previousEnd = 0;
+    this.exhausted = false;
+    this.over = false;
+  }
+
+  /** Starts with a connection that has been looked at already. */
+  use(conn) {
+    this.conn = conn;
+  }
+
+  async carryOut() {
+    this.previousEnd = this.spec.start;
+    this.turnBegan = 0;
+    for (;;) {
+      // A promise for every operation that is due at once would cost more than the operation's own record.
+      const next = this.nextOperation();
+      const turn = next instanceof Promise ? await next : next;
+      if (!turn) break;
+      for (let again = turn; again; ) {
+        const pending = this.make(again);
+        if (pending) await pending;
+        again = this.record(again);
+        if (again) again = await this.backOff(again);
+      }
+    }
+    this.over = true;
+  }
+
+  /** The first attempt of the next operation, once it is due: at once, or a promise of it. */
+  nextOperation() {
+    const { spec, run } = this;
+    if (spec.limit !== 0 && this.operation >= spec.limit) return undefined;
+    if (this.next >= spec.operations.length) {
+      this.exhausted = !spec.open && this.previousEnd < run.control.windowEnd;
+      return undefined;
+    }
+    const due = (spec.open ? 0 : this.previousEnd) + spec.operations[this.next].time;
+    if (due >= run.control.windowEnd) return undefined;
+    // The end of the operation before was read a moment ago; another reading would only cost.
+    const now = this.previousEnd;
+    if (this.operation === 0 || now < due) return this.whenDue(due);
+    if (run.driver.blocks && (run.clients.length > 1 || now - this.turnBegan > TURN_NS)) return this.inTurn(due);
+    return this.turn(due, now);
+  }
+
+  async whenDue(due) {
+    const { spec, run } = this;
+    const over = () => due >= run.control.windowEnd || (spec.open && run.clock.now() >= run.control.windowEnd);
+    return this.turn(due, await run.sleeper.until(due, over));
+  }
+
+  /** Whatever blocks the event loop gives the others their turn between operations, as requests to a server do. */
+  async inTurn(due) {
+    await nextTurn();
+    this.turnBegan = this.run.clock.now();
+    return this.turn(due, this.turnBegan);
+  }
+
+  turn(due, now) {
+    const end = this.run.control.windowEnd;
+    if (now < due || due >= end || (this.spec.open && now >= end)) return undefined;
+    return { index: this.next, attempt: 0, due, started: now, until: 0 };
+  }
+
+  /** Makes an attempt; a promise unless it is over at once. */
+  make(turn) {
+    const op = this.spec.operations[turn.index];
+    const t = this.run.plan.transactions[op.transaction];
+    this.attempt.reset(this.operation, op.args, this.nextUnique);
+    const connects = t.steps.length > 0 && t.steps[0].kind === 'connect';
+    if (connects || !this.conn || this.conn.lost) return this.anew(t, connects ? 0 : BEGIN);
+    return this.attempt.carryOut(this.conn, t);
+  }
+
+  /** With a new connection. */
+  async anew(t, step) {
+    try {
+      if (this.conn) await this.close();
+      this.conn = await this.run.connect(this.spec);
+    } catch (error) {
+      this.attempt.fails(step, error);
+      // The failures of a client whose server is gone must not fill the memory.
+      if (this.run.driver.server) await this.run.pause(GONE_MS * 1e6);
+      return;
+    }
+    await this.attempt.carryOut(this.conn, t);
+  }
+
+  async close() {
+    const { conn } = this;
+    this.conn = undefined;
+    await conn?.close();
+  }
+
+  /** The sample of an attempt that is over; the next attempt of the same operation if it is worth one. */
+  record(turn) {
+    const { run, attempt } = this;
+    const { transaction } = this.spec.operations[turn.index];
+    const finished = run.clock.now();
+    let space = 0;
+    let code = 0;
+    let flags = 0;
+    const failed = attempt.failedStep !== NONE;
+    if (failed) {
+      ({ space, code } = failureOf(attempt.error, run.driver));
+      const cut = [run.driver.interrupted, cutShort(run.driver)].some((one) => space === one.space && code === one.code);
+      if (run.control.drainIsOver && cut) flags |= INTERRUPTED;
+    }
+    const { samples } = this;
+    samples.add(this.operation, transaction, turn.attempt, attempt.failedStep, space, flags, code, attempt.rows, turn.due, turn.started, finished);
+    if (failed && turn.attempt + 1 < run.plan.tries && run.plan.retryCodes.has(`${space}:${code}`)) {
+      const until = finished + this.backoffNs(turn.attempt);
+      const again = !run.control.drainIsOver && until < run.control.drainEnd;
+      if (again) return { index: turn.index, attempt: turn.attempt + 1, due: turn.due, started: 0, until };
+    }
+    this.end(transaction, finished, failed);
+    return undefined;
+  }
+
+  end(transaction, finished, failed) {
+    this.nextUnique += this.run.plan.transactions[transaction].uniques;
+    this.operation++;
+    this.next++;
+    if (this.spec.cyclic && this.next === this.spec.operations.length) this.next = 0;
+    this.previousEnd = finished;
+    this.run.control.count(failed);
+  }
+
+  backoffNs(attempt) {
+    const { backoff, jitter } = this.run.plan;
+    const wait = backoff.length > 0 ? backoff[Math.min(attempt, backoff.length - 1)] : 0;
+    const permille = jitter.length > 0 ? jitter[this.jitterTurn % jitter.length] : 1000;
+    this.jitterTurn++;
+    return Math.floor((wait * permille) / 1000);
+  }
+
+  /** Waits before another attempt; nothing if the drain ends before. */
+  async backOff(turn) {
+    const { run } = this;
+    const started = await run.sleeper.until(turn.until, () => run.control.drainIsOver);
+    if (started >= turn.until) {
+      if (run.driver.blocks) await nextTurn();
+      turn.started = run.driver.blocks ? run.clock.now() : started;
+      return turn;
+    }
+    const { transaction } = this.spec.operations[turn.index];
+    this.end(transaction, run.clock.now(), true);
+    return undefined;
+  }
+}
+
+module.exports = { Client };

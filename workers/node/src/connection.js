@@ -1,0 +1,90 @@
+'use strict';
+// A new connection, ready for a plan: options and session statements carried out, statements prepared and held against
+// what the plan asks of them, settings read back.
+
+const { before } = require('./options');
+const { Statement } = require('./sqltext');
+const { inWords } = require('./text');
+
+/** All statements of a plan, read once. */
+function statementsOf(plan, driver) {
+  const read = (sql) => new Statement(sql, driver.server);
+  return {
+    steps: plan.statements.map(read),
+    begins: plan.transactions.map((t) => (t.begin ? read(t.begin) : undefined)),
+    commit: read('COMMIT'),
+    rollback: read('ROLLBACK'),
+  };
+}
+
+async function onSql(sql, work) {
+  try {
+    return await work();
+  } catch (error) {
+    error.message = `\`${sql}\`: ${error.message}`;
+    throw error;
+  }
+}
+
+/** Executes SQL outside of a plan. */
+async function execute(conn, driver, sql, values = []) {
+  const statement = new Statement(sql, driver.server);
+  return onSql(sql, async () => conn.run(await conn.prepare(statement, true), values));
+}
+
+/** Opens a connection and carries out its options and session statements. */
+async function open(driver, database, options, session) {
+  const conn = await driver.open(database, options);
+  try {
+    const statements = driver.server || driver.nothing ? session : [...before(options), ...session];
+    for (const sql of driver.nothing ? [] : statements) await execute(conn, driver, sql);
+  } catch (error) {
+    await conn.close();
+    throw error;
+  }
+  return conn;
+}
+
+/** Prepares what a plan needs on a connection. */
+async function prepare(conn, statements, each) {
+  const one = (statement) => onSql(statement.sql, () => conn.prepare(statement, each));
+  conn.steps = [];
+  conn.begins = [];
+  for (const statement of statements.steps) conn.steps.push(await one(statement));
+  for (const statement of statements.begins) conn.begins.push(statement && (await one(statement)));
+  conn.commit = await one(statements.commit);
+  conn.rollback = await one(statements.rollback);
+}
+
+/** Each step must bring one value for every placeholder, and keep only columns that are there. */
+async function check(conn, plan, statements) {
+  for (const t of plan.transactions) {
+    for (const step of t.steps.filter((s) => s.kind === 'sql')) {
+      const { sql, params } = statements.steps[step.statement];
+      if (params !== step.args.length) {
+        throw new Error(`\`${sql}\` has ${params} placeholders, the plan brings ${step.args.length} arguments`);
+      }
+      const last = Math.max(-1, ...step.keep.map((keep) => keep.column));
+      const columns = last < 0 ? Infinity : await conn.columns(conn.steps[step.statement]);
+      if (last >= columns) throw new Error(`\`${sql}\` has ${columns} columns, the plan keeps column ${last}`);
+    }
+  }
+}
+
+/** The first column of the first row, as text. */
+async function readBack(conn, driver, sql) {
+  const rows = await execute(conn, driver, sql);
+  return typeof rows === 'number' || rows.length === 0 ? '' : inWords(await onSql(sql, () => conn.value(rows, 0, 0)));
+}
+
+/** What a connection tells of its settings. */
+async function session(conn, driver, plan, client) {
+  const facts = { client };
+  if (driver.nothing) return facts;
+  const asked = plan.readbacks.map(([name, sql]) => [name, sql]);
+  if (!driver.server && !asked.some(([name]) => name === 'busy_timeout')) asked.push(['busy_timeout', 'PRAGMA busy_timeout']);
+  for (const [name, sql] of asked) facts[name] = await readBack(conn, driver, sql);
+  return facts;
+}
+
+module.exports = { check, execute, open, prepare, session, statementsOf };

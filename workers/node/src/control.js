@@ -1,0 +1,62 @@
+'use strict';
+// The window of a run, shared by the thread that talks to the tool and the one with the event loop. Times are
+// nanoseconds since the start of the run.
+
+const WINDOW_END = 0;
+const DRAIN = 1;
+const OPERATIONS = 2;
+const FAILED = 3;
+const NUMBERS = 4;
+
+class Control {
+  /** With `memory` it is the same window as that of the other thread. */
+  constructor(memory = new SharedArrayBuffer(4 + 4 + NUMBERS * 8)) {
+    this.memory = memory;
+    this.flag = new Int32Array(memory, 0, 1);
+    this.numbers = new Float64Array(memory, 8, NUMBERS);
+  }
+
+  open(end, drain) {
+    this.numbers[WINDOW_END] = end;
+    this.numbers[DRAIN] = drain;
+  }
+
+  get windowEnd() {
+    return this.numbers[WINDOW_END];
+  }
+
+  get drainEnd() {
+    return this.numbers[WINDOW_END] + this.numbers[DRAIN];
+  }
+
+  /** Ends the window now, unless it is over already. */
+  stop(now) {
+    if (now < this.windowEnd) this.numbers[WINDOW_END] = now;
+  }
+
+  get drainIsOver() {
+    return Atomics.load(this.flag, 0) === 1;
+  }
+
+  /** Ends the drain, and a hold that blocks the event loop. */
+  endDrain() {
+    Atomics.store(this.flag, 0, 1);
+    Atomics.notify(this.flag, 0);
+  }
+
+  /** Blocks the thread for so many nanoseconds; true if the end of the drain cut it short. */
+  block(ns) {
+    return Atomics.wait(this.flag, 0, 0, ns / 1e6) !== 'timed-out';
+  }
+
+  count(failed) {
+    this.numbers[OPERATIONS]++;
+    if (failed) this.numbers[FAILED]++;
+  }
+
+  get counts() {
+    return { operations: this.numbers[OPERATIONS], failed: this.numbers[FAILED] };
+  }
+}
+
+module.exports = { Control };

@@ -1,0 +1,91 @@
+'use strict';
+// Drivers with the interface of better-sqlite3: every call blocks the event loop until SQLite has answered. Integers come
+// and go as BigInt, so that all 64 bits survive.
+
+const { failure, wrongValue } = require('../failure');
+
+/** What has to be known of a statement to execute it. */
+class Prepared {
+  constructor(made, statement, each) {
+    this.made = made;
+    this.statement = statement;
+    this.each = each;
+    // Asking the library each time would cost a call into it.
+    this.returns = made.reader;
+  }
+}
+
+class Connection {
+  constructor(db, library) {
+    this.db = db;
+    this.library = library;
+  }
+
+  get inTransaction() {
+    return this.db.inTransaction;
+  }
+
+  make(sql) {
+    const made = this.db.prepare(sql);
+    made.safeIntegers(true);
+    if (made.reader) made.raw(true);
+    return made;
+  }
+
+  /** `each`: prepared anew for every execution; once here as well, so that a mistake shows before the window. */
+  prepare(statement, each) {
+    return new Prepared(this.make(statement.sql), statement, each);
+  }
+
+  run(prepared, values) {
+    const made = prepared.each ? this.make(prepared.statement.sql) : prepared.made;
+    if (prepared.returns) return made.all(values);
+    const { changes } = made.run(values);
+    return prepared.statement.changes ? Number(changes) : 0;
+  }
+
+  columns(prepared) {
+    return prepared.returns ? prepared.made.columns().length : 0;
+  }
+
+  value(rows, row, column) {
+    const value = this.library.plain(rows[row][column]);
+    if (value === undefined) throw wrongValue('a value of a type that is none of SQLite');
+    return value;
+  }
+
+  names(rows, row) {
+    return Object.keys(rows[row]);
+  }
+
+  close() {
+    this.db.close();
+  }
+}
+
+/** The versions of SQLite, asked of a database in memory. */
+function versions(open, driver) {
+  const db = open(':memory:');
+  const ask = (sql) => db.prepare(sql).raw(true).all([]);
+  const engine = `SQLite ${ask('SELECT sqlite_version()')[0][0]}`;
+  const compileOptions = ask('PRAGMA compile_options').map(([option]) => option).join(',');
+  db.close();
+  return { driver, engine, compileOptions };
+}
+
+/** A driver of this interface; `library` has what differs: name, version, `open`, `code` of an error, `plain` values. */
+function blocking(library) {
+  return {
+    name: library.name,
+    blocks: true,
+    interrupted: failure('sqlite', 9),
+    versions: () => versions(library.open, `${library.module} ${library.version}`),
+    failure(error) {
+      const code = library.code(error);
+      return code === undefined ? undefined : failure('sqlite', code, error.message);
+    },
+    open: (database) => new Connection(library.open(database), library),
+  };
+}
+
+module.exports = { blocking };

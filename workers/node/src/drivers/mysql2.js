@@ -1,0 +1,203 @@
+'use strict';
+// mysql2, for MariaDB and MySQL, through its interface of promises: `execute` with prepared statements, `query` for text with
+// the values written into it.
+
+const mysql = require('mysql2/promise');
+const { Types } = require('mysql2');
+const { version } = require('mysql2/package.json');
+const { parseAddress } = require('../address');
+const { failure, wrongValue } = require('../failure');
+const { integer } = require('../text');
+
+const CONNECT_MS = 10000;
+const INTERRUPT_EVERY_MS = 100;
+const INTERRUPTED = 1317;
+const NOT_CONNECTED = 2003;
+const LOST = 2013;
+const CHUNK = 1 << 20;
+const BINARY = 63;
+const INTEGERS = new Set([Types.TINY, Types.SHORT, Types.INT24, Types.LONG, Types.LONGLONG, Types.YEAR]);
+const REALS = new Set([Types.FLOAT, Types.DOUBLE]);
+const DECIMALS = new Set([Types.DECIMAL, Types.NEWDECIMAL]);
+
+/** A DECIMAL comes with all its digits behind the point; without a fraction it is an integer. */
+function decimal(text) {
+  const whole = text.includes('.') ? text.replace(/\.?0*$/, '') : text;
+  return integer(whole) ?? Number(text);
+}
+
+function plain(value, field) {
+  if (value === null) return null;
+  if (INTEGERS.has(field.columnType)) return integer(String(value)) ?? Number(value);
+  if (REALS.has(field.columnType)) return Number(value);
+  if (DECIMALS.has(field.columnType)) return decimal(String(value));
+  if (Buffer.isBuffer(value)) return field.characterSet === BINARY ? value : value.toString('utf8');
+  if (typeof value === 'string') return value;
+  throw wrongValue(`a value of type ${field.columnType}, which has no counterpart in SQLite`);
+}
+
+/** A literal that means the same whatever quotes and backslashes mean to the session. */
+function literal(value) {
+  if (value === null) return 'NULL';
+  if (typeof value === 'bigint') return String(value);
+  if (typeof value === 'number') return value.toExponential();
+  if (Buffer.isBuffer(value)) return `X'${value.toString('hex')}'`;
+  return `_utf8mb4 X'${Buffer.from(value).toString('hex')}'`;
+}
+
+class Connection {
+  constructor(inner, config) {
+    this.inner = inner;
+    this.config = config;
+    this.busy = false;
+    this.lost = false;
+    this.interrupted = 0;
+    inner.connection.on('error', () => {
+      this.lost = true;
+    });
+  }
+
+  async prepare(statement, each) {
+    // BEGIN and COMMIT go as text, as every program sends them.
+    const simple = statement.params === 0 && !statement.returns && !statement.changes;
+    let columns = 0;
+    if (!simple) {
+      const made = await this.inner.prepare(statement.sql);
+      columns = made.statement.columns.length;
+      if (each) await made.close();
+    }
+    return { statement, columns, text: each || simple };
+  }
+
+  async run({ statement, text }, values) {
+    const args = text && values.length > 0 ? values : undefined;
+    const how = { sql: statement.sql, rowsAsArray: true };
+    try {
+      const [found, fields] = text
+        ? await this.inner.query(args ? { ...how, sql: this.written(statement.sql, args) } : how)
+        : await this.inner.execute(how, values);
+      if (statement.returns) {
+        if (Array.isArray(found)) found.fields = fields;
+        return found;
+      }
+      return statement.changes ? statement.upserts || found.affectedRows : 0;
+    } catch (error) {
+      if (error.fatal || /closed state/.test(error.message)) this.lost = true;
+      throw error;
+    }
+  }
+
+  /** Values in the place of placeholders; the library's own way would write a BigInt or bytes as it sees fit. */
+  written(sql, values) {
+    let next = 0;
+    return sql.replace(/'(?:[^']|'')*'|"[^"]*"|`[^`]*`|\?/g, (token) => (token === '?' ? literal(values[next++]) : token));
+  }
+
+  /** What an INSERT ... RETURNING returns is not told before. */
+  columns(prepared) {
+    return prepared.text || prepared.statement.changes ? Infinity : prepared.columns;
+  }
+
+  value(rows, row, column) {
+    if (column >= rows.fields.length) throw wrongValue('a column that is not there');
+    return plain(rows[row][column], rows.fields[column]);
+  }
+
+  names(rows) {
+    return rows.fields;
+  }
+
+  /** Over a second connection, which is all that a server listens to while it works. */
+  interrupt() {
+    if (Date.now() - this.interrupted < INTERRUPT_EVERY_MS) return;
+    this.interrupted = Date.now();
+    const id = this.inner.threadId;
+    mysql.createConnection(this.config)
+      .then(async (second) => {
+        if (this.busy) await second.query(`KILL QUERY ${id}`);
+        await second.end();
+      })
+      .catch(() => {});
+  }
+
+  async close() {
+    if (this.lost) this.inner.destroy();
+    else await this.inner.end().catch(() => this.inner.destroy());
+  }
+}
+
+function config(database) {
+  const at = parseAddress(database, 'mysql', 3306);
+  return {
+    user: at.user,
+    password: at.password ?? '',
+    database: at.database,
+    ...(at.socket ? { socketPath: at.socket } : { host: at.host, port: at.port }),
+    connectTimeout: CONNECT_MS,
+    charset: 'utf8mb4',
+    // Integers of 64 bits come as texts where a Number would change them, times as texts.
+    supportBigNumbers: true,
+    dateStrings: true,
+    maxPreparedStatements: 10000,
+  };
+}
+
+async function open(database) {
+  const where = config(database);
+  try {
+    return new Connection(await mysql.createConnection(where), where);
+  } catch (error) {
+    error.connecting = true;
+    throw error;
+  }
+}
+
+/** Inserts the rows of a script, many with each statement, in one transaction. */
+async function load(conn, sql, rows, at) {
+  const first = sql.indexOf('?');
+  const open = first < 0 ? -1 : sql.lastIndexOf('(', first);
+  if (open < 0) throw wrongValue('a `load` is an INSERT ... VALUES (?, ...)');
+  const group = sql.slice(open);
+  const count = group.split('?').length - 1;
+  let loaded = 0;
+  let size = 0;
+  let groups = [];
+  const flush = async () => {
+    if (groups.length > 0) await conn.inner.query(sql.slice(0, open) + groups.join());
+    groups = [];
+    size = 0;
+  };
+  await conn.inner.query('BEGIN');
+  try {
+    for (const { row, number } of rows) {
+      at(number);
+      if (row.length !== count) throw wrongValue(`${row.length} values for the ${count} placeholders of \`load\``);
+      groups.push(conn.written(group, row));
+      size += groups[groups.length - 1].length;
+      loaded++;
+      if (size >= CHUNK) await flush();
+    }
+    await flush();
+    await conn.inner.query('COMMIT');
+  } catch (error) {
+    await conn.inner.query('ROLLBACK').catch(() => {});
+    throw error;
+  }
+  return loaded;
+}
+
+const errno = (number, words) => failure('mysql', number, words);
+
+module.exports = {
+  name: 'node-mysql2',
+  server: true,
+  interrupted: errno(INTERRUPTED),
+  versions: () => ({ driver: `mysql2 ${version}`, engine: 'MariaDB' }),
+  failure(error) {
+    if (error.sqlState && error.errno > 0) return errno(error.errno, error.message);
+    if (error.connecting) return errno(NOT_CONNECTED, error.message);
+    return error.fatal || /closed state/.test(error.message) ? errno(LOST, error.message) : undefined;
+  },
+  open,
+  load,
+};

@@ -1,0 +1,43 @@
+'use strict';
+// Why a part of an attempt failed: the code, and whose it is, as samples have them.
+
+const { SPACES } = require('./plan');
+
+const WORKER = SPACES.indexOf('worker');
+const CODE_ROWS = 1;
+const CODE_NOT_KEPT = 2;
+const CODE_VALUE = 3;
+const CODE_DRIVER = 4;
+
+class Failure extends Error {
+  constructor(space, code, words) {
+    super(words ?? `${SPACES[space]} ${code}`);
+    this.space = space;
+    this.code = code;
+  }
+}
+
+const failure = (space, code, words) => new Failure(SPACES.indexOf(space), code, words);
+const wrongValue = (words) => new Failure(WORKER, CODE_VALUE, words ?? 'a value that this driver cannot represent');
+
+/** SQLSTATE's five characters as digits in base 36. */
+const sqlstate = (state, words) => failure('sqlstate', parseInt(state, 36), words);
+
+// ECANCELED: a server never heard of what this worker did not begin, or waited for.
+const canceled = failure('os', 125);
+
+/** What a wait of the worker's own fails with when it is cut short, and a step that may not begin any more. */
+const cutShort = (driver) => (driver.server ? canceled : driver.interrupted);
+
+let told = 0;
+
+/** The failure behind an error of a driver; what has no code of the engine is told in words, a few times. */
+function failureOf(error, driver) {
+  if (error instanceof Failure) return error;
+  const found = driver.failure(error);
+  if (found) return found;
+  if (told++ < 20) console.error(`contend worker: an error of ${driver.name} itself: ${error.stack ?? error}`);
+  return new Failure(WORKER, CODE_DRIVER, error.message);
+}
+
+module.exports = { CODE_DRIVER, CODE_NOT_KEPT, CODE_ROWS, CODE_VALUE, Failure, WORKER, cutShort, failure, failureOf, sqlstate, wrongValue };

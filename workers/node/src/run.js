@@ -1,0 +1,155 @@
+'use strict';
+// A plan on the event loop of its thread: connections, clients, and what the loop itself went through.
+
+const { PerformanceObserver, monitorEventLoopDelay, performance } = require('perf_hooks');
+const { Client } = require('./client');
+const { Clock, Sleeper } = require('./clock');
+const connection = require('./connection');
+const { Control } = require('./control');
+const { parseOptions } = require('./options');
+
+const MODEL = 'event-loop';
+const LAG_EVERY_MS = 10;
+const INTERRUPT_AGAIN_MS = 10;
+
+/** Garbage collections and the delay of timers while a run goes on. */
+class LoopFacts {
+  constructor() {
+    this.delay = monitorEventLoopDelay({ resolution: LAG_EVERY_MS });
+    this.pauses = [];
+    this.observer = new PerformanceObserver((list) => this.note(list.getEntries()));
+  }
+
+  note(entries) {
+    for (const entry of entries) this.pauses.push(entry.duration);
+  }
+
+  begin() {
+    this.observer.observe({ entryTypes: ['gc'] });
+    this.delay.enable();
+    this.used = performance.eventLoopUtilization();
+  }
+
+  end() {
+    this.delay.disable();
+    this.note(this.observer.takeRecords());
+    this.observer.disconnect();
+    // What is recorded is the time between two timers, the interval included.
+    const lag = (ns) => Math.max(0, Math.round(Number(ns) - LAG_EVERY_MS * 1e6)) || 0;
+    const ns = (ms) => Math.round(ms * 1e6);
+    const some = this.delay.max > 0;
+    return {
+      event_loop_lag_ns_p50: some ? lag(this.delay.percentile(50)) : 0,
+      event_loop_lag_ns_p99: some ? lag(this.delay.percentile(99)) : 0,
+      event_loop_lag_ns_max: some ? lag(this.delay.max) : 0,
+      event_loop_busy_permille: Math.round(performance.eventLoopUtilization(this.used).utilization * 1000),
+      gc_pauses: this.pauses.length,
+      gc_pause_ns: ns(this.pauses.reduce((sum, ms) => sum + ms, 0)),
+      gc_pause_ns_max: ns(Math.max(0, ...this.pauses)),
+    };
+  }
+}
+
+class Run {
+  constructor(plan, driver) {
+    this.plan = plan;
+    this.driver = driver;
+    if (plan.driver !== driver.name && plan.driver !== 'null') throw new Error(`driver ${plan.driver}: this worker has only ${driver.name}`);
+    if (plan.driver === 'null' && !driver.nothing) throw new Error(`driver null: this worker has only ${driver.name}`);
+    if (plan.model !== MODEL) throw new Error(`model ${plan.model}: this worker has only \`${MODEL}\``);
+    if (plan.shared) throw new Error(`model ${MODEL}: every client has a connection of its own (connections client)`);
+    this.options = parseOptions(driver, plan.options);
+    this.statements = connection.statementsOf(plan, driver);
+    plan.transactions.forEach((t, i) => {
+      t.number = i;
+    });
+    this.sqlSteps = plan.transactions.flatMap((t) => t.steps.filter((step) => step.kind === 'sql'));
+    this.sqlSteps.forEach((step, i) => {
+      step.number = i;
+    });
+    this.control = new Control();
+    this.opened = 0;
+    this.clients = plan.clients.map((spec) => new Client(this, spec));
+  }
+
+  /** Opens the connection of every client, one after the other; what each tells of its settings. */
+  async prepare() {
+    const sessions = [];
+    try {
+      for (const client of this.clients) {
+        sessions.push(await this.first(client, sessions.length === 0));
+      }
+    } catch (error) {
+      await this.close();
+      throw error;
+    }
+    return sessions;
+  }
+
+  /** Opens a client's connection; the very first one tells as well whether the plan fits. */
+  async first(client, veryFirst) {
+    const { spec } = client;
+    try {
+      const conn = await this.connect(spec);
+      client.use(conn);
+      if (veryFirst) await connection.check(conn, this.plan, this.statements);
+      return await connection.session(conn, this.driver, this.plan, spec.id);
+    } catch (error) {
+      throw new Error(`client ${spec.id}, database ${this.plan.databases[spec.database]}: ${error.message}`);
+    }
+  }
+
+  async connect(spec) {
+    const conn = await connection.open(this.driver, this.plan.databases[spec.database], this.options, this.plan.session);
+    try {
+      await connection.prepare(conn, this.statements, this.options.each);
+    } catch (error) {
+      await conn.close();
+      throw error;
+    }
+    this.opened++;
+    return conn;
+  }
+
+  async close() {
+    for (const client of this.clients) await client.close();
+  }
+
+  /** Waits without blocking; false if the end of the drain cut it short. */
+  async pause(ns) {
+    const until = this.clock.now() + ns;
+    return (await this.sleeper.until(until, () => this.control.drainIsOver)) >= until;
+  }
+
+  /** Has those who sleep look at the window again. */
+  wake() {
+    this.sleeper?.wake();
+  }
+
+  /** Interrupts what is under way, again and again: an interrupt reaches only what runs at that moment. */
+  interrupt() {
+    this.wake();
+    const running = this.clients.filter((client) => !client.over);
+    for (const { conn } of running) {
+      if (conn?.busy) conn.interrupt();
+    }
+    if (running.length > 0) setTimeout(() => this.interrupt(), INTERRUPT_AGAIN_MS);
+  }
+
+  /** Carries out the plan from `start` on, a reading of the monotonic clock. */
+  async carryOut(start) {
+    this.clock = new Clock(start);
+    this.sleeper = new Sleeper(this.clock);
+    const loop = new LoopFacts();
+    loop.begin();
+    await Promise.all(this.clients.map((client) => client.carryOut()));
+    const facts = loop.end();
+    await this.close();
+    const { operations, failed } = this.control.counts;
+    const attempts = this.clients.reduce((sum, client) => sum + client.samples.count, 0);
+    const exhausted = this.clients.filter((client) => client.exhausted).length;
+    return { operations, attempts, failed, exhausted, connections_opened: this.opened - this.clients.length, ...facts };
+  }
+}
+
+module.exports = { MODEL, Run };

@@ -1,0 +1,121 @@
+'use strict';
+// Values and texts as plans, scripts and replies have them (docs/formats.md), and the words of an error.
+//
+// In this program a value is null, a BigInt (integer), a Number (real), a string or a Buffer.
+
+const ESCAPES = { '\\': '\\', t: '\t', n: '\n', r: '\r', 0: '\0' };
+const ESCAPED = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r', '\0': '\\0' };
+const INTEGER_MIN = -(2n ** 63n);
+const INTEGER_MAX = 2n ** 63n - 1n;
+
+/** An error of the format; whoever reads the lines adds where. */
+class FormatError extends Error {}
+
+function unescape(field) {
+  if (!field.includes('\\')) return field;
+  return field.replace(/\\(.?)/gs, (whole, letter) => {
+    const plain = letter === '' ? undefined : ESCAPES[letter];
+    if (plain === undefined) throw new FormatError(`unknown escape \`${whole}\``);
+    return plain;
+  });
+}
+
+function escape(text) {
+  // eslint-disable-next-line no-control-regex
+  return /[\\\t\n\r\0]/.test(text) ? text.replace(/[\\\t\n\r\0]/g, (c) => ESCAPED[c]) : text;
+}
+
+function crop(text) {
+  return text.length > 60 ? `${text.slice(0, 60)}...` : text;
+}
+
+/** An integer of 64 bits as a BigInt; undefined if it is none. */
+function integer(text) {
+  if (!/^[+-]?[0-9]+$/.test(text)) return undefined;
+  const value = BigInt(text);
+  return value >= INTEGER_MIN && value <= INTEGER_MAX ? value : undefined;
+}
+
+/** Text number N of the plan's table, until the plan has been read. */
+class TextRef {
+  constructor(number) {
+    this.number = number;
+  }
+}
+
+function parseValue(field) {
+  const rest = field.slice(1);
+  switch (field[0]) {
+    case 'n':
+      if (rest === '') return null;
+      break;
+    case 'i': {
+      const value = integer(rest);
+      if (value === undefined) throw new FormatError(`\`${crop(field)}\` is not an integer of 64 bits`);
+      return value;
+    }
+    case 'r': {
+      const value = /^[+-]?[0-9]*\.?[0-9]*(e[+-]?[0-9]+)?$/i.test(rest) && rest !== '' ? Number(rest) : NaN;
+      if (!Number.isFinite(value)) throw new FormatError(`\`${crop(field)}\` is not a finite real`);
+      return value;
+    }
+    case 't':
+      return unescape(rest);
+    case 'T':
+      if (/^[0-9]+$/.test(rest)) return new TextRef(Number(rest));
+      break;
+    case 'x':
+      if (rest.length % 2 || !/^[0-9a-fA-F]*$/.test(rest)) {
+        throw new FormatError(`\`${crop(field)}\` is not a blob in hexadecimal`);
+      }
+      return Buffer.from(rest, 'hex');
+    default:
+      if (field === '') throw new FormatError('an empty field where a value was expected');
+  }
+  throw new FormatError(`\`${crop(field)}\` is not a value (it must start with one of n i r t T x)`);
+}
+
+/** The text form of a value; undefined if it has none. */
+function formatValue(value) {
+  if (value === null) return 'n';
+  switch (typeof value) {
+    case 'bigint':
+      return `i${value}`;
+    case 'number':
+      if (!Number.isFinite(value)) return undefined;
+      return Object.is(value, -0) ? 'r-0.0' : `r${value}`;
+    case 'string':
+      return `t${escape(value)}`;
+    default:
+      return Buffer.isBuffer(value) ? `x${value.toString('hex')}` : undefined;
+  }
+}
+
+/** A value as the text of a setting that is read back. */
+function inWords(value) {
+  if (value === null || value === undefined) return '';
+  return Buffer.isBuffer(value) ? value.toString('hex') : String(value);
+}
+
+/** Checks a first line such as `contend-plan 2`; a newer version is refused by name. */
+function checkVersion(word, known, line) {
+  const [found, version] = line.split(' ');
+  if (found !== word || line.split(' ').length !== 2) {
+    throw new FormatError(`expected \`${word} ${known}\` as the first line, found \`${crop(line)}\``);
+  }
+  const number = /^[0-9]+$/.test(version) ? Number(version) : -1;
+  if (number > known) {
+    throw new FormatError(
+      `\`${word} ${version}\` is newer than the ${known} this program reads: use tool and worker of the same contend release`,
+    );
+  }
+  if (number !== known) throw new FormatError(`\`${line}\` is not a version this program reads (it reads ${known})`);
+}
+
+/** A line of the handshake: a word and facts. */
+function factsLine(word, facts) {
+  const fields = Object.entries(facts).map(([name, value]) => `\t${escape(name)}=${escape(String(value))}`);
+  return `${word}${fields.join('')}\n`;
+}
+
+module.exports = { FormatError, TextRef, checkVersion, crop, escape, factsLine, formatValue, inWords, integer, parseValue, unescape };

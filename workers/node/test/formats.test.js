@@ -1,0 +1,78 @@
+'use strict';
+// Formats, the text of statements, and addresses: what conformance cases do not reach one by one.
+
+const assert = require('assert');
+const { test } = require('node:test');
+const { parseAddress } = require('../src/address');
+const { codeOf } = require('../src/drivers/sqlite-codes');
+const { parsePlan } = require('../src/plan');
+const { BYTES, Samples } = require('../src/samples');
+const { Statement } = require('../src/sqltext');
+const { formatValue, parseValue } = require('../src/text');
+
+test('values keep all their bits', () => {
+  for (const text of ['n', 'i9223372036854775807', 'i-9223372036854775808', 'r-0.0', 'r5e-324', 'tline\\nnext\\ttab\\r\\\\ nul\\0 🐘', 'x', 'x00ff']) {
+    assert.strictEqual(formatValue(parseValue(text)), text);
+  }
+  for (const text of ['', 'i', 'i1.5', 'i9223372036854775808', 'r', 'rnan', 'r1e999', 't\\x', 'x0', 'xg0', 'q1', 'n1']) {
+    assert.throws(() => parseValue(text), undefined, text);
+  }
+  assert.strictEqual(formatValue(NaN), undefined);
+});
+
+test('the text of a statement tells what it does', () => {
+  const cases = [
+    ["SELECT '?', \"?\", `?`, [?] FROM t -- ?\nWHERE a = ? /* ? */ AND b = ?", 2, false, true, 0],
+    ['INSERT INTO t VALUES (?, ?), (?, f(?)) ON DUPLICATE KEY UPDATE a = VALUES(a)', 4, true, false, 2],
+    ['UPDATE t SET a = $2 WHERE b = $1 AND c = $1', 2, true, false, 0],
+    ['INSERT INTO t VALUES (1) RETURNING id', 0, true, true, 0],
+    ['WITH n AS (SELECT 1) INSERT INTO t SELECT * FROM n', 0, true, false, 0],
+    ['WITH n AS (SELECT 1) SELECT * FROM n', 0, false, true, 0],
+    ["SELECT 'it''s ?', ?", 1, false, true, 0],
+    ['PRAGMA journal_mode', 0, false, true, 0],
+    ['CREATE TABLE t (x)', 0, false, false, 0],
+  ];
+  for (const [sql, params, changes, returns, upserts] of cases) {
+    const s = new Statement(sql);
+    assert.deepStrictEqual([s.params, s.changes, s.returns, s.upserts], [params, changes, returns, upserts], sql);
+  }
+});
+
+test('codes have the numbers of SQLite', () => {
+  const known = { SQLITE_BUSY: 5, SQLITE_BUSY_SNAPSHOT: 517, SQLITE_CONSTRAINT_PRIMARYKEY: 1555, SQLITE_CONSTRAINT_UNIQUE: 2067,
+    SQLITE_CONSTRAINT_TRIGGER: 1811, SQLITE_CONSTRAINT_FOREIGNKEY: 787, SQLITE_IOERR_CORRUPTFS: 8458, SQLITE_CANTOPEN_SYMLINK: 1550,
+    SQLITE_ABORT_ROLLBACK: 516, SQLITE_READONLY_DIRECTORY: 1544, UNKNOWN_SQLITE_ERROR_4874: 4874 };
+  for (const [name, code] of Object.entries(known)) assert.strictEqual(codeOf(name), code, name);
+  assert.strictEqual(codeOf('ENOENT'), undefined);
+});
+
+test('addresses are read, passwords in them refused and never repeated', () => {
+  const at = parseAddress('postgres://a%40b@/d%20b?socket=/run/.s.PGSQL.5432', 'postgres', 5432);
+  assert.deepStrictEqual([at.user, at.database, at.socket], ['a@b', 'd b', '/run/.s.PGSQL.5432']);
+  const far = parseAddress('mysql://root@[::1]:3307/x', 'mysql', 3306);
+  assert.deepStrictEqual([far.host, far.port], ['::1', 3307]);
+  assert.throws(() => parseAddress('mysql://root:secret@h/x', 'mysql', 3306), (e) => !e.message.includes('secret'));
+  for (const wrong of ['http://u@h/d', 'mysql://h/d', 'mysql://u@/d', 'mysql://u@h:0/d', 'mysql://u@h/d?x=1', 'mysql://%zz@h/d']) {
+    assert.throws(() => parseAddress(wrong, 'mysql', 3306), undefined, wrong);
+  }
+});
+
+test('a sample is the one of the format', () => {
+  const samples = new Samples(0);
+  const base = 4690000000000n;
+  const at = (hex) => Number(Buffer.from(hex, 'hex').readBigUInt64LE() - base);
+  samples.add(1, 1, 0, 65535, 0, 0, 0, 4, at('ced5d43444040000'), at('9e6bd53444040000'), at('3a1ee73444040000'));
+  const bytes = samples.encode(base);
+  assert.strictEqual(bytes.length, BYTES);
+  assert.strictEqual(bytes.subarray(0, 48).toString('hex'), '00000000010000000100' + '0000ffff0000' + '0000000004000000' + 'ced5d434440400009e6bd534440400003a1ee73444040000');
+  for (let i = 1; i < 10000; i++) samples.add(i, 0, 0, 65535, 0, 0, 0, 1, i, i, i);
+  assert.strictEqual(samples.count, 10000);
+  assert.strictEqual(samples.encode(0n).readUInt32LE(9999 * BYTES + 4), 9999);
+});
+
+test('a plan that is cut off, or goes on, names a line', () => {
+  const plan = 'contend-plan 2\nworker\t0\ndriver\tx\ty\nconnections\tclient\nwindow\t0\t0\t1\nnow\tclock\ndatabase\td\nretry\t1\t-\t-\t-\nclients\t0\nend\n';
+  assert.strictEqual(parsePlan(plan).databases[0], 'd');
+  for (let cut = 0; cut < plan.length; cut++) assert.throws(() => parsePlan(plan.slice(0, cut)), /line [0-9]+/);
+  assert.throws(() => parsePlan(`${plan}more\n`), /after the `end`/);
+});

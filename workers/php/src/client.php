@@ -1,0 +1,313 @@
+<?php
+// One client, in a process of its own: which operation is next and when, what happens after a failed attempt, the
+// sample of every attempt. Times are readings of the monotonic clock in nanoseconds.
+
+declare(strict_types=1);
+
+const REPORT_NS = 100_000_000;
+/** Signals can come just before a sleep: it is cut into pieces. */
+const NAP_NS = 50_000_000;
+const SAMPLE_WORDS = 6;
+
+/** The window as this client sees it. Signals of the supervisor change it. */
+final class Control
+{
+    public int $startNs = 0;
+    public int $windowEnd = NEVER;
+    public int $drainNs = 0;
+    public bool $isStopped = false;
+    public bool $isOver = false;
+
+    public function __construct(private array $interrupted)
+    {
+    }
+
+    public function stop(): void
+    {
+        $this->windowEnd = min($this->windowEnd, hrtime(true));
+        $this->isStopped = true;
+    }
+
+    public function cut(): never
+    {
+        throw new Failure($this->interrupted[0], $this->interrupted[1], 'interrupted at the end of the drain');
+    }
+
+    /** Waits until it is due or the flag is set; returns the time. */
+    public function until(int $due, string $flag): int
+    {
+        while (($now = hrtime(true)) < $due && !$this->$flag) {
+            time_nanosleep(0, min($due - $now, NAP_NS));
+        }
+        return $now;
+    }
+}
+
+final class Client
+{
+    public int $operation = 0;
+    public int $attempts = 0;
+    public int $failed = 0;
+    public bool $isExhausted = false;
+    private ?Connection $db = null;
+    private array $functions = [];
+    private array $samples = [];
+    private int $jitterTurn = 0;
+
+    /** @param Statement[] $statements */
+    public function __construct(
+        private Plan $plan,
+        private ClientPlan $spec,
+        private Driver $driver,
+        private Options $options,
+        private array $statements,
+        private Control $control,
+        private Closure $report,
+    ) {
+    }
+
+    // Connection
+
+    /** Opens the connection; the first client's asks the engine for the plan's statements. Returns what it reads back. */
+    public function prepare(bool $isFirst): array
+    {
+        $this->connect($isFirst);
+        if ($this->driver->executesNothing) {
+            return [];
+        }
+        $asked = $this->plan->readbacks;
+        if (!$this->driver->isServer && !in_array('busy_timeout', array_column($asked, 0), true)) {
+            $asked[] = ['busy_timeout', 'PRAGMA busy_timeout'];
+        }
+        $found = [];
+        foreach ($asked as [$name, $sql]) {
+            $found[$name] = in_words($this->on($sql, fn () => $this->db->readBack($sql)));
+        }
+        return $found;
+    }
+
+    public function number(): string
+    {
+        return $this->db?->number() ?? '';
+    }
+
+    private function on(string $sql, callable $do): mixed
+    {
+        try {
+            return $do();
+        } catch (Throwable $e) {
+            $failure = failure_of($this->driver, $e);
+            throw new Failure($failure->space, $failure->number, "`$sql`: {$e->getMessage()}");
+        }
+    }
+
+    private function connect(bool $checks): void
+    {
+        $this->options->session = $this->plan->session;
+        $this->db = $this->driver->open($this->plan->databases[$this->spec->database], $this->options);
+        $isSqlite = !$this->driver->isServer && !$this->driver->executesNothing;
+        foreach ([...($isSqlite ? $this->options->sqliteSession() : []), ...$this->plan->session] as $sql) {
+            $this->on($sql, fn () => $this->db->session($sql));
+        }
+        if ($checks && !$this->driver->executesNothing) {
+            $this->check();
+        }
+        $this->functions = (new Writer($this->plan, $this->spec, $this->statements))->functions($this->db, $this->driver, $this->control);
+    }
+
+    private function check(): void
+    {
+        foreach ($this->statements as $i => $statement) {
+            $columns = $this->on($statement->sql, fn () => $this->db->check($statement));
+            foreach ($this->plan->transactions as $t) {
+                foreach ($t->steps as $step) {
+                    if ($step->kind !== 'sql' || $step->statement !== $i) {
+                        continue;
+                    }
+                    if (count($step->sources) !== $statement->params) {
+                        throw new FormatError("`$statement->sql` has $statement->params placeholders, the plan brings " . count($step->sources));
+                    }
+                    foreach ($step->keep as [, $column]) {
+                        if ($columns !== null && $column >= $columns) {
+                            throw new FormatError("`$statement->sql` has $columns columns, the plan keeps column $column");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    public function close(): void
+    {
+        $this->functions = [];
+        $this->db?->close();
+        $this->db = null;
+    }
+
+    /** Carries out a transaction, with a new connection if it begins with one or the old one is lost. */
+    private function carryOut(int $t, array $args, int $unique): int
+    {
+        $transaction = $this->plan->transactions[$t];
+        if ($this->db === null || $transaction->connects) {
+            $this->close();
+            try {
+                $this->connect(false);
+                ($this->report)("number\t" . $this->number());
+            } catch (Throwable $e) {
+                $this->close();
+                if ($this->driver->isServer) {
+                    usleep(10_000); // a server that is gone must not fill the memory with failures
+                }
+                $failure = failure_of($this->driver, $e);
+                $failure->step = $transaction->connects || $transaction->begin === null ? 0 : STEP_BEGIN;
+                throw $failure;
+            }
+        }
+        return $this->functions[$t]($args, $unique, $this->operation);
+    }
+
+    // The loop
+
+    public function run(): void
+    {
+        [$spec, $control, $plan] = [$this->spec, $this->control, $this->plan];
+        // Columns lie closer together than operations do.
+        [$times, $transactions, $arguments] = array_map(fn ($i) => array_column($spec->operations, $i), [0, 1, 2]);
+        [$count, $limit, $isOpen, $samples] = [count($times), $spec->limit, $spec->isOpen, []];
+        $words = array_map(fn ($t) => $t | STEP_NONE << 32, array_keys($plan->transactions));
+        $uniques = array_map(fn ($t) => $t->uniques, $plan->transactions);
+        $connects = array_map(fn ($t) => $t->connects, $plan->transactions);
+        $unique = $spec->id * UNIQUE_STRIDE;
+        $head = $spec->id;
+        $end = $control->startNs + $spec->start;
+        $nextReport = $control->startNs + REPORT_NS;
+        $isFirst = true;
+        for ($next = 0; $limit === 0 || $this->operation < $limit; $next++) {
+            if ($next === $count) {
+                if (!$spec->isCyclic || $count === 0) {
+                    $this->isExhausted = !$isOpen && $end < $control->windowEnd;
+                    break;
+                }
+                $next = 0;
+            }
+            $t = $transactions[$next];
+            $due = $times[$next] + ($isOpen ? $control->startNs : $end);
+            if ($due >= $control->windowEnd) {
+                break;
+            }
+            $started = $end;
+            // The end of the operation before was read a moment ago; another reading would only cost.
+            if ($due > $end || $isFirst) {
+                $isFirst = false;
+                $started = $control->until($due, 'isStopped');
+            }
+            if ($started < $due || $due >= $control->windowEnd || $isOpen && $started >= $control->windowEnd) {
+                break;
+            }
+            try {
+                $rows = $this->db === null || $connects[$t]
+                    ? $this->carryOut($t, $arguments[$next], $unique)
+                    : $this->functions[$t]($arguments[$next], $unique, $this->operation);
+                $end = hrtime(true);
+                $samples[] = $head;
+                $samples[] = $words[$t];
+                $samples[] = $rows << 32;
+                $samples[] = $due;
+                $samples[] = $started;
+                $samples[] = $end;
+            } catch (Failure $failure) {
+                $end = $this->failed($samples, $failure, $head, [$t, $arguments[$next], $unique], $due, $started);
+            }
+            $this->operation++;
+            $head += 1 << 32;
+            $unique += $uniques[$t];
+            if ($end >= $nextReport) {
+                $nextReport = $end + REPORT_NS;
+                ($this->report)("progress\t$this->operation\t$this->failed");
+            }
+        }
+        $this->samples = $samples;
+        $this->attempts = intdiv(count($this->samples), SAMPLE_WORDS);
+        $this->close();
+    }
+
+    /** Records a failed attempt and makes the next ones; returns the end of the last. */
+    private function failed(array &$samples, Failure $failure, int $head, array $operation, int $due, int $started): int
+    {
+        [$t, $args, $unique] = $operation;
+        for ($attempt = 0;; $attempt++) {
+            $this->rollBack();
+            $end = hrtime(true);
+            // A signal that came while a library waited may not have been heard yet; the time says the same.
+            $control = $this->control;
+            $control->isOver = $control->isOver || $end >= $control->windowEnd + $control->drainNs;
+            $code = [$failure->space, $failure->number];
+            $flags = $this->control->isOver && $code === $this->driver->interrupted ? FLAG_INTERRUPTED : 0;
+            $word = $t | $attempt << 16 | $failure->step << 32 | $failure->space << 48 | $flags << 56;
+            array_push($samples, $head, $word, $failure->number | $failure->rows << 32, $due, $started, $end);
+            $until = $this->retryAt($attempt, $code, $end);
+            if ($until === null || ($started = $this->control->until($until, 'isOver')) < $until) {
+                $this->failed++;
+                return $end;
+            }
+            try {
+                $rows = $this->carryOut($t, $args, $unique);
+                $end = hrtime(true);
+                array_push($samples, $head, $t | $attempt + 1 << 16 | STEP_NONE << 32, $rows << 32, $due, $started, $end);
+                return $end;
+            } catch (Failure $again) {
+                $failure = $again;
+            }
+        }
+    }
+
+    /** SQLite may have rolled back by itself. Should it fail where a transaction is open, the next begin shows it. */
+    private function rollBack(): void
+    {
+        if ($this->db === null) {
+            return;
+        }
+        try {
+            $this->db->rollBack();
+        } catch (Throwable) {
+        }
+        if ($this->db->isLost()) {
+            $this->close();
+        }
+    }
+
+    private function retryAt(int $attempt, array $code, int $end): ?int
+    {
+        [$plan, $control] = [$this->plan, $this->control];
+        if ($attempt + 1 >= $plan->tries || !isset($plan->retryCodes["$code[0]:$code[1]"])) {
+            return null;
+        }
+        $wait = $plan->backoff === [] ? 0 : $plan->backoff[min($attempt, count($plan->backoff) - 1)];
+        $permille = $plan->jitter === [] ? 1000 : $plan->jitter[$this->jitterTurn % count($plan->jitter)];
+        $this->jitterTurn++;
+        $until = $end + intdiv($wait, 1000) * $permille + intdiv($wait % 1000 * $permille, 1000);
+        return $control->isOver || $until >= $control->windowEnd + $control->drainNs ? null : $until;
+    }
+
+    /** The samples, in pieces of at most 1 MiB. */
+    public function frames(): Generator
+    {
+        [$s, $frame] = [$this->samples, ''];
+        for ($i = 0, $count = count($s); $i < $count; $i += SAMPLE_WORDS) {
+            $frame .= pack('P8', $s[$i], $s[$i + 1], $s[$i + 2], $s[$i + 3], $s[$i + 4], $s[$i + 5], -1, 0);
+            if (strlen($frame) === 1 << 20) {
+                yield $frame;
+                $frame = '';
+            }
+        }
+        if ($frame !== '') {
+            yield $frame;
+        }
+    }
+
+    /** For measurements of the worker itself. */
+    public function samples(): array
+    {
+        return $this->samples;
+    }
+}

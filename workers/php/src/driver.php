@@ -1,0 +1,189 @@
+<?php
+// What a driver is to the rest of the worker, and options that all drivers have in common.
+
+declare(strict_types=1);
+
+/** A client library a plan may ask for. */
+abstract class Driver
+{
+    public bool $executesNothing = false;
+    public bool $isServer = false;
+    public bool $backslashEscapes = false;
+    public bool $hasScripts = true;
+    /** The code of an attempt that was cut short: space and number. */
+    public array $interrupted = [SQLITE, 9];
+
+    public function __construct(public string $name)
+    {
+    }
+
+    /** Facts: driver, engine, and what else there is. */
+    abstract public function hello(): array;
+
+    abstract public function open(string $database, Options $options): Connection;
+
+    /** Space and number of an exception of the library, or null. */
+    abstract public function codeOf(Throwable $error): ?array;
+
+    public function statement(string $sql): Statement
+    {
+        return new Statement($sql, $this->backslashEscapes);
+    }
+
+    /** Stops, from another process, what the connection with this number executes on the server. */
+    public function interrupt(string $database, string $number): void
+    {
+    }
+}
+
+/** An open connection. */
+abstract class Connection
+{
+    /** Finds out whether the engine accepts a statement; its columns, or null if nobody can tell. */
+    abstract public function check(Statement $statement): ?int;
+
+    /** What a statement of the plan is called upon: `s` in the lines of `code`. */
+    abstract public function prepared(Statement $statement): mixed;
+
+    /**
+     * Lines of PHP that execute a statement. `args` are expressions, each with the type of its values or null where it
+     * differs. They leave the number of rows in $m; with `keep`, lines to be done for each row in $row.
+     */
+    abstract public function code(string $s, Statement $statement, array $args, array $keep, string $v): array;
+
+    /** Lines for a BEGIN or COMMIT. */
+    public function simpleCode(string $sql): array
+    {
+        return ['$db->simple(' . var_export($sql, true) . ');'];
+    }
+
+    /** Executes a statement whose rows nobody wants. */
+    abstract public function simple(string $sql): void;
+
+    /** A statement of the session. */
+    public function session(string $sql): void
+    {
+        $this->simple($sql);
+    }
+
+    /** The first value that a statement gives, which asks for a setting. */
+    public function readBack(string $sql): mixed
+    {
+        return $this->query($sql)[0][0] ?? null;
+    }
+
+    /** All rows of a statement, values as in a reply. */
+    abstract public function query(string $sql): array;
+
+    /** Inserts rows, all or none of them, unless a transaction is open already; returns their number. */
+    abstract public function load(Statement $statement, iterable $rows): int;
+
+    public function rollBack(): void
+    {
+        $this->simple('ROLLBACK');
+    }
+
+    public function isLost(): bool
+    {
+        return false;
+    }
+
+    /** The number by which a server knows the connection; empty: none. */
+    public function number(): string
+    {
+        return '';
+    }
+
+    abstract public function close(): void;
+}
+
+/** Settings of the driver that are not SQL. */
+final class Options
+{
+    public ?int $busyTimeoutMs = null;
+    public ?string $foreignKeys = null;
+    public bool $prepareEach = false;
+    /** Session statements that follow, for a driver that must know them before. */
+    public array $session = [];
+
+    public function __construct(Driver $driver, array $pairs = [])
+    {
+        foreach ($pairs as [$name, $value]) {
+            $this->set($driver, $name, $value);
+        }
+    }
+
+    private function set(Driver $driver, string $name, string $value): void
+    {
+        $oneOf = function (string ...$words) use ($name, $value) {
+            if (!in_array($value, $words, true)) {
+                throw new FormatError("option $name: `$value` is not a value this worker knows (" . implode(', ', $words) . ')');
+            }
+            return $value;
+        };
+        if ($driver->isServer && in_array($name, ['busy_timeout_ms', 'foreign_keys'], true)) {
+            throw new FormatError("option $name: it is SQLite's, and driver $driver->name connects to a server");
+        }
+        switch ($name) {
+            case 'busy_timeout_ms':
+                $most = (1 << 31) - 1;
+                $this->busyTimeoutMs = number($value, $most) ?? throw new FormatError("option $name: `$value` is not a number from 0 to $most");
+                break;
+            case 'statements':
+                $this->prepareEach = $oneOf('each', 'prepared') === 'each';
+                break;
+            case 'foreign_keys':
+                $this->foreignKeys = $oneOf('on', 'off');
+                break;
+            case 'lock_wait':
+                if ($oneOf('measured', 'off') === 'measured') {
+                    throw new FormatError("option lock_wait: driver $driver->name cannot measure what it waits for locks");
+                }
+                break;
+            default:
+                throw new FormatError("option $name: this worker does not know it");
+        }
+    }
+
+    /** Statements on a new connection of SQLite, before those of the plan. */
+    public function sqliteSession(): array
+    {
+        $busy = $this->busyTimeoutMs === null ? [] : ["PRAGMA busy_timeout = $this->busyTimeoutMs"];
+        return $this->foreignKeys === null ? $busy : [...$busy, "PRAGMA foreign_keys = $this->foreignKeys"];
+    }
+}
+
+/** The failure behind any exception. */
+function failure_of(Driver $driver, Throwable $error): Failure
+{
+    if ($error instanceof Failure) {
+        return $error;
+    }
+    $code = $driver->codeOf($error);
+    if ($code === null) {
+        tell("an error of $driver->name itself: " . get_class($error) . ': ' . $error->getMessage());
+        return new Failure(WORKER, DRIVER_ERROR, $error->getMessage());
+    }
+    return new Failure($code[0], $code[1], $error->getMessage());
+}
+
+/** Says something on standard error, a few times. */
+function tell(string $words): void
+{
+    static $told = 0;
+    if ($told++ < 20) {
+        fwrite(STDERR, "contend worker: $words\n");
+    }
+}
+
+/** Gives a value to a placeholder in the type that PDO has for it; it has none for a real. */
+function bind(PDOStatement $s, int|string $at, mixed $value): void
+{
+    match (true) {
+        is_int($value) => $s->bindValue($at, $value, PDO::PARAM_INT),
+        is_string($value) => $s->bindValue($at, $value, PDO::PARAM_STR),
+        $value === null => $s->bindValue($at, null, PDO::PARAM_NULL),
+        $value instanceof Blob => $s->bindValue($at, $value->bytes, PDO::PARAM_LOB),
+        default => $s->bindValue($at, (string) $value, PDO::PARAM_STR),
+    };
+}

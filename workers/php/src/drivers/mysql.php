@@ -1,0 +1,123 @@
+<?php
+// The driver `php-pdo-mysql`: PDO for MariaDB and MySQL, on PHP's own client library.
+
+declare(strict_types=1);
+
+const MYSQL_LOST = [2006, 2013];
+
+final class PdoMysqlConnection extends PdoConnection
+{
+    private bool $lost = false;
+
+    public function __construct(string $database, private bool $prepareEach)
+    {
+        $at = new Address($database, 'mysql', 3306);
+        $place = $at->socket === null ? "host=$at->host;port=$at->port" : "unix_socket=$at->socket";
+        $this->db = new PDO("mysql:$place;dbname=$at->database;charset=utf8mb4", $at->user, $at->password, [
+            PDO::ATTR_ERRMODE => PDO::ERRMODE_EXCEPTION,
+            // Prepared at the server; else PDO writes the values into the text, which is its default.
+            PDO::ATTR_EMULATE_PREPARES => $prepareEach,
+            // Rows an UPDATE found, as SQLite and PostgreSQL count them, and not only those it made different.
+            PDO::MYSQL_ATTR_FOUND_ROWS => true,
+            PDO::ATTR_TIMEOUT => 10,
+        ]);
+    }
+
+    /** Prepared at the server in either case, so that a mistake shows before the window. */
+    public function check(Statement $statement): ?int
+    {
+        $this->db->setAttribute(PDO::ATTR_EMULATE_PREPARES, false);
+        $this->db->prepare($statement->sql);
+        $this->db->setAttribute(PDO::ATTR_EMULATE_PREPARES, $this->prepareEach);
+        if (!$statement->returns || $statement->changes) {
+            return $statement->returns ? null : 0;
+        }
+        try {
+            $s = $this->db->prepare("SELECT * FROM ($statement->sql) AS contend LIMIT 0");
+            for ($i = 1; $i <= $statement->params; $i++) {
+                $s->bindValue($i, null, PDO::PARAM_NULL);
+            }
+            $s->execute();
+            return $s->columnCount();
+        } catch (PDOException) {
+            return null; // two columns of one name: a query, but none inside of another
+        }
+    }
+
+    protected function changed(string $s, Statement $statement): string
+    {
+        $rows = parent::changed($s, $statement);
+        return $statement->upserts > 0 ? "min($rows, $statement->upserts)" : $rows;
+    }
+
+    public function typed(PDOStatement $s, array $row, int $column): mixed
+    {
+        if (!array_key_exists($column, $row)) {
+            throw new Failure(WORKER, NO_VALUE, "there is no column $column");
+        }
+        $value = $row[$column];
+        if (!is_string($value) || !str_contains($s->getColumnMeta($column)['native_type'] ?? '', 'DECIMAL')) {
+            return $value;
+        }
+        return decimal($value);
+    }
+
+    public function rollBack(): void
+    {
+        try {
+            parent::rollBack();
+        } catch (PDOException $e) {
+            $this->lost = in_array($e->errorInfo[1] ?? 0, MYSQL_LOST, true);
+            throw $e;
+        }
+    }
+
+    public function isLost(): bool
+    {
+        return $this->lost;
+    }
+
+    public function number(): string
+    {
+        return (string) $this->db->query('SELECT CONNECTION_ID()')->fetchColumn();
+    }
+}
+
+/** A decimal number: without a fraction it is an integer. */
+function decimal(string $text): int|float
+{
+    $whole = str_contains($text, '.') ? rtrim(rtrim($text, '0'), '.') : $text;
+    return integer($whole) ?? (float) $text;
+}
+
+final class PdoMysql extends Driver
+{
+    public bool $isServer = true;
+    public bool $backslashEscapes = true;
+    public bool $hasScripts = false;
+    public array $interrupted = [MYSQL, 1317];
+
+    public function hello(): array
+    {
+        return ['driver' => 'PDO MySQL of PHP ' . PHP_VERSION . ' (mysqlnd)', 'engine' => 'MariaDB'];
+    }
+
+    public function open(string $database, Options $options): Connection
+    {
+        return new PdoMysqlConnection($database, $options->prepareEach);
+    }
+
+    public function codeOf(Throwable $error): ?array
+    {
+        if (!$error instanceof PDOException) {
+            return null;
+        }
+        $number = $error->errorInfo[1] ?? $error->getCode();
+        return is_int($number) && $number > 0 ? [MYSQL, $number] : null;
+    }
+
+    public function interrupt(string $database, string $number): void
+    {
+        (new PdoMysqlConnection($database, true))->simple("KILL QUERY $number");
+    }
+}

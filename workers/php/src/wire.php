@@ -1,0 +1,195 @@
+<?php
+// Values, texts and lines as tool and worker exchange them. docs/formats.md is the contract.
+
+declare(strict_types=1);
+
+const SPACES = ['ok', 'sqlite', 'sqlstate', 'mysql', 'http', 'os', 'worker'];
+const SQLITE = 1;
+const SQLSTATE = 2;
+const MYSQL = 3;
+const WORKER = 6;
+const WRONG_ROWS = 1;
+const NOT_KEPT = 2;
+const NO_VALUE = 3;
+const DRIVER_ERROR = 4;
+const STEP_NONE = 65535;
+const STEP_BEGIN = 65534;
+const STEP_COMMIT = 65533;
+const FLAG_INTERRUPTED = 2;
+const ANY_ROWS = 0xFFFFFFFF;
+const UNIQUE_STRIDE = 1 << 40;
+/** No time comes after it: a worker's times are far below. */
+const NEVER = PHP_INT_MAX;
+
+/** A plan or script that is not of the form, or asks for what this worker cannot do. */
+final class FormatError extends Exception
+{
+}
+
+/** Why an attempt failed: the engine's own code, unclassified. */
+final class Failure extends Exception
+{
+    public int $step = STEP_NONE;
+    public int $rows = 0;
+
+    public function __construct(public int $space, public int $number, string $words = '')
+    {
+        parent::__construct($words === '' ? SPACES[$space] . " $number" : $words);
+    }
+}
+
+/** Bytes, which PHP has no type for. */
+final class Blob
+{
+    public function __construct(public string $bytes)
+    {
+    }
+}
+
+function crop(string $text): string
+{
+    return strlen($text) <= 60 ? $text : mb_cut($text) . '...';
+}
+
+function mb_cut(string $text): string
+{
+    return preg_match('/^.{0,60}/su', $text, $found) ? $found[0] : substr($text, 0, 60);
+}
+
+function escape(string $text): string
+{
+    return strtr($text, ['\\' => '\\\\', "\t" => '\\t', "\n" => '\\n', "\r" => '\\r', "\0" => '\\0']);
+}
+
+function unescape(string $field): string
+{
+    if (!str_contains($field, '\\')) {
+        return $field;
+    }
+    if (!preg_match('/\A(?:[^\\\\]|\\\\[\\\\tnr0])*+\z/', $field)) {
+        throw new FormatError('unknown escape in `' . crop($field) . '`');
+    }
+    return strtr($field, ['\\\\' => '\\', '\\t' => "\t", '\\n' => "\n", '\\r' => "\r", '\\0' => "\0"]);
+}
+
+/** A number without a sign up to `most`, or null. Times beyond 63 bits are never. */
+function number(string $field, int $most = PHP_INT_MAX): ?int
+{
+    if ($field === '' || !ctype_digit($field) || strlen($field) > 20) {
+        return null;
+    }
+    $digits = ltrim($field, '0');
+    if (strlen($digits) > 18 && (strlen($digits) > 19 || strcmp($digits, (string) PHP_INT_MAX) > 0)) {
+        return $most === PHP_INT_MAX ? PHP_INT_MAX : null;
+    }
+    $n = (int) $field;
+    return $n <= $most ? $n : null;
+}
+
+/** An integer of 64 bits with a sign, or null. */
+function integer(string $text): ?int
+{
+    if (!preg_match('/\A-?0*([0-9]{1,19})\z/', $text, $found)) {
+        return null;
+    }
+    $n = (int) $text;
+    // Beyond the range a cast stops at its end.
+    $same = $found[1] === ltrim((string) abs($n), '-') || ($n === PHP_INT_MIN && $found[1] === '9223372036854775808');
+    return $same && ($n !== PHP_INT_MAX || !str_starts_with($text, '-')) ? $n : null;
+}
+
+/** A value; of `T` its text in the table. */
+function parse_value(string $field, array $texts = []): mixed
+{
+    if ($field === '') {
+        throw new FormatError('an empty field where a value was expected');
+    }
+    $rest = substr($field, 1);
+    switch ($field[0]) {
+        case 'i':
+            return integer($rest) ?? throw new FormatError('`' . crop($field) . '` is not an integer of 64 bits');
+        case 't':
+            return unescape($rest);
+        case 'n':
+            if ($rest === '') {
+                return null;
+            }
+            break;
+        case 'r':
+            if (preg_match('/\A[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\z/', $rest) && is_finite((float) $rest)) {
+                return (float) $rest;
+            }
+            throw new FormatError('`' . crop($field) . '` is not a finite real');
+        case 'T':
+            $n = number($rest) ?? throw new FormatError('`' . crop($field) . '` is not the number of a text');
+            return $texts[$n] ?? throw new FormatError("text $n is not in the plan");
+        case 'x':
+            if (strlen($rest) % 2 === 0 && preg_match('/\A[0-9a-fA-F]*\z/', $rest)) {
+                return new Blob(hex2bin($rest));
+            }
+            throw new FormatError('`' . crop($field) . '` is not a blob in hexadecimal');
+    }
+    throw new FormatError('`' . crop($field) . '` is not a value (it must start with one of n i r t T x)');
+}
+
+function value_text(mixed $value): string
+{
+    return match (true) {
+        $value === null => 'n',
+        is_int($value) => "i$value",
+        is_bool($value) => $value ? 'i1' : 'i0',
+        is_float($value) && is_finite($value) => 'r' . real_text($value),
+        is_string($value) => 't' . escape($value),
+        $value instanceof Blob => 'x' . bin2hex($value->bytes),
+        default => throw new Failure(WORKER, NO_VALUE, 'a value of the type ' . get_debug_type($value)),
+    };
+}
+
+/** The shortest text that reads back to the same bits. */
+function real_text(float $value): string
+{
+    return var_export($value, true);
+}
+
+function in_words(mixed $value): string
+{
+    return match (true) {
+        $value === null => '',
+        $value instanceof Blob => bin2hex($value->bytes),
+        is_bool($value) => $value ? '1' : '0',
+        is_float($value) => real_text($value),
+        default => (string) $value,
+    };
+}
+
+function check_version(string $word, int $known, string $line): void
+{
+    if (!str_starts_with($line, "$word ")) {
+        throw new FormatError("expected `$word $known` as the first line, found `" . crop($line) . '`');
+    }
+    $rest = substr($line, strlen($word) + 1);
+    $version = number($rest, 0xFFFFFFFF);
+    if ($version === $known) {
+        return;
+    }
+    if ($version !== null && $version > $known) {
+        throw new FormatError("`$word $version` is newer than the $known this program reads: use tool and worker of the same contend release");
+    }
+    throw new FormatError("`$word " . crop($rest) . "` is not a version this program reads (it reads $known)");
+}
+
+/** Facts as the rest of a line. */
+function facts(array $facts): string
+{
+    $text = '';
+    foreach ($facts as $name => $value) {
+        $text .= "\t" . escape((string) $name) . '=' . escape((string) $value);
+    }
+    return $text;
+}
+
+/** A SQLSTATE as a number. */
+function base36(string $state): int
+{
+    return (int) base_convert($state, 36, 10);
+}

@@ -1,0 +1,207 @@
+"""Transactions as Python code: for each plan a function is written that carries out a transaction's steps through
+the library's own calls, as a program would that was written for this workload. Interpreting steps one by one would
+cost more than a fast driver's call."""
+
+import time
+
+from . import wire
+from .driver import Failure, worker_failure
+from .plan import Wait
+from .wire import FormatError
+
+
+class Library:
+    """What the written code uses beside the connection's own names."""
+
+    def __init__(self, driver, control):
+        self.driver, self.control = driver, control
+
+    def names(self, suit):
+        return {
+            "over": self.control.over,
+            "cut": self.cut,
+            "wrong_rows": self.wrong_rows,
+            "first": first,
+            "plus": plus,
+            "plain": self.driver.plain,
+            "wait": self.wait,
+            "now_ns": time.time_ns,
+            "failed": self.failed,
+            "suit": suit,
+        }
+
+    def cut(self):
+        raise Failure(*self.driver.interrupted)
+
+    def wait(self, ns):
+        if not self.control.wait(ns):
+            self.cut()
+
+    @staticmethod
+    def wrong_rows():
+        raise worker_failure(wire.WRONG_ROWS)
+
+    def failed(self, error, step, rows):
+        """The failure behind any exception of a step."""
+        failure = self.failure(error)
+        failure.step, failure.rows = step, min(rows, wire.ANY_ROWS)
+        return failure
+
+    def failure(self, error):
+        if isinstance(error, Failure):
+            return error
+        code = self.driver.code_of(error)
+        if code is None:
+            self.control.tell(f"an error of {self.driver.name} itself: {type(error).__name__}: {error}")
+            return worker_failure(wire.DRIVER_ERROR, str(error))
+        return Failure(*code, str(error))
+
+
+def first(kept):
+    if not kept:
+        raise worker_failure(wire.NOT_KEPT)
+    return kept[0]
+
+
+def plus(kept, add):
+    value = first(kept)
+    if value is None:
+        return None
+    if type(value) is int and wire.MIN_INTEGER <= value + add <= wire.MAX_INTEGER:
+        return value + add
+    if type(value) is float:
+        return value + add
+    raise worker_failure(wire.NO_VALUE)
+
+
+def check_connection(plan, statements, connection):
+    """Asks the engine for all statements of a plan before it runs."""
+    wanted = {}
+    for t in plan.transactions:
+        for step in t.steps:
+            if step is not None and not isinstance(step, Wait):
+                wanted.setdefault(step.statement, []).append(step)
+    for index, statement in enumerate(statements):
+        steps = wanted.get(index, [])
+        for step in steps:
+            if statement.params != len(step.sources):
+                raise FormatError(
+                    f"`{statement.sql}` has {statement.params} placeholders, the plan brings {len(step.sources)}"
+                )
+        try:
+            columns = connection.prepare(statement)
+        except Exception as e:
+            raise FormatError(f"`{statement.sql}`: {e}") from None
+        kept = max((column for step in steps for _, column, _ in step.keep), default=-1)
+        if columns is not None and kept >= columns:
+            raise FormatError(f"`{statement.sql}` has {columns} columns, the plan keeps column {kept}")
+
+
+class Writer:
+    """Writes the functions of a plan for one connection."""
+
+    def __init__(self, plan, statements, connection, driver):
+        self.plan, self.statements, self.connection, self.driver = plan, statements, connection, driver
+        self.lines, self.values = [], {}
+
+    def functions(self, library):
+        """One function for each transaction: of arguments, the first unique number and the number of the operation
+        (x 2^32, as samples have it), to the rows."""
+        names = library.names(self.connection.argument)
+        for index, t in enumerate(self.plan.transactions):
+            self.transaction(index, t, names)
+        all_of_them = ", ".join(f"t{i}" for i in range(len(self.plan.transactions)))
+        # In a function of their own, names are those of a closure and not looked up in a dictionary.
+        names.update({f"v{i}": value for i, value in self.values.values()})
+        body = "".join(f"  {line}\n" for line in self.lines)
+        source = f"def make({', '.join(names)}):\n{body}  return [{all_of_them}]\n"
+        space = {}
+        exec(compile(source, "<transactions of the plan>", "exec"), space)
+        return space["make"](**names)
+
+    def write(self, depth, *lines):
+        self.lines.extend(" " * depth + line for line in lines)
+
+    def literal(self, value):
+        value = self.connection.argument(value)
+        key = (type(value), repr(value))
+        index, _ = self.values.setdefault(key, (len(self.values), value))
+        return f"v{index}"
+
+    def transaction(self, index, t, names):
+        self.write(0, f"def t{index}(a, u, o):", " n = 0")
+        slots = sorted({slot for s in t.steps if hasattr(s, "keep") for slot, _, _ in s.keep} | self.used(t))
+        self.write(1, *(f"k{slot} = ()" for slot in slots))
+        self.write(1, f"step = {wire.STEP_BEGIN if t.begin else 0}", "try:")
+        if t.begin:
+            self.simple(t.begin, names)
+        for number, step in enumerate(t.steps):
+            if step is None:
+                continue
+            self.write(2, f"step = {number}")
+            if isinstance(step, Wait):
+                self.write(2, f"wait({step.ns})")
+            else:
+                self.sql(step, names)
+        if t.begin:
+            self.write(2, f"step = {wire.STEP_COMMIT}")
+            self.simple("COMMIT", names)
+        self.write(2, "return n")
+        self.write(1, "except Exception as e:", " raise failed(e, step, n) from None")
+
+    @staticmethod
+    def used(t):
+        sources = [source for s in t.steps if hasattr(s, "sources") for source in s.sources]
+        return {a for kind, a, _ in sources if kind and kind in "kK"}
+
+    def simple(self, sql, names):
+        lines, more = self.connection.simple_code(sql)
+        names.update(more)
+        self.write(2, *lines)
+
+    def sql(self, step, names):
+        statement = self.statements[step.statement]
+        depth = 2
+        if step.repeat > 1:
+            self.write(2, f"for i in range({step.repeat}):")
+            depth = 3
+        # An interrupt only reaches statements under way, so each one asks before it begins.
+        self.write(depth, "if over: cut()")
+        args = "".join(f"{self.source(source, step.repeat > 1)}, " for source in step.sources)
+        self.write(depth, *(f"k{slot} = ()" for slot, _, _ in step.keep))
+        if self.driver.executes_nothing:
+            self.write(depth, f"r = ({args})", f"m = {step.least}", *(f"k{slot} = (1,)" for slot, _, _ in step.keep))
+        else:
+            lines, more = self.connection.code(step.statement, statement, f"({args})" if args else "")
+            names.update(more)
+            self.write(depth, *lines)
+            for slot, column, rows in step.keep:
+                value = f"row[{column}]" if self.connection.values_are_plain else f"plain(row[{column}])"
+                self.write(depth, f"k{slot} = [{value} for row in r[:{rows}]]")
+        self.write(depth, "n += m")
+        if step.least == step.most:
+            self.write(depth, f"if m != {step.least}: wrong_rows()")
+        elif step.most == wire.ANY_ROWS:
+            if step.least:
+                self.write(depth, f"if m < {step.least}: wrong_rows()")
+        else:
+            self.write(depth, f"if not {step.least} <= m <= {step.most}: wrong_rows()")
+
+    def source(self, source, repeated):
+        kind, a, b = source
+        stride = f" + {b} * i" if repeated and b else ""
+        if kind == "":
+            return self.literal(a)
+        if kind == "p":
+            return f"a[{a}{stride}]"
+        if kind == "u":
+            value = f"u + {a}{stride}"
+        elif kind == "k":
+            value = f"plus(k{a}, {b})" if b else f"first(k{a})"
+        elif kind == "K":
+            value = f"k{a}[{b}] if len(k{a}) > {b} else None"
+        elif self.plan.now_fixed:
+            value = f"({self.plan.now_fixed[0]} + {self.plan.now_fixed[1]} * (o >> 32)) // {a}"
+        else:
+            value = f"now_ns() // {a}"
+        return f"suit({value})" if self.connection.suits_arguments else value

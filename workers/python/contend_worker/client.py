@@ -1,0 +1,263 @@
+"""One client: which operation is next and when, what happens after a failed attempt, the sample of every attempt."""
+
+import struct
+import threading
+import time
+from itertools import chain, islice, repeat
+
+from . import wire
+from .attempt import Library, Writer
+from .driver import Failure
+
+_clock = time.monotonic_ns
+_NOT_MEASURED = wire.MAX_U64
+_NO_STEP = wire.STEP_NONE << 32
+_NEXT = 1 << 32
+_pack_into = struct.Struct("<8Q").pack_into
+_SAMPLE = 64
+# A piece of memory for samples is a frame of those that are sent.
+FRAME = 1 << 20
+# A server that is gone must not fill the memory with failures.
+_REOPEN_PAUSE_S = 0.01
+
+
+class Client:
+    """Runs in a thread of its own. Samples are kept as they are sent: eight words of 64 bits each, in frames of which the
+    last is filled up to `at`."""
+
+    def __init__(self, run, spec):
+        self.run_, self.plan, self.spec, self.control = run, run.plan, spec, run.control
+        self.library = Library(run.driver, run.control)
+        self.frames, self.at = [bytearray(FRAME)], 0
+        self.retries, self.failed, self.is_exhausted, self.is_over = 0, 0, False, False
+        self.jitter_turn = 0
+        self.connection = None
+        # The connection to interrupt; the lock keeps it from being closed or rolled back meanwhile.
+        self.lock, self.current = threading.Lock(), None
+        self.broken = None
+        self.functions = []
+        self.thread = threading.Thread(target=self._thread, name=f"client {spec.id}", daemon=True)
+
+    # Connection
+
+    def open(self):
+        """Opens the connection and writes the functions that use it."""
+        run = self.run_
+        self.connection = run.connect(self.spec.database)
+        functions = Writer(self.plan, run.statements, self.connection, run.driver).functions(self.library)
+        self.functions = [
+            self._anew(i, function) if self.plan.transactions[i].connects else function
+            for i, function in enumerate(functions)
+        ]
+        self.use(self.connection)
+
+    def _anew(self, index, function):
+        """A transaction that begins with a new connection."""
+
+        def connects(args, unique, operation):
+            if not self.is_fresh:
+                self._reopen(0)
+                self.is_fresh = True
+                return self.functions[index](args, unique, operation)
+            self.is_fresh = False
+            return function(args, unique, operation)
+
+        self.is_fresh = False
+        return connects
+
+    def _reopen(self, step):
+        self.close()
+        try:
+            self.open()
+        except Exception as e:
+            if self.run_.driver.is_server:
+                time.sleep(_REOPEN_PAUSE_S)
+            failure = self.library.failed(e, step, 0)
+            self._lose()
+            raise failure from None
+
+    def _lose(self):
+        """The next operation opens a new connection."""
+        self.close()
+
+        def lost(index):
+            t = self.plan.transactions[index]
+
+            def first_opens(args, unique, operation):
+                self._reopen(0 if t.connects or not t.begin else wire.STEP_BEGIN)
+                if t.connects:
+                    self.is_fresh = True
+                return self.functions[index](args, unique, operation)
+
+            return first_opens
+
+        self.functions = [lost(i) for i in range(len(self.plan.transactions))]
+
+    def use(self, connection):
+        with self.lock:
+            self.current = connection
+
+    def close(self):
+        self.use(None)
+        if self.connection is not None:
+            connection, self.connection = self.connection, None
+            try:
+                connection.close()
+            except Exception as e:
+                self.control.tell(f"closing a connection: {e}")
+
+    def interrupt(self):
+        with self.lock:
+            if self.current is not None:
+                self.current.interrupt()
+
+    # The loop
+
+    def _thread(self):
+        self.control.begun.wait()
+        try:
+            if not self.control.abandoned:
+                self.loop()
+        except BaseException as e:
+            self.broken = e
+            raise
+        finally:
+            self.is_over = True
+            self.close()
+
+    @property
+    def attempts(self):
+        return (len(self.frames) - 1) * (FRAME // _SAMPLE) + self.at // _SAMPLE
+
+    def samples(self):
+        """All samples, frame by frame."""
+        for frame in self.frames[:-1]:
+            yield memoryview(frame)
+        yield memoryview(self.frames[-1])[:self.at]
+
+    def _operations(self):
+        """(time, transaction, arguments), one after the other; from columns, which lie closer together than rows do."""
+        spec = self.spec
+        suit = self.connection.argument
+        suited = self.connection.suits_arguments
+        drawn = [(time_ns, t, tuple(map(suit, args)) if suited else args) for time_ns, t, args in spec.operations]
+        columns = [list(column) for column in zip(*drawn)]
+        if spec.is_cyclic:
+            columns = [chain.from_iterable(repeat(column)) for column in columns]
+        operations = zip(*columns)
+        return islice(operations, spec.limit) if spec.limit else operations
+
+    def prepare(self):
+        """All that the window need not do."""
+        self.operations = self._operations()
+
+    def loop(self):
+        spec, control = self.spec, self.control
+        is_open, start = spec.is_open, control.start_ns
+        words = [t | _NO_STEP for t in range(len(self.plan.transactions))]
+        uniques = [t.uniques for t in self.plan.transactions]
+        frame, at = self.frames[-1], 0
+        head, unique = spec.id, spec.id * wire.UNIQUE_STRIDE
+        end = start + spec.start_ns
+        is_first = True
+        for time_ns, t, args in self.operations:
+            due = start + time_ns if is_open else end + time_ns
+            if due >= control.window_end:
+                return
+            started = end
+            # The end of the operation before was read a moment ago; another reading would only cost.
+            if due > end or is_first:
+                is_first = False
+                started = control.until(due, control.window_over)
+            if started < due or due >= control.window_end or is_open and started >= control.window_end:
+                return
+            try:
+                rows = self.functions[t](args, unique, head)
+            except Failure as failure:
+                end = self._failed(failure, (head, t, args, unique), due, started)
+                frame, at = self.frames[-1], self.at
+            else:
+                end = _clock()
+                _pack_into(frame, at, head, words[t], rows << 32, due, started, end, _NOT_MEASURED, 0)
+                at += _SAMPLE
+                self.at = at
+                if at == FRAME:
+                    frame, at = self._next_frame(), 0
+            head += _NEXT
+            unique += uniques[t]
+        done = self.attempts and (head >> 32) == spec.limit
+        self.is_exhausted = not is_open and not (spec.limit and done) and end < control.window_end
+
+    def _failed(self, failure, operation, due, started):
+        """Records a failed attempt and makes the next ones; returns the end of the last."""
+        head, t, args, unique = operation
+        attempt = 0
+        while True:
+            self._roll_back()
+            end = _clock()
+            self._sample(head, t, attempt, failure, (due, started, end))
+            wait_until = self._retry_at(attempt, failure, end)
+            if wait_until is None:
+                break
+            started = self.control.until(wait_until, self.control.drain_over)
+            if started < wait_until:
+                break
+            attempt += 1
+            self.retries += 1
+            try:
+                rows = self.functions[t](args, unique, head)
+            except Failure as again:
+                failure = again
+                continue
+            end = _clock()
+            word = t | attempt << 16 | _NO_STEP
+            self._record(head, word, rows << 32, due, started, end)
+            return end
+        self.failed += 1
+        return end
+
+    def _sample(self, head, t, attempt, failure, times):
+        is_cut = bool(self.control.over) and (failure.space, failure.code) in self.run_.driver.cut_codes
+        flags = wire.FLAG_INTERRUPTED if is_cut else 0
+        word = t | attempt << 16 | failure.step << 32 | failure.space << 48 | flags << 56
+        self._record(head, word, failure.code | failure.rows << 32, *times)
+
+    def _record(self, *words):
+        _pack_into(self.frames[-1], self.at, *words, _NOT_MEASURED, 0)
+        self.at += _SAMPLE
+        if self.at == FRAME:
+            self._next_frame()
+
+    def _next_frame(self):
+        # In this order: a supervisor that counts meanwhile is at most a frame behind.
+        self.at = 0
+        self.frames.append(bytearray(FRAME))
+        return self.frames[-1]
+
+    def _roll_back(self):
+        """Whatever the failure was, SQLite may have rolled back by itself. Should the rollback fail where a transaction
+        is open, the next begin fails and shows it. An interrupt must not reach it: a lock that stays keeps everybody
+        waiting."""
+        connection = self.connection
+        if connection is None:
+            return
+        self.use(None)
+        try:
+            if not connection.is_lost() and connection.is_in_transaction():
+                connection.simple("ROLLBACK")
+        except Exception as e:
+            self.control.tell(f"rolling back: {e}")
+        if connection.is_lost():
+            self._lose()
+        else:
+            self.use(connection)
+
+    def _retry_at(self, attempt, failure, end):
+        plan, control = self.plan, self.control
+        if attempt + 1 >= plan.tries or (failure.space, failure.code) not in plan.retry_codes:
+            return None
+        wait_ns = plan.backoff_ns[min(attempt, len(plan.backoff_ns) - 1)] if plan.backoff_ns else 0
+        permille = plan.jitter[self.jitter_turn % len(plan.jitter)] if plan.jitter else 1000
+        self.jitter_turn += 1
+        until = end + wait_ns * permille // 1000
+        return None if control.over or until >= control.drain_end() else until

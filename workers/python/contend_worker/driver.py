@@ -1,0 +1,160 @@
+"""What a driver is to the rest of the worker, and options that all drivers have in common."""
+
+from decimal import Decimal
+
+from . import wire
+from .sqltext import Statement
+from .wire import FormatError
+
+
+class Failure(Exception):
+    """Why an attempt failed: the engine's own code, unclassified. `step` and `rows` are filled in where it happened."""
+
+    def __init__(self, space, code, words=""):
+        super().__init__(words or f"{wire.SPACES[space]} {code}")
+        self.space, self.code, self.step, self.rows = space, code, wire.STEP_NONE, 0
+
+
+def worker_failure(code, words=""):
+    return Failure(wire.WORKER, code, words)
+
+
+class Driver:
+    """A client library a plan may ask for. `connect` opens a connection whose methods are those of Connection below."""
+
+    name = ""  # in plans
+    executes_nothing = False
+    is_server = False
+    backslash_escapes = False
+    # The code of a wait of the worker's own that was cut short.
+    interrupted = (wire.SQLITE, 9)
+    # Codes of attempts that were cut short.
+    cut_codes = {(wire.SQLITE, 9)}
+
+    def hello(self):
+        """Facts: driver, engine, and what else there is."""
+        raise NotImplementedError
+
+    def connect(self, database, options):
+        """Opens a connection; session statements are not its affair. A Failure if it cannot be opened."""
+        raise NotImplementedError
+
+    def code_of(self, error):
+        """(space, code) of an exception of the library, or None."""
+        raise NotImplementedError
+
+    def statement(self, sql):
+        return Statement(sql, self.backslash_escapes)
+
+    def plain(self, value):
+        """A value of the five kinds."""
+        return plain(value)
+
+
+class Connection:
+    """An open connection. One thread at a time uses it, but for `interrupt`."""
+
+    # Whether values come as int, float, str, bytes and None alone, and whether arguments must go through `argument`.
+    values_are_plain = False
+    suits_arguments = False
+
+    def prepare(self, statement):
+        """Finds out whether the engine accepts a statement; returns its columns, or None if nobody can tell. Errors of
+        the library are raised as they are."""
+        raise NotImplementedError
+
+    def code(self, index, statement, args):
+        """(lines, names): Python that executes a statement of the plan with the tuple `args` (an expression; empty:
+        none) and leaves its rows in `r`, if it returns any, and their number in `m`; and what its names mean."""
+        raise NotImplementedError
+
+    def simple_code(self, sql):
+        """The same for a BEGIN or COMMIT."""
+        raise NotImplementedError
+
+    def argument(self, value):
+        """A value as the library is given it."""
+        return value
+
+    def query(self, sql):
+        """Rows of a statement, as tuples."""
+        raise NotImplementedError
+
+    def simple(self, sql):
+        """Executes a statement without arguments whose rows nobody wants."""
+        raise NotImplementedError
+
+    def load(self, statement, rows):
+        """Inserts rows of a script, all or none of them, unless a transaction is open already; returns their number."""
+        raise NotImplementedError
+
+    def is_in_transaction(self):
+        """Whether there is something to roll back; true where the library does not know."""
+        return True
+
+    def is_lost(self):
+        return False
+
+    def interrupt(self):
+        """Ends what the connection executes now; called by another thread, again and again."""
+
+    def close(self):
+        raise NotImplementedError
+
+
+def plain(value):
+    """A value as SQLite would have it: of int, float, str, bytes, None."""
+    kind = type(value)
+    if value is None or kind is str or kind is bytes or kind is float:
+        return value
+    if kind is int:
+        return value if wire.MIN_INTEGER <= value <= wire.MAX_INTEGER else float(value)
+    if kind is bool:
+        return int(value)
+    if kind is Decimal and value.is_finite():
+        return int(value) if value.as_tuple().exponent >= 0 else float(value)
+    if kind in (bytearray, memoryview):
+        return bytes(value)
+    raise worker_failure(wire.NO_VALUE, f"the driver gave a {kind.__name__}, which is no value of SQL")
+
+
+class Options:
+    """Settings of the driver that are not SQL."""
+
+    def __init__(self, driver, pairs):
+        self.busy_timeout_ms = None  # what driver and session statements set
+        self.foreign_keys = None
+        self.prepare_each = False
+        for name, value in pairs:
+            self._set(driver, name, value)
+
+    def _set(self, driver, name, value):
+        def one_of(*words):
+            if value not in words:
+                raise FormatError(f"option {name}: `{value}` is not a value this worker knows ({', '.join(words)})")
+            return value
+
+        if driver.is_server and name in ("busy_timeout_ms", "foreign_keys"):
+            raise FormatError(f"option {name}: it is SQLite's, and driver {driver.name} connects to a server")
+        if name == "busy_timeout_ms":
+            self.busy_timeout_ms = wire.number(value, (1 << 31) - 1)
+            if self.busy_timeout_ms is None:
+                raise FormatError(f"option {name}: `{value}` is not a number from 0 to {(1 << 31) - 1}")
+        elif name == "statements":
+            self.prepare_each = one_of("each", "prepared") == "each"
+        elif name == "foreign_keys":
+            self.foreign_keys = one_of("on", "off")
+        elif name == "lock_wait":
+            if one_of("measured", "off") == "measured":
+                raise FormatError(f"option lock_wait: driver {driver.name} cannot measure what it waits for locks")
+        else:
+            raise FormatError(f"option {name}: this worker does not know it")
+
+    def sqlite_session(self):
+        """Statements on a new connection of SQLite, before those of the plan."""
+        sql = []
+        if self.busy_timeout_ms is not None:
+            sql.append(f"PRAGMA busy_timeout = {self.busy_timeout_ms}")
+        if self.foreign_keys:
+            sql.append(f"PRAGMA foreign_keys = {self.foreign_keys}")
+        return sql

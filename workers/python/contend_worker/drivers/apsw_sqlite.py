@@ -1,0 +1,51 @@
+"""The driver `apsw`: Another Python SQLite Wrapper, which brings an SQLite of its own."""
+
+import apsw
+
+from ..driver import Driver, Options
+from .sqlite import SqliteConnection, facts, number_of
+
+_STATEMENTS_KEPT = 4096
+_NO_MEMORY = 7
+
+
+class Opened(SqliteConnection):
+    """A connection in apsw's own defaults, without the pragmas of its recommended practice."""
+
+    def __init__(self, database, options):
+        self.inner = apsw.Connection(database, statementcachesize=0 if options.prepare_each else _STATEMENTS_KEPT)
+
+    def code(self, index, statement, args):
+        q, e, f = f"q{index}", f"e{index}", f"f{index}"
+        cursor = self.inner.cursor()
+        names = {q: statement.sql, e: cursor.execute, f: cursor.fetchall}
+        run = f"{e}({q}, {args})" if args else f"{e}({q})"
+        if statement.returns:
+            return [run, f"r = {f}()", "m = len(r)"], names
+        if statement.changes:
+            names["changes"] = self.inner.changes
+            return [run, "m = changes()"], names
+        return [run, "m = 0"], names
+
+    def simple_code(self, sql):
+        return [f"simple({sql!r})"], {"simple": self.inner.cursor().execute}
+
+
+class Apsw(Driver):
+    name = "apsw"
+
+    def hello(self):
+        return facts(f"apsw {apsw.apsw_version()}", Opened(":memory:", Options(self, [])))
+
+    def connect(self, database, options):
+        return Opened(database, options)
+
+    def code_of(self, error):
+        if isinstance(error, MemoryError):
+            return number_of(_NO_MEMORY)
+        code = getattr(error, "extendedresult", None)
+        return None if not isinstance(code, int) else number_of(code)
+
+
+def driver():
+    return Apsw()

@@ -1,0 +1,138 @@
+"""The driver `psycopg`: psycopg 3 with its C implementation and its own libpq."""
+
+import os
+
+import psycopg
+from psycopg import pq
+
+from .. import wire
+from ..driver import Connection, Driver, Failure, worker_failure
+from .address import Address
+from .interrupter import CONNECT_S, Interrupter
+
+_LOST, _NOT_CONNECTED, _CANCELED = (wire.base36(state) for state in ("08006", "08001", "57014"))
+_ESCAPE = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+
+
+class Opened(Connection):
+    """A connection that commits by itself, so that the library begins no transaction. Statements of the plan have
+    placeholders as PostgreSQL writes them, hence its raw cursors."""
+
+    suits_arguments = True
+
+    def __init__(self, inner, options):
+        self.inner, self.prepare_it = inner, not options.prepare_each
+        inner.prepare_threshold = 0 if self.prepare_it else None
+        inner.prepared_max = None
+        self.interrupter = Interrupter(lambda: inner.cancel_safe(timeout=CONNECT_S))
+
+    def cursor(self):
+        return psycopg.RawCursor(self.inner)
+
+    def prepare(self, statement):
+        connection = self.inner.pgconn
+        result = connection.prepare(b"", statement.sql.encode())
+        if result.status != pq.ExecStatus.COMMAND_OK:
+            raise psycopg.errors.error_from_result(result)
+        described = connection.describe_prepared(b"")
+        if described.nparams != statement.params:
+            raise worker_failure(wire.DRIVER_ERROR, f"`{statement.sql}` has {described.nparams} placeholders")
+        return described.nfields
+
+    def argument(self, value):
+        """Integers go as text without a type, as literals do: by itself the library takes the smallest type that holds
+        one, and prepares a statement once for each combination of types."""
+        return str(value) if type(value) is int else value
+
+    def code(self, index, statement, args):
+        c, q, e, f = f"c{index}", f"q{index}", f"e{index}", f"f{index}"
+        cursor = self.cursor()
+        names = {c: cursor, q: statement.sql, e: cursor.execute, f: cursor.fetchall}
+        run = f"{e}({q}, {args}, prepare={self.prepare_it})" if args else f"{e}({q}, prepare={self.prepare_it})"
+        if statement.returns:
+            return [run, f"r = {f}()", "m = len(r)"], names
+        return [run, f"m = {c}.rowcount" if statement.changes else "m = 0"], names
+
+    def simple_code(self, sql):
+        return [f"simple({sql!r}, prepare=False)"], {"simple": self.cursor().execute}
+
+    def simple(self, sql):
+        self.cursor().execute(sql, prepare=False)
+
+    def query(self, sql):
+        cursor = self.cursor()
+        cursor.execute(sql, prepare=False)
+        return cursor.fetchall() if cursor.description else []
+
+    def load(self, statement, rows):
+        """A load is a COPY ... FROM STDIN. Values are written in its text format: their types are the table's affair."""
+        count = 0
+        cursor = self.inner.cursor()
+        with cursor.copy(statement.sql) as copy:
+            for row in rows:
+                copy.write("\t".join(map(copied, row)) + "\n")
+                count += 1
+        return count
+
+    def is_in_transaction(self):
+        return self.inner.info.transaction_status != pq.TransactionStatus.IDLE
+
+    def is_lost(self):
+        return self.inner.closed
+
+    def interrupt(self):
+        self.interrupter.interrupt()
+
+    def close(self):
+        self.inner.close()
+
+
+def copied(value):
+    if value is None:
+        return "\\N"
+    if isinstance(value, str):
+        if "\0" in value:
+            raise worker_failure(wire.NO_VALUE, "a text with a NUL character, which PostgreSQL cannot store")
+        return value.translate(_ESCAPE)
+    if isinstance(value, bytes):
+        return "\\\\x" + value.hex()
+    return repr(value)
+
+
+class Psycopg(Driver):
+    name = "psycopg"
+    is_server = True
+    interrupted = (wire.SQLSTATE, _CANCELED)
+    cut_codes = {interrupted}
+
+    def hello(self):
+        version = pq.version()
+        libpq = f"libpq {version // 10000}.{version % 10000}"
+        return {"driver": f"psycopg {psycopg.__version__} ({pq.__impl__}, {libpq})", "engine": "PostgreSQL"}
+
+    def connect(self, database, options):
+        at = Address(database, "postgres", 5432)
+        place = {"host": at.host, "port": at.port}
+        if at.socket is not None:
+            # libpq wants the directory and the port that the socket's name ends with.
+            directory, name = os.path.split(at.socket)
+            place = {"host": directory, "port": name.rpartition(".")[2]}
+        try:
+            inner = psycopg.connect(
+                **place, user=at.user, password=at.password, dbname=at.database or at.user, autocommit=True,
+                connect_timeout=CONNECT_S, application_name="contend",
+            )
+        except psycopg.Error as e:
+            raise Failure(wire.SQLSTATE, wire.base36(e.sqlstate) if e.sqlstate else _NOT_CONNECTED, str(e)) from None
+        return Opened(inner, options)
+
+    def code_of(self, error):
+        if not isinstance(error, psycopg.Error):
+            return None
+        if error.sqlstate:
+            return (wire.SQLSTATE, wire.base36(error.sqlstate))
+        return (wire.SQLSTATE, _LOST) if isinstance(error, psycopg.OperationalError) else None
+
+
+def driver():
+    return Psycopg()

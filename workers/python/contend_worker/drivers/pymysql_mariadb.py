@@ -1,0 +1,159 @@
+"""The driver `pymysql`: PyMySQL, which is all Python and writes values into a statement's text itself."""
+
+import importlib.metadata
+import re
+
+import pymysql
+from pymysql.constants import CLIENT
+
+from .. import wire
+from ..driver import Connection, Driver, Failure, plain, worker_failure
+from ..sqltext import as_format
+from .address import Address
+from .interrupter import CONNECT_S, Interrupter
+from decimal import Decimal
+
+_NOT_CONNECTED, _LOST, _INTERRUPTED, _KILLED = 2003, 2013, 1317, 1927
+# Statements of a load are of about so many characters, far below the smallest limit of a packet in use.
+_CHUNK = 1 << 20
+_GROUP = re.compile(r"\([^()]*\?.*\Z", re.S)
+
+
+class Opened(Connection):
+    """A connection with cursors as the library makes them."""
+
+    def __init__(self, inner, at):
+        self.inner, self.at, self.id = inner, at, inner.thread_id()
+        self.interrupter = Interrupter(self._kill)
+
+    def _kill(self):
+        second = open_at(self.at)
+        try:
+            second.query(f"KILL QUERY {self.id}")
+        finally:
+            second.close()
+
+    def prepare(self, statement):
+        """The library has no prepared statements; the server's PREPARE tells whether it accepts one."""
+        cursor = self.inner.cursor()
+        cursor.execute(f"PREPARE contend FROM {self.inner.literal(statement.sql)}")
+        cursor.execute("DEALLOCATE PREPARE contend")
+        if not statement.returns or statement.changes or statement.first == "SHOW":
+            return None if statement.returns else 0
+        try:
+            sql = as_format(statement.sql) if statement.params else statement.sql
+            args = (None,) * statement.params or None
+            cursor.execute(f"SELECT * FROM ({sql}) AS contend LIMIT 0", args)
+        except pymysql.Error:
+            return None  # two columns of one name: a query, but none inside of another
+        return len(cursor.description)
+
+    def code(self, index, statement, args):
+        c, q, e, f = f"c{index}", f"q{index}", f"e{index}", f"f{index}"
+        cursor = self.inner.cursor()
+        text = as_format(statement.sql) if args else statement.sql
+        names = {c: cursor, q: text, e: cursor.execute, f: cursor.fetchall}
+        run = f"{e}({q}, {args})" if args else f"{e}({q})"
+        if statement.returns:
+            return [run, f"r = {f}()", "m = len(r)"], names
+        if statement.upserts:
+            # A row that is replaced counts twice with the server.
+            return [f"m = min({run}, {statement.upserts})"], names
+        return [f"m = {run}"] if statement.changes else [run, "m = 0"], names
+
+    def simple_code(self, sql):
+        return [f"simple({sql!r})"], {"simple": self.inner.cursor().execute}
+
+    def simple(self, sql):
+        self.inner.cursor().execute(sql)
+
+    def query(self, sql):
+        cursor = self.inner.cursor()
+        cursor.execute(sql)
+        return cursor.fetchall() if cursor.description else []
+
+    def load(self, statement, rows):
+        """Many rows with each statement."""
+        found = _GROUP.search(statement.sql)
+        if not found:
+            raise worker_failure(wire.NO_VALUE, "a `load` is an INSERT ... VALUES (?, ...)")
+        opening, group = statement.sql[:found.start()], as_format(found.group(0))
+        count, texts, length = 0, [], 0
+
+        def flush():
+            if texts:
+                self.simple(opening + ",".join(texts))
+                texts.clear()
+
+        self.simple("BEGIN")
+        try:
+            for row in rows:
+                text = group % tuple(map(self.inner.literal, row))
+                texts.append(text)
+                count, length = count + 1, length + len(text)
+                if length >= _CHUNK:
+                    flush()
+                    length = 0
+            flush()
+            self.simple("COMMIT")
+        except BaseException:
+            self.simple("ROLLBACK")
+            raise
+        return count
+
+    def is_lost(self):
+        return not self.inner.open
+
+    def interrupt(self):
+        self.interrupter.interrupt()
+
+    def close(self):
+        if self.inner.open:
+            self.inner.close()
+
+
+def open_at(at):
+    place = {"unix_socket": at.socket} if at.socket is not None else {"host": at.host, "port": at.port}
+    return pymysql.connect(
+        **place, user=at.user, password=at.password or "", database=at.database or None, charset="utf8mb4",
+        autocommit=True, connect_timeout=CONNECT_S,
+        # Rows an UPDATE found, as SQLite and PostgreSQL count them, and not only those it made different.
+        client_flag=CLIENT.FOUND_ROWS,
+    )
+
+
+class PyMySql(Driver):
+    name = "pymysql"
+    is_server = True
+    backslash_escapes = True
+    interrupted = (wire.MYSQL, _INTERRUPTED)
+    cut_codes = {interrupted, (wire.MYSQL, _KILLED)}
+
+    def hello(self):
+        return {"driver": f"PyMySQL {importlib.metadata.version('PyMySQL')}", "engine": "MariaDB"}
+
+    def connect(self, database, options):
+        at = Address(database, "mysql", 3306)
+        try:
+            return Opened(open_at(at), at)
+        except pymysql.Error as e:
+            code = self.code_of(e) or (wire.MYSQL, _NOT_CONNECTED)
+            raise Failure(*code, str(e)) from None
+
+    def code_of(self, error):
+        if not isinstance(error, pymysql.Error):
+            return None
+        number = error.args[0] if error.args and isinstance(error.args[0], int) else 0
+        if number:
+            return (wire.MYSQL, number)
+        return (wire.MYSQL, _LOST) if isinstance(error, pymysql.err.InterfaceError) else None
+
+    def plain(self, value):
+        """A DECIMAL is sent with all its digits behind the point: without a fraction it is an integer."""
+        if isinstance(value, Decimal) and value == value.to_integral_value():
+            return plain(int(value))
+        return plain(value)
+
+
+def driver():
+    return PyMySql()

@@ -1,0 +1,61 @@
+"""What Python's libraries for SQLite have in common."""
+
+from .. import wire
+from ..driver import Connection
+
+
+class SqliteConnection(Connection):
+    """A connection with a cursor for each statement; `self.inner` is the library's."""
+
+    values_are_plain = True
+
+    def prepare(self, statement):
+        """EXPLAIN compiles a statement without executing it; the program says how many columns a row has."""
+        cursor = self.inner.cursor()
+        rows = cursor.execute("EXPLAIN " + statement.sql, (None,) * statement.params).fetchall()
+        columns = [row[3] for row in rows if row[1] == "ResultRow"]
+        return max(columns, default=0)
+
+    def simple(self, sql):
+        self.inner.cursor().execute(sql).fetchall()
+
+    def query(self, sql):
+        return self.inner.cursor().execute(sql).fetchall()
+
+    def is_in_transaction(self):
+        return self.inner.in_transaction
+
+    def load(self, statement, rows):
+        own = not self.inner.in_transaction
+        if own:
+            self.simple("BEGIN")
+        execute, count = self.inner.cursor().execute, 0
+        try:
+            for row in rows:
+                execute(statement.sql, row)
+                count += 1
+            if own:
+                self.simple("COMMIT")
+        except BaseException:
+            if own and self.inner.in_transaction:
+                self.simple("ROLLBACK")
+            raise
+        return count
+
+    def interrupt(self):
+        self.inner.interrupt()
+
+    def close(self):
+        self.inner.close()
+
+
+def facts(name, connection):
+    """Facts of `hello`, asked of a database in memory."""
+    version = connection.query("SELECT sqlite_version()")[0][0]
+    options = ",".join(row[0] for row in connection.query("PRAGMA compile_options"))
+    connection.close()
+    return {"driver": name, "engine": f"SQLite {version}", "compile_options": options}
+
+
+def number_of(code):
+    return (wire.SQLITE, code & 0xFFFFFFFF)

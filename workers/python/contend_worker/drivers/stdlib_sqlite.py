@@ -1,0 +1,57 @@
+"""The driver `python-sqlite3`: the module of Python's standard library, on the SQLite that Python was built with."""
+
+import platform
+import sqlite3
+
+from ..driver import Driver, Options
+from .sqlite import SqliteConnection, facts, number_of
+
+# The module keeps 128 unless it is told otherwise; no plan has so many statements.
+_STATEMENTS_KEPT = 4096
+_NO_MEMORY = 7
+
+
+class Opened(SqliteConnection):
+    """With `isolation_level=None`, so that the module begins no transaction by itself."""
+
+    def __init__(self, database, options):
+        kept = 0 if options.prepare_each else _STATEMENTS_KEPT
+        self.inner = sqlite3.connect(database, isolation_level=None, check_same_thread=False, cached_statements=kept)
+
+    def code(self, index, statement, args):
+        c, q, e, f = f"c{index}", f"q{index}", f"e{index}", f"f{index}"
+        cursor = self.inner.cursor()
+        names = {c: cursor, q: statement.sql, e: cursor.execute, f: cursor.fetchall}
+        run = f"{e}({q}, {args})" if args else f"{e}({q})"
+        if statement.returns:
+            return [run, f"r = {f}()", "m = len(r)"], names
+        if statement.changes and statement.first != "WITH":
+            return [run, f"m = {c}.rowcount"], names
+        if statement.changes:
+            # The module knows what changes rows by the first word.
+            names["changes"] = self.inner.cursor().execute
+            return [run, "m = changes('SELECT changes()').fetchone()[0]"], names
+        return [run, "m = 0"], names
+
+    def simple_code(self, sql):
+        return [f"simple({sql!r})"], {"simple": self.inner.cursor().execute}
+
+
+class PythonSqlite3(Driver):
+    name = "python-sqlite3"
+
+    def hello(self):
+        return facts(f"sqlite3 of Python {platform.python_version()}", Opened(":memory:", Options(self, [])))
+
+    def connect(self, database, options):
+        return Opened(database, options)
+
+    def code_of(self, error):
+        if isinstance(error, MemoryError):
+            return number_of(_NO_MEMORY)
+        code = getattr(error, "sqlite_errorcode", None)
+        return None if code is None else number_of(code)
+
+
+def driver():
+    return PythonSqlite3()

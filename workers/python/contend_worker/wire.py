@@ -1,0 +1,139 @@
+"""Values, texts and lines as tool and worker exchange them."""
+
+import math
+import re
+
+UNIQUE_STRIDE = 1 << 40
+ANY_ROWS = 0xFFFFFFFF
+MAX_INTEGER, MIN_INTEGER = (1 << 63) - 1, -(1 << 63)
+MAX_U64 = (1 << 64) - 1
+
+# Code spaces of samples, by name; what they mean to the tool is its own affair.
+SPACES = ["ok", "sqlite", "sqlstate", "mysql", "http", "os", "worker"]
+SQLITE, SQLSTATE, MYSQL, WORKER = 1, 2, 3, 6
+WRONG_ROWS, NOT_KEPT, NO_VALUE, DRIVER_ERROR = 1, 2, 3, 4
+
+STEP_NONE, STEP_BEGIN, STEP_COMMIT = 65535, 65534, 65533
+FLAG_INTERRUPTED = 2
+
+_ESCAPES = {"\\": "\\", "t": "\t", "n": "\n", "r": "\r", "0": "\0"}
+_ESCAPE = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\0": "\\0"})
+_DIGITS = re.compile(r"[0-9]+\Z")
+_INTEGER = re.compile(r"-?[0-9]+\Z")
+_REAL = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\Z")
+
+
+class FormatError(Exception):
+    """A plan or script that is not of the form, or asks for what this worker cannot do."""
+
+
+class TextRef(int):
+    """The number of a text in the plan's table."""
+
+
+def crop(text):
+    return text if len(text) <= 60 else text[:60] + "..."
+
+
+def escape(text):
+    return text.translate(_ESCAPE)
+
+
+def unescape(field):
+    if "\\" not in field:
+        return field
+    parts = field.split("\\")
+    out, i = [parts[0]], 1
+    while i < len(parts):
+        if parts[i]:
+            letter, rest = parts[i][0], parts[i][1:]
+        elif i + 1 < len(parts):
+            # An escaped backslash splits into an empty part and what follows it.
+            letter, rest = "\\", parts[i + 1]
+            i += 1
+        else:
+            raise FormatError("a backslash at the end")
+        if letter not in _ESCAPES:
+            raise FormatError(f"unknown escape `\\{letter}`")
+        out.append(_ESCAPES[letter] + rest)
+        i += 1
+    return "".join(out)
+
+
+def number(field, most):
+    """A number without a sign up to `most`, or None."""
+    if not _DIGITS.match(field) or len(field) > 20:
+        return None
+    n = int(field)
+    return n if n <= most else None
+
+
+def parse_value(field):
+    if not field:
+        raise FormatError("an empty field where a value was expected")
+    kind, rest = field[0], field[1:]
+    if kind == "i":
+        if _INTEGER.match(rest) and len(rest) <= 20 and MIN_INTEGER <= int(rest) <= MAX_INTEGER:
+            return int(rest)
+        raise FormatError(f"`{crop(field)}` is not an integer of 64 bits")
+    if kind == "t":
+        return unescape(rest)
+    if kind == "n" and not rest:
+        return None
+    if kind == "r":
+        if _REAL.match(rest) and math.isfinite(float(rest)):
+            return float(rest)
+        raise FormatError(f"`{crop(field)}` is not a finite real")
+    if kind == "T" and number(rest, 1 << 31) is not None:
+        return TextRef(rest)
+    if kind == "x":
+        if len(rest) % 2 == 0 and re.fullmatch("[0-9a-fA-F]*", rest):
+            return bytes.fromhex(rest)
+        raise FormatError(f"`{crop(field)}` is not a blob in hexadecimal")
+    raise FormatError(f"`{crop(field)}` is not a value (it must start with one of n i r t T x)")
+
+
+def value_text(value):
+    """A value in the form of a reply; a ValueError if it has none."""
+    if value is None:
+        return "n"
+    if isinstance(value, bool):
+        return "i1" if value else "i0"
+    if isinstance(value, int):
+        if MIN_INTEGER <= value <= MAX_INTEGER:
+            return f"i{value}"
+        raise ValueError(f"{value} does not fit into 64 bits")
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return f"r{value!r}"
+        raise ValueError(f"{value} in the result")
+    if isinstance(value, str):
+        return "t" + escape(value)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return "x" + bytes(value).hex()
+    raise ValueError(f"the driver gave a {type(value).__name__}, which is no value")
+
+
+def check_version(word, known, line):
+    """Checks a first line such as `contend-plan 2`."""
+    if not line.startswith(word + " "):
+        raise FormatError(f"expected `{word} {known}` as the first line, found `{crop(line)}`")
+    rest = line[len(word) + 1:]
+    version = number(rest, 0xFFFFFFFF)
+    if version == known:
+        return
+    if version is not None and version > known:
+        raise FormatError(
+            f"`{word} {version}` is newer than the {known} this program reads: use tool and worker of the same contend release"
+        )
+    raise FormatError(f"`{word} {crop(rest)}` is not a version this program reads (it reads {known})")
+
+
+def fields(**facts):
+    """Facts as the rest of a line."""
+    return "".join(f"\t{escape(name)}={escape(str(value))}" for name, value in facts.items())
+
+
+def base36(state):
+    """The number of a SQLSTATE."""
+    return int(state, 36)

@@ -1,0 +1,71 @@
+"""Values, texts and what is learnt of statements."""
+
+import unittest
+from decimal import Decimal
+
+from contend_worker import wire
+from contend_worker.driver import Failure, plain
+from contend_worker.drivers.address import Address
+from contend_worker.sqltext import Statement, as_format
+
+
+class Values(unittest.TestCase):
+    def test_texts_come_back(self):
+        for text in ("", "plain", "a\\b", "\\", "\\\\n", "tab\there\nline\r\0end", "\\t"):
+            self.assertEqual(wire.unescape(wire.escape(text)), text)
+        for broken in ("a\\", "\\q", "\\\\\\"):
+            with self.assertRaises(wire.FormatError):
+                wire.unescape(broken)
+
+    def test_values_come_back(self):
+        for field in ("n", "i-9223372036854775808", "r0.25", "r-0.0", "ta\\tb", "t", "x", "x00ff"):
+            self.assertEqual(wire.value_text(wire.parse_value(field)), field)
+        for wrong in ("", "i9223372036854775808", "i1_0", "rNaN", "rinf", "xabc", "x 00", "q5", "n1", "i٣"):
+            with self.assertRaises(wire.FormatError, msg=wrong):
+                wire.parse_value(wrong)
+
+    def test_values_of_libraries_become_those_of_sqlite(self):
+        for value, expected in ((True, 1), (Decimal("3"), 3), (Decimal("3.00"), 3.0), (memoryview(b"a"), b"a"), (1 << 63, 2.0**63)):
+            found = plain(value)
+            self.assertEqual((type(found), found), (type(expected), expected))
+        with self.assertRaises(Failure):
+            plain(object())
+
+
+class Statements(unittest.TestCase):
+    def test_what_a_statement_is(self):
+        for sql, params, returns, changes in (
+            ("SELECT '?' -- ?\n, \"a?\" /* ? */, ? FROM t", 1, True, False),
+            ("INSERT INTO t VALUES ($1, $2, $1)", 2, False, True),
+            ("INSERT INTO t VALUES (?) RETURNING id", 1, True, True),
+            ("WITH a AS (SELECT 1) SELECT replace(x, 'a', ?) FROM a", 1, True, False),
+            ("WITH a AS (SELECT 1) INSERT INTO t SELECT * FROM a", 0, False, True),
+            ("BEGIN IMMEDIATE", 0, False, False),
+        ):
+            s = Statement(sql)
+            self.assertEqual((s.params, s.returns, s.changes), (params, returns, changes), sql)
+
+    def test_rows_of_an_upsert(self):
+        self.assertEqual(Statement("INSERT INTO t (a) VALUES (?), (upper(?)) ON DUPLICATE KEY UPDATE a = VALUES(a)").upserts, 2)
+        self.assertEqual(Statement("INSERT INTO t (a) VALUES (?)").upserts, 0)
+
+    def test_placeholders_of_pymysql(self):
+        self.assertEqual(as_format("SELECT '?%', `a?`, ? % 2 FROM t"), "SELECT '?%%', `a?`, %s %% 2 FROM t")
+
+
+class Addresses(unittest.TestCase):
+    def test_parts(self):
+        a = Address("pg://m%40e@[::1]:5/a%2Fb", "pg", 7)
+        self.assertEqual((a.user, a.host, a.port, a.database, a.socket), ("m@e", "::1", 5, "a/b", None))
+        a = Address("pg://me@/d?socket=/tmp/a%20b", "pg", 7)
+        self.assertEqual((a.socket, a.host, a.database), ("/tmp/a b", None, "d"))
+
+    def test_wrong_ones_do_not_tell_their_password(self):
+        for text in ("mysql://me@h/d", "pg://h/d", "pg://me:geheim@h/d", "pg://me@/d", "pg://me@h:0/d", "pg://me@h/d?ssl=geheim"):
+            with self.assertRaises(wire.FormatError) as raised:
+                Address(text, "pg", 7)
+            self.assertNotIn("geheim", str(raised.exception))
+
+
+if __name__ == "__main__":
+    unittest.main()
