@@ -5,6 +5,7 @@ use crate::check::{Invalid, ever, guards};
 use crate::engine::Engine;
 use crate::record::model::{Footprint, InvariantResult, Reason, ServerInfo, Syncs, TableBytes, Trial};
 use crate::record::tally::Tally;
+use crate::study::model::Contender;
 use crate::trial::admin::{Admin, Cancelled};
 use crate::trial::attached;
 use crate::trial::crew::Failure;
@@ -14,7 +15,7 @@ use crate::trial::run::{Bench, Run, Stage};
 use crate::trial::sampler::{self, Observed};
 use crate::workload::invariant::Judged;
 use anyhow::Result;
-use contend_wire::handshake::fact;
+use contend_wire::handshake::{Facts, fact};
 use contend_wire::literal::Value;
 use std::collections::BTreeMap;
 
@@ -143,6 +144,27 @@ impl Bench<'_> {
         };
         Ok(())
     }
+}
+
+/// What a worker said of itself, as far as it is about this trial: a worker with several drivers cannot know which
+/// one it will be, and an engine that is a server is not in it.
+pub(super) fn who_worked(
+    said: &Facts,
+    contender: &Contender,
+    engine: &Engine,
+    server: Option<&ServerInfo>,
+) -> BTreeMap<String, String> {
+    let mut hello: BTreeMap<String, String> = said.iter().cloned().collect();
+    let versions = hello.remove("driver_versions").unwrap_or_default();
+    let of_driver = |version: &&str| version.split(' ').next() == Some(contender.driver.as_str());
+    if let Some(version) = versions.split(',').find(of_driver) {
+        hello.insert("driver".to_string(), version.to_string());
+    }
+    if let (Some(server), Some(running)) = (engine.server, server) {
+        hello.insert("engine".to_string(), format!("{} {}", server.title, running.version));
+        hello.remove("compile_options");
+    }
+    hello
 }
 
 /// What each table takes; nothing of an engine that cannot be asked.

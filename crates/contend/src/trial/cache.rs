@@ -54,7 +54,10 @@ impl Bases {
         let workload = editions.of(dialect(contender));
         let driver = engine::driver(contender).filter(|_| engine::own_dialect(contender).is_some());
         let by = driver.map_or(engine.loader, |driver| driver.name);
-        let key = format!("{} {by} {} {}", engine.name, workload.data_sha256(scale, seed), before.join(";"));
+        // A server's data directory holds all databases, a file is copied as often as there are any.
+        let databases = engine.server.map_or(1, |_| workload.databases);
+        let data = workload.data_sha256(scale, seed);
+        let key = format!("{} {by} {databases} {data} {}", engine.name, before.join(";"));
         if let Some((base, _)) = self.loaded.get(&key) {
             return Ok(base.clone());
         }

@@ -16,6 +16,7 @@ pub mod machine;
 pub mod over_http;
 pub mod plans;
 pub mod process;
+mod recorded;
 pub mod run;
 pub mod sampler;
 pub mod secret;

@@ -6,13 +6,14 @@ use crate::check::{Invalid, guards};
 use crate::engine::{self, Engine, Setup};
 use crate::outcome;
 use crate::record::model::{
-    Disk, Footprint, RECORD_VERSION, Reason, RoleClients, ServerInfo, Slot, TransactionInfo, Trial, WorkerInfo,
+    Disk, Footprint, RECORD_VERSION, Reason, RoleClients, Slot, TransactionInfo, Trial, WorkerInfo,
 };
 use crate::record::store::{RecordWriter, SAMPLES_FILE, TrialWriter, read_samples};
 use crate::record::tally::{Counting, Tally, Tallying, per_second};
 use crate::stats::precision::Ns;
 use crate::study::model::{Contender, Study, Tier};
 use crate::trial::admin::{Admin, Cancelled};
+use crate::trial::aftermath;
 use crate::trial::attached;
 use crate::trial::crew::{Crew, Deadlines, Failure, Member};
 use crate::trial::data::{self, Base, Fresh, Making, Wanted};
@@ -365,7 +366,7 @@ impl Bench<'_> {
             .map(|(number, ((drawn, member), used))| WorkerInfo {
                 number: number as u32,
                 roles: drawn.roles.iter().map(role_clients).collect(),
-                hello: who_worked(&member.hello, stage.contender, stage.engine, trial.server.as_ref()),
+                hello: aftermath::who_worked(&member.hello, stage.contender, stage.engine, trial.server.as_ref()),
                 clock_offset_ns: member.clock_offset_ns,
                 clock_error_ns: member.clock_error_ns,
                 cpu_ns: used.cpu_ns,
@@ -476,27 +477,6 @@ fn mark_starved(trial: &mut Trial, tally: &Tally) {
     if starved > 0 {
         trial.marks.push(format!("starved: {starved} of {} clients began nothing in the window", trial.clients));
     }
-}
-
-/// What a worker said of itself, as far as it is about this trial: a worker with several drivers cannot know which
-/// one it will be, and an engine that is a server is not in it.
-fn who_worked(
-    said: &Facts,
-    contender: &Contender,
-    engine: &Engine,
-    server: Option<&ServerInfo>,
-) -> BTreeMap<String, String> {
-    let mut hello: BTreeMap<String, String> = said.iter().cloned().collect();
-    let versions = hello.remove("driver_versions").unwrap_or_default();
-    let of_driver = |version: &&str| version.split(' ').next() == Some(contender.driver.as_str());
-    if let Some(version) = versions.split(',').find(of_driver) {
-        hello.insert("driver".to_string(), version.to_string());
-    }
-    if let (Some(server), Some(running)) = (engine.server, server) {
-        hello.insert("engine".to_string(), format!("{} {}", server.title, running.version));
-        hello.remove("compile_options");
-    }
-    hello
 }
 
 fn role_clients(drawn: &DrawnRole) -> RoleClients {

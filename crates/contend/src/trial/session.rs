@@ -2,9 +2,7 @@
 //! anywhere. A study without parts is its own only part.
 
 use crate::engine;
-use crate::record::model::{
-    DataInfo, Disk, Finished, RECORD_VERSION, Run, ScenarioInfo, Slot, StudyFile, TransactionInfo, Trial, WorkloadInfo,
-};
+use crate::record::model::{Disk, Finished, RECORD_VERSION, Run, ScenarioInfo, Slot, StudyFile, Trial};
 use crate::record::parts::{Found, has_parts, write_study};
 use crate::record::store::{Record, RecordWriter};
 use crate::source::Source;
@@ -21,6 +19,7 @@ use crate::trial::generator::null_contender;
 use crate::trial::machine;
 use crate::trial::plans::Plans;
 use crate::trial::process::{InsteadOf, monotonic_ns};
+use crate::trial::recorded::{asked_of, workload_info};
 use crate::trial::run::{Bench, Done};
 use crate::trial::secret::told;
 use crate::trial::site::Site;
@@ -419,49 +418,10 @@ impl Session<'_> {
     }
 }
 
-/// What clients of apps send in a run.
-fn asked_of(run: &Run) -> Result<Option<Asked>> {
-    let Some(scenario) = &run.scenario else { return Ok(None) };
-    let workload = workload::parse(&Source::new(run.workload.file.clone(), run.workload.text.clone()))?;
-    let scenario =
-        told(workload::parse(&Source::new(scenario.file.clone(), scenario.text.clone()))?, &BTreeMap::new())?;
-    Ok(Some(workload::asked(&scenario, &workload)?))
-}
-
 /// The workload of a run under each of its conditions.
 fn workloads(run: &Run, secrets: &BTreeMap<String, String>) -> Result<Vec<Editions>> {
     let source = Source::new(run.workload.file.clone(), run.workload.text.clone());
     under_conditions(&told(workload::parse(&source)?, secrets)?, &run.study)
-}
-
-fn workload_info(workload: &Workload, source: &Source, study: &Study) -> Result<WorkloadInfo> {
-    let mut data: Vec<DataInfo> = vec![];
-    // What the data is does not depend on who stores it.
-    for (condition, editions) in study.conditions.iter().zip(under_conditions(workload, study)?) {
-        let workload = editions.of(None);
-        let load = load_under(&study.load, condition);
-        let (rows, sha256) = (workload.rows(load.scale), workload.data_sha256(load.scale, load.seed));
-        match data.iter_mut().find(|data| data.sha256 == sha256) {
-            Some(same) => same.conditions.push(condition.label.clone()),
-            None => data.push(DataInfo { conditions: vec![condition.label.clone()], rows, sha256 }),
-        }
-    }
-    let first = data.first().context("a study without conditions has no data")?;
-    Ok(WorkloadInfo {
-        name: workload.name.clone(),
-        about: workload.about.clone(),
-        file: source.name.clone(),
-        text: source.text.clone(),
-        sha256: workload.sha256.clone(),
-        rows: first.rows.clone(),
-        data_sha256: first.sha256.clone(),
-        transactions: workload
-            .transactions
-            .iter()
-            .map(|t| TransactionInfo { name: t.name.clone(), write: t.writes })
-            .collect(),
-        data: if data.len() > 1 { data } else { vec![] },
-    })
 }
 
 #[cfg(test)]

@@ -1,0 +1,51 @@
+//! What a record says of its workload, and what is read from it again.
+
+use crate::record::model::{DataInfo, Run, TransactionInfo, WorkloadInfo};
+use crate::source::Source;
+use crate::study::load_under;
+use crate::study::model::Study;
+use crate::trial::dialect::under_conditions;
+use crate::trial::secret::told;
+use crate::workload::{self, Asked, Workload};
+use anyhow::{Context, Result};
+use std::collections::BTreeMap;
+
+/// What clients of apps send in a run.
+pub(super) fn asked_of(run: &Run) -> Result<Option<Asked>> {
+    let Some(scenario) = &run.scenario else { return Ok(None) };
+    let workload = workload::parse(&Source::new(run.workload.file.clone(), run.workload.text.clone()))?;
+    let scenario =
+        told(workload::parse(&Source::new(scenario.file.clone(), scenario.text.clone()))?, &BTreeMap::new())?;
+    Ok(Some(workload::asked(&scenario, &workload)?))
+}
+
+/// The workload of a study, and its data under each condition.
+pub(super) fn workload_info(workload: &Workload, source: &Source, study: &Study) -> Result<WorkloadInfo> {
+    let mut data: Vec<DataInfo> = vec![];
+    // What the data is does not depend on who stores it.
+    for (condition, editions) in study.conditions.iter().zip(under_conditions(workload, study)?) {
+        let workload = editions.of(None);
+        let load = load_under(&study.load, condition);
+        let (rows, sha256) = (workload.rows(load.scale), workload.data_sha256(load.scale, load.seed));
+        match data.iter_mut().find(|data| data.sha256 == sha256) {
+            Some(same) => same.conditions.push(condition.label.clone()),
+            None => data.push(DataInfo { conditions: vec![condition.label.clone()], rows, sha256 }),
+        }
+    }
+    let first = data.first().context("a study without conditions has no data")?;
+    Ok(WorkloadInfo {
+        name: workload.name.clone(),
+        about: workload.about.clone(),
+        file: source.name.clone(),
+        text: source.text.clone(),
+        sha256: workload.sha256.clone(),
+        rows: first.rows.clone(),
+        data_sha256: first.sha256.clone(),
+        transactions: workload
+            .transactions
+            .iter()
+            .map(|t| TransactionInfo { name: t.name.clone(), write: t.writes })
+            .collect(),
+        data: if data.len() > 1 { data } else { vec![] },
+    })
+}
