@@ -33,6 +33,7 @@ pub const ENGINE: Engine = Engine {
     ],
     settings: SETTINGS,
     tier,
+    survives_kill: |settings| ENGINE.value(settings, "synchronous_commit") != "off",
     tier_settings,
     setup,
     before_load: |_| vec![],

@@ -13,6 +13,7 @@ pub const ENGINE: Engine = Engine {
     drivers: DRIVERS,
     settings: SETTINGS,
     tier,
+    survives_kill,
     tier_settings,
     setup,
     before_load,
@@ -233,6 +234,11 @@ fn tier(settings: &Settings) -> Tier {
 /// Everything is lost with the process.
 fn in_memory(settings: &Settings) -> bool {
     ENGINE.value(settings, "storage") == "memory"
+}
+
+/// A journal in memory, or none, is gone with the process in the middle of a transaction.
+fn survives_kill(settings: &Settings) -> bool {
+    !in_memory(settings) && !matches!(ENGINE.value(settings, "journal_mode"), "memory" | "off")
 }
 
 fn tier_settings(tier: Tier) -> &'static [(&'static str, &'static str)] {

@@ -4,6 +4,7 @@
 
 pub use crate::study::model::Slot;
 
+use crate::record::powercut::Powercut;
 use crate::study::model::{Extent, Study, Tier, Variant};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -191,6 +192,9 @@ pub struct Trial {
     /// Numbers of the workload's `[scale]` as they held here, and `databases`.
     #[serde(default)]
     pub scale: BTreeMap<String, u64>,
+    /// What crashes left, in a study that makes some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub powercut: Option<Powercut>,
 }
 
 /// One reason a trial does not count.

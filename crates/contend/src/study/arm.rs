@@ -4,7 +4,8 @@
 use super::axis::{self, Axis};
 use super::file::{self, File, Layer};
 use super::load;
-use super::model::{Extent, Load, Variant};
+use super::model::{Extent, Load, Powercut, TrialKind, Variant};
+use super::powercut;
 use super::spec::Draft;
 use crate::engine::Settings;
 use toml::Value;
@@ -47,6 +48,7 @@ pub(super) struct Arm {
     /// From the command line: these are as typed, no axis multiplies them.
     pub added: Vec<Entry>,
     pub load: Load,
+    pub powercut: Option<Powercut>,
 }
 
 /// Fewer rounds than this cannot give an interval of 95 %.
@@ -61,7 +63,7 @@ pub(super) fn read(file: &File, variant: Variant, extent: Extent) -> Result<Arm,
         .map_or((&[][..], Vec::new()), |(path, baseline)| (path, baseline.clone()));
     Ok(Arm {
         headline: find(&layers, |layer| layer.headline).map(|(_, headline)| headline.clone()).unwrap_or_default(),
-        rounds: read_rounds(&layers, variant)?,
+        rounds: read_rounds(&layers, variant, file.kind)?,
         baseline,
         baseline_path: Problem::at(baseline_path, &["baseline"], "").path,
         common: read_common(&layers, &entries)?,
@@ -69,6 +71,7 @@ pub(super) fn read(file: &File, variant: Variant, extent: Extent) -> Result<Arm,
         entries,
         added: Vec::new(),
         load: load::read(&layers)?,
+        powercut: powercut::read(&layers, file.kind)?,
     })
 }
 
@@ -90,16 +93,17 @@ fn find<'f, T>(layers: &[Layer<'f>], part: impl Fn(&Layer<'f>) -> Option<&'f T>)
     layers.iter().find_map(|layer| part(layer).map(|found| (layer.path, found)))
 }
 
-fn read_rounds(layers: &[Layer], variant: Variant) -> Result<u32, Problem> {
+fn read_rounds(layers: &[Layer], variant: Variant, kind: TrialKind) -> Result<u32, Problem> {
     let given = layers.iter().find_map(|layer| layer.rounds.map(|rounds| (layer.path, rounds)));
     let Some((path, rounds)) = given else { return Ok(DEFAULT_ROUNDS) };
     match variant {
-        Variant::Corrected if rounds < LEAST_ROUNDS => Err(Problem::at(
+        // What survives a crash is not a matter of intervals over rounds.
+        Variant::Corrected if rounds < LEAST_ROUNDS && kind == TrialKind::Load => Err(Problem::at(
             path,
             &["rounds"],
             format!("must be at least {LEAST_ROUNDS}: fewer rounds give no interval, so no verdict"),
         )),
-        Variant::AsPublished if rounds == 0 => Err(Problem::at(path, &["rounds"], "must be at least 1")),
+        _ if rounds == 0 => Err(Problem::at(path, &["rounds"], "must be at least 1")),
         _ => Ok(rounds),
     }
 }

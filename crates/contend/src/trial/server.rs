@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use contend_wire::address::Address;
 use contend_wire::literal::Value;
 use contend_wire::script::Target;
-use rustix::process::{Pid, kill_process};
+use rustix::process::{Pid, kill_process, kill_process_group};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
@@ -341,6 +341,14 @@ impl<'j> Running<'j> {
             Some(status) if status.success() => Ok(()),
             status => bail!("{} did not stop well ({status:?}): {}", self.server.title, self.last_words()),
         }
+    }
+
+    /// Kills all of its processes at once, as a crash would, and waits until they are gone.
+    pub fn kill(&mut self) {
+        if let Some(group) = Pid::from_raw(self.child.id() as i32) {
+            let _ = kill_process_group(group, rustix::process::Signal::KILL);
+        }
+        let _ = self.child.wait();
     }
 
     fn signal(&self, signal: Signal) {
