@@ -14,8 +14,6 @@ pub enum Lie {
     LateSync { entries: usize },
     /// Syncs of files whose name ends like this are not done (of the log, say: the checkpoint comes before it).
     IgnoreSyncOf { suffix: String },
-    /// A sync takes the content, but not the creation, renaming, cutting or growing of the file.
+    /// A sync takes the content, but not its creation or renaming, nor anything before it in the journal.
     NoMetadata,
-    /// Every `every`th write is forgotten although it was synced.
-    LoseWrite { every: u32 },
 }

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::Arc;
 
-use super::{Attributes, Damage, Entry, Kind, Known, Log, Op};
+use super::{Attributes, Damage, Entry, Ino, Kind, Known, Log, Op};
 
 pub const MAGIC: &[u8] = b"contend-powercut log 1\n";
 /// Length and check.
@@ -17,6 +17,13 @@ const PAYLOAD_MAX: usize = 64 << 20;
 pub enum Record<'a> {
     Known(&'a Known),
     Op(&'a Op),
+    /// `Op::Write` with data that is somebody else's.
+    Write {
+        ino: Ino,
+        offset: u64,
+        data: &'a [u8],
+        sync: bool,
+    },
     Full,
     End,
 }
@@ -34,6 +41,7 @@ pub fn encode(out: &mut Vec<u8>, at_ns: u64, record: &Record) {
             out.extend_from_slice(known.name.as_bytes());
         }
         Record::Op(op) => encode_op(out, op),
+        Record::Write { ino, offset, data, sync } => put_write(out, *ino, *offset, data, *sync),
         Record::Full => out.push(2),
         Record::End => out.push(3),
     }
@@ -68,11 +76,7 @@ fn encode_op(out: &mut Vec<u8>, op: &Op) {
             put_name(out, name);
             put_name(out, to_name);
         }
-        Op::Write { ino, offset, data, sync } => {
-            out.extend_from_slice(&[14, u8::from(*sync)]);
-            put(out, &[*ino, *offset]);
-            out.extend_from_slice(data);
-        }
+        Op::Write { ino, offset, data, sync } => put_write(out, *ino, *offset, data, *sync),
         Op::Truncate { ino, size } => numbers(out, 15, &[*ino, *size]),
         Op::Allocate { ino, size } => numbers(out, 16, &[*ino, *size]),
         Op::Zero { ino, offset, length } => numbers(out, 17, &[*ino, *offset, *length]),
@@ -86,6 +90,12 @@ fn encode_op(out: &mut Vec<u8>, op: &Op) {
         }
         Op::SyncDirectory { ino } => numbers(out, 20, &[*ino]),
     }
+}
+
+fn put_write(out: &mut Vec<u8>, ino: Ino, offset: u64, data: &[u8], sync: bool) {
+    out.extend_from_slice(&[14, u8::from(sync)]);
+    put(out, &[ino, offset]);
+    out.extend_from_slice(data);
 }
 
 fn numbers(out: &mut Vec<u8>, kind: u8, values: &[u64]) {

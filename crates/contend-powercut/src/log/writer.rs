@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::format::{self, Record};
-use super::{Known, Op};
+use super::{Ino, Known, Op};
 use crate::{Error, Result};
 
 /// Shared by all threads of a recorder.
@@ -61,6 +61,15 @@ impl Writer {
     /// Records a change. Call it when the change is done and not yet answered. Once the bound is reached, or the file
     /// cannot be written, nothing more is recorded; the log says so, and `recorded` too.
     pub fn append(&self, op: &Op) {
+        self.put(&Record::Op(op));
+    }
+
+    /// The same for a write, whose data need not be copied first.
+    pub fn write(&self, ino: Ino, offset: u64, data: &[u8], sync: bool) {
+        self.put(&Record::Write { ino, offset, data, sync });
+    }
+
+    fn put(&self, record: &Record) {
         let mut state = self.lock();
         if state.full || state.failed.is_some() {
             return;
@@ -72,7 +81,7 @@ impl Writer {
             state.record(at_ns, &Record::Full)
         } else {
             state.entries += 1;
-            state.record(at_ns, &Record::Op(op))
+            state.record(at_ns, record)
         };
         if let Err(e) = done {
             state.failed = Some(format!("{}: the log cannot be written: {e}", self.path.display()));

@@ -1,0 +1,119 @@
+//! What the tests share: a place to record in, directory trees as values, small random numbers.
+#![allow(dead_code)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use contend_powercut::log::Log;
+use contend_powercut::record::{self, Mount, Options};
+use contend_powercut::replay::{Cut, Image, Model, Namespace};
+
+/// A directory to record, a copy of what it was, a place to mount it, a log.
+pub struct Place {
+    pub dir: tempfile::TempDir,
+}
+
+impl Place {
+    pub fn new() -> Place {
+        let dir = tempfile::tempdir().expect("a directory");
+        for name in ["backing", "base", "mnt", "image"] {
+            fs::create_dir(dir.path().join(name)).expect("a directory");
+        }
+        Place { dir }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// The base is copied now. The tests that record need /dev/fuse; where it is not, they say so and prove nothing.
+    pub fn mount(&self) -> Option<Mount> {
+        if let Some(why) = record::unavailable() {
+            eprintln!("NOT VERIFIED, recording is not possible here: {why}");
+            return None;
+        }
+        copy(&self.path("backing"), &self.path("base"));
+        Some(record::mount(&self.options()).expect("a mount"))
+    }
+
+    pub fn options(&self) -> Options {
+        Options {
+            backing: self.path("backing"),
+            mountpoint: self.path("mnt"),
+            log: self.path("log"),
+            bound_bytes: 1 << 30,
+            threads: 3,
+        }
+    }
+
+    pub fn log(&self) -> Log {
+        Log::read(&self.path("log")).expect("a whole log")
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        record::unmount(&self.path("mnt")).expect("unmounted");
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).expect("a directory").flatten() {
+        let target = to.join(entry.file_name());
+        if entry.file_type().expect("a type").is_dir() {
+            fs::create_dir(&target).expect("a directory");
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), &target).expect("a copy");
+        }
+    }
+}
+
+/// A tree as a value: path to (what it is, permissions, content).
+pub type Tree = BTreeMap<PathBuf, (char, u32, Vec<u8>)>;
+
+pub fn tree(dir: &Path) -> Tree {
+    let mut found = Tree::new();
+    let mut open = vec![PathBuf::new()];
+    while let Some(path) = open.pop() {
+        for entry in fs::read_dir(dir.join(&path)).expect("a directory").flatten() {
+            let path = path.join(entry.file_name());
+            let data = entry.metadata().expect("metadata");
+            let item = if data.is_dir() {
+                open.push(path.clone());
+                ('d', data.permissions().mode() & 0o7777, vec![])
+            } else if data.is_symlink() {
+                ('l', 0, fs::read_link(entry.path()).expect("a link").into_os_string().into_encoded_bytes())
+            } else {
+                ('f', data.permissions().mode() & 0o7777, fs::read(entry.path()).expect("a file"))
+            };
+            found.insert(path, item);
+        }
+    }
+    found
+}
+
+pub fn written(image: &Image, dir: &Path) -> Tree {
+    image.rewrite(dir).expect("an image on disk");
+    tree(dir)
+}
+
+pub fn cut(position: usize, model: Model, namespace: Namespace, seed: u64) -> Cut {
+    Cut { position, model, namespace, seed }
+}
+
+/// Random numbers that are the same every time.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 33) % n
+    }
+
+    pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+        &from[self.below(from.len() as u64) as usize]
+    }
+}
