@@ -1,7 +1,7 @@
 //! What is known before anything crashes: if it is not found, nothing else that was found counts.
 
-use crate::record::powercut::{Control, Powercut};
 use crate::contender::Tier;
+use crate::record::powercut::{Control, Powercut};
 
 /// Power cuts from which on a documented loss must have shown.
 const CUTS_MIN: u64 = 100;
@@ -60,7 +60,10 @@ mod tests {
             corrupt,
             ..Crashes::default()
         };
-        Powercut { crashes: vec![crashes("kill", kill_lossy, 0), crashes("drop", lossy, corrupt)], ..Powercut::default() }
+        Powercut {
+            crashes: vec![crashes("kill", kill_lossy, 0), crashes("drop", lossy, corrupt)],
+            ..Powercut::default()
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@
 pub mod compare_parts;
 pub mod compare_records;
 pub mod content;
+mod crashes;
 pub mod csv;
 pub mod document;
 pub mod export;
@@ -77,6 +78,7 @@ fn files(summary: &Summary<'_>, document: &Document) -> Result<Vec<File>> {
         file("latencies.csv", csv::latencies(summary)?),
         file("charts.gnuplot", gnuplot::script(summary)),
     ]);
+    files.extend(crashes::csv(summary)?.map(|contents| file("crashes.csv", contents)));
     let study = std::slice::from_ref(&summary.record.run.study);
     // A record from elsewhere may claim any name.
     for export in study[0].exports.iter().filter(|export| check_file(&export.file).is_ok()) {

@@ -11,7 +11,9 @@ use super::export;
 use super::file::File;
 use super::grid;
 use super::label;
-use super::model::{Answer, Contender, Effect, Export, Extent, Grid, Kept, Metric, Published, Study, Tier, Variant, Whole};
+use super::model::{
+    Answer, Contender, Effect, Export, Extent, Grid, Kept, Metric, Published, Study, Tier, Variant, Whole,
+};
 use super::parts::{self, Part};
 use super::questions::{self, Covered, Reach};
 use super::spec::{self, Spec};

@@ -174,7 +174,12 @@ impl Bench<'_> {
         })
     }
 
-    pub(super) fn fresh_data(&self, stage: &Stage<'_>, log: &Path, admin: &mut Admin<'_>) -> Result<Fresh<'_>, Failure> {
+    pub(super) fn fresh_data(
+        &self,
+        stage: &Stage<'_>,
+        log: &Path,
+        admin: &mut Admin<'_>,
+    ) -> Result<Fresh<'_>, Failure> {
         self.remove_data()?;
         let fits = stage.round.one_connection_each(stage.contender, &stage.setup);
         fits.map_err(|e| Failure::Invalid(Invalid::Prepare.because(e)))?;
@@ -230,7 +235,12 @@ impl Bench<'_> {
     }
 
     /// The worker that serves a contender which is asked over HTTP.
-    pub(super) fn serving(&self, stage: &Stage<'_>, databases: &[String], logs: &Path) -> Result<Option<Serving<'_>>, Failure> {
+    pub(super) fn serving(
+        &self,
+        stage: &Stage<'_>,
+        databases: &[String],
+        logs: &Path,
+    ) -> Result<Option<Serving<'_>>, Failure> {
         if !engine::is_over_http(stage.contender) {
             return Ok(None);
         }

@@ -53,7 +53,6 @@ pub fn lies() -> Vec<(&'static str, Lie, bool)> {
         ("a sync takes another file", Lie::SyncOtherFile, false),
         ("no sync of directories is done", Lie::NoDirectorySync, false),
         ("a sync does not take names and sizes", Lie::NoMetadata, false),
-        ("every 50th synced write is forgotten", Lie::LoseWrite { every: 50 }, false),
     ]
 }
 

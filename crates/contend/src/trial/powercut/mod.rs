@@ -59,6 +59,11 @@ impl Bench<'_> {
             Err(Failure::Invalid(reason)) => found.not_verified = Some(format!("{}: {}", reason.kind, reason.detail)),
             Err(other) => return Err(other),
         }
+        if found.failing.is_empty() {
+            // Nothing to rebuild, or nothing was recorded.
+            let _ = std::fs::remove_dir_all(writer.partial_dir().join(BASE_DIR));
+            let _ = std::fs::remove_file(writer.partial_dir().join(LOG_FILE));
+        }
         self.kill(stage, wanted, &mut found, writer.partial_dir(), admin)?;
         let promise = Promise {
             tier: stage.contender.tier,
@@ -96,17 +101,11 @@ impl Bench<'_> {
         let recording = self.record(stage, wanted, found, &place, (&base, &log_file), admin)?;
         (self.progress)(Note::Phase("cutting the power"));
         let begun_ns = monotonic_ns();
-        let judge =
-            Judge::new(stage.engine, &stage.setup, self.workload, stage.round.load.scale, recording.ledger);
+        let judge = Judge::new(stage.engine, &stage.setup, self.workload, stage.round.load.scale, recording.ledger);
         let images = images::Images { bench: self, stage, wanted, place: &place, log: &recording.log, judge: &judge };
         images.judge_all(&base, found, writer.partial_dir(), admin)?;
         images.judge_lies(&base, found, writer.partial_dir(), admin)?;
         found.judging_ns = monotonic_ns() - begun_ns;
-        if found.failing.is_empty() {
-            // Nothing to rebuild.
-            std::fs::remove_dir_all(&base).map_err(|e| Failure::Fatal(e.into()))?;
-            std::fs::remove_file(&log_file).map_err(|e| Failure::Fatal(e.into()))?;
-        }
         Ok(())
     }
 

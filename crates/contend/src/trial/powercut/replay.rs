@@ -30,9 +30,10 @@ pub fn rebuild(record: &Record, trial: u32, number: u32, to: &Path) -> Result<St
     let log = Log::read(&dir.join(LOG_FILE)).map_err(|e| anyhow!("{e}"))?;
     let mut replayer = Replayer::new(&dir.join(BASE_DIR), &log).map_err(|e| anyhow!("{e}"))?;
     let image = replayer.image(&cut).map_err(|e| anyhow!("{e}"))?;
+    let lost = replayer.lost(&cut).map_err(|e| anyhow!("{e}"))?.len();
     image.write(to).map_err(|e| anyhow!("{e}"))?;
     let contender = &record.run.study.contenders[found.slot.contender];
-    Ok(in_words(failing, contender, image.lost().len(), to))
+    Ok(in_words(failing, contender, lost, to))
 }
 
 fn in_words(failing: &Failing, contender: &crate::study::model::Contender, lost: usize, to: &Path) -> String {
@@ -52,7 +53,8 @@ fn in_words(failing: &Failing, contender: &crate::study::model::Contender, lost:
     let engine = engine::find(&contender.engine);
     match engine.and_then(|engine| engine.server) {
         None => {
-            let _ = writeln!(out, "  sqlite3 {to}/app-0.db 'PRAGMA integrity_check; SELECT count(*) FROM contend_mark'");
+            let _ =
+                writeln!(out, "  sqlite3 {to}/app-0.db 'PRAGMA integrity_check; SELECT count(*) FROM contend_mark'");
         }
         Some(server) => {
             let layout = Layout {
