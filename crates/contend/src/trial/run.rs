@@ -110,6 +110,14 @@ impl Bench<'_> {
         let mut trial = self.blank(&stage);
         let mut series = String::new();
         let ran = self.run(&stage, &mut trial, &mut series, &mut writer, admin);
+        let ran = match ran {
+            // What survives a crash does not depend on how fast it was.
+            Err(Failure::Invalid(reason)) if self.study.powercut.is_some() => {
+                trial.invalid.push(reason);
+                Ok(Done { throughput_per_s: 0.0, failed: 0, window_ns: 0, invalid: vec![] })
+            }
+            other => other,
+        };
         let done = match ran.and_then(|done| self.crash(&stage, &mut trial, &mut writer, admin, done)) {
             Ok(done) => done,
             Err(Failure::Cancelled) => return Err(Cancelled.into()),

@@ -138,6 +138,8 @@ pub struct Running<'j> {
     /// What it says of its version.
     pub version: String,
     janitor: &'j Janitor,
+    /// What a crash leaves outside of the data directory is for the next server on it, which tidies up.
+    rest_is_kept: bool,
 }
 
 /// Makes an empty data directory.
@@ -214,7 +216,8 @@ impl<'j> Running<'j> {
         janitor.server_lives(child.id(), server.abort);
         let address = server.by_socket(&layout, "");
         let log = start.log.clone();
-        let mut running = Self { child, server, layout, log, private, address, version: String::new(), janitor };
+        let mut running =
+            Self { child, server, layout, log, private, address, version: String::new(), janitor, rest_is_kept: false };
         running.wait_until_ready(start.engine, admin)?;
         if let Some(port) = running.layout.port {
             running.let_in(start.engine, port, admin)?;
@@ -349,6 +352,7 @@ impl<'j> Running<'j> {
             let _ = kill_process_group(group, rustix::process::Signal::KILL);
         }
         let _ = self.child.wait();
+        self.rest_is_kept = true;
     }
 
     fn signal(&self, signal: Signal) {
@@ -381,7 +385,10 @@ impl Drop for Running<'_> {
                 let _ = self.child.wait();
             }
         }
-        if let Some(line) = (self.server.leftover)(&|name| std::fs::read_to_string(self.layout.data.join(name)).ok()) {
+        let leftover = self.server.leftover;
+        if self.rest_is_kept {
+            // Nothing to remove yet.
+        } else if let Some(line) = leftover(&|name| std::fs::read_to_string(self.layout.data.join(name)).ok()) {
             // What cannot be removed is removed by whoever next restarts the machine; nothing depends on it.
             let _ = command(Path::new(&line[0]), &line[1..], None).stderr(Stdio::null()).status();
         }

@@ -24,9 +24,16 @@ pub fn answer(summary: &Summary<'_>) -> Section {
         }
         blocks.extend(grid::tables(summary, condition));
         blocks.extend(powercut::table(summary, condition));
-        blocks.push(Block::Table(table(summary, condition)));
+        if summary.record.run.study.powercut.is_none() {
+            blocks.push(Block::Table(table(summary, condition)));
+        }
     }
-    if let Some(note) = table_note(summary) {
+    let note = if summary.record.run.study.powercut.is_some() {
+        Some(powercut::NOTE.to_string())
+    } else {
+        table_note(summary)
+    };
+    if let Some(note) = note {
         blocks.push(Block::Note(note));
     }
     blocks.push(Block::Heading("What this does not show".to_string()));

@@ -1,5 +1,6 @@
 //! Whole studies: what a file and the choices of a run become.
 
+mod durability;
 mod errors;
 mod models;
 mod overrides;

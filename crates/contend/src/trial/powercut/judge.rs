@@ -3,6 +3,7 @@
 use crate::check::survival::{Instant, Ledger, Recovered, Verdict};
 use crate::engine::{Engine, Setup};
 use crate::record::powercut::Crashes;
+use crate::stats::precision::Ns;
 use crate::trial::admin::{Admin, Cancelled};
 use crate::trial::aftermath::integrity;
 use crate::trial::data::script_target;
@@ -135,8 +136,8 @@ pub fn in_words(verdict: &Verdict) -> Option<(&'static str, String)> {
     match verdict {
         Verdict::Clean => None,
         Verdict::Lossy(loss) => {
-            let ms = loss.work_ns / 1_000_000;
-            Some(("lossy", format!("{} acknowledged commits are gone, the earliest {ms} ms old", loss.commits)))
+            let (work, many) = (Ns(loss.work_ns), if loss.commits == 1 { "commit is" } else { "commits are" });
+            Some(("lossy", format!("{} acknowledged {many} gone, the earliest {work} old", loss.commits)))
         }
         Verdict::Corrupt(said) => Some(("corrupt", said.join("; "))),
         Verdict::Unopenable(why) => Some(("unopenable", why.clone())),

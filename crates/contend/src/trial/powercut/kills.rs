@@ -1,7 +1,7 @@
 //! Crashes of the database's processes alone, really made: SIGKILL in mid-load, on the ordinary file system.
 
 use super::judge::{self, Judge};
-use super::{decode, over_http, prepare};
+use super::{compare_clocks, decode, over_http, prepare};
 use crate::check::survival::Instant;
 use crate::engine;
 use crate::record::powercut::{PROCESS, Powercut};
@@ -61,7 +61,7 @@ impl Bench<'_> {
         let (launch, plans) = self.orders(&staged, &fresh.databases, serving.as_ref())?;
         let mut crew = Crew::new(self.janitor, self.deadlines, self.cancelled);
         crew.prepare(&launch, &plans, logs)?;
-        crew.compare_clocks()?;
+        compare_clocks(&mut crew)?;
         // Somewhere in the second half of the window: there is something to lose, and work still goes on.
         let part = u64::from(turn * 61 % 97);
         let kill_ns = crew.start() + wanted.window_ns / 2 + wanted.window_ns * part / (97 * 3);
