@@ -9,6 +9,7 @@ use contend_powercut::record::unavailable;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use support::{Bench, root, tool, wait_for};
 
 fn study() -> String {
@@ -43,7 +44,8 @@ fn recorders(bench: &Bench) -> Vec<(i32, String)> {
         let Ok(pid) = entry.file_name().to_string_lossy().parse::<i32>() else { continue };
         let line = fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default();
         let words: Vec<&str> = line.split('\0').collect();
-        if words.len() > 4 && words[1] == "recorder" && words[4].starts_with(&mine) {
+        let there = fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(&mine));
+        if words.len() > 4 && words[1] == "recorder" && there {
             all.push((pid, words[3].to_string()));
         }
     }
@@ -86,7 +88,7 @@ fn settings_keep_what_is_documented_and_failing_images_can_be_rebuilt() {
     assert!(found(&record, "WAL/OFF").power().bad() > 0);
     assert!(found(&record, "MEMORY/FULL").process().corrupt > 0);
 
-    let text = fs::read_to_string(bench.path("record/report.txt")).expect("a report");
+    let text = fs::read_to_string(bench.path("record/report.md")).expect("a report");
     for words in ["What does the default keep?", "never corrupt", "Speed against promise", "Images that failed"] {
         assert!(text.contains(words), "{words} is not in\n{text}");
     }
@@ -128,14 +130,14 @@ fn a_worker_that_does_not_sync_is_found_out_by_the_controls() {
     }
     let bench = Bench::new();
     let fake = root().join("workers/fake/fake.py");
-    let command = format!("python3 '{}' --real '{} worker' --fault unsynced", fake.display(), tool());
+    let command = format!("python3 '{}' --real '{} worker' --fault unsynced --worker all", fake.display(), tool());
     let set = ["--set", "kills=0", "--only", "WAL/FULL", "--worker-command", &command];
     bench.contend(&[&["run", &study(), "--out", "record", "--quiet"], &set[..]].concat()).exits(1);
     let record = Record::open(&bench.path("record")).expect("a record");
     let reasons = &record.trials[0].invalid;
     let control = reasons.iter().find(|r| r.kind == "control").unwrap_or_else(|| panic!("{reasons:?}"));
     assert!(control.detail.contains("documented as durable"), "{}", control.detail);
-    let text = fs::read_to_string(bench.path("record/report.txt")).expect("a report");
+    let text = fs::read_to_string(bench.path("record/report.md")).expect("a report");
     assert!(text.contains("control failed"), "{text}");
 }
 
@@ -162,6 +164,31 @@ fn a_tool_that_is_killed_leaves_no_mount_and_no_data() {
         wait_for("its place to go", || !place.exists());
         bench.assert_nothing_left();
     }
+}
+
+#[test]
+fn without_permission_nothing_is_called_durable() {
+    if !rustix::process::geteuid().is_root() || unavailable().is_some() {
+        return;
+    }
+    const NOBODY: u32 = 65_534;
+    let bench = Bench::new();
+    std::os::unix::fs::chown(bench.dir.path(), Some(NOBODY), Some(NOBODY)).expect("given away");
+    let said = Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--", tool(), "run", &study(), "--out", "record"])
+        .args(["--quiet", "--only", "WAL/FULL"])
+        .current_dir(bench.dir.path())
+        .env("NO_COLOR", "1")
+        .output()
+        .expect("setpriv");
+    let record = Record::open(&bench.path("record")).unwrap_or_else(|e| panic!("{e:#}: {said:?}"));
+    let found = record.trials[0].powercut.as_ref().expect("what was tried");
+    let why = found.not_verified.as_deref().expect("a reason");
+    assert!(why.contains("/dev/fuse") || why.contains("fusermount3"), "{why}");
+    assert_eq!((found.reached(), found.images, found.process().bad()), (None, 0, 0));
+    assert_eq!(found.crashes.iter().map(|c| (c.model.as_str(), c.count)).collect::<Vec<_>>(), [(PROCESS, 1)]);
+    let text = fs::read_to_string(bench.path("record/report.md")).expect("a report");
+    assert!(text.contains("not verified"), "{text}");
 }
 
 #[test]

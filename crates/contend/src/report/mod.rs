@@ -160,7 +160,9 @@ fn first_screen(document: &Document, colour: Colour) -> String {
     let mut out = text::head(document, colour);
     let answer = document.sections.iter().filter(|s| s.id == "answer").flat_map(|s| &s.blocks);
     let shown = answer.filter(|b| matches!(b, Block::Answer { .. } | Block::Table(_)) || is_condition(document, b));
-    let chart = document.sections.iter().filter(|s| s.id == "throughput").flat_map(|s| &s.blocks);
+    // Where it was looked at what is kept, speed is shown with it.
+    let of_speed = if document.sections.iter().any(|s| s.id == "promise") { "promise" } else { "throughput" };
+    let chart = document.sections.iter().filter(|s| s.id == of_speed).flat_map(|s| &s.blocks);
     let bars: Vec<&Block> = chart.filter(|b| matches!(b, Block::Bars(_))).collect();
     let lines = document.sections.iter().filter(|s| s.id == "over-axis").flat_map(|s| &s.blocks);
     let lines: Vec<&Block> = lines.filter(|b| matches!(b, Block::Lines(_))).take(1).collect();

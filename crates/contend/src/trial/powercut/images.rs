@@ -103,7 +103,10 @@ impl Images<'_> {
         if self.log.is_empty() {
             return Err(prepare(anyhow!("nothing was recorded")));
         }
-        Ok(Stretch { first: first.min(self.log.len()), last: self.log.len() })
+        // Where recording stopped early, the end of the log is not the end of what happened.
+        let whole = self.log.complete && !self.log.full;
+        let last = if whole { self.log.len() } else { self.log.len() - 1 };
+        Ok(Stretch { first: first.min(last), last })
     }
 
     /// A few of each verdict and model keep what rebuilds them.

@@ -90,8 +90,8 @@ impl Bench<'_> {
         if let Some(why) = record::unavailable() {
             return Err(not_possible(why));
         }
-        if self.workload.databases != 1 || stage.base.attached.is_some() || !stage.engine.executes {
-            return Err(not_possible("crashes are made of private data in one database".to_string()));
+        if let Some(why) = self.no_crashes(stage) {
+            return Err(not_possible(why.to_string()));
         }
         (self.progress)(Note::Phase("recording what reaches the disk"));
         let (log_file, base) = (writer.partial_dir().join(LOG_FILE), writer.partial_dir().join(BASE_DIR));
@@ -107,6 +107,17 @@ impl Bench<'_> {
         images.judge_lies(&base, found, writer.partial_dir(), admin)?;
         found.judging_ns = monotonic_ns() - begun_ns;
         Ok(())
+    }
+
+    /// Why nothing may crash.
+    fn no_crashes(&self, stage: &Stage<'_>) -> Option<&'static str> {
+        let idle = engine::driver(stage.contender).is_none_or(|driver| driver.executes_nothing);
+        match () {
+            () if stage.base.attached.is_some() => Some("a server that somebody else runs is not made to crash"),
+            () if idle || !stage.engine.executes => Some("the contender keeps no data"),
+            () if self.workload.databases != 1 => Some("the workload has several databases; crashes are made of one"),
+            () => None,
+        }
     }
 
     /// The load on the recorder.
