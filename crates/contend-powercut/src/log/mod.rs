@@ -7,7 +7,7 @@ use std::sync::Arc;
 mod format;
 mod writer;
 
-pub use writer::{Recorded, Writer};
+pub use writer::{Recorded, Writer, now_ns};
 
 use crate::{Error, Result};
 

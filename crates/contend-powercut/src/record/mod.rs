@@ -14,7 +14,10 @@ use crate::{Error, Result};
 
 mod changes;
 mod filesystem;
+mod ledger;
 mod tree;
+
+pub use ledger::Ledger;
 
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -37,7 +40,9 @@ pub struct Mount {
     log: Arc<Writer>,
 }
 
-/// Mounts and returns; the work is done by threads of this process.
+/// Mounts and returns; the work is done by threads of this process. It must be a process that does nothing else: one that
+/// itself maps a file of the mount (an embedded database does) waits for its own answer for ever, as the kernel holds
+/// its memory map while it waits for the recorder, and the recorder's threads need the same map.
 pub fn mount(options: &Options) -> Result<Mount> {
     let mountpoint = free_mountpoint(options)?;
     if let Some(why) = unavailable() {
@@ -153,12 +158,16 @@ impl Drop for Mount {
     }
 }
 
-/// Unmounts what is left there, in use or not, dead recorder or not. Nothing mounted there is no error.
+/// Unmounts what is left there, in use or not, dead recorder or not. Nothing mounted there is no error. If it is in use,
+/// its users get errors from then on, and nobody can wait for a recorder that does not answer.
 pub fn unmount(mountpoint: &Path) -> Result<()> {
     if !is_mounted(mountpoint) {
         return Ok(());
     }
-    match rustix::mount::unmount(mountpoint, UnmountFlags::DETACH) {
+    if rustix::mount::unmount(mountpoint, UnmountFlags::empty()).is_ok() {
+        return Ok(());
+    }
+    match rustix::mount::unmount(mountpoint, UnmountFlags::DETACH | UnmountFlags::FORCE) {
         Ok(()) | Err(Errno::INVAL) => Ok(()),
         Err(Errno::PERM) => by_helper(mountpoint),
         Err(e) => Err(Error::at(mountpoint, "cannot be unmounted", e)),
@@ -240,9 +249,9 @@ mod tests {
     fn a_missing_device_and_a_forbidden_one_are_told_apart() {
         let missing = unavailable_through(Path::new("/dev/no-such-device")).expect("a reason");
         assert!(missing.contains("there is no /dev/no-such-device"), "{missing}");
-        // Not a device that can be opened for writing: every user is refused, root too.
-        let refused = unavailable_through(Path::new("/proc/version")).expect("a reason");
-        assert!(refused.contains("/proc/version"), "{refused}");
+        // No device that can be opened for writing: every user is refused, root too.
+        let refused = unavailable_through(Path::new("/proc")).expect("a reason");
+        assert!(refused.contains("/proc"), "{refused}");
     }
 
     #[test]

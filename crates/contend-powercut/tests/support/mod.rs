@@ -3,11 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 
 use contend_powercut::log::Log;
-use contend_powercut::record::{self, Mount, Options};
+use contend_powercut::record::{self, Options};
 use contend_powercut::replay::{Cut, Image, Model, Namespace};
 
 /// A directory to record, a copy of what it was, a place to mount it, a log.
@@ -29,13 +31,15 @@ impl Place {
     }
 
     /// The base is copied now. The tests that record need /dev/fuse; where it is not, they say so and prove nothing.
-    pub fn mount(&self) -> Option<Mount> {
+    pub fn mount(&self) -> Option<Recording> {
         if let Some(why) = record::unavailable() {
             eprintln!("NOT VERIFIED, recording is not possible here: {why}");
             return None;
         }
         copy(&self.path("backing"), &self.path("base"));
-        Some(record::mount(&self.options()).expect("a mount"))
+        let mut child = recorder_command(&std::env::current_exe().expect("a program"), self).spawn().expect("a child");
+        assert_eq!(answer(&mut child), "mounted");
+        Some(Recording { child, mountpoint: self.path("mnt"), log: self.path("log") })
     }
 
     pub fn options(&self) -> Options {
@@ -51,6 +55,71 @@ impl Place {
     pub fn log(&self) -> Log {
         Log::read(&self.path("log")).expect("a whole log")
     }
+}
+
+/// A recorder in a process of its own: one that shares a process with a program that maps files of the mount waits for
+/// itself for ever.
+pub struct Recording {
+    pub child: Child,
+    mountpoint: PathBuf,
+    log: PathBuf,
+}
+
+impl Recording {
+    /// So far.
+    pub fn entries(&self) -> usize {
+        Log::salvage(&self.log).expect("a log").0.len()
+    }
+
+    pub fn unmount(mut self) {
+        rustix::mount::unmount(&self.mountpoint, rustix::mount::UnmountFlags::empty()).expect("unmounted");
+        assert!(self.child.wait().expect("ended").success(), "the recorder ends in order");
+    }
+}
+
+/// Not a test: the recorder of a process of its own.
+#[test]
+#[ignore = "runs only as the child of another test"]
+fn recorder() {
+    let Some(place) = std::env::var_os("POWERCUT_CHILD") else { return };
+    let place = Path::new(&place);
+    match record::mount(&Options {
+        backing: place.join("backing"),
+        mountpoint: place.join("mnt"),
+        log: place.join("log"),
+        bound_bytes: 1 << 30,
+        threads: 3,
+    }) {
+        Ok(mount) => {
+            println!("\nmounted");
+            mount.wait().expect("recorded");
+        }
+        Err(e) => println!("\nrefused: {e}"),
+    }
+}
+
+pub fn recorder_arguments(command: &mut Command, place: &Place) {
+    command.args(["--exact", "support::recorder", "--ignored", "--nocapture"]);
+    command.env("POWERCUT_CHILD", place.dir.path()).stdout(Stdio::piped()).stderr(Stdio::null());
+}
+
+pub fn recorder_command(program: &Path, place: &Place) -> Command {
+    let mut command = Command::new(program);
+    recorder_arguments(&mut command, place);
+    command
+}
+
+/// The pipe stays open: the child says more when it ends.
+pub fn answer(child: &mut Child) -> String {
+    let mut output = BufReader::new(child.stdout.as_mut().expect("a pipe"));
+    let mut line = String::new();
+    while output.read_line(&mut line).expect("text") > 0 {
+        if line.starts_with("mounted") || line.starts_with("refused") {
+            return line.trim_end().to_string();
+        }
+        line.clear();
+    }
+    panic!("the child ended without an answer");
 }
 
 impl Drop for Place {
