@@ -1,5 +1,5 @@
 #!/bin/sh
-# What the HTTP client costs, against wrk and hey: a trivial fast service on core 0, the client on core 1, 50
+# What the HTTP client costs, against wrk, oha and hey: a trivial fast service on core 0, the client on core 1, 50
 # connections, tools in turns, medians. Prints requests/s and client CPU ms per 100,000 requests.
 # `check` as argument also holds contend against the others: throughput within 5 %, at most wrk's CPU per request.
 set -eu
@@ -8,6 +8,13 @@ seconds=${SECONDS_EACH:-5} rounds=${ROUNDS:-5} connections=50
 for tool in wrk hey; do
     command -v $tool >/dev/null || apt-get install -y -q $tool >/dev/null
 done
+# Debian has no oha. Only plain HTTP is asked for, so it is built without TLS.
+oha_version=1.16.0
+PATH=$PWD/target/tools/bin:$PATH
+if ! oha --version 2>/dev/null | grep -qF "oha $oha_version"; then
+    cargo install oha --locked --version $oha_version --no-default-features --root target/tools \
+        --target-dir target/tools/build --quiet
+fi
 cargo build --release -q -p contend -p contend-worker --example answering --bin contend
 dir=$(mktemp -d)
 mkfifo "$dir/input"
@@ -25,6 +32,7 @@ tool, url, seconds, connections, dir = sys.argv[1:6]
 pinned = ["taskset", "-c", "1"]
 commands = {
     "wrk": ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", url],
+    "oha": ["oha", "--no-tui", "-c", connections, "-z", f"{seconds}s", "-w", "--output-format", "json", url],
     "hey": ["hey", "-c", connections, "-z", f"{seconds}s", "-cpus", "1", url],
     "contend": ["target/release/contend", "http", "examples/one-request.toml", "--url", url, "--clients", connections,
                 "--duration", f"{seconds}s", "--run-in", "0ms", "--json-line", "--out", f"{dir}/record"],
@@ -43,6 +51,10 @@ elif tool == "wrk":
     ms = lambda text: float(re.match(r"[\d.]+", text)[0]) * {"us": 1e-3, "ms": 1, "s": 1e3}[re.search(r"[a-z]+", text)[0]]
     total, rate = int(re.search(r"(\d+) requests in", said)[1]), float(re.search(r"Requests/sec:\s+([\d.]+)", said)[1])
     p50, p99 = (ms(re.search(rf"{q}%\s+(\S+)", said)[1]) for q in (50, 99))
+elif tool == "oha":
+    line = json.loads(said)
+    rate, total = line["summary"]["requestsPerSec"], sum(line["statusCodeDistribution"].values())
+    p50, p99 = (line["latencyPercentiles"][q] * 1e3 for q in ("p50", "p99"))
 else:
     rate = float(re.search(r"Requests/sec:\s+([\d.]+)", said)[1])
     total = sum(int(n) for n in re.findall(r"\[200\]\s+(\d+)", said))
@@ -54,7 +66,7 @@ PYTHON
 
 : >"$dir/all"
 for round in $(seq "$rounds"); do
-    for tool in contend wrk hey; do
+    for tool in contend wrk oha hey; do
         measure $tool "$url" "$seconds" "$connections" "$dir" | tee -a "$dir/all" | sed "s/^/round $round: /" >&2
     done
 done
@@ -63,7 +75,7 @@ import statistics, sys
 rows = [line.split() for line in open(sys.argv[1])]
 medians = {}
 print(f"{'client':10}{'requests/s':>12}{'CPU ms / 100,000':>18}{'p50 ms':>10}{'p99 ms':>10}")
-for tool in ("contend", "wrk", "hey"):
+for tool in ("contend", "wrk", "oha", "hey"):
     columns = list(zip(*[[float(x) for x in row[1:]] for row in rows if row[0] == tool]))
 
     medians[tool] = [statistics.median(c) for c in columns]

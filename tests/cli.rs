@@ -117,7 +117,7 @@ fn a_users_own_files_work_like_built_in_ones_and_a_broken_invariant_is_found() {
 #[test]
 fn lists_plans_and_comparisons_are_also_for_programs() {
     let bench = Bench::new();
-    for what in ["workloads", "studies", "engines", "drivers", "outcomes"] {
+    for what in ["workloads", "studies", "scenarios", "engines", "drivers", "outcomes"] {
         let text = bench.contend(&["list", what]).exits(0).out;
         let json = bench.contend(&["list", what, "--json"]).exits(0).out;
         let rows: serde_json::Value = serde_json::from_str(&json).expect("JSON");
@@ -195,9 +195,17 @@ fn several_databases_and_held_connections_are_checked_like_one() {
 fn list_alone_names_everything() {
     let bench = Bench::new();
     let all = bench.contend(&["list"]).exits(0).out;
-    for word in
-        ["workloads\n", "studies\n", "engines\n", "drivers\n", "outcomes\n", "  wordpress ", "  sqlite/rusqlite "]
-    {
+    for word in [
+        "workloads\n",
+        "studies\n",
+        "scenarios\n",
+        "  gameplan ",
+        "engines\n",
+        "drivers\n",
+        "outcomes\n",
+        "  wordpress ",
+        "  sqlite/rusqlite ",
+    ] {
         assert!(all.contains(word), "{word} is missing:\n{all}");
     }
     assert!(all.lines().all(|line| !line.starts_with("      ")), "{all}");

@@ -51,7 +51,12 @@ fn run(bench: &Bench, fault: &str) -> Said {
         count.display(),
         options(fault)
     );
-    bench.tiny(&["--rounds", "3", "--only", "WAL/FULL", "--worker-command", &command, "--deadline", deadline(fault)])
+    let whose = if fault == "busy" { "--client-command" } else { "--worker-command" };
+    let mut args = vec!["--rounds", "3", "--only", "WAL/FULL*", whose, &command, "--deadline", deadline(fault)];
+    if fault == "busy" {
+        args.extend(["--set", "transport=http", "--processes", "1"]);
+    }
+    bench.tiny(&args)
 }
 
 /// Seconds of silence. Only a worker that hangs is waited for that long; millions of invented samples are made in

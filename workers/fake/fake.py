@@ -7,6 +7,7 @@ which contend declares a trial invalid can so be provoked; README.md says which 
 
 import argparse
 import fcntl
+import hashlib
 import os
 import re
 import shlex
@@ -49,6 +50,7 @@ FAULTS = {  # name: (reason expected, reasons that may come with it, what it doe
     "stop-early": ("accounts", "-", "stops early in the window and says it is done"),
     "exhausted": ("exhausted", "-", "reports a client that ran out of its plan"),
     "late": ("littles-law", "generator-limited", "starts its clock in the middle of each operation"),
+    "busy": ("generator-limited", "littles-law,nothing-done", "burns processor time in the window, as a client over HTTP"),
     "instant": ("generator-limited", "invariant,not-credible", "invents operations of 200 ns, as the plan has them"),
     "too-fast": ("not-credible", "generator-limited,invariant", "invents commits of 5 us, as the plan has them"),
     "unsynced": ("-", "not-credible", "runs with synchronous = OFF and reports what was asked for"),
@@ -56,6 +58,7 @@ FAULTS = {  # name: (reason expected, reasons that may come with it, what it doe
     "nothing": ("nothing-done", "invariant", "reports every attempt as failed with SQLITE_BUSY"),
 }
 SAMPLE, FRAME_BYTES = struct.Struct("<IIHHHBBIIQQQQQ"), 1 << 20
+BURNERS = 2
 STEP_NONE, STEP_BEGIN, SPACE_OK, SPACE_SQLITE, SQLITE_BUSY = 65535, 65534, 0, 1, 5
 ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "0": "\0"}
 TIMES = "due_ns started_ns finished_ns lock_wait_ns acquire_wait_ns"
@@ -197,6 +200,7 @@ class Fake:
         self.fault = "none"  # until a plan says that it applies
         self.plan, self.start_ns, self.striker, self.mute = None, 0, None, False
         self.sessions, self.held = 0, {}  # `done` and samples that wait for `end`
+        self.burns, self.burn_ns = threading.Event(), (0, 0)
         self.lock, self.leaving = threading.Lock(), threading.Lock()
         self.planned, self.greeted, self.over = threading.Event(), threading.Event(), threading.Event()
         self.worker = subprocess.Popen(shlex.split(args.real), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -262,6 +266,9 @@ class Fake:
             return b"", b""
         if self.fault == "stall":
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        if self.fault == "busy":
+            for _ in range(BURNERS):
+                threading.Thread(target=self.guarded, args=(self.burn,), daemon=True).start()
         if self.fault == "unsynced":
             body = without_syncs(body.decode()).encode()
         return b"plan %d\n" % len(body), body
@@ -281,10 +288,26 @@ class Fake:
     def take_start(self, start_ns):
         self.start_ns, self.mute = start_ns, self.fault == "stall"
         self.over.clear()
+        if self.fault == "busy":
+            # A little later than the window: the tool, which looks at both of its ends, needs a processor for that.
+            window_ns, length_ns = start_ns + self.plan.run_in_ns, self.plan.length_ns
+            self.burn_ns = (window_ns + length_ns // 8, window_ns + length_ns + length_ns // 4)
+            self.burns.set()
         if self.fault in ("die", "garbage", "no-newline", "stop-early"):
             moment_ns = start_ns + self.plan.run_in_ns + self.plan.length_ns // 8
             self.striker = threading.Thread(target=self.guarded, args=(self.strike, moment_ns), daemon=True)
             self.striker.start()
+
+    def burn(self):
+        """Takes processor time, before all others where that is allowed: on a busy machine there is none to be had
+        otherwise. Hashing does not hold Python's lock, so threads can do it side by side."""
+        zeros = bytes(1 << 22)
+        self.burns.wait()
+        with suppress(OSError):
+            os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+        time.sleep(max(0, self.burn_ns[0] - time.monotonic_ns()) / 1e9)
+        while time.monotonic_ns() < self.burn_ns[1]:
+            hashlib.sha256(zeros)
 
     def strike(self, moment_ns):
         """Early in the window, or when the worker is done before: late enough to be in it, early enough to matter

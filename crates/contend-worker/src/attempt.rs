@@ -3,7 +3,7 @@
 use crate::arguments::{Arguments, Kept};
 use crate::clock::{Wake, wait_until};
 use crate::control::Control;
-use crate::session::{Failure, INTERRUPT, Session};
+use crate::session::{Failure, Session};
 use contend_wire::plan::{SqlStep, Step};
 use contend_wire::sample::{STEP_BEGIN, STEP_COMMIT, worker_code};
 use std::ops::Range;
@@ -77,7 +77,7 @@ fn carry_out<S: Session>(
     for (i, step) in transaction.steps[steps].iter().enumerate() {
         let done = match step {
             Step::Sql(sql) => execute(session, sql, arguments, kept, control, rows),
-            Step::Hold { ns } | Step::Pause { ns } => wait(*ns, control),
+            Step::Hold { ns } | Step::Pause { ns } => wait::<S>(*ns, control),
             // Done before the attempt reached its session.
             Step::Connect => Ok(()),
             Step::Http(http) => session.request(http, arguments, kept),
@@ -102,7 +102,7 @@ fn execute<S: Session>(
     for repetition in 0..step.repeat {
         // An interrupt only reaches statements under way, so each one asks before it begins.
         if control.drain_over() {
-            return Err(INTERRUPT);
+            return Err(S::CUT_SHORT);
         }
         let found = session.execute(step, repetition, arguments, kept)?;
         *rows = rows.saturating_add(found);
@@ -115,8 +115,8 @@ fn execute<S: Session>(
 
 /// Waits on this thread, as a hold does everywhere, and a pause where the connection is kept meanwhile: it is
 /// the client's own, or a transaction is open on it.
-fn wait(ns: u64, control: &Control) -> Result<(), Failure> {
+fn wait<S: Session>(ns: u64, control: &Control) -> Result<(), Failure> {
     let until_ns = crate::clock::monotonic_ns().saturating_add(ns);
     let now_ns = wait_until(until_ns, Wake::Exact, || control.drain_over());
-    if now_ns < until_ns { Err(INTERRUPT) } else { Ok(()) }
+    if now_ns < until_ns { Err(S::CUT_SHORT) } else { Ok(()) }
 }

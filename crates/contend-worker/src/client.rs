@@ -5,7 +5,7 @@
 use crate::arguments::{Arguments, Kept};
 use crate::attempt::Failed;
 use crate::control::{Control, Pulse};
-use crate::session::{Failure, INTERRUPT, Waits};
+use crate::session::{CANCELLED, Failure, INTERRUPT, Waits};
 use contend_wire::plan::{Client, Head, Loop, Plan, UNIQUE_STRIDE};
 use contend_wire::sample::{CodeSpace, STEP_NONE, Sample, flag};
 
@@ -269,7 +269,8 @@ impl<'p> ClientLoop<'p> {
         sample.failed_step = failed.step;
         sample.code_space = failed.failure.space;
         sample.code = failed.failure.code;
-        if self.control.drain_over() && (failed.failure == INTERRUPT || waits.cut_short) {
+        let ours = failed.failure == INTERRUPT || failed.failure == CANCELLED;
+        if self.control.drain_over() && (ours || waits.cut_short) {
             sample.flags |= flag::INTERRUPTED;
         }
     }

@@ -62,11 +62,7 @@ impl Options {
     pub fn parse(pairs: &[(String, String)]) -> Result<Self> {
         let mut options = Self::default();
         for (name, value) in pairs {
-            let choice = |yes: &str, no: &str| match value {
-                value if value == yes => Ok(true),
-                value if value == no => Ok(false),
-                other => bail!("option {name}: `{other}` is not {yes} or {no}"),
-            };
+            let choice = |yes, no| choice(name, value, yes, no);
             match name.as_str() {
                 "busy_timeout_ms" => match value.parse::<u32>() {
                     Ok(ms) if i32::try_from(ms).is_ok() => options.busy_timeout_ms = Some(ms),
@@ -85,6 +81,15 @@ impl Options {
             }
         }
         Ok(options)
+    }
+}
+
+/// Whether an option has the first of its two words.
+pub(crate) fn choice(name: &str, value: &str, yes: &str, no: &str) -> Result<bool> {
+    match value {
+        value if value == yes => Ok(true),
+        value if value == no => Ok(false),
+        other => bail!("option {name}: `{other}` is not {yes} or {no}"),
     }
 }
 

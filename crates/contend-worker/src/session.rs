@@ -15,8 +15,11 @@ pub struct Failure {
     pub code: u32,
 }
 
-/// `SQLITE_INTERRUPT`, which also stands for a wait of the worker's own that was cut short.
+/// `SQLITE_INTERRUPT`, which in SQLite's drivers also stands for a wait of the worker's own that was cut short.
 pub const INTERRUPT: Failure = Failure { space: CodeSpace::Sqlite, code: 9 };
+
+/// `ECANCELED`: the same where the engine has no code for what it never heard of.
+pub const CANCELLED: Failure = Failure { space: CodeSpace::Os, code: 125 };
 
 impl Failure {
     /// One of [`contend_wire::sample::worker_code`].
@@ -45,6 +48,9 @@ impl Waits {
 
 /// An open connection with its statements ready.
 pub trait Session {
+    /// What a wait of the worker's own fails with when it is cut short, or a step that may not begin any more.
+    const CUT_SHORT: Failure = INTERRUPT;
+
     /// Forgets the waits of the previous attempt.
     fn reset_waits(&mut self);
     /// Waits since then.

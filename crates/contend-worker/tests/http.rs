@@ -2,6 +2,8 @@
 //! Nothing may hang, and everything must be told apart by its code.
 
 mod common;
+#[path = "service/plans.rs"]
+mod plans;
 mod service;
 
 use common::{MS, option};
@@ -11,7 +13,7 @@ use contend_wire::plan::{ANY_ROWS, Client, Loop, Plan, Retry, Source, Step, Wind
 use contend_wire::sample::{CodeSpace, STEP_NONE, Sample, flag, worker_code};
 use contend_wire::script::{Answer, ScriptWriter, Target};
 use contend_worker::own::{KIT, prepare, run_plan};
-use service::plans::{add, get, http, step, transaction};
+use plans::{add, get, http, step, transaction};
 use service::{Reply, Service, ok};
 use std::net::TcpListener;
 use std::sync::mpsc::channel;

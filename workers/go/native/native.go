@@ -31,16 +31,21 @@ type Stmt interface {
 	ColumnBytes(column int, into []byte) int
 }
 
+// Conn is a connection of theirs.
+type Conn[S Stmt] interface {
+	comparable
+	PrepareTransient(sql string) (S, int, error)
+	Changes() int
+	// SetInterrupt makes the connection end what it executes once the channel is closed.
+	SetInterrupt(<-chan struct{}) <-chan struct{}
+	Close() error
+}
+
 // Library is what differs; C is its connection, S its statement.
-type Library[C comparable, S Stmt] struct {
-	Open    func(database string) (C, error)
-	Close   func(C) error
-	Prepare func(C, string) (S, error)
-	Changes func(C) int
+type Library[C Conn[S], S Stmt] struct {
+	Open func(database string) (C, error)
 	// Type is SQLite's number for the type of a column.
 	Type func(S, int) int
-	// SetInterrupt makes the connection end what it executes once the channel is closed.
-	SetInterrupt func(C, <-chan struct{})
 	// BytesAreText: what is bound as bytes arrives as text, so there are no blobs.
 	BytesAreText bool
 	OpenPool     func(database string, size int) (Pool[C], error)
@@ -61,7 +66,7 @@ const (
 )
 
 // Driver makes a worker's driver of a library. The rest of d must be filled in.
-func Driver[C comparable, S Stmt](d worker.Driver, library *Library[C, S]) *worker.Driver {
+func Driver[C Conn[S], S Stmt](d worker.Driver, library *Library[C, S]) *worker.Driver {
 	d.PoolFixed = true
 	d.Interrupted = wire.Code{Space: wire.SpaceSQLite, Number: 9}
 	d.Open = func(database string, setup *worker.Setup) (worker.Conn, error) {
@@ -72,7 +77,7 @@ func Driver[C comparable, S Stmt](d worker.Driver, library *Library[C, S]) *work
 		setup.Opened.Add(1)
 		c := &conn[C, S]{library: library, conn: inner, setup: setup}
 		if setup.Context != nil {
-			library.SetInterrupt(inner, setup.Context.Done())
+			inner.SetInterrupt(setup.Context.Done())
 		}
 		if err := c.setUp(); err != nil {
 			return nil, errors.Join(err, c.Close())
@@ -95,7 +100,7 @@ func Driver[C comparable, S Stmt](d worker.Driver, library *Library[C, S]) *work
 }
 
 // pool is the library's, with what belongs to each of its connections.
-type pool[C comparable, S Stmt] struct {
+type pool[C Conn[S], S Stmt] struct {
 	library *Library[C, S]
 	inner   Pool[C]
 	setup   *worker.Setup
@@ -150,7 +155,7 @@ type prepared[S Stmt] struct {
 }
 
 // conn is a connection with its prepared statements.
-type conn[C comparable, S Stmt] struct {
+type conn[C Conn[S], S Stmt] struct {
 	library *Library[C, S]
 	conn    C
 	setup   *worker.Setup
@@ -187,7 +192,7 @@ func (c *conn[C, S]) setUp() error {
 }
 
 func (c *conn[C, S]) prepare(sql string) (*prepared[S], error) {
-	s, err := c.library.Prepare(c.conn, sql)
+	s, _, err := c.conn.PrepareTransient(sql)
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +214,7 @@ func (c *conn[C, S]) finalize() {
 
 func (c *conn[C, S]) Close() error {
 	c.finalize()
-	return c.library.Close(c.conn)
+	return c.conn.Close()
 }
 
 func (c *conn[C, S]) Columns(statement *worker.Statement) (int, error) {
@@ -232,7 +237,7 @@ func (c *conn[C, S]) Names() ([]string, error) {
 
 func (c *conn[C, S]) Run(statement *worker.Statement, args []any, each func([]any) error) (int64, error) {
 	if statement.Always && c.setup.Context != nil && c.setup.Context.Err() != nil {
-		c.library.SetInterrupt(c.conn, nil)
+		c.conn.SetInterrupt(nil)
 	}
 	switch {
 	case statement.Index >= 0 && statement.Index < len(c.kept):
@@ -288,7 +293,7 @@ func (c *conn[C, S]) run(p *prepared[S], statement *worker.Statement, args []any
 		}
 	}
 	if p.columns == 0 && err == nil && statement.Changes {
-		count = int64(c.library.Changes(c.conn))
+		count = int64(c.conn.Changes())
 	}
 	// A reset repeats the error of the step, which is known already.
 	if reset := s.Reset(); err == nil {

@@ -203,7 +203,7 @@ func (a *attempt) execute(conn Conn, step *wire.Step) error {
 	for repetition := range step.Repeat {
 		// An interrupt only reaches statements under way, so each one asks before it begins.
 		if a.control.drainIsOver.Load() {
-			return failure{code: a.driver.Interrupted}
+			return failure{code: a.driver.cutShort()}
 		}
 		a.bound = a.bound[:0]
 		for i := range step.Args {
@@ -345,7 +345,7 @@ func add(value any, plus int64) (any, error) {
 func (a *attempt) wait(ns uint64) error {
 	until := saturatingAdd(monotonicNS(), ns)
 	if a.sleep.until(until, a.control.drainOver, &a.control.drainIsOver) < until {
-		return failure{code: a.driver.Interrupted}
+		return failure{code: a.driver.cutShort()}
 	}
 	return nil
 }

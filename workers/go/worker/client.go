@@ -157,10 +157,10 @@ func (c *client) try(t turn) (turn, bool) {
 	}
 	code := c.driver.codeOf(err)
 	if errors.Is(err, context.Canceled) {
-		code = c.driver.Interrupted
+		code = c.driver.cutShort()
 	}
 	sample.FailedStep, sample.Space, sample.Code = uint16(step), code.Space, code.Number
-	cut := code == c.driver.Interrupted || c.driver.CutsLockWaits && code == busy
+	cut := code == c.driver.Interrupted || code == c.driver.cutShort() || c.driver.CutsLockWaits && code == busy
 	if c.control.drainIsOver.Load() && cut {
 		sample.Flags |= wire.FlagInterrupted
 	}
@@ -237,9 +237,11 @@ func (o *own) carryOut(c *client, transaction int) (int, uint64, error) {
 		c.use(conn)
 	}
 	step, err := c.a.part(o.conn, transaction, 0, len(t.Steps))
-	if loser, ok := o.conn.(Loser); ok && err != nil && loser.Lost() {
-		c.use(nil)
-		o.close()
+	if err != nil {
+		if loser, ok := o.conn.(Loser); ok && loser.Lost() {
+			c.use(nil)
+			o.close()
+		}
 	}
 	return step, 0, err
 }

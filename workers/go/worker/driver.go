@@ -24,7 +24,7 @@ type Driver struct {
 	CutsLockWaits bool
 	// Code is the engine's code of an error, and whether it has one.
 	Code func(error) (wire.Code, bool)
-	// Interrupted is the code of a wait of the worker's own that was cut short.
+	// Interrupted is the engine's code of what it was told to stop.
 	Interrupted wire.Code
 	// Open opens a connection of its own.
 	Open func(database string, setup *Setup) (Conn, error)
@@ -43,6 +43,17 @@ type Driver struct {
 	Load func(conn Conn, sql string, next func() ([]any, error)) (count int, err error)
 	// Scratch is a database to ask for version and compile options.
 	Scratch string
+}
+
+// canceled is ECANCELED of code space `os`: a server never heard of what this worker did not begin, or waited for.
+var canceled = wire.Code{Space: wire.SpaceOS, Number: 125}
+
+// cutShort is the code of a wait of the worker's own that was cut short, and of a step that may not begin any more.
+func (d *Driver) cutShort() wire.Code {
+	if d.Server {
+		return canceled
+	}
+	return d.Interrupted
 }
 
 // Setup is what every new connection is given. Statements are prepared, and stay so unless

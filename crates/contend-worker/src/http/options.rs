@@ -1,5 +1,6 @@
 //! The options of the driver `http`.
 
+use crate::options::choice;
 use anyhow::{Result, bail};
 
 /// Options as understood.
@@ -31,11 +32,7 @@ impl Options {
     pub fn parse(pairs: &[(String, String)]) -> Result<Self> {
         let mut options = Self::default();
         for (name, value) in pairs {
-            let choice = |yes: &str, no: &str| match value {
-                value if value == yes => Ok(true),
-                value if value == no => Ok(false),
-                other => bail!("option {name}: `{other}` is not {yes} or {no}"),
-            };
+            let choice = |yes, no| choice(name, value, yes, no);
             match name.as_str() {
                 "threads" => match value.parse() {
                     Ok(threads @ 1..=64) => options.threads = threads,

@@ -10,7 +10,7 @@ use crate::server::{
     self, CONNECT_TIME, OpenError, RECONNECT_PAUSE, ServerSession, check_statement, interrupt_with, is_lost,
     tell_of_driver_error,
 };
-use crate::session::{Failure, Session, Waits};
+use crate::session::{CANCELLED, Failure, Session, Waits};
 use crate::sqlite::Setup;
 use contend_wire::address::{Address, Endpoint};
 use contend_wire::handshake::Facts;
@@ -251,6 +251,8 @@ fn read_rows<T: Protocol>(
 }
 
 impl Session for MysqlSession<'_> {
+    const CUT_SHORT: Failure = CANCELLED;
+
     #[inline]
     fn reset_waits(&mut self) {
         self.cut_short = false;

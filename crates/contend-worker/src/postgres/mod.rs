@@ -13,7 +13,7 @@ use crate::arguments::{Argument, Arguments, Kept};
 use crate::server::{
     self, OpenError, RECONNECT_PAUSE, ServerSession, check_statement, interrupt_with, is_lost, tell_of_driver_error,
 };
-use crate::session::{Failure, Session, Waits};
+use crate::session::{CANCELLED, Failure, Session, Waits};
 use crate::sqlite::Setup;
 use contend_wire::address::{Address, Endpoint};
 use contend_wire::handshake::Facts;
@@ -288,6 +288,8 @@ fn read_row(row: &Row, number: u32, step: &SqlStep, kept: &mut Kept) -> Result<(
 }
 
 impl<L: Link> Session for PostgresSession<'_, L> {
+    const CUT_SHORT: Failure = CANCELLED;
+
     #[inline]
     fn reset_waits(&mut self) {
         self.cut_short = false;

@@ -1,7 +1,5 @@
 //! A service on a real socket that answers as a test wants, byte by byte.
 
-pub mod plans;
-
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

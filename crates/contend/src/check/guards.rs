@@ -15,6 +15,9 @@ pub const GENERATOR_SHARE_MAX: f64 = 0.10;
 /// How long the process of HTTP clients may be busy, as a share of the window.
 pub const CLIENT_BUSY_MAX: f64 = 0.90;
 
+/// CPU time is read in ticks, at both ends of a window.
+const CPU_RESOLUTION_NS: u64 = 20_000_000;
+
 /// Durable commits per fastest sync seen on the disk, at most, beyond which the rate is not believed. Above 1
 /// because a few probes before and after the window need not have met the fastest sync there is.
 pub const COMMITS_PER_SYNC_MAX: f64 = 2.0;
@@ -127,7 +130,7 @@ pub fn head_room(generator_ns_per_operation: u64, tally: &Tally) -> Option<Reaso
 /// Clients that ask over HTTP live in event loops, of which each process has so many: one that hardly ever waits is
 /// what limits the throughput, and not the server.
 pub fn busy_clients(cpu_ns: impl Iterator<Item = u64>, loops: u32, window_ns: u64) -> Option<Reason> {
-    let busiest_ns = cpu_ns.max()?;
+    let busiest_ns = cpu_ns.max()?.saturating_sub(CPU_RESOLUTION_NS);
     let share = busiest_ns as f64 / (window_ns.max(1) as f64 * f64::from(loops));
     (share > CLIENT_BUSY_MAX).then(|| {
         Invalid::GeneratorLimited.because(format!(
@@ -188,10 +191,12 @@ mod tests {
 
     #[test]
     fn clients_that_never_wait_limit_what_they_measure() {
-        assert_eq!(busy_clients([100, 900].into_iter(), 1, 1000), None);
-        let reason = busy_clients([100, 950].into_iter(), 1, 1000).expect("95 %");
+        const S: u64 = 1_000_000_000;
+        assert_eq!(busy_clients([S, 9 * S].into_iter(), 1, 10 * S), None);
+        let reason = busy_clients([S, 9_520_000_000].into_iter(), 1, 10 * S).expect("95 %");
         assert!(reason.kind == "generator-limited" && reason.detail.contains("95 %"), "{reason:?}");
-        assert_eq!(busy_clients([950].into_iter(), 2, 1000), None, "two loops");
+        assert_eq!(busy_clients([10 * S].into_iter(), 2, 10 * S), None, "two loops");
+        assert_eq!(busy_clients([20_000_000].into_iter(), 1, 5_000_000), None, "two ticks are no time");
     }
 
     #[test]

@@ -8,6 +8,8 @@ use crate::record::store::{Record, RecordWriter};
 use crate::source::Source;
 use crate::study::model::{Arrivals, Condition, Contender, Extent, Load, Study, Tier, TrialKind, Variant, Whole};
 use crate::trial::crew::Deadlines;
+use crate::trial::process::InsteadOf;
+use crate::trial::secret;
 use crate::trial::service;
 use crate::trial::session::{Ending, Order, run as run_session};
 use crate::ui::Progress;
@@ -29,7 +31,7 @@ const CYCLE: u32 = 16_384;
 #[command(after_help = "Examples:
   contend http examples/notes.toml --url http://127.0.0.1:8080 --clients 50
   contend http gameplan --url http://127.0.0.1:8000 --host gp-sqlite.test --clients 8 --requests 600
-  contend http gameplan --url http://127.0.0.1:8000 --set mode=write,password=secret --rate 20
+  CONTEND_SECRET_PASSWORD=... contend http gameplan --url http://127.0.0.1:8000 --set mode=write --rate 20
 
 A scenario file is described in docs/http.md.")]
 pub struct HttpArgs {
@@ -67,7 +69,7 @@ pub struct HttpArgs {
     /// Rounds: how often the whole is measured
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
-    /// Variables of the scenario
+    /// Variables of the scenario, and secrets, which are better put into the environment (see docs/http.md)
     #[arg(long, value_name = "NAME=V,...")]
     set: Vec<String>,
     /// Seconds that a request may take
@@ -110,8 +112,11 @@ pub(super) fn http(args: &HttpArgs) -> Result<u8> {
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
     let cancelled = || stop.load(Ordering::Relaxed);
-    let source = scenario::filled_in(&open(&args.scenario)?, &set(&args.set)?)?;
-    let before = workload::parse(&source)?;
+    ensure!(args.url.starts_with("http://"), "--url {}: only plain http:// is spoken", args.url);
+    let written = open(&args.scenario)?;
+    let (secrets, variables) = given(&written, &args.set)?;
+    let source = scenario::filled_in(&scenario::without_defaults(&written, secrets.keys())?, &variables)?;
+    let before = secret::told(workload::parse(&source)?, &secrets)?;
     ensure!(!before.requests.is_empty(), "{}: a scenario sends requests; run this file with contend run", source.name);
     let contender = contender(args, &before)?;
     let out = match &args.out {
@@ -119,7 +124,8 @@ pub(super) fn http(args: &HttpArgs) -> Result<u8> {
         None => numbered_out(&format!("http-{}", before.name)),
     };
     ensure!(!RecordWriter::is_record(&out), "{} is a record already; choose another --out", out.display());
-    let lists = service::lists(&out, &before, &contender, &cancelled).context(source.name.clone())?;
+    let lists = service::lists(&out, &before, &contender, &cancelled);
+    let lists = lists.map_err(|e| anyhow!("{}: {}", source.name, before.secrets.hidden(&format!("{e:#}"))))?;
     let source = scenario::with_lists(&source, &lists)?;
     let parsed = workload::parse(&source)?;
     let study = study(args, &parsed, contender)?;
@@ -133,8 +139,9 @@ pub(super) fn http(args: &HttpArgs) -> Result<u8> {
         },
         workloads: vec![source],
         out: out.clone(),
-        command: std::env::args().collect(),
-        launch: None,
+        command: before.secrets.hidden_in_command(std::env::args()),
+        instead: InsteadOf::default(),
+        secrets,
         deadlines: Deadlines::default(),
         allow_tmpfs: true,
         attached: None,
@@ -161,11 +168,23 @@ fn open(name: &str) -> Result<Source> {
     Ok(Source::new(name, text))
 }
 
+/// What was given of a scenario's secrets, with `--set` or in the environment, and of its variables.
+fn given(scenario: &Source, typed: &[String]) -> Result<(BTreeMap<String, String>, Vec<(String, String)>)> {
+    let names = scenario::secret_names(scenario)?;
+    let from_environment = |name: &String| Some((name.clone(), secret::from_environment(name)?));
+    let mut secrets: BTreeMap<String, String> = names.iter().filter_map(from_environment).collect();
+    let (typed, variables) = set(typed)?.into_iter().partition::<Vec<_>, _>(|(name, _)| names.contains(name));
+    secrets.extend(typed);
+    Ok((secrets, variables))
+}
+
 fn set(given: &[String]) -> Result<Vec<(String, String)>> {
     let pairs = given.iter().flat_map(|list| list.split(','));
     pairs
         .map(|pair| {
-            let (name, value) = pair.split_once('=').ok_or_else(|| anyhow!("--set {pair}: write NAME=VALUE"))?;
+            // It may be part of a password, so it is not shown.
+            let (name, value) =
+                pair.split_once('=').context("--set: write NAME=VALUE,NAME=VALUE; a value cannot have a comma")?;
             Ok((name.trim().to_string(), value.to_string()))
         })
         .collect()

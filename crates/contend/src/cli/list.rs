@@ -6,8 +6,9 @@ use crate::outcome::TABLE;
 use crate::study::model::{Extent, Study, Variant, Whole};
 use crate::study::{self, Choices};
 use crate::trial::process::Launch;
+use crate::trial::secret;
 use crate::trial::server::Programs;
-use crate::workload;
+use crate::workload::{self, scenario};
 use anyhow::Result;
 use clap::ValueEnum;
 use contend_wire::sample::{CodeSpace, code_to_sqlstate};
@@ -20,6 +21,8 @@ pub(super) enum What {
     Workloads,
     /// What can be asked
     Studies,
+    /// What a service can be asked for, with contend http
+    Scenarios,
     /// Databases, with their settings
     Engines,
     /// Client libraries and models
@@ -40,6 +43,7 @@ fn rows(what: What) -> Result<Vec<Value>> {
     Ok(match what {
         What::Workloads => workloads()?,
         What::Studies => studies()?,
+        What::Scenarios => scenarios()?,
         What::Engines => engines(),
         What::Drivers => drivers(),
         What::Outcomes => outcomes(),
@@ -101,6 +105,25 @@ fn workloads() -> Result<Vec<Value>> {
                 ("rows".into(), names(counts)),
             ],
         ));
+    }
+    Ok(rows)
+}
+
+fn scenarios() -> Result<Vec<Value>> {
+    let mut rows = vec![];
+    for written in scenario::builtin_names().into_iter().filter_map(scenario::builtin) {
+        let w = workload::parse(&scenario::filled_in(&written, &[])?)?;
+        let mut details = vec![
+            ("transactions".to_string(), w.transactions.iter().map(|t| t.name.as_str()).collect::<Vec<_>>().join(", ")),
+            ("modes".to_string(), w.profiles.keys().cloned().collect::<Vec<_>>().join(", ")),
+        ];
+        let variables = scenario::variables(&written)?;
+        details.extend(
+            variables.iter().map(|(name, value)| (format!("--set {name}="), format!("variable, `{value}` by itself"))),
+        );
+        let of_secret = |name: &str| (format!("--set {name}="), format!("secret, or in {}", secret::variable(name)));
+        details.extend(w.secrets.names().map(of_secret));
+        rows.push(item(&w.name, &w.about, details));
     }
     Ok(rows)
 }

@@ -68,7 +68,7 @@ enum Verb {
     Report(ReportArgs),
     /// Compare two records, or the variants in a CSV of timings
     Compare(CompareArgs),
-    /// List what there is: workloads, studies, engines, drivers, outcomes
+    /// List what there is: workloads, studies, scenarios, engines, drivers, outcomes
     List(ListArgs),
     /// Say what this machine has and what it lacks
     Doctor(DoctorArgs),
@@ -163,6 +163,9 @@ struct RunArgs {
     /// Start this shell command as the worker instead of the driver's own
     #[arg(long, value_name = "COMMAND")]
     worker_command: Option<String>,
+    /// Start this shell command in place of contend's own client that asks over HTTP (with transport=http)
+    #[arg(long, value_name = "COMMAND")]
+    client_command: Option<String>,
     /// Seconds a worker may take to get ready, and be silent while it works
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
     deadline: Option<u64>,

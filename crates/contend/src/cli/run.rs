@@ -13,7 +13,7 @@ use crate::study::{self, Choices, Vocabulary, check_vocabulary, estimate_ns, par
 use crate::trial::attached::{Attached, without_passwords};
 use crate::trial::crew::Deadlines;
 use crate::trial::machine;
-use crate::trial::process::Launch;
+use crate::trial::process::{InsteadOf, Launch};
 use crate::trial::server::Programs;
 use crate::trial::session::{Ending, Note, Order, resume, run as run_session};
 use crate::ui::Progress;
@@ -21,6 +21,7 @@ use crate::units::duration_ns;
 use crate::workload;
 use anyhow::{Context, Result, anyhow, bail};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,13 +38,16 @@ pub(super) fn run(args: &RunArgs) -> Result<u8> {
     let progress = Progress::new(args.quiet);
     let tell = |note: Note<'_>| progress.show(&note);
     let deadlines = deadlines(args);
-    let launch = args.worker_command.as_deref().map(launch);
+    let instead = InsteadOf {
+        worker: args.worker_command.as_deref().map(launch),
+        client: args.client_command.as_deref().map(launch),
+    };
     // What is refused at once has not touched the record.
     let began = args.resume.is_none() && !args.out.as_deref().is_some_and(RecordWriter::is_record);
     let (dir, ending) = match &args.resume {
-        Some(dir) => (dir.clone(), resume(dir, launch.as_ref(), deadlines, &cancelled, &tell)),
+        Some(dir) => (dir.clone(), resume(dir, &instead, deadlines, &cancelled, &tell)),
         None => {
-            let order = order(args, launch, deadlines)?;
+            let order = order(args, instead, deadlines)?;
             if !args.quiet {
                 eprintln!("{}", expected(&order.whole));
             }
@@ -148,7 +152,7 @@ fn launch(command: &str) -> Launch {
     Launch { program: PathBuf::from("/bin/sh"), args: vec!["-c".to_string(), format!("exec {command}")] }
 }
 
-fn order(args: &RunArgs, launch: Option<Launch>, deadlines: Deadlines) -> Result<Order> {
+fn order(args: &RunArgs, instead: InsteadOf, deadlines: Deadlines) -> Result<Order> {
     let (mut whole, workloads) = study_and_workloads(args)?;
     let attached = args.dsn.as_deref().map(Attached::typed).transpose()?;
     if let Some(attached) = &attached {
@@ -169,7 +173,8 @@ fn order(args: &RunArgs, launch: Option<Launch>, deadlines: Deadlines) -> Result
         workloads,
         out,
         command: without_passwords(std::env::args()),
-        launch,
+        instead,
+        secrets: BTreeMap::new(),
         deadlines,
         allow_tmpfs: args.allow_tmpfs,
         attached,

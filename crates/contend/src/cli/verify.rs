@@ -1,4 +1,5 @@
-//! `contend verify`: the same operations on several engines, and whether the same came of them.
+//! `contend verify`: the same operations on several engines, or in-process and over HTTP, and whether the same came
+//! of them.
 
 use super::plan::{contender, single};
 use super::{INVALID, OK, print};
@@ -63,7 +64,14 @@ fn in_words(came: &[Came]) -> (String, bool) {
     let mut same = true;
     let operations: BTreeSet<&String> = came.iter().flat_map(|c| c.attempts.keys()).collect();
     for what in operations {
-        let cell = |c: &Came| c.attempts.get(what).map_or("none".to_string(), |(n, rows)| format!("{n} ({rows} rows)"));
+        let cell = |c: &Came| match c.attempts.get(what) {
+            None => "none".to_string(),
+            // Who does not tell rows agrees if the attempts do.
+            Some(sum) => match sum.rows.or(first.attempts.get(what).and_then(|first| first.rows)) {
+                Some(rows) => format!("{} ({rows} rows)", sum.attempts),
+                None => format!("{}", sum.attempts),
+            },
+        };
         same &= line(&mut text, what, came, first, cell);
     }
     for table in first.tables.keys() {

@@ -3,11 +3,13 @@
 
 use crate::check::{Invalid, ever, guards};
 use crate::engine::Engine;
-use crate::record::model::{Footprint, InvariantResult, ServerInfo, Trial};
+use crate::record::model::{Footprint, InvariantResult, Reason, ServerInfo, Trial};
+use crate::record::tally::Tally;
 use crate::trial::admin::{Admin, Cancelled};
 use crate::trial::attached;
 use crate::trial::crew::Failure;
 use crate::trial::data::{self, Fresh};
+use crate::trial::over_http::THREADS;
 use crate::trial::run::{Bench, Run, Stage};
 use crate::trial::sampler::{self, Observed};
 use crate::workload::invariant::Judged;
@@ -54,8 +56,25 @@ impl Bench<'_> {
     }
 
     /// What an operation costs the worker itself; nothing where the null driver does more than the driver.
-    pub(super) fn own_ns_per_operation(&self, engine: &Engine) -> u64 {
+    fn own_ns_per_operation(&self, engine: &Engine) -> u64 {
         if engine.executes { self.generator_ns_per_operation } else { 0 }
+    }
+
+    /// Whether the clients were the limit. Clients of HTTP live in event loops, which show by hardly ever waiting;
+    /// those of a service of somebody else's are held against the worker's own cost as well.
+    pub(super) fn generator_limit(&self, stage: &Stage<'_>, run: &Run, tally: &Tally) -> Option<Reason> {
+        let option = |name: &str| stage.setup.options.iter().find(|(known, _)| known == name)?.1.parse().ok();
+        let loops = match (&run.served, &stage.setup.service) {
+            (Some(_), _) => Some(THREADS),
+            (None, Some(_)) => Some(option("threads").unwrap_or(1)),
+            (None, None) => None,
+        };
+        let busy_ns = run.observed.usage.iter().take(run.members.len()).map(|usage| usage.cpu_ns);
+        let busy = loops.and_then(|loops| guards::busy_clients(busy_ns, loops, tally.elapsed_ns()));
+        match run.served {
+            Some(_) => busy,
+            None => busy.or_else(|| guards::head_room(self.own_ns_per_operation(stage.engine), tally)),
+        }
     }
 
     /// Invariants and footprint, from the database itself.

@@ -7,12 +7,14 @@ use crate::outcome::{classify, code_name};
 use crate::record::model::Slot;
 use crate::source::Source;
 use crate::study::model::{Contender, Study};
-use crate::trial::admin::Admin;
+use crate::trial::admin::{Admin, Cancelled};
 use crate::trial::cache::Bases;
+use crate::trial::crew::{Deadlines, Failure};
 use crate::trial::data::{self, Fresh, Making, Wanted, hex, script_target};
 use crate::trial::dialect::{dialect, under_conditions};
 use crate::trial::plans::{Plans, Sql};
-use crate::trial::process::Launch;
+use crate::trial::process::{InsteadOf, Launch};
+use crate::trial::served::Serving;
 use crate::trial::site::Site;
 use crate::workload::{self, Workload};
 use anyhow::{Context, Result, anyhow, bail};
@@ -23,6 +25,7 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 /// The time of operation 0, and what each adds: whoever carries them out, whenever, writes the same.
 const NOW: NowSource = NowSource::Fixed { base_ns: 1_700_000_000_000_000_000, step_ns: 1_000_000_000 };
@@ -31,10 +34,18 @@ const NOW: NowSource = NowSource::Fixed { base_ns: 1_700_000_000_000_000_000, st
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Came {
     pub contender: String,
-    /// Attempts and rows, by transaction and what became of it.
-    pub attempts: BTreeMap<String, (u64, u64)>,
+    /// By transaction and what became of it.
+    pub attempts: BTreeMap<String, Sum>,
     /// Rows and their digest, by table.
     pub tables: BTreeMap<String, (usize, String)>,
+}
+
+/// Attempts with the same outcome.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sum {
+    pub attempts: u64,
+    /// None where the answers do not tell: over HTTP, of what fails or writes. The worker that serves counts them.
+    pub rows: Option<u64>,
 }
 
 /// Carries out the first client's operations of a study of one condition on each of its contenders.
@@ -51,7 +62,7 @@ pub fn carry_out(
     let own = workload::parse(source)?;
     let editions = under_conditions(&own, study)?;
     let editions = editions.first().context("a study has at least one condition")?;
-    let site = Site::open(out, None, true)?;
+    let site = Site::open(out, &InsteadOf::default(), true)?;
     let mut admin = site.admin(cancelled)?;
     let (mut bases, mut all) = (Bases::default(), vec![]);
     for contender in &study.contenders {
@@ -76,11 +87,11 @@ pub fn carry_out(
             dir: &dir,
             setup: &setup,
             settings: &contender.settings,
-            connections: 1,
+            connections: engine::model(contender).map_or(1, |model| (model.opens)(&contender.settings)),
             server_log: &site.scratch.join("server.log"),
         };
         let fresh = data::fresh(&making, &site.janitor, &mut admin)?;
-        let attempts = job.operations(&fresh, &site.scratch, operations)?;
+        let attempts = job.operations(&fresh, &site, operations, cancelled)?;
         let tables = job.tables(&fresh, &mut admin)?;
         drop(fresh);
         std::fs::remove_dir_all(&dir).with_context(|| format!("cannot remove {}", dir.display()))?;
@@ -100,20 +111,49 @@ struct Job<'j> {
 }
 
 impl Job<'_> {
-    fn operations(&self, fresh: &Fresh<'_>, scratch: &Path, operations: u32) -> Result<BTreeMap<String, (u64, u64)>> {
+    fn operations(
+        &self,
+        fresh: &Fresh<'_>,
+        site: &Site,
+        operations: u32,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<BTreeMap<String, Sum>> {
         let slot = Slot { trial: 1, round: 1, condition: 0, contender: 0 };
         let round = Plans::default().of(self.study, self.workload, slot)?.single_client(operations);
         let setup = (self.engine.setup)(&self.contender.settings);
+        round.one_connection_each(self.contender, &setup).map_err(|e| anyhow!(e))?;
         let mut sql = Sql { now: NOW, ..Sql::of(self.workload, self.engine, &setup) };
         for step in sql.transactions.iter_mut().flat_map(|t| &mut t.steps) {
             if let Step::Hold { ns } | Step::Pause { ns } = step {
                 *ns = 0;
             }
         }
-        let pieces = round.encode(self.contender, &setup, &sql, &fresh.databases)?;
+        let launch = Launch::of(engine::driver(self.contender).context("a contender's driver must be known")?)?;
+        if !engine::is_over_http(self.contender) {
+            let pieces = round.encode(self.contender, &setup, &sql, &fresh.databases)?;
+            return self.tell(&self.carried_out(&launch, &pieces, &site.scratch)?);
+        }
+        let plan = round.encode_server(self.contender, &setup, &sql, &fresh.databases)?;
+        let in_words = |failure| match failure {
+            Failure::Invalid(reason) => anyhow!("{}: {}: {}", self.contender.label, reason.kind, reason.detail),
+            Failure::Cancelled => Cancelled.into(),
+            Failure::Fatal(e) => e,
+        };
+        let serving = Serving::start(&launch, plan, &site.scratch, &site.janitor, Deadlines::default(), cancelled);
+        let serving = serving.map_err(in_words)?;
+        let pieces = round.encode_http(self.contender, &setup, &sql, &serving.url)?;
+        let samples = self.carried_out(&site.own, &pieces, &site.scratch);
+        let served = serving.end(round.load.drain_ns).map_err(in_words)?;
+        if let Some(how) = served.death {
+            bail!("{}: {how}", self.contender.label);
+        }
+        self.tell(&samples?)
+    }
+
+    /// The samples of a worker that carries out a plan by itself.
+    fn carried_out(&self, launch: &Launch, pieces: &[Vec<Arc<[u8]>>], scratch: &Path) -> Result<Vec<Sample>> {
         let (plan, samples) = (scratch.join("plan"), scratch.join("samples.bin"));
         std::fs::write(&plan, pieces.first().context("a plan has a worker")?.concat())?;
-        let launch = Launch::of(engine::driver(self.contender).context("a contender's driver must be known")?)?;
         let done = Command::new(&launch.program)
             .args(&launch.args)
             .arg("--plan")
@@ -126,22 +166,29 @@ impl Job<'_> {
         if !done.status.success() {
             bail!("{}: {}", self.contender.label, String::from_utf8_lossy(&done.stderr).trim());
         }
-        let mut attempts: BTreeMap<String, (u64, u64)> = BTreeMap::new();
         let bytes = std::fs::read(&samples).with_context(|| format!("cannot read {}", samples.display()))?;
-        for piece in bytes.as_chunks::<SAMPLE_BYTES>().0 {
-            let sample = Sample::decode(piece).map_err(|e| anyhow!(e))?;
-            let name = self.own.transactions.get(usize::from(sample.transaction)).map_or("?", |t| t.name.as_str());
+        bytes.as_chunks::<SAMPLE_BYTES>().0.iter().map(|piece| Sample::decode(piece).map_err(|e| anyhow!(e))).collect()
+    }
+
+    /// What came of the operations.
+    fn tell(&self, samples: &[Sample]) -> Result<BTreeMap<String, Sum>> {
+        let mut attempts: BTreeMap<String, Sum> = BTreeMap::new();
+        for sample in samples {
+            let transaction = self.own.transactions.get(usize::from(sample.transaction));
+            let transaction = transaction.context("a sample of a transaction that is not there")?;
+            let name = &transaction.name;
             let what = match sample.is_ok() {
                 true => format!("{name} committed"),
                 // Each engine has its own numbers for what is the same failure.
-                false => format!("{name} {}", classify(&sample).word()),
+                false => format!("{name} {}", classify(sample).word()),
             };
-            if !sample.is_ok() && classify(&sample) == crate::outcome::Outcome::Unknown {
+            if !sample.is_ok() && classify(sample) == crate::outcome::Outcome::Unknown {
                 eprintln!("{}: {name}: {}", self.contender.label, code_name(sample.code_space, sample.code));
             }
-            let sum = attempts.entry(what).or_default();
-            sum.0 += 1;
-            sum.1 += u64::from(sample.rows);
+            let told = !engine::is_over_http(self.contender) || sample.is_ok() && !transaction.writes;
+            let sum = attempts.entry(what).or_insert(Sum { attempts: 0, rows: told.then_some(0) });
+            sum.attempts += 1;
+            sum.rows = sum.rows.map(|rows| rows + u64::from(sample.rows));
         }
         Ok(attempts)
     }

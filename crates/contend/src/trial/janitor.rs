@@ -5,6 +5,7 @@
 //! that signal), `stopped N`, `dir PATH` (a directory exists), `done PATH`.
 
 use crate::engine::server::Signal as ServerSignal;
+use crate::trial::secret::keep_from;
 use crate::trial::server::number;
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, setsid};
@@ -27,7 +28,7 @@ pub struct Janitor {
 impl Janitor {
     pub fn start() -> Result<Self> {
         let program = std::env::current_exe().context("cannot find the path of this program")?;
-        let mut child = Command::new(program)
+        let mut child = keep_from(&mut Command::new(program))
             .arg(VERB)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())

@@ -19,6 +19,7 @@ pub mod powercut;
 pub mod process;
 pub mod run;
 pub mod sampler;
+pub mod secret;
 pub mod served;
 pub mod server;
 pub mod service;

@@ -4,6 +4,7 @@
 //! reads nor speaks can never block the tool.
 
 use crate::engine::Driver;
+use crate::trial::secret::keep_from;
 use anyhow::{Context, Result, bail};
 use contend_wire::handshake::{ToolLine, WorkerLine};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
@@ -37,6 +38,15 @@ pub enum Event {
 pub struct Launch {
     pub program: PathBuf,
     pub args: Vec<String>,
+}
+
+/// Workers that take the place of those that contend would start.
+#[derive(Debug, Clone, Default)]
+pub struct InsteadOf {
+    /// Of the worker that has a contender's driver.
+    pub worker: Option<Launch>,
+    /// Of the client that asks over HTTP.
+    pub client: Option<Launch>,
 }
 
 impl Launch {
@@ -100,7 +110,7 @@ impl Worker {
     /// Starts a worker; what it does arrives on `events` with its number.
     pub fn start(launch: &Launch, number: u32, log: &Path, events: Sender<(u32, Event)>) -> Result<Self> {
         let log_file = File::create(log).with_context(|| format!("cannot create {}", log.display()))?;
-        let mut child = Command::new(&launch.program)
+        let mut child = keep_from(&mut Command::new(&launch.program))
             .args(&launch.args)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -18,9 +18,8 @@ use crate::trial::crew::{Crew, Deadlines, Failure, Member};
 use crate::trial::data::{self, Base, Fresh};
 use crate::trial::disk;
 use crate::trial::janitor::Janitor;
-use crate::trial::over_http::THREADS;
 use crate::trial::plans::{DrawnRound, Plans, Sql};
-use crate::trial::process::{Launch, monotonic_ns};
+use crate::trial::process::{InsteadOf, Launch, monotonic_ns};
 use crate::trial::sampler::{Observed, Sampler, Watched};
 use crate::trial::served::{Served, Serving};
 use crate::trial::session::Note;
@@ -47,8 +46,7 @@ pub struct Bench<'a> {
     pub writer: &'a RecordWriter,
     /// Where a trial's data lives; emptied after each.
     pub data_dir: PathBuf,
-    /// Instead of the worker that has a contender's driver.
-    pub launch: Option<&'a Launch>,
+    pub instead: &'a InsteadOf,
     pub deadlines: Deadlines,
     pub janitor: &'a Janitor,
     pub disk: &'a Disk,
@@ -83,7 +81,7 @@ pub(super) struct Stage<'b> {
 
 /// What the window left.
 pub(super) struct Run {
-    members: Vec<Member>,
+    pub(super) members: Vec<Member>,
     pub(super) observed: Observed,
     /// Of a contender that is asked over HTTP.
     pub(super) served: Option<Served>,
@@ -123,7 +121,7 @@ impl Bench<'_> {
             Err(Failure::Cancelled) => return Err(Cancelled.into()),
             Err(Failure::Fatal(e)) => return Err(e),
             Err(Failure::Invalid(reason)) => {
-                trial.invalid.push(reason);
+                trial.invalid.push(Reason { detail: self.workload.secrets.hidden(&reason.detail), ..reason });
                 Done { throughput_per_s: 0.0, failed: 0, window_ns: 0, invalid: trial.invalid.clone() }
             }
         };
@@ -268,7 +266,10 @@ impl Bench<'_> {
         let (contender, setup) = (stage.contender, &stage.setup);
         let sql = Sql::of(self.workload, stage.engine, setup);
         match serving {
-            Some(serving) => Ok((Launch::own()?, stage.round.encode_http(contender, setup, &sql, &serving.url)?)),
+            Some(serving) => {
+                let client = self.instead.client.clone().map_or_else(Launch::own, Ok)?;
+                Ok((client, stage.round.encode_http(contender, setup, &sql, &serving.url)?))
+            }
             None => {
                 let service = setup.service.as_ref().map(|url| vec![url.clone(); databases.len()]);
                 let databases = service.as_deref().unwrap_or(databases);
@@ -279,7 +280,7 @@ impl Bench<'_> {
 
     /// The worker the user named, or the one that has the contender's driver.
     pub(super) fn launch(&self, contender: &Contender) -> Result<Launch, Failure> {
-        if let Some(launch) = self.launch {
+        if let Some(launch) = &self.instead.worker {
             return Ok(launch.clone());
         }
         let driver = engine::driver(contender).context("a contender's driver must be known")?;
@@ -415,11 +416,7 @@ impl Bench<'_> {
             let late_is_work = spins || own == Connections::Database;
             trial.invalid.extend(guards::littles_law(&tally.clients, late_is_work));
         }
-        let clients_ns = run.observed.usage.iter().take(run.members.len()).map(|usage| usage.cpu_ns);
-        trial.invalid.extend(match run.served {
-            Some(_) => guards::busy_clients(clients_ns, THREADS, tally.elapsed_ns()),
-            None => guards::head_room(self.own_ns_per_operation(stage.engine), &tally),
-        });
+        trial.invalid.extend(self.generator_limit(stage, run, &tally));
         self.check_rates(trial, stage, &tally, fastest_sync_ns);
         mark_starved(trial, &tally);
         self.mark_foreign_cpu(trial, run, &tally);

@@ -3,6 +3,7 @@
 use crate::engine;
 use crate::study::model::Contender;
 use crate::trial::admin::Admin;
+use crate::trial::process::InsteadOf;
 use crate::trial::site::Site;
 use crate::workload::Workload;
 use anyhow::{Context, Result};
@@ -24,7 +25,7 @@ pub fn lists(
     if workload.asks.is_empty() {
         return Ok(vec![]);
     }
-    let site = Site::open(out, None, true)?;
+    let site = Site::open(out, &InsteadOf::default(), true)?;
     let mut admin = site.admin(cancelled)?;
     (0..workload.asks.len()).map(|i| list(workload, i, contender, &mut admin)).collect()
 }
@@ -36,6 +37,7 @@ fn list(workload: &Workload, i: usize, contender: &Contender, admin: &mut Admin<
     let url = setup.service.context("only a service can be asked")?;
     let requests = [workload.requests.as_slice(), std::slice::from_ref(&ask.request)].concat();
     let mut transactions = vec![ask.transaction(workload.requests.len() as u32)];
+    workload.secrets.fill(&mut transactions[0].steps);
     let login = workload.login.map(|index| {
         transactions.push(workload.plan_transactions(None).swap_remove(usize::from(index)));
         1

@@ -20,12 +20,14 @@ use crate::trial::disk;
 use crate::trial::generator::null_contender;
 use crate::trial::machine;
 use crate::trial::plans::Plans;
-use crate::trial::process::{Launch, monotonic_ns};
+use crate::trial::process::{InsteadOf, monotonic_ns};
 use crate::trial::run::{Bench, Done};
+use crate::trial::secret::told;
 use crate::trial::site::Site;
 use crate::workload::{self, Editions, Workload};
 use anyhow::{Context, Result, bail};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Operations of the measurement of the worker's own cost.
@@ -56,8 +58,9 @@ pub struct Order {
     /// The record's directory.
     pub out: PathBuf,
     pub command: Vec<String>,
-    /// Instead of the tool's own worker.
-    pub launch: Option<Launch>,
+    pub instead: InsteadOf,
+    /// Values of secrets that are given, by name.
+    pub secrets: BTreeMap<String, String>,
     pub deadlines: Deadlines,
     /// Whether the data may lie on a file system in memory.
     pub allow_tmpfs: bool,
@@ -90,7 +93,7 @@ pub fn run(order: &Order, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'_>))
 /// first of them takes its time.
 fn begin(order: &Order, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'_>)) -> Result<Ending> {
     let begun_ns = monotonic_ns();
-    let mut site = Site::open(&order.out, order.launch.as_ref(), order.allow_tmpfs)?;
+    let mut site = Site::open(&order.out, &order.instead, order.allow_tmpfs)?;
     if let Some(attached) = &order.attached {
         attached.tell(&site.janitor);
         site.attached = Some(attached.address.clone());
@@ -109,7 +112,7 @@ fn begin(order: &Order, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'_>)) -
     let mut parts = vec![];
     for (study, source) in order.whole.studies.iter().zip(&order.workloads) {
         let run = prepared(study, source, &order.command, &disk)?;
-        let workloads = workloads(&run)?;
+        let workloads = workloads(&run, &order.secrets)?;
         parts.push(Task { dir: part_dir(&order.out, study.part.as_deref()), run, workloads, before: vec![] });
     }
     for part in &parts {
@@ -189,17 +192,17 @@ fn create(out: &Path, file: Option<&StudyFile>, parts: &[Task]) -> Result<()> {
 /// Continues a run that was interrupted.
 pub fn resume(
     dir: &Path,
-    launch: Option<&Launch>,
+    instead: &InsteadOf,
     deadlines: Deadlines,
     cancelled: &dyn Fn() -> bool,
     tell: &dyn Fn(Note<'_>),
 ) -> Result<Ending> {
-    stopped_is_no_error(go_on(dir, launch, deadlines, cancelled, tell))
+    stopped_is_no_error(go_on(dir, instead, deadlines, cancelled, tell))
 }
 
 fn go_on(
     dir: &Path,
-    launch: Option<&Launch>,
+    instead: &InsteadOf,
     deadlines: Deadlines,
     cancelled: &dyn Fn() -> bool,
     tell: &dyn Fn(Note<'_>),
@@ -220,7 +223,7 @@ fn go_on(
         bail!("{} is complete; there is nothing to resume", dir.display());
     }
     let left = records.into_iter().filter(|record| !complete(record)).map(unfinished).collect::<Result<_>>()?;
-    let site = Site::open(dir, launch, true)?;
+    let site = Site::open(dir, instead, true)?;
     let mut admin = site.admin(cancelled)?;
     let crew = Common { site: &site, deadlines, cancelled, tell };
     crew.go_through(left, Bases::default(), &mut admin, begun_ns, file)
@@ -241,7 +244,7 @@ fn unfinished(record: Record) -> Result<Task> {
     if (&here.cpu, &here.kernel) != (&record.run.machine.cpu, &record.run.machine.kernel) {
         bail!("this machine is not the one {} was begun on; one record holds one machine", dir.display());
     }
-    let workloads = workloads(&record.run)?;
+    let workloads = workloads(&record.run, &BTreeMap::new())?;
     Ok(Task { dir: record.dir, workloads, run: record.run, before: record.trials })
 }
 
@@ -381,7 +384,7 @@ impl Session<'_> {
             workload: self.workload(&run.study, slot),
             writer: &self.writer,
             data_dir: self.common.site.scratch.join("trial"),
-            launch: self.common.site.launch.as_ref(),
+            instead: &self.common.site.instead,
             deadlines: self.common.deadlines,
             janitor: &self.common.site.janitor,
             disk: &run.disk,
@@ -409,9 +412,9 @@ impl Session<'_> {
 }
 
 /// The workload of a run under each of its conditions.
-fn workloads(run: &Run) -> Result<Vec<Editions>> {
+fn workloads(run: &Run, secrets: &BTreeMap<String, String>) -> Result<Vec<Editions>> {
     let source = Source::new(run.workload.file.clone(), run.workload.text.clone());
-    under_conditions(&workload::parse(&source)?, &run.study)
+    under_conditions(&told(workload::parse(&source)?, secrets)?, &run.study)
 }
 
 fn workload_info(workload: &Workload, source: &Source, study: &Study) -> Result<WorkloadInfo> {

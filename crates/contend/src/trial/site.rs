@@ -5,7 +5,7 @@ use crate::record::store::RecordWriter;
 use crate::trial::admin::Admin;
 use crate::trial::disk;
 use crate::trial::janitor::Janitor;
-use crate::trial::process::Launch;
+use crate::trial::process::{InsteadOf, Launch};
 use anyhow::{Context, Result, bail};
 use contend_wire::address::Address;
 use rustix::fs::{FlockOperation, flock};
@@ -26,8 +26,7 @@ pub struct Site {
     pub cache: PathBuf,
     /// Holds the data of the trial at hand; removed at the end.
     pub scratch: PathBuf,
-    /// Instead of the worker that has a contender's driver.
-    pub launch: Option<Launch>,
+    pub instead: InsteadOf,
     /// Holds data while it is loaded; removed at the end.
     pub loading: PathBuf,
     pub own: Launch,
@@ -57,7 +56,7 @@ fn lock(out: &Path) -> Result<File> {
 }
 
 impl Site {
-    pub fn open(out: &Path, launch: Option<&Launch>, allow_tmpfs: bool) -> Result<Self> {
+    pub fn open(out: &Path, instead: &InsteadOf, allow_tmpfs: bool) -> Result<Self> {
         let out = std::path::absolute(out)?;
         let scratch = out.join("data");
         let made_out = !out.exists();
@@ -88,7 +87,7 @@ impl Site {
             cache,
             scratch,
             loading,
-            launch: launch.cloned(),
+            instead: instead.clone(),
             own,
             janitor,
             attached: None,

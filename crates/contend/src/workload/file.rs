@@ -16,6 +16,9 @@ pub struct WorkloadFile {
     #[serde(default)]
     #[allow(dead_code, reason = "filled in by `scenario` before; here only a key that is known")]
     pub variable: BTreeMap<String, String>,
+    /// Values that no record has, by name; an empty one has to be given.
+    #[serde(default)]
+    pub secret: BTreeMap<String, String>,
     /// The profile that `contend http` carries out.
     pub mode: Option<String>,
     /// The transaction every client carries out once before it begins.

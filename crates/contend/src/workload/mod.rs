@@ -16,6 +16,7 @@ pub mod model;
 mod random;
 mod resolve;
 pub mod scenario;
+pub mod secret;
 mod sql;
 mod translate;
 mod words;
@@ -90,6 +91,7 @@ impl Workload {
     /// # Errors
     /// An axis that is neither, or not a number.
     pub fn with_axes(&self, axes: &BTreeMap<String, String>) -> Result<Workload, FileError> {
-        resolve::workload(&self.source, axes)
+        let workload = resolve::workload(&self.source, axes)?;
+        Ok(Workload { secrets: self.secrets.clone(), ..workload })
     }
 }

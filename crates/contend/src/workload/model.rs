@@ -27,6 +27,8 @@ pub struct Workload {
     pub statements: Vec<String>,
     /// Requests that steps refer to; a workload has these or statements.
     pub requests: Vec<plan::http::Request>,
+    /// Values that requests need and no record has.
+    pub secrets: super::secret::Secrets,
     /// The transaction that every client carries out once before it begins.
     pub login: Option<u16>,
     /// What a service is asked before the run.
@@ -265,13 +267,17 @@ impl Workload {
     pub fn plan_transactions(&self, default_begin: Option<&str>) -> Vec<plan::Transaction> {
         self.transactions
             .iter()
-            .map(|t| plan::Transaction {
-                name: t.name.clone(),
-                writes: t.writes,
-                begin: t.begin.sql(default_begin),
-                uniques: t.uniques,
-                slots: t.slots,
-                steps: t.steps.clone(),
+            .map(|t| {
+                let mut steps = t.steps.clone();
+                self.secrets.fill(&mut steps);
+                plan::Transaction {
+                    name: t.name.clone(),
+                    writes: t.writes,
+                    begin: t.begin.sql(default_begin),
+                    uniques: t.uniques,
+                    slots: t.slots,
+                    steps,
+                }
             })
             .collect()
     }

@@ -2,7 +2,7 @@
 //! is asked for before the run. Both end up in the text, so that a record needs neither the command nor the service.
 
 use crate::source::Source;
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use contend_wire::literal::Value;
 use contend_wire::plan::http::Request;
 use contend_wire::plan::{Source as ValueSource, Transaction};
@@ -35,19 +35,56 @@ pub fn builtin_names() -> Vec<&'static str> {
     BUILT_IN.iter().map(|(name, _)| *name).collect()
 }
 
+/// The top of a scenario, which is there before anything is filled in.
+#[derive(serde::Deserialize)]
+struct Top {
+    #[serde(default)]
+    variable: BTreeMap<String, String>,
+    #[serde(default)]
+    secret: BTreeMap<String, String>,
+}
+
+/// Names of the values that no record may have.
+///
+/// # Errors
+/// The file cannot be read as TOML.
+pub fn secret_names(source: &Source) -> Result<Vec<String>> {
+    Ok(source.parse::<Top>()?.secret.into_keys().collect())
+}
+
+/// Variables with what they are if nobody sets them.
+///
+/// # Errors
+/// The file cannot be read as TOML.
+pub fn variables(source: &Source) -> Result<BTreeMap<String, String>> {
+    Ok(source.parse::<Top>()?.variable)
+}
+
+/// The scenario without what it says of secrets that were given another value: whoever reads its text later has to be
+/// given it again.
+///
+/// # Errors
+/// The file cannot be read as TOML.
+pub fn without_defaults<'n>(source: &Source, names: impl Iterator<Item = &'n String>) -> Result<Source> {
+    let mut names = names.peekable();
+    if names.peek().is_none() {
+        return Ok(source.clone());
+    }
+    let mut file: toml_edit::DocumentMut = source.text.parse().with_context(|| source.name.clone())?;
+    for name in names {
+        file["secret"][name] = toml_edit::value("");
+    }
+    Ok(Source::new(source.name.clone(), file.to_string()))
+}
+
 /// The scenario with its variables filled in: `${name}` anywhere in a text of the file. Lines stay where they are.
 ///
 /// # Errors
 /// A variable that the file does not have, or that has no value.
 pub fn filled_in(source: &Source, set: &[(String, String)]) -> Result<Source> {
-    #[derive(serde::Deserialize)]
-    struct OnlyVariables {
-        #[serde(default)]
-        variable: BTreeMap<String, String>,
-    }
-    let mut variables = source.parse::<OnlyVariables>()?.variable;
+    let Top { variable: mut variables, secret } = source.parse()?;
     for (name, value) in set {
-        let known = variables.keys().cloned().collect::<Vec<_>>().join(", ");
+        let known = variables.keys().chain(secret.keys()).cloned().collect::<Vec<_>>().join(", ");
         match variables.get_mut(name) {
             Some(old) => old.clone_from(value),
             None => bail!("{}: there is no variable `{name}` to set (it has {known})", source.name),
@@ -61,6 +98,9 @@ pub fn filled_in(source: &Source, set: &[(String, String)]) -> Result<Source> {
         let name = after[2..].split_once('}').map_or("", |(name, _)| name);
         let Some(value) = variables.get(name) else {
             let line = source.text[..source.text.len() - after.len()].matches('\n').count() + 1;
+            if secret.contains_key(name) {
+                bail!("{}:{line}: `{name}` is a [secret]: write {{secret.{name}}}, in a request", source.name);
+            }
             bail!("{}:{line}: `${{{name}}}` is not a [variable] of this file", source.name);
         };
         text.push_str(&escaped(value));
@@ -153,6 +193,18 @@ mod tests {
         let bad = Source::new("s.toml", TEXT.replace("${user}", "${usr}"));
         let message = filled_in(&bad, &[]).unwrap_err().to_string();
         assert!(message.contains("s.toml:5") && message.contains("usr"), "{message}");
+    }
+
+    #[test]
+    fn a_secret_that_was_given_is_in_no_text() {
+        let source = Source::new("s.toml", format!("{TEXT}[secret]\npassword = \"admin\" # for tests\n"));
+        assert_eq!(secret_names(&source).unwrap(), ["password"]);
+        assert_eq!(without_defaults(&source, std::iter::empty()).unwrap().text, source.text);
+        let without = without_defaults(&source, ["password".to_string()].iter()).unwrap();
+        assert!(!without.text.contains("admin") && without.text.lines().count() == source.text.lines().count());
+        let bad = Source::new("s.toml", source.text.replace("${user}", "${password}"));
+        let message = filled_in(&bad, &[]).unwrap_err().to_string();
+        assert!(message.contains("s.toml:5") && message.contains("write {secret.password}"), "{message}");
     }
 
     #[test]

@@ -39,15 +39,8 @@ func library() *worker.Driver {
 		Scratch: ":memory:",
 		Code:    code,
 	}, &native.Library[*sqlite.Conn, *sqlite.Stmt]{
-		Open:  func(database string) (*sqlite.Conn, error) { return sqlite.OpenConn(database, flags) },
-		Close: (*sqlite.Conn).Close,
-		Prepare: func(conn *sqlite.Conn, sql string) (*sqlite.Stmt, error) {
-			stmt, _, err := conn.PrepareTransient(sql)
-			return stmt, err
-		},
-		Changes:      (*sqlite.Conn).Changes,
+		Open:         func(database string) (*sqlite.Conn, error) { return sqlite.OpenConn(database, flags) },
 		Type:         func(stmt *sqlite.Stmt, column int) int { return int(stmt.ColumnType(column)) },
-		SetInterrupt: func(conn *sqlite.Conn, done <-chan struct{}) { conn.SetInterrupt(done) },
 		BytesAreText: true, // BindBytes calls sqlite3_bind_text
 		OpenPool: func(database string, size int) (native.Pool[*sqlite.Conn], error) {
 			inner, err := sqlitex.Open(database, flags, size)

@@ -8,13 +8,31 @@ mod parts;
 mod plex;
 mod wordpress;
 
-use super::model::{Extent, Study, Variant};
-use super::{Choices, StudyError, builtin, estimate_ns, resolve, resolve_parts};
+use super::model::{Extent, Study, Variant, Whole};
+use super::{
+    Choices, StudyError, Vocabulary, builtin, builtin_names, check_vocabulary, estimate_ns, parse_set, resolve,
+    resolve_parts,
+};
 use crate::source::Source;
 
 const CORRECTED: (Variant, Extent) = (Variant::Corrected, Extent::Full);
 const QUICK: (Variant, Extent) = (Variant::Corrected, Extent::Quick);
 const AS_PUBLISHED: (Variant, Extent) = (Variant::AsPublished, Extent::Full);
+
+/// An embedded study with what `--set` says of it.
+fn embedded(name: &str, (variant, extent): (Variant, Extent), set: &[&str]) -> Whole {
+    let mut choices = Choices::new(variant, extent);
+    choices.set = set.iter().map(|text| parse_set(text).unwrap()).collect();
+    resolve_parts(&builtin(name).unwrap(), &choices).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn names(whole: &Whole) -> Vec<&str> {
+    whole.studies.iter().filter_map(|study| study.part.as_deref()).collect()
+}
+
+fn part<'w>(whole: &'w Whole, name: &str) -> &'w Study {
+    whole.studies.iter().find(|study| study.part.as_deref() == Some(name)).unwrap_or_else(|| panic!("no part {name}"))
+}
 
 fn labels(study: &Study) -> Vec<&str> {
     study.contenders.iter().map(|contender| contender.label.as_str()).collect()
@@ -31,7 +49,7 @@ fn resolved(text: &str, (variant, extent): (Variant, Extent)) -> Result<Study, S
 /// Fails if the quick form of an embedded study, all parts together, is expected to take longer.
 #[track_caller]
 fn assert_quick_within(name: &str, seconds: u64) {
-    let whole = resolve_parts(&builtin(name).unwrap(), &Choices::new(QUICK.0, QUICK.1)).unwrap();
+    let whole = embedded(name, QUICK, &[]);
     let expected_ns: u64 = whole.studies.iter().map(estimate_ns).sum();
     assert!(expected_ns <= seconds * 1_000_000_000, "{name} --quick takes about {} s", expected_ns / 1_000_000_000);
 }
@@ -199,4 +217,23 @@ fn the_example_of_the_documentation_resolves() {
     let (example, _) = rest.split_once("```").expect("the end of the example");
     assert_eq!(labels(&resolved(example, CORRECTED).unwrap()), ["2 MiB", "64 MiB"]);
     assert_eq!(conditions(&resolved(example, QUICK).unwrap()), ["public, 4 clients"]);
+}
+
+#[test]
+fn every_name_of_an_embedded_study_is_one_of_its_workload() {
+    let vocabulary = |name: &str| {
+        let parsed = crate::workload::parse(&crate::workload::builtin(name).unwrap()).unwrap();
+        Vocabulary {
+            profiles: parsed.profiles.keys().cloned().collect(),
+            scale: parsed.scale.keys().chain(&parsed.presets).cloned().collect(),
+            transactions: parsed.transactions.iter().map(|t| t.name.clone()).collect(),
+        }
+    };
+    for name in builtin_names() {
+        for run in [QUICK, CORRECTED, AS_PUBLISHED] {
+            for study in &embedded(name, run, &[]).studies {
+                check_vocabulary(&builtin(name).unwrap(), study, &vocabulary(&study.workload)).unwrap();
+            }
+        }
+    }
 }

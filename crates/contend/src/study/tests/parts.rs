@@ -1,8 +1,8 @@
 //! Studies made of parts: what a part inherits, in which runs it takes part, and where its errors point.
 
-use super::{AS_PUBLISHED, CORRECTED, QUICK, conditions, labels};
+use super::{AS_PUBLISHED, CORRECTED, QUICK, conditions, labels, names, part};
 use crate::source::Source;
-use crate::study::model::{Extent, Study, Variant, Whole};
+use crate::study::model::{Extent, Variant, Whole};
 use crate::study::{Choices, StudyError, Vocabulary, check_vocabulary, parse_set, resolve, resolve_parts};
 
 const PARTS: &str = r#"question = "Is it fast?"
@@ -56,14 +56,6 @@ fn whole(text: &str, choices: &Choices) -> Result<Whole, StudyError> {
 
 fn run((variant, extent): (Variant, Extent)) -> Whole {
     whole(PARTS, &Choices::new(variant, extent)).unwrap_or_else(|error| panic!("{error}"))
-}
-
-fn names(whole: &Whole) -> Vec<&str> {
-    whole.studies.iter().filter_map(|study| study.part.as_deref()).collect()
-}
-
-fn part<'w>(whole: &'w Whole, name: &str) -> &'w Study {
-    whole.studies.iter().find(|study| study.part.as_deref() == Some(name)).expect("it takes part")
 }
 
 fn chosen(edit: impl Fn(&mut Choices)) -> Result<Whole, String> {

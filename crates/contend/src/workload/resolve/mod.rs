@@ -15,6 +15,7 @@ use super::generator::Fields;
 use super::invariant::{Expect, Invariant, Linear, Quantity, Relation, Term, Vocabulary, parse_linear};
 use super::model::{Named, Table, Workload};
 use super::scenario::Ask;
+use super::secret::Secrets;
 use super::sql::mentions;
 use crate::source::{FileError, Source};
 pub use at::listed as listed_names;
@@ -111,6 +112,7 @@ pub fn workload(source: &Source, axes: &BTreeMap<String, String>) -> Result<Work
         statements,
         own_sql,
         requests,
+        secrets: Secrets::new(file.secret),
         login: login.map(|index| index as u16),
         asks,
         mode: file.mode,
@@ -137,15 +139,16 @@ impl<'a> Lists<'a> {
     }
 }
 
-/// What the login keeps, by name and slot.
+/// What requests may name: what the login keeps, and secrets.
 fn session(file: &WorkloadFile, at: &At<'_>) -> Result<request::Session, FileError> {
-    let Some(name) = &file.login else { return Ok(request::Session::new()) };
+    let secrets = file.secret.keys().cloned().collect();
+    let Some(name) = &file.login else { return Ok(request::Session { secrets, ..request::Session::default() }) };
     let Some(login) = file.transaction.get(name) else {
         return at.key("login").fail(format!("there is no transaction `{name}`{}", listed(file.transaction.keys())));
     };
     // In the order in which the steps declare them.
     let kept = login.step.iter().flat_map(|step| step.keep.keys().cloned());
-    Ok(kept.zip(0..).collect())
+    Ok(request::Session { kept: kept.zip(0..).collect(), secrets })
 }
 
 /// What a service is to be asked.

@@ -1,13 +1,17 @@
 //! Steps that send requests: from `{name}` in target, headers and body to the templates of a plan.
 
-use super::at::At;
+use super::at::{At, listed};
 use super::statement::{Meaning, Name, Names, sources_of};
 use crate::source::FileError;
 use crate::workload::file::{KeepAtFile, StepFile};
+use crate::workload::secret;
 use contend_wire::plan::http::{Count, HttpStep, KeepAt, Request, check_pointer, literal};
 use contend_wire::plan::{ANY_ROWS, Source};
 use std::collections::{BTreeMap, BTreeSet};
 use toml::Value as Toml;
+
+/// What the name of a secret begins with.
+const SECRET: &str = "secret.";
 
 /// A piece of a text: itself, or a name in braces. Braces around anything else are braces.
 fn split(text: &str) -> Vec<(bool, &str)> {
@@ -31,7 +35,7 @@ fn split(text: &str) -> Vec<(bool, &str)> {
 }
 
 fn is_name(text: &str) -> bool {
-    let text = text.strip_prefix("session.").unwrap_or(text);
+    let text = text.strip_prefix("session.").or(text.strip_prefix(SECRET)).unwrap_or(text);
     text.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())
         && text.bytes().all(|b| b == b'_' || b.is_ascii_alphanumeric())
 }
@@ -42,8 +46,13 @@ pub fn names_in(step: &StepFile) -> BTreeSet<&str> {
     texts.flat_map(|text| split(text)).filter(|(is_name, _)| *is_name).map(|(_, name)| name).collect()
 }
 
-/// What the login keeps, by name.
-pub type Session = BTreeMap<String, u16>;
+/// What requests may name beside what their transaction has.
+#[derive(Debug, Clone, Default)]
+pub struct Session {
+    /// What the login keeps, by name and slot.
+    pub kept: BTreeMap<String, u16>,
+    pub secrets: BTreeSet<String>,
+}
 
 /// Fills in templates, collecting where their values come from.
 struct Templates<'n, 'f> {
@@ -61,8 +70,15 @@ impl Templates<'_, '_> {
                 continue;
             }
             out.push_str("{}");
+            if let Some(name) = piece.strip_prefix(SECRET) {
+                if !self.session.secrets.contains(name) {
+                    return at.fail(format!("there is no [secret] `{name}`{}", listed(self.session.secrets.iter())));
+                }
+                self.sources.push(secret::place(name));
+                continue;
+            }
             match piece.strip_prefix("session.") {
-                Some(name) => match self.session.get(name) {
+                Some(name) => match self.session.kept.get(name) {
                     Some(slot) => self.sources.push(Source::Session { slot: *slot }),
                     None => return at.fail(format!("the login keeps no `{name}`")),
                 },

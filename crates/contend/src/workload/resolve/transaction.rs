@@ -24,7 +24,7 @@ pub struct Shared<'a> {
     pub own_sql: Vec<OwnSql>,
     /// Every request.
     pub requests: Vec<Request>,
-    /// What the login keeps.
+    /// What requests may name beside what their transaction has.
     pub session: Session,
 }
 
