@@ -25,6 +25,9 @@ pub fn controls(promise: Promise, found: &Powercut) -> Vec<Control> {
     if promise.survives_kill && process.count > 0 {
         add("a crash of the process takes nothing", process.bad(), process.count, process.bad() == 0);
     }
+    if !promise.survives_kill && process.count >= CUTS_MIN {
+        add("documented not to survive the process: that is found", process.bad(), process.count, process.bad() > 0);
+    }
     if promise.tier == Tier::Durable && power.count > 0 {
         add("documented as durable: a power cut takes nothing", power.bad(), power.count, power.bad() == 0);
     }
@@ -79,6 +82,8 @@ mod tests {
             (Tier::Bounded, true, found(0, 9, 1), Some("documented as consistent")),
             (Tier::Unsafe, true, found(0, 9, 9), None),
             (Tier::Unsafe, true, found(0, 0, 0), None),
+            (Tier::Unsafe, false, found(9, 0, 0), None),
+            (Tier::Unsafe, false, found(0, 0, 9), Some("documented not to survive the process")),
         ];
         for (tier, survives_kill, found, expected) in table {
             let controls = controls(Promise { tier, survives_kill }, &found);
