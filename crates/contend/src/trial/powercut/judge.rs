@@ -84,7 +84,7 @@ impl<'j> Judge<'j> {
         for row in rows(0) {
             match row.first() {
                 Some(Value::Integer(mark)) => marks.push(*mark),
-                other => complaints.push(format!("a mark is {other:?}")),
+                _ => complaints.push("a mark is there that is no number".to_string()),
             }
         }
         let visible = self.ledger.visible(&marks);
