@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use contend_powercut::log::now_ns;
 use contend_powercut::replay::{Model, Namespace, Replayer};
 use rustix::fs::{FallocateFlags, RenameFlags};
 use support::{Place, Random, Tree, cut, tree, written};
@@ -88,8 +89,8 @@ fn remove_everything(top: &Path) {
     }
 }
 
-/// Histories one after the other on one mount; at random moments and at the end of each the tree is remembered, and
-/// afterwards rebuilt from the log.
+/// Histories one after the other on one mount; at random moments and at the end of each the tree and the time are
+/// remembered, and afterwards the tree is rebuilt from the log at the position of that time.
 fn run(histories: u64, seed: u64) {
     let place = Place::new();
     fs::create_dir_all(place.path("backing/d")).expect("a directory");
@@ -98,20 +99,20 @@ fn run(histories: u64, seed: u64) {
     let Some(mount) = place.mount() else { return };
     let top = place.path("mnt");
     let mut random = Random(seed);
-    let (mut seen, mut synced): (Vec<(usize, Tree)>, Vec<(usize, Tree)>) = (vec![(0, tree(&top))], vec![]);
+    let (mut seen, mut synced) = (vec![(now_ns(), tree(&top))], Vec::<(u64, Tree)>::new());
     for _ in 0..histories {
         let mut open = Open::new();
         for _ in 0..30 + random.below(60) {
             let _ = step(&top, &mut random, &mut open);
             if random.below(12) == 0 {
-                seen.push((mount.entries(), tree(&top)));
+                seen.push((now_ns(), tree(&top)));
             }
         }
-        seen.push((mount.entries(), tree(&top)));
+        seen.push((now_ns(), tree(&top)));
         assert_eq!(tree(&top), tree(&place.path("backing")), "the mount shows what is behind it");
         if random.below(4) == 0 {
             sync_everything(&top);
-            synced.push((mount.entries(), tree(&top)));
+            synced.push((now_ns(), tree(&top)));
         }
         drop(open);
         remove_everything(&top);
@@ -121,17 +122,19 @@ fn run(histories: u64, seed: u64) {
     assert!(log.complete && !log.full);
     let mut replayer = Replayer::new(&place.path("base"), &log).expect("a replayer");
     let image = place.path("image");
-    for (position, expected) in &seen {
+    for (ns, expected) in &seen {
+        let position = log.position_at(*ns);
         for namespace in Namespace::ALL {
-            let made = replayer.image(&cut(*position, Model::Kill, namespace, 1)).expect("an image");
+            let made = replayer.image(&cut(position, Model::Kill, namespace, 1)).expect("an image");
             assert_eq!(&written(&made, &image), expected, "at {position}, seed {seed}");
         }
     }
     let mut replayer = Replayer::new(&place.path("base"), &log).expect("a replayer");
-    for (position, expected) in &synced {
+    for (ns, expected) in &synced {
+        let position = log.position_at(*ns);
         for model in Model::ALL {
             for namespace in Namespace::ALL {
-                let made = replayer.image(&cut(*position, model, namespace, seed)).expect("an image");
+                let made = replayer.image(&cut(position, model, namespace, seed)).expect("an image");
                 let found = written(&made, &image);
                 assert_eq!(&found, expected, "all is synced: {model:?} {namespace:?} at {position}, seed {seed}");
             }

@@ -35,8 +35,8 @@ impl Ledger {
     /// The directory a path is in, and its name there; nothing for what is not recorded.
     fn place<'a>(&self, tree: &Tree, path: &'a Path) -> Option<(Ino, &'a std::ffi::OsStr)> {
         let inside = path.strip_prefix(&self.directory).ok()?;
-        let parents = inside.parent()?.iter();
-        let parent = parents.fold(Some(crate::log::ROOT), |at, name| tree.child(at?, name))?;
+        let mut parents = inside.parent()?.iter();
+        let parent = parents.try_fold(crate::log::ROOT, |at, name| tree.child(at, name))?;
         Some((parent, inside.file_name()?))
     }
 

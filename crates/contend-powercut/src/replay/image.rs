@@ -1,8 +1,9 @@
 //! An image: a directory tree in memory, and on disk when asked.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -49,6 +50,15 @@ impl Item {
         apply(&mut bytes, patches);
         Some(bytes)
     }
+
+    /// Whether a file of an older image can be written over: it has no other name, the same owner, and is not so large
+    /// that holes are worth more.
+    fn can_reuse(&self, data: &fs::Metadata) -> bool {
+        let Content::Bytes { durable, .. } = &self.content else { return false };
+        let Attributes { uid, gid, .. } = self.attributes;
+        let same_owner = (data.uid(), data.gid()) == (uid, gid);
+        data.is_file() && data.nlink() == 1 && same_owner && durable.len() <= WHOLE_MAX
+    }
 }
 
 impl Image {
@@ -73,27 +83,37 @@ impl Image {
         if fs::read_dir(dir).map_err(failed)?.next().is_some() {
             return Err(Error::at(dir, "the image is not written", "the directory is not empty"));
         }
-        self.fill(dir)
+        self.fill(dir, &HashSet::new())
     }
 
-    /// The same, after removing everything that the directory has.
+    /// The same, whatever the directory has now. Ordinary files of the same name are written over, which costs much less
+    /// than making them; all else is removed.
     pub fn rewrite(&self, dir: &Path) -> Result<()> {
         let failed = |e| Error::at(dir, "the old image cannot be removed", e);
         fs::create_dir_all(dir).map_err(failed)?;
+        let mut reused = HashSet::new();
         for entry in fs::read_dir(dir).map_err(failed)? {
             let entry = entry.map_err(failed)?;
-            let is_dir = entry.file_type().map_err(failed)?.is_dir();
-            if is_dir { fs::remove_dir_all(entry.path()) } else { fs::remove_file(entry.path()) }.map_err(failed)?;
+            let data = entry.metadata().map_err(failed)?;
+            let name = PathBuf::from(entry.file_name());
+            if self.items.iter().any(|item| item.path == name && item.can_reuse(&data)) {
+                reused.insert(name);
+            } else if data.is_dir() {
+                fs::remove_dir_all(entry.path()).map_err(failed)?;
+            } else {
+                fs::remove_file(entry.path()).map_err(failed)?;
+            }
         }
-        self.fill(dir)
+        self.fill(dir, &reused)
     }
 
-    fn fill(&self, dir: &Path) -> Result<()> {
+    fn fill(&self, dir: &Path, reused: &HashSet<PathBuf>) -> Result<()> {
         let mut scratch = vec![];
         let owner = Owner::own();
         for item in &self.items {
             let path = dir.join(&item.path);
-            owner.put(dir, &path, item, &mut scratch).map_err(|e| Error::at(&path, "cannot be written", e))?;
+            let reuse = reused.contains(&item.path);
+            owner.put(dir, &path, item, reuse, &mut scratch).map_err(|e| Error::at(&path, "cannot be written", e))?;
         }
         // Last, as a directory can forbid writing into it.
         for item in self.items.iter().filter(|item| item.kind == Kind::Directory) {
@@ -116,10 +136,16 @@ impl Owner {
         Owner { uid: rustix::process::geteuid().as_raw(), gid: rustix::process::getegid().as_raw() }
     }
 
-    fn put(&self, dir: &Path, path: &Path, item: &Item, scratch: &mut Vec<u8>) -> std::io::Result<()> {
+    fn put(&self, dir: &Path, path: &Path, item: &Item, reuse: bool, scratch: &mut Vec<u8>) -> std::io::Result<()> {
         match &item.content {
             Content::SameAs(other) => return fs::hard_link(dir.join(other), path),
             Content::Target(target) => std::os::unix::fs::symlink(target, path)?,
+            Content::Bytes { durable, patches } if reuse => {
+                scratch.clear();
+                scratch.extend_from_slice(durable);
+                apply(scratch, patches);
+                return put_over(path, item.attributes.mode, scratch);
+            }
             Content::Bytes { durable, patches } => put_file(path, item.attributes.mode, durable, patches, scratch)?,
             Content::None => fs::DirBuilder::new().mode(0o700).create(path)?,
         }
@@ -155,6 +181,13 @@ fn put_file(path: &Path, mode: u32, durable: &[u8], patches: &[Patch], scratch: 
         }
     }
     Ok(())
+}
+
+fn put_over(path: &Path, mode: u32, bytes: &[u8]) -> std::io::Result<()> {
+    let file = OpenOptions::new().write(true).open(path)?;
+    file.set_permissions(fs::Permissions::from_mode(mode))?;
+    file.write_all_at(bytes, 0)?;
+    file.set_len(bytes.len() as u64)
 }
 
 fn put_sparse(file: &File, bytes: &[u8]) -> std::io::Result<()> {

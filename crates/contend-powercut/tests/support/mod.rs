@@ -39,7 +39,7 @@ impl Place {
         copy(&self.path("backing"), &self.path("base"));
         let mut child = recorder_command(&std::env::current_exe().expect("a program"), self).spawn().expect("a child");
         assert_eq!(answer(&mut child), "mounted");
-        Some(Recording { child, mountpoint: self.path("mnt"), log: self.path("log") })
+        Some(Recording { child, mountpoint: self.path("mnt") })
     }
 
     pub fn options(&self) -> Options {
@@ -62,15 +62,9 @@ impl Place {
 pub struct Recording {
     pub child: Child,
     mountpoint: PathBuf,
-    log: PathBuf,
 }
 
 impl Recording {
-    /// So far.
-    pub fn entries(&self) -> usize {
-        Log::salvage(&self.log).expect("a log").0.len()
-    }
-
     pub fn unmount(mut self) {
         rustix::mount::unmount(&self.mountpoint, rustix::mount::UnmountFlags::empty()).expect("unmounted");
         assert!(self.child.wait().expect("ended").success(), "the recorder ends in order");
