@@ -67,20 +67,21 @@ mod tests {
     use crate::source::Source as File;
     use contend_wire::plan::Loop;
 
+    // Transactions are numbered by name: the one that reads is the first.
     const TEXT: &str = r#"
 about = "x"
 [table.t]
 ddl = "CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER)"
-[transaction.look]
+[transaction.a_look]
 kind = "read"
-[[transaction.look.step]]
+[[transaction.a_look.step]]
 sql = "SELECT count(*) FROM t"
 rows = 1
-[transaction.add]
+[transaction.b_add]
 kind = "write"
 begin = "none"
 args = { own = { unique = true } }
-[[transaction.add.step]]
+[[transaction.b_add.step]]
 sql = "INSERT INTO t (id, n) VALUES (:own, 1)"
 rows = 1
 "#;
