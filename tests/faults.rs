@@ -159,6 +159,8 @@ fn no_reason_is_without_a_fault() {
     provoked.insert(Invalid::Prepare.word().to_string());
     // And this one, with servers.
     provoked.insert(Invalid::ServerDied.word().to_string());
+    // And this one, where disks lose what was not synced.
+    provoked.insert(Invalid::Control.word().to_string());
     let reasons: BTreeSet<String> = Invalid::ALL.iter().map(|r| r.word().to_string()).collect();
     assert_eq!(provoked, reasons);
     assert_eq!(reasons.len(), Invalid::ALL.len(), "words must differ");

@@ -19,7 +19,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("study", &["contender", "engine", "source", "stats", "units"]),
     ("workload", &["source", "study", "units"]),
     ("record", &["outcome", "operation", "stats", "study"]),
-    ("check", &["engine", "operation", "outcome", "record", "stats"]),
+    ("check", &["contender", "engine", "operation", "outcome", "record", "stats"]),
     ("compare", &["stats"]),
     ("report", &["check", "compare", "operation", "outcome", "record", "stats", "study"]),
     ("trial", &["check", "engine", "outcome", "record", "source", "stats", "study", "units", "workload"]),

@@ -1,9 +1,11 @@
 //! What must hold before a number is shown: the closed list of reasons a trial does not count, and the
 //! checks that find them.
 
+pub mod controls;
 pub mod ever;
 pub mod guards;
 pub mod samples;
+pub mod survival;
 
 use crate::record::model::Reason;
 
@@ -44,10 +46,12 @@ pub enum Invalid {
     NothingDone,
     /// More commits than the disk can make durable.
     NotCredible,
+    /// What must be found after a crash was not, or what must not be was.
+    Control,
 }
 
 impl Invalid {
-    pub const ALL: [Invalid; 17] = [
+    pub const ALL: [Invalid; 18] = [
         Invalid::Prepare,
         Invalid::NotStarted,
         Invalid::NotReady,
@@ -65,6 +69,7 @@ impl Invalid {
         Invalid::Invariant,
         Invalid::NothingDone,
         Invalid::NotCredible,
+        Invalid::Control,
     ];
 
     /// The word in records and tables.
@@ -87,6 +92,7 @@ impl Invalid {
             Invalid::Invariant => "invariant",
             Invalid::NothingDone => "nothing-done",
             Invalid::NotCredible => "not-credible",
+            Invalid::Control => "control",
         }
     }
 

@@ -40,6 +40,7 @@ pub(super) fn doctor(args: &DoctorArgs) -> Result<u8> {
     findings.push(worker_finding());
     findings.extend(program_findings());
     findings.extend(ENGINES.iter().filter_map(|engine| engine.server).map(server_finding));
+    findings.push(recorder_finding());
     findings.push(gnuplot_finding());
     let bad = findings.iter().any(|f| f.state == State::Bad);
     let text = if args.json { serde_json::to_string_pretty(&findings)? + "\n" } else { as_text(&findings) };
@@ -114,6 +115,17 @@ fn worker_finding() -> Finding {
         Ok(detail) => Finding { what: "sqlite", state: State::Ok, detail },
         Err(e) => {
             Finding { what: "sqlite", state: State::Bad, detail: format!("the Rust worker does not start: {e:#}") }
+        }
+    }
+}
+
+/// Whether power can be cut.
+fn recorder_finding() -> Finding {
+    match contend_powercut::record::unavailable() {
+        None => Finding { what: "power cuts", state: State::Ok, detail: "the recorder can be mounted".to_string() },
+        Some(why) => {
+            let detail = format!("durability cannot be verified: {why}");
+            Finding { what: "power cuts", state: State::Note, detail }
         }
     }
 }

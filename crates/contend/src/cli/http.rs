@@ -257,6 +257,8 @@ fn study(args: &HttpArgs, workload: &Workload, contender: Contender) -> Result<S
         effects: vec![],
         grids: vec![],
         published: vec![],
+        powercut: None,
+        kept: vec![],
         changes: vec![],
         limits: vec!["What the service keeps after a power cut is not known here; the tier says nothing.".to_string()],
     })

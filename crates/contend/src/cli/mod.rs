@@ -5,6 +5,7 @@
 
 mod compare;
 mod doctor;
+mod durability;
 mod http;
 mod list;
 mod plan;
@@ -15,6 +16,7 @@ mod verify;
 
 use crate::report::text::Colour;
 use crate::trial::janitor;
+use crate::trial::powercut::recorder;
 use anyhow::Result;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
@@ -74,6 +76,9 @@ enum Verb {
     Verify(verify::VerifyArgs),
     /// Translate SQLite's SQL into that of a server, or say why it cannot be
     Translate(translate::TranslateArgs),
+    /// Look at what a power cut has left
+    #[command(subcommand)]
+    Durability(durability::DurabilityVerb),
     /// Show what a worker is told to do
     #[command(subcommand)]
     Plan(PlanVerb),
@@ -263,6 +268,7 @@ pub fn main() -> ExitCode {
             janitor::serve();
             return ExitCode::SUCCESS;
         }
+        Some(recorder::VERB) => return recorder::serve(&args[2..]),
         _ => {}
     }
     // clap prints help, version and usage errors itself, and leaves with 0 or 2.
@@ -287,6 +293,7 @@ fn dispatch(verb: Verb) -> Result<u8> {
         Verb::Doctor(args) => doctor::doctor(&args),
         Verb::Verify(args) => verify::verify(&args),
         Verb::Translate(args) => translate::translate(&args),
+        Verb::Durability(durability::DurabilityVerb::Replay(args)) => durability::replay(&args),
         Verb::Plan(PlanVerb::Show(args)) => plan::show(&args),
         Verb::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "contend", &mut std::io::stdout());

@@ -205,6 +205,8 @@ pub(super) fn single(
         effects: vec![],
         grids: vec![],
         published: vec![],
+        powercut: None,
+        kept: vec![],
         changes: vec![],
         limits: vec![],
     })

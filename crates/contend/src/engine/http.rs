@@ -13,6 +13,7 @@ pub const ENGINE: Engine = Engine {
     settings: SETTINGS,
     // What a service promises after a power cut is not known here.
     tier: |_| Tier::Unsafe,
+    survives_kill: |_| false,
     tier_settings: |_| &[],
     implied: |_| &[],
     setup,

@@ -35,6 +35,7 @@ pub const ENGINE: Engine = Engine {
     ],
     settings: SETTINGS,
     tier,
+    survives_kill: |settings| ENGINE.value(settings, "innodb_flush_log_at_trx_commit") != "0",
     tier_settings,
     implied,
     setup,

@@ -35,6 +35,8 @@ pub struct Engine {
     pub settings: &'static [Setting],
     /// The tier that settings reach; settings not given have the engine's default.
     pub tier: fn(&Settings) -> Tier,
+    /// Whether a commit is still there when only the database's processes die.
+    pub survives_kill: fn(&Settings) -> bool,
     /// The settings that `tier = "..."` stands for.
     pub tier_settings: fn(Tier) -> &'static [(&'static str, &'static str)],
     /// Settings that hold whenever these do, whatever the server is told: a contender with others would not be what it

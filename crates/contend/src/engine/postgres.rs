@@ -44,6 +44,7 @@ pub const ENGINE: Engine = Engine {
     ],
     settings: SETTINGS,
     tier,
+    survives_kill: |settings| ENGINE.value(settings, "synchronous_commit") != "off",
     tier_settings,
     implied: |_| &[],
     setup,

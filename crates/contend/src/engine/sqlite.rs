@@ -14,6 +14,7 @@ pub const ENGINE: Engine = Engine {
     libraries: DRIVERS,
     settings: SETTINGS,
     tier,
+    survives_kill,
     tier_settings,
     implied: |_| &[],
     setup,
@@ -250,6 +251,11 @@ fn tier(settings: &Settings) -> Tier {
 /// Everything is lost with the process.
 fn in_memory(settings: &Settings) -> bool {
     ENGINE.value(settings, "storage") == "memory"
+}
+
+/// A journal in memory, or none, is gone with the process in the middle of a transaction.
+fn survives_kill(settings: &Settings) -> bool {
+    !in_memory(settings) && !matches!(ENGINE.value(settings, "journal_mode"), "memory" | "off")
 }
 
 fn tier_settings(tier: Tier) -> &'static [(&'static str, &'static str)] {

@@ -23,6 +23,7 @@ pub const ENGINE: Engine = Engine {
     settings: SETTINGS,
     // Nothing is kept.
     tier: |_| Tier::Unsafe,
+    survives_kill: |_| false,
     tier_settings: |_| &[],
     implied: |_| &[],
     setup,

@@ -2,6 +2,7 @@
 
 pub mod model;
 pub mod parts;
+pub mod powercut;
 pub mod store;
 pub mod tally;
 mod upgrade;

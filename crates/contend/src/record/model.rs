@@ -4,6 +4,7 @@
 
 pub use crate::study::model::Slot;
 
+use crate::record::powercut::Powercut;
 use crate::study::model::{Extent, Study, Tier, Variant};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -205,6 +206,9 @@ pub struct Trial {
     /// By table, over all databases; empty where nobody could be asked.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tables: BTreeMap<String, TableBytes>,
+    /// What crashes left, in a study that makes some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub powercut: Option<Powercut>,
 }
 
 /// One reason a trial does not count.

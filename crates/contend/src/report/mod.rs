@@ -9,6 +9,7 @@
 pub mod compare_parts;
 pub mod compare_records;
 pub mod content;
+mod crashes;
 pub mod csv;
 pub mod document;
 pub mod export;
@@ -77,6 +78,7 @@ fn files(summary: &Summary<'_>, document: &Document) -> Result<Vec<File>> {
         file("latencies.csv", csv::latencies(summary)?),
         file("charts.gnuplot", gnuplot::script(summary)),
     ]);
+    files.extend(crashes::csv(summary)?.map(|contents| file("crashes.csv", contents)));
     let study = std::slice::from_ref(&summary.record.run.study);
     // A record from elsewhere may claim any name.
     for export in study[0].exports.iter().filter(|export| check_file(&export.file).is_ok()) {
@@ -158,7 +160,9 @@ fn first_screen(document: &Document, colour: Colour) -> String {
     let mut out = text::head(document, colour);
     let answer = document.sections.iter().filter(|s| s.id == "answer").flat_map(|s| &s.blocks);
     let shown = answer.filter(|b| matches!(b, Block::Answer { .. } | Block::Table(_)) || is_condition(document, b));
-    let chart = document.sections.iter().filter(|s| s.id == "throughput").flat_map(|s| &s.blocks);
+    // Where it was looked at what is kept, speed is shown with it.
+    let of_speed = if document.sections.iter().any(|s| s.id == "promise") { "promise" } else { "throughput" };
+    let chart = document.sections.iter().filter(|s| s.id == of_speed).flat_map(|s| &s.blocks);
     let bars: Vec<&Block> = chart.filter(|b| matches!(b, Block::Bars(_))).collect();
     let lines = document.sections.iter().filter(|s| s.id == "over-axis").flat_map(|s| &s.blocks);
     let lines: Vec<&Block> = lines.filter(|b| matches!(b, Block::Lines(_))).take(1).collect();

@@ -170,6 +170,7 @@ impl Story {
             clients: self.clients,
             samples: None,
             scale: BTreeMap::from([("databases".to_string(), 1), ("posts".to_string(), 2000)]),
+            powercut: None,
         }
     }
 
@@ -263,6 +264,8 @@ impl Story {
             published: [("public", "WAL/NORMAL", 6780.6), ("write-burst", "DELETE/FULL", 1102.4)]
                 .map(published)
                 .to_vec(),
+            powercut: None,
+            kept: vec![],
             changes: vec!["journal mode and synchronous no longer change together".to_string()],
             limits: vec!["Nothing is said of a database that does not fit into memory.".to_string()],
         }

@@ -4,7 +4,8 @@
 use super::axis::{self, Axis};
 use super::file::{self, File, Layer};
 use super::load;
-use super::model::{Extent, Load, Variant};
+use super::model::{Extent, Load, Powercut, TrialKind, Variant};
+use super::powercut;
 use super::spec::Draft;
 use crate::engine::Settings;
 use toml::Value;
@@ -47,6 +48,7 @@ pub(super) struct Arm {
     /// From the command line: these are as typed, no axis multiplies them.
     pub added: Vec<Entry>,
     pub load: Load,
+    pub powercut: Option<Powercut>,
 }
 
 /// Fewer rounds than this cannot give an interval of 95 %.
@@ -61,7 +63,8 @@ pub(super) fn read(file: &File, variant: Variant, extent: Extent) -> Result<Arm,
         .map_or((&[][..], Vec::new()), |(path, baseline)| (path, baseline.clone()));
     Ok(Arm {
         headline: find(&layers, |layer| layer.headline).map(|(_, headline)| headline.clone()).unwrap_or_default(),
-        rounds: read_rounds(&layers, variant, file.describes == Some(true))?,
+        // What survives a crash is not a matter of intervals over rounds either.
+        rounds: read_rounds(&layers, variant, file.describes == Some(true) || file.kind != TrialKind::Load)?,
         baseline,
         baseline_path: Problem::at(baseline_path, &["baseline"], "").path,
         common: read_common(&layers, &entries)?,
@@ -69,6 +72,7 @@ pub(super) fn read(file: &File, variant: Variant, extent: Extent) -> Result<Arm,
         entries,
         added: Vec::new(),
         load: load::read(&layers)?,
+        powercut: powercut::read(&layers, file.kind)?,
     })
 }
 

@@ -4,6 +4,7 @@ use super::arm::{Arm, Entry};
 use super::axis::{self, Axis, CONDITIONS};
 use super::load::is_positive;
 use super::model::{Contender, Extent, Variant};
+use super::powercut;
 use super::spec;
 use crate::units::duration_text;
 use std::collections::BTreeSet;
@@ -185,6 +186,9 @@ fn narrow(arm: &mut Arm, axis: &str, value: &str) -> bool {
 
 /// Whether the study has use for an axis of this name.
 fn settable(arm: &Arm, name: &str) -> Result<(), String> {
+    if arm.powercut.is_some() && powercut::AXES.contains(&name) {
+        return Ok(());
+    }
     let has_axis = arm.axes.iter().any(|axis| axis.name == name);
     let of_contenders = arm.entries.iter().any(|entry| entry.draft.knows(name));
     if !has_axis && !of_contenders && !CONDITIONS.contains(&name) {
@@ -200,6 +204,9 @@ fn settable(arm: &Arm, name: &str) -> Result<(), String> {
 }
 
 fn set_axis(arm: &mut Arm, name: &str, values: &[String]) -> Result<(), String> {
+    if let Some(crashes) = arm.powercut.as_mut().filter(|_| powercut::AXES.contains(&name)) {
+        return powercut::set(crashes, name, values).map_err(|message| format!("--set {name}: {message}"));
+    }
     settable(arm, name)?;
     let axis = axis::read(name, values, &arm.entries).map_err(|wrong| format!("--set {name}: {}", wrong.message))?;
     let usual = arm.axes.iter().find(|axis| axis.name == name).and_then(|axis| axis.usual.clone());

@@ -12,12 +12,34 @@ const AROUND_NS: u64 = 600_000_000;
 /// microseconds) and a commit that waits for a slow disk and for other writers (some ten milliseconds).
 const OPERATION_NS: u64 = 5_000_000;
 
+/// An image rebuilt and judged, beside another one: of an engine in the process of its client, and of a server, which is
+/// started on it and recovers.
+const IMAGE_NS: u64 = 2_000_000;
+const SERVER_IMAGE_NS: u64 = 350_000_000;
+
+/// A real kill with everything around it, and a recording without its window.
+const KILL_NS: u64 = 1_000_000_000;
+const RECORDING_NS: u64 = 1_000_000_000;
+
 /// Estimated time of all trials of a study, in nanoseconds.
 pub fn estimate_ns(study: &Study) -> u64 {
     let contenders = study.contenders.len() as u64;
+    let crashes_ns: u64 = study.contenders.iter().map(|contender| crashes_ns(study, &contender.engine)).sum();
     let trial_ns = |load: Load| load.run_in_ns + measured_ns(&load) + AROUND_NS;
-    let round_ns: u64 = study.conditions.iter().map(|at| contenders * trial_ns(load_under(&study.load, at))).sum();
+    let of = |at| contenders * trial_ns(load_under(&study.load, at)) + crashes_ns;
+    let round_ns: u64 = study.conditions.iter().map(of).sum();
     round_ns * u64::from(study.rounds)
+}
+
+/// What crashes of one contender take.
+fn crashes_ns(study: &Study, engine: &str) -> u64 {
+    let Some(powercut) = &study.powercut else { return 0 };
+    let is_server = crate::engine::find(engine).is_some_and(|engine| engine.server.is_some());
+    let (images, image_ns) = match is_server {
+        true => (powercut.server_points, SERVER_IMAGE_NS),
+        false => (powercut.points, IMAGE_NS),
+    };
+    u64::from(images) * image_ns + u64::from(powercut.kills) * KILL_NS + RECORDING_NS + powercut.window_ns
 }
 
 fn measured_ns(load: &Load) -> u64 {

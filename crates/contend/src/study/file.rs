@@ -28,6 +28,9 @@ pub struct File {
     pub axes: Option<BTreeMap<String, Vec<Value>>>,
     pub contender: Option<Vec<Contender>>,
     pub load: Option<Load>,
+    pub powercut: Option<Powercut>,
+    #[serde(default)]
+    pub kept: Vec<Kept>,
     pub quick: Option<Overlay>,
     pub as_published: Option<Overlay>,
     #[serde(default)]
@@ -58,6 +61,7 @@ pub struct Overlay {
     pub axes: Option<BTreeMap<String, Vec<Value>>>,
     pub contender: Option<Vec<Contender>>,
     pub load: Option<Load>,
+    pub powercut: Option<Powercut>,
     /// Only in `[as_published]`.
     pub quick: Option<Box<Overlay>>,
 }
@@ -88,6 +92,27 @@ pub struct Load {
     pub cycle: Option<u32>,
     pub scale: Option<f64>,
     pub seed: Option<u64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Powercut {
+    pub crash: Option<Vec<String>>,
+    pub namespace: Option<Vec<String>>,
+    pub points: Option<u32>,
+    pub server_points: Option<u32>,
+    pub kills: Option<u32>,
+    pub lie_points: Option<u32>,
+    pub window: Option<String>,
+    pub bound_mib: Option<u32>,
+    pub keep: Option<u32>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Kept {
+    pub ask: String,
+    pub contender: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -178,6 +203,7 @@ pub struct Layer<'f> {
     pub axes: Option<&'f BTreeMap<String, Vec<Value>>>,
     pub contender: Option<&'f Vec<Contender>>,
     pub load: Option<&'f Load>,
+    pub powercut: Option<&'f Powercut>,
 }
 
 impl Overlay {
@@ -191,6 +217,7 @@ impl Overlay {
             axes: self.axes.as_ref(),
             contender: self.contender.as_ref(),
             load: self.load.as_ref(),
+            powercut: self.powercut.as_ref(),
         }
     }
 }
@@ -215,6 +242,7 @@ impl File {
             axes: self.axes.as_ref(),
             contender: self.contender.as_ref(),
             load: self.load.as_ref(),
+            powercut: self.powercut.as_ref(),
         });
         layers
     }

@@ -18,6 +18,7 @@ mod load;
 pub mod metric;
 pub mod model;
 mod parts;
+pub mod powercut;
 pub mod quantity;
 mod questions;
 mod resolve;
@@ -48,6 +49,7 @@ const BUILTIN: &[(&str, &str)] = &[
     ("go-drivers", include_str!("../../../../studies/go-drivers.toml")),
     ("plex", include_str!("../../../../studies/plex.toml")),
     ("gameplan", include_str!("../../../../studies/gameplan.toml")),
+    ("durability", include_str!("../../../../studies/durability.toml")),
 ];
 
 /// The embedded study of this name.

@@ -46,6 +46,8 @@ impl Extent {
 pub enum TrialKind {
     /// Many clients carry out a mix of transactions.
     Load,
+    /// The same, then crashes: what is there afterwards of what was acknowledged.
+    Powercut,
 }
 
 /// All that a run carries out: a study, or its parts one after the other.
@@ -110,12 +112,49 @@ pub struct Study {
     pub grids: Vec<Grid>,
     #[serde(default)]
     pub published: Vec<Published>,
+    /// How crashes are made, in a study of that kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub powercut: Option<Powercut>,
+    /// Whose promise is told first, and how one asks for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<Kept>,
     /// What the original got wrong and what was changed, in words.
     #[serde(default)]
     pub changes: Vec<String>,
     /// What the study does not show, in words.
     #[serde(default)]
     pub limits: Vec<String>,
+}
+
+/// How crashes are made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Powercut {
+    /// What a crash does with what was not synced: names of models.
+    pub crashes: Vec<String>,
+    /// When names and sizes of files persist: names of models.
+    pub namespaces: Vec<String>,
+    /// Images of a contender in the process of its client, over all models.
+    pub points: u32,
+    /// Images of a server, each of which takes a start of it.
+    pub server_points: u32,
+    /// Times the database's processes are really killed in mid-load.
+    pub kills: u32,
+    /// Images at most until a planted lie of the disk is caught.
+    pub lie_points: u32,
+    /// Length of the load that is recorded.
+    pub window_ns: u64,
+    /// Most that is recorded.
+    pub bound_mib: u32,
+    /// Failing images of a kind that keep what rebuilds them.
+    pub keep: u32,
+}
+
+/// A question about what a contender keeps.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    pub ask: String,
+    /// Label of the contender.
+    pub contender: String,
 }
 
 /// The circumstances that contenders are compared under.

@@ -13,7 +13,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// Tables that are merged key by key; anything else a part says replaces the whole.
-const MERGED: [&str; 3] = ["load", "quick", "as_published"];
+const MERGED: [&str; 4] = ["load", "powercut", "quick", "as_published"];
 
 /// What is asked and of whom: where a part says it, the top level's overlays do not say otherwise. How long to measure
 /// (`rounds`, `load`) they do.

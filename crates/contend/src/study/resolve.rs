@@ -11,7 +11,9 @@ use super::export;
 use super::file::File;
 use super::grid;
 use super::label;
-use super::model::{Answer, Contender, Effect, Export, Extent, Grid, Metric, Published, Study, Tier, Variant, Whole};
+use super::model::{
+    Answer, Contender, Effect, Export, Extent, Grid, Kept, Metric, Published, Study, Tier, Variant, Whole,
+};
 use super::parts::{self, Part};
 use super::questions::{self, Covered, Reach};
 use super::spec::{self, Spec};
@@ -155,6 +157,8 @@ impl Chosen<'_> {
             effects: checked.effects.clone(),
             grids: checked.grids.clone(),
             published: checked.published.clone(),
+            powercut: arm.powercut,
+            kept: file.kept.iter().map(|k| Kept { ask: k.ask.clone(), contender: k.contender.clone() }).collect(),
             changes: file.changes.clone(),
             limits: file.limits.clone(),
         };

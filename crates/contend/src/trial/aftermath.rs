@@ -196,7 +196,7 @@ fn result(name: &str, sql: &str, Judged { found, expected, holds }: Judged) -> I
 }
 
 /// The engine's own check of its data: every row ends with `ok`.
-fn integrity(sql: &str, answer: &[Vec<Value>]) -> InvariantResult {
+pub(super) fn integrity(sql: &str, answer: &[Vec<Value>]) -> InvariantResult {
     let words: Vec<String> = answer
         .iter()
         .map(|row| match row.last() {

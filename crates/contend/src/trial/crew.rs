@@ -3,7 +3,6 @@
 use crate::check::Invalid;
 use crate::check::guards::CLOCK_ERROR_NS_MAX;
 use crate::record::model::Reason;
-use crate::record::store::TrialWriter;
 use crate::trial::janitor::Janitor;
 use crate::trial::process::{Event, Launch, Nothing, Worker, monotonic_ns, next};
 use anyhow::Result;
@@ -166,13 +165,13 @@ impl<'a> Crew<'a> {
         start_ns
     }
 
-    /// Waits until every worker is done and has handed over its samples. `at_end` is called once, at the end
+    /// Waits until every worker is done and has handed over its samples, which `keep` gets. `at_end` is called once, at the end
     /// of the window or when the last worker is done, whichever is first; `progress` with operations so far.
     pub fn collect(
         &mut self,
         window_end_ns: Option<u64>,
         drain_ns: u64,
-        writer: &mut TrialWriter,
+        keep: &mut dyn FnMut(&[u8]) -> Result<()>,
         mut at_window: impl FnMut(),
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), Failure> {
@@ -218,7 +217,7 @@ impl<'a> Crew<'a> {
                         let what = format!("sent {} bytes of samples, not a multiple of {SAMPLE_BYTES}", bytes.len());
                         return Err(self.invalid(Invalid::Samples, number, &what));
                     }
-                    writer.samples(&bytes)?;
+                    keep(&bytes)?;
                 }
                 event => match self.line(number, event)?.0 {
                     WorkerLine::Progress(facts) => {

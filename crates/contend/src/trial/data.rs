@@ -274,17 +274,25 @@ pub struct Making<'m> {
 
 /// A directory with fresh copies of the data, ready for the contender's connections.
 pub fn fresh<'j>(making: &Making<'_>, janitor: &'j Janitor, admin: &mut Admin<'_>) -> Result<Fresh<'j>> {
-    let dir = making.dir;
-    std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
     if let Some(address) = &making.base.attached {
+        std::fs::create_dir_all(making.dir).with_context(|| format!("cannot create {}", making.dir.display()))?;
         return attached::fresh(making, address, admin);
     }
-    if let (Some(server), Some(programs)) = (making.engine.server, &making.base.programs) {
-        return fresh_server(making, server, programs, janitor, admin);
+    lay_out(making, admin)?;
+    disk::sync_tree(making.dir)?;
+    open(making, janitor, admin)
+}
+
+/// Copies of the data with the contender's lasting settings, and nothing that runs on them.
+pub fn lay_out(making: &Making<'_>, admin: &mut Admin<'_>) -> Result<()> {
+    let dir = making.dir;
+    std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
+    if making.engine.server.is_some() {
+        let data = dir.join(SERVER_DIR);
+        return copy_tree(&making.base.path, &data, &Identity::for_servers(&data)?);
     }
-    let count = making.wanted.workload.databases;
-    let files: Vec<PathBuf> = (0..count).map(|i| dir.join(format!("app-{i}.db"))).collect();
     let mut from = &making.base.path;
+    let files = files(making);
     for file in &files {
         std::fs::copy(from, file).with_context(|| format!("cannot copy the data to {}", file.display()))?;
         // What the first copy was prepared with is in its file: the others are copies of that.
@@ -295,27 +303,28 @@ pub fn fresh<'j>(making: &Making<'_>, janitor: &'j Janitor, admin: &mut Admin<'_
             from = file;
         }
     }
-    disk::sync_tree(dir)?;
-    let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
-    Ok(Fresh { databases: files.clone(), inside: files, server: None, attached: None })
+    Ok(())
 }
 
-fn fresh_server<'j>(
-    making: &Making<'_>,
-    server: &'static Server,
-    programs: &Programs,
-    janitor: &'j Janitor,
-    admin: &mut Admin<'_>,
-) -> Result<Fresh<'j>> {
-    let data = making.dir.join("server");
-    copy_tree(&making.base.path, &data, &Identity::for_servers(&data)?)?;
-    disk::sync_tree(making.dir)?;
+/// A server's data below that of a trial.
+const SERVER_DIR: &str = "server";
+
+fn files(making: &Making<'_>) -> Vec<PathBuf> {
+    (0..making.wanted.workload.databases).map(|i| making.dir.join(format!("app-{i}.db"))).collect()
+}
+
+/// What lies in the directory, with the server started that it is for.
+pub fn open<'j>(making: &Making<'_>, janitor: &'j Janitor, admin: &mut Admin<'_>) -> Result<Fresh<'j>> {
+    let (Some(server), Some(programs)) = (making.engine.server, &making.base.programs) else {
+        let files: Vec<String> = files(making).iter().map(|file| file.display().to_string()).collect();
+        return Ok(Fresh { databases: files.clone(), inside: files, server: None, attached: None });
+    };
     let start = Start {
         engine: making.engine,
         server,
         programs,
         settings: making.settings,
-        data,
+        data: making.dir.join(SERVER_DIR),
         log: making.server_log.to_path_buf(),
         connections: making.connections,
         tcp: making.engine.value(making.settings, "transport") == "tcp",
@@ -331,7 +340,7 @@ fn fresh_server<'j>(
 }
 
 /// Copies a directory with everything in it, for the server's user.
-fn copy_tree(from: &Path, to: &Path, identity: &Identity) -> Result<()> {
+pub(super) fn copy_tree(from: &Path, to: &Path, identity: &Identity) -> Result<()> {
     std::fs::create_dir_all(to).with_context(|| format!("cannot create {}", to.display()))?;
     for entry in sorted_entries(from)? {
         let target = to.join(entry.file_name().unwrap_or_default());

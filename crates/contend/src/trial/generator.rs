@@ -35,7 +35,7 @@ impl Bench<'_> {
         let plans = single.encode(null, &setup, &sql, &nowhere)?;
         crew.prepare(launch, &plans, writer.partial_dir())?;
         crew.start();
-        crew.collect(None, single.load.drain_ns, &mut writer, || (), &mut |_| ())?;
+        crew.collect(None, single.load.drain_ns, &mut |bytes| writer.samples(bytes), || (), &mut |_| ())?;
         crew.dismiss();
         writer.flush()?;
         let (mut done, mut first_ns, mut last_ns) = (0, u64::MAX, 0);

@@ -64,6 +64,15 @@ impl Janitor {
         self.tell(&format!("done {}", dir.display()));
     }
 
+    /// A file system that must not outlive the tool.
+    pub fn mounted(&self, at: &Path) {
+        self.tell(&format!("mount {}", at.display()));
+    }
+
+    pub fn unmounted(&self, at: &Path) {
+        self.tell(&format!("unmounted {}", at.display()));
+    }
+
     fn tell(&self, line: &str) {
         if let Some(stdin) = self.stdin.lock().expect("no panic while held").as_mut() {
             // A janitor that is gone cannot help; the tool still cleans up after itself.
@@ -84,7 +93,7 @@ pub fn serve() {
     // A Ctrl-C at the terminal is for the tool; the janitor must outlive it.
     let _ = setsid();
     let (mut groups, mut dirs) = (BTreeSet::new(), BTreeSet::new());
-    let mut servers = BTreeMap::new();
+    let (mut servers, mut mounts) = (BTreeMap::new(), BTreeSet::new());
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { break };
         let Some((word, rest)) = line.split_once(' ') else { continue };
@@ -103,6 +112,12 @@ pub fn serve() {
             }
             ("stopped", Ok(pid)) => {
                 servers.remove(&pid);
+            }
+            ("mount", _) => {
+                mounts.insert(PathBuf::from(rest));
+            }
+            ("unmounted", _) => {
+                mounts.remove(Path::new(rest));
             }
             ("dir", _) => {
                 dirs.insert(PathBuf::from(rest));
@@ -129,6 +144,10 @@ pub fn serve() {
         if let Some(pid) = Pid::from_raw(pid).filter(|_| lives(pid)) {
             let _ = kill_process(pid, Signal::KILL);
         }
+    }
+    // Before directories go: what lies under a mount must not be removed through it.
+    for mount in mounts {
+        let _ = contend_powercut::record::unmount(&mount);
     }
     for dir in dirs {
         let _ = std::fs::remove_dir_all(dir);

@@ -15,6 +15,7 @@ pub mod janitor;
 pub mod machine;
 pub mod over_http;
 pub mod plans;
+pub mod powercut;
 pub mod process;
 mod recorded;
 pub mod run;

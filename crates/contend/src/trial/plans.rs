@@ -152,6 +152,19 @@ impl DrawnRound {
         }
     }
 
+    /// The same operations in a shorter window, without a run-in.
+    pub fn for_window(&self, window_ns: u64) -> DrawnRound {
+        DrawnRound {
+            seed: self.seed,
+            load: Load { window_ns, run_in_ns: 0, operations: None, ..self.load.clone() },
+            workers: self.workers.clone(),
+            planned: self.planned.clone(),
+            sha256: self.sha256.clone(),
+            texts: self.texts.clone(),
+            bodies: self.bodies.clone(),
+        }
+    }
+
     /// How many connections the workers open for a contender.
     pub fn connections(&self, contender: &Contender) -> usize {
         let Some(model) = engine::model(contender) else { return 0 };

@@ -16,7 +16,7 @@ use crate::trial::admin::{Admin, Cancelled};
 use crate::trial::aftermath;
 use crate::trial::attached;
 use crate::trial::crew::{Crew, Deadlines, Failure, Member};
-use crate::trial::data::{self, Base, Fresh, Making, Wanted};
+use crate::trial::data::{self, Base, Fresh};
 use crate::trial::disk;
 use crate::trial::janitor::Janitor;
 use crate::trial::over_http::Asking;
@@ -75,12 +75,12 @@ pub struct Done {
 
 /// A trial's parts while it runs.
 pub(super) struct Stage<'b> {
-    contender: &'b Contender,
+    pub(super) contender: &'b Contender,
     pub(super) engine: &'static Engine,
     pub(super) setup: Setup,
     pub(super) round: &'b DrawnRound,
     pub(super) base: &'b Base,
-    slot: Slot,
+    pub(super) slot: Slot,
 }
 
 /// What the window left.
@@ -115,7 +115,16 @@ impl Bench<'_> {
         let mut writer = self.writer.trial(slot.trial)?;
         let mut trial = self.blank(&stage);
         let mut series = String::new();
-        let done = match self.run(&stage, &mut trial, &mut series, &mut writer, admin) {
+        let ran = self.run(&stage, &mut trial, &mut series, &mut writer, admin);
+        let ran = match ran {
+            // What survives a crash does not depend on how fast it was.
+            Err(Failure::Invalid(reason)) if self.study.powercut.is_some() => {
+                trial.invalid.push(reason);
+                Ok(Done { throughput_per_s: 0.0, failed: 0, window_ns: 0, invalid: vec![] })
+            }
+            other => other,
+        };
+        let done = match ran.and_then(|done| self.crash(&stage, &mut trial, &mut writer, admin, done)) {
             Ok(done) => done,
             Err(Failure::Cancelled) => return Err(Cancelled.into()),
             Err(Failure::Fatal(e)) => return Err(e),
@@ -180,32 +189,18 @@ impl Bench<'_> {
         })
     }
 
-    fn fresh_data(&self, stage: &Stage<'_>, log: &Path, admin: &mut Admin<'_>) -> Result<Fresh<'_>, Failure> {
+    pub(super) fn fresh_data(
+        &self,
+        stage: &Stage<'_>,
+        log: &Path,
+        admin: &mut Admin<'_>,
+    ) -> Result<Fresh<'_>, Failure> {
         self.remove_data()?;
         let fits = stage.round.one_connection_each(stage.contender, &stage.setup);
         fits.map_err(|e| Failure::Invalid(Invalid::Prepare.because(e)))?;
         self.janitor.dir_exists(&self.data_dir);
-        let load = &stage.round.load;
-        let wanted = Wanted {
-            engine: stage.engine,
-            workload: self.workload,
-            scale: load.scale,
-            seed: load.seed,
-            before: (stage.engine.before_load)(&stage.contender.settings),
-            loader: String::new(),
-            by: stage.engine.loader,
-        };
-        let making = Making {
-            engine: stage.engine,
-            base: stage.base,
-            wanted: &wanted,
-            dir: &self.data_dir,
-            setup: &stage.setup,
-            settings: &stage.contender.settings,
-            connections: stage.round.connections(stage.contender) as u32,
-            server_log: log,
-        };
-        data::fresh(&making, self.janitor, admin).map_err(|e| {
+        let made = self.making(stage, &self.data_dir, log, |making| data::fresh(making, self.janitor, admin));
+        made.map_err(|e| {
             if e.is::<Cancelled>() {
                 Failure::Cancelled
             } else {
@@ -214,7 +209,7 @@ impl Bench<'_> {
         })
     }
 
-    fn remove_data(&self) -> Result<()> {
+    pub(super) fn remove_data(&self) -> Result<()> {
         if self.data_dir.exists() {
             std::fs::remove_dir_all(&self.data_dir)
                 .with_context(|| format!("cannot remove {}", self.data_dir.display()))?;
@@ -254,7 +249,7 @@ impl Bench<'_> {
         }
         let mut observed = Observed::default();
         let at_window = || observed = sampler.take().expect("called once").window_ends(window_start_ns);
-        crew.collect(window_end_ns, load.drain_ns, writer, at_window, &mut |n| {
+        crew.collect(window_end_ns, load.drain_ns, &mut |bytes| writer.samples(bytes), at_window, &mut |n| {
             (self.progress)(Note::Operations(n));
         })?;
         crew.dismiss();
@@ -264,7 +259,12 @@ impl Bench<'_> {
     }
 
     /// The worker that serves a contender which is asked over HTTP.
-    fn serving(&self, stage: &Stage<'_>, databases: &[String], logs: &Path) -> Result<Option<Serving<'_>>, Failure> {
+    pub(super) fn serving(
+        &self,
+        stage: &Stage<'_>,
+        databases: &[String],
+        logs: &Path,
+    ) -> Result<Option<Serving<'_>>, Failure> {
         if !engine::is_over_http(stage.contender) {
             return Ok(None);
         }
@@ -275,7 +275,7 @@ impl Bench<'_> {
     }
 
     /// Who the clients are, and what they are told to do.
-    fn orders(
+    pub(super) fn orders(
         &self,
         stage: &Stage<'_>,
         databases: &[String],
@@ -299,7 +299,7 @@ impl Bench<'_> {
     }
 
     /// The worker the user named, or the one that has the contender's driver.
-    fn launch(&self, contender: &Contender) -> Result<Launch, Failure> {
+    pub(super) fn launch(&self, contender: &Contender) -> Result<Launch, Failure> {
         if let Some(launch) = &self.instead.worker {
             return Ok(launch.clone());
         }
@@ -348,6 +348,7 @@ impl Bench<'_> {
             samples: None,
             scale: self.workload.numbers(stage.round.load.scale),
             tables: BTreeMap::new(),
+            powercut: None,
         }
     }
 

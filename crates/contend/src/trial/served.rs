@@ -85,6 +85,11 @@ impl<'a> Serving<'a> {
         self.worker.pid()
     }
 
+    /// Kills it in the midst of what it does, as a crash would.
+    pub fn kill(&mut self) {
+        self.worker.kill();
+    }
+
     /// Whether it is gone, and how.
     pub fn death(&mut self) -> Option<String> {
         let ending = self.worker.death()?;

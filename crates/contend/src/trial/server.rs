@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use contend_wire::address::Address;
 use contend_wire::literal::Value;
 use contend_wire::script::Target;
-use rustix::process::{Pid, kill_process};
+use rustix::process::{Pid, kill_process, kill_process_group};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
@@ -138,6 +138,8 @@ pub struct Running<'j> {
     /// What it says of its version.
     pub version: String,
     janitor: &'j Janitor,
+    /// What a crash leaves outside of the data directory is for the next server on it, which tidies up.
+    rest_is_kept: bool,
 }
 
 /// Makes an empty data directory.
@@ -214,7 +216,8 @@ impl<'j> Running<'j> {
         janitor.server_lives(child.id(), server.abort);
         let address = server.by_socket(&layout, "");
         let log = start.log.clone();
-        let mut running = Self { child, server, layout, log, private, address, version: String::new(), janitor };
+        let mut running =
+            Self { child, server, layout, log, private, address, version: String::new(), janitor, rest_is_kept: false };
         running.wait_until_ready(start.engine, admin)?;
         if let Some(port) = running.layout.port {
             running.let_in(start.engine, port, admin)?;
@@ -359,6 +362,15 @@ impl<'j> Running<'j> {
         }
     }
 
+    /// Kills all of its processes at once, as a crash would, and waits until they are gone.
+    pub fn kill(&mut self) {
+        if let Some(group) = Pid::from_raw(self.child.id() as i32) {
+            let _ = kill_process_group(group, rustix::process::Signal::KILL);
+        }
+        let _ = self.child.wait();
+        self.rest_is_kept = true;
+    }
+
     fn signal(&self, signal: Signal) {
         if let Some(pid) = Pid::from_raw(self.child.id() as i32) {
             // It may be gone already.
@@ -389,7 +401,10 @@ impl Drop for Running<'_> {
                 let _ = self.child.wait();
             }
         }
-        if let Some(line) = (self.server.leftover)(&|name| std::fs::read_to_string(self.layout.data.join(name)).ok()) {
+        let leftover = self.server.leftover;
+        if self.rest_is_kept {
+            // Nothing to remove yet.
+        } else if let Some(line) = leftover(&|name| std::fs::read_to_string(self.layout.data.join(name)).ok()) {
             // What cannot be removed is removed by whoever next restarts the machine; nothing depends on it.
             let _ = command(Path::new(&line[0]), &line[1..], None).stderr(Stdio::null()).status();
         }

@@ -12,6 +12,7 @@ mod generate;
 mod generator;
 pub mod invariant;
 mod load;
+pub mod marks;
 pub mod model;
 mod random;
 mod resolve;

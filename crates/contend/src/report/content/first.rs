@@ -1,8 +1,8 @@
 //! The first screen: the answer in words, the table that supports it, and what it does not show.
 
 use crate::outcome::Outcome;
-use crate::report::content::grid;
 use crate::report::content::words::{self, NOTHING};
+use crate::report::content::{grid, powercut};
 use crate::report::document::{Block, Cell as TableCell, Said, Section, Table, Tone};
 use crate::report::summary::Summary;
 use crate::report::summary::answer::Answered;
@@ -23,9 +23,17 @@ pub fn answer(summary: &Summary<'_>) -> Section {
             blocks.push(Block::Heading(words::condition(summary, condition)));
         }
         blocks.extend(grid::tables(summary, condition));
-        blocks.push(Block::Table(table(summary, condition)));
+        blocks.extend(powercut::table(summary, condition));
+        if summary.record.run.study.powercut.is_none() {
+            blocks.push(Block::Table(table(summary, condition)));
+        }
     }
-    if let Some(note) = table_note(summary) {
+    let note = if summary.record.run.study.powercut.is_some() {
+        Some(powercut::NOTE.to_string())
+    } else {
+        table_note(summary)
+    };
+    if let Some(note) = note {
         blocks.push(Block::Note(note));
     }
     blocks.push(Block::Heading("What this does not show".to_string()));
@@ -34,6 +42,9 @@ pub fn answer(summary: &Summary<'_>) -> Section {
 }
 
 fn answers(summary: &Summary<'_>) -> Vec<Block> {
+    if summary.record.run.study.powercut.is_some() {
+        return powercut::answers(summary);
+    }
     if summary.cells.iter().all(|cell| !cell.has_data()) {
         let text = "No trial of this run counts, so there is no answer. The reasons are below.".to_string();
         return vec![Block::Answer {

@@ -8,6 +8,7 @@ mod detail;
 mod first;
 mod grid;
 mod method;
+mod powercut;
 mod servers;
 pub mod sweep;
 pub mod words;
@@ -22,6 +23,8 @@ pub fn document(summary: &Summary<'_>) -> Document {
     let conditions: Vec<String> = (0..run.study.conditions.len()).map(|i| words::condition(summary, i)).collect();
     let sections = [
         Some(first::answer(summary)),
+        powercut::promise(summary),
+        powercut::details(summary),
         charts::throughput(summary),
         sweep::section(summary),
         charts::latency(summary),

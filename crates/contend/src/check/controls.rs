@@ -1,0 +1,107 @@
+//! What is known before anything crashes: if it is not found, nothing else that was found counts.
+
+use crate::contender::Tier;
+use crate::record::powercut::{Control, Powercut};
+
+/// Power cuts from which on a documented loss must have shown.
+const CUTS_MIN: u64 = 100;
+
+/// What the settings of a contender promise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Promise {
+    pub tier: Tier,
+    /// Nothing is lost when only the database's processes die.
+    pub survives_kill: bool,
+}
+
+/// Everything that can be held against what was known.
+pub fn controls(promise: Promise, found: &Powercut) -> Vec<Control> {
+    let (process, power, posix) = (found.process(), found.power(), found.posix());
+    let mut controls = vec![];
+    let mut add = |name: &str, count: u64, of: u64, holds: bool| {
+        let found = format!("{count} of {of} crashes left something else");
+        controls.push(Control { name: name.to_string(), found, holds });
+    };
+    if promise.survives_kill && process.count > 0 {
+        add("a crash of the process takes nothing", process.bad(), process.count, process.bad() == 0);
+    }
+    if !promise.survives_kill && process.count >= CUTS_MIN {
+        add("documented not to survive the process: that is found", process.bad(), process.count, process.bad() > 0);
+    }
+    if promise.tier == Tier::Durable && power.count > 0 {
+        add("documented as durable: a power cut takes nothing", power.bad(), power.count, power.bad() == 0);
+    }
+    if promise.tier == Tier::Bounded {
+        let bad = power.corrupt + power.unopenable;
+        if power.count > 0 {
+            add("documented as consistent: no power cut corrupts", bad, power.count, bad == 0);
+        }
+        let (lossy, of) = (power.lossy + posix.lossy, power.count + posix.count);
+        if of >= CUTS_MIN {
+            add("documented as lossy: the loss is found", lossy, of, lossy > 0);
+        }
+    }
+    controls.extend(found.lies.iter().filter(|lie| lie.must).map(|lie| Control {
+        name: format!("a disk that lies is found out: {}", lie.name),
+        found: format!("{} after {} images", if lie.caught { "caught" } else { "not caught" }, lie.images),
+        holds: lie.caught,
+    }));
+    controls
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::powercut::{Crashes, Lie};
+
+    fn found(kill_lossy: u64, lossy: u64, corrupt: u64) -> Powercut {
+        let crashes = |model: &str, lossy, corrupt| Crashes {
+            model: model.to_string(),
+            namespace: if model == "kill" { String::new() } else { "journal".to_string() },
+            count: 500,
+            lossy,
+            corrupt,
+            ..Crashes::default()
+        };
+        Powercut {
+            crashes: vec![crashes("kill", kill_lossy, 0), crashes("drop", lossy, corrupt)],
+            ..Powercut::default()
+        }
+    }
+
+    #[test]
+    fn each_control_fails_on_what_contradicts_it() {
+        let table = [
+            (Tier::Durable, true, found(0, 0, 0), None),
+            (Tier::Durable, true, found(1, 0, 0), Some("a crash of the process")),
+            (Tier::Durable, true, found(0, 1, 0), Some("documented as durable")),
+            (Tier::Durable, true, found(0, 0, 1), Some("documented as durable")),
+            (Tier::Bounded, true, found(0, 9, 0), None),
+            (Tier::Bounded, false, found(9, 9, 0), None),
+            (Tier::Bounded, true, found(0, 0, 0), Some("documented as lossy")),
+            (Tier::Bounded, true, found(0, 9, 1), Some("documented as consistent")),
+            (Tier::Unsafe, true, found(0, 9, 9), None),
+            (Tier::Unsafe, true, found(0, 0, 0), None),
+            (Tier::Unsafe, false, found(9, 0, 0), None),
+            (Tier::Unsafe, false, found(0, 0, 9), Some("documented not to survive the process")),
+        ];
+        for (tier, survives_kill, found, expected) in table {
+            let controls = controls(Promise { tier, survives_kill }, &found);
+            let failed: Vec<&Control> = controls.iter().filter(|c| !c.holds).collect();
+            match expected {
+                None => assert!(failed.is_empty(), "{failed:?}"),
+                Some(words) => assert!(failed.len() == 1 && failed[0].name.starts_with(words), "{failed:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_lie_that_nothing_survives_must_be_caught() {
+        let lie = |name: &str, caught, must| Lie { name: name.to_string(), images: 200, caught, must };
+        let lies = vec![lie("no sync", false, true), lie("no sync of directories", false, false)];
+        let found = Powercut { lies, ..found(0, 0, 0) };
+        let controls = controls(Promise { tier: Tier::Durable, survives_kill: true }, &found);
+        let failed: Vec<&str> = controls.iter().filter(|c| !c.holds).map(|c| c.name.as_str()).collect();
+        assert_eq!(failed, ["a disk that lies is found out: no sync"]);
+    }
+}

@@ -1,0 +1,414 @@
+//! What crashes have shown: what each setting keeps in words, the table of what was promised and what was reached, the
+//! commit rate beside it, and everything by which it can be checked.
+
+use crate::record::powercut::{Crashes, Failing, PROCESS, Powercut};
+use crate::report::content::words::{self, NOTHING, count};
+use crate::report::document::{Bar, BarRow, Bars, Block, Cell as TableCell, Said, Section, Table, Tone};
+use crate::report::summary::Summary;
+use crate::stats::precision::{Ns, Percent};
+use crate::study::model::Tier;
+
+/// Crashes below which a share without any failure says little.
+const BOUND_OF: f64 = 3.0;
+
+/// Below the table.
+pub const NOTE: &str = "Crashes that left something else than everything acknowledged, of all that were made; below it what \
+    they left, or with 95 % confidence the most that their share can be (3/n). Process crash: simulated at many moments, and \
+    really made with SIGKILL. Power cut: on a file system that persists names in order, as ext4 and XFS do; posix: on one \
+    where each name needs a sync of its directory. Reached is what the first two show; promised is what the settings are \
+    documented to keep. Commits per second are of the ordinary disk, from the same run.";
+
+/// What the crashes of a contender under a condition have shown, all rounds together.
+struct Shown<'r> {
+    contender: usize,
+    /// Trial and what it kept.
+    found: Vec<(u32, &'r Powercut)>,
+    /// A control did not hold.
+    contradicted: bool,
+}
+
+impl Shown<'_> {
+    fn sum(&self, of: impl Fn(&Powercut) -> Crashes) -> Crashes {
+        let each: Vec<Crashes> = self.found.iter().map(|(_, found)| of(found)).collect();
+        Crashes::sum(&each)
+    }
+
+    fn not_verified(&self) -> Option<&str> {
+        self.found.iter().find_map(|(_, found)| found.not_verified.as_deref())
+    }
+
+    /// The worst tier of all rounds.
+    fn reached(&self) -> Option<Tier> {
+        let reached: Option<Vec<Tier>> = self.found.iter().map(|(_, found)| found.reached()).collect();
+        Tier::ALL.into_iter().rev().find(|tier| reached.as_ref().is_some_and(|all| all.contains(tier)))
+    }
+}
+
+fn shown<'r>(summary: &Summary<'r>, condition: usize) -> Vec<Shown<'r>> {
+    let trials = &summary.record.trials;
+    let of = |contender: usize| {
+        let mine = trials.iter().filter(|t| t.slot.contender == contender && t.slot.condition == condition);
+        let found: Vec<_> = mine.filter_map(|t| Some((t.slot.trial, t.powercut.as_ref()?))).collect();
+        let contradicted = found.iter().any(|(_, found)| found.controls.iter().any(|control| !control.holds));
+        (!found.is_empty()).then_some(Shown { contender, found, contradicted })
+    };
+    (0..summary.record.run.study.contenders.len()).filter_map(of).collect()
+}
+
+fn conditions(summary: &Summary<'_>) -> std::ops::Range<usize> {
+    0..summary.record.run.study.conditions.len()
+}
+
+/// The questions of the study, answered in words.
+pub fn answers(summary: &Summary<'_>) -> Vec<Block> {
+    let study = &summary.record.run.study;
+    let mut blocks = vec![];
+    for kept in &study.kept {
+        let mut said = vec![];
+        for condition in conditions(summary) {
+            let all = shown(summary, condition);
+            let Some(one) = all.iter().find(|s| study.contenders[s.contender].label == kept.contender) else {
+                continue;
+            };
+            let tone = if one.contradicted { Tone::Worse } else { Tone::Plain };
+            let condition = (study.conditions.len() > 1).then(|| words::condition(summary, condition));
+            said.push(Said { condition, text: sentence(one), tone });
+        }
+        if !said.is_empty() {
+            blocks.push(Block::Answer { ask: kept.ask.clone(), said });
+        }
+    }
+    if blocks.is_empty() && conditions(summary).all(|condition| shown(summary, condition).is_empty()) {
+        let text = "No crash was made in this run, so there is no answer. The reasons are below.".to_string();
+        let said = vec![Said { condition: None, text, tone: Tone::Worse }];
+        blocks.push(Block::Answer { ask: String::new(), said });
+    }
+    blocks
+}
+
+/// What one contender keeps.
+fn sentence(one: &Shown<'_>) -> String {
+    if one.contradicted {
+        return "This run cannot tell: a control did not hold, so what it found does not count (see the controls below)."
+            .to_string();
+    }
+    let process = one.sum(Powercut::process);
+    let mut parts = vec![];
+    if process.count > 0 {
+        parts.push(format!("When its processes die: {}.", outcome(&process)));
+    }
+    match one.not_verified() {
+        Some(why) => parts.push(format!("When the power goes: not verified ({why}).")),
+        None => parts.push(format!("When the power goes: {}.", outcome(&one.sum(Powercut::power)))),
+    }
+    let posix = one.sum(Powercut::posix);
+    if posix.bad() > 0 && one.sum(Powercut::power).bad() == 0 {
+        parts.push(format!(
+            "On a file system that persists names only when their directory is synced: {}.",
+            outcome(&posix)
+        ));
+    }
+    parts.join(" ")
+}
+
+/// All crashes of a kind in words.
+fn outcome(crashes: &Crashes) -> String {
+    if crashes.count == 0 {
+        return "not tried".to_string();
+    }
+    let mut said = vec![];
+    if crashes.lossy > 0 {
+        let commits = match crashes.lost_commits_max {
+            1 => "one commit each time".to_string(),
+            most => format!("up to {}", words::counted(most as usize, "commit")),
+        };
+        let work = Ns(crashes.lost_work_ns_max);
+        let share = words::share(crashes.lossy, crashes.count);
+        said.push(format!(
+            "acknowledged commits are gone in {share} of {} ({commits}, at most {work} of work)",
+            count(crashes.count)
+        ));
+    }
+    for (n, what) in [(crashes.corrupt, "corrupt"), (crashes.unopenable, "impossible to open")] {
+        if n > 0 {
+            said.push(format!("{what} in {} of {}", words::share(n, crashes.count), count(crashes.count)));
+        }
+    }
+    if said.is_empty() {
+        return format!(
+            "nothing is lost in {} crashes (so in less than {} of them)",
+            count(crashes.count),
+            bound(crashes)
+        );
+    }
+    if crashes.corrupt + crashes.unopenable == 0 {
+        said.push("never corrupt".to_string());
+    }
+    said.join("; ")
+}
+
+/// With 95 % confidence what was never seen is rarer than this.
+fn bound(crashes: &Crashes) -> Percent {
+    Percent((BOUND_OF / crashes.count as f64).min(1.0))
+}
+
+/// Settings with what was promised, what was reached, and how fast they commit.
+pub fn table(summary: &Summary<'_>, condition: usize) -> Option<Block> {
+    let all = shown(summary, condition);
+    if all.is_empty() {
+        return None;
+    }
+    let mut table = Table::new(&[
+        "setting",
+        "promised",
+        "reached",
+        "process crash|",
+        "power cut|",
+        "most lost|",
+        "most work lost|",
+        "posix|",
+        "commits/s|",
+    ]);
+    table.condition = Some(condition);
+    for one in &all {
+        table.row(row(summary, condition, one));
+    }
+    Some(Block::Table(table))
+}
+
+fn row(summary: &Summary<'_>, condition: usize, one: &Shown<'_>) -> Vec<TableCell> {
+    let contender = &summary.record.run.study.contenders[one.contender];
+    let (process, power, posix) = (one.sum(Powercut::process), one.sum(Powercut::power), one.sum(Powercut::posix));
+    let reached = match (one.contradicted, one.reached()) {
+        (true, _) => TableCell::new("control failed").tone(Tone::Worse),
+        (_, None) => TableCell::muted("not verified"),
+        // In the order of what they promise, the best first.
+        (_, Some(tier)) => {
+            let place = |tier| Tier::ALL.iter().position(|t| *t == tier);
+            let tone = if place(tier) > place(contender.tier) { Tone::Worse } else { Tone::Plain };
+            let better = place(tier) < place(contender.tier);
+            // What is documented to be rare is not refuted by not being seen.
+            TableCell::new(tier.word()).tone(tone).small(if better { "in these images" } else { "" })
+        }
+    };
+    let worst = Crashes::sum([&process, &power]);
+    let lost =
+        if worst.lossy > 0 { words::counted(worst.lost_commits_max as usize, "commit") } else { NOTHING.to_string() };
+    let work = if worst.lossy > 0 { Ns(worst.lost_work_ns_max).to_string() } else { NOTHING.to_string() };
+    vec![
+        TableCell::new(&contender.label).series(one.contender),
+        TableCell::new(contender.tier.word()),
+        reached,
+        cell(&process),
+        cell(&power),
+        TableCell::new(lost),
+        TableCell::new(work),
+        cell(&posix),
+        TableCell::new(rate(summary, condition, one.contender).map_or(NOTHING.to_string(), |(_, shown)| shown)),
+    ]
+}
+
+fn cell(crashes: &Crashes) -> TableCell {
+    if crashes.count == 0 {
+        return TableCell::muted("not verified");
+    }
+    let bad = crashes.bad();
+    let mut kinds = vec![];
+    for (n, word) in [(crashes.lossy, "lossy"), (crashes.corrupt, "corrupt"), (crashes.unopenable, "does not open")] {
+        if n > 0 {
+            kinds.push(format!("{} {word}", count(n)));
+        }
+    }
+    let small = if bad == 0 { format!("< {}", bound(crashes)) } else { kinds.join(", ") };
+    let tone = if crashes.corrupt + crashes.unopenable > 0 { Tone::Worse } else { Tone::Plain };
+    TableCell::new(format!("{} of {}", count(bad), count(crashes.count))).small(small).tone(tone)
+}
+
+/// The headline of the ordinary disk, as a number and as it is shown.
+fn rate(summary: &Summary<'_>, condition: usize, contender: usize) -> Option<(f64, String)> {
+    let cell = summary.cell(condition, contender).filter(|cell| cell.has_data())?;
+    let figure = summary.headline.as_ref()?;
+    let value = summary.estimator().estimate(cell, figure).value?;
+    Some((value, figure.show(value)))
+}
+
+/// Speed against promise: the commit rate of each setting, grouped by what it really keeps.
+pub fn promise(summary: &Summary<'_>) -> Option<Section> {
+    let mut blocks = vec![];
+    for condition in conditions(summary) {
+        let all = shown(summary, condition);
+        let mut rows = vec![];
+        let groups = Tier::ALL.into_iter().map(Some).chain([None]);
+        for tier in groups {
+            let bars: Vec<BarRow> = all
+                .iter()
+                .filter(|one| !one.contradicted && one.reached() == tier)
+                .filter_map(|one| Some((one, rate(summary, condition, one.contender)?)))
+                .map(|(one, (value, shown))| {
+                    let label = words::label(summary, one.contender).to_string();
+                    let tip = format!("{label}\n{shown}");
+                    BarRow::Bar(Bar { series: one.contender, label, value: Some(value), shown, tip, ..Bar::default() })
+                })
+                .collect();
+            if bars.is_empty() {
+                continue;
+            }
+            let (name, what) = match tier {
+                Some(tier) => (format!("reached: {}", tier.word()), tier.promise().to_string()),
+                None => ("not verified".to_string(), "no power was cut".to_string()),
+            };
+            rows.push(BarRow::Group(name, what));
+            rows.extend(bars);
+        }
+        if !rows.is_empty() {
+            blocks.push(Block::Bars(Bars {
+                title: "Commits per second, by what is kept".to_string(),
+                condition,
+                rows,
+            }));
+        }
+    }
+    let text = "Commits per second on the ordinary disk, grouped by what was found to survive. The power was cut on a \
+                recording file system, whose own speed is nowhere in this report.";
+    (!blocks.is_empty()).then(|| Section {
+        id: "promise",
+        title: "Speed against promise".to_string(),
+        blocks: [Block::Text(text.to_string())].into_iter().chain(blocks).collect(),
+    })
+}
+
+/// By model, with controls, planted lies and the images that failed.
+pub fn details(summary: &Summary<'_>) -> Option<Section> {
+    let mut models =
+        Table::new(&["setting", "model", "names|", "crashes|", "lossy|", "corrupt|", "does not open|", "most lost|"]);
+    let mut controls = Table::new(&["setting", "control", "found", "holds"]);
+    let mut lies = Table::new(&["setting", "planted fault of the disk", "caught|", "images|"]);
+    let mut failing = Table::new(&["image", "setting", "model", "found", "fewest lost pieces"]);
+    let (mut images, mut ns) = (0, 0);
+    for one in conditions(summary).flat_map(|condition| shown(summary, condition)) {
+        let label = || TableCell::new(words::label(summary, one.contender)).series(one.contender);
+        for (trial, found) in &one.found {
+            images += found.images;
+            ns += found.judging_ns;
+            for crashes in &found.crashes {
+                models.row([vec![label()], by_model(crashes)].concat());
+            }
+            for control in &found.controls {
+                let (word, tone) = if control.holds { ("yes", Tone::Plain) } else { ("NO", Tone::Worse) };
+                controls.row([
+                    label(),
+                    TableCell::new(&control.name),
+                    TableCell::new(&control.found),
+                    TableCell::new(word).tone(tone),
+                ]);
+            }
+            for lie in &found.lies {
+                let word = if lie.caught { "yes" } else { "no" };
+                lies.row([label(), TableCell::new(&lie.name), TableCell::new(word), TableCell::new(count(lie.images))]);
+            }
+            for image in &found.failing {
+                failing.row(
+                    [vec![TableCell::new(format!("{trial:04}-{}", image.number)), label()], of_image(image)].concat(),
+                );
+            }
+        }
+    }
+    if models.rows.is_empty() && controls.rows.is_empty() {
+        return None;
+    }
+    let speed = format!(
+        "{} images were rebuilt, opened and judged in {}: {} a second.",
+        count(images),
+        Ns(ns),
+        count((images as f64 * 1e9 / (ns.max(1) as f64)).round() as u64)
+    );
+    let mut blocks = vec![Block::Text(speed), Block::Table(models)];
+    for (title, text, table) in [
+        ("Controls", "What was known beforehand. Where one does not hold, the trial does not count.", controls),
+        (
+            "Planted faults",
+            "The same record replayed on a disk that lies. A fault that a setting does not depend on is not caught.",
+            lies,
+        ),
+        (
+            "Images that failed",
+            "`contend durability replay RECORD/IMAGE` rebuilds one of them, bit for bit, and says how to open it.",
+            failing,
+        ),
+    ] {
+        if !table.rows.is_empty() {
+            blocks.extend([Block::Heading(title.to_string()), Block::Text(text.to_string()), Block::Table(table)]);
+        }
+    }
+    Some(Section { id: "crashes", title: "Crashes".to_string(), blocks })
+}
+
+fn by_model(crashes: &Crashes) -> Vec<TableCell> {
+    let model = if crashes.model == PROCESS { "process, really killed" } else { crashes.model.as_str() };
+    let number = |n: u64| if n == 0 { TableCell::muted("0") } else { TableCell::new(count(n)) };
+    vec![
+        TableCell::new(model),
+        TableCell::new(if crashes.namespace.is_empty() { NOTHING } else { crashes.namespace.as_str() }),
+        TableCell::new(count(crashes.count)),
+        number(crashes.lossy),
+        number(crashes.corrupt),
+        number(crashes.unopenable),
+        number(crashes.lost_commits_max),
+    ]
+}
+
+fn of_image(image: &Failing) -> Vec<TableCell> {
+    let minimal = if image.minimal.is_empty() { NOTHING.to_string() } else { image.minimal.join("; ") };
+    vec![
+        TableCell::new(format!("{}, {}", image.model, image.namespace)),
+        TableCell::new(&image.verdict).small(&image.detail),
+        TableCell::new(minimal),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn crashes(model: &str, counts: [u64; 4]) -> Crashes {
+        let namespace = if model == "kill" { "" } else { "journal" };
+        Crashes {
+            model: model.to_string(),
+            namespace: namespace.to_string(),
+            count: counts[0],
+            lossy: counts[1],
+            corrupt: counts[2],
+            unopenable: counts[3],
+            lost_commits_max: counts[1].min(7),
+            lost_work_ns_max: 3_000_000,
+            lost_commits: counts[1],
+        }
+    }
+
+    fn said(found: &Powercut, contradicted: bool) -> String {
+        sentence(&Shown { contender: 0, found: vec![(1, found)], contradicted })
+    }
+
+    #[test]
+    fn sentences_say_what_was_found_and_what_was_not_looked_for() {
+        let clean = crashes("kill", [1000, 0, 0, 0]);
+        let found = |power| Powercut { crashes: vec![clean.clone(), power], ..Powercut::default() };
+        let durable = said(&found(crashes("drop", [3000, 0, 0, 0])), false);
+        assert!(
+            durable.contains("When the power goes: nothing is lost in 3,000 crashes (so in less than 0.1"),
+            "{durable}"
+        );
+        let lossy = said(&found(crashes("drop", [3000, 1, 0, 0])), false);
+        assert!(lossy.contains("one commit each time") && lossy.contains("never corrupt"), "{lossy}");
+        let corrupt = said(&found(crashes("torn", [3000, 500, 20, 4])), false);
+        assert!(corrupt.contains("up to 7 commits") && corrupt.contains("corrupt in 20"), "{corrupt}");
+        assert!(corrupt.contains("impossible to open in 4") && !corrupt.contains("never"), "{corrupt}");
+        let unverified = Powercut {
+            not_verified: Some("no /dev/fuse".to_string()),
+            crashes: vec![clean.clone()],
+            ..Powercut::default()
+        };
+        assert!(said(&unverified, false).ends_with("When the power goes: not verified (no /dev/fuse)."));
+        assert!(said(&unverified, true).starts_with("This run cannot tell"));
+    }
+}

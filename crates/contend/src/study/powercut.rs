@@ -1,0 +1,145 @@
+//! What a study says of crashes: the `[powercut]` tables of a file made one.
+
+use super::arm::Problem;
+use super::file::Layer;
+use super::model::{Powercut, TrialKind};
+use crate::units;
+
+/// What a crash may do with what was not synced; `contend-powercut` gives each its meaning.
+pub const CRASHES: [&str; 5] = ["kill", "drop", "reorder", "torn", "prefix"];
+
+/// When names and sizes of files persist.
+pub const NAMESPACES: [&str; 2] = ["journal", "posix"];
+
+/// Axes of `--set` that are none of the contenders or conditions.
+pub(super) const AXES: [&str; 5] = ["crash", "namespace", "points", "server_points", "kills"];
+
+const DEFAULT_POINTS: u32 = 5000;
+const DEFAULT_SERVER_POINTS: u32 = 100;
+const DEFAULT_KILLS: u32 = 2;
+const DEFAULT_LIE_POINTS: u32 = 200;
+const DEFAULT_WINDOW_NS: u64 = 300_000_000;
+const DEFAULT_BOUND_MIB: u32 = 256;
+const DEFAULT_KEEP: u32 = 3;
+
+impl Default for Powercut {
+    fn default() -> Self {
+        Self {
+            crashes: CRASHES.map(str::to_string).to_vec(),
+            namespaces: NAMESPACES.map(str::to_string).to_vec(),
+            points: DEFAULT_POINTS,
+            server_points: DEFAULT_SERVER_POINTS,
+            kills: DEFAULT_KILLS,
+            lie_points: DEFAULT_LIE_POINTS,
+            window_ns: DEFAULT_WINDOW_NS,
+            bound_mib: DEFAULT_BOUND_MIB,
+            keep: DEFAULT_KEEP,
+        }
+    }
+}
+
+/// What the layers of a file say, key by key; nothing for a study of another kind.
+pub(super) fn read(layers: &[Layer], kind: TrialKind) -> Result<Option<Powercut>, Problem> {
+    let mut found = Powercut::default();
+    for layer in layers.iter().rev() {
+        let Some(written) = layer.powercut else { continue };
+        let wrong = |key: &str, message: String| Problem::at(layer.path, &["powercut", key], message);
+        if kind != TrialKind::Powercut {
+            return Err(wrong("", "belongs to a study of kind `powercut`".to_string()));
+        }
+        if let Some(words) = &written.crash {
+            found.crashes = checked(words, &CRASHES).map_err(|m| wrong("crash", m))?;
+        }
+        if let Some(words) = &written.namespace {
+            found.namespaces = checked(words, &NAMESPACES).map_err(|m| wrong("namespace", m))?;
+        }
+        if let Some(window) = &written.window {
+            found.window_ns = units::duration_ns(window).map_err(|m| wrong("window", m))?;
+        }
+        for (key, given, kept) in [
+            ("points", written.points, &mut found.points),
+            ("server_points", written.server_points, &mut found.server_points),
+            ("lie_points", written.lie_points, &mut found.lie_points),
+            ("bound_mib", written.bound_mib, &mut found.bound_mib),
+        ] {
+            if given == Some(0) {
+                return Err(wrong(key, "must be at least 1".to_string()));
+            }
+            *kept = given.unwrap_or(*kept);
+        }
+        found.kills = written.kills.unwrap_or(found.kills);
+        found.keep = written.keep.unwrap_or(found.keep);
+    }
+    if found.window_ns == 0 {
+        return Err(Problem::new(&["powercut", "window"], "must be longer than 0"));
+    }
+    Ok((kind == TrialKind::Powercut).then_some(found))
+}
+
+/// Changes what `--set` says.
+pub(super) fn set(powercut: &mut Powercut, name: &str, values: &[String]) -> Result<(), String> {
+    let number = || match values {
+        [one] => one.parse::<u32>().map_err(|_| format!("`{one}` is no whole number")),
+        _ => Err("takes one number".to_string()),
+    };
+    match name {
+        "crash" => powercut.crashes = checked(values, &CRASHES)?,
+        "namespace" => powercut.namespaces = checked(values, &NAMESPACES)?,
+        "points" => powercut.points = number()?.max(1),
+        "server_points" => powercut.server_points = number()?.max(1),
+        _ => powercut.kills = number()?,
+    }
+    Ok(())
+}
+
+fn checked(words: &[String], known: &[&str]) -> Result<Vec<String>, String> {
+    if words.is_empty() {
+        return Err(format!("needs at least one of {}", known.join(", ")));
+    }
+    match words.iter().find(|word| !known.contains(&word.as_str())) {
+        Some(word) => Err(format!("`{word}` is none of {}", known.join(", "))),
+        None => Ok(words.to_vec()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::source::Source;
+    use crate::study::model::{Extent, Variant};
+    use crate::study::{Choices, resolve};
+
+    fn text(more: &str) -> String {
+        format!(
+            "question = 'q'\nworkload = 'w'\nkind = 'powercut'\nheadline = 'throughput_ops_per_s'\nrounds = 1\n\
+             load = {{ window = '1s' }}\n{more}\n[[contender]]\nengine = 'sqlite'\n"
+        )
+    }
+
+    fn choices(set: &[(&str, &str)]) -> Choices {
+        let set = set.iter().map(|(k, v)| ((*k).to_string(), v.split(',').map(str::to_string).collect())).collect();
+        Choices { set, ..Choices::new(Variant::Corrected, Extent::Quick) }
+    }
+
+    #[test]
+    fn layers_and_the_command_line_have_their_say() {
+        let text = text("[powercut]\npoints = 70\nkills = 4\n[quick.powercut]\npoints = 7\ncrash = ['drop']\n");
+        let study = resolve(&Source::new("s.toml", text.clone()), &choices(&[])).expect("a study");
+        let powercut = study.powercut.expect("crashes");
+        assert_eq!((powercut.points, powercut.kills, powercut.crashes.as_slice()), (7, 4, &["drop".to_string()][..]));
+        let set = choices(&[("points", "3"), ("crash", "kill,torn")]);
+        let powercut = resolve(&Source::new("s.toml", text), &set).expect("a study").powercut.expect("crashes");
+        assert_eq!((powercut.points, powercut.crashes.len()), (3, 2));
+    }
+
+    #[test]
+    fn wrong_words_are_named_with_the_right_ones() {
+        let source = Source::new("s.toml", text("[powercut]\ncrash = ['boom']\n"));
+        let error = resolve(&source, &choices(&[])).expect_err("no such crash").to_string();
+        assert!(error.contains("boom") && error.contains("reorder"), "{error}");
+        let load = text("[powercut]\npoints = 1\n").replace("'powercut'", "'load'").replace("rounds = 1", "rounds = 6");
+        let error = resolve(&Source::new("s.toml", load), &choices(&[])).expect_err("another kind").to_string();
+        assert!(error.contains("kind `powercut`"), "{error}");
+        let error = resolve(&Source::new("s.toml", text("")), &choices(&[("crash", "x")])).expect_err("unknown");
+        assert!(error.to_string().contains("--set crash"), "{error}");
+    }
+}

@@ -1,0 +1,102 @@
+//! Which moments are looked at: drawn from the seed, so that a run can be done again.
+
+use crate::study::model::Powercut;
+use contend_powercut::lies::Lie;
+use contend_powercut::replay::{Cut, Model, Namespace};
+
+/// Where in a log the load was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stretch {
+    pub first: usize,
+    /// The last position, inclusive.
+    pub last: usize,
+}
+
+/// So many cuts in the stretch, all models alike, in the order of the log.
+pub fn draw(powercut: &Powercut, points: u32, stretch: Stretch, seed: u64) -> Vec<Cut> {
+    let kinds = kinds(powercut);
+    let mut random = SplitMix(seed);
+    let mut cuts: Vec<Cut> = (0..points as usize)
+        .map(|point| {
+            let (model, namespace) = kinds[point % kinds.len()];
+            let position = stretch.first + random.below(stretch.last - stretch.first + 1);
+            // A record keeps it as a TOML integer.
+            Cut { position, model, namespace, seed: random.next() >> 1 }
+        })
+        .collect();
+    cuts.sort_by_key(|cut| cut.position);
+    cuts
+}
+
+/// Each model with each way of keeping names; without a loss of anything there is only one.
+fn kinds(powercut: &Powercut) -> Vec<(Model, Namespace)> {
+    let mut kinds = vec![];
+    for model in powercut.crashes.iter().filter_map(|word| word.parse::<Model>().ok()) {
+        let namespaces = powercut.namespaces.iter().filter_map(|word| word.parse::<Namespace>().ok());
+        match model {
+            Model::Kill => kinds.push((model, Namespace::Journal)),
+            _ => kinds.extend(namespaces.map(|namespace| (model, namespace))),
+        }
+    }
+    kinds
+}
+
+/// Faults planted in the disk, and whether no setting survives them: whoever waits for a sync that is not done, or is
+/// done later, loses what it acknowledged.
+pub fn lies() -> Vec<(&'static str, Lie, bool)> {
+    vec![
+        ("no sync is done", Lie::IgnoreSync { every: 1 }, true),
+        ("every 10th sync is not done", Lie::IgnoreSync { every: 10 }, true),
+        ("every 50th sync is not done", Lie::IgnoreSync { every: 50 }, false),
+        ("every 200th sync is not done", Lie::IgnoreSync { every: 200 }, false),
+        ("a sync is acknowledged before it is done", Lie::LateSync { entries: 20 }, true),
+        ("a sync takes another file", Lie::SyncOtherFile, false),
+        ("no sync of directories is done", Lie::NoDirectorySync, false),
+        ("a sync does not take names and sizes", Lie::NoMetadata, false),
+    ]
+}
+
+/// A small generator with a state of one number (SplitMix64).
+struct SplitMix(u64);
+
+impl SplitMix {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        ((u128::from(self.next()) * bound as u128) >> 64) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::powercut::{CRASHES, NAMESPACES};
+
+    #[test]
+    fn every_word_of_a_study_is_a_model() {
+        assert_eq!(CRASHES.to_vec(), Model::ALL.map(Model::name).to_vec());
+        assert_eq!(NAMESPACES.to_vec(), Namespace::ALL.map(Namespace::name).to_vec());
+    }
+
+    #[test]
+    fn cuts_lie_in_the_stretch_in_order_and_follow_from_the_seed() {
+        let powercut = Powercut::default();
+        let stretch = Stretch { first: 7, last: 1000 };
+        let cuts = draw(&powercut, 900, stretch, 1);
+        assert_eq!(cuts.len(), 900);
+        assert!(cuts.iter().all(|cut| (7..=1000).contains(&cut.position)));
+        assert!(cuts.windows(2).all(|pair| pair[0].position <= pair[1].position));
+        assert_eq!(cuts, draw(&powercut, 900, stretch, 1));
+        assert_ne!(cuts, draw(&powercut, 900, stretch, 2));
+        // Nine kinds: kill, and four models with two namespaces each.
+        assert_eq!(cuts.iter().filter(|cut| cut.model == Model::Kill).count(), 100);
+        let posix = cuts.iter().filter(|cut| cut.model == Model::Torn && cut.namespace == Namespace::Posix);
+        assert_eq!(posix.count(), 100);
+    }
+}

@@ -1,0 +1,280 @@
+//! Images: rebuilt one after the other, and judged while the next one is rebuilt.
+
+use crate::check::survival::Verdict;
+use crate::record::powercut::{Failing, Lie, Powercut};
+use crate::study::model::{Powercut as Wanted, Tier};
+use crate::trial::admin::{Admin, Cancelled};
+use crate::trial::crew::Failure;
+use crate::trial::data;
+use crate::trial::powercut::cuts::{self, Stretch};
+use crate::trial::powercut::judge::{self, Judge};
+use crate::trial::powercut::place::Place;
+use crate::trial::powercut::{instant, prepare};
+use crate::trial::process::Launch;
+use crate::trial::run::{Bench, Stage};
+use anyhow::{Result, anyhow};
+use contend_powercut::log::Log;
+use contend_powercut::minimise::minimise;
+use contend_powercut::replay::{Cut, Model, Namespace, Replayer};
+use std::path::{Path, PathBuf};
+
+/// Images that are being judged at once: one rebuilt, the others opened.
+const JUDGES: usize = 2;
+
+/// Images tried to find the fewest lost pieces.
+const MINIMISE_TRIES: usize = 60;
+
+/// Lost pieces that are listed.
+const PIECES_MAX: usize = 20;
+
+/// What all images of a trial share.
+pub(super) struct Images<'i> {
+    pub bench: &'i Bench<'i>,
+    pub stage: &'i Stage<'i>,
+    pub wanted: &'i Wanted,
+    pub place: &'i Place<'i>,
+    pub log: &'i Log,
+    pub judge: &'i Judge<'i>,
+}
+
+/// Called with each verdict; false ends it.
+type Each<'e> = dyn FnMut(&Cut, &Verdict) -> Result<bool> + 'e;
+
+impl Images<'_> {
+    /// All cuts that are asked for.
+    pub fn judge_all(
+        &self,
+        base: &Path,
+        found: &mut Powercut,
+        logs: &Path,
+        admin: &mut Admin<'_>,
+    ) -> Result<(), Failure> {
+        let embedded = self.stage.engine.server.is_none();
+        let points = if embedded { self.wanted.points } else { self.wanted.server_points };
+        let cuts = cuts::draw(self.wanted, points, self.stretch()?, self.stage.round.seed);
+        let mut replayer = Replayer::new(base, self.log).map_err(broken)?;
+        let mut images = 0;
+        let mut note = |cut: &Cut, verdict: &Verdict| {
+            images += 1;
+            let namespace = if cut.model == Model::Kill { "" } else { cut.namespace.name() };
+            judge::count(&mut found.crashes, cut.model.name(), namespace, verdict);
+            self.keep(&mut found.failing, cut, verdict);
+            Ok(true)
+        };
+        self.go_through(&mut replayer, &cuts, logs, admin, &mut note)?;
+        found.images += images;
+        if embedded {
+            self.minimise(base, &mut found.failing, admin)?;
+        }
+        Ok(())
+    }
+
+    /// Planted faults of the disk, where everything acknowledged should be safe from an honest one.
+    pub fn judge_lies(
+        &self,
+        base: &Path,
+        found: &mut Powercut,
+        logs: &Path,
+        admin: &mut Admin<'_>,
+    ) -> Result<(), Failure> {
+        if self.stage.contender.tier != Tier::Durable || self.stage.engine.server.is_some() {
+            return Ok(());
+        }
+        for (name, lie, must) in cuts::lies() {
+            let mut replayer = Replayer::with_lies(base, self.log, &[lie]).map_err(broken)?;
+            let kinds = Wanted { crashes: vec!["drop".to_string(), "reorder".to_string()], ..self.wanted.clone() };
+            let cuts = cuts::draw(&kinds, self.wanted.lie_points, self.stretch()?, self.stage.round.seed ^ 0x5eed);
+            let (mut images, mut caught) = (0, false);
+            let mut note = |_: &Cut, verdict: &Verdict| {
+                images += 1;
+                caught |= *verdict != Verdict::Clean;
+                Ok(!caught)
+            };
+            self.go_through(&mut replayer, &cuts, logs, admin, &mut note)?;
+            found.images += images;
+            found.lies.push(Lie { name: name.to_string(), images, caught, must });
+        }
+        Ok(())
+    }
+
+    /// From the first operation to the end of the log.
+    fn stretch(&self) -> Result<Stretch, Failure> {
+        let first = self.judge.ledger.span_ns().map_or(0, |(first_ns, _)| self.log.position_at(first_ns));
+        if self.log.is_empty() {
+            return Err(prepare(anyhow!("nothing was recorded")));
+        }
+        // Where recording stopped early, the end of the log is not the end of what happened.
+        let whole = self.log.complete && !self.log.full;
+        let last = if whole { self.log.len() } else { self.log.len() - 1 };
+        Ok(Stretch { first: first.min(last), last })
+    }
+
+    /// A few of each verdict and model keep what rebuilds them.
+    fn keep(&self, failing: &mut Vec<Failing>, cut: &Cut, verdict: &Verdict) {
+        let Some((word, detail)) = judge::in_words(verdict) else { return };
+        let (model, namespace) = (cut.model.name(), cut.namespace.name());
+        let same = failing.iter().filter(|f| f.verdict == word && f.model == model && f.namespace == namespace);
+        if same.count() < self.wanted.keep as usize {
+            failing.push(Failing {
+                number: failing.len() as u32 + 1,
+                model: model.to_string(),
+                namespace: namespace.to_string(),
+                position: cut.position as u64,
+                seed: cut.seed as i64,
+                verdict: word.to_string(),
+                detail,
+                minimal: vec![],
+            });
+        }
+    }
+
+    fn go_through(
+        &self,
+        replayer: &mut Replayer,
+        cuts: &[Cut],
+        logs: &Path,
+        admin: &mut Admin<'_>,
+        each: &mut Each<'_>,
+    ) -> Result<(), Failure> {
+        let done = match self.stage.engine.server {
+            None => self.embedded(replayer, cuts, logs, each),
+            Some(_) => self.on_servers(replayer, cuts, admin, each),
+        };
+        done.map_err(|e| if e.is::<Cancelled>() { Failure::Cancelled } else { Failure::Fatal(e) })
+    }
+
+    /// Each judge has a worker and a directory of its own, and is asked in turn.
+    fn embedded(&self, replayer: &mut Replayer, cuts: &[Cut], logs: &Path, each: &mut Each<'_>) -> Result<()> {
+        let mut judges = vec![];
+        for number in 0..JUDGES {
+            let dir = self.place.empty(&format!("image-{number}"))?;
+            let log = logs.join(format!("judge-{number}.log"));
+            let admin = Admin::start(&Launch::own()?, &log, self.bench.janitor, self.bench.cancelled)?;
+            let database = database_in(&dir);
+            let script = self.judge.script(&database);
+            judges.push(Seat { admin, dir, database, script, busy: None });
+        }
+        for (turn, cut) in cuts.iter().enumerate() {
+            let seat = &mut judges[turn % JUDGES];
+            if !self.free(seat, each)? {
+                return Ok(());
+            }
+            let image = replayer.image(cut).map_err(|e| anyhow!("{e}"))?;
+            image.rewrite(&seat.dir).map_err(|e| anyhow!("{e}"))?;
+            seat.admin.send(seat.script.clone())?;
+            seat.busy = Some(*cut);
+        }
+        for turn in cuts.len()..cuts.len() + JUDGES {
+            if !self.free(&mut judges[turn % JUDGES], each)? {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the verdict that a seat owes.
+    fn free(&self, seat: &mut Seat<'_>, each: &mut Each<'_>) -> Result<bool> {
+        let Some(cut) = seat.busy.take() else { return Ok(true) };
+        let answers = seat.admin.reply();
+        let crash = instant(self.log, cut.position);
+        let verdict = self.judge.verdict(crash, answers, &seat.database, &mut seat.admin)?;
+        each(&cut, &verdict)
+    }
+
+    /// A server is started on every image, with its own configuration, and stopped at once.
+    fn on_servers(
+        &self,
+        replayer: &mut Replayer,
+        cuts: &[Cut],
+        admin: &mut Admin<'_>,
+        each: &mut Each<'_>,
+    ) -> Result<()> {
+        for cut in cuts {
+            let dir = self.place.empty("image")?;
+            replayer.image(cut).and_then(|image| image.rewrite(&dir)).map_err(|e| anyhow!("{e}"))?;
+            let verdict = self.on_server(cut, &dir, admin)?;
+            if !each(cut, &verdict)? {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn on_server(&self, cut: &Cut, dir: &Path, admin: &mut Admin<'_>) -> Result<Verdict> {
+        let log = self.place.path("image.log");
+        let opened = self.bench.making(self.stage, dir, &log, |m| data::open(m, self.bench.janitor, admin));
+        let fresh = match opened {
+            Ok(fresh) => fresh,
+            Err(e) if e.is::<Cancelled>() => return Err(e),
+            Err(e) => return Ok(Verdict::Unopenable(format!("{e:#}"))),
+        };
+        let database = &fresh.inside[0];
+        let answers = admin.run(self.judge.script(database));
+        self.judge.verdict(instant(self.log, cut.position), answers, database, admin)
+    }
+
+    /// The fewest lost pieces of the first image that is worse than lossy.
+    fn minimise(&self, base: &Path, failing: &mut [Failing], admin: &mut Admin<'_>) -> Result<(), Failure> {
+        let Some(failing) = failing.iter_mut().find(|f| f.verdict != "lossy" && f.model != "kill") else {
+            return Ok(());
+        };
+        let Some(cut) = cut_of(failing) else { return Ok(()) };
+        let dir = self.place.empty("minimal")?;
+        let (database, crash) = (database_in(&dir), instant(self.log, cut.position));
+        let mut replayer = Replayer::new(base, self.log).map_err(broken)?;
+        let word = failing.verdict.clone();
+        let mut stopped = false;
+        let minimal = minimise(&mut replayer, &cut, &dir, MINIMISE_TRIES, |_| {
+            let answers = admin.run(self.judge.script(&database));
+            match self.judge.verdict(crash, answers, &database, admin) {
+                Ok(verdict) => Ok(judge::in_words(&verdict).is_some_and(|(found, _)| found == word)),
+                Err(e) => {
+                    stopped |= e.is::<Cancelled>();
+                    Err(contend_powercut::Error::new(format!("{e:#}")))
+                }
+            }
+        });
+        if stopped {
+            return Err(Failure::Cancelled);
+        }
+        failing.minimal = match minimal {
+            Ok(minimal) => {
+                let piece = |l: &contend_powercut::replay::Loss| format!("{}: {} (entry {})", l.path, l.what, l.entry);
+                let more = minimal.lost.len().saturating_sub(PIECES_MAX);
+                let more = (more > 0).then(|| format!("and {more} more"));
+                minimal.lost.iter().take(PIECES_MAX).map(piece).chain(more).collect()
+            }
+            Err(e) => vec![format!("could not be made smaller: {e}")],
+        };
+        Ok(())
+    }
+}
+
+/// A judge: a worker, the directory it looks at, and what it is asked.
+struct Seat<'a> {
+    admin: Admin<'a>,
+    dir: PathBuf,
+    database: String,
+    script: String,
+    /// The cut it has not answered for.
+    busy: Option<Cut>,
+}
+
+/// The database of an embedded engine in an image.
+fn database_in(dir: &Path) -> String {
+    dir.join("app-0.db").display().to_string()
+}
+
+/// The cut that a record tells of.
+pub(super) fn cut_of(failing: &Failing) -> Option<Cut> {
+    Some(Cut {
+        position: failing.position as usize,
+        model: failing.model.parse().ok()?,
+        namespace: failing.namespace.parse::<Namespace>().ok()?,
+        seed: failing.seed as u64,
+    })
+}
+
+fn broken(error: contend_powercut::Error) -> Failure {
+    prepare(anyhow!("{error}"))
+}

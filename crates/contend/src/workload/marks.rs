@@ -1,0 +1,126 @@
+//! Marks: a row in a table of contend's own that every transaction that writes leaves behind. After a crash the marks
+//! say which operations are in the data, whatever the workload does: a mark is in the same transaction as the rest.
+
+use super::generator::Fields;
+use super::model::{Begin, Count, Table, Workload};
+use contend_wire::plan::{Client, Source, SqlStep, Step, UNIQUE_STRIDE};
+
+/// The table of marks. No key: a row is appended, so that marks add as little as possible to what is written.
+const TABLE: &str = "contend_mark";
+const DDL: &str = "CREATE TABLE contend_mark (mark INTEGER NOT NULL)";
+const INSERT: &str = "INSERT INTO contend_mark (mark) VALUES (?)";
+
+/// The query for all marks.
+pub const QUERY: &str = "SELECT mark FROM contend_mark";
+
+impl Workload {
+    /// The same workload, in which every transaction that writes leaves a mark as its last step. What was not one
+    /// transaction becomes one: a statement that commits by itself would commit without its mark.
+    pub fn with_marks(mut self) -> Self {
+        if self.transactions.iter().all(|transaction| !transaction.writes) {
+            return self;
+        }
+        self.tables.push(Table {
+            name: TABLE.to_string(),
+            ddl: DDL.to_string(),
+            indexes: vec![],
+            rows: Count { factor: 0, name: None },
+            columns: Fields(vec![]),
+        });
+        // Other data, so another place in the cache.
+        self.data_definition.push_str(DDL);
+        let statement = self.statements.len() as u32;
+        self.statements.push(INSERT.to_string());
+        for transaction in self.transactions.iter_mut().filter(|transaction| transaction.writes) {
+            transaction.steps.push(Step::Sql(SqlStep {
+                statement,
+                rows_min: 1,
+                rows_max: 1,
+                repeat: 1,
+                keep: vec![],
+                args: vec![Source::Unique { first: transaction.uniques, stride: 0 }],
+            }));
+            transaction.uniques += 1;
+            if transaction.begin == Begin::None {
+                transaction.begin = Begin::Contender;
+            }
+        }
+        self
+    }
+
+    /// The mark of each of a client's first `count` operations; none for those that leave no mark.
+    pub fn marks_of(&self, client: &Client, count: u32) -> Vec<Option<i64>> {
+        let mut next = i64::from(client.id) * UNIQUE_STRIDE;
+        let of = |number: u32| {
+            let operation = &client.operations[number as usize % client.operations.len()];
+            let transaction = &self.transactions[usize::from(operation.transaction)];
+            next += i64::from(transaction.uniques);
+            transaction.writes.then_some(next - 1)
+        };
+        if client.operations.is_empty() { vec![] } else { (0..count).map(of).collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Source as File;
+    use contend_wire::plan::Loop;
+
+    // Transactions are numbered by name: the one that reads is the first.
+    const TEXT: &str = r#"
+about = "x"
+[table.t]
+ddl = "CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER)"
+[transaction.a_look]
+kind = "read"
+[[transaction.a_look.step]]
+sql = "SELECT count(*) FROM t"
+rows = 1
+[transaction.b_add]
+kind = "write"
+begin = "none"
+args = { own = { unique = true } }
+[[transaction.b_add.step]]
+sql = "INSERT INTO t (id, n) VALUES (:own, 1)"
+rows = 1
+"#;
+
+    #[test]
+    fn writes_leave_a_mark_in_their_own_transaction_and_reads_none() {
+        let workload = crate::workload::parse(&File::new("w.toml", TEXT)).expect("a workload");
+        let (before, plain) = (workload.data_sha256(1.0, 1), workload.plan_transactions(Some("BEGIN")));
+        let marked = workload.with_marks();
+        assert_ne!(before, marked.data_sha256(1.0, 1), "the data has a table more");
+        assert!(marked.schema_sql().iter().any(|ddl| ddl == DDL));
+        let transactions = marked.plan_transactions(Some("BEGIN"));
+        assert_eq!(transactions[0].steps.len(), plain[0].steps.len());
+        assert_eq!(transactions[1].steps.len(), plain[1].steps.len() + 1);
+        assert_eq!((plain[1].begin.as_deref(), transactions[1].begin.as_deref()), (None, Some("BEGIN")));
+        let Step::Sql(last) = transactions[1].steps.last().expect("a step") else { panic!("not SQL") };
+        assert_eq!((last.rows_min, marked.statements[last.statement as usize].as_str()), (1, INSERT));
+    }
+
+    #[test]
+    fn marks_follow_from_the_plan() {
+        let marked = crate::workload::parse(&File::new("w.toml", TEXT)).expect("a workload").with_marks();
+        let uniques = i64::from(marked.transactions[1].uniques);
+        let mut client = Client {
+            id: 3,
+            database: 0,
+            load: Loop::Closed,
+            cyclic: true,
+            limit: 0,
+            start_ns: 0,
+            operations: vec![],
+            arguments: vec![],
+        };
+        for transaction in [1, 0, 1] {
+            client.push(0, transaction, []);
+        }
+        let base = 3 * UNIQUE_STRIDE;
+        let expected = [Some(uniques), None, Some(2 * uniques), Some(3 * uniques), None];
+        let expected: Vec<_> = expected.iter().map(|n| n.map(|n| base + n - 1)).collect();
+        assert_eq!(marked.marks_of(&client, 5), expected);
+    }
+}

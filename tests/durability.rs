@@ -1,0 +1,201 @@
+//! The study of crashes, from outside: short runs on the real recorder, its controls, and what it leaves behind.
+
+mod support;
+
+use contend::record::model::Trial;
+use contend::record::powercut::{PROCESS, Powercut};
+use contend::record::store::Record;
+use contend_powercut::record::unavailable;
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use support::{Bench, root, tool, wait_for};
+
+fn study() -> String {
+    root().join("tests/fixtures/durability.toml").display().to_string()
+}
+
+/// Whether there is a recorder here; where there is none, the test of its absence is the one that matters.
+fn recorder() -> bool {
+    let why = unavailable();
+    if let Some(why) = &why {
+        eprintln!("not tested: {why}");
+    }
+    why.is_none()
+}
+
+fn trial<'r>(record: &'r Record, label: &str) -> &'r Trial {
+    let at = record.run.study.contenders.iter().position(|c| c.label == label).expect("a contender");
+    record.trials.iter().find(|t| t.slot.contender == at).expect("its trial")
+}
+
+fn found<'r>(record: &'r Record, label: &str) -> &'r Powercut {
+    let found = trial(record, label).powercut.as_ref().expect("crashes");
+    assert_eq!(found.not_verified, None, "{label}");
+    found
+}
+
+/// Recorders of a run: their process and their mount.
+fn recorders(bench: &Bench) -> Vec<(i32, String)> {
+    let mine = bench.dir.path().display().to_string();
+    let mut all = vec![];
+    for entry in fs::read_dir("/proc").expect("/proc").flatten() {
+        let Ok(pid) = entry.file_name().to_string_lossy().parse::<i32>() else { continue };
+        let line = fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default();
+        let words: Vec<&str> = line.split('\0').collect();
+        let there = fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(&mine));
+        if words.len() > 4 && words[1] == "recorder" && there {
+            all.push((pid, words[3].to_string()));
+        }
+    }
+    all
+}
+
+fn is_mounted(at: &str) -> bool {
+    fs::read_to_string("/proc/self/mountinfo").expect("mounts").contains(at)
+}
+
+#[test]
+fn settings_keep_what_is_documented_and_failing_images_can_be_rebuilt() {
+    if !recorder() {
+        return;
+    }
+    let bench = Bench::new();
+    let said = bench.contend(&["run", &study(), "--out", "record", "--quiet"]);
+    let record = Record::open(&bench.path("record")).expect("a record");
+    assert_eq!(record.trials.len(), 6, "{}", said.err);
+    for label in ["WAL/FULL", "WAL/NORMAL", "WAL/OFF", "DELETE/FULL", "DELETE/EXTRA", "MEMORY/FULL"] {
+        let found = found(&record, label);
+        let images: u64 = found.crashes.iter().filter(|c| c.model != PROCESS).map(|c| c.count).sum();
+        assert_eq!(images, 200, "{label}");
+        assert_eq!(found.not_killed, None, "{label}");
+        let killed = found.crashes.iter().find(|c| c.model == PROCESS).expect("a real kill");
+        assert_eq!(killed.count, 1, "{label}");
+        let controls = trial(&record, label).invalid.iter().filter(|r| r.kind == "control").collect::<Vec<_>>();
+        assert!(controls.is_empty(), "{label}: {controls:?}");
+    }
+    for label in ["WAL/FULL", "DELETE/EXTRA"] {
+        let found = found(&record, label);
+        assert_eq!((found.power().bad(), found.posix().bad(), found.process().bad()), (0, 0, 0), "{label}");
+        assert!(found.lies.iter().filter(|lie| lie.must).all(|lie| lie.caught), "{label}: {:?}", found.lies);
+        assert!(found.failing.is_empty());
+    }
+    let default = found(&record, "DELETE/FULL").power();
+    assert!(default.lossy > 0 && default.corrupt == 0 && default.lost_commits_max == 1, "{default:?}");
+    let usual = found(&record, "WAL/NORMAL").power();
+    assert!(usual.lossy > 0 && usual.corrupt == 0, "{usual:?}");
+    assert!(found(&record, "WAL/OFF").power().bad() > 0);
+    assert!(found(&record, "MEMORY/FULL").process().corrupt > 0);
+
+    let text = fs::read_to_string(bench.path("record/report.md")).expect("a report");
+    for words in ["What does the default keep?", "never corrupt", "Speed against promise", "Images that failed"] {
+        assert!(text.contains(words), "{words} is not in\n{text}");
+    }
+    let csv = fs::read_to_string(bench.path("record/crashes.csv")).expect("numbers");
+    assert!(csv.lines().count() > 6 * 9, "{csv}");
+    replays(&bench, trial(&record, "DELETE/FULL"));
+    bench.assert_nothing_left();
+}
+
+fn replays(bench: &Bench, trial: &Trial) {
+    let failing = &trial.powercut.as_ref().expect("crashes").failing[0];
+    let id = format!("record/{:04}-{}", trial.slot.trial, failing.number);
+    for to in ["one", "two"] {
+        let said = bench.contend(&["durability", "replay", &id, "--to", to]).exits(0);
+        assert!(said.out.contains(&failing.detail) && said.out.contains("sqlite3"), "{}", said.out);
+    }
+    let files = |dir: &str| {
+        let entries = fs::read_dir(bench.path(dir)).expect("an image").flatten();
+        let mut all: Vec<_> = entries.map(|e| (e.file_name(), fs::read(e.path()).expect("a file"))).collect();
+        all.sort();
+        all
+    };
+    assert!(files("one").len() > 1, "the database and its journal");
+    assert!(files("one") == files("two"), "an image is rebuilt bit for bit");
+    // SQLite rolls the journal back, and finds nothing wrong: the commit is gone without a trace.
+    let database = rusqlite::Connection::open(bench.path("one/app-0.db")).expect("opens");
+    let sound: String = database.query_row("PRAGMA integrity_check", [], |row| row.get(0)).expect("an answer");
+    assert_eq!(sound, "ok");
+    let said = bench.contend(&["durability", "replay", &id, "--to", "one"]).exits(2);
+    assert!(said.err.contains("not empty"), "{}", said.err);
+    let said = bench.contend(&["durability", "replay", "record/0001-99"]).exits(2);
+    assert!(said.err.contains("keeps no image 99") || said.err.contains("trial"), "{}", said.err);
+}
+
+#[test]
+fn a_worker_that_does_not_sync_is_found_out_by_the_controls() {
+    if !recorder() {
+        return;
+    }
+    let bench = Bench::new();
+    let fake = root().join("workers/fake/fake.py");
+    let command = format!("python3 '{}' --real '{} worker' --fault unsynced --worker all", fake.display(), tool());
+    let set = ["--set", "kills=0", "--only", "WAL/FULL", "--worker-command", &command];
+    bench.contend(&[&["run", &study(), "--out", "record", "--quiet"], &set[..]].concat()).exits(1);
+    let record = Record::open(&bench.path("record")).expect("a record");
+    let reasons = &record.trials[0].invalid;
+    let control = reasons.iter().find(|r| r.kind == "control").unwrap_or_else(|| panic!("{reasons:?}"));
+    assert!(control.detail.contains("documented as durable"), "{}", control.detail);
+    let text = fs::read_to_string(bench.path("record/report.md")).expect("a report");
+    assert!(text.contains("control failed"), "{text}");
+}
+
+#[test]
+fn a_tool_that_is_killed_leaves_no_mount_and_no_data() {
+    if !recorder() {
+        return;
+    }
+    let bench = Bench::new();
+    let args = ["run", &study(), "--out", "record", "--quiet", "--only", "WAL/FULL", "--set", "kills=0"];
+    // Ctrl-C first, then what nobody can catch.
+    for signal in [Signal::INT, Signal::KILL] {
+        let _ = fs::remove_dir_all(bench.path("record"));
+        let mut child = bench.start(&args);
+        wait_for("the recorder to mount", || recorders(&bench).iter().any(|(_, at)| is_mounted(at)));
+        let (_, at) = recorders(&bench).pop().expect("a recorder");
+        kill_process(Pid::from_child(&child), signal).expect("the tool lives");
+        let status = child.wait().expect("it ends");
+        if signal == Signal::INT {
+            assert_eq!(status.code(), Some(130));
+        }
+        wait_for("the mount to go", || !is_mounted(&at));
+        let place = Path::new(&at).parent().expect("a directory").to_path_buf();
+        wait_for("its place to go", || !place.exists());
+        bench.assert_nothing_left();
+    }
+}
+
+#[test]
+fn without_permission_nothing_is_called_durable() {
+    if !rustix::process::geteuid().is_root() || unavailable().is_some() {
+        return;
+    }
+    const NOBODY: u32 = 65_534;
+    let bench = Bench::new();
+    std::os::unix::fs::chown(bench.dir.path(), Some(NOBODY), Some(NOBODY)).expect("given away");
+    let said = Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--", tool(), "run", &study(), "--out", "record"])
+        .args(["--quiet", "--only", "WAL/FULL"])
+        .current_dir(bench.dir.path())
+        .env("NO_COLOR", "1")
+        .output()
+        .expect("setpriv");
+    let record = Record::open(&bench.path("record")).unwrap_or_else(|e| panic!("{e:#}: {said:?}"));
+    let found = record.trials[0].powercut.as_ref().expect("what was tried");
+    let why = found.not_verified.as_deref().expect("a reason");
+    assert!(why.contains("/dev/fuse") || why.contains("fusermount3"), "{why}");
+    assert_eq!((found.reached(), found.images, found.process().bad()), (None, 0, 0));
+    assert_eq!(found.crashes.iter().map(|c| (c.model.as_str(), c.count)).collect::<Vec<_>>(), [(PROCESS, 1)]);
+    let text = fs::read_to_string(bench.path("record/report.md")).expect("a report");
+    assert!(text.contains("not verified"), "{text}");
+}
+
+#[test]
+fn images_that_are_not_there_are_named() {
+    let bench = Bench::new();
+    let said = bench.contend(&["durability", "replay", "nonsense"]).exits(2);
+    assert!(said.err.contains("RECORD/TRIAL-IMAGE"), "{}", said.err);
+    let said = bench.contend(&["durability", "replay", "nowhere/0001-1"]).exits(2);
+    assert!(said.err.contains("is not a record"), "{}", said.err);
+}
