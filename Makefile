@@ -2,7 +2,11 @@
 
 CARGO ?= cargo
 
-.PHONY: run build workers worker-sqlx workers-go test test-deps lint fmt bench verify clean
+# How long `make fuzz` goes on, and where it begins; what it finds names its own number.
+FUZZ_SECONDS ?= 3600
+FUZZ_SEED ?= 1
+
+.PHONY: run build workers worker-sqlx workers-go apps test test-deps lint fmt bench verify fuzz clean
 
 build: ## the tool, optimised
 	$(CARGO) build --release
@@ -30,10 +34,14 @@ workers: workers-php
 workers-php: ## the workers in PHP, and WordPress's driver, which is fetched with npm
 	scripts/build-workers-php.sh
 
-test: test-deps build worker-sqlx ## everything but the long checks
+apps: ## the apps that contend serves, each in an environment of its own
+	scripts/build-apps.sh
+
+test: test-deps build worker-sqlx apps ## everything but the long checks
 	scripts/build-workers-go.sh --test
 	scripts/build-workers-python.sh --test
 	scripts/build-workers-php.sh --test
+	scripts/test-apps.sh
 	$(CARGO) test --workspace --quiet
 	scripts/check-report.sh
 
@@ -54,6 +62,10 @@ bench: build ## ratios against named rivals, in one run
 
 verify: test ## the long checks
 	$(CARGO) test --workspace -- --ignored --nocapture
+
+fuzz: ## random SQL through the translator and on both servers, for FUZZ_SECONDS (an hour) from FUZZ_SEED
+	CONTEND_FUZZ_SECONDS=$(FUZZ_SECONDS) CONTEND_FUZZ_SEED=$(FUZZ_SEED) \
+		$(CARGO) test -p contend-sql --test fuzz -- --include-ignored --nocapture
 
 clean:
 	$(CARGO) clean

@@ -8,11 +8,11 @@ seconds=${SECONDS_EACH:-5} rounds=${ROUNDS:-5} connections=50
 for tool in wrk hey; do
     command -v $tool >/dev/null || apt-get install -y -q $tool >/dev/null
 done
-# Debian has no oha. Only plain HTTP is asked for, so it is built without TLS.
+# Debian has no oha.
 oha_version=1.16.0
 PATH=$PWD/target/tools/bin:$PATH
 if ! oha --version 2>/dev/null | grep -qF "oha $oha_version"; then
-    cargo install oha --locked --version $oha_version --no-default-features --root target/tools \
+    cargo install oha --locked --version $oha_version --root target/tools \
         --target-dir target/tools/build --quiet
 fi
 cargo build --release -q -p contend -p contend-worker --example answering --bin contend

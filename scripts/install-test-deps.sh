@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what the tests need beyond Rust, where it may: a browser and a plotting program to look at
-# reports with, Python for the worker that lies on purpose, the sqlite3 shell and sysbench for the benchmarks, the
+# reports with, Python for the worker that lies on purpose and for the apps, the sqlite3 shell and sysbench for the benchmarks, the
 # servers that translated SQL runs on. The tests start servers of their own: the packages' services stay off.
 set -euo pipefail
 
@@ -11,8 +11,6 @@ done
 # Debian keeps the programs of PostgreSQL in a directory for each version, off the path.
 compgen -G "/usr/lib/postgresql/*/bin/initdb" >/dev/null || command -v initdb >/dev/null || missing+=(postgresql)
 compgen -G "/usr/sbin/mariadbd" >/dev/null || command -v mariadbd >/dev/null || missing+=(mariadb-server)
-# The workers in Python have a virtual environment of their own.
-python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
 # The workers in PHP need one package for each driver.
 command -v php >/dev/null || missing+=(php-cli)
 for pair in pdo_sqlite:php-sqlite3 pdo_mysql:php-mysql pdo_pgsql:php-pgsql; do
@@ -20,6 +18,9 @@ for pair in pdo_sqlite:php-sqlite3 pdo_mysql:php-mysql pdo_pgsql:php-pgsql; do
 done
 # One of them is fetched from npm.
 for program in npm unzip; do command -v "$program" >/dev/null || missing+=("$program"); done
+# Workers and apps in Python have environments of their own; Debian keeps what makes those apart.
+python=${PYTHON:-$(command -v python3.11 || command -v python3 || true)}
+"$python" -c 'import venv, ensurepip' 2>/dev/null || missing+=(python3-venv)
 [ ${#missing[@]} -eq 0 ] && exit 0
 
 if ! command -v apt-get >/dev/null; then

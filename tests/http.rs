@@ -324,7 +324,7 @@ fn the_study_of_drivers_goes_through() {
         "--out",
         "record",
     ];
-    let said = bench.contend(&[&args[..], &["--scale", "0.05", "--set", "pool_size=2"]].concat());
+    let said = bench.contend(&[&args[..], &["--scale", "0.05", "--set", "part=go", "--set", "pool_size=2"]].concat());
     if said.err.contains("needs the worker") && said.code == Some(2) {
         // Without Go there is its other part.
         bench.contend(&[&args[..], &["--set", "part=rust"]].concat()).exits(0);

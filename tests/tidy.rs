@@ -15,7 +15,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("outcome", &[]),
     ("operation", &["outcome"]),
     ("contender", &[]),
-    ("engine", &["contender", "outcome"]),
+    ("engine", &["contender", "outcome", "source"]),
     ("study", &["contender", "engine", "source", "stats", "units"]),
     ("workload", &["source", "study", "units"]),
     ("record", &["outcome", "operation", "stats", "study"]),

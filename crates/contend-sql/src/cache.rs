@@ -1,11 +1,10 @@
-//! Caches in front of [`crate::translate`], keyed by the statement's text: one per thread, and two shared ones to
-//! compare it with. A cache belongs to one catalogue and one set of options; where these change, a new one is needed.
+//! Caches in front of [`crate::translate`], keyed by the statement's text: one per thread, and [`shared`] ones to compare
+//! it with. A cache belongs to one catalogue and one set of options; where these change, a new one is needed.
 //!
 //! All are the same table: sets of four slots, found by a hash of the whole text and confirmed by comparing the text.
 //! It never grows: in a full set the slot whose turn it is gives way.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+pub mod shared;
 
 /// Slots of a set: their four hashes are in half a cache line.
 const WAYS: usize = 4;
@@ -220,92 +219,6 @@ impl<V> ThreadCache<V> {
     }
 }
 
-/// The same table shared behind a mutex.
-pub struct MutexCache<V> {
-    inner: Mutex<(Table<Arc<V>>, Counts)>,
-}
-
-/// A thread that panicked left the table whole: entries are replaced in one assignment.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl<V> MutexCache<V> {
-    /// A cache of at least `slots` slots: the next power of two.
-    pub fn new(slots: usize) -> Self {
-        MutexCache { inner: Mutex::new((Table::new(slots), Counts::default())) }
-    }
-
-    /// The value of this text, made without holding the lock and kept if it is not there.
-    ///
-    /// # Errors
-    /// Whatever `make` fails with; failures are not kept.
-    pub fn get<E>(&self, text: &str, make: impl FnOnce() -> Result<V, E>) -> Result<Arc<V>, E> {
-        let hash = hash(text);
-        {
-            let (table, counts) = &mut *lock(&self.inner);
-            if let Some(value) = table.find(hash, text).and_then(|slot| table.value(slot)) {
-                counts.hits += 1;
-                return Ok(Arc::clone(value));
-            }
-            counts.misses += 1;
-        }
-        let made = Arc::new(make()?);
-        let table = &mut lock(&self.inner).0;
-        // Another thread may have been faster.
-        if table.find(hash, text).is_none() {
-            table.insert(hash, text, Arc::clone(&made));
-        }
-        Ok(made)
-    }
-
-    /// Hits and misses since it was made.
-    pub fn counts(&self) -> Counts {
-        lock(&self.inner).1
-    }
-}
-
-/// The same table shared behind a lock that readers hold together.
-pub struct RwLockCache<V> {
-    table: RwLock<Table<Arc<V>>>,
-    hits: AtomicU64,
-    misses: AtomicU64,
-}
-
-impl<V> RwLockCache<V> {
-    /// A cache of at least `slots` slots: the next power of two.
-    pub fn new(slots: usize) -> Self {
-        RwLockCache { table: RwLock::new(Table::new(slots)), hits: AtomicU64::new(0), misses: AtomicU64::new(0) }
-    }
-
-    /// The value of this text, made without holding the lock and kept if it is not there.
-    ///
-    /// # Errors
-    /// Whatever `make` fails with; failures are not kept.
-    pub fn get<E>(&self, text: &str, make: impl FnOnce() -> Result<V, E>) -> Result<Arc<V>, E> {
-        let hash = hash(text);
-        {
-            let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
-            if let Some(value) = table.find(hash, text).and_then(|slot| table.value(slot)) {
-                self.hits.fetch_add(1, Ordering::Relaxed);
-                return Ok(Arc::clone(value));
-            }
-        }
-        self.misses.fetch_add(1, Ordering::Relaxed);
-        let made = Arc::new(make()?);
-        let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
-        if table.find(hash, text).is_none() {
-            table.insert(hash, text, Arc::clone(&made));
-        }
-        Ok(made)
-    }
-
-    /// Hits and misses since it was made.
-    pub fn counts(&self) -> Counts {
-        Counts { hits: self.hits.load(Ordering::Relaxed), misses: self.misses.load(Ordering::Relaxed) }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -394,26 +307,5 @@ mod tests {
         assert_eq!(cache.get("x", || Err::<usize, _>("no")), Err("no"));
         assert_eq!(cache.get("x", || Ok::<_, &str>(1)), Ok(&1));
         assert_eq!((cache.counts().misses, cache.is_empty()), (2, false));
-    }
-
-    #[test]
-    fn threads_share_the_shared_ones() {
-        let (mutex, rwlock) = (MutexCache::new(64), RwLockCache::new(64));
-        std::thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| {
-                    for i in 0..2_000 {
-                        let text = format!("SELECT {}", i % 100);
-                        let made = || Ok::<_, Infallible>(i % 100);
-                        assert_eq!(mutex.get(&text, made).map(|v| *v), Ok(i % 100));
-                        assert_eq!(rwlock.get(&text, made).map(|v| *v), Ok(i % 100));
-                    }
-                });
-            }
-        });
-        for counts in [mutex.counts(), rwlock.counts()] {
-            assert_eq!(counts.hits + counts.misses, 8_000);
-            assert!(counts.hits > 0 && counts.misses >= 100, "{counts:?}");
-        }
     }
 }

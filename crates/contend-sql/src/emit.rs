@@ -40,6 +40,8 @@ pub(crate) struct Tr<'a> {
     pub aggregates_seen: u32,
     /// Columns that were read from within a query inside the one they belong to.
     pub outer_reads: u32,
+    /// Columns that were read from a query in FROM, a WITH or a view.
+    pub query_reads: u32,
     /// HAVING is being written.
     pub having: bool,
     /// Names are written with their table, because an output column's name could be taken for them.
@@ -85,6 +87,7 @@ impl<'a> Tr<'a> {
             grouping: Default::default(),
             aggregates_seen: 0,
             outer_reads: 0,
+            query_reads: 0,
             having: false,
             qualify: false,
             upsert: None,

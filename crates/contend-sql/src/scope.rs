@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::catalogue::{Column, Table};
+use crate::catalogue::{Column, Kind, Table};
 use crate::emit::Tr;
 use crate::names::unquote;
 use crate::parse::tree::{Expr, ResultColumn};
@@ -188,6 +188,7 @@ impl<'a> Tr<'a> {
         let column = &source.columns.all()[found.column];
         let outer = found.scope + 1 != self.scopes.len();
         let qualify = qualified || scope.several || self.qualify || outer;
+        let of_query = !matches!(source.columns, Columns::Table(table) if table.kind == Kind::Table);
         // Borrowed parts are copied by the writer before the state changes.
         let (table, name) = (&*source.name, &*column.name);
         if qualify {
@@ -196,6 +197,7 @@ impl<'a> Tr<'a> {
         }
         crate::names::push_name(&mut self.sql, name);
         self.outer_reads += u32::from(outer);
+        self.query_reads += u32::from(of_query);
         self.note_column(found);
         Ok(value)
     }

@@ -12,7 +12,8 @@ use crate::options::Options;
 use crate::session::{Failure, Session, Waits};
 use crate::sqlite::Setup;
 use anyhow::{Context, Result, anyhow, bail};
-use contend_sql::cache::{Counts, MutexCache, RwLockCache, ThreadCache};
+use contend_sql::cache::shared::{AtomicCache, MutexCache, RwLockCache};
+use contend_sql::cache::{Counts, ThreadCache};
 use contend_sql::{Catalogue, Refusal, Target, Translation, translate};
 use contend_wire::handshake::Facts;
 use contend_wire::plan::{SqlStep, Step};
@@ -43,6 +44,8 @@ pub enum Design {
     Mutex,
     /// One for the process, behind a lock that readers hold together.
     RwLock,
+    /// One for the process, whose slots are filled once and read without a lock.
+    Atomic,
 }
 
 /// Options of this driver.
@@ -92,8 +95,13 @@ impl Wanted {
     }
 }
 
-const DESIGNS: [(&str, Design); 4] =
-    [("none", Design::None), ("thread", Design::Thread), ("mutex", Design::Mutex), ("rwlock", Design::RwLock)];
+const DESIGNS: [(&str, Design); 5] = [
+    ("none", Design::None),
+    ("thread", Design::Thread),
+    ("mutex", Design::Mutex),
+    ("rwlock", Design::RwLock),
+    ("atomic", Design::Atomic),
+];
 
 fn pick<T: Copy>(value: &str, known: &[(&str, T)]) -> Option<T> {
     known.iter().find(|(word, _)| *word == value).map(|(_, found)| *found)
@@ -153,12 +161,13 @@ enum Kind {
     Number(Cache<u32>),
 }
 
-/// One of the designs.
+/// One of the designs; of the last two the clients count for themselves.
 enum Cache<V> {
     None,
     Thread(Box<ThreadCache<V>>),
     Mutex(Arc<MutexCache<V>>),
-    RwLock(Arc<RwLockCache<V>>),
+    RwLock(Arc<RwLockCache<V>>, Counts),
+    Atomic(Arc<AtomicCache<V>>, Counts),
 }
 
 impl<V> Cache<V> {
@@ -174,7 +183,8 @@ impl<V> Cache<V> {
             Cache::None => look(&make()?),
             Cache::Thread(cache) => look(cache.get(text, make)?),
             Cache::Mutex(cache) => look(&*cache.get(text, make)?),
-            Cache::RwLock(cache) => look(&*cache.get(text, make)?),
+            Cache::RwLock(cache, counts) => look(&*cache.get(text, counts, make)?),
+            Cache::Atomic(cache, counts) => cache.with(text, counts, make, look)?,
         })
     }
 
@@ -183,7 +193,7 @@ impl<V> Cache<V> {
             Cache::None => None,
             Cache::Thread(cache) => Some(cache.counts()),
             Cache::Mutex(cache) => Some(cache.counts()),
-            Cache::RwLock(cache) => Some(cache.counts()),
+            Cache::RwLock(_, counts) | Cache::Atomic(_, counts) => Some(*counts),
         }
     }
 }
@@ -191,8 +201,25 @@ impl<V> Cache<V> {
 /// The caches that clients of one run share.
 struct Shared {
     run: usize,
-    translations: (Arc<MutexCache<Translation>>, Arc<RwLockCache<Translation>>),
-    numbers: (Arc<MutexCache<u32>>, Arc<RwLockCache<u32>>),
+    translations: Designs<Translation>,
+    numbers: Designs<u32>,
+}
+
+/// One of each design that is shared.
+struct Designs<V> {
+    mutex: Arc<MutexCache<V>>,
+    rwlock: Arc<RwLockCache<V>>,
+    atomic: Arc<AtomicCache<V>>,
+}
+
+impl<V> Designs<V> {
+    fn new(slots: usize) -> Self {
+        Self {
+            mutex: Arc::new(MutexCache::new(slots)),
+            rwlock: Arc::new(RwLockCache::new(slots)),
+            atomic: Arc::new(AtomicCache::new(slots)),
+        }
+    }
 }
 
 static SHARED: Mutex<Vec<Weak<Shared>>> = Mutex::new(vec![]);
@@ -205,21 +232,18 @@ fn shared(setup: &Setup<'_>) -> Arc<Shared> {
     if let Some(shared) = all.iter().filter_map(Weak::upgrade).find(|shared| shared.run == run) {
         return shared;
     }
-    let shared = Arc::new(Shared {
-        run,
-        translations: (Arc::new(MutexCache::new(slots)), Arc::new(RwLockCache::new(slots))),
-        numbers: (Arc::new(MutexCache::new(slots)), Arc::new(RwLockCache::new(slots))),
-    });
+    let shared = Arc::new(Shared { run, translations: Designs::new(slots), numbers: Designs::new(slots) });
     all.push(Arc::downgrade(&shared));
     shared
 }
 
-fn cache<V>(wanted: &Wanted, shared: &(Arc<MutexCache<V>>, Arc<RwLockCache<V>>)) -> Cache<V> {
+fn cache<V>(wanted: &Wanted, shared: &Designs<V>) -> Cache<V> {
     match wanted.design {
         Design::None => Cache::None,
         Design::Thread => Cache::Thread(Box::new(ThreadCache::new(wanted.slots as usize))),
-        Design::Mutex => Cache::Mutex(Arc::clone(&shared.0)),
-        Design::RwLock => Cache::RwLock(Arc::clone(&shared.1)),
+        Design::Mutex => Cache::Mutex(Arc::clone(&shared.mutex)),
+        Design::RwLock => Cache::RwLock(Arc::clone(&shared.rwlock), Counts::default()),
+        Design::Atomic => Cache::Atomic(Arc::clone(&shared.atomic), Counts::default()),
     }
 }
 

@@ -102,7 +102,7 @@ fn import(dir: &Path, workload: &workload::Workload) -> f64 {
             table.name
         ));
     }
-    for sql in workload.index_sql().iter().chain(&workload.after_load) {
+    for sql in workload.index_sql().iter().chain(workload.after_load.iter().map(|after| &after.sql)) {
         script.push_str(&format!("{sql};\n"));
     }
     let begun = Instant::now();

@@ -5,6 +5,7 @@ use crate::names::push_text;
 use crate::parse::tree::{Expr, Literal, Operator};
 use crate::refuse::{R, no};
 use crate::rules::Id;
+use crate::rules::compare::INTEGER_TEXT;
 use crate::rules::expr::{bare, literal_number};
 use crate::types::{Affinity, Number, Strength, Ty, Val, number_in_text};
 
@@ -254,7 +255,7 @@ impl<'a> Tr<'a> {
                     self.put("::text");
                 } else {
                     // With its length: MariaDB 10.11 takes that of a quotient from the dividend, and cuts the rest off.
-                    self.wrap(start, "CAST(", " AS CHAR(20))");
+                    self.wrap(start, INTEGER_TEXT.0, INTEGER_TEXT.1);
                 }
             }
             Ty::Real if literal_number(expr).is_some() => {

@@ -6,6 +6,7 @@ use crate::names::push_text;
 use crate::parse::tree::{Expr, Literal};
 use crate::refuse::{R, no};
 use crate::rules::Id;
+use crate::rules::compare::INTEGER_TEXT;
 use crate::rules::expr::{bare, literal_number};
 use crate::types::{Affinity, Number, Ty, Val, number_in_text};
 
@@ -97,7 +98,7 @@ impl<'a> Tr<'a> {
                 if self.postgres {
                     self.wrap(start, "(", ")::text");
                 } else {
-                    self.wrap(start, "CAST(", " AS CHAR(20))");
+                    self.wrap(start, INTEGER_TEXT.0, INTEGER_TEXT.1);
                 }
                 value.ty = Ty::Text;
             }

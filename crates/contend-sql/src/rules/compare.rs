@@ -17,6 +17,10 @@ pub(crate) const FOLD_MARIADB: (&str, &str) = (
     " AS BINARY) USING tis620)) AS BINARY) USING utf8mb4) COLLATE utf8mb4_nopad_bin)",
 );
 
+/// An integer as a text on MariaDB. It says its collation, as views, CHECK and generated columns are kept as text that
+/// leaves it out: read again it would be `utf8mb4_bin`, to which spaces at the end are nothing.
+pub(crate) const INTEGER_TEXT: (&str, &str) = ("CAST(", " AS CHAR(20)) COLLATE utf8mb4_nopad_bin");
+
 /// Whether an expression takes its type from its partner in a comparison.
 pub(crate) fn adapts(expr: &Expr) -> bool {
     matches!(bare(expr), Expr::Variable(_) | Expr::Literal(Literal::String(_))) || literal_number(expr).is_some()
@@ -233,7 +237,7 @@ impl<'a> Tr<'a> {
                 if self.postgres {
                     self.wrap(right_start, "(", ")::text");
                 } else {
-                    self.wrap(right_start, "CAST(", " AS CHAR(20))");
+                    self.wrap(right_start, INTEGER_TEXT.0, INTEGER_TEXT.1);
                 }
             }
             (Ty::Param, _) | (_, Ty::Param) => {

@@ -6,6 +6,7 @@ use crate::names::push_text;
 use crate::parse::tree::{Expr, Literal};
 use crate::refuse::{R, no};
 use crate::rules::Id;
+use crate::rules::compare::INTEGER_TEXT;
 use crate::rules::expr::bare;
 use crate::types::{Strength, Ty, Val};
 
@@ -230,11 +231,13 @@ impl<'a> Tr<'a> {
                     flush(&mut template, &mut parts);
                     parts.push(match (special, postgres) {
                         ('s', true) => format!("floor(extract(epoch FROM {at}))::bigint::text"),
-                        ('s', false) => format!("CAST(TIMESTAMPDIFF(SECOND, {EPOCH}, {at}) AS CHAR)"),
+                        ('s', false) => {
+                            format!("{}TIMESTAMPDIFF(SECOND, {EPOCH}, {at}){}", INTEGER_TEXT.0, INTEGER_TEXT.1)
+                        }
                         ('w', true) => format!("extract(dow FROM {at})::int::text"),
                         ('w', false) => format!("DATE_FORMAT({at}, '%w')"),
                         ('u', true) => format!("extract(isodow FROM {at})::int::text"),
-                        ('u', false) => format!("CAST(WEEKDAY({at}) + 1 AS CHAR)"),
+                        ('u', false) => format!("{}WEEKDAY({at}) + 1{}", INTEGER_TEXT.0, INTEGER_TEXT.1),
                         (_, true) => format!("to_char({at}, 'SS.MS')"),
                         (_, false) => format!("LEFT(DATE_FORMAT({at}, '%s.%f'), 6)"),
                     });

@@ -187,7 +187,7 @@ impl<'a> Tr<'a> {
             }
             ("replace", [text, from, to]) => {
                 let start = self.at();
-                let value = self.text_operand(text)?;
+                let value = self.replaced_operand(text)?;
                 self.put(", ");
                 let from = self.text_operand(from)?;
                 self.put(", ");

@@ -92,7 +92,8 @@ impl<'a> Tr<'a> {
             }
             (None | Some(ResolveType::Abort), None) => {}
             (None | Some(ResolveType::Abort), Some(upsert)) => {
-                self.upsert(table, alias.clone(), &positions, upsert, insert.returning.is_some())?;
+                let one = one_row(insert.select);
+                self.upsert(table, alias.clone(), &positions, upsert, one, insert.returning.is_some())?;
             }
             (Some(_), Some(_)) => return no(Id::OrConflict, "OR", "OR and ON CONFLICT in one statement"),
             (Some(ResolveType::Ignore), None) if self.postgres && only.is_some() => {
@@ -302,6 +303,7 @@ impl<'a> Tr<'a> {
         self.fire(Id::Returning);
         let scope = Scope { sources: vec![source(table, alias)], results, several, ..Scope::default() };
         self.scopes.push(scope);
+        let start = self.at();
         self.put(" RETURNING ");
         self.list(results, |tr, result| match result {
             ResultColumn::Star if !several => {
@@ -323,6 +325,9 @@ impl<'a> Tr<'a> {
             ResultColumn::TableStar(_) => no(Id::Returning, "RETURNING", "RETURNING t.*"),
         })?;
         self.scopes.pop();
+        if self.may_read(start, table)? {
+            return no(Id::Returning, "RETURNING", "SQLite's query sees the changed rows, the server's does not");
+        }
         Ok(())
     }
 }

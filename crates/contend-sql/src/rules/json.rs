@@ -4,6 +4,7 @@ use crate::emit::{Tr, plain};
 use crate::parse::tree::{Expr, Operator};
 use crate::refuse::{R, no};
 use crate::rules::Id;
+use crate::rules::compare::INTEGER_TEXT;
 use crate::types::{Ty, Val};
 
 impl<'a> Tr<'a> {
@@ -67,7 +68,7 @@ impl<'a> Tr<'a> {
         match (value.ty, self.postgres) {
             _ if made => {}
             (Ty::Int, true) => self.wrap(start, "(", ")::text"),
-            (Ty::Int, false) => self.wrap(start, "CAST(", " AS CHAR)"),
+            (Ty::Int, false) => self.wrap(start, INTEGER_TEXT.0, INTEGER_TEXT.1),
             (Ty::Text, true) => self.wrap(start, "to_json((", ")::text)::text"),
             (Ty::Text, false) => self.wrap(start, "(JSON_QUOTE(", ") COLLATE utf8mb4_nopad_bin)"),
             (Ty::Null, true) => self.put("::text"),

@@ -5,6 +5,7 @@ use crate::names::push_text;
 use crate::parse::tree::{Expr, Literal};
 use crate::refuse::{R, no};
 use crate::rules::Id;
+use crate::rules::compare::INTEGER_TEXT;
 use crate::rules::expr::{bare, literal_number};
 use crate::types::{Number, Strength, Ty, Val};
 
@@ -102,8 +103,11 @@ impl<'a> Tr<'a> {
                     // The sign stands before the zeros.
                     let number = self.sql.split_off(start);
                     let (width, n) = (conversion.width, &number);
-                    let digits =
-                        if self.postgres { format!("abs({n})::text") } else { format!("CAST(ABS({n}) AS CHAR)") };
+                    let digits = if self.postgres {
+                        format!("abs({n})::text")
+                    } else {
+                        format!("{}ABS({n}){}", INTEGER_TEXT.0, INTEGER_TEXT.1)
+                    };
                     let short = width - 1;
                     let negative =
                         format!("CONCAT('-', lpad({digits}, GREATEST({short}, char_length({digits})), '0'))");
@@ -117,7 +121,8 @@ impl<'a> Tr<'a> {
                 if self.postgres {
                     self.wrap(start, "COALESCE((", ")::text, '0')");
                 } else {
-                    self.wrap(start, "COALESCE(CAST((", ") AS CHAR), '0')");
+                    self.wrap(start, INTEGER_TEXT.0, INTEGER_TEXT.1);
+                    self.wrap(start, "COALESCE(", ", '0')");
                 }
             }
             's' => {
@@ -162,7 +167,7 @@ impl<'a> Tr<'a> {
                 }
             },
             'q' if conversion.precision.is_none() => {
-                self.text_operand(expr)?;
+                self.replaced_operand(expr)?;
                 self.wrap(start, "COALESCE(replace(", ", '''', ''''''), '(NULL)')");
             }
             // Of an empty text the first character is NUL.

@@ -4,6 +4,7 @@ use crate::emit::Tr;
 use crate::parse::tree::Expr;
 use crate::refuse::{R, no};
 use crate::rules::Id;
+use crate::rules::compare::INTEGER_TEXT;
 use crate::rules::expr::literal_number;
 use crate::types::{Number, Ty, Val};
 
@@ -179,14 +180,33 @@ impl<'a> Tr<'a> {
         Ok(Val::of(Ty::Blob).never_null())
     }
 
+    /// The first argument of replace().
+    pub(crate) fn replaced_operand(&mut self, expr: &'a Expr<'a>) -> R<Val> {
+        let (start, reads) = (self.at(), self.query_reads);
+        let value = self.text_operand(expr)?;
+        self.copy_read(start, reads);
+        Ok(value)
+    }
+
+    /// MariaDB's REPLACE() replaces in place, and all who read one column of a query in FROM then see the replaced
+    /// text: `x = REPLACE(x, 'a', 'b')` is true. A CAST to a character set of several bytes always copies.
+    fn copy_read(&mut self, start: usize, reads_before: u32) {
+        if !self.postgres && self.query_reads > reads_before {
+            self.wrap(start, "CAST(", " AS CHAR) COLLATE utf8mb4_nopad_bin");
+        }
+    }
+
     pub(crate) fn quote(&mut self, one: &'a Expr<'a>) -> R<Val> {
-        let start = self.at();
+        let (start, reads) = (self.at(), self.query_reads);
         let value = self.value(one, Ty::Text)?;
+        if value.ty == Ty::Text {
+            self.copy_read(start, reads);
+        }
         match (value.ty, self.postgres) {
             (Ty::Text, true) => self.wrap(start, "'''' || replace(", ", '''', '''''') || ''''"),
             (Ty::Text, false) => self.wrap(start, "CONCAT('''', REPLACE(", ", '''', ''''''), '''')"),
             (Ty::Int, true) => self.wrap(start, "(", ")::text"),
-            (Ty::Int, false) => self.wrap(start, "CAST(", " AS CHAR)"),
+            (Ty::Int, false) => self.wrap(start, INTEGER_TEXT.0, INTEGER_TEXT.1),
             (Ty::Blob, true) => self.wrap(start, "'X''' || upper(encode(", ", 'hex')) || ''''"),
             (Ty::Blob, false) => self.wrap(start, "CONCAT('X''', HEX(", "), '''')"),
             (Ty::Null, true) => self.put("::text"),

@@ -157,7 +157,7 @@ impl<'a> Tr<'a> {
     }
 
     /// Whether what was written from `start` on has a query that reads this table, or what might: a view or WITH.
-    fn may_read(&mut self, start: usize, table: &Table) -> R<bool> {
+    pub(crate) fn may_read(&mut self, start: usize, table: &Table) -> R<bool> {
         if self.reads_from(start, table)? {
             return Ok(true);
         }

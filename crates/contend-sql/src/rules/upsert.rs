@@ -19,6 +19,7 @@ impl<'a> Tr<'a> {
         alias: Option<Cow<'a, str>>,
         positions: &[usize],
         upsert: &'a Upsert<'a>,
+        one_row: bool,
         returning: bool,
     ) -> R<()> {
         self.fire(Id::Upsert);
@@ -43,6 +44,7 @@ impl<'a> Tr<'a> {
                 let outer = std::mem::take(&mut self.scopes);
                 self.scopes.push(Scope { sources: vec![source(table, alias)], several: true, ..Scope::default() });
                 self.upsert = Some(table);
+                let update = self.at();
                 if self.postgres {
                     let Some(target) = target else {
                         return no(Id::Upsert, "CONFLICT", "DO UPDATE without a target");
@@ -66,6 +68,13 @@ impl<'a> Tr<'a> {
                 }
                 self.upsert = None;
                 self.scopes = outer;
+                if !one_row && self.may_read(update, table)? {
+                    return no(
+                        Id::Upsert,
+                        "CONFLICT",
+                        "SQLite's query sees the rows before this one, the server's does not",
+                    );
+                }
                 Ok(())
             }
         }

@@ -159,6 +159,16 @@ CREATE TABLE t (a INTEGER);
 INSERT INTO t VALUES (1), (2), (3);
 SELECT count(*) FROM (SELECT a FROM (SELECT a FROM t LIMIT 2)), (SELECT 1 AS b UNION ALL SELECT 2);
 
+--! case 63f adversarial: A column of a query compared with what replace() makes of it
+CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER, s TEXT);
+INSERT INTO t VALUES (1, -3, 'it''s'), (2, 4, ' -3'), (3, NULL, NULL), (4, -3, '-3-3');
+CREATE VIEW v AS SELECT id, CAST(n AS TEXT) AS x, trim(s) AS y FROM t;
+SELECT q.x FROM (SELECT CAST(n AS TEXT) AS x FROM t) AS q WHERE q.x IS NOT replace(q.x, '-3', 'x_y');
+WITH q AS (SELECT id, coalesce(CAST(n AS TEXT), s) AS x FROM t) SELECT id, x = replace(x, '-3', 'y') FROM q;
+SELECT id FROM v WHERE x <> replace(coalesce(x, ''), '-', '') OR y <> substr(replace(y, '3', '4'), 1);
+SELECT id, y = printf('%q', y), y || quote(y), quote(y) <> y FROM v;
+SELECT a.id FROM v AS a JOIN v AS b ON a.x = replace(a.x, '-3', '4') OR replace(b.y, '-3', '-4') = b.y AND a.id = b.id;
+
 --! case 63e adversarial unmatched: VALUES of different kinds
 --! ordered
 SELECT column1 FROM (VALUES (1), ('a'), (NULL)) ORDER BY column1;

@@ -129,6 +129,31 @@ INSERT INTO t (a, b, s) VALUES (1, 'x', 'p');
 --! params 1, 'x', 'q'
 INSERT INTO t (a, b, s) VALUES (?1, ?2, ?3) ON CONFLICT (a, b) DO UPDATE SET n = n + 1, s = s || excluded.s || ?3;
 
+--! case 75j adversarial unmatched: The update's query sees the rows of the same statement before this one
+CREATE TABLE t (k INTEGER PRIMARY KEY, n INTEGER);
+INSERT INTO t VALUES (1, 1);
+INSERT INTO t VALUES (2, 2), (3, 3), (1, 9) ON CONFLICT (k) DO UPDATE SET n = (SELECT count(*) FROM t);
+
+--! case 75k adversarial unmatched: Whether a row is updated depends on the rows of the same statement before it
+CREATE TABLE t (k INTEGER PRIMARY KEY, n INTEGER);
+CREATE TABLE u (k INTEGER, n INTEGER);
+INSERT INTO t VALUES (5, 1);
+INSERT INTO u VALUES (1, 1), (2, 2), (5, 7);
+INSERT INTO t SELECT k, n FROM u WHERE true ORDER BY k
+    ON CONFLICT (k) DO UPDATE SET n = excluded.n WHERE (SELECT count(*) FROM t) > 1;
+
+--! case 75l: A query on the same table, in the upsert of one row
+CREATE TABLE t (k INTEGER PRIMARY KEY, n INTEGER);
+INSERT INTO t VALUES (1, 1), (2, 5);
+INSERT INTO t VALUES (1, 9) ON CONFLICT (k) DO UPDATE SET n = excluded.n + (SELECT max(n) FROM t);
+
+--! case 75m: A query on another table, in the upsert of several rows
+CREATE TABLE t (k INTEGER PRIMARY KEY, n INTEGER);
+CREATE TABLE u (k INTEGER PRIMARY KEY, n INTEGER);
+INSERT INTO t VALUES (1, 1), (2, 5);
+INSERT INTO u VALUES (1, 10), (2, 20);
+INSERT INTO t VALUES (1, 9), (2, 8), (3, 7) ON CONFLICT (k) DO UPDATE SET n = (SELECT max(u.n) FROM u);
+
 --! case 76a: UPDATE OR IGNORE
 CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER UNIQUE);
 INSERT INTO t VALUES (1, 10), (2, 20);
@@ -201,6 +226,11 @@ CREATE TABLE t (k TEXT PRIMARY KEY, n INTEGER);
 INSERT INTO t VALUES ('a', 1);
 INSERT INTO t VALUES ('a', 5) ON CONFLICT (k) DO UPDATE SET n = n + excluded.n RETURNING k, n;
 INSERT INTO t VALUES ('a', 7), ('b', 8) ON CONFLICT DO NOTHING RETURNING k, n;
+
+--! case 78g adversarial unmatched: RETURNING of a query on the same table sees the changed rows
+CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER);
+INSERT INTO t VALUES (1, 1);
+INSERT INTO t VALUES (2, 2), (3, 3) RETURNING id, (SELECT count(*) FROM t);
 
 --! case 79a: DEFAULT VALUES
 CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT DEFAULT 'x', n INTEGER DEFAULT 5);

@@ -210,6 +210,14 @@ INSERT INTO t VALUES ('a', 'xx', 'A@b');
 INSERT INTO t VALUES ('A', 'xx', 'a@b');
 INSERT INTO t VALUES ('b', 'x', 'a@b');
 
+--! case 89e adversarial: Spaces at the end of texts that a generated column and a CHECK make
+CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER,
+    g TEXT GENERATED ALWAYS AS (iif(CAST(n AS TEXT) = '1 ', 'wrong', 'right')) STORED,
+    h TEXT GENERATED ALWAYS AS (n || '') STORED,
+    CHECK (CAST(n AS TEXT) <> '7 '), CHECK (n || '' <> '8 ' AND printf('%d', n) <> '9 '));
+INSERT INTO t (id, n) VALUES (1, 1), (2, 2), (3, 7), (4, 8), (5, 9);
+SELECT id, h = '1 ', h < '1 ' FROM t;
+
 --! case 89d adversarial: A number as a check
 CREATE TABLE t (a INTEGER CHECK (a), b INTEGER CHECK (typeof(b) = 'integer'));
 INSERT INTO t VALUES (1, 2);
@@ -310,6 +318,19 @@ CREATE TABLE t (a INTEGER, x TEXT);
 INSERT INTO t VALUES (5, '5'), (3, '7');
 CREATE VIEW v AS SELECT a, x, a / 2 AS h, a > 4 AS big, x = 5 AS five FROM t;
 SELECT a, h * 2, big + 1, five FROM v WHERE x = '5' OR h = 1;
+
+--! case 92e adversarial: Spaces at the end of texts that a view makes
+CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER, s TEXT, d TEXT);
+INSERT INTO t VALUES (1, 1, 'a', '2024-02-29'), (2, 22, 'b ', '2024-03-01');
+CREATE VIEW v AS SELECT id, CAST(n AS TEXT) AS a, n || '' AS b, hex(s) AS c, printf('%d', n) AS d, quote(n) AS e,
+    upper(s) AS f, date(d) AS g, coalesce(CAST(n AS TEXT), s) AS h, 'x' AS i, substr(s, 1, 1) AS j, hex(n) AS k,
+    replace(s, 'a', 'c') AS l, iif(n > 1, s, n || 'y') AS m, printf('%03d', n) AS o FROM t;
+SELECT id, a = '1 ', b = '1 ', c = '61 ', d = '1 ', e = '1 ', f = 'A ', g = '2024-02-29 ', h = '1 ' FROM v;
+SELECT id, i = 'x ', j = 'a ', k = '31 ', l = 'c ', m = '1y ', o = '001 ' FROM v;
+SELECT id, a < '1 ', b < a || ' ', max(d, '1 '), e IN ('1 ', '22'), h BETWEEN '1' AND '1 ' FROM v;
+SELECT count(*), count(DISTINCT a) FROM (SELECT a FROM v UNION SELECT a || ' ' FROM v);
+CREATE VIEW w AS SELECT id FROM t WHERE CAST(n AS TEXT) = '1 ' OR n || '' = '22 ' OR printf('%d', n) = '1 ' OR hex(s) = '61 ';
+SELECT id FROM w;
 
 --! case 92d adversarial: A view that can be changed by a trigger
 CREATE TABLE t (a INTEGER, b INTEGER);

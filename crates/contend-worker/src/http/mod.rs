@@ -185,14 +185,14 @@ fn check(plan: &Plan) -> Result<()> {
 }
 
 fn services(plan: &Plan, options: &Options) -> Result<Vec<Service>> {
-    let service = |url: &String| -> Result<Service> {
+    let service = |(at, url): (usize, &String)| -> Result<Service> {
         let place = place(url)?;
-        let host = options.host.as_deref().unwrap_or(place);
+        let host = options.hosts.get(at).or(options.hosts.last()).map_or(place, String::as_str);
         let templates = plan.head.requests.iter().map(|request| Template::new(request, host, options.keep_alive));
         let templates = templates.collect::<Result<_, _>>().map_err(|e| anyhow!(e))?;
         Ok(Service { url: url.clone(), address: resolve(url, place)?, templates })
     };
-    plan.head.databases.iter().map(service).collect()
+    plan.head.databases.iter().enumerate().map(service).collect()
 }
 
 /// Host and port of an address.

@@ -14,13 +14,13 @@ pub struct Options {
     pub keep_alive: bool,
     /// `cookies` = `on` (default) or `off`.
     pub cookies: bool,
-    /// `host`: the Host header, in place of the address.
-    pub host: Option<String>,
+    /// `host`: the Host headers of the plan's databases, in place of the address; the last is that of all others.
+    pub hosts: Vec<String>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { threads: 1, timeout_ns: 30_000_000_000, keep_alive: true, cookies: true, host: None }
+        Self { threads: 1, timeout_ns: 30_000_000_000, keep_alive: true, cookies: true, hosts: vec![] }
     }
 }
 
@@ -46,10 +46,11 @@ impl Options {
                 "cookies" => options.cookies = choice("on", "off")?,
                 "host" => {
                     let fits = |b: u8| b.is_ascii_graphic() && !b"/?#@\\".contains(&b);
-                    if value.is_empty() || !value.bytes().all(fits) {
+                    let is_host = |host: &str| !host.is_empty() && host.bytes().all(fits);
+                    if !value.split(',').all(is_host) {
                         bail!("option host: `{value}` is not a host, with its port where that matters");
                     }
-                    options.host = Some(value.clone());
+                    options.hosts = value.split(',').map(str::to_string).collect();
                 }
                 _ => bail!("option {name}: the driver http does not know it"),
             }
@@ -72,9 +73,15 @@ mod tests {
         assert_eq!(parse("timeout_ms", "250").unwrap().timeout_ns, 250_000_000);
         assert!(!parse("connection", "close").unwrap().keep_alive);
         assert!(!parse("cookies", "off").unwrap().cookies);
-        assert_eq!(parse("host", "a.test:80").unwrap().host.as_deref(), Some("a.test:80"));
-        for (name, value) in [("threads", "0"), ("timeout_ms", "0"), ("host", "a b"), ("host", "a\r\nb"), ("busy", "1")]
-        {
+        assert_eq!(parse("host", "a.test:80,b.test").unwrap().hosts, ["a.test:80", "b.test"]);
+        for (name, value) in [
+            ("threads", "0"),
+            ("timeout_ms", "0"),
+            ("host", "a b"),
+            ("host", "a,,b"),
+            ("host", "a\r\nb"),
+            ("busy", "1"),
+        ] {
             assert!(parse(name, value).unwrap_err().to_string().contains(name), "{name}");
         }
     }

@@ -130,7 +130,7 @@ fn worker_versions() -> Result<String> {
 /// wrong without them.
 fn program_findings() -> Vec<Finding> {
     let mut by_build: BTreeMap<&str, (Vec<&str>, Vec<&str>)> = BTreeMap::new();
-    for driver in ENGINES.iter().flat_map(|engine| engine.drivers) {
+    for driver in ENGINES.iter().flat_map(|engine| engine.drivers()) {
         let Some(program) = &driver.program else { continue };
         let (built, missing) = by_build.entry(program.build).or_default();
         let names = if Launch::of(driver).is_ok() { built } else { missing };

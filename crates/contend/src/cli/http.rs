@@ -15,7 +15,7 @@ use crate::trial::session::{Ending, Order, run as run_session};
 use crate::ui::Progress;
 use crate::units::duration_ns;
 use crate::workload::{self, Workload, scenario};
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use clap::{Args, ValueEnum, ValueHint};
 use contend_wire::sample::Sample;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -42,11 +42,11 @@ pub struct HttpArgs {
     #[arg(long, value_hint = ValueHint::Url)]
     url: String,
     /// The Host header, in place of the address
-    #[arg(long)]
+    #[arg(long, visible_alias = "site")]
     host: Option<String>,
     /// Closed loop: clients, each with a connection, that wait for their answers [default: 8]; with --rate the
     /// connections that arrivals are spread over
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, visible_alias = "conc", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     clients: Option<u32>,
     /// Open loop: arrivals per second over all clients
     #[arg(long, value_name = "PER_SECOND")]
@@ -113,7 +113,7 @@ pub(super) fn http(args: &HttpArgs) -> Result<u8> {
     }
     let cancelled = || stop.load(Ordering::Relaxed);
     ensure!(args.url.starts_with("http://"), "--url {}: only plain http:// is spoken", args.url);
-    let written = open(&args.scenario)?;
+    let written = scenario::open(&args.scenario, |path| std::fs::read_to_string(path))?;
     let (secrets, variables) = given(&written, &args.set)?;
     let source = scenario::filled_in(&scenario::without_defaults(&written, secrets.keys())?, &variables)?;
     let before = secret::told(workload::parse(&source)?, &secrets)?;
@@ -138,6 +138,7 @@ pub(super) fn http(args: &HttpArgs) -> Result<u8> {
             studies: vec![study],
         },
         workloads: vec![source],
+        scenarios: vec![None],
         out: out.clone(),
         command: before.secrets.hidden_in_command(std::env::args()),
         instead: InsteadOf::default(),
@@ -156,29 +157,20 @@ pub(super) fn http(args: &HttpArgs) -> Result<u8> {
     }
 }
 
-fn open(name: &str) -> Result<Source> {
-    if let Some(source) = scenario::builtin(name) {
-        return Ok(source);
-    }
-    if !name.ends_with(".toml") && !name.contains('/') {
-        let known = scenario::builtin_names().join(", ");
-        bail!("there is no scenario `{name}`: name one of {known}, or a file that ends in .toml");
-    }
-    let text = std::fs::read_to_string(name).with_context(|| format!("cannot read scenario {name}"))?;
-    Ok(Source::new(name, text))
-}
+/// Names and values as typed.
+type Pairs = Vec<(String, String)>;
 
 /// What was given of a scenario's secrets, with `--set` or in the environment, and of its variables.
-fn given(scenario: &Source, typed: &[String]) -> Result<(BTreeMap<String, String>, Vec<(String, String)>)> {
+fn given(scenario: &Source, typed: &[String]) -> Result<(BTreeMap<String, String>, Pairs)> {
     let names = scenario::secret_names(scenario)?;
     let from_environment = |name: &String| Some((name.clone(), secret::from_environment(name)?));
     let mut secrets: BTreeMap<String, String> = names.iter().filter_map(from_environment).collect();
-    let (typed, variables) = set(typed)?.into_iter().partition::<Vec<_>, _>(|(name, _)| names.contains(name));
+    let (typed, variables) = set(typed)?.into_iter().partition::<Pairs, _>(|(name, _)| names.contains(name));
     secrets.extend(typed);
     Ok((secrets, variables))
 }
 
-fn set(given: &[String]) -> Result<Vec<(String, String)>> {
+fn set(given: &[String]) -> Result<Pairs> {
     let pairs = given.iter().flat_map(|list| list.split(','));
     pairs
         .map(|pair| {
@@ -192,7 +184,7 @@ fn set(given: &[String]) -> Result<Vec<(String, String)>> {
 
 fn contender(args: &HttpArgs, workload: &Workload) -> Result<Contender> {
     let engine = &engine::http::ENGINE;
-    let (driver, model) = (&engine.drivers[0], &engine.drivers[0].models[0]);
+    let (driver, model) = (&engine.libraries[0], &engine.libraries[0].models[0]);
     let mut settings = BTreeMap::from([("url".to_string(), args.url.clone())]);
     settings.extend(args.host.iter().map(|host| ("host".to_string(), host.clone())));
     settings.insert("timeout_ms".to_string(), (args.timeout * 1000).to_string());
@@ -248,6 +240,7 @@ fn study(args: &HttpArgs, workload: &Workload, contender: Contender) -> Result<S
         beside: None,
         question: format!("How does {} answer?", args.url),
         workload: args.scenario.clone(),
+        scenario: None,
         kind: TrialKind::Load,
         variant: Variant::Corrected,
         extent: Extent::Full,
@@ -269,11 +262,18 @@ fn study(args: &HttpArgs, workload: &Workload, contender: Contender) -> Result<S
     })
 }
 
+/// The three most frequent messages with their counts.
+fn most_frequent(errors: BTreeMap<String, u64>) -> String {
+    let mut errors: Vec<(String, u64)> = errors.into_iter().collect();
+    errors.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    errors.iter().take(3).map(|(message, count)| format!("{message} x {count}")).collect::<Vec<_>>().join(", ")
+}
+
 /// All trials as one line: operations that were due in the window, and those that were never begun.
 fn json_line(dir: &Path, label: &str) -> Result<u8> {
     let record = Record::open(dir)?;
     let (mut ok_ns, mut failed, mut sent, mut planned, mut wall_ns) = (vec![], 0u64, 0u64, 0u64, 0u64);
-    let mut err_sample = String::new();
+    let mut errors: BTreeMap<String, u64> = BTreeMap::new();
     for trial in &record.trials {
         let offset_ns = trial.workers.first().map_or(0, |worker| worker.clock_offset_ns);
         let in_window = |s: &Sample| {
@@ -291,7 +291,7 @@ fn json_line(dir: &Path, label: &str) -> Result<u8> {
                 ok_ns.push(s.finished_ns - s.due_ns);
             } else {
                 failed += 1;
-                err_sample = code_name(s.code_space, s.code);
+                *errors.entry(code_name(s.code_space, s.code)).or_default() += 1;
             }
         }
         sent += last.len() as u64;
@@ -302,8 +302,8 @@ fn json_line(dir: &Path, label: &str) -> Result<u8> {
         }
     }
     let unsent = planned.saturating_sub(sent);
-    if unsent > 0 && err_sample.is_empty() {
-        err_sample = "unsent".to_string();
+    if unsent > 0 {
+        errors.insert("unsent".to_string(), unsent);
     }
     ok_ns.sort_unstable();
     let quantile = |q: f64| {
@@ -323,7 +323,7 @@ fn json_line(dir: &Path, label: &str) -> Result<u8> {
         "p95_ms": ms(quantile(0.95)),
         "p99_ms": ms(quantile(0.99)),
         "max_ms": ms(quantile(1.0)),
-        "err_sample": err_sample,
+        "err_sample": most_frequent(errors),
     });
     print(&format!("{line}\n"))?;
     Ok(if record.trials.iter().all(|t| t.invalid.is_empty()) { OK } else { INVALID })

@@ -201,7 +201,7 @@ fn setting(setting: &Setting) -> (String, String) {
 
 fn drivers() -> Vec<Value> {
     let of = |engine: &'static crate::engine::Engine| {
-        engine.drivers.iter().map(|d| {
+        engine.drivers().map(|d| {
             let mut details = vec![
                 ("language".to_string(), d.language.to_string()),
                 ("models".to_string(), d.model_names().join(", ")),

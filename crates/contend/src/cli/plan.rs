@@ -188,6 +188,7 @@ pub(super) fn single(
         beside: None,
         question: workload.about.clone(),
         workload: workload.name.clone(),
+        scenario: None,
         kind: TrialKind::Load,
         variant: Variant::Corrected,
         extent: Extent::Full,

@@ -18,7 +18,7 @@ use crate::trial::server::Programs;
 use crate::trial::session::{Ending, Note, Order, resume, run as run_session};
 use crate::ui::Progress;
 use crate::units::duration_ns;
-use crate::workload;
+use crate::workload::{self, scenario};
 use anyhow::{Context, Result, anyhow, bail};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::collections::BTreeMap;
@@ -153,7 +153,7 @@ fn launch(command: &str) -> Launch {
 }
 
 fn order(args: &RunArgs, instead: InsteadOf, deadlines: Deadlines) -> Result<Order> {
-    let (mut whole, workloads) = study_and_workloads(args)?;
+    let (mut whole, workloads, scenarios) = study_and_workloads(args)?;
     let attached = args.dsn.as_deref().map(Attached::typed).transpose()?;
     if let Some(attached) = &attached {
         let mut contenders = whole.studies.iter().flat_map(|study| &study.contenders);
@@ -171,6 +171,7 @@ fn order(args: &RunArgs, instead: InsteadOf, deadlines: Deadlines) -> Result<Ord
     Ok(Order {
         whole,
         workloads,
+        scenarios,
         out,
         command: without_passwords(std::env::args()),
         instead,
@@ -213,31 +214,45 @@ fn is_missing(other: &Contender, one: &Contender) -> bool {
     other.engine == one.engine && (!needs(one) || absent(other))
 }
 
-fn study_and_workloads(args: &RunArgs) -> Result<(Whole, Vec<Source>)> {
+fn study_and_workloads(args: &RunArgs) -> Result<(Whole, Vec<Source>, Vec<Option<Source>>)> {
     // The first of the built-in ones needs nothing but this binary.
     let first = study::builtin_names().next().context("no study is built in")?;
     let name = args.study.as_deref().unwrap_or(first);
     let source = study::open(name, |path| std::fs::read_to_string(path))?;
     let whole = resolve_parts(&source, &choices(args)?)?;
-    let workloads = whole.studies.iter().map(|study| workload_of(&source, study)).collect::<Result<_>>()?;
-    Ok((whole, workloads))
+    let workloads = whole.studies.iter().map(|study| workload_of(&source, study)).collect::<Result<Vec<_>>>()?;
+    let both = whole.studies.iter().zip(&workloads);
+    let scenarios = both.map(|(study, workload)| scenario_of(&source, study, workload)).collect::<Result<_>>()?;
+    Ok((whole, workloads, scenarios))
 }
 
 /// The workload of a study or part, which must have all the names that are used of it.
 fn workload_of(source: &Source, study: &Study) -> Result<Source> {
-    let beside = Path::new(&source.name).parent().map(Path::to_path_buf).unwrap_or_default();
-    let workload = workload::open(&study.workload, |path| {
-        // A path in a study file is relative to that file.
-        std::fs::read_to_string(beside.join(path)).or_else(|_| std::fs::read_to_string(path))
-    })?;
+    let workload = workload::open(&study.workload, |path| read_beside(source, path))?;
     let parsed = workload::parse(&workload)?;
     let vocabulary = Vocabulary {
         profiles: parsed.profiles.keys().cloned().collect(),
         scale: parsed.scale.keys().chain(&parsed.presets).cloned().collect(),
         transactions: parsed.transactions.iter().map(|t| t.name.clone()).collect(),
+        tables: parsed.tables.iter().map(|t| t.name.clone()).collect(),
     };
     check_vocabulary(source, study, &vocabulary)?;
     Ok(workload)
+}
+
+/// A path in a study file is relative to that file.
+fn read_beside(source: &Source, path: &str) -> std::io::Result<String> {
+    let beside = Path::new(&source.name).parent().map(Path::to_path_buf).unwrap_or_default();
+    std::fs::read_to_string(beside.join(path)).or_else(|_| std::fs::read_to_string(path))
+}
+
+/// The scenario of a study or part, whose requests must fit its workload.
+fn scenario_of(source: &Source, study: &Study, workload: &Source) -> Result<Option<Source>> {
+    let asks = study.contenders.iter().any(engine::is_app);
+    let Some(name) = study.scenario.as_ref().filter(|_| asks) else { return Ok(None) };
+    let found = scenario::filled_in(&scenario::open(name, |path| read_beside(source, path))?, &[])?;
+    workload::asked(&workload::parse(&found)?, &workload::parse(workload)?)?;
+    Ok(Some(found))
 }
 
 fn choices(args: &RunArgs) -> Result<Choices> {

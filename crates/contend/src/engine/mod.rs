@@ -2,6 +2,7 @@
 //! [`Engine`] value: its drivers, its table of settings, and how settings become a durability tier and
 //! the statements of a connection. Adding an engine adds one file here and one entry to [`ENGINES`].
 
+pub mod app;
 pub mod go;
 pub mod http;
 pub mod mariadb;
@@ -27,13 +28,16 @@ pub type Settings = BTreeMap<String, String>;
 pub struct Engine {
     pub name: &'static str,
     pub about: &'static str,
-    /// The first is the default.
-    pub drivers: &'static [Driver],
+    /// Libraries; apps are drivers, too. The first is the default.
+    pub libraries: &'static [Driver],
     pub settings: &'static [Setting],
     /// The tier that settings reach; settings not given have the engine's default.
     pub tier: fn(&Settings) -> Tier,
     /// The settings that `tier = "..."` stands for.
     pub tier_settings: fn(Tier) -> &'static [(&'static str, &'static str)],
+    /// Settings that hold whenever these do, whatever the server is told: a contender with others would not be what it
+    /// says.
+    pub implied: fn(&Settings) -> &'static [(&'static str, &'static str)],
     /// How the settings are applied and read back.
     pub setup: fn(&Settings) -> Setup,
     /// Statements on the connection that loads data: settings that are fixed once the data is there.
@@ -47,6 +51,9 @@ pub struct Engine {
     pub integrity: fn(&[String]) -> String,
     /// Statements after which the data of these tables takes no more room than it needs.
     pub compact: fn(&[String]) -> Vec<String>,
+    /// Asks a compacted database for each table's bytes: its name, those of its rows, those of its indexes. Empty: there
+    /// is nothing to ask.
+    pub table_bytes: &'static str,
     /// Statements on the connection that loads data. Nothing is lost if a load is cut off: one that did not
     /// finish is never used.
     pub load_session: &'static [&'static str],
@@ -211,7 +218,7 @@ pub fn find(name: &str) -> Option<&'static Engine> {
 
 /// The driver of a contender.
 pub fn driver(contender: &Contender) -> Option<&'static Driver> {
-    find(&contender.engine)?.drivers.iter().find(|driver| driver.name == contender.driver)
+    find(&contender.engine)?.drivers().find(|driver| driver.name == contender.driver)
 }
 
 /// The model of a contender.
@@ -228,6 +235,11 @@ pub fn own_dialect(contender: &Contender) -> Option<contend_sql::Target> {
 pub fn is_over_http(contender: &Contender) -> bool {
     let over = |engine: &Engine| engine.value(&contender.settings, TRANSPORT) == HTTP;
     find(&contender.engine).is_some_and(|engine| engine.setting(TRANSPORT).is_some() && over(engine))
+}
+
+/// Whether a contender is an app: its requests are those of a scenario, not of the workload's transactions.
+pub fn is_app(contender: &Contender) -> bool {
+    app::is_app(&contender.driver)
 }
 
 /// How a contender's settings are applied and read back.
@@ -279,8 +291,23 @@ impl Engine {
         }
     }
 
-    /// The setting of this name, the engine's own or a common one.
+    /// Its drivers: libraries, then apps.
+    pub fn drivers(&self) -> impl Iterator<Item = &'static Driver> + use<> {
+        self.libraries.iter().chain(app::drivers(self.name))
+    }
+
+    /// Settings in the order in which they are listed: its own, those of apps on it, common ones.
+    fn all_settings(&self) -> impl Iterator<Item = &'static Setting> {
+        self.settings.iter().chain(app::settings(self.name)).chain(COMMON_SETTINGS)
+    }
+
+    /// The setting of this name: the engine's own, of an app on it, or a common one.
     pub fn setting(&self, name: &str) -> Option<&'static Setting> {
+        self.all_settings().find(|setting| setting.name == name)
+    }
+
+    /// As [`Engine::setting`], but without those of apps.
+    pub fn setting_of_its_own(&self, name: &str) -> Option<&'static Setting> {
         self.settings.iter().chain(COMMON_SETTINGS).find(|setting| setting.name == name)
     }
 
@@ -291,7 +318,7 @@ impl Engine {
 
     /// Names of all settings, for messages.
     pub fn setting_names(&self) -> Vec<&'static str> {
-        self.settings.iter().chain(COMMON_SETTINGS).map(|setting| setting.name).collect()
+        self.all_settings().map(|setting| setting.name).collect()
     }
 
     /// The value of a setting, its default if it is not named.

@@ -10,7 +10,7 @@ use contend_wire::sample::CodeSpace;
 pub const ENGINE: Engine = Engine {
     name: "postgres",
     about: "PostgreSQL, a private server that contend starts for each trial",
-    drivers: &[
+    libraries: &[
         Driver {
             name: "postgres",
             language: "Rust",
@@ -40,6 +40,7 @@ pub const ENGINE: Engine = Engine {
     settings: SETTINGS,
     tier,
     tier_settings,
+    implied: |_| &[],
     setup,
     before_load: |_| vec![],
     group_commit: true,
@@ -49,6 +50,8 @@ pub const ENGINE: Engine = Engine {
         let full = tables.iter().map(|table| format!("VACUUM (FULL, ANALYZE) {table}"));
         full.chain(["CHECKPOINT".to_string()]).collect()
     },
+    table_bytes: "SELECT c.relname::text, pg_table_size(c.oid), pg_indexes_size(c.oid) FROM pg_class AS c \
+        JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.relkind = 'r' AND n.nspname = 'public'",
     load_session: &["SET synchronous_commit = off"],
     part,
     code_space: CodeSpace::Sqlstate,
@@ -100,6 +103,8 @@ const SERVER: Server = Server {
         "checkpoint_timeout",
         "deadlock_timeout",
     ],
+    // Of the log alone.
+    syncs: "SELECT wal_sync FROM pg_stat_wal",
     lock_waits: LockWaits::Log(logged_wait_ns),
 };
 

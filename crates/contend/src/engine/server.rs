@@ -60,6 +60,8 @@ pub struct Server {
     pub leftover: fn(ReadFile<'_>) -> Option<Vec<String>>,
     /// Settings that only a restart changes: an attached server must have them already.
     pub fixed: &'static [&'static str],
+    /// Asks it how often it has synced a file since its start.
+    pub syncs: &'static str,
     /// How one learns of its own waits for locks.
     pub lock_waits: LockWaits,
 }

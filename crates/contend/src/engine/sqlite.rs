@@ -11,10 +11,11 @@ use contend_wire::sample::CodeSpace;
 pub const ENGINE: Engine = Engine {
     name: "sqlite",
     about: "SQLite, in the process of the client",
-    drivers: DRIVERS,
+    libraries: DRIVERS,
     settings: SETTINGS,
     tier,
     tier_settings,
+    implied: |_| &[],
     setup,
     before_load,
     group_commit: false,
@@ -25,6 +26,8 @@ pub const ENGINE: Engine = Engine {
             .map(str::to_string)
             .to_vec()
     },
+    table_bytes: "SELECT m.tbl_name, sum(iif(m.type = 'table', s.pgsize, 0)), sum(iif(m.type = 'index', s.pgsize, 0)) \
+        FROM dbstat AS s JOIN sqlite_schema AS m ON m.name = s.name WHERE s.aggregate = TRUE GROUP BY m.tbl_name",
     load_session: &["PRAGMA synchronous = OFF", "PRAGMA journal_mode = OFF"],
     part,
     code_space: CodeSpace::Sqlite,

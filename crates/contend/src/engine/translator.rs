@@ -8,7 +8,7 @@ use contend_wire::sample::CodeSpace;
 pub const ENGINE: Engine = Engine {
     name: "translator",
     about: "contend-sql: translates the workload's statements for a server and executes none",
-    drivers: &[
+    libraries: &[
         Driver {
             name: "contend-sql",
             language: "Rust",
@@ -24,12 +24,14 @@ pub const ENGINE: Engine = Engine {
     // Nothing is kept.
     tier: |_| Tier::Unsafe,
     tier_settings: |_| &[],
+    implied: |_| &[],
     setup,
     before_load: |_| vec![],
     group_commit: true,
     executes: false,
     integrity: sqlite::ENGINE.integrity,
     compact: sqlite::ENGINE.compact,
+    table_bytes: "",
     load_session: sqlite::ENGINE.load_session,
     part: sqlite::ENGINE.part,
     code_space: CodeSpace::Worker,
@@ -53,9 +55,9 @@ const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "cache",
-        values: Values::Words(&["none", "thread", "mutex", "rwlock"]),
+        values: Values::Words(&["none", "thread", "mutex", "rwlock", "atomic"]),
         default: "thread",
-        about: "none, one for each client, or one for all clients of a process, behind a mutex or a read-write lock",
+        about: "none, one for each client, or one for all clients of a process: behind a mutex, a read-write lock, or with slots filled once and read without a lock",
     },
     Setting {
         name: "cache_slots",

@@ -25,6 +25,9 @@ pub struct Run {
     pub disk: Disk,
     pub study: Study,
     pub workload: WorkloadInfo,
+    /// What clients of apps send, where there are apps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scenario: Option<ScenarioInfo>,
     /// Cost of the worker itself, from the null driver, nanoseconds per operation: the largest of all conditions.
     pub generator_ns_per_operation: u64,
     /// The same under each condition: operations may do more or less.
@@ -126,6 +129,14 @@ pub struct WorkloadInfo {
     pub data: Vec<DataInfo>,
 }
 
+/// A scenario as it was sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScenarioInfo {
+    /// Its file, or how it is built in.
+    pub file: String,
+    pub text: String,
+}
+
 /// Data of some conditions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataInfo {
@@ -191,6 +202,9 @@ pub struct Trial {
     /// Numbers of the workload's `[scale]` as they held here, and `databases`.
     #[serde(default)]
     pub scale: BTreeMap<String, u64>,
+    /// By table, over all databases; empty where nobody could be asked.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tables: BTreeMap<String, TableBytes>,
 }
 
 /// One reason a trial does not count.
@@ -252,6 +266,41 @@ pub struct ServerInfo {
     /// Waits of its sessions for each other's locks in the whole trial; none where it does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock_waits: Option<ServerLockWaits>,
+    /// The database server alone, where there is also a worker that serves over HTTP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub daemon: Option<Used>,
+    /// The worker that serves over HTTP alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub serving: Option<Used>,
+    /// Syncs it tells of; none where it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub syncs: Option<Syncs>,
+}
+
+/// What a tree of processes used in the window, and its memory at the end of it, as in [`ServerInfo`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Used {
+    pub cpu_ns: u64,
+    pub rss_bytes: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pss_bytes: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written_bytes: Option<u64>,
+}
+
+/// Syncs of a server's files from the start of the clients to their end, run-in and drain included, and what was
+/// committed in that time by transactions that write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Syncs {
+    pub count: u64,
+    pub commits: u64,
+}
+
+/// What a table takes on disk after the trial, compacted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct TableBytes {
+    pub rows: u64,
+    pub indexes: u64,
 }
 
 /// Waits for locks that a server tells of. What is too short for it to tell is not among them.

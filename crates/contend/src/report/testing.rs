@@ -160,6 +160,7 @@ impl Story {
             planned: BTreeMap::new(),
             foreign_cpu_permille: 12 + slot.trial % 9,
             fsync_ns_p50_before: 1_400_000,
+            tables: BTreeMap::new(),
             invariants: vec![],
             footprint: Footprint {
                 size_bytes_db: 18 << 20,
@@ -200,6 +201,7 @@ impl Story {
                 probes: 200,
             },
             workload: workload(),
+            scenario: None,
             generator_ns_per_operation: 900,
             generator_ns_by_condition: vec![],
             schedule: (1..).zip(rounds).map(slot).collect(),
@@ -222,6 +224,7 @@ impl Story {
             beside: None,
             question: "Does a write-ahead log help a busy site on SQLite?".to_string(),
             workload: "site".to_string(),
+            scenario: None,
             kind: TrialKind::Load,
             variant: self.variant,
             extent: Extent::Quick,

@@ -61,7 +61,7 @@ pub(super) fn read(file: &File, variant: Variant, extent: Extent) -> Result<Arm,
         .map_or((&[][..], Vec::new()), |(path, baseline)| (path, baseline.clone()));
     Ok(Arm {
         headline: find(&layers, |layer| layer.headline).map(|(_, headline)| headline.clone()).unwrap_or_default(),
-        rounds: read_rounds(&layers, variant)?,
+        rounds: read_rounds(&layers, variant, file.describes == Some(true))?,
         baseline,
         baseline_path: Problem::at(baseline_path, &["baseline"], "").path,
         common: read_common(&layers, &entries)?,
@@ -90,16 +90,19 @@ fn find<'f, T>(layers: &[Layer<'f>], part: impl Fn(&Layer<'f>) -> Option<&'f T>)
     layers.iter().find_map(|layer| part(layer).map(|found| (layer.path, found)))
 }
 
-fn read_rounds(layers: &[Layer], variant: Variant) -> Result<u32, Problem> {
+fn read_rounds(layers: &[Layer], variant: Variant, describes: bool) -> Result<u32, Problem> {
     let given = layers.iter().find_map(|layer| layer.rounds.map(|rounds| (layer.path, rounds)));
     let Some((path, rounds)) = given else { return Ok(DEFAULT_ROUNDS) };
     match variant {
-        Variant::Corrected if rounds < LEAST_ROUNDS => Err(Problem::at(
+        _ if rounds == 0 => Err(Problem::at(path, &["rounds"], "must be at least 1")),
+        Variant::Corrected if rounds < LEAST_ROUNDS && !describes => Err(Problem::at(
             path,
             &["rounds"],
-            format!("must be at least {LEAST_ROUNDS}: fewer rounds give no interval, so no verdict"),
+            format!(
+                "must be at least {LEAST_ROUNDS}: fewer rounds give no interval, so no verdict (what only describes says \
+                 `describes = true`)"
+            ),
         )),
-        Variant::AsPublished if rounds == 0 => Err(Problem::at(path, &["rounds"], "must be at least 1")),
         _ => Ok(rounds),
     }
 }
@@ -122,8 +125,8 @@ fn read_contender(prefix: &[&str], index: usize, written: &file::Contender) -> R
         }
     }
     for (key, value) in &written.settings {
-        if draft.engine.setting(key).is_none() {
-            let names = draft.engine.setting_names().join(", ");
+        if draft.setting(key).is_none() {
+            let names = draft.setting_names().join(", ");
             let message = format!("{} has no such setting; settings are {names}", draft.engine.name);
             return Err(wrong(&["settings", key], message));
         }
@@ -146,8 +149,8 @@ fn read_common(layers: &[Layer], entries: &[Entry]) -> Result<Settings, Problem>
         let mut text = value_text(value).map_err(wrong)?;
         let mut known = false;
         for setting in entries.iter().filter_map(|entry| {
-            let engine = entry.draft.engine;
-            engine.setting(engine.own_name(key))
+            let draft = &entry.draft;
+            draft.setting(draft.engine.own_name(key))
         }) {
             text = setting.canonical(&text).map_err(wrong)?;
             known = true;

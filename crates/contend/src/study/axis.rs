@@ -144,6 +144,7 @@ fn contender_value(name: &str, value: &str, entries: &[Entry]) -> Result<String,
     let mut canonical = value.trim().to_string();
     for entry in entries.iter().filter(|entry| multiplies(name, &entry.draft)) {
         let mut draft = Draft::new(entry.draft.engine.name)?;
+        draft.driver.clone_from(&entry.draft.driver);
         draft.set(name, value)?;
         canonical = draft.settings.get(name).cloned().unwrap_or(canonical);
     }

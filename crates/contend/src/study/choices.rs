@@ -155,7 +155,7 @@ pub(super) fn shared_out<'a>(
 }
 
 fn driver_names(arm: &Arm) -> impl Iterator<Item = &'static str> {
-    arm.entries.iter().flat_map(|entry| entry.draft.engine.drivers).map(|driver| driver.name)
+    arm.entries.iter().flat_map(|entry| entry.draft.engine.drivers()).map(|driver| driver.name)
 }
 
 fn has_driver(arm: &Arm, name: &str) -> bool {
@@ -213,7 +213,7 @@ fn set_axis(arm: &mut Arm, name: &str, values: &[String]) -> Result<(), String> 
 fn unknown_axis(arm: &Arm, name: &str) -> String {
     let axes: Vec<&str> = arm.axes.iter().map(|axis| axis.name.as_str()).collect();
     let axes = if axes.is_empty() { "none".to_string() } else { axes.join(", ") };
-    let settings: BTreeSet<&str> = arm.entries.iter().flat_map(|entry| entry.draft.engine.setting_names()).collect();
+    let settings: BTreeSet<&str> = arm.entries.iter().flat_map(|entry| entry.draft.setting_names()).collect();
     let settings: Vec<&str> = settings.into_iter().collect();
     format!(
         "--set {name}: there is no such axis; the study's axes are {axes}; also possible are {} and the settings \
@@ -227,9 +227,9 @@ fn set_driver(arm: &mut Arm, driver: &str) -> Result<(), String> {
     let mut known = BTreeSet::new();
     let mut found = false;
     for entry in &mut arm.entries {
-        let drivers = entry.draft.engine.drivers;
-        known.extend(drivers.iter().map(|driver| driver.name));
-        let Some(chosen) = drivers.iter().find(|candidate| candidate.name == driver) else { continue };
+        let drivers = || entry.draft.engine.drivers();
+        known.extend(drivers().map(|driver| driver.name));
+        let Some(chosen) = drivers().find(|candidate| candidate.name == driver) else { continue };
         found = true;
         entry.draft.driver = Some(driver.to_string());
         entry.draft.model = entry.draft.model.take().filter(|model| chosen.model(model).is_some());

@@ -100,6 +100,7 @@ pub(super) fn check(exports: &[Export], metrics: &[Metric], known: &Known) -> Re
     let known = Known {
         transactions: known.transactions,
         scale: known.scale,
+        tables: known.tables,
         settings: known.settings.clone(),
         metrics: metrics.iter().map(|metric| metric.name.as_str()).collect(),
     };

@@ -16,9 +16,12 @@ pub type Table = BTreeMap<String, Value>;
 pub struct File {
     pub question: String,
     pub workload: String,
+    pub scenario: Option<String>,
     pub kind: TrialKind,
     pub headline: String,
     pub margin: Option<f64>,
+    /// It describes and compares nothing: it may have fewer rounds than an interval needs.
+    pub describes: Option<bool>,
     pub rounds: Option<u32>,
     pub baseline: Option<Vec<String>>,
     pub settings: Option<Table>,

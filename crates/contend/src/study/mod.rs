@@ -47,6 +47,7 @@ const BUILTIN: &[(&str, &str)] = &[
     ("async", include_str!("../../../../studies/async.toml")),
     ("go-drivers", include_str!("../../../../studies/go-drivers.toml")),
     ("plex", include_str!("../../../../studies/plex.toml")),
+    ("gameplan", include_str!("../../../../studies/gameplan.toml")),
 ];
 
 /// The embedded study of this name.

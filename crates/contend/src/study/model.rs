@@ -82,6 +82,9 @@ pub struct Study {
     pub beside: Option<String>,
     pub question: String,
     pub workload: String,
+    /// What clients of apps send.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scenario: Option<String>,
     pub kind: TrialKind,
     pub variant: Variant,
     pub extent: Extent,

@@ -3,7 +3,7 @@
 use super::formula::Formula;
 use super::load::load_under;
 use super::metric::{self, KINDS};
-use super::model::{Contender, Study};
+use super::model::Study;
 use crate::engine;
 use crate::source::nearest;
 use contend_wire::sample::{CodeSpace, sqlstate_to_code};
@@ -28,8 +28,9 @@ pub const COUNTS: [&str; 12] = [
 /// What was set for a trial, or is known of it, beside the names of the workload's `[scale]` and the
 /// contender's settings: the window as configured and as it was, clients and processes over all roles,
 /// arrivals per second, the factor of the row counts, databases; CPU time of a server, and what it tells of waits for
-/// locks: their number, their sum, the longest.
-pub const OF_TRIAL: [&str; 11] = [
+/// locks: their number, their sum, the longest; what a server and the worker that serves used together and each alone;
+/// syncs for each commit; what an app tried again and gave up; bytes of all tables.
+pub const OF_TRIAL: [&str; 26] = [
     "window_s",
     "elapsed_s",
     "clients",
@@ -41,7 +42,25 @@ pub const OF_TRIAL: [&str; 11] = [
     "server_lock_waits",
     "server_lock_wait_ns",
     "server_lock_wait_ns_max",
+    "pss_bytes_server",
+    "written_bytes_server",
+    "cpu_ns_daemon",
+    "rss_bytes_daemon",
+    "pss_bytes_daemon",
+    "written_bytes_daemon",
+    "cpu_ns_serving",
+    "rss_bytes_serving",
+    "pss_bytes_serving",
+    "written_bytes_serving",
+    "server_syncs_per_commit",
+    "serving_retries",
+    "serving_gave_up",
+    "table_bytes",
+    "index_bytes",
 ];
+
+/// Bytes on disk of a table's rows and of its indexes, before the table's name and a dot.
+const OF_TABLES: [&str; 2] = ["table_bytes", "index_bytes"];
 
 /// A name of a formula, understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,6 +107,9 @@ impl<'n> Quantity<'n> {
             };
             return Ok(Quantity::Count(head, of));
         }
+        if OF_TABLES.contains(&head) && rest != Some("") {
+            return Ok(Quantity::Other(name));
+        }
         if metric::standard_direction(name).is_some() {
             return Ok(Quantity::Figure(name));
         }
@@ -130,6 +152,7 @@ fn code<'n>(code: &str) -> Result<Quantity<'n>, String> {
 pub(super) struct Known<'v> {
     pub transactions: &'v [String],
     pub scale: &'v [String],
+    pub tables: &'v [String],
     pub settings: Vec<&'static str>,
     /// The study's own metrics, where they may be used.
     pub metrics: Vec<&'v str>,
@@ -163,6 +186,14 @@ fn check_name(name: &str, known: &Known) -> Result<(), String> {
             Err(format!("the workload has no transaction `{transaction}`; {advice}"))
         }
         Quantity::Other(name) => {
+            if let Some((head, table)) =
+                name.split_once('.').filter(|(_, table)| !known.tables.iter().any(|t| t == table))
+            {
+                let advice = nearest(table, known.tables.iter().map(String::as_str));
+                let advice = advice.map_or(String::new(), |found| format!("; did you mean `{head}.{found}`?"));
+                return Err(format!("the workload has no table `{table}`{advice}"));
+            }
+            let name = name.split_once('.').map_or(name, |(head, _)| head);
             let named: Vec<&str> = OF_TRIAL
                 .into_iter()
                 .chain(known.scale.iter().map(String::as_str))
@@ -189,13 +220,9 @@ fn unknown(name: &str, named: &[&str]) -> String {
     }
 }
 
-/// Names of the settings of these contenders' engines.
-pub(super) fn settings_of(contenders: &[Contender]) -> Vec<&'static str> {
-    let mut names: Vec<&'static str> = contenders
-        .iter()
-        .filter_map(|contender| engine::find(&contender.engine))
-        .flat_map(|engine| engine.setting_names())
-        .collect();
+/// Names of the settings of all engines: a formula may be about one that is left out of a run.
+pub(super) fn all_settings() -> Vec<&'static str> {
+    let mut names: Vec<&'static str> = engine::ENGINES.iter().flat_map(|engine| engine.setting_names()).collect();
     names.sort_unstable();
     names.dedup();
     names
@@ -272,6 +299,7 @@ mod tests {
         let known = Known {
             transactions: &transactions,
             scale: &scale,
+            tables: &[],
             settings: vec!["busy_timeout"],
             metrics: vec!["completion"],
         };

@@ -15,6 +15,7 @@ use super::model::{Answer, Contender, Effect, Export, Extent, Grid, Metric, Publ
 use super::parts::{self, Part};
 use super::questions::{self, Covered, Reach};
 use super::spec::{self, Spec};
+use crate::engine;
 use crate::source::{FileError, Source};
 use std::fmt;
 
@@ -137,6 +138,7 @@ impl Chosen<'_> {
             beside: head.and_then(|head| head.beside.clone()),
             question: file.question.clone(),
             workload: file.workload.clone(),
+            scenario: file.scenario.clone(),
             kind: file.kind,
             variant,
             extent,
@@ -270,6 +272,7 @@ fn read_all(part: &Part, metrics: &[Metric]) -> Result<Reach, Problem> {
         }
         let arm = arm::read(file, variant, extent)?;
         let contenders = expand(&arm)?;
+        check_scenario(file, &contenders, &arm)?;
         let conditions = axis::expand_conditions(&arm.axes).into_iter().map(|condition| condition.label).collect();
         arms.push((arm, Covered { contenders, conditions }));
     }
@@ -279,6 +282,18 @@ fn read_all(part: &Part, metrics: &[Metric]) -> Result<Reach, Problem> {
         check_baselines(arm, &covered.contenders, &reach)?;
     }
     Ok(reach)
+}
+
+/// Clients of an app must know what to send.
+fn check_scenario(file: &File, contenders: &[Contender], arm: &Arm) -> Result<(), Problem> {
+    let Some(app) = contenders.iter().find(|c| engine::is_app(c)).filter(|_| file.scenario.is_none()) else {
+        return Ok(());
+    };
+    let place = arm.entries.iter().find(|entry| entry.draft.driver.as_ref() == Some(&app.driver));
+    let mut path = place.map(|entry| entry.path.clone()).unwrap_or_default();
+    path.push("driver".to_string());
+    let message = format!("{} is an app: `scenario` must say what its clients send", app.driver);
+    Err(Problem { path, message })
 }
 
 /// A study without parts, with the overrides applied. The file is known to be right.

@@ -4,7 +4,7 @@
 //! contender's name. Reading a printed spec gives the same spec again.
 
 use super::model::Tier;
-use crate::engine::{self, Driver, Engine, Settings};
+use crate::engine::{self, Driver, Engine, HTTP, Setting, Settings, TRANSPORT, app};
 use std::fmt;
 
 /// A contender as written: what is left out has its default.
@@ -70,7 +70,17 @@ impl Draft {
 
     /// Whether a setting, `tier`, `driver` or `model` can be said of this contender.
     pub fn knows(&self, key: &str) -> bool {
-        matches!(key, "tier" | "driver" | "model") || self.engine.setting(key).is_some()
+        matches!(key, "tier" | "driver" | "model") || self.setting(key).is_some()
+    }
+
+    /// The setting of this name, if a contender of this engine and driver can have it.
+    pub fn setting(&self, key: &str) -> Option<&'static Setting> {
+        self.engine.setting(key).filter(|_| app::may_name(self.driver.as_deref(), key))
+    }
+
+    /// Names of all these.
+    pub fn setting_names(&self) -> Vec<&'static str> {
+        self.engine.setting_names().into_iter().filter(|name| self.setting(name).is_some()).collect()
     }
 
     /// Whether it is said.
@@ -93,8 +103,8 @@ impl Draft {
             "driver" => self.driver = Some(value.to_string()),
             "model" => self.model = Some(value.to_string()),
             _ => {
-                let setting = self.engine.setting(key).ok_or_else(|| {
-                    let names = self.engine.setting_names().join(", ");
+                let setting = self.setting(key).ok_or_else(|| {
+                    let names = self.setting_names().join(", ");
                     format!("{} has no setting `{key}`; settings are tier, {names}", self.engine.name)
                 })?;
                 self.settings.insert(key.to_string(), setting.canonical(value)?);
@@ -139,7 +149,7 @@ impl Draft {
         let mut settings = Settings::new();
         for (key, value) in common {
             let key = self.engine.own_name(key);
-            if let Some(setting) = self.engine.setting(key) {
+            if let Some(setting) = self.setting(key) {
                 settings.insert(key.to_string(), setting.canonical(value)?);
             }
         }
@@ -147,7 +157,28 @@ impl Draft {
             settings.insert((*key).to_string(), (*value).to_string());
         }
         settings.extend(self.settings.clone());
+        self.add_implied(&mut settings)?;
+        let driver = self.driver.as_deref().unwrap_or_default();
+        if let Some(key) = settings.keys().find(|key| !app::may_name(self.driver.as_deref(), key)) {
+            return Err(format!("`{key}` is no setting of driver `{driver}`"));
+        }
+        if app::is_app(driver) && settings.insert(TRANSPORT.to_string(), HTTP.to_string()).is_some_and(|t| t != HTTP) {
+            return Err(format!("driver `{driver}` is an app: its {TRANSPORT} is {HTTP}"));
+        }
         Ok(settings)
+    }
+
+    fn add_implied(&self, settings: &mut Settings) -> Result<(), String> {
+        for (key, value) in (self.engine.implied)(settings) {
+            let named = settings.insert((*key).to_string(), (*value).to_string());
+            if let Some(named) = named.filter(|named| named != value) {
+                return Err(format!(
+                    "`{key}` cannot be {named}: with the other settings {} makes it {value} by itself",
+                    self.engine.name
+                ));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -166,9 +197,9 @@ fn join(settings: &Settings) -> String {
 }
 
 fn find_driver(engine: &'static Engine, name: Option<&str>) -> Result<&'static Driver, String> {
-    let Some(name) = name else { return Ok(&engine.drivers[0]) };
-    engine.drivers.iter().find(|driver| driver.name == name).ok_or_else(|| {
-        let names: Vec<&str> = engine.drivers.iter().map(|driver| driver.name).collect();
+    let Some(name) = name else { return Ok(&engine.libraries[0]) };
+    engine.drivers().find(|driver| driver.name == name).ok_or_else(|| {
+        let names: Vec<&str> = engine.drivers().map(|driver| driver.name).collect();
         format!("{} has no driver `{name}`; drivers are {}", engine.name, names.join(", "))
     })
 }
@@ -184,7 +215,7 @@ fn parse_tier(word: &str) -> Result<Tier, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{ENGINES, Setting, Values};
+    use crate::engine::{ENGINES, Values};
     use proptest::prelude::*;
 
     fn canonical(text: &str) -> Result<String, String> {
@@ -202,6 +233,11 @@ mod tests {
             ),
             ("sqlite:busy_timeout=010", "sqlite/rusqlite/thread:busy_timeout=10"),
             ("sqlite:tier=durable", "sqlite/rusqlite/thread:journal_mode=wal,synchronous=full"),
+            (
+                "mariadb:innodb_flush_log_at_trx_commit=2",
+                "mariadb/mysql/thread:innodb_flush_log_at_trx_commit=2,innodb_log_file_buffering=on",
+            ),
+            ("mariadb:innodb_flush_log_at_trx_commit=1", "mariadb/mysql/thread:innodb_flush_log_at_trx_commit=1"),
             (
                 "sqlite:tier=durable,journal_mode=delete,synchronous=extra",
                 "sqlite/rusqlite/thread:journal_mode=delete,synchronous=extra",
@@ -225,6 +261,10 @@ mod tests {
             ("sqlite:tier=gold", "tiers are durable, bounded, unsafe"),
             ("sqlite:tier=durable,synchronous=normal", "it is bounded: journal_mode=wal,synchronous=normal"),
             ("sqlite:synchronous=full,synchronous=off", "given twice"),
+            (
+                "mariadb:innodb_flush_log_at_trx_commit=2,innodb_log_file_buffering=off",
+                "cannot be off: with the other settings mariadb makes it on",
+            ),
         ] {
             let message = canonical(typed).unwrap_err();
             assert!(message.contains(part), "{typed}: {message}");
@@ -251,19 +291,21 @@ mod tests {
 
     fn any_spec() -> impl Strategy<Value = Spec> {
         proptest::sample::select(ENGINES).prop_flat_map(|engine: &'static Engine| {
-            let settings: Vec<_> = engine
-                .setting_names()
+            let own = parse(engine.name).expect("its name is a spec").setting_names();
+            let settings: Vec<_> = own
                 .into_iter()
                 .map(|name| {
                     let value = value_of(engine.setting(name).expect("its own setting"));
                     proptest::option::of(value).prop_map(move |value| (name, value))
                 })
                 .collect();
-            (0..engine.drivers.len(), settings).prop_flat_map(move |(driver, pairs)| {
-                let driver = &engine.drivers[driver];
+            (0..engine.libraries.len(), settings).prop_flat_map(move |(driver, pairs)| {
+                let driver = &engine.libraries[driver];
                 proptest::sample::select(driver.model_names()).prop_map(move |model| {
                     let settings: Settings =
                         pairs.iter().filter_map(|(k, v)| Some(((*k).to_string(), v.clone()?))).collect();
+                    let implied = (engine.implied)(&settings).iter().map(|(k, v)| ((*k).to_string(), (*v).to_string()));
+                    let settings: Settings = settings.clone().into_iter().chain(implied).collect();
                     Spec {
                         engine: engine.name.to_string(),
                         driver: driver.name.to_string(),

@@ -15,6 +15,7 @@ pub struct Vocabulary {
     /// Names of `[scale]`.
     pub scale: Vec<String>,
     pub transactions: Vec<String>,
+    pub tables: Vec<String>,
 }
 
 /// Checks a resolved study against its workload.
@@ -40,7 +41,8 @@ pub fn check_vocabulary(source: &Source, study: &Study, workload: &Vocabulary) -
     let known = Known {
         transactions: &workload.transactions,
         scale: &workload.scale,
-        settings: quantity::settings_of(&study.contenders),
+        tables: &workload.tables,
+        settings: quantity::all_settings(),
         metrics: vec![],
     };
     for (index, metric) in study.metrics.iter().enumerate() {

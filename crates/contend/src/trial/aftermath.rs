@@ -3,7 +3,7 @@
 
 use crate::check::{Invalid, ever, guards};
 use crate::engine::Engine;
-use crate::record::model::{Footprint, InvariantResult, Reason, ServerInfo, Trial};
+use crate::record::model::{Footprint, InvariantResult, Reason, ServerInfo, Syncs, TableBytes, Trial};
 use crate::record::tally::Tally;
 use crate::trial::admin::{Admin, Cancelled};
 use crate::trial::attached;
@@ -16,6 +16,7 @@ use crate::workload::invariant::Judged;
 use anyhow::Result;
 use contend_wire::handshake::fact;
 use contend_wire::literal::Value;
+use std::collections::BTreeMap;
 
 impl Bench<'_> {
     /// What is known of the server; of one that somebody else runs, only what it says itself.
@@ -52,12 +53,23 @@ impl Bench<'_> {
             hello: served.hello.into_iter().collect(),
             done: served.done.into_iter().collect(),
             lock_waits,
+            daemon: fresh.server.as_ref().filter(|_| run.served.is_some()).and(observed.each_server.first().copied()),
+            serving: run.served.as_ref().and(observed.each_server.last().copied()),
+            syncs: run.syncs.map(|count| Syncs { count, commits: 0 }),
         }))
     }
 
     /// What an operation costs the worker itself; nothing where the null driver does more than the driver.
     fn own_ns_per_operation(&self, engine: &Engine) -> u64 {
         if engine.executes { self.generator_ns_per_operation } else { 0 }
+    }
+
+    /// Puts the commits beside the syncs that a server tells of.
+    pub(super) fn count_commits(&self, trial: &mut Trial, ever: &ever::Counts) {
+        let Some(syncs) = trial.server.as_mut().and_then(|server| server.syncs.as_mut()) else { return };
+        let writes = (0..self.transactions.len()).filter(|transaction| self.transactions[*transaction].write);
+        let databases = 0..self.workload.databases as usize;
+        syncs.commits = writes.flat_map(|t| databases.clone().map(move |d| ever.of(d, t).0)).sum();
     }
 
     /// Whether the clients were the limit. Clients of HTTP live in event loops, which show by hardly ever waiting;
@@ -122,6 +134,7 @@ impl Bench<'_> {
             }
             trial.invalid.push(Invalid::Invariant.because(format!("the data cannot be compacted: {e:#}")));
         }
+        trial.tables = table_bytes(engine, fresh, admin)?;
         let (compact_bytes, _) = sampler::sizes(&self.data_dir, engine.part);
         trial.footprint = Footprint {
             size_bytes_db: db_bytes,
@@ -130,6 +143,30 @@ impl Bench<'_> {
         };
         Ok(())
     }
+}
+
+/// What each table takes; nothing of an engine that cannot be asked.
+fn table_bytes(
+    engine: &Engine,
+    fresh: &Fresh<'_>,
+    admin: &mut Admin<'_>,
+) -> Result<BTreeMap<String, TableBytes>, Failure> {
+    let mut tables: BTreeMap<String, TableBytes> = BTreeMap::new();
+    for address in fresh.inside.iter().filter(|_| !engine.table_bytes.is_empty()) {
+        let answers = match admin.sql(&data::script_target(engine, address), [engine.table_bytes]) {
+            Ok(answers) => answers,
+            Err(e) if e.is::<Cancelled>() => return Err(Failure::Cancelled),
+            // A server that somebody else runs may not tell: then the report has no such figure.
+            Err(_) => return Ok(BTreeMap::new()),
+        };
+        for row in answers.first().into_iter().flatten() {
+            let [Value::Text(name), Value::Integer(rows), Value::Integer(indexes)] = row.as_slice() else { continue };
+            let bytes = tables.entry(name.clone()).or_default();
+            bytes.rows += u64::try_from(*rows).unwrap_or_default();
+            bytes.indexes += u64::try_from(*indexes).unwrap_or_default();
+        }
+    }
+    Ok(tables)
 }
 
 fn result(name: &str, sql: &str, Judged { found, expected, holds }: Judged) -> InvariantResult {

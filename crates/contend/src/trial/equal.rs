@@ -12,6 +12,7 @@ use crate::trial::cache::Bases;
 use crate::trial::crew::{Deadlines, Failure};
 use crate::trial::data::{self, Fresh, Making, Wanted, hex, script_target};
 use crate::trial::dialect::{dialect, under_conditions};
+use crate::trial::over_http::Asking;
 use crate::trial::plans::{Plans, Sql};
 use crate::trial::process::{InsteadOf, Launch};
 use crate::trial::served::Serving;
@@ -142,7 +143,9 @@ impl Job<'_> {
         };
         let serving = Serving::start(&launch, plan, &site.scratch, &site.janitor, Deadlines::default(), cancelled);
         let serving = serving.map_err(in_words)?;
-        let pieces = round.encode_http(self.contender, &setup, &sql, &serving.url)?;
+        let hosts = engine::app::hosts(self.contender, 1);
+        let asking = Asking { url: &serving.url, asked: None, hosts };
+        let pieces = round.encode_http(self.contender, &setup, &sql, &asking)?;
         let samples = self.carried_out(&site.own, &pieces, &site.scratch);
         let served = serving.end(round.load.drain_ns).map_err(in_words)?;
         if let Some(how) = served.death {

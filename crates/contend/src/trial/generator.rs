@@ -58,6 +58,6 @@ fn without_waiting(step: &mut Step) {
 /// The contender whose driver does nothing, to measure what the worker itself costs.
 pub fn null_contender(like: &Contender) -> Result<Contender> {
     let engine = engine::find(&like.engine).ok_or_else(|| anyhow!("unknown engine {}", like.engine))?;
-    let driver = engine.drivers.iter().find(|d| d.name == "null").context("the engine has no null driver")?;
+    let driver = engine.drivers().find(|d| d.name == "null").context("the engine has no null driver")?;
     Ok(Contender { driver: driver.name.to_string(), model: driver.models[0].name.to_string(), ..like.clone() })
 }

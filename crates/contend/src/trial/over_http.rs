@@ -1,6 +1,9 @@
 //! The plan of HTTP clients, derived from that of the database: the same operations with the same arguments, each a
 //! request for the transaction of that name.
 
+use crate::engine::app;
+use crate::workload::Asked;
+use anyhow::{Context as _, Result};
 use contend_wire::plan::http::{Count, HttpStep, Request};
 use contend_wire::plan::{Connections, Head, Source, Step, Transaction};
 
@@ -12,25 +15,58 @@ pub const THREADS: u32 = 1;
 /// A request gets as long as it needs: the end of the drain ends it.
 const TIMEOUT_MS: u32 = 600_000;
 
+/// Where clients ask.
+pub struct Asking<'s> {
+    pub url: &'s str,
+    /// What clients of an app send.
+    pub asked: Option<&'s Asked>,
+    /// Of an app, the Host header for each database.
+    pub hosts: Option<Vec<String>>,
+}
+
+/// The head of a plan for clients of an app, which send what a scenario says.
+///
+/// # Errors
+/// No scenario says it.
+pub fn asked(head: Head, asking: &Asking<'_>, hosts: &[String]) -> Result<Head> {
+    let asked = asking.asked.context("an app needs a scenario that says what its clients send")?;
+    let mut options = options();
+    options.push((app::HOST.to_string(), hosts.join(",")));
+    Ok(Head {
+        options,
+        databases: vec![asking.url.to_string(); hosts.len()],
+        requests: asked.requests.clone(),
+        transactions: asked.transactions.clone(),
+        login: asked.login,
+        ..plain(head)
+    })
+}
+
+/// A plan of this driver is without SQL.
+fn plain(head: Head) -> Head {
+    Head {
+        driver: DRIVER.to_string(),
+        model: MODEL.to_string(),
+        connections: Connections::Client,
+        session: vec![],
+        readbacks: vec![],
+        statements: vec![],
+        ..head
+    }
+}
+
+fn options() -> Vec<(String, String)> {
+    [("threads", THREADS), ("timeout_ms", TIMEOUT_MS)]
+        .map(|(name, value)| (name.to_string(), value.to_string()))
+        .to_vec()
+}
+
 /// The head of a plan for clients that ask at `url` for what `head` says. Rows are counted only if the driver behind
 /// it gives any.
 pub fn derived(head: Head, url: &str, with_rows: bool) -> Head {
     let requests = head.transactions.iter().map(request).collect();
     let transactions = head.transactions.iter().zip(0..).map(|(t, number)| over_http(t, number, with_rows)).collect();
-    let option = |name: &str, value: u32| (name.to_string(), value.to_string());
-    Head {
-        driver: DRIVER.to_string(),
-        model: MODEL.to_string(),
-        connections: Connections::Client,
-        options: vec![option("threads", THREADS), option("timeout_ms", TIMEOUT_MS)],
-        databases: vec![url.to_string()],
-        session: vec![],
-        readbacks: vec![],
-        statements: vec![],
-        requests,
-        transactions,
-        ..head
-    }
+    Head { options: options(), databases: vec![url.to_string()], requests, transactions, ..plain(head) }
 }
 
 fn request(transaction: &Transaction) -> Request {

@@ -6,7 +6,7 @@ use crate::record::model::Slot;
 use crate::study::model::{Contender, Load, Study};
 use crate::study::{load_under, seed_of_round};
 use crate::trial::data::hex;
-use crate::trial::over_http;
+use crate::trial::over_http::{self, Asking};
 use crate::workload::{DrawRequest, DrawnWorker, Workload};
 use anyhow::{Context, Result};
 use contend_wire::plan::http::Request;
@@ -175,6 +175,8 @@ impl DrawnRound {
         if engine::is_over_http(contender) {
             return match databases {
                 0 | 1 => Ok(()),
+                // An app has a site for each.
+                _ if engine::is_app(contender) => Ok(()),
                 _ => Err(format!(
                     "{}: a worker serves one database over HTTP, the workload uses {databases}",
                     contender.name
@@ -235,16 +237,20 @@ impl DrawnRound {
         Ok(self.head(contender, setup, sql, databases)?.encode(0) + "end\n")
     }
 
-    /// The plans of clients that ask it at `url`: other heads, the same operations.
+    /// The plans of clients that ask it: other heads, the same operations.
     pub fn encode_http(
         &self,
         contender: &Contender,
         setup: &Setup,
         sql: &Sql<'_>,
-        url: &str,
+        asking: &Asking<'_>,
     ) -> Result<Vec<Vec<Arc<[u8]>>>> {
         let with_rows = engine::driver(contender).is_some_and(|driver| !driver.executes_nothing);
-        let head = over_http::derived(self.head(contender, setup, sql, &[])?, url, with_rows);
+        let head = self.head(contender, setup, sql, &[])?;
+        let head = match &asking.hosts {
+            None => over_http::derived(head, asking.url, with_rows),
+            Some(hosts) => over_http::asked(head, asking, hosts)?,
+        };
         Ok(self.with_bodies(head))
     }
 

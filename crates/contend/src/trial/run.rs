@@ -18,12 +18,13 @@ use crate::trial::crew::{Crew, Deadlines, Failure, Member};
 use crate::trial::data::{self, Base, Fresh, Making, Wanted};
 use crate::trial::disk;
 use crate::trial::janitor::Janitor;
+use crate::trial::over_http::Asking;
 use crate::trial::plans::{DrawnRound, Plans, Sql};
 use crate::trial::process::{InsteadOf, Launch, monotonic_ns};
 use crate::trial::sampler::{Observed, Sampler, Watched};
 use crate::trial::served::{Served, Serving};
 use crate::trial::session::Note;
-use crate::workload::{DrawnRole, Workload};
+use crate::workload::{Asked, DrawnRole, Workload};
 use anyhow::{Context, Result};
 use contend_wire::handshake::Facts;
 use contend_wire::plan::{Client, Connections};
@@ -53,6 +54,8 @@ pub struct Bench<'a> {
     pub cores: u32,
     pub generator_ns_per_operation: u64,
     pub transactions: &'a [TransactionInfo],
+    /// What clients of an app send.
+    pub asked: Option<&'a Asked>,
     pub cancelled: &'a dyn Fn() -> bool,
     pub progress: &'a dyn Fn(Note<'_>),
 }
@@ -85,6 +88,8 @@ pub(super) struct Run {
     pub(super) observed: Observed,
     /// Of a contender that is asked over HTTP.
     pub(super) served: Option<Served>,
+    /// Syncs of the database server, if it tells.
+    pub(super) syncs: Option<u64>,
     window_start_ns: u64,
     /// None when the number of operations decides.
     window_end_ns: Option<u64>,
@@ -103,6 +108,8 @@ impl Bench<'_> {
             Some(_) => attached::setup_of(engine, &contender.settings),
             None => engine::setup_of(engine, contender),
         };
+        let mut setup = setup;
+        engine::app::tell(engine, contender, &mut setup);
         let stage = Stage { contender, engine, setup, round: &round, base, slot };
         let mut writer = self.writer.trial(slot.trial)?;
         let mut trial = self.blank(&stage);
@@ -151,7 +158,7 @@ impl Bench<'_> {
         if !moment.quiet {
             trial.marks.push(format!("noisy disk: a sync took {} right before", Ns(moment.fsync_ns_p50)));
         }
-        let run = self.window(stage, fresh, writer)?;
+        let run = self.window(stage, fresh, writer, admin)?;
         let died = fresh.server.as_mut().and_then(|server| server.death());
         let died = died.or_else(|| run.served.as_ref()?.death.clone());
         trial.invalid.extend(died.map(|how| Invalid::ServerDied.because(how)));
@@ -161,6 +168,7 @@ impl Bench<'_> {
         writer.flush()?;
         let fastest_ns = disk::fastest_sync(&self.data_dir)?.min(moment.fastest_ns).min(self.disk.sync_ns_min);
         let (tally, ever) = self.check(trial, stage, &run, &writer.partial_dir().join(SAMPLES_FILE), fastest_ns)?;
+        self.count_commits(trial, &ever);
         self.check_data(trial, stage, &ever, fresh, &run.observed, admin)?;
         let counts = tally.counts(|_| true);
         Ok(Done {
@@ -215,13 +223,21 @@ impl Bench<'_> {
     }
 
     /// Workers started, the window measured, samples collected.
-    fn window(&self, stage: &Stage<'_>, fresh: &Fresh<'_>, writer: &mut TrialWriter) -> Result<Run, Failure> {
+    fn window(
+        &self,
+        stage: &Stage<'_>,
+        fresh: &Fresh<'_>,
+        writer: &mut TrialWriter,
+        admin: &mut Admin<'_>,
+    ) -> Result<Run, Failure> {
         let load = &stage.round.load;
         let serving = self.serving(stage, &fresh.databases, writer.partial_dir())?;
         let (launch, plans) = self.orders(stage, &fresh.databases, serving.as_ref())?;
         let mut crew = Crew::new(self.janitor, self.deadlines, self.cancelled);
         crew.prepare(&launch, &plans, writer.partial_dir())?;
         crew.compare_clocks()?;
+        let mut syncs = || fresh.server.as_ref().map_or(Ok(None), |server| server.syncs(stage.engine, admin));
+        let before = syncs()?;
         let mut pids = crew.pids();
         pids.push(std::process::id());
         let server = fresh.server.as_ref().map(|server| server.pid());
@@ -241,8 +257,9 @@ impl Bench<'_> {
             (self.progress)(Note::Operations(n));
         })?;
         crew.dismiss();
+        let syncs = syncs()?.zip(before).map(|(after, before)| after.saturating_sub(before));
         let served = serving.map(|serving| serving.end(load.drain_ns)).transpose()?;
-        Ok(Run { members: std::mem::take(&mut crew.members), observed, served, window_start_ns, window_end_ns })
+        Ok(Run { members: std::mem::take(&mut crew.members), observed, served, syncs, window_start_ns, window_end_ns })
     }
 
     /// The worker that serves a contender which is asked over HTTP.
@@ -267,8 +284,10 @@ impl Bench<'_> {
         let sql = Sql::of(self.workload, stage.engine, setup);
         match serving {
             Some(serving) => {
+                let hosts = engine::app::hosts(contender, databases.len());
+                let asking = Asking { url: &serving.url, asked: self.asked, hosts };
                 let client = self.instead.client.clone().map_or_else(Launch::own, Ok)?;
-                Ok((client, stage.round.encode_http(contender, setup, &sql, &serving.url)?))
+                Ok((client, stage.round.encode_http(contender, setup, &sql, &asking)?))
             }
             None => {
                 let service = setup.service.as_ref().map(|url| vec![url.clone(); databases.len()]);
@@ -327,6 +346,7 @@ impl Bench<'_> {
             clients: stage.round.clients().count() as u32,
             samples: None,
             scale: self.workload.numbers(stage.round.load.scale),
+            tables: BTreeMap::new(),
         }
     }
 
@@ -364,7 +384,9 @@ impl Bench<'_> {
         trial.invalid.extend(reasons);
         let reported = sessions.len();
         let opened = stage.round.connections(stage.contender);
-        if reported != opened {
+        // An app tells of as many as it likes.
+        let enough = if engine::is_app(stage.contender) { reported > 0 } else { reported == opened };
+        if !enough {
             let found = format!("{reported} connections report their settings, of {opened}");
             trial.invalid.push(Invalid::Settings.because(found));
         }

@@ -3,6 +3,7 @@
 //! database and log are.
 
 use crate::engine::Part;
+use crate::record::model::Used;
 use crate::trial::process::monotonic_ns;
 use procfs::CurrentSI;
 use procfs::process::Process;
@@ -54,6 +55,8 @@ pub struct Observed {
     pub server: Option<Usage>,
     /// Its memory when the window ended, what is shared divided among those who share it.
     pub server_pss_bytes: Option<u64>,
+    /// The same of each of [`Watched::servers`] alone.
+    pub each_server: Vec<Used>,
     pub machine_busy_ns: u64,
     pub wal_bytes_max: u64,
     /// The series as CSV, times relative to the start of the window.
@@ -77,7 +80,7 @@ impl Watched {
     fn now(&self) -> Moment {
         Moment {
             usage: self.pids.iter().map(|pid| usage(*pid)).collect(),
-            server: usage_of_servers(&self.servers),
+            servers: self.servers.iter().map(|first| usage_of_server(*first)).collect(),
             machine: machine_time(),
         }
     }
@@ -87,7 +90,7 @@ impl Watched {
 #[derive(Debug, Clone, Default)]
 struct Moment {
     usage: Vec<Usage>,
-    server: Option<Usage>,
+    servers: Vec<Usage>,
     machine: MachineTime,
 }
 
@@ -116,7 +119,7 @@ impl Sampler {
     /// Marks its end and hands out what happened in between.
     pub fn window_ends(self, window_start_ns: u64) -> Observed {
         let after = self.watched.now();
-        let server_pss_bytes = pss_of_servers(&self.watched.servers);
+        let pss: Vec<_> = self.watched.servers.iter().map(|first| pss_of_server(*first)).collect();
         self.stop.store(true, Ordering::Relaxed);
         let rows = self.thread.join().unwrap_or_default();
         let before = self.before.unwrap_or_default();
@@ -124,13 +127,25 @@ impl Sampler {
         let since = |i: usize| before.usage.get(i).copied().unwrap_or_default();
         Observed {
             usage: after.usage.iter().enumerate().map(|(i, usage)| difference(usage, &since(i))).collect(),
-            server: after.server.map(|after| difference(&after, &before.server.unwrap_or_default())),
-            server_pss_bytes,
+            server: sum(&after.servers).map(|after| difference(&after, &sum(&before.servers).unwrap_or_default())),
+            server_pss_bytes: pss.iter().copied().sum::<Option<u64>>().filter(|_| !pss.is_empty()),
+            each_server: after
+                .servers
+                .iter()
+                .zip(&pss)
+                .enumerate()
+                .map(|(i, (after, pss))| used(after, &before.servers.get(i).copied().unwrap_or_default(), *pss))
+                .collect(),
             machine_busy_ns: after.machine.busy_ns.saturating_sub(before.machine.busy_ns),
             wal_bytes_max: rows.iter().map(|r| r.wal_bytes).max().unwrap_or(0),
             series: series_csv(&rows, window_start_ns),
         }
     }
+}
+
+fn used(after: &Usage, before: &Usage, pss_bytes: Option<u64>) -> Used {
+    let Usage { cpu_ns, rss_bytes, written_bytes, .. } = difference(after, before);
+    Used { cpu_ns, rss_bytes, pss_bytes, written_bytes }
 }
 
 fn difference(after: &Usage, before: &Usage) -> Usage {
@@ -206,18 +221,17 @@ fn usage_of_server(first: u32) -> Usage {
 }
 
 fn usage_of_servers(servers: &[u32]) -> Option<Usage> {
-    servers.iter().map(|first| usage_of_server(*first)).reduce(|sum, one| Usage {
+    sum(&servers.iter().map(|first| usage_of_server(*first)).collect::<Vec<_>>())
+}
+
+fn sum(all: &[Usage]) -> Option<Usage> {
+    all.iter().copied().reduce(|sum, one| Usage {
         cpu_ns: sum.cpu_ns + one.cpu_ns,
         rss_bytes: sum.rss_bytes + one.rss_bytes,
         written_bytes: sum.written_bytes.zip(one.written_bytes).map(|(a, b)| a + b),
         voluntary_switches: sum.voluntary_switches + one.voluntary_switches,
         involuntary_switches: sum.involuntary_switches + one.involuntary_switches,
     })
-}
-
-fn pss_of_servers(servers: &[u32]) -> Option<u64> {
-    let all: Option<Vec<u64>> = servers.iter().map(|first| pss_of_server(*first)).collect();
-    all.filter(|each| !each.is_empty()).map(|each| each.iter().sum())
 }
 
 /// Its memory, what is shared divided among those who share it; none where that may not be read.

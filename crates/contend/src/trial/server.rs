@@ -284,6 +284,22 @@ impl<'j> Running<'j> {
         Some(format!("{} ended ({ending}); its log ends: {}", self.server.title, self.last_words()))
     }
 
+    /// How often it has synced since its start, as it says; nothing if it does not, or is dead.
+    ///
+    /// # Errors
+    /// [`Cancelled`].
+    pub fn syncs(&self, engine: &Engine, admin: &mut Admin<'_>) -> Result<Option<u64>> {
+        let target = script_target(engine, &self.inside(self.server.first_database));
+        match admin.sql(&target, [self.server.syncs]) {
+            Ok(rows) => match rows.first().and_then(|rows| rows.first()?.first()) {
+                Some(Value::Integer(n)) => Ok(u64::try_from(*n).ok()),
+                _ => Ok(None),
+            },
+            Err(e) if e.is::<Cancelled>() => Err(e),
+            Err(_) => Ok(None),
+        }
+    }
+
     /// What it tells of waits for locks since its start; nothing if it is dead.
     ///
     /// # Errors

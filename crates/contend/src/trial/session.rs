@@ -3,7 +3,7 @@
 
 use crate::engine;
 use crate::record::model::{
-    DataInfo, Disk, Finished, RECORD_VERSION, Run, Slot, StudyFile, TransactionInfo, Trial, WorkloadInfo,
+    DataInfo, Disk, Finished, RECORD_VERSION, Run, ScenarioInfo, Slot, StudyFile, TransactionInfo, Trial, WorkloadInfo,
 };
 use crate::record::parts::{Found, has_parts, write_study};
 use crate::record::store::{Record, RecordWriter};
@@ -24,7 +24,7 @@ use crate::trial::process::{InsteadOf, monotonic_ns};
 use crate::trial::run::{Bench, Done};
 use crate::trial::secret::told;
 use crate::trial::site::Site;
-use crate::workload::{self, Editions, Workload};
+use crate::workload::{self, Asked, Editions, Workload};
 use anyhow::{Context, Result, bail};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -55,6 +55,8 @@ pub struct Order {
     pub whole: Whole,
     /// The workload of each study of the whole.
     pub workloads: Vec<Source>,
+    /// What clients of apps send, for each study of the whole that says so.
+    pub scenarios: Vec<Option<Source>>,
     /// The record's directory.
     pub out: PathBuf,
     pub command: Vec<String>,
@@ -110,8 +112,10 @@ fn begin(order: &Order, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'_>)) -
     let disk = disk::measure(&site.scratch)?;
     let mut bases = Bases::default();
     let mut parts = vec![];
-    for (study, source) in order.whole.studies.iter().zip(&order.workloads) {
-        let run = prepared(study, source, &order.command, &disk)?;
+    for (at, (study, source)) in order.whole.studies.iter().zip(&order.workloads).enumerate() {
+        let scenario = order.scenarios.get(at).and_then(Option::as_ref);
+        let scenario = scenario.map(|s| ScenarioInfo { file: s.name.clone(), text: s.text.clone() });
+        let run = Run { scenario, ..prepared(study, source, &order.command, &disk)? };
         let workloads = workloads(&run, &order.secrets)?;
         parts.push(Task { dir: part_dir(&order.out, study.part.as_deref()), run, workloads, before: vec![] });
     }
@@ -153,6 +157,7 @@ fn prepared(study: &Study, source: &Source, command: &[String], disk: &Disk) -> 
         machine: machine::describe(),
         disk: disk.clone(),
         workload: workload_info(&workload, source, study)?,
+        scenario: None,
         generator_ns_per_operation: 0,
         generator_ns_by_condition: vec![],
         schedule,
@@ -321,6 +326,7 @@ impl Session<'_> {
         let left: Vec<Slot> = run.schedule.iter().filter(|s| !done.contains(&s.trial)).copied().collect();
         let plans = RefCell::new(Plans::default());
         let study = run.study.clone();
+        let asked = asked_of(&run)?;
         let result = (|| -> Result<()> {
             (self.common.tell)(Note::Phase("measuring the worker's own cost"));
             if run.generator_ns_per_operation == 0 {
@@ -340,7 +346,8 @@ impl Session<'_> {
                     total: run.schedule.len(),
                     left: left.len() - i,
                 });
-                let trial_done = self.bench(&run, slot).trial(*slot, &mut plans.borrow_mut(), &base, admin)?;
+                let trial_done =
+                    self.bench(&run, slot, asked.as_ref()).trial(*slot, &mut plans.borrow_mut(), &base, admin)?;
                 measured_ns += trial_done.window_ns;
                 (self.common.tell)(Note::Done { study: &study, slot: *slot, done: &trial_done });
             }
@@ -378,7 +385,7 @@ impl Session<'_> {
         self.workloads[slot.condition].of(dialect(&study.contenders[slot.contender]))
     }
 
-    fn bench<'b>(&'b self, run: &'b Run, slot: &Slot) -> Bench<'b> {
+    fn bench<'b>(&'b self, run: &'b Run, slot: &Slot, asked: Option<&'b Asked>) -> Bench<'b> {
         Bench {
             study: &run.study,
             workload: self.workload(&run.study, slot),
@@ -391,6 +398,7 @@ impl Session<'_> {
             cores: run.machine.cores,
             generator_ns_per_operation: run.generator_ns_under(slot.condition),
             transactions: &run.workload.transactions,
+            asked,
             cancelled: self.common.cancelled,
             progress: self.common.tell,
         }
@@ -399,7 +407,7 @@ impl Session<'_> {
     /// Nanoseconds the worker itself needs per operation: one client of the first plan, on the null driver.
     fn generator(&self, run: &Run, condition: usize, plans: &mut Plans) -> Result<u64> {
         let Some(slot) = run.schedule.iter().copied().find(|s| s.condition == condition) else { return Ok(0) };
-        let bench = self.bench(run, &slot);
+        let bench = self.bench(run, &slot, None);
         let null = null_contender(&run.study.contenders[slot.contender])?;
         let drawn = plans.of(&run.study, self.workload(&run.study, &slot), slot)?;
         match bench.null_cost(&null, &drawn, &self.common.site.own, GENERATOR_OPERATIONS) {
@@ -409,6 +417,15 @@ impl Session<'_> {
             Err(Failure::Invalid(r)) => bail!("cannot measure the worker's own cost: {}: {}", r.kind, r.detail),
         }
     }
+}
+
+/// What clients of apps send in a run.
+fn asked_of(run: &Run) -> Result<Option<Asked>> {
+    let Some(scenario) = &run.scenario else { return Ok(None) };
+    let workload = workload::parse(&Source::new(run.workload.file.clone(), run.workload.text.clone()))?;
+    let scenario =
+        told(workload::parse(&Source::new(scenario.file.clone(), scenario.text.clone()))?, &BTreeMap::new())?;
+    Ok(Some(workload::asked(&scenario, &workload)?))
 }
 
 /// The workload of a run under each of its conditions.

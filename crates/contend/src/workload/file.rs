@@ -37,7 +37,7 @@ pub struct WorkloadFile {
     #[serde(default)]
     pub table: BTreeMap<String, TableFile>,
     #[serde(default)]
-    pub after_load: Vec<String>,
+    pub after_load: Vec<AfterLoadFile>,
     pub transaction: BTreeMap<String, TransactionFile>,
     #[serde(default)]
     pub profile: BTreeMap<String, ProfileFile>,
@@ -82,6 +82,22 @@ pub enum BeginFile {
     Deferred,
     Immediate,
     Exclusive,
+}
+
+/// A statement run once after loading: by itself, or with what servers are told instead.
+#[derive(Debug, Deserialize)]
+#[serde(untagged, expecting = "expected a statement, or { sql = ..., on.SERVER = ... }")]
+pub enum AfterLoadFile {
+    Sql(String),
+    Own(AfterLoadOwn),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AfterLoadOwn {
+    pub sql: String,
+    /// By the server's name; an empty text: nothing.
+    pub on: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -50,7 +50,7 @@ impl Workload {
                 writer.sql(sql);
             }
         }
-        for sql in self.index_sql().iter().chain(&self.after_load) {
+        for sql in self.index_sql().iter().chain(self.after_load.iter().map(|after| &after.sql)) {
             writer.sql(sql);
         }
         (loader.emit)(writer.finish())?;

@@ -5,6 +5,7 @@
 //! Pure: text in, text and plans out; the same file, scale and seed give the same bytes anywhere.
 //! `docs/workload-file.md` describes the file.
 
+pub mod asked;
 pub mod draw;
 mod file;
 mod generate;
@@ -23,6 +24,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+pub use asked::{Asked, asked};
 pub use draw::{DrawRequest, Drawn, DrawnRole, DrawnWorker};
 pub use invariant::Invariant;
 pub use model::{Role, Table, TransactionSpec, Workload};
@@ -36,11 +38,13 @@ use std::collections::BTreeMap;
 const BUILT_IN: &[(&str, &str)] = &[
     ("bank", include_str!("../../../../workloads/bank.toml")),
     ("chain", include_str!("../../../../workloads/chain.toml")),
+    ("gameplan", include_str!("../../../../workloads/gameplan.toml")),
     ("library", include_str!("../../../../workloads/library.toml")),
     ("locking", include_str!("../../../../workloads/locking.toml")),
     ("lookups", include_str!("../../../../workloads/lookups.toml")),
     ("playback", include_str!("../../../../workloads/playback.toml")),
     ("rowread", include_str!("../../../../workloads/rowread.toml")),
+    ("seeding", include_str!("../../../../workloads/seeding.toml")),
     ("tpcb", include_str!("../../../../workloads/tpcb.toml")),
     ("translation", include_str!("../../../../workloads/translation.toml")),
     ("wordpress", include_str!("../../../../workloads/wordpress.toml")),

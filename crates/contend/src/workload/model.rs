@@ -4,6 +4,7 @@ use super::generator::Fields;
 use super::invariant::Invariant;
 use super::sql::quoted;
 use super::translate::{OwnSql, Translated};
+use contend_sql::Target;
 use contend_wire::plan;
 use std::collections::BTreeMap;
 
@@ -21,7 +22,7 @@ pub struct Workload {
     /// Tables that others refer to come before those.
     pub tables: Vec<Table>,
     /// Statements run once after loading and indexing, such as those that fill in counters.
-    pub after_load: Vec<String>,
+    pub after_load: Vec<AfterLoad>,
     pub transactions: Vec<TransactionSpec>,
     /// SQL texts that the steps of [`Workload::transactions`] refer to, with plain `?` placeholders.
     pub statements: Vec<String>,
@@ -48,6 +49,14 @@ pub struct Workload {
     /// The parts of the file that say what the data is, in a form without comments and layout.
     pub(super) data_definition: String,
     pub(super) source: crate::source::Source,
+}
+
+/// A statement run once after loading.
+#[derive(Debug, Clone)]
+pub struct AfterLoad {
+    pub sql: String,
+    /// What servers are told instead of a translation; an empty text: nothing.
+    pub on: Vec<(Target, String)>,
 }
 
 /// Transactions by index, each with its weight.

@@ -2,7 +2,7 @@
 //! is asked for before the run. Both end up in the text, so that a record needs neither the command nor the service.
 
 use crate::source::Source;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context as _, Result, bail};
 use contend_wire::literal::Value;
 use contend_wire::plan::http::Request;
 use contend_wire::plan::{Source as ValueSource, Transaction};
@@ -33,6 +33,22 @@ pub fn builtin(name: &str) -> Option<Source> {
 /// Names of the built-in scenarios.
 pub fn builtin_names() -> Vec<&'static str> {
     BUILT_IN.iter().map(|(name, _)| *name).collect()
+}
+
+/// A scenario by its built-in name, or from a file that `read` reads.
+///
+/// # Errors
+/// The file cannot be read, or the name is not known.
+pub fn open(name: &str, read: impl Fn(&str) -> std::io::Result<String>) -> Result<Source> {
+    if let Some(source) = builtin(name) {
+        return Ok(source);
+    }
+    if !name.ends_with(".toml") && !name.contains('/') {
+        let known = builtin_names().join(", ");
+        bail!("there is no scenario `{name}`: name one of {known}, or a file that ends in .toml");
+    }
+    let text = read(name).with_context(|| format!("cannot read scenario {name}"))?;
+    Ok(Source::new(name, text))
 }
 
 /// The top of a scenario, which is there before anything is filled in.

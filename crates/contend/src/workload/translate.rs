@@ -2,7 +2,7 @@
 //! the same whichever database carries it out.
 
 use super::load::insert_sql;
-use super::model::{Table, Workload};
+use super::model::{AfterLoad, Table, Workload};
 use super::sql::quoted;
 use anyhow::{Context as _, Result, anyhow};
 use contend_sql::{Catalogue, Certainty, Options, ParamType, Statement, Target, Translation};
@@ -123,7 +123,7 @@ impl Workload {
         let mut other = self.clone();
         let schema = translator.texts(&self.schema_sql())?;
         let indexes = translator.texts(&self.index_sql())?;
-        other.after_load = translator.texts(&self.after_load)?;
+        other.after_load = translator.after_load(&self.after_load)?;
         for invariant in &mut other.invariants {
             invariant.sql = translator.single(&invariant.sql)?;
         }
@@ -185,6 +185,25 @@ impl Translator<'_> {
         let mut found = vec![];
         for sql in sqls {
             found.extend(self.one(sql)?.statements.into_iter().map(|statement| statement.sql));
+        }
+        Ok(found)
+    }
+
+    /// Statements after loading: in the file's own words for this server, if there are any, else translated.
+    fn after_load(&mut self, all: &[AfterLoad]) -> Result<Vec<AfterLoad>> {
+        let mut found = vec![];
+        for after in all {
+            let own = after.on.iter().find(|(target, _)| *target == self.options.target);
+            let sqls = match own {
+                None => self.texts(std::slice::from_ref(&after.sql))?,
+                Some((_, sql)) if sql.is_empty() => vec![],
+                Some((_, sql)) => {
+                    let said = sql.split_whitespace().collect::<Vec<_>>().join(" ");
+                    self.conditions.insert(format!("override: after loading, the workload's own words: {said}"));
+                    vec![sql.clone()]
+                }
+            };
+            found.extend(sqls.into_iter().map(|sql| AfterLoad { sql, on: vec![] }));
         }
         Ok(found)
     }

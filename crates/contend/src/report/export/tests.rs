@@ -32,6 +32,7 @@ fn the_original_s_columns_are_formulas_over_names_there_are() {
         profiles: vec![],
         scale: words(&["databases", "readers", "write_delay_ms", "tokio_threads"]),
         transactions: words(&["append", "newest"]),
+        tables: vec![],
     };
     assert_eq!(check_vocabulary(&source(), &studies()[0], &vocabulary), Ok(()));
 }

@@ -2,7 +2,7 @@
 //! and sparse histograms for the bootstrap. Nothing here grows with the number of samples.
 
 use crate::outcome::Outcome;
-use crate::record::model::{Reason, Trial, WorkerInfo};
+use crate::record::model::{Reason, ServerInfo, Syncs, Trial, WorkerInfo};
 use crate::record::tally::{Bin, Counts, Latencies, Tally, per_second};
 use crate::stats::drift::{self, TRIAL_BINS, Trend};
 use crate::stats::fairness::{Fairness, fairness};
@@ -326,7 +326,14 @@ fn set_for(trial: &Trial, study: &Study) -> BTreeMap<String, f64> {
         set.insert("processes".to_string(), trial.workers.len() as f64);
         set.insert("clients".to_string(), f64::from(trial.clients));
     }
+    for (name, bytes) in &trial.tables {
+        for (head, bytes) in [("table_bytes", bytes.rows), ("index_bytes", bytes.indexes)] {
+            set.insert(format!("{head}.{name}"), bytes as f64);
+            *set.entry(head.to_string()).or_default() += bytes as f64;
+        }
+    }
     if let Some(server) = &trial.server {
+        set_of_server(server, &mut set);
         let mut put = |name: &str, value: u64| set.insert(name.to_string(), value as f64);
         if let Some(ns) = server.cpu_ns {
             put("cpu_ns_server", ns);
@@ -338,6 +345,26 @@ fn set_for(trial: &Trial, study: &Study) -> BTreeMap<String, f64> {
         }
     }
     set
+}
+
+/// What a server and the worker that serves used, together and each alone, and what they tell.
+fn set_of_server(server: &ServerInfo, set: &mut BTreeMap<String, f64>) {
+    let mut put = |name: String, value: Option<f64>| set.extend(value.map(|value| (name, value)));
+    let whole = |value: Option<u64>| value.map(|value| value as f64);
+    put("pss_bytes_server".to_string(), whole(server.pss_bytes));
+    put("written_bytes_server".to_string(), whole(server.written_bytes));
+    for (who, used) in [("daemon", server.daemon), ("serving", server.serving)] {
+        put(format!("cpu_ns_{who}"), whole(used.map(|used| used.cpu_ns)));
+        put(format!("rss_bytes_{who}"), whole(used.map(|used| used.rss_bytes)));
+        put(format!("pss_bytes_{who}"), whole(used.and_then(|used| used.pss_bytes)));
+        put(format!("written_bytes_{who}"), whole(used.and_then(|used| used.written_bytes)));
+    }
+    let per_commit = |syncs: Syncs| (syncs.commits > 0).then(|| syncs.count as f64 / syncs.commits as f64);
+    put("server_syncs_per_commit".to_string(), server.syncs.and_then(per_commit));
+    for fact in ["retries", "gave_up"] {
+        let told = server.done.get(fact).and_then(|text| text.parse().ok());
+        put(format!("serving_{fact}"), whole(told));
+    }
 }
 
 /// Whether the transaction of this number writes.

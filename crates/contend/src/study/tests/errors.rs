@@ -128,7 +128,12 @@ fn names_of_the_workload_are_checked_against_it() {
     let mut choices = Choices::new(CORRECTED.0, CORRECTED.1);
     let words = |list: &[&str]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
     let check = |choices: &Choices, profiles: &[&str], scale: &[&str], transactions: &[&str]| {
-        let workload = Vocabulary { profiles: words(profiles), scale: words(scale), transactions: words(transactions) };
+        let workload = Vocabulary {
+            profiles: words(profiles),
+            scale: words(scale),
+            transactions: words(transactions),
+            tables: vec![],
+        };
         check_vocabulary(&source, &resolve(&source, choices).unwrap(), &workload).map_err(|e| e.to_string())
     };
     assert_eq!(check(&choices, &["a", "b"], &["posts"], &["pay"]), Ok(()));
@@ -146,15 +151,24 @@ fn names_of_the_workload_are_checked_against_it() {
         "s.toml:34: metric[1].value: the workload has no transaction `pay`",
     );
     let odd = Source::new("s.toml", text.replace("value = \"failures\"", "value = \"failure / zzz\""));
-    let vocabulary =
-        Vocabulary { profiles: words(&["a", "b"]), scale: words(&["posts"]), transactions: words(&["pay"]) };
+    let vocabulary = Vocabulary {
+        profiles: words(&["a", "b"]),
+        scale: words(&["posts"]),
+        transactions: words(&["pay"]),
+        tables: vec![],
+    };
     let error = check_vocabulary(&odd, &resolve(&odd, &choices).unwrap(), &vocabulary).unwrap_err().to_string();
     assert!(error.contains("export[1].columns[2].value: there is no `failure`; did you mean `failures`?"), "{error}");
     let text = text.replace("conflict.pay", "conflict.bay");
     let near = check_vocabulary(
         &Source::new("s.toml", text.clone()),
         &resolve(&Source::new("s.toml", text), &choices).unwrap(),
-        &Vocabulary { profiles: words(&["a", "b"]), scale: words(&["posts"]), transactions: words(&["pay"]) },
+        &Vocabulary {
+            profiles: words(&["a", "b"]),
+            scale: words(&["posts"]),
+            transactions: words(&["pay"]),
+            tables: vec![],
+        },
     );
     assert!(near.unwrap_err().to_string().ends_with("did you mean `conflict.pay`?"));
     choices.set.push(("profile".to_string(), words(&["c"])));

@@ -226,6 +226,7 @@ fn every_name_of_an_embedded_study_is_one_of_its_workload() {
             profiles: parsed.profiles.keys().cloned().collect(),
             scale: parsed.scale.keys().chain(&parsed.presets).cloned().collect(),
             transactions: parsed.transactions.iter().map(|t| t.name.clone()).collect(),
+            tables: parsed.tables.iter().map(|t| t.name.clone()).collect(),
         }
     };
     for name in builtin_names() {

@@ -40,7 +40,7 @@ impl<'a> At<'a> {
         value.clone().try_into().map_err(|e: toml::de::Error| self.error(e.message()))
     }
 
-    /// `5`, `"name"` or `"4*name"`.
+    /// `5`, `"name"`, `"4*name"`, or `"fixed*name"` with a fixed name of `[scale]`.
     pub fn count(&self, value: &Value, scale: &BTreeMap<String, Named>) -> Result<Count, FileError> {
         let text = match value {
             Value::Integer(n) => {
@@ -54,9 +54,13 @@ impl<'a> At<'a> {
         };
         let (factor, name) = match text.split_once('*') {
             None => (1, text.trim()),
+            Some((factor, name)) if scale.contains_key(factor.trim()) => {
+                (self.fixed(&Value::String(factor.trim().to_string()), scale)?, name.trim())
+            }
             Some((factor, name)) => {
                 let number = factor.trim().parse();
-                (number.map_err(|_| self.error(format!("`{}` is not a whole number", factor.trim())))?, name.trim())
+                let wrong = || format!("`{}` is neither a whole number nor in [scale]", factor.trim());
+                (number.map_err(|_| self.error(wrong()))?, name.trim())
             }
         };
         if !scale.contains_key(name) {

@@ -10,13 +10,14 @@ mod role;
 mod statement;
 mod transaction;
 
-use super::file::{InvariantFile, RoleFile, SetupFile, StepFile, TableFile, WorkloadFile};
+use super::file::{AfterLoadFile, AfterLoadOwn, InvariantFile, RoleFile, SetupFile, StepFile, TableFile, WorkloadFile};
 use super::generator::Fields;
 use super::invariant::{Expect, Invariant, Linear, Quantity, Relation, Term, Vocabulary, parse_linear};
-use super::model::{Named, Table, Workload};
+use super::model::{AfterLoad, Named, Table, Workload};
 use super::scenario::Ask;
 use super::secret::Secrets;
 use super::sql::mentions;
+use super::translate::server;
 use crate::source::{FileError, Source};
 pub use at::listed as listed_names;
 use at::{At, listed};
@@ -45,9 +46,7 @@ pub fn workload(source: &Source, axes: &BTreeMap<String, String>) -> Result<Work
     let asked: Vec<String> = file.setup.keys().cloned().collect();
     let lists = Lists { lists: &file.list, asked: &asked };
     let tables = tables(&file.table, &scale, lists, &at.key("table"))?;
-    for (i, sql) in file.after_load.iter().enumerate() {
-        check_single(sql, &at.key("after_load").key(i))?;
-    }
+    let after_load = after_load(&file.after_load, &at.key("after_load"))?;
     let databases = match &file.databases {
         None => 1,
         Some(value) => at.key("databases").fixed::<u32>(value, &scale)?,
@@ -107,7 +106,7 @@ pub fn workload(source: &Source, axes: &BTreeMap<String, String>) -> Result<Work
         presets: file.preset.keys().cloned().collect(),
         scale,
         tables,
-        after_load: file.after_load,
+        after_load,
         transactions,
         statements,
         own_sql,
@@ -174,6 +173,30 @@ fn asks(file: &WorkloadFile, session: &request::Session, at: &At<'_>) -> Result<
 /// Bytes as lower-case hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn after_load(written: &[AfterLoadFile], at: &At<'_>) -> Result<Vec<AfterLoad>, FileError> {
+    let one = |(i, after): (usize, &AfterLoadFile)| {
+        let at = at.key(i);
+        let AfterLoadOwn { sql, on } = match after {
+            AfterLoadFile::Own(own) => own,
+            AfterLoadFile::Sql(sql) => {
+                check_single(sql, &at)?;
+                return Ok(AfterLoad { sql: sql.clone(), on: vec![] });
+            }
+        };
+        check_single(sql, &at.key("sql"))?;
+        let own = on.iter().map(|(name, sql)| {
+            let at = at.key("on").key(name);
+            let known = |known| at.error(format!("there is no server `{name}` (known: {known})"));
+            if !sql.is_empty() {
+                check_single(sql, &at)?;
+            }
+            Ok((server(name).map_err(known)?, sql.clone()))
+        });
+        Ok(AfterLoad { sql: sql.clone(), on: own.collect::<Result<_, FileError>>()? })
+    };
+    written.iter().enumerate().map(one).collect()
 }
 
 /// `built-in workload NAME` or the stem of a path.

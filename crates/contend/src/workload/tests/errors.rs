@@ -33,6 +33,8 @@ fn keys_and_types() {
 fn tables() {
     wrong("rows = \"items\"", "rows = -5", "negative");
     wrong("rows = \"items\"", "rows = \"4*itms\"", "`itms` is not in [scale]");
+    wrong("rows = \"items\"", "rows = \"items*batch\"", "`items` follows the scale");
+    wrong("rows = \"items\"", "rows = \"4.5*items\"", "neither a whole number nor in [scale]");
     refused("rows = \"items\"", "rows = 0", "[table.item.columns]", "columns without `rows`");
     let columns = SMALL.find("[table.item.columns]").unwrap()..SMALL.find("[transaction.look]").unwrap();
     refused(&SMALL[columns], "", "rows = \"items\"", "rows without [columns]");
@@ -158,7 +160,7 @@ fn names_and_files() {
     assert!(open("bank", |_| unreachable!("it is built in")).unwrap().name.contains("bank"));
     assert_eq!(open("my.toml", |_| Ok(SMALL.to_string())).unwrap(), Source::new("my.toml", SMALL));
     let unknown = open("bnk", |_| unreachable!("no path")).unwrap_err().to_string();
-    assert!(unknown.contains("bank, chain, library"), "{unknown}");
+    assert!(unknown.contains("bank, chain, gameplan, library"), "{unknown}");
     let missing = open("my.toml", |_| Err(std::io::ErrorKind::NotFound.into())).unwrap_err().to_string();
     assert!(missing.contains("cannot read workload my.toml"), "{missing}");
 }

@@ -44,3 +44,32 @@ fn mistakes_in_it_are_told() {
     assert!(message("on.mariadb = \"SELECT :name; SELECT 2\"").contains("one statement at a time"));
     assert!(message("on.mariadb = \"SELECT :name, :now\"").contains("does not take"));
 }
+
+fn after_load(entry: &str) -> Result<Workload, String> {
+    let text = SMALL.replacen("[scale]", &format!("after_load = [{entry}]\n\n[scale]"), 1);
+    parse(&Source::new("small.toml", &text)).map_err(|e| e.message)
+}
+
+#[test]
+fn after_loading_a_server_is_told_its_own_words_nothing_or_a_translation() {
+    let own = r#""DELETE FROM item WHERE id = 1", { sql = "CREATE TABLE counter (n INTEGER)", on = { postgres = "CREATE SEQUENCE counter", mariadb = "" } }"#;
+    let workload = after_load(own).expect("a workload");
+    let said = |workload: &Workload| workload.after_load.iter().map(|after| after.sql.clone()).collect::<Vec<_>>();
+    assert_eq!(said(&workload)[1], "CREATE TABLE counter (n INTEGER)");
+    let postgres = workload.translated(Target::Postgres, str::to_string).expect("a translation");
+    let told = said(&postgres);
+    assert!(told.len() == 2 && told[0].contains("\"item\"") && told[1] == "CREATE SEQUENCE counter", "{told:?}");
+    let conditions = postgres.translated.expect("a translation").conditions;
+    assert!(conditions.iter().any(|c| c.starts_with("override") && c.ends_with("CREATE SEQUENCE counter")));
+    let mariadb = workload.translated(Target::MariaDb, str::to_string).expect("a translation");
+    assert_eq!(said(&mariadb).len(), 1);
+}
+
+#[test]
+fn mistakes_in_what_is_done_after_loading_are_told() {
+    let message = |entry: &str| after_load(entry).err().unwrap_or_else(|| panic!("`{entry}` is accepted"));
+    assert!(message("{ sql = \"SELECT 1\", on = { oracle = \"\" } }").contains("no server `oracle`"));
+    assert!(message("{ sql = \"SELECT 1\", on = { postgres = \"SELECT 1; SELECT 2\" } }").contains("one statement"));
+    assert!(message("{ sql = \"SELECT 1\", colour = 2 }").contains("expected a statement, or { sql"));
+    assert!(message("5").contains("expected a statement, or { sql"));
+}

@@ -1,0 +1,55 @@
+"""PostgreSQL through psycopg. Statements that come again are prepared, as this library does by itself."""
+
+import os
+from functools import lru_cache
+
+import psycopg
+
+from .. import address
+
+FOR_UPDATE = " FOR UPDATE"
+VERSION = "PostgreSQL"
+DRIVER = f"psycopg {psycopg.__version__}"
+Error = psycopg.Error
+# Serialization failure, deadlock, lock not available.
+_RETRY = {"40001", "40P01", "55P03"}
+
+
+def connect(site):
+    at = address.parse(site.database)
+    if at.socket:
+        folder, name = os.path.split(at.socket)
+        where = {"host": folder, "port": name.rpartition(".")[2]}
+    else:
+        where = {"host": at.host, "port": at.port or 5432}
+    return psycopg.connect(
+        user=at.user, password=at.password or None, dbname=at.database, autocommit=True, connect_timeout=10, **where)
+
+
+@lru_cache(maxsize=512)
+def _text(sql):
+    if "%" in sql:
+        raise ValueError(f"a percent sign in SQL: {sql}")
+    return sql.replace("?", "%s")
+
+
+def execute(connection, sql, values=()):
+    return connection.execute(_text(sql), values) if values else connection.execute(sql)
+
+
+def begin(_site):
+    return "BEGIN"
+
+
+def next_value(table):
+    return f"SELECT nextval('{table}_sequence')", ()
+
+
+def code(error):
+    state = getattr(error, "sqlstate", None)
+    lost = state is None or state[:2] in ("08", "57") or isinstance(error, psycopg.InterfaceError)
+    return "sqlstate", state or "08006", state in _RETRY, lost
+
+
+def readback(connection):
+    return {}

@@ -1,0 +1,278 @@
+"""The app as a worker that serves: what contend says on standard input, docs/formats.md has it.
+
+This process only speaks; gunicorn's master and its workers are its children. Nothing of the app or of a driver is
+imported here.
+"""
+
+import contextlib
+import ctypes
+import importlib.metadata
+import json
+import math
+import os
+import platform
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+from . import VERSION
+from .address import engine_of
+
+HOSTS = {"sqlite": "gp-sqlite.test", "mariadb": "gp-maria.test", "postgres": "gp-postgres.test"}
+# What the app understands; `statements` and `lock_wait` are its driver's own affair.
+OPTIONS = ("gunicorn_workers", "host", "busy_timeout_ms", "statements", "lock_wait")
+READY_S = 60
+_ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\0": "\\0"}
+_UNESCAPES = {"\\": "\\", "t": "\t", "n": "\n", "r": "\r", "0": "\0"}
+
+
+class Refused(Exception):
+    """The plan cannot be served; the message says why."""
+
+
+def escape(text):
+    return "".join(_ESCAPES.get(c, c) for c in str(text))
+
+
+def unescape(text):
+    pieces, escaped = [], False
+    for c in text:
+        if escaped:
+            if c not in _UNESCAPES:
+                raise Refused(f"`\\{c}` is no escape, in `{text}`")
+            pieces.append(_UNESCAPES[c])
+            escaped = False
+        elif c == "\\":
+            escaped = True
+        else:
+            pieces.append(c)
+    if escaped:
+        raise Refused(f"`{text}` ends in an escape")
+    return "".join(pieces)
+
+
+class Plan:
+    """What an app needs of a plan: databases, settings, options, how a transaction that writes begins."""
+
+    def __init__(self, text):
+        lines = text.split("\n")
+        if lines[0] != "contend-plan 2":
+            raise Refused(f"a plan of this form is not known: `{lines[0][:40]}`; use tool and app of one release")
+        if lines[-2:] != ["end", ""]:
+            raise Refused("the plan does not end with `end`")
+        self.databases, self.session, self.readback, self.options = [], [], [], {}
+        self.begin, self.drain_ns = None, 0
+        for number, line in enumerate(lines[1:-2], 2):
+            try:
+                self._line([unescape(field) for field in line.split("\t")])
+            except (IndexError, ValueError, Refused) as error:
+                raise Refused(f"line {number} of the plan: {error}") from error
+        if not self.databases:
+            raise Refused("the plan names no database")
+
+    def _line(self, fields):
+        kind, values = fields[0], fields[1:]
+        if kind == "database":
+            self.databases.append(values[0])
+        elif kind == "session":
+            self.session.append(values[0])
+        elif kind == "readback":
+            self.readback.append((values[0], values[1]))
+        elif kind == "option":
+            if values[0] not in OPTIONS:
+                raise Refused(f"there is no option `{values[0]}` (known: {', '.join(OPTIONS)})")
+            self.options[values[0]] = values[1]
+        elif kind == "window":
+            self.drain_ns = int(values[2])
+        elif kind == "transaction" and values[2] == "write" and values[3].upper().startswith("BEGIN"):
+            self.begin = self.begin or values[3]
+        elif kind == "clients" and values[0] != "0":
+            raise Refused("an app serves; it has no clients of its own")
+
+    def number(self, name, default, low, high):
+        text = self.options.get(name, str(default))
+        if not (text.isdigit() and low <= int(text) <= high):
+            raise Refused(f"option {name}: {low} to {high}, found `{text}`")
+        return int(text)
+
+    def config(self):
+        """The app's configuration, and the host of site 0."""
+        engine = engine_of(self.databases[0])
+        host = self.options.get("host") or HOSTS.get(engine, "gameplan.test")
+        # SQLite's ways to begin; on servers there is one, and the word may be another.
+        way = (self.begin or "BEGIN IMMEDIATE").lower().split()[1:2]
+        site = {
+            "session": self.session, "readback": self.readback,
+            "busy_timeout_ms": self.number("busy_timeout_ms", 5000, 0, 2**31 - 1),
+            "begin": way[0] if way and way[0] in ("immediate", "exclusive") else "deferred"}
+        hosts = [host] + [f"{i}.{host}" for i in range(1, len(self.databases))]
+        sites = {name: dict(site, database=path) for name, path in zip(hosts, self.databases)}
+        config = {
+            "sites": sites, "workers": self.number("gunicorn_workers", 4, 1, 64),
+            "graceful_timeout_s": max(1, math.ceil(self.drain_ns / 1e9))}
+        return config, host
+
+
+class Gunicorn:
+    """gunicorn's master as a child process, on a socket that was opened here."""
+
+    def __init__(self, plan):
+        config, self.host = plan.config()
+        self.workers = config["workers"]
+        self.process = None
+        self.reports, writing = os.pipe()
+        self._rest = b""
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            listener.bind(("127.0.0.1", 0))
+            listener.listen(2048)
+            self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+            command = [sys.executable, "-P", "-m", "gameplan", "serve", "-",
+                       "--bind", f"fd://{listener.fileno()}", "--report", str(writing)]
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=sys.stderr, pass_fds=(listener.fileno(), writing),
+                preexec_fn=_end_with_parent)
+            # Not in a file, which would stay behind a process that is killed.
+            with self.process.stdin as pipe, contextlib.suppress(BrokenPipeError):
+                pipe.write(json.dumps(config).encode())
+        finally:
+            # gunicorn has its own copies; ours would keep the port open after it.
+            listener.close()
+            os.close(writing)
+
+    def report(self, deadline):
+        """The next report of a process of gunicorn's; None: all have ended."""
+        while b"\n" not in self._rest:
+            if not select.select([self.reports], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                raise Refused("gunicorn said nothing in time")
+            some = os.read(self.reports, 65536)
+            if not some:
+                return None
+            self._rest += some
+        line, _, self._rest = self._rest.partition(b"\n")
+        return json.loads(line)
+
+    def sessions(self):
+        """What each worker read back, site by site."""
+        deadline, found = time.monotonic() + READY_S, []
+        while len(found) < self.workers:
+            report = self.report(deadline)
+            if report is None:
+                raise Refused("gunicorn ended before its workers were ready; its log says why")
+            if "error" in report:
+                raise Refused(f"worker {report['worker']} has no connection: {report['error']}")
+            found.append(report)
+        found.sort(key=lambda report: report["worker"])
+        return [
+            {"client": number, "gunicorn_workers": self.workers, "host": host, **facts}
+            for number, report in enumerate(found) for host, facts in report["sites"].items()]
+
+    def end(self, patience_s):
+        """Answers what is under way and ends; the totals of all workers."""
+        totals = {}
+        if self.process is None:
+            return totals
+        with contextlib.suppress(ProcessLookupError):
+            self.process.send_signal(signal.SIGTERM)
+        with contextlib.suppress(Refused, ValueError):
+            deadline = time.monotonic() + patience_s
+            while (report := self.report(deadline)) is not None:
+                totals = report.get("done", totals)
+        try:
+            self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process = None
+        os.close(self.reports)
+        return totals
+
+
+def _sqlite():
+    """The library that is linked to Python; a server tells its version itself. Asked in a process of its own, as this
+    one is part of what is measured whatever the engine."""
+    command = [sys.executable, "-I", "-c", "import sqlite3; print(sqlite3.sqlite_version)"]
+    return "SQLite " + subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def _libraries():
+    names = ("gunicorn", "Werkzeug", "PyMySQL", "psycopg")
+    return ",".join(f"{name} {importlib.metadata.version(name)}" for name in names)
+
+
+def _end_with_parent():
+    """Asks Linux to end gunicorn when this process is gone; its workers then see that their master is."""
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)
+
+
+class Conversation:
+    """Reads lines and frames from the tool, writes answers."""
+
+    def __init__(self, source, sink):
+        self.source, self.sink = source, sink
+        self.gunicorn = None
+        self.drain_ns = 0
+        self.served = False
+
+    def say(self, verb, facts=None, text=None):
+        fields = [verb] if text is None else [verb, escape(text)]
+        fields += [f"{key}={escape(value)}" for key, value in (facts or {}).items()]
+        self.sink.write(("\t".join(fields) + "\n").encode())
+        self.sink.flush()
+
+    def run(self):
+        self.say("hello", {
+            "protocol": 1, "language": f"Python {platform.python_version()}", "driver": f"gameplan {VERSION}",
+            "engine": _sqlite(), "lock_wait": "off", "drivers": "gameplan", "models": "gunicorn", "libraries": _libraries()})
+        try:
+            for line in iter(self.source.readline, b""):
+                if not self._answer(line.decode().rstrip("\n")):
+                    return 0
+            return 0
+        except Refused as error:
+            self.say("failed", text=str(error))
+            return 1
+        finally:
+            self._end()
+
+    def _answer(self, line):
+        verb, _, rest = line.partition(" ")
+        if verb == "plan":
+            self._plan(int(rest))
+        elif verb == "clock":
+            self.say("clock", text=str(time.monotonic_ns()))
+        elif verb == "stop":
+            self.say("done", self._end())
+        elif verb == "quit":
+            return False
+        else:
+            raise Refused(f"an app does not do `{line[:80]}`")
+        return True
+
+    def _plan(self, length):
+        text = self.source.read(length)
+        if len(text) != length:
+            raise Refused("the input ended inside the plan")
+        if self.served:
+            raise Refused("a second plan")
+        self.served = True
+        plan = Plan(text.decode())
+        self.drain_ns = plan.drain_ns
+        self.gunicorn = Gunicorn(plan)
+        for facts in self.gunicorn.sessions():
+            self.say("session", facts)
+        self.say("serving", text=self.gunicorn.url)
+
+    def _end(self):
+        if self.gunicorn is None:
+            return {}
+        gunicorn, self.gunicorn = self.gunicorn, None
+        return gunicorn.end(self.drain_ns / 1e9 + 5)
+
+
+def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    return Conversation(sys.stdin.buffer, sys.stdout.buffer).run()

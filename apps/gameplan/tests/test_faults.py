@@ -1,0 +1,281 @@
+"""What goes wrong around the app: locks, killed workers, databases that are down, a tool that is gone."""
+
+import os
+import signal
+import threading
+import unittest
+
+from gameplan.database import Database
+
+from . import engines, state
+from .client import Client
+from .program import PROGRAM, Program, alive, plan, wait_until
+
+
+def setUpModule():
+    engines.start()
+
+
+# What another connection does so that a comment waits after it has written something.
+BLOCKS = {
+    # A reader keeps a rollback journal's commit from taking place.
+    "sqlite": ("BEGIN", "SELECT count(*) FROM gp_user"),
+    "mariadb": ("BEGIN", "SELECT * FROM gp_version FOR UPDATE"),
+    "postgres": ("BEGIN", "LOCK TABLE gp_version IN EXCLUSIVE MODE"),
+}
+# Settings of the app's connections so that a lock is given up after a second, and the code that then comes.
+IMPATIENT = {
+    "sqlite": ([], 300, "sqlite:5"),
+    "mariadb": (["SET SESSION innodb_lock_wait_timeout = 1"], 5000, "mysql:1205"),
+    "postgres": (["SET lock_timeout = '300ms'"], 5000, "sqlstate:55P03"),
+}
+
+
+class Faults:
+    engine = None
+
+    def program(self, site, **settings):
+        program = Program(plan([site], **settings))
+        self.addCleanup(program.__exit__)
+        self.assertIsNone(program.failed)
+        client = Client(program.url, engines.HOSTS[self.engine])
+        self.assertEqual(client.login().status, 200)
+        return program, client
+
+    def block(self, site):
+        db = Database(site)
+        self.addCleanup(db.close)
+        for sql in BLOCKS[self.engine]:
+            db.execute(sql)
+        return db
+
+    def site(self, **settings):
+        return engines.RUNNING[self.engine].new_site(**settings)
+
+    def test_a_worker_killed_in_mid_request(self):
+        site = self.site(busy_timeout_ms=60_000)
+        program, client = self.program(site, workers=1)
+        before = state.counts(site)
+        blocker = self.block(site)
+        outcome = []
+
+        def comment():
+            try:
+                outcome.append(client.comment(1, "lost").status)
+            except Exception as error:
+                outcome.append(type(error).__name__)
+
+        thread = threading.Thread(target=comment)
+        thread.start()
+        (worker,) = program.gunicorn_workers()
+        self.wait_for_the_lock(site)
+        os.kill(worker, signal.SIGKILL)
+        thread.join(30)
+        self.assertFalse(thread.is_alive())
+        self.assertIn(outcome, (["RemoteDisconnected"], ["ConnectionResetError"]))
+        blocker.close()
+        # Another worker takes its place; what was begun is gone.
+        wait_until(lambda: program.gunicorn_workers() not in ([], [worker]), "a new worker")
+        self.assertEqual(client.open(1).status, 200)
+        self.assertEqual(state.counts(site), before)
+        state.check(self, site)
+        self.assertEqual(client.comment(1, "kept").status, 200)
+        self.assertEqual(state.counts(site)["gp_comment"], before["gp_comment"] + 1)
+        state.check(self, site)
+
+    def wait_for_the_lock(self, site):
+        """Until the comment waits for the one who blocks it."""
+        if self.engine == "sqlite":
+            journal = site.database + "-journal"
+            wait_until(lambda: os.path.exists(journal), "a journal")
+            return
+        waiting = {
+            "mariadb": "SELECT count(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'",
+            "postgres": "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"}[self.engine]
+        db = Database(site)
+        self.addCleanup(db.close)
+        wait_until(lambda: db.value(waiting) > 0, "a wait for a lock")
+
+    def test_a_lock_that_stays_is_given_up_and_one_that_goes_is_not(self):
+        session, busy, code = IMPATIENT[self.engine]
+        site = self.site(busy_timeout_ms=busy)
+        settings = engines.SiteConfig(site.database, session=tuple(session), busy_timeout_ms=busy)
+        program, client = self.program(settings)
+        before = state.counts(site)
+        blocker = self.block(site)
+        answer = client.comment(1, "refused")
+        self.assertEqual((answer.status, answer.headers["contend-code"], answer.headers["X-Retries"]), (503, code, "4"))
+        self.assertTrue(answer.json["message"])
+        blocker.execute("ROLLBACK")
+        self.assertEqual(state.counts(site), before)
+        # Now somebody lets go in between.
+        blocker = self.block(site)
+        answers = []
+        thread = threading.Thread(target=lambda: answers.append(client.comment(1, "at last")))
+        thread.start()
+        thread.join(1.5 if self.engine == "mariadb" else 0.6)
+        self.assertTrue(thread.is_alive())
+        blocker.execute("ROLLBACK")
+        thread.join(30)
+        self.assertEqual(answers[0].status, 200, answers[0].text)
+        self.assertGreaterEqual(int(answers[0].headers["X-Retries"]), 1)
+        done = program.done()
+        self.assertEqual((done["gave_up"], done["failed"]), (1, 1))
+        self.assertGreaterEqual(done["retries"], 5)
+        state.check(self, site)
+
+    def test_many_at_once_lose_nothing(self):
+        site = self.site()
+        program, client = self.program(site, workers=6)
+        statuses = []
+
+        def comments(number):
+            for i in range(5):
+                statuses.append(client.comment(1 + (number + i) % 3, f"{number} {i}").status)
+
+        threads = [threading.Thread(target=comments, args=(n,)) for n in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        self.assertEqual(statuses, [200] * 40)
+        self.assertEqual(state.counts(site)["gp_comment"], engines.SIZE.comments + 40)
+        state.check(self, site)
+        done = program.done()
+        self.assertEqual((done["requests"], done["failed"]), (41, 0))
+        self.assertLessEqual(done["connections_opened"], 6)
+
+
+class SqliteFaults(Faults, unittest.TestCase):
+    engine = "sqlite"
+
+    def test_no_database(self):
+        program = Program(plan([engines.SiteConfig("/nowhere/at/all.db")]))
+        self.assertIn("no connection", program.failed)
+        program.close()
+
+    def test_a_damaged_database(self):
+        site = self.site()
+        program, client = self.program(site)
+        with open(site.database, "r+b") as file:
+            file.write(b"x" * 8192)
+        answer = client.feed()
+        self.assertIn(answer.status, (500, 503))
+        self.assertRegex(answer.headers["contend-code"], r"^sqlite:(11|26)$")
+        self.assertTrue(answer.json["message"])
+        program.done()
+
+
+class OfServers(Faults):
+    def test_a_database_that_is_down(self):
+        server = engines.RUNNING[self.engine]
+        site = self.site()
+        program, client = self.program(site)
+        server.shut_down()
+        try:
+            for answer in (client.feed(), client.comment(1, "text"), client.login()):
+                self.assertEqual(answer.status, 503, answer.text)
+                self.assertTrue(answer.json["message"])
+                self.assertIn("contend-code", answer.headers)
+        finally:
+            server.start()
+        # Every worker opens its connection anew.
+        for _ in range(8):
+            self.assertEqual(client.feed(limit=1).status, 200)
+        self.assertEqual(client.comment(1, "text").status, 200)
+        state.check(self, site)
+        self.assertEqual(program.done()["failed"], 3)
+
+
+class MariaDbFaults(OfServers, unittest.TestCase):
+    engine = "mariadb"
+
+
+class PostgresFaults(OfServers, unittest.TestCase):
+    engine = "postgres"
+
+
+class AsAWorker(unittest.TestCase):
+    def test_the_conversation(self):
+        site = engines.RUNNING["sqlite"].new_site(
+            busy_timeout_ms=1234, readback=(("journal_mode", "PRAGMA journal_mode"),))
+        site = engines.SiteConfig(site.database, ("PRAGMA journal_mode = WAL",), site.readback, 1234)
+        with Program(plan([site], workers=3)) as program:
+            self.assertEqual(program.hello["protocol"], "1")
+            self.assertEqual([said["client"] for said in program.sessions], ["0", "1", "2"])
+            for said in program.sessions:
+                self.assertEqual((said["journal_mode"], said["busy_timeout"]), ("wal", "1234"))
+                self.assertEqual((said["gunicorn_workers"], said["host"]), ("3", "gp-sqlite.test"))
+            program.tell("clock\n")
+            self.assertTrue(program.line().startswith("clock\t"))
+            processes = program.tree()
+            self.assertEqual(len(processes), 5)
+            client = Client(program.url, "gp-sqlite.test")
+            self.assertEqual(client.login().status, 200)
+            self.assertEqual(client.login("x", "y").status, 401)
+            self.assertEqual({k: v for k, v in program.done().items() if v}, {
+                "requests": 2, "failed": 1, "connections_opened": 3})
+            with self.assertRaises(ConnectionRefusedError):
+                client.login()
+            program.tell("quit\n")
+            self.assertEqual(program.close(), 0)
+            self.assertEqual(alive(processes), [])
+
+    def test_several_sites(self):
+        sites = [engines.RUNNING["sqlite"].new_site() for _ in range(3)]
+        with Program(plan(sites, host="many.test", workers=1)) as program:
+            self.assertEqual(len(program.sessions), 3)
+            for host in ("many.test", "1.many.test", "2.many.test"):
+                client = Client(program.url, host)
+                self.assertEqual(client.login().status, 200)
+                self.assertEqual(client.comment(1, "text").status, 200)
+            # A session is of one site.
+            client.host = "many.test"
+            self.assertEqual(client.feed().status, 401)
+            program.done()
+        self.assertEqual({state.counts(site)["gp_comment"] for site in sites}, {engines.SIZE.comments + 1})
+
+    def test_only_the_engine_s_own_driver_is_loaded(self):
+        marks = {"sqlite": "_sqlite3", "postgres": "psycopg_binary"}
+        for engine in engines.HOSTS:
+            site = engines.RUNNING[engine].new_site()
+            with Program(plan([site], workers=1)) as program:
+                (worker,) = program.gunicorn_workers()
+                with open(f"/proc/{worker}/maps", encoding="utf-8") as file:
+                    maps = file.read()
+                for name, mark in marks.items():
+                    self.assertEqual(mark in maps, name == engine, f"{mark} in a worker of {engine}")
+                program.done()
+
+    def test_the_end_of_the_input_ends_everything(self):
+        site = engines.RUNNING["sqlite"].new_site()
+        program = Program(plan([site]))
+        processes = program.tree()
+        program.close()
+        wait_until(lambda: not alive(processes), "the end of all processes")
+
+    def test_a_killed_program_leaves_nothing(self):
+        site = engines.RUNNING["sqlite"].new_site()
+        program = Program(plan([site]))
+        processes = program.tree()
+        program.process.kill()
+        wait_until(lambda: not alive(processes), "the end of all processes")
+        program.close()
+
+    def test_plans_that_are_refused(self):
+        site = engines.RUNNING["sqlite"].new_site()
+        good = plan([site])
+        for text, words in {
+            good.replace("contend-plan 2", "contend-plan 3"): "contend-plan 3",
+            good.replace("option\tgunicorn_workers\t2", "option\tgunicorn_workers\t0"): "gunicorn_workers",
+            good.replace("statements", "buzy"): "buzy",
+            good.replace("clients\t0", "clients\t1"): "clients",
+            good.replace("\nend\n", "\n"): "end",
+            plan([site], more="session\tSELEC"): "SELEC",
+        }.items():
+            program = Program(text)
+            self.assertIn(words, program.failed or "")
+            self.assertEqual(program.close(), 1)
+
+    def test_it_only_serves(self):
+        self.assertEqual(os.spawnv(os.P_WAIT, PROGRAM, [PROGRAM, "run"]), 2)

@@ -1,0 +1,224 @@
+//! Apps: whole programs that keep their data in a database and answer requests. To contend an app is a driver that is
+//! reached over HTTP only; what there is to know of one stands in its own file, `apps/NAME/app.toml`.
+
+use super::{Driver, Engine, Expected, Model, Program, Setting, Settings, Setup, Values};
+use crate::contender::Contender;
+use crate::source::{FileError, Source};
+use contend_wire::plan::Connections;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+/// The apps that come with contend.
+const FILES: &[(&str, &str)] = &[("gameplan", include_str!("../../../../apps/gameplan/app.toml"))];
+
+/// An app of this file, which is part of the program: that it can be read is what a test is for.
+static APPS: LazyLock<Vec<App>> = LazyLock::new(|| {
+    let read = |(name, text): &(&str, &str)| {
+        read(name, &Source::new(format!("built-in app {name}"), *text)).unwrap_or_else(|e| panic!("{e}"))
+    };
+    FILES.iter().map(read).collect()
+});
+
+/// The option that names the site, to the app and to its clients.
+pub const HOST: &str = "host";
+
+/// Rows of settings are static, so what is read once is kept for good.
+#[derive(Debug)]
+pub struct App {
+    driver: &'static Driver,
+    /// The Host header of its first site, by engine.
+    hosts: BTreeMap<String, String>,
+    settings: &'static [Setting],
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AppFile {
+    about: String,
+    language: String,
+    program: String,
+    build: String,
+    model: ModelFile,
+    host: BTreeMap<String, String>,
+    #[serde(default)]
+    setting: BTreeMap<String, SettingFile>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ModelFile {
+    name: String,
+    about: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SettingFile {
+    about: String,
+    least: i64,
+    most: i64,
+    default: i64,
+}
+
+fn read(name: &str, source: &Source) -> Result<App, FileError> {
+    let file: AppFile = source.parse()?;
+    for (engine, host) in &file.host {
+        let wrong = |message: String| source.error(&["host", engine], message);
+        if super::find(engine).is_none_or(|engine| engine.setting_of_its_own(super::TRANSPORT).is_none()) {
+            return Err(wrong(format!("there is no engine `{engine}` that can be behind HTTP")));
+        }
+        if host.is_empty() || host.contains(|c: char| c.is_whitespace() || c == ',' || c.is_control()) {
+            return Err(wrong(format!("`{host}` is not a host")));
+        }
+    }
+    if file.host.is_empty() {
+        return Err(source.error(&["host"], "an app speaks at least one engine"));
+    }
+    let settings =
+        file.setting.iter().map(|(name, file)| setting(name, file, source)).collect::<Result<Vec<_>, _>>()?;
+    let model = Model {
+        name: kept(&file.model.name),
+        about: kept(&file.model.about),
+        connections: Connections::Client,
+        opens: |_| 1,
+    };
+    let driver = Driver {
+        name: kept(name),
+        language: kept(&file.language),
+        models: Vec::leak(vec![model]),
+        about: kept(&file.about),
+        program: Some(Program { name: kept(&file.program), build: kept(&file.build) }),
+        facts: &[],
+        executes_nothing: false,
+    };
+    Ok(App { driver: Box::leak(Box::new(driver)), hosts: file.host, settings: Vec::leak(settings) })
+}
+
+fn setting(name: &str, file: &SettingFile, source: &Source) -> Result<Setting, FileError> {
+    if !(file.least..=file.most).contains(&file.default) {
+        let message = format!("{} is not between {} and {}", file.default, file.least, file.most);
+        return Err(source.error(&["setting", name, "default"], message));
+    }
+    let taken = super::ENGINES.iter().any(|engine| engine.setting_of_its_own(name).is_some()) || name == HOST;
+    if taken {
+        return Err(source.error(&["setting", name], "an engine has a setting of this name"));
+    }
+    Ok(Setting {
+        name: kept(name),
+        values: Values::Integer(file.least, file.most),
+        default: kept(&file.default.to_string()),
+        about: kept(&file.about),
+    })
+}
+
+fn kept(text: &str) -> &'static str {
+    String::leak(text.to_string())
+}
+
+/// Drivers of this engine that are apps.
+pub fn drivers(engine: &str) -> impl Iterator<Item = &'static Driver> {
+    APPS.iter().filter(move |app| app.hosts.contains_key(engine)).map(|app| app.driver)
+}
+
+/// Settings that apps on this engine have.
+pub fn settings(engine: &str) -> impl Iterator<Item = &'static Setting> {
+    APPS.iter().filter(move |app| app.hosts.contains_key(engine)).flat_map(|app| app.settings)
+}
+
+/// Whether a contender with this driver can name this setting: those of an app are for it alone.
+pub fn may_name(driver: Option<&str>, setting: &str) -> bool {
+    let of = |app: &App| app.settings.iter().any(|own| own.name == setting);
+    APPS.iter().find(|app| of(app)).is_none_or(|app| driver == Some(app.driver.name))
+}
+
+/// Whether this driver is an app.
+pub fn is_app(driver: &str) -> bool {
+    app(driver).is_some()
+}
+
+fn app(driver: &str) -> Option<&'static App> {
+    APPS.iter().find(|app| app.driver.name == driver)
+}
+
+/// The Host headers of a contender's sites, one for each database; none if its driver is no app.
+pub fn hosts(contender: &Contender, databases: usize) -> Option<Vec<String>> {
+    let first = app(&contender.driver)?.hosts.get(&contender.engine)?;
+    let host = |i| if i == 0 { first.clone() } else { format!("{i}.{first}") };
+    Some((0..databases).map(host).collect())
+}
+
+/// Adds what an app is told beside what every worker is told, all of which it reports by itself.
+pub fn tell(engine: &Engine, contender: &Contender, setup: &mut Setup) {
+    let Some(app) = app(&contender.driver) else { return };
+    let own = app.settings.iter().map(|setting| (setting.name, value(engine, &contender.settings, setting.name)));
+    let host = app.hosts.get(engine.name).map(|host| (HOST, host.clone()));
+    for (name, value) in own.chain(host) {
+        setup.options.push((name.to_string(), value.clone()));
+        setup.readbacks.push(Expected { name: name.to_string(), sql: String::new(), value });
+    }
+}
+
+fn value(engine: &Engine, settings: &Settings, name: &str) -> String {
+    engine.value(settings, name).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "about = 'a'\nlanguage = 'b'\nprogram = 'c'\nbuild = 'd'\n\
+        [model]\nname = 'e'\nabout = 'f'\n[host]\nsqlite = 'a.test'\n\
+        [setting.hands]\nabout = 'g'\nleast = 1\nmost = 8\ndefault = 2\n";
+
+    #[test]
+    fn every_app_can_be_read_and_its_settings_are_its_own() {
+        for (name, _) in FILES {
+            assert!(is_app(name));
+            for engine in super::super::ENGINES.iter().filter(|e| drivers(e.name).any(|d| d.name == *name)) {
+                for setting in settings(engine.name) {
+                    assert_eq!(setting.canonical(setting.default).as_deref(), Ok(setting.default));
+                    assert!(may_name(Some(name), setting.name) && !may_name(None, setting.name));
+                    assert!(engine.setting(setting.name).is_some());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_line() {
+        let error = |text: String| read("x", &Source::new("app.toml", text)).unwrap_err().to_string();
+        assert!(read("x", &Source::new("app.toml", TEXT)).is_ok());
+        for (from, to, expected) in [
+            ("sqlite = ", "oracle = ", "app.toml:9: host.oracle: there is no engine"),
+            ("a.test", "a test", "app.toml:9: host.sqlite: `a test` is not a host"),
+            ("default = 2", "default = 9", "app.toml:14: setting.hands.default: 9 is not between 1 and 8"),
+            ("hands", "busy_timeout", "app.toml:10: setting.busy_timeout: an engine has"),
+            ("language", "tongue", "app.toml:2"),
+        ] {
+            let found = error(TEXT.replace(from, to));
+            assert!(found.starts_with(expected), "{found}");
+        }
+    }
+
+    #[test]
+    fn sites_have_hosts_of_their_own_and_the_app_is_told() {
+        let (name, _) = FILES[0];
+        let engine = super::super::ENGINES.iter().find(|e| drivers(e.name).any(|d| d.name == name)).unwrap();
+        let contender = Contender {
+            name: String::new(),
+            label: String::new(),
+            engine: engine.name.to_string(),
+            driver: name.to_string(),
+            model: String::new(),
+            settings: Settings::new(),
+            tier: crate::contender::Tier::Unsafe,
+        };
+        let hosts = hosts(&contender, 2).unwrap();
+        assert_eq!(hosts[1], format!("1.{}", hosts[0]));
+        let mut setup = Setup::default();
+        tell(engine, &contender, &mut setup);
+        assert!(setup.options.contains(&(HOST.to_string(), hosts[0].clone())));
+        assert_eq!(setup.options.len(), setup.readbacks.len());
+    }
+}

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# The tests of the apps, on servers of their own.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+scripts/build-apps.sh
+for app in apps/*/; do
+  name=$(basename "$app")
+  echo "Testing the app $name"
+  (cd "$app" && PYTHONPATH=$PWD/../../target/apps/$name/app PYTHONDONTWRITEBYTECODE=1 PROGRAMS=$PWD/../../target/workers \
+    timeout --kill-after=10 900 "$PWD/../../target/apps/$name/bin/python" -W ignore::ResourceWarning -m unittest discover \
+    -s tests -t . "${@}")
+done
