@@ -12,9 +12,10 @@ pub fn dialect(contender: &Contender) -> Option<Dialect> {
     of_driver.or_else(of_server)
 }
 
-/// The first contender of each engine.
+/// The first contender of each engine, and of each dialect on it: each has data of its own.
 pub fn one_per_engine(study: &Study) -> impl Iterator<Item = &Contender> {
-    let first = |(i, c): &(usize, &Contender)| study.contenders[..*i].iter().all(|before| before.engine != c.engine);
+    let other = |a: &Contender, b: &Contender| a.engine != b.engine || dialect(a) != dialect(b);
+    let first = move |(i, c): &(usize, &Contender)| study.contenders[..*i].iter().all(|before| other(before, c));
     study.contenders.iter().enumerate().filter(first).map(|(_, contender)| contender)
 }
 
