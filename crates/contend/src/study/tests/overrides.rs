@@ -162,7 +162,7 @@ fn an_override_that_does_not_fit_says_what_would() {
         ),
         (
             Box::new(|choices| choices.driver = Some("odbc".to_string())),
-            "drivers are crawshaw, gameplan, go-null, mattn",
+            "no engine of this study has it; drivers are apsw, crawshaw",
         ),
         (Box::new(|choices| choices.rounds = Some(0)), "--rounds must be at least 1"),
         (Box::new(|choices| choices.clients = Some(0)), "--clients must be at least 1"),
