@@ -8,6 +8,7 @@ pub(crate) mod assign;
 pub(crate) mod casts;
 pub(crate) mod choices;
 pub(crate) mod classes;
+pub(crate) mod collations;
 pub(crate) mod compare;
 pub(crate) mod compounds;
 pub(crate) mod dates;

@@ -4,6 +4,7 @@ use crate::emit::Tr;
 use crate::parse::tree::{Expr, Operator};
 use crate::refuse::{R, no};
 use crate::rules::Id;
+use crate::rules::collations::said;
 use crate::rules::expr::bare;
 use crate::types::{Affinity, Strength, Ty, Val};
 
@@ -52,6 +53,17 @@ impl<'a> Tr<'a> {
             }
         }
         Ok(want)
+    }
+
+    /// nullif() compares by the collation of its first argument that has one, and a column has one, unlike `=`.
+    pub(crate) fn nullif_collation(&mut self, token: &str, one: &'a Expr<'a>, other: &'a Expr<'a>) -> R<()> {
+        if said(other).is_some() && said(one).is_none() {
+            let (left, right) = (self.probe(one)?, self.probe(other)?);
+            if left.column && left.collation != right.collation {
+                return no(Id::Collation, token, "nullif() of a column and of a value with COLLATE, which does not count");
+            }
+        }
+        Ok(())
     }
 
     /// Writes one of several expressions of which the row decides which is the value.

@@ -4,6 +4,7 @@ use crate::emit::{Tr, plain};
 use crate::parse::tree::{Expr, Literal, QualifiedName, Select};
 use crate::refuse::{R, no};
 use crate::rules::Id;
+use crate::rules::collations::said;
 use crate::rules::compare::{FOLD_MARIADB, FOLD_POSTGRES, adapts, alike};
 use crate::rules::expr::{bare, literal_number};
 use crate::types::{Affinity, Collation, Strength, Ty, Val, number_in_text};
@@ -19,6 +20,11 @@ impl<'a> Tr<'a> {
             && row.len() > 1
         {
             return no(Id::RowValues, "IN", "a row in a list; write it as a subquery");
+        }
+        if let [only] = items
+            && said(only).is_some()
+        {
+            return no(Id::Collation, "IN", "COLLATE in a list, which counts if there is one item; write = instead");
         }
         let start = self.at();
         let l = match adapts(lhs) {
@@ -135,7 +141,7 @@ impl<'a> Tr<'a> {
                     format!("{} in a query of {}", value.ty.word(), column.ty.word()),
                 );
             }
-            if value.collation != Collation::Binary || column.collation != Collation::Binary && !value.column {
+            if value.collation != Collation::Binary || column.collation != Collation::Binary {
                 return no(Id::Collation, "IN", "a query's column is searched with a collation that ignores case");
             }
             left.push(value);
@@ -176,7 +182,10 @@ impl<'a> Tr<'a> {
         let mut value = self.operand(lhs, Val { affinity: column.affinity, ..Val::of(column.ty) })?;
         value = self.as_integer(start, value);
         self.enclose(start, &mut value, Strength::Operator);
-        if !alike(value.ty, column.ty) || column.collation != value.collation {
+        if value.collation != Collation::Binary || column.collation != Collation::Binary {
+            return no(Id::Collation, &name, "a table is searched with a collation that ignores case");
+        }
+        if !alike(value.ty, column.ty) {
             return no(Id::MixedComparison, "IN", format!("{} in a table of {}", value.ty.word(), column.ty.word()));
         }
         self.put(if not { " NOT IN (SELECT " } else { " IN (SELECT " });
