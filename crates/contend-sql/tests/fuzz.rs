@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 use std::time::{Duration, Instant};
 use support::engines::Engine;
-use support::generate::Generator;
+use support::generate::{Generator, schema};
 use support::judge::Verdict;
 use support::mariadb::MariaDb;
 use support::pair::Pair;
@@ -281,10 +281,10 @@ fn compare_random(target: Target, seed: u64, until: Option<Instant>, server: &mu
         number += 1;
         found.schemas += 1;
         let mut generator = Generator::new(number, false);
-        let rows = generator.rows();
+        let filled = [schema(number).to_vec(), generator.rows()].concat();
         let options = Options { target, pack: generator.random.chance(50), savepoints: false };
         let what = format!("[seed {number}, pack {}]", options.pack);
-        let mut pair = Pair::new(&format!("fuzz_{number}"), &rows, options, server);
+        let mut pair = Pair::new(&format!("fuzz_{number}"), &filled, options, server);
         for _ in 0..STATEMENTS_PER_SCHEMA {
             if generator.random.chance(85) {
                 let select = generator.select();

@@ -56,14 +56,19 @@ impl<'a> Tr<'a> {
     }
 
     /// nullif() compares by the collation of its first argument that has one, and a column has one, unlike `=`.
-    pub(crate) fn nullif_collation(&mut self, token: &str, one: &'a Expr<'a>, other: &'a Expr<'a>) -> R<()> {
-        if said(other).is_some() && said(one).is_none() {
-            let (left, right) = (self.probe(one)?, self.probe(other)?);
-            if left.column && left.collation != right.collation {
-                return no(Id::Collation, token, "nullif() of a column and of a value with COLLATE, which does not count");
-            }
+    /// Gives the second argument as it is to be compared.
+    pub(crate) fn nullif_other(&mut self, token: &str, one: &'a Expr<'a>, other: &'a Expr<'a>) -> R<&'a Expr<'a>> {
+        if said(other).is_none() || said(one).is_some() || !self.probe(one)?.column {
+            return Ok(other);
         }
-        Ok(())
+        match bare(other) {
+            Expr::Collate(inner, _) if said(inner).is_none() => Ok(inner),
+            _ => no(
+                Id::Collation,
+                token,
+                "nullif() of a column and of a value with COLLATE within, which does not count",
+            ),
+        }
     }
 
     /// Writes one of several expressions of which the row decides which is the value.

@@ -8,6 +8,7 @@ use crate::emit::Tr;
 use crate::parse::tree::{Expr, Literal, Operator, UnaryOperator};
 use crate::refuse::{R, no};
 use crate::rules::Id;
+use crate::rules::compare::{FOLD_MARIADB, FOLD_POSTGRES};
 use crate::rules::expr::bare;
 use crate::types::{Collation, Number, Ty, Val, number_literal};
 
@@ -19,7 +20,7 @@ pub(crate) enum Said<'a> {
 }
 
 /// The first COLLATE within an expression, in the order in which SQLite looks for it. It does not look into queries.
-pub(crate) fn said<'a, 'b>(expr: &'b Expr<'a>) -> Option<Said<'a>> {
+pub(crate) fn said<'a>(expr: &Expr<'a>) -> Option<Said<'a>> {
     let mut rest = vec![expr];
     let mut unclear = false;
     while let Some(expr) = rest.pop() {
@@ -91,7 +92,11 @@ impl<'a> Tr<'a> {
                             (crate::catalogue::collation(name)?, true)
                         }
                         Some(Said::Unclear) => {
-                            return no(Id::Collation, "COLLATE", "COLLATE in a part that SQLite simplifies, or in a row");
+                            return no(
+                                Id::Collation,
+                                "COLLATE",
+                                "COLLATE in a part that SQLite simplifies, or in a row",
+                            );
                         }
                     },
                     _ => (Collation::Binary, false),
@@ -99,6 +104,13 @@ impl<'a> Tr<'a> {
                 Ok(Val { collation, collation_explicit, column: false, ..value })
             }
         }
+    }
+
+    /// Makes small letters of what was written since `start`, as NOCASE compares.
+    pub(crate) fn fold(&mut self, start: usize) {
+        self.fire(Id::Collation);
+        let (before, after) = if self.postgres { FOLD_POSTGRES } else { FOLD_MARIADB };
+        self.wrap(start, before, after);
     }
 
     /// Whether the statement has the word COLLATE; most have not.

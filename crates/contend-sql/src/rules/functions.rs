@@ -90,7 +90,7 @@ impl<'a> Tr<'a> {
             }
             ("nullif", [one, other]) => {
                 let want = self.typed_by_others(&[one, other], want)?;
-                self.nullif_collation(token, one, other)?;
+                let other = self.nullif_other(token, one, other)?;
                 self.put("CASE WHEN ");
                 self.compare(one, crate::parse::tree::Operator::Equals, other)?;
                 self.put(" THEN NULL ELSE ");
