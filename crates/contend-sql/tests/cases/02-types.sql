@@ -441,7 +441,17 @@ SELECT n FROM t WHERE CASE WHEN a = b COLLATE NOCASE THEN 'p' ELSE 'Q' END BETWE
 --! ordered
 SELECT n FROM t ORDER BY CASE WHEN n COLLATE NOCASE > 1 THEN a ELSE 'Z' END, n;
 
---! case 30k adversarial: DISTINCT over a CASE that has COLLATE in a condition
+--! case 30y adversarial unmatched: The spelling of a group that ignores case, beside max()
+CREATE TABLE t (a TEXT COLLATE NOCASE, n INTEGER);
+INSERT INTO t VALUES ('A', 1), ('a', 1), ('b', 2);
+SELECT a, max(n) FROM t GROUP BY a;
+
+--! case 30z adversarial: A NOCASE column of the row with the largest value
+CREATE TABLE t (a TEXT COLLATE NOCASE, g INTEGER, n INTEGER);
+INSERT INTO t VALUES ('A', 1, 1), ('b', 1, 2), ('a', 2, 3);
+SELECT g, a = 'A', a, max(n) FROM t GROUP BY g;
+
+--! case 30k adversarial unmatched: DISTINCT over a CASE that has COLLATE in a condition
 CREATE TABLE t (a TEXT, n INTEGER);
 INSERT INTO t VALUES ('x', 1), ('X', 1), ('y', 2);
 SELECT DISTINCT CASE WHEN 'A' = 'Ab ' COLLATE NOCASE THEN 'p' ELSE a END, n FROM t;
