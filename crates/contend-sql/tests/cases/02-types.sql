@@ -485,6 +485,16 @@ SELECT n FROM t ORDER BY coalesce(a, ''), n;
 SELECT n FROM t ORDER BY CASE WHEN n < 9 THEN a END, n;
 SELECT coalesce(a, 'x'), count(*) FROM t GROUP BY coalesce(a, 'x');
 SELECT a || '' AS x, n FROM t WHERE x = 'ANN';
+CREATE VIEW v AS SELECT a, a || '' AS b, a || '' COLLATE NOCASE AS c, n FROM t;
+SELECT n FROM v WHERE a = 'Ann';
+SELECT n FROM v WHERE b = 'ANN';
+SELECT n FROM v WHERE c = 'Ann';
+WITH q AS (SELECT coalesce(a, '') AS x, n FROM t) SELECT n FROM q WHERE x = 'ANN';
+SELECT n FROM (SELECT CAST(a AS TEXT) AS x, n FROM t) WHERE x = 'Ann';
+SELECT x.n, y.n FROM t AS x JOIN t AS y ON coalesce(x.a, '') = (y.a || '');
+SELECT x.n FROM t AS x WHERE EXISTS (SELECT 1 FROM t AS y WHERE y.a || '' = x.a AND y.n <> x.n);
+SELECT n, rank() OVER (ORDER BY coalesce(a, '')), rank() OVER (ORDER BY +a) FROM t;
+SELECT count(DISTINCT coalesce(a, '')), max(coalesce(a, '')) FROM t;
 
 --! case 30n adversarial: An alias with COLLATE counts for itself only
 CREATE TABLE t (a TEXT, n INTEGER);
