@@ -13,8 +13,10 @@ oha_version=1.16.0
 PATH=$PWD/target/tools/bin:$PATH
 if ! oha --version 2>/dev/null | grep -qF "oha $oha_version"; then
     cargo install oha --locked --version $oha_version --root target/tools \
-        --target-dir target/tools/build --quiet
+        --target-dir target/tools/build --quiet || echo "bench-http: oha $oha_version cannot be built, so it is left out" >&2
 fi
+tools="contend wrk hey"
+command -v oha >/dev/null && tools="contend wrk oha hey"
 cargo build --release -q -p contend -p contend-worker --example answering --bin contend
 dir=$(mktemp -d)
 mkfifo "$dir/input"
@@ -66,7 +68,7 @@ PYTHON
 
 : >"$dir/all"
 for round in $(seq "$rounds"); do
-    for tool in contend wrk oha hey; do
+    for tool in $tools; do
         measure $tool "$url" "$seconds" "$connections" "$dir" | tee -a "$dir/all" | sed "s/^/round $round: /" >&2
     done
 done
@@ -75,9 +77,8 @@ import statistics, sys
 rows = [line.split() for line in open(sys.argv[1])]
 medians = {}
 print(f"{'client':10}{'requests/s':>12}{'CPU ms / 100,000':>18}{'p50 ms':>10}{'p99 ms':>10}")
-for tool in ("contend", "wrk", "oha", "hey"):
+for tool in dict.fromkeys(row[0] for row in rows):
     columns = list(zip(*[[float(x) for x in row[1:]] for row in rows if row[0] == tool]))
-
     medians[tool] = [statistics.median(c) for c in columns]
     rate, cpu, p50, p99 = medians[tool]
     print(f"{tool:10}{rate:12.0f}{cpu:18.0f}{p50:10.3f}{p99:10.3f}")
