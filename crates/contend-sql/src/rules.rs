@@ -228,7 +228,7 @@ const RULES: &[Rule] = &[
     rule("like", "LIKE ignores the case of ASCII letters only, and has no escape of its own.", EXACT, EXACT),
     rule("glob", "GLOB as a regular expression.", EXACT, EXACT),
     rule("regexp", "REGEXP is the application's.", Outcome::Refuses, Outcome::Refuses),
-    rule("collations", "NOCASE and RTRIM by folding both sides; refused where the spelling shown would depend on the row.", EXACT, EXACT),
+    rule("collations", "NOCASE and RTRIM by folding both sides, of what a column or a COLLATE anywhere within says; refused where the spelling shown would depend on the row.", EXACT, EXACT),
     rule("overflow", "Integer arithmetic.", Outcome::Fires(Certainty::Equivalent("no result beyond 64 bits, where SQLite goes on with reals and the server fails")), Outcome::Fires(Certainty::Equivalent("no result beyond 64 bits, where SQLite goes on with reals and the server fails"))),
     rule("division", "`/` and `%`: integers stay integers, by zero is NULL.", EXACT, EXACT),
     rule("modulus", "`%` on reals cuts both sides to integers.", EXACT, EXACT),
