@@ -194,7 +194,9 @@ fn root_without_the_right_to_mount_is_told_so() {
     }
     // As in most containers: the device can be opened, and nothing mounted.
     let mut command = Command::new("setpriv");
-    command.args(["--bounding-set=-sys_admin", "--inh-caps=-sys_admin"]).arg(std::env::current_exe().expect("a program"));
+    command
+        .args(["--bounding-set=-sys_admin", "--inh-caps=-sys_admin"])
+        .arg(std::env::current_exe().expect("a program"));
     recorder_arguments(&mut command, &place);
     let mut child = command.spawn().expect("a child");
     let said = answer(&mut child);
