@@ -367,8 +367,8 @@ pub fn details(summary: &Summary<'_>) -> Option<Section> {
     for (title, text, table) in [
         (
             "What was done",
-            "Commits that were acknowledged while everything was recorded, what the recorder saw meanwhile (syncs are \
-             counted where a disk is made to lie), and kills that were made of those that were asked for.",
+            "Commits that were acknowledged while everything was recorded, what the recorder saw meanwhile, and kills that \
+             were made of those that were asked for.",
             made,
         ),
         ("Controls", "What was known beforehand. Where one does not hold, the trial does not count.", controls),

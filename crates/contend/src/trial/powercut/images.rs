@@ -49,7 +49,9 @@ impl Images<'_> {
     ) -> Result<(), Failure> {
         let embedded = self.stage.engine.server.is_none();
         let points = if embedded { self.wanted.points } else { self.wanted.server_points };
-        let cuts = cuts::draw(self.wanted, points, self.stretch()?, self.stage.round.seed);
+        let stretch = self.stretch()?;
+        found.syncs = cuts::syncs(self.log, stretch);
+        let cuts = cuts::draw(self.wanted, points, stretch, self.stage.round.seed);
         let mut replayer = Replayer::new(base, self.log).map_err(broken)?;
         let mut images = 0;
         let mut note = |cut: &Cut, verdict: &Verdict| {
@@ -79,7 +81,6 @@ impl Images<'_> {
             return Ok(());
         }
         let stretch = self.stretch()?;
-        found.syncs = cuts::syncs(self.log, stretch);
         // Where names need a sync of their own, an honest disk may lose something too, and that is no lie found out.
         let kinds = Wanted {
             crashes: vec!["drop".to_string(), "reorder".to_string()],
