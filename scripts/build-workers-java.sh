@@ -1,13 +1,17 @@
 #!/bin/sh
 # Builds the workers in Java into target/workers, where contend looks for them: classes and libraries in target/workers/java,
-# and a launcher for each driver. With --test a machine without Java is no error: the
-# tests then leave these workers out and say so.
+# and a launcher for each driver. With --test a machine without Java or Maven is no error: the tests then leave these workers out
+# and say so. Anything else that goes wrong is one.
 set -eu
 cd "$(dirname "$0")/.."
 
 test=${1:-}
+to=target/workers/java
+# What an older source made must not be tested in place of this one.
+rm -rf $to target/workers/contend-worker-java-*
+
 missing() {
-    echo "workers-java: $1" >&2
+    echo "workers-java: left out: $1" >&2
     [ "$test" = --test ] && exit 0
     exit 1
 }
@@ -15,10 +19,7 @@ missing() {
 for program in java javac mvn; do
     command -v $program >/dev/null || missing "$program is not installed; apt-get install openjdk-17-jdk-headless maven"
 done
-to=target/workers/java
-goal=prepare-package
-(cd workers/java && mvn -q -B $goal) || missing "mvn $goal failed in workers/java"
-rm -rf $to
+(cd workers/java && mvn -q -B prepare-package)
 mkdir -p $to
 cp -r target/workers-build/java/classes target/workers-build/java/lib $to/
 for driver in sqlite postgres mariadb null; do

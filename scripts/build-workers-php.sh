@@ -1,6 +1,7 @@
 #!/bin/sh
 # Makes the workers in PHP in target/workers, where contend looks for them: a copy of workers/php and a launcher for each
-# driver whose extension is here. With --test a machine without PHP is no error: the tests then leave these workers out.
+# driver whose extension is here. With --test a machine without PHP or an extension is no error: the tests then leave those workers out
+# and say so. Anything else that goes wrong is one.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -37,10 +38,10 @@ for pair in pdo-sqlite:pdo_sqlite:php-sqlite3 pdo-mysql:pdo_mysql:php-mysql pdo-
     if has "${rest%%:*}"; then launcher "$name" "php-$name"; else missing="$missing ${rest#*:}"; fi
 done
 rm -f target/workers/contend-worker-php-mysql-on-sqlite
-if has pdo_sqlite && scripts/fetch-mysql-on-sqlite.sh; then
+for program in npm unzip; do command -v "$program" >/dev/null || missing="$missing $program"; done
+if has pdo_sqlite && command -v npm >/dev/null && command -v unzip >/dev/null; then
+    scripts/fetch-mysql-on-sqlite.sh
     launcher mysql-on-sqlite mysql-on-sqlite
-else
-    missing="$missing npm unzip"
 fi
 if [ -n "$missing" ]; then
     echo "workers-php: some drivers are not here; apt-get install$missing" >&2

@@ -104,6 +104,10 @@ impl Catalogue {
         let options = crate::Options::to(crate::Target::Postgres);
         let mut tr = crate::emit::Tr::new(self, &options, text, &[]);
         let Ok(mut columns) = tr.query(select, true) else { return Table::opaque(name) };
+        if kind == Kind::Table {
+            // The new table keeps the types, not the collations.
+            columns.iter_mut().for_each(|column| column.collation = Collation::Binary);
+        }
         for (column, name) in columns.iter_mut().zip(names.unwrap_or_default()) {
             column.name = unquote(name.col_name.0).into_owned();
         }

@@ -48,6 +48,10 @@ pub(crate) struct Tr<'a> {
     pub qualify: bool,
     /// Inside an upsert's DO UPDATE: the table whose bare columns need its name.
     pub upsert: Option<&'a crate::catalogue::Table>,
+    /// The text has the word COLLATE; looked for when it first matters.
+    pub collates: Option<bool>,
+    /// A query's result that is written folded, as it is searched under NOCASE.
+    pub folded_result: Option<&'a Expr<'a>>,
     /// The windows of the query that is being written.
     pub windows: Vec<&'a crate::parse::tree::Over<'a>>,
     /// Statements to be run before this one.
@@ -91,6 +95,8 @@ impl<'a> Tr<'a> {
             having: false,
             qualify: false,
             upsert: None,
+            collates: None,
+            folded_result: None,
             windows: Vec::new(),
             before: Vec::new(),
             after: Vec::new(),

@@ -8,6 +8,7 @@ pub(crate) mod assign;
 pub(crate) mod casts;
 pub(crate) mod choices;
 pub(crate) mod classes;
+pub(crate) mod collations;
 pub(crate) mod compare;
 pub(crate) mod compounds;
 pub(crate) mod dates;
@@ -227,7 +228,7 @@ const RULES: &[Rule] = &[
     rule("like", "LIKE ignores the case of ASCII letters only, and has no escape of its own.", EXACT, EXACT),
     rule("glob", "GLOB as a regular expression.", EXACT, EXACT),
     rule("regexp", "REGEXP is the application's.", Outcome::Refuses, Outcome::Refuses),
-    rule("collations", "NOCASE and RTRIM by folding both sides; refused where the spelling shown would depend on the row.", EXACT, EXACT),
+    rule("collations", "NOCASE and RTRIM by folding both sides, of what a column or a COLLATE anywhere within says; refused where the spelling shown would depend on the row.", EXACT, EXACT),
     rule("overflow", "Integer arithmetic.", Outcome::Fires(Certainty::Equivalent("no result beyond 64 bits, where SQLite goes on with reals and the server fails")), Outcome::Fires(Certainty::Equivalent("no result beyond 64 bits, where SQLite goes on with reals and the server fails"))),
     rule("division", "`/` and `%`: integers stay integers, by zero is NULL.", EXACT, EXACT),
     rule("modulus", "`%` on reals cuts both sides to integers.", EXACT, EXACT),
@@ -235,7 +236,7 @@ const RULES: &[Rule] = &[
     rule("bits", "`&`, bitwise or, `<<`, `>>`, `~` on 64-bit signed integers.", EXACT, EXACT),
     rule("concatenation", "`||` of texts and integers.", EXACT, EXACT),
     rule("text-as-number", "A text literal in arithmetic is the number in it.", EXACT, EXACT),
-    rule("text-arithmetic", "A text in `+`, `-`, `*`, `/`, `%` is the integer it begins with, by the function pack; refused without it.", Outcome::Fires(Certainty::Equivalent("that number is an integer; the function raises an error on a real")), Outcome::Fires(Certainty::Equivalent("that number is an integer below 10^18; the function raises an error on others"))),
+    rule("text-arithmetic", "A text in `+`, `-`, `*`, `/`, `%` is the integer it begins with, by the function pack; refused without it.", Outcome::Fires(Certainty::Equivalent("that number is an integer of 64 bits; others are errors")), Outcome::Fires(Certainty::Equivalent("that number is an integer below 10^18; others are errors"))),
     rule("text-with-number", "A text is compared with a numeric column: as a number if it is one, else it is larger; by the function pack, refused without it.", EXACT, Outcome::Fires(Certainty::Equivalent("integers below 2^53"))),
     rule("real-as-text", "The text of a real, by the function pack; refused without it.", EXACT, EXACT),
     rule("text-integer", "CAST of a text to an integer.", Outcome::Fires(Certainty::Equivalent("at most 18 digits")), Outcome::Fires(Certainty::Equivalent("at most 18 digits"))),

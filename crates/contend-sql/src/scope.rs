@@ -206,7 +206,8 @@ impl<'a> Tr<'a> {
     fn picked(&self, found: &Found) -> Option<(&'a Expr<'a>, bool)> {
         let scope = &self.scopes[found.scope];
         let pick = scope.pick.filter(|_| scope.checked && found.scope + 1 == self.scopes.len() && self.postgres)?;
-        (!self.follows(found)).then_some(pick)
+        // Of the spellings that are one group SQLite shows any, if several rows have the largest value.
+        (!self.follows(found) && !scope.folded.contains(&(found.source, found.column))).then_some(pick)
     }
 
     /// Whether an expression is a column that the innermost query groups by under NOCASE.
@@ -260,7 +261,7 @@ impl<'a> Tr<'a> {
         }
         self.put(if max { " DESC NULLS LAST))[1]" } else { " NULLS LAST))[1]" });
         self.scopes[here].checked = true;
-        Ok(Val { nullable: true, column: false, ..value })
+        Ok(Val { nullable: true, ..value })
     }
 
     /// Keeps in mind that a column stands outside the aggregates of a grouped query.

@@ -133,7 +133,6 @@ impl<'a> Tr<'a> {
         value.ty = if target == Ty::Number { was } else { target };
         value.affinity = affinity;
         value.narrow &= target == was;
-        value.column = false;
         Ok(value)
     }
 }

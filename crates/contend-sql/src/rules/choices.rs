@@ -4,6 +4,7 @@ use crate::emit::Tr;
 use crate::parse::tree::{Expr, Operator};
 use crate::refuse::{R, no};
 use crate::rules::Id;
+use crate::rules::collations::said;
 use crate::rules::expr::bare;
 use crate::types::{Affinity, Strength, Ty, Val};
 
@@ -52,6 +53,22 @@ impl<'a> Tr<'a> {
             }
         }
         Ok(want)
+    }
+
+    /// nullif() compares by the collation of its first argument that has one, and a column has one, unlike `=`.
+    /// Gives the second argument as it is to be compared.
+    pub(crate) fn nullif_other(&mut self, token: &str, one: &'a Expr<'a>, other: &'a Expr<'a>) -> R<&'a Expr<'a>> {
+        if said(other).is_none() || said(one).is_some() || !self.probe(one)?.column {
+            return Ok(other);
+        }
+        match bare(other) {
+            Expr::Collate(inner, _) if said(inner).is_none() => Ok(inner),
+            _ => no(
+                Id::Collation,
+                token,
+                "nullif() of a column and of a value with COLLATE within, which does not count",
+            ),
+        }
     }
 
     /// Writes one of several expressions of which the row decides which is the value.

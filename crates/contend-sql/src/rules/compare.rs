@@ -234,6 +234,9 @@ impl<'a> Tr<'a> {
             }
             (Ty::Blob, Ty::Blob) => {}
             (Ty::Text, Ty::Int) if l.affinity == Affinity::Text && !r.affinity.numeric() => {
+                if collation(l, r) == Collation::Rtrim {
+                    return no(Id::Collation, "", "a number is compared with a text under RTRIM");
+                }
                 if self.postgres {
                     self.wrap(right_start, "(", ")::text");
                 } else {

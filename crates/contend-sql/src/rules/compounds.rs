@@ -43,6 +43,10 @@ impl<'a> Tr<'a> {
                 if !all && (column.collation != Collation::Binary || other.collation != Collation::Binary) {
                     return no(Id::Collation, "", "a set of rows under a collation that ignores case");
                 }
+                if column.collation == Collation::Binary && other.collation != Collation::Binary {
+                    // Which counts depends on whether the first is a column.
+                    return no(Id::Collation, "", "rows of several queries whose texts have different collations");
+                }
                 let value = unify(as_value(column), as_value(other))?;
                 column.ty = value.ty;
                 column.nullable = value.nullable;
@@ -120,6 +124,8 @@ impl<'a> Tr<'a> {
                         self.name(&name)?;
                     }
                     columns.push(output(name, value));
+                } else if value.collation != columns[j].collation {
+                    return no(Id::Collation, "VALUES", "rows whose texts have different collations");
                 } else {
                     let both = unify(as_value(&columns[j]), value)?;
                     let name = std::mem::take(&mut columns[j].name);

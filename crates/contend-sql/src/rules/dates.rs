@@ -239,7 +239,7 @@ impl<'a> Tr<'a> {
                         ('u', true) => format!("extract(isodow FROM {at})::int::text"),
                         ('u', false) => format!("{}WEEKDAY({at}) + 1{}", INTEGER_TEXT.0, INTEGER_TEXT.1),
                         (_, true) => format!("to_char({at}, 'SS.MS')"),
-                        (_, false) => format!("LEFT(DATE_FORMAT({at}, '%s.%f'), 6)"),
+                        (_, false) => format!("COALESCE(LEFT(DATE_FORMAT({at}, '%s.%f'), 6))"),
                     });
                     continue;
                 }

@@ -68,7 +68,12 @@ impl<'a> Tr<'a> {
         })
     }
 
-    pub(crate) fn expr_here(&mut self, expr: &'a Expr<'a>, want: Ty) -> R<Val> {
+    fn expr_here(&mut self, expr: &'a Expr<'a>, want: Ty) -> R<Val> {
+        let value = self.written(expr, want)?;
+        self.collated(expr, value)
+    }
+
+    fn written(&mut self, expr: &'a Expr<'a>, want: Ty) -> R<Val> {
         match expr {
             Expr::Literal(literal) => self.literal(literal),
             Expr::Id(id) => self.identifier(id.0),
@@ -117,13 +122,7 @@ impl<'a> Tr<'a> {
                 }
                 self.put(")");
                 match &columns[..] {
-                    [only] => Ok(Val {
-                        affinity: only.affinity,
-                        collation: only.collation,
-                        column: false,
-                        bytewise: only.bytewise,
-                        ..Val::of(only.ty)
-                    }),
+                    [only] => Ok(Val { affinity: only.affinity, bytewise: only.bytewise, ..Val::of(only.ty) }),
                     _ => no(Id::RowValues, "", "a subquery with several columns stands where one value is wanted"),
                 }
             }

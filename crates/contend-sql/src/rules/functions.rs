@@ -90,6 +90,7 @@ impl<'a> Tr<'a> {
             }
             ("nullif", [one, other]) => {
                 let want = self.typed_by_others(&[one, other], want)?;
+                let other = self.nullif_other(token, one, other)?;
                 self.put("CASE WHEN ");
                 self.compare(one, crate::parse::tree::Operator::Equals, other)?;
                 self.put(" THEN NULL ELSE ");
@@ -207,7 +208,10 @@ impl<'a> Tr<'a> {
                 Ok(Val::of(Ty::Int).never_null())
             }
             ("hex", [one]) => self.hex(one),
-            ("likely" | "unlikely", [one]) | ("likelihood", [one, _]) => self.expr(one, want),
+            ("likely" | "unlikely", [one]) | ("likelihood", [one, _]) => {
+                let value = self.expr(one, want)?;
+                Ok(Val { affinity: Affinity::None, ..value })
+            }
             ("sign", [one]) => {
                 let start = self.at();
                 let value = self.numeric_operand(one, Ty::Int)?;

@@ -1,11 +1,14 @@
 //! IN: lists, queries and tables.
 
+use crate::catalogue::Column;
 use crate::emit::{Tr, plain};
-use crate::parse::tree::{Expr, Literal, QualifiedName, Select};
+use crate::parse::tree::{Expr, Literal, OneSelect, Operator, QualifiedName, ResultColumn, Select};
 use crate::refuse::{R, no};
 use crate::rules::Id;
-use crate::rules::compare::{FOLD_MARIADB, FOLD_POSTGRES, adapts, alike};
+use crate::rules::collations::said;
+use crate::rules::compare::{FOLD_MARIADB, FOLD_POSTGRES, adapts, alike, collation};
 use crate::rules::expr::{bare, literal_number};
+use crate::rules::select::as_value;
 use crate::types::{Affinity, Collation, Strength, Ty, Val, number_in_text};
 
 impl<'a> Tr<'a> {
@@ -19,6 +22,19 @@ impl<'a> Tr<'a> {
             && row.len() > 1
         {
             return no(Id::RowValues, "IN", "a row in a list; write it as a subquery");
+        }
+        if let [only] = items
+            && said(only).is_some()
+        {
+            // SQLite makes an `=` of a list of one constant, so that its COLLATE counts.
+            return match bare(only) {
+                Expr::Collate(Expr::Literal(_) | Expr::Variable(_), _) => {
+                    self.compare(lhs, if not { Operator::NotEquals } else { Operator::Equals }, only)
+                }
+                _ => {
+                    no(Id::Collation, "IN", "COLLATE in a list, which counts if there is one constant; write = instead")
+                }
+            };
         }
         let start = self.at();
         let l = match adapts(lhs) {
@@ -96,8 +112,8 @@ impl<'a> Tr<'a> {
     }
 
     pub(crate) fn in_select(&mut self, lhs: &'a Expr<'a>, not: bool, select: &'a Select<'a>) -> R<Val> {
-        let start = self.at();
-        let mut left: Vec<Val> = vec![];
+        let only = only_result(select);
+        let mut folded = None;
         let one = [lhs];
         let many: Vec<&'a Expr<'a>>;
         let parts: &[&'a Expr<'a>] = match lhs {
@@ -135,15 +151,17 @@ impl<'a> Tr<'a> {
                     format!("{} in a query of {}", value.ty.word(), column.ty.word()),
                 );
             }
-            if value.collation != Collation::Binary || column.collation != Collation::Binary && !value.column {
-                return no(Id::Collation, "IN", "a query's column is searched with a collation that ignores case");
+            if searched_folded(value, column, only)? {
+                if parts.len() > 1 {
+                    return no(Id::Collation, "IN", "a query's rows are searched with a collation that ignores case");
+                }
+                self.fold(from);
+                folded = only;
             }
-            left.push(value);
         }
         if parts.len() > 1 {
             self.put(")");
         }
-        let _ = start;
         self.put(if not { " NOT IN (" } else { " IN (" });
         let limited = select.limit.is_some() && !self.postgres;
         if limited {
@@ -151,7 +169,9 @@ impl<'a> Tr<'a> {
             self.fire(Id::LimitInSubquery);
             self.put("SELECT * FROM (");
         }
+        let around = std::mem::replace(&mut self.folded_result, folded);
         self.subquery(select)?;
+        self.folded_result = around;
         self.put(if limited { ") AS \"limited\")" } else { ")" });
         Ok(Val::of(Ty::Bool).with(Strength::Comparison))
     }
@@ -176,14 +196,54 @@ impl<'a> Tr<'a> {
         let mut value = self.operand(lhs, Val { affinity: column.affinity, ..Val::of(column.ty) })?;
         value = self.as_integer(start, value);
         self.enclose(start, &mut value, Strength::Operator);
-        if !alike(value.ty, column.ty) || column.collation != value.collation {
+        let folded = match collation(value, as_value(column)) {
+            _ if value.ty != Ty::Text => false,
+            Collation::Binary => false,
+            Collation::NoCase => true,
+            Collation::Rtrim => return no(Id::Collation, &name, "a table is searched under RTRIM"),
+        };
+        if folded {
+            self.fold(start);
+        }
+        if !alike(value.ty, column.ty) {
             return no(Id::MixedComparison, "IN", format!("{} in a table of {}", value.ty.word(), column.ty.word()));
         }
         self.put(if not { " NOT IN (SELECT " } else { " IN (SELECT " });
+        let from = self.at();
         self.name(&column.name)?;
+        if folded {
+            self.fold(from);
+        }
         self.put(" FROM ");
         self.name(&table.name)?;
         self.put(")");
         Ok(Val::of(Ty::Bool).with(Strength::Comparison))
+    }
+}
+
+/// The expression that is the result of a plain query: it may be written folded where only equality counts.
+fn only_result<'a>(select: &'a Select<'a>) -> Option<&'a Expr<'a>> {
+    match &select.body.select {
+        OneSelect::Select { columns: [ResultColumn::Expr(expr, _)], group_by: None, .. }
+            if select.body.compounds.is_none() && select.order_by.is_none() && select.limit.is_none() =>
+        {
+            Some(expr)
+        }
+        _ => None,
+    }
+}
+
+/// Whether a query's column is searched for a value under NOCASE.
+fn searched_folded(value: Val, column: &Column, result: Option<&Expr>) -> R<bool> {
+    if (value.ty, column.ty) != (Ty::Text, Ty::Text)
+        || (value.collation, column.collation) == (Collation::Binary, Collation::Binary)
+    {
+        return Ok(false);
+    }
+    let explicit = result.is_some_and(|expr| said(expr).is_some());
+    match (result, collation(value, Val { collation_explicit: explicit, ..as_value(column) })) {
+        (Some(_), Collation::Binary) => Ok(false),
+        (Some(_), Collation::NoCase) => Ok(true),
+        _ => no(Id::Collation, "IN", "a query's column is searched with a collation that ignores case"),
     }
 }

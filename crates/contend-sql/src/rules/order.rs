@@ -5,7 +5,6 @@ use crate::parse::tree::{Expr, Limit, ResultColumn, SortOrder, SortedColumn};
 use crate::parse::{LimitForm, limit_form};
 use crate::refuse::{R, no};
 use crate::rules::Id;
-use crate::rules::compare::{FOLD_MARIADB, FOLD_POSTGRES};
 use crate::rules::expr::{bare, literal_number};
 use crate::types::{Collation, Number, Strength, Ty, Val};
 
@@ -70,9 +69,7 @@ impl<'a> Tr<'a> {
         match (value.ty, value.collation) {
             (Ty::Any, _) => return no(Id::MixedTypes, "ORDER", "ordering values of unknown type"),
             (Ty::Text, Collation::NoCase) => {
-                self.fire(Id::Collation);
-                let (before, after) = if self.postgres { FOLD_POSTGRES } else { FOLD_MARIADB };
-                self.wrap(from, before, after);
+                self.fold(from);
             }
             (Ty::Text, Collation::Rtrim) => {
                 self.fire(Id::Collation);

@@ -7,7 +7,6 @@ use crate::emit::{Tr, plain};
 use crate::parse::tree::{Distinctness, Expr, Literal, OneSelect, ResultColumn, Select, SortedColumn};
 use crate::refuse::{R, no};
 use crate::rules::Id;
-use crate::rules::compare::{FOLD_MARIADB, FOLD_POSTGRES};
 use crate::rules::expr::{bare, literal_number};
 use crate::scope::{Grouping, Scope, as_name};
 use crate::types::{Collation, Number, Ty, Val};
@@ -251,9 +250,7 @@ impl<'a> Tr<'a> {
         let value = self.value(term, Ty::Any)?;
         self.qualify = qualify;
         if self.groups_folded(term)? {
-            self.fire(Id::Collation);
-            let (before, after) = if self.postgres { FOLD_POSTGRES } else { FOLD_MARIADB };
-            self.wrap(start, before, after);
+            self.fold(start);
             return Ok(());
         }
         if value.collation != Collation::Binary {
@@ -278,7 +275,11 @@ impl<'a> Tr<'a> {
     ) -> R<()> {
         self.list(columns, |tr, column| match column {
             ResultColumn::Expr(expr, alias) => {
+                let start = tr.at();
                 let value = tr.result(expr, Ty::Any)?;
+                if tr.folded_result.is_some_and(|folded| std::ptr::eq(folded, expr)) {
+                    tr.fold(start);
+                }
                 if distinct {
                     tr.distinct_values("DISTINCT", value)?;
                 }

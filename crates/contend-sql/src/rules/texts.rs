@@ -5,7 +5,7 @@ use crate::parse::tree::Expr;
 use crate::refuse::{R, no};
 use crate::rules::Id;
 use crate::rules::compare::INTEGER_TEXT;
-use crate::rules::expr::literal_number;
+use crate::rules::expr::{bare, literal_number};
 use crate::types::{Number, Ty, Val};
 
 impl<'a> Tr<'a> {
@@ -41,6 +41,7 @@ impl<'a> Tr<'a> {
             (Some(Number::Int(n)), Some(Some(Number::Int(m)))) => n >= 1 && m >= 0,
             _ => false,
         };
+        let reads = self.query_reads;
         if simple {
             let start = self.at();
             let blob = self.probe(&args[0])?.ty == Ty::Blob;
@@ -50,6 +51,7 @@ impl<'a> Tr<'a> {
                 self.expr(arg, Ty::Int)?;
             }
             self.wrap(start, if self.postgres { "substr(" } else { "SUBSTRING(" }, ")");
+            self.keep_part(start, &args[0], value, reads);
             return Ok(self.plain_result(value, value.ty));
         }
         match (from, length) {
@@ -60,6 +62,7 @@ impl<'a> Tr<'a> {
                 self.put(", ");
                 self.number(Number::Int(-n));
                 self.wrap(start, "right(", ")");
+                self.keep_part(start, &args[0], value, reads);
                 Ok(self.plain_result(value, Ty::Text))
             }
             _ => self.substr_any(token, args),
@@ -68,7 +71,7 @@ impl<'a> Tr<'a> {
 
     /// With parts only known at run time: begin and end are computed, as SQLite's substr does.
     pub(crate) fn substr_any(&mut self, token: &str, args: &'a [Expr<'a>]) -> R<Val> {
-        let at = self.at();
+        let (at, reads) = (self.at(), self.query_reads);
         let text = self.text_operand(&args[0])?;
         let x = self.sql.split_off(at);
         let mut parts = vec![];
@@ -110,7 +113,18 @@ impl<'a> Tr<'a> {
             }
         };
         self.put(&known(sql));
+        self.keep_part(at, &args[0], text, reads);
         Ok(Val { nullable, ..self.plain_result(text, Ty::Text) })
+    }
+
+    /// MariaDB's SUBSTRING() and RIGHT() are a place in their argument's memory. Where a query in FROM is merged, all who
+    /// read its column share one such place, so that in `x <= CONCAT(x, 'a')` the right side writes over the left. COALESCE()
+    /// copies. A table's column has memory of its own, which nobody writes over.
+    fn keep_part(&mut self, start: usize, of: &Expr, value: Val, reads_before: u32) {
+        let own = value.column && self.query_reads == reads_before || matches!(bare(of), Expr::Literal(_));
+        if !self.postgres && !own {
+            self.wrap(start, "COALESCE(", ")");
+        }
     }
 
     pub(crate) fn hex(&mut self, one: &'a Expr<'a>) -> R<Val> {

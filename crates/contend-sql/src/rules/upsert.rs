@@ -277,7 +277,8 @@ impl<'a> Tr<'a> {
             self.name(&column.name)?;
             self.put(")");
         }
-        Ok(crate::rules::select::as_value(column))
+        // To SQLite it is no column, so that its collation counts for nothing.
+        Ok(Val { collation: Collation::Binary, column: false, ..crate::rules::select::as_value(column) })
     }
 
     /// SET of UPDATE and upsert.

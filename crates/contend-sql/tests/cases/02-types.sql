@@ -430,6 +430,150 @@ CREATE TABLE t (a TEXT COLLATE NOCASE, n INTEGER);
 INSERT INTO t VALUES ('x', 1), ('X', 2), ('Y', 3), (NULL, 5);
 SELECT sum(n) FROM t GROUP BY a HAVING lower(a) > 'x' OR lower(a) IS NULL;
 
+--! case 30j adversarial: COLLATE in a condition of CASE is the collation of its result
+CREATE TABLE t (a TEXT, b TEXT, n INTEGER);
+INSERT INTO t VALUES ('x', 'X', 1), ('Y', 'y', 2), ('y', 'z', 3), ('Ä', 'ä', 4), (NULL, 'x', 5);
+SELECT n FROM t WHERE CASE WHEN a = b COLLATE NOCASE THEN upper(a) ELSE b END = 'x';
+SELECT q.n FROM (SELECT n, CASE WHEN a = b COLLATE NOCASE THEN upper('b%') ELSE a || b END AS x FROM t) AS q
+  WHERE q.x > 'a\b';
+SELECT n FROM t WHERE iif(a COLLATE NOCASE = 'X', 'one', b) IN ('ONE', 'Z');
+SELECT n FROM t WHERE CASE WHEN a = b COLLATE NOCASE THEN 'p' ELSE 'Q' END BETWEEN 'P' AND 'q' COLLATE BINARY;
+--! ordered
+SELECT n FROM t ORDER BY CASE WHEN n COLLATE NOCASE > 1 THEN a ELSE 'Z' END, n;
+
+--! case 30y adversarial unmatched: The spelling of a group that ignores case, beside max()
+CREATE TABLE t (a TEXT COLLATE NOCASE, n INTEGER);
+INSERT INTO t VALUES ('A', 1), ('a', 1), ('b', 2);
+SELECT a, max(n) FROM t GROUP BY a;
+
+--! case 30z adversarial: A NOCASE column of the row with the largest value
+CREATE TABLE t (a TEXT COLLATE NOCASE, g INTEGER, n INTEGER);
+INSERT INTO t VALUES ('A', 1, 1), ('b', 1, 2), ('a', 2, 3);
+SELECT g, a = 'A', a, max(n) FROM t GROUP BY g;
+
+--! case 30k adversarial unmatched: DISTINCT over a CASE that has COLLATE in a condition
+CREATE TABLE t (a TEXT, n INTEGER);
+INSERT INTO t VALUES ('x', 1), ('X', 1), ('y', 2);
+SELECT DISTINCT CASE WHEN 'A' = 'Ab ' COLLATE NOCASE THEN 'p' ELSE a END, n FROM t;
+
+--! case 30l adversarial: COLLATE within functions, LIKE and ||; of several the first counts
+CREATE TABLE t (a TEXT, n INTEGER);
+INSERT INTO t VALUES ('ann', 1), ('ANN', 2), ('ann ', 3), ('Bob', 4);
+SELECT n FROM t WHERE a || 'x' COLLATE NOCASE = 'ANNX';
+SELECT n FROM t WHERE trim(a COLLATE NOCASE) = 'Ann';
+SELECT n FROM t WHERE CASE WHEN a LIKE 'A%' COLLATE NOCASE THEN a END = 'Ann';
+SELECT n FROM t WHERE iif(a COLLATE RTRIM = 'x', 'p' COLLATE NOCASE, a) = 'ann';
+SELECT n FROM t WHERE CASE a COLLATE NOCASE WHEN 'ANN' THEN 'p' ELSE 'q' END = 'P';
+SELECT n FROM t WHERE typeof(a COLLATE NOCASE) = 'TEXT';
+SELECT n FROM t WHERE CASE WHEN a IN (SELECT 'BOB' COLLATE BINARY) THEN 'p' ELSE 'q' END = 'Q';
+SELECT n FROM t WHERE (SELECT a COLLATE NOCASE) = 'ANN';
+--! ordered
+SELECT n FROM t ORDER BY a || '' COLLATE NOCASE, n;
+
+--! case 30m adversarial: What is made of a NOCASE column is compared by bytes, but for CAST and +
+CREATE TABLE t (a TEXT COLLATE NOCASE, n INTEGER);
+INSERT INTO t VALUES ('ann', 1), ('ANN', 2), ('Bob', 3);
+SELECT n FROM t WHERE coalesce(a, '') = 'ANN';
+SELECT n FROM t WHERE coalesce(a, '') IN ('ANN', 'bob');
+SELECT n FROM t WHERE (SELECT a) IN ('ANN', 'bob');
+SELECT n FROM t WHERE likely(a) = 'ANN';
+SELECT n FROM t WHERE CAST(a AS TEXT) = 'ANN';
+SELECT n FROM t WHERE +a IN ('Ann', 'bOB');
+--! ordered
+SELECT n FROM t ORDER BY coalesce(a, ''), n;
+--! ordered
+SELECT n FROM t ORDER BY CASE WHEN n < 9 THEN a END, n;
+SELECT coalesce(a, 'x'), count(*) FROM t GROUP BY coalesce(a, 'x');
+SELECT a || '' AS x, n FROM t WHERE x = 'ANN';
+CREATE VIEW v AS SELECT a, a || '' AS b, a || '' COLLATE NOCASE AS c, n FROM t;
+SELECT n FROM v WHERE a = 'Ann';
+SELECT n FROM v WHERE b = 'ANN';
+SELECT n FROM v WHERE c = 'Ann';
+WITH q AS (SELECT coalesce(a, '') AS x, n FROM t) SELECT n FROM q WHERE x = 'ANN';
+SELECT n FROM (SELECT CAST(a AS TEXT) AS x, n FROM t) WHERE x = 'Ann';
+SELECT x.n, y.n FROM t AS x JOIN t AS y ON coalesce(x.a, '') = (y.a || '');
+SELECT x.n FROM t AS x WHERE EXISTS (SELECT 1 FROM t AS y WHERE y.a || '' = x.a AND y.n <> x.n);
+SELECT n, rank() OVER (ORDER BY coalesce(a, '')), rank() OVER (ORDER BY +a) FROM t;
+SELECT count(DISTINCT coalesce(a, '')), max(coalesce(a, '')) FROM t;
+
+--! case 30n adversarial: An alias with COLLATE counts for itself only
+CREATE TABLE t (a TEXT, n INTEGER);
+INSERT INTO t VALUES ('ann', 1), ('ANN', 2), ('Bob', 3);
+SELECT a COLLATE NOCASE AS x, n FROM t WHERE x = 'Ann';
+SELECT a COLLATE NOCASE AS x, n FROM t WHERE x || '' = 'Ann';
+SELECT a COLLATE NOCASE AS x, n FROM t WHERE +x = 'Ann';
+SELECT a COLLATE NOCASE AS x, n FROM t WHERE +x = 'Ann' COLLATE BINARY;
+
+--! case 30o adversarial: COLLATE in a list of one item
+CREATE TABLE t (a TEXT, n INTEGER);
+INSERT INTO t VALUES ('ann', 1), ('ANN', 2);
+SELECT n FROM t WHERE a IN ('Ann' COLLATE NOCASE);
+SELECT n FROM t WHERE n NOT IN ('1' COLLATE NOCASE);
+--! params 'aNN'
+SELECT n FROM t WHERE a NOT IN (?1 COLLATE NOCASE);
+
+--! case 30p adversarial: COLLATE in a list of several items does not count
+CREATE TABLE t (a TEXT, n INTEGER);
+INSERT INTO t VALUES ('ann', 1), ('ANN', 2);
+SELECT n FROM t WHERE a IN ('Ann' COLLATE NOCASE, 'ANN');
+
+--! case 30q adversarial: nullif() takes the collation of the column
+CREATE TABLE t (a TEXT, n INTEGER);
+INSERT INTO t VALUES ('ann', 1), ('ANN', 2);
+SELECT n, nullif(a, 'Ann' COLLATE NOCASE) FROM t;
+
+--! case 30r adversarial: nullif() with COLLATE in front
+CREATE TABLE t (a TEXT, n INTEGER);
+INSERT INTO t VALUES ('ann', 1), ('Bob', 2);
+SELECT n, nullif(a COLLATE NOCASE, 'Ann'), nullif('ann', a COLLATE NOCASE) FROM t;
+
+--! case 30s adversarial: The collation of a subquery's column in IN
+CREATE TABLE t (a TEXT, n INTEGER);
+INSERT INTO t VALUES ('ann', 1), ('ANN', 2);
+SELECT n FROM t WHERE a IN (SELECT 'Ann' COLLATE NOCASE);
+SELECT n FROM t WHERE a COLLATE BINARY IN (SELECT 'Ann' COLLATE NOCASE);
+SELECT n FROM t WHERE a COLLATE NOCASE IN (SELECT x.a || '' FROM t AS x WHERE x.n = 2);
+CREATE TABLE u (a TEXT COLLATE NOCASE);
+INSERT INTO u VALUES ('aNN'), (NULL), ('É');
+SELECT n FROM t WHERE a IN (SELECT a FROM u);
+SELECT n FROM t WHERE 'anN' IN (SELECT u.a FROM u WHERE u.a NOT IN (SELECT x.a COLLATE BINARY FROM t AS x));
+SELECT a FROM u WHERE a IN (SELECT t.a FROM t) OR a IN (SELECT 'é');
+SELECT a FROM u WHERE a NOT IN (SELECT DISTINCT t.a FROM t WHERE t.a IN (SELECT u.a COLLATE NOCASE FROM u));
+
+--! case 30t adversarial: IN a table whose column ignores case
+CREATE TABLE t (a TEXT COLLATE NOCASE, n INTEGER);
+CREATE TABLE u (a TEXT COLLATE NOCASE);
+INSERT INTO t VALUES ('ann', 1), ('ANN', 2);
+INSERT INTO u VALUES ('Ann');
+SELECT n FROM t WHERE a IN u;
+SELECT n FROM t WHERE a COLLATE BINARY IN u OR n > 1 AND a || '' IN u;
+
+--! case 30u adversarial: UNION ALL of a literal and a column that ignores case
+CREATE TABLE t (a TEXT COLLATE NOCASE);
+INSERT INTO t VALUES ('ann'), ('Bob');
+--! ordered
+SELECT 'B' AS x UNION ALL SELECT a FROM t ORDER BY x;
+
+--! case 30v adversarial: `excluded` has no collation, and neither has a table made of a query
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT COLLATE NOCASE, n INTEGER);
+INSERT INTO t VALUES (1, 'ann', 0);
+INSERT INTO t VALUES (1, 'ann', 1) ON CONFLICT (id) DO UPDATE SET n = CASE WHEN excluded.a = 'ANN' THEN 2 ELSE 3 END;
+SELECT id, a, n FROM t;
+CREATE TABLE u AS SELECT a, n FROM t;
+SELECT n FROM u WHERE a = 'ANN';
+
+--! case 30w adversarial: What SQLite simplifies loses its COLLATE
+CREATE TABLE t (a TEXT, n INTEGER);
+INSERT INTO t VALUES ('ann', 1);
+SELECT n FROM t WHERE CASE WHEN a = 'x' COLLATE NOCASE AND 0 THEN 'p' ELSE a END = 'ANN';
+
+--! case 30x adversarial: Neither likely() nor `+` is a column, so a text is no number beside it
+CREATE TABLE t (n INTEGER);
+INSERT INTO t VALUES (1), (2);
+SELECT n FROM t WHERE n = '1';
+SELECT n FROM t WHERE likely(n) = '1';
+SELECT n FROM t WHERE +n = '1';
+
 --! case 31a: Capital letters are first
 CREATE TABLE t (a TEXT);
 INSERT INTO t VALUES ('b'), ('A'), ('a'), ('B'), ('_'), ('1');

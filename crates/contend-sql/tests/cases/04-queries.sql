@@ -169,6 +169,17 @@ SELECT id FROM v WHERE x <> replace(coalesce(x, ''), '-', '') OR y <> substr(rep
 SELECT id, y = printf('%q', y), y || quote(y), quote(y) <> y FROM v;
 SELECT a.id FROM v AS a JOIN v AS b ON a.x = replace(a.x, '-3', '4') OR replace(b.y, '-3', '-4') = b.y AND a.id = b.id;
 
+--! case 63g adversarial: A part of a text in a query, compared with what is made of it
+CREATE TABLE t (id INTEGER PRIMARY KEY, x TEXT, y TEXT, d TEXT);
+INSERT INTO t VALUES (1, '10', '10', '2020-01-02'), (2, 'É', 'z', '2021-02-03 04:05:06'), (3, 'a', 'b', NULL), (4, 'abc', 'd', '2020-05-06');
+SELECT q.x FROM (SELECT substr(x || y, -2) AS x FROM t) AS q WHERE q.x <= (q.x || 'É');
+SELECT q.x FROM (SELECT substr(x || y, 2) AS x FROM t) AS q WHERE q.x <= (q.x || 'E');
+SELECT q.x FROM (SELECT substr(x || y, id, 2) AS x FROM t) AS q WHERE q.x BETWEEN '' AND ('a' || q.x || upper(q.x));
+WITH q AS (SELECT substr(x || y, 1, 3) AS x, substr(hex(x), 2) AS h FROM t)
+  SELECT x, h, CASE WHEN x < trim(x) || 'q' THEN x ELSE 'no' END, h <= h || 'é' FROM q;
+CREATE VIEW v AS SELECT id, x || y AS z, strftime('%f', d) AS f FROM t;
+SELECT q.p <= q.p || '0', q.f <= q.f || 'x', max(q.p, q.p || 'É') FROM (SELECT substr(z, -2) AS p, f FROM v) AS q;
+
 --! case 63e adversarial unmatched: VALUES of different kinds
 --! ordered
 SELECT column1 FROM (VALUES (1), ('a'), (NULL)) ORDER BY column1;

@@ -4,11 +4,19 @@
 use super::random::Random;
 use super::value::Value;
 
-pub const SCHEMA: [&str; 3] = [
-    "CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, b INTEGER NOT NULL, r REAL, x TEXT, y TEXT NOT NULL, f BOOLEAN)",
-    "CREATE TABLE u (id INTEGER PRIMARY KEY, t INTEGER, n INTEGER, s TEXT, w REAL)",
-    "CREATE INDEX u_t ON u (t)",
-];
+/// The tables of a schema. In every fourth one text column ignores case, in every eighth two do.
+pub fn schema(number: u64) -> [String; 3] {
+    let x = if number % 4 == 3 { " COLLATE NOCASE" } else { "" };
+    let s = if number % 8 == 7 { " COLLATE NOCASE" } else { "" };
+    [
+        format!(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, b INTEGER NOT NULL, r REAL, x TEXT{x}, \
+             y TEXT NOT NULL, f BOOLEAN)"
+        ),
+        format!("CREATE TABLE u (id INTEGER PRIMARY KEY, t INTEGER, n INTEGER, s TEXT{s}, w REAL)"),
+        "CREATE INDEX u_t ON u (t)".to_string(),
+    ]
+}
 
 const TEXTS: [&str; 18] =
     ["", "a", "A", "ab", "Ab ", "b%", "é", "É", "x_y", "10", "-3", " z", "a\\b", "日本", "zz", "it''s", "B", "a "];

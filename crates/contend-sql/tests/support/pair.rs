@@ -2,7 +2,7 @@
 
 use super::cases::Step;
 use super::engines::{Engine, Failed, Outcome};
-use super::generate::{Generated, SCHEMA};
+use super::generate::Generated;
 use super::judge::{Verdict, compare, run_translated, same_contents};
 use super::sqlite::Sqlite;
 use contend_sql::{Catalogue, Options};
@@ -17,11 +17,11 @@ pub struct Pair<'e> {
 }
 
 impl<'e> Pair<'e> {
-    /// The generator's schema with these rows on both sides, in a new schema of the server.
-    pub fn new(name: &str, rows: &[String], options: Options, server: &'e mut dyn Engine) -> Pair<'e> {
+    /// These tables and rows on both sides, in a new schema of the server.
+    pub fn new(name: &str, filled: &[String], options: Options, server: &'e mut dyn Engine) -> Pair<'e> {
         server.fresh(name);
         let mut pair = Pair { options, catalogue: Catalogue::default(), sqlite: Sqlite::new(), server };
-        for sql in SCHEMA.iter().map(ToString::to_string).chain(rows.iter().cloned()) {
+        for sql in filled {
             let verdict = pair.run(&Generated { sql: sql.clone(), params: vec![], ordered: false });
             assert_eq!(verdict, Verdict::Pass, "{sql}");
         }

@@ -103,12 +103,17 @@ fn code_in_words(failed: Failed) -> String {
     }
 }
 
-/// What the service answered, cropped.
+/// What the service answered, cropped: three dots follow what is left of a longer text, so that whoever hides what must not be
+/// shown knows where to look for half of it.
 fn said(client: &Client<'_>) -> String {
     let body = client.reader().body();
     if body.is_empty() {
         return String::new();
     }
     let shown = String::from_utf8_lossy(&body[..body.len().min(SHOWN_BYTES)]).replace(char::is_control, " ");
-    format!("; it answered: {}", shown.trim())
+    let (shown, cropped) = match body.len() > SHOWN_BYTES {
+        true => (shown.trim_end_matches(char::REPLACEMENT_CHARACTER), "..."),
+        false => (shown.trim(), ""),
+    };
+    format!("; it answered: {shown}{cropped}")
 }

@@ -28,13 +28,22 @@ pub(super) fn read(layers: &[Layer]) -> Result<Load, Problem> {
     if operations.is_none() && window_ns == 0 {
         return Err(Problem::at(end.path, &["load", "window"], "must be longer than 0"));
     }
-    let default_run_in_ns = if operations.is_some() { 0 } else { DEFAULT_RUN_IN_NS };
+    // Operations are counted from the start, so what a run-in took would be missing from them.
+    let own_run_in_ns = duration_ns(std::slice::from_ref(end), "run_in", |load| load.run_in.as_ref())?;
+    let run_in_ns = match operations {
+        Some(_) if own_run_in_ns.is_some_and(|ns| ns > 0) => {
+            let message = "a trial that ends after `operations` counts all of them: leave it out, or give a `window`";
+            return Err(Problem::at(end.path, &["load", "run_in"], message));
+        }
+        Some(_) => 0,
+        None => duration_ns(layers, "run_in", |load| load.run_in.as_ref())?.unwrap_or(DEFAULT_RUN_IN_NS),
+    };
     Ok(Load {
         processes: first(layers, |load| load.processes),
         clients: first(layers, |load| load.clients),
         operations,
         window_ns,
-        run_in_ns: duration_ns(layers, "run_in", |load| load.run_in.as_ref())?.unwrap_or(default_run_in_ns),
+        run_in_ns,
         drain_ns: duration_ns(layers, "drain", |load| load.drain.as_ref())?.unwrap_or(DEFAULT_DRAIN_NS),
         rate_per_s: first(layers, |load| load.rate),
         arrivals: first(layers, |load| load.arrivals).unwrap_or_default(),

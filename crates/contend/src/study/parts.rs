@@ -265,9 +265,12 @@ fn merge<'t>(below: &mut DeTable<'t>, above: DeTable<'t>) {
     }
 }
 
-/// `window` and `operations` are two answers to one question: who gives either decides.
+/// `window` and `operations` are two answers to one question: who gives either decides. A run-in belongs to a window.
 fn forget_other_end(below: &mut DeTable<'_>, above: &DeTable<'_>) {
     const ENDS: [&str; 2] = ["window", "operations"];
+    if above.get("operations").is_some() {
+        let _ = take(below, "run_in");
+    }
     if ENDS.iter().any(|end| above.get(*end).is_some()) {
         for end in ENDS {
             let _ = take(below, end);

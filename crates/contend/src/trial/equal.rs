@@ -15,6 +15,7 @@ use crate::trial::dialect::{dialect, under_conditions};
 use crate::trial::over_http::Asking;
 use crate::trial::plans::{Plans, Sql};
 use crate::trial::process::{InsteadOf, Launch};
+use crate::trial::secret::keep_from;
 use crate::trial::served::Serving;
 use crate::trial::site::Site;
 use crate::workload::{self, Workload};
@@ -158,7 +159,7 @@ impl Job<'_> {
     fn carried_out(&self, launch: &Launch, pieces: &[Vec<Arc<[u8]>>], scratch: &Path) -> Result<Vec<Sample>> {
         let (plan, samples) = (scratch.join("plan"), scratch.join("samples.bin"));
         std::fs::write(&plan, pieces.first().context("a plan has a worker")?.concat())?;
-        let done = Command::new(&launch.program)
+        let done = keep_from(&mut Command::new(&launch.program))
             .args(&launch.args)
             .arg("--plan")
             .arg(&plan)

@@ -1,6 +1,7 @@
 //! As whom servers run. Database servers refuse to run as root, and rightly; started by root they run as
 //! `nobody`, in directories given to it. Started by anybody else they run as that user.
 
+use crate::trial::secret::keep_from;
 use anyhow::{Context, Result, bail};
 use std::ffi::OsStr;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -90,6 +91,7 @@ pub fn command(program: &Path, args: &[impl AsRef<OsStr>], identity: Option<&Ide
     // What a server says is read by programs; what it is told comes from its configuration alone.
     // A place for temporary files of ours need not be open to the user it becomes.
     command.env_remove("TMPDIR");
+    keep_from(&mut command);
     command.args(args).env("LC_ALL", "C").env_remove("PGDATA").env_remove("PGPORT").env_remove("MYSQL_UNIX_PORT");
     command
 }

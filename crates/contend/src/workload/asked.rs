@@ -2,6 +2,7 @@
 //! for the workload. So clients of an app and clients of its database do the same.
 
 use super::model::{ArgumentGroup, TransactionSpec, Workload};
+use super::secret::Secrets;
 use crate::source::FileError;
 use contend_wire::plan::http::Request;
 use contend_wire::plan::{Source, Step, Transaction};
@@ -13,6 +14,8 @@ pub struct Asked {
     /// One for each transaction of the workload, in its order, then the login.
     pub transactions: Vec<Transaction>,
     pub login: Option<u16>,
+    /// Of the scenario.
+    pub secrets: Secrets,
 }
 
 /// The requests of a scenario for the transactions of a workload.
@@ -28,7 +31,7 @@ pub fn asked(scenario: &Workload, workload: &Workload) -> Result<Asked, FileErro
         transactions.push(plain[usize::from(index)].clone());
         (transactions.len() - 1) as u16
     });
-    Ok(Asked { requests: scenario.requests.clone(), transactions, login })
+    Ok(Asked { requests: scenario.requests.clone(), transactions, login, secrets: scenario.secrets.clone() })
 }
 
 fn request(scenario: &Workload, own: &TransactionSpec, workload: &Workload) -> Result<Transaction, FileError> {

@@ -8,8 +8,12 @@ use std::collections::BTreeMap;
 /// What stands for a value in texts that are shown.
 const HIDDEN: &str = "(secret)";
 
+/// What workers write where they cropped a text, and the least of a value before it that is worth hiding, in characters.
+const CROPPED: &str = "...";
+const LEAST_LEFT: usize = 2;
+
 /// Values by name. One that is empty is not known.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq)]
 pub struct Secrets(BTreeMap<String, String>);
 
 /// What a source says until the value is known.
@@ -49,12 +53,20 @@ impl Secrets {
         }
     }
 
-    /// A text that others wrote, such as what a service answered, without the values, however they are written.
+    /// A text that others wrote, such as what a service answered, without the values, however they are written, and without what is
+    /// left of one where the text was cropped.
     pub fn hidden(&self, text: &str) -> String {
+        let mut written: Vec<String> = self.0.values().filter(|v| !v.is_empty()).flat_map(|v| spellings(v)).collect();
+        // A value may be the beginning of another one.
+        written.sort_by_key(|spelling| std::cmp::Reverse(spelling.len()));
         let mut text = text.to_string();
-        for value in self.0.values().filter(|value| !value.is_empty()) {
-            for written in spellings(value) {
-                text = text.replace(&written, HIDDEN);
+        for spelling in &written {
+            text = text.replace(spelling, HIDDEN);
+        }
+        for spelling in &written {
+            let ends = spelling.char_indices().skip(LEAST_LEFT).map(|(end, _)| end);
+            for end in ends.collect::<Vec<_>>().into_iter().rev() {
+                text = text.replace(&format!("{}{CROPPED}", &spelling[..end]), &format!("{HIDDEN}{CROPPED}"));
             }
         }
         text
@@ -81,16 +93,25 @@ impl Secrets {
     }
 }
 
-/// A value as it is, in JSON, and percent-encoded with and without a plus for a blank.
+/// A value as it is, with its control characters as blanks, in HTML, in JSON with and without slashes escaped, and percent-encoded
+/// in either case, with and without a plus for a blank.
 fn spellings(value: &str) -> Vec<String> {
     let json = serde_json::Value::from(value).to_string();
-    let percent = |byte: u8| match byte {
-        b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
-        _ if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
-        _ => format!("%{byte:02X}"),
+    let json = json.trim_matches('"').to_string();
+    let html = value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
+    let encoded = |upper: bool| {
+        let byte = |byte: u8| match byte {
+            b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+            _ if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+            _ if upper => format!("%{byte:02X}"),
+            _ => format!("%{byte:02x}"),
+        };
+        value.bytes().map(byte).collect::<String>()
     };
-    let encoded: String = value.bytes().map(percent).collect();
-    vec![value.to_string(), json.trim_matches('"').to_string(), encoded.replace("%20", "+"), encoded]
+    let percent = [encoded(true), encoded(false)];
+    let plus = percent.each_ref().map(|text| text.replace("%20", "+"));
+    let plain = [value.to_string(), value.replace(char::is_control, " "), html, json.replace('/', "\\/"), json];
+    plain.into_iter().chain(percent).chain(plus).collect()
 }
 
 impl std::fmt::Debug for Secrets {
@@ -113,6 +134,19 @@ mod tests {
         assert_eq!(text, "raw (secret), JSON (secret), form (secret), query (secret), other a b");
         assert_eq!(format!("{:?}", secrets()), "[\"pw\", \"token\"]");
         assert_eq!(secrets().lacking(), ["token"]);
+    }
+
+    #[test]
+    fn half_a_value_is_hidden_where_a_text_was_cropped() {
+        let secrets = Secrets::new([("a", "hunter"), ("b", "hunter/two\t")].map(|(n, v)| (n.into(), v.into())).into());
+        assert_eq!(
+            secrets.hidden("pwd=hunter/two ; it answered: hunter/t..."),
+            "pwd=(secret); it answered: (secret)..."
+        );
+        assert_eq!(
+            secrets.hidden(r#"{"p":"hunter\/two\t"} hunter%2ftwo%09 hu... h..."#),
+            r#"{"p":"(secret)"} (secret) (secret)... h..."#
+        );
     }
 
     #[test]

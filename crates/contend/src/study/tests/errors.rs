@@ -44,6 +44,7 @@ const MISTAKES: &[(&str, &str, &str, &str)] = &[
     ("window = \"2s\"", "window = \"2\"", "window", "no duration"),
     ("window = \"2s\"", "window = \"0s\"", "window", "longer than 0"),
     ("window = \"2s\"", "scale = 1", "[load]", "neither `window` nor `operations`"),
+    ("window = \"2s\"", "operations = 5\nrun_in = \"1s\"", "run_in", "counts all of them"),
     ("window = \"2s\"", "window = \"2s\"\noperations = 3", "operations", "not both"),
     ("window = \"2s\"", "window = \"2s\"\nrun_in = \"x\"", "run_in", "no duration"),
     ("window = \"2s\"", "window = \"2s\"\nclients = 0", "clients = 0", "at least 1"),

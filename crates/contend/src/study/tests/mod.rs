@@ -240,3 +240,17 @@ fn every_name_of_an_embedded_study_is_one_of_its_workload() {
         }
     }
 }
+
+#[test]
+fn operations_are_counted_from_the_start() {
+    let mut counted = 0;
+    for name in builtin_names() {
+        for run in [QUICK, CORRECTED, AS_PUBLISHED] {
+            for study in embedded(name, run, &[]).studies.iter().filter(|study| study.load.operations.is_some()) {
+                assert_eq!(study.load.run_in_ns, 0, "{name} {:?}", study.part);
+                counted += 1;
+            }
+        }
+    }
+    assert!(counted > 4, "{counted} parts of embedded studies end after a number of operations");
+}

@@ -1,0 +1,121 @@
+//! Which collation an expression has that is neither a column nor COLLATE itself.
+//!
+//! In SQLite a COLLATE anywhere within an expression is the collation of the whole, be it in a function's argument, in one
+//! side of `||` or in a condition of CASE: of several the first counts. What has none within is compared by bytes, also if
+//! it is made of columns that ignore case; only CAST and a `+` leave a column what it is.
+
+use crate::emit::Tr;
+use crate::parse::tree::{Expr, Literal, Operator, UnaryOperator};
+use crate::refuse::{R, no};
+use crate::rules::Id;
+use crate::rules::compare::{FOLD_MARIADB, FOLD_POSTGRES};
+use crate::rules::expr::bare;
+use crate::types::{Collation, Number, Ty, Val, number_literal};
+
+/// What a COLLATE within an expression says about all of it.
+pub(crate) enum Said<'a> {
+    By(&'a str),
+    /// SQLite simplifies the expression before it looks, or looks at the first value of a row only.
+    Unclear,
+}
+
+/// The first COLLATE within an expression, in the order in which SQLite looks for it. It does not look into queries.
+pub(crate) fn said<'a>(expr: &Expr<'a>) -> Option<Said<'a>> {
+    let mut rest = vec![expr];
+    let mut unclear = false;
+    while let Some(expr) = rest.pop() {
+        let from = rest.len();
+        match expr {
+            Expr::Collate(_, _) if unclear => return Some(Said::Unclear),
+            Expr::Collate(_, name) => return Some(Said::By(name)),
+            Expr::Parenthesized(inner) => {
+                unclear |= inner.len() > 1;
+                rest.extend(inner.iter());
+            }
+            Expr::Binary(left, op, right) => {
+                unclear |= *op == Operator::And && (is_zero(left) || is_zero(right));
+                rest.extend([*left, *right]);
+            }
+            Expr::Unary(_, inner) | Expr::Cast { expr: inner, .. } | Expr::IsNull(inner) | Expr::NotNull(inner) => {
+                rest.push(inner);
+            }
+            Expr::Between { lhs, start, end, .. } => rest.extend([*lhs, *start, *end]),
+            Expr::Case { base, when_then_pairs, else_expr } => {
+                rest.extend(*base);
+                rest.extend(when_then_pairs.iter().flat_map(|(when, then)| [when, then]));
+                rest.extend(*else_expr);
+            }
+            Expr::FunctionCall { args, .. } => rest.extend(args.unwrap_or_default()),
+            // LIKE is a function whose first argument is the pattern.
+            Expr::Like { lhs, rhs, escape, .. } => {
+                rest.extend([*rhs, *lhs]);
+                rest.extend(*escape);
+            }
+            Expr::InList { lhs, rhs, .. } => {
+                let items = rhs.unwrap_or_default();
+                unclear |= items.is_empty();
+                rest.push(lhs);
+                rest.extend(items);
+            }
+            Expr::InSelect { lhs, .. } | Expr::InTable { lhs, .. } => rest.push(lhs),
+            Expr::Exists(_) | Expr::Subquery(_) | Expr::FunctionCallStar { .. } | Expr::Raise(..) => {}
+            Expr::Id(_) | Expr::Name(_) | Expr::Qualified(..) | Expr::DoublyQualified(..) => {}
+            Expr::Literal(_) | Expr::Variable(_) => {}
+        }
+        rest[from..].reverse();
+    }
+    None
+}
+
+/// A literal 0, with which SQLite takes a whole AND for false.
+fn is_zero(expr: &Expr) -> bool {
+    matches!(bare(expr), Expr::Literal(Literal::Numeric(text)) if number_literal(text) == Some(Number::Int(0)))
+}
+
+impl<'a> Tr<'a> {
+    /// Gives the value of an expression the collation that SQLite gives it.
+    pub(crate) fn collated(&mut self, expr: &'a Expr<'a>, value: Val) -> R<Val> {
+        match expr {
+            Expr::Collate(..) | Expr::Parenthesized(_) | Expr::Literal(_) | Expr::Variable(_) => Ok(value),
+            Expr::Id(_) | Expr::Name(_) | Expr::Qualified(..) | Expr::DoublyQualified(..) => Ok(value),
+            Expr::Cast { expr: inner, .. } | Expr::Unary(UnaryOperator::Positive, inner) => {
+                // An alias within may bring a COLLATE, which then counts no more than a column's.
+                let column = value.column || value.collation_explicit;
+                Ok(Val { column, collation_explicit: value.collation_explicit && said(inner).is_some(), ..value })
+            }
+            _ => {
+                let (collation, collation_explicit) = match value.ty {
+                    Ty::Text | Ty::Null | Ty::Any | Ty::Param if self.has_collate() => match said(expr) {
+                        None => (Collation::Binary, false),
+                        Some(Said::By(name)) => {
+                            self.fire(Id::Collation);
+                            (crate::catalogue::collation(name)?, true)
+                        }
+                        Some(Said::Unclear) => {
+                            return no(
+                                Id::Collation,
+                                "COLLATE",
+                                "COLLATE in a part that SQLite simplifies, or in a row",
+                            );
+                        }
+                    },
+                    _ => (Collation::Binary, false),
+                };
+                Ok(Val { collation, collation_explicit, column: false, ..value })
+            }
+        }
+    }
+
+    /// Makes small letters of what was written since `start`, as NOCASE compares.
+    pub(crate) fn fold(&mut self, start: usize) {
+        self.fire(Id::Collation);
+        let (before, after) = if self.postgres { FOLD_POSTGRES } else { FOLD_MARIADB };
+        self.wrap(start, before, after);
+    }
+
+    /// Whether the statement has the word COLLATE; most have not.
+    fn has_collate(&mut self) -> bool {
+        let text = self.text.as_bytes();
+        *self.collates.get_or_insert_with(|| text.windows(7).any(|word| word.eq_ignore_ascii_case(b"COLLATE")))
+    }
+}
