@@ -3,7 +3,7 @@
 mod support;
 
 use std::fs;
-use support::{Bench, root, tiny_study};
+use support::{Bench, root, sound, tiny_study};
 
 /// The smallest study with one line replaced, run; what it complains about.
 fn broken(bench: &Bench, from: &str, to: &str) -> String {
@@ -103,7 +103,7 @@ fn a_users_own_files_work_like_built_in_ones_and_a_broken_invariant_is_found() {
     fs::write(bench.path("study.toml"), study.replacen("\"bank\"", "\"own.toml\"", 1)).expect("written");
 
     fs::write(bench.path("own.toml"), &workload).expect("written");
-    bench.contend(&["run", "study.toml", "--out", "good", "--rounds", "1", "--quiet"]).exits(0);
+    sound(&bench.path("good"), || bench.contend(&["run", "study.toml", "--out", "good", "--rounds", "1", "--quiet"]));
 
     // Money appears: the second half of a transfer adds one more than the first takes.
     let wrong = workload.replacen("balance = balance + :amount", "balance = balance + :amount + 1", 1);
@@ -150,7 +150,8 @@ fn two_records_of_the_same_thing_are_compared() {
     let study = tiny_study();
     for name in ["a", "b"] {
         let args = ["run", &study, "--out", name, "--window", "100ms", "--quiet", "--json"];
-        let json: serde_json::Value = serde_json::from_str(&bench.contend(&args).exits(0).out).expect("JSON");
+        let json: serde_json::Value =
+            serde_json::from_str(&sound(&bench.path(name), || bench.contend(&args)).out).expect("JSON");
         assert_eq!(json["complete"], true);
         assert!(json["estimates"].as_array().expect("an array").len() >= 2);
     }
@@ -164,7 +165,7 @@ fn two_records_of_the_same_thing_are_compared() {
 #[test]
 fn a_plan_can_be_carried_out_by_hand() {
     let bench = Bench::new();
-    bench.tiny(&["--rounds", "1"]).exits(0);
+    bench.tiny_sound(&["--rounds", "1"]);
     let shown = bench.contend(&["plan", "show", "--record", "record", "--trial", "1", "--worker", "1"]).exits(0);
     fs::write(bench.path("plan.txt"), &shown.out).expect("written");
     let copy = shown.err.lines().find(|l| l.trim_start().starts_with("cp ")).expect("how to get the data");
@@ -185,7 +186,9 @@ fn several_databases_and_held_connections_are_checked_like_one() {
     assert!(two.contains(held), "the workload has changed");
     let two = two.replacen(held, &format!("{held}\n[[transaction.balance.step]]\nhold = \"5ms\"\n"), 1);
     fs::write(bench.path("own.toml"), two).expect("written");
-    bench.contend(&["run", "study.toml", "--out", "record", "--rounds", "1", "--quiet"]).exits(0);
+    sound(&bench.path("record"), || {
+        bench.contend(&["run", "study.toml", "--out", "record", "--rounds", "1", "--quiet"])
+    });
     let record = contend::record::store::Record::open(&bench.path("record")).expect("a record");
     assert_eq!(record.trials[0].invariants.len(), 8, "four of each database");
     assert!(record.run.generator_ns_per_operation < 1_000_000, "a held connection is no cost of the worker");

@@ -1,28 +1,23 @@
 //! The study of crashes, from outside: short runs on the real recorder, its controls, and what it leaves behind.
 
+#[path = "../crates/contend-powercut/tests/support/possible.rs"]
+mod possible;
 mod support;
 
 use contend::record::model::Trial;
 use contend::record::powercut::{PROCESS, Powercut};
 use contend::record::store::Record;
-use contend_powercut::record::unavailable;
+use possible::{can_record, not_verified};
 use rustix::process::{Pid, Signal, kill_process};
+use std::cell::RefCell;
 use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 use std::process::Command;
 use support::{Bench, root, tool, wait_for};
 
 fn study() -> String {
     root().join("tests/fixtures/durability.toml").display().to_string()
-}
-
-/// Whether there is a recorder here; where there is none, the test of its absence is the one that matters.
-fn recorder() -> bool {
-    let why = unavailable();
-    if let Some(why) = &why {
-        eprintln!("not tested: {why}");
-    }
-    why.is_none()
 }
 
 fn trial<'r>(record: &'r Record, label: &str) -> &'r Trial {
@@ -58,7 +53,7 @@ fn is_mounted(at: &str) -> bool {
 
 #[test]
 fn settings_keep_what_is_documented_and_failing_images_can_be_rebuilt() {
-    if !recorder() {
+    if !can_record() {
         return;
     }
     let bench = Bench::new();
@@ -78,6 +73,9 @@ fn settings_keep_what_is_documented_and_failing_images_can_be_rebuilt() {
     for label in ["WAL/FULL", "DELETE/EXTRA"] {
         let found = found(&record, label);
         assert_eq!((found.power().bad(), found.posix().bad(), found.process().bad()), (0, 0, 0), "{label}");
+        // 60 commits are asked for, of a sync each at least; a machine too busy for them says so in the record.
+        let demanded = found.lies.iter().filter(|lie| lie.must).count();
+        assert_eq!(demanded, if found.syncs >= 50 { 3 } else { 2 }, "{label}: {} syncs", found.syncs);
         assert!(found.lies.iter().filter(|lie| lie.must).all(|lie| lie.caught), "{label}: {:?}", found.lies);
         assert!(found.failing.is_empty());
     }
@@ -89,7 +87,9 @@ fn settings_keep_what_is_documented_and_failing_images_can_be_rebuilt() {
     assert!(found(&record, "MEMORY/FULL").process().corrupt > 0);
 
     let text = fs::read_to_string(bench.path("record/report.md")).expect("a report");
-    for words in ["What does the default keep?", "never corrupt", "Speed against promise", "Images that failed"] {
+    for words in
+        ["What does the default keep?", "never corrupt", "Speed against promise", "Images that failed", "What was done"]
+    {
         assert!(text.contains(words), "{words} is not in\n{text}");
     }
     let csv = fs::read_to_string(bench.path("record/crashes.csv")).expect("numbers");
@@ -125,7 +125,7 @@ fn replays(bench: &Bench, trial: &Trial) {
 
 #[test]
 fn a_worker_that_does_not_sync_is_found_out_by_the_controls() {
-    if !recorder() {
+    if !can_record() {
         return;
     }
     let bench = Bench::new();
@@ -143,17 +143,26 @@ fn a_worker_that_does_not_sync_is_found_out_by_the_controls() {
 
 #[test]
 fn a_tool_that_is_killed_leaves_no_mount_and_no_data() {
-    if !recorder() {
+    if !can_record() {
         return;
     }
     let bench = Bench::new();
-    let args = ["run", &study(), "--out", "record", "--quiet", "--only", "WAL/FULL", "--set", "kills=0"];
+    // Long enough to be found and stopped, however busy the machine is.
+    let text = fs::read_to_string(study()).expect("a study");
+    let longer = text.replace("window = \"200ms\"", "window = \"10s\"");
+    assert_ne!(longer, text);
+    fs::write(bench.path("long.toml"), longer).expect("written");
+    let args = ["run", "long.toml", "--out", "record", "--quiet", "--only", "WAL/FULL", "--set", "kills=0"];
     // Ctrl-C first, then what nobody can catch.
     for signal in [Signal::INT, Signal::KILL] {
         let _ = fs::remove_dir_all(bench.path("record"));
         let mut child = bench.start(&args);
-        wait_for("the recorder to mount", || recorders(&bench).iter().any(|(_, at)| is_mounted(at)));
-        let (_, at) = recorders(&bench).pop().expect("a recorder");
+        let found = RefCell::new(None);
+        wait_for("the recorder to mount", || {
+            *found.borrow_mut() = recorders(&bench).into_iter().map(|(_, at)| at).find(|at| is_mounted(at));
+            found.borrow().is_some()
+        });
+        let at = found.into_inner().expect("a mount point");
         kill_process(Pid::from_child(&child), signal).expect("the tool lives");
         let status = child.wait().expect("it ends");
         if signal == Signal::INT {
@@ -168,26 +177,35 @@ fn a_tool_that_is_killed_leaves_no_mount_and_no_data() {
 
 #[test]
 fn without_permission_nothing_is_called_durable() {
-    if !rustix::process::geteuid().is_root() || unavailable().is_some() {
-        return;
+    let closed = fs::metadata("/dev/fuse").is_ok_and(|device| device.permissions().mode() & 0o006 != 0o006);
+    if !rustix::process::geteuid().is_root() || !closed {
+        return not_verified("needs root and a /dev/fuse that others may not use");
     }
     const NOBODY: u32 = 65_534;
-    let bench = Bench::new();
-    std::os::unix::fs::chown(bench.dir.path(), Some(NOBODY), Some(NOBODY)).expect("given away");
+    // The checkout may lie where that user may not enter; this directory is on a disk on most machines.
+    let place = tempfile::TempDir::with_prefix_in("contend-test-", "/var/tmp").expect("a directory");
+    let (program, copy) = (place.path().join("contend"), place.path().join("study.toml"));
+    fs::copy(tool(), &program).expect("a copy");
+    fs::copy(study(), &copy).expect("a copy");
+    for path in [place.path(), &program, &copy] {
+        chown(path, Some(NOBODY), Some(NOBODY)).expect("given away");
+    }
     let said = Command::new("setpriv")
-        .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--", tool(), "run", &study(), "--out", "record"])
-        .args(["--quiet", "--only", "WAL/FULL"])
-        .current_dir(bench.dir.path())
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"])
+        .arg(&program)
+        .args(["run", "study.toml", "--out", "record", "--quiet", "--only", "WAL/FULL"])
+        .current_dir(place.path())
         .env("NO_COLOR", "1")
+        .env_remove("TMPDIR")
         .output()
         .expect("setpriv");
-    let record = Record::open(&bench.path("record")).unwrap_or_else(|e| panic!("{e:#}: {said:?}"));
+    let record = Record::open(&place.path().join("record")).unwrap_or_else(|e| panic!("{e:#}: {said:?}"));
     let found = record.trials[0].powercut.as_ref().expect("what was tried");
     let why = found.not_verified.as_deref().expect("a reason");
     assert!(why.contains("/dev/fuse") || why.contains("fusermount3"), "{why}");
     assert_eq!((found.reached(), found.images, found.process().bad()), (None, 0, 0));
     assert_eq!(found.crashes.iter().map(|c| (c.model.as_str(), c.count)).collect::<Vec<_>>(), [(PROCESS, 1)]);
-    let text = fs::read_to_string(bench.path("record/report.md")).expect("a report");
+    let text = fs::read_to_string(place.path().join("record/report.md")).expect("a report");
     assert!(text.contains("not verified"), "{text}");
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use support::{Bench, Said, reasons, root, tool, wait_for};
+use support::{Bench, Said, reasons, root, sound, tool, wait_for};
 
 /// A fault of the lying worker, as it lists them itself.
 struct Fault {
@@ -115,7 +115,7 @@ fn every_fault_makes_its_trial_invalid_and_no_other() {
 #[test]
 fn without_a_fault_the_lying_worker_is_believed() {
     let bench = Bench::new();
-    run(&bench, "none").exits(0);
+    sound(&bench.path("record"), || run(&bench, "none"));
     assert!(reasons(&bench.path("record")).iter().all(|(_, kinds)| kinds.is_empty()));
 }
 
@@ -140,10 +140,10 @@ fn data_that_cannot_be_prepared_makes_the_trial_invalid() {
 #[test]
 fn damaged_data_in_the_cache_is_loaded_again() {
     let bench = Bench::new();
-    bench.tiny(&["--rounds", "1"]).exits(0);
+    bench.tiny_sound(&["--rounds", "1"]);
     fs::write(loaded(&bench), vec![7; 8192]).expect("written");
     let study = support::tiny_study();
-    bench.contend(&["run", &study, "--out", "second", "--rounds", "1", "--quiet"]).exits(0);
+    sound(&bench.path("second"), || bench.contend(&["run", &study, "--out", "second", "--rounds", "1", "--quiet"]));
 }
 
 /// The data in the cache.

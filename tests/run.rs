@@ -20,7 +20,7 @@ fn finished_trials(bench: &Bench) -> usize {
 #[test]
 fn a_run_leaves_a_record_a_report_and_nothing_else() {
     let bench = Bench::new();
-    let said = bench.tiny(&[]).exits(0);
+    let said = bench.tiny_sound(&[]);
     assert!(said.out.contains("WAL/FULL") && said.out.contains("TRUNCATE/FULL"), "{}", said.out);
     let record = Record::open(&bench.path("record")).expect("a record");
     assert_eq!(record.trials.len(), 12, "two contenders, six rounds");
@@ -43,7 +43,7 @@ fn a_run_leaves_a_record_a_report_and_nothing_else() {
 fn equal_seeds_give_equal_plans_and_reports_are_a_function_of_the_record() {
     let (a, b) = (Bench::new(), Bench::new());
     for bench in [&a, &b] {
-        bench.tiny(&["--rounds", "1", "--seed", "7"]).exits(0);
+        bench.tiny_sound(&["--rounds", "1", "--seed", "7"]);
     }
     let plans = |bench: &Bench| -> Vec<String> {
         let record = Record::open(&bench.path("record")).expect("a record");
@@ -97,7 +97,7 @@ fn a_killed_tool_leaves_no_process_and_no_data_and_can_be_resumed() {
 #[test]
 fn a_second_run_into_the_same_record_is_refused() {
     let bench = Bench::new();
-    bench.tiny(&["--rounds", "1"]).exits(0);
+    bench.tiny_sound(&["--rounds", "1"]);
     let said = bench.tiny(&["--rounds", "1"]).exits(2);
     assert!(said.err.contains("already holds a record"), "{}", said.err);
     assert_eq!(finished_trials(&bench), 2, "nothing was lost");
@@ -106,7 +106,7 @@ fn a_second_run_into_the_same_record_is_refused() {
 #[test]
 fn a_record_that_is_damaged_or_too_new_says_so() {
     let bench = Bench::new();
-    bench.tiny(&["--rounds", "2"]).exits(0);
+    bench.tiny_sound(&["--rounds", "2"]);
     let samples = bench.path("record/trials/0002/samples.bin");
     let bytes = fs::read(&samples).expect("samples");
     fs::write(&samples, &bytes[..bytes.len() - 10]).expect("cut");
@@ -196,7 +196,7 @@ fn a_tool_killed_while_loading_leaves_no_half_loaded_data() {
 fn what_a_worker_command_starts_ends_with_the_run() {
     let bench = Bench::new();
     let command = format!("sleep 300 >/dev/null 2>&1 & exec '{}' worker", support::tool());
-    bench.tiny(&["--rounds", "1", "--worker-command", &command]).exits(0);
+    bench.tiny_sound(&["--rounds", "1", "--worker-command", &command]);
     bench.assert_nothing_left();
 }
 
@@ -232,7 +232,7 @@ fn a_second_run_in_the_same_place_is_refused_and_disturbs_nothing() {
 #[test]
 fn samples_that_are_missing_are_noticed() {
     let bench = Bench::new();
-    bench.tiny(&["--rounds", "1", "--only", "WAL/FULL"]).exits(0);
+    bench.tiny_sound(&["--rounds", "1", "--only", "WAL/FULL"]);
     let path = bench.path("record/trials/0001/samples.bin");
     let file = fs::File::options().write(true).open(&path).expect("samples");
     let whole = file.metadata().expect("a size").len();

@@ -3,7 +3,7 @@
 mod support;
 
 use contend::outcome::{Outcome, classify};
-use contend::trial::admin::Admin;
+use contend::trial::admin::{Admin, EngineSaid};
 use contend::trial::data::script_target;
 use contend::trial::janitor::Janitor;
 use contend::trial::process::Launch;
@@ -29,7 +29,7 @@ fn every_workload_asks_the_same_of_every_engine() {
 #[test]
 fn trials_on_servers_are_whole() {
     let place = Place::new();
-    place.run(&["--rounds", "6", "--only", "*s durable"]).exits(0);
+    place.run_sound(&["--rounds", "6", "--only", "*s durable"]);
     let record = record(&place);
     for trial in &record.trials {
         let server = trial.server.as_ref().expect("a server");
@@ -201,10 +201,15 @@ fn a_script_worker_that_dies_is_replaced() {
         let pid = line.split(' ').next().expect("a number");
         Command::new("kill").args(["-9", pid]).status().expect("kill");
     }
-    let error = admin.sql(&target, ["SELECT 1"]).expect_err("it is dead").to_string();
-    assert!(error.contains("signal: 9"), "{error}");
+    let error = admin.sql(&target, ["SELECT 1"]).expect_err("it is dead");
+    assert!(error.to_string().contains("signal: 9"), "{error}");
+    assert!(!error.is::<EngineSaid>(), "no engine said that");
     let rows = admin.sql(&target, ["SELECT 2"]).expect("another answers");
     assert_eq!(rows, vec![vec![vec![Value::Integer(2)]]]);
+    fs::write(bench.path("b.db"), "no database, and longer than its header would be").expect("written");
+    let broken = script_target(engine, &bench.path("b.db").display().to_string());
+    let error = admin.sql(&broken, ["SELECT * FROM t"]).expect_err("it cannot be read");
+    assert!(error.is::<EngineSaid>() && error.to_string().contains("not a database"), "{error:#}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A place in which servers may run, and servers of somebody else in it.
 
-use super::{Bench, Said, root, wait_for};
+use super::{Bench, Said, root, sound, wait_for};
 use contend::record::store::Record;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -37,6 +37,12 @@ impl Place {
     pub fn run(&self, args: &[&str]) -> Said {
         let mut command = self.command(&["run", &study(), "--out", "record", "--quiet"]);
         command.args(args).output().expect("the tool starts").into()
+    }
+
+    /// The same, all trials of which must count.
+    #[track_caller]
+    pub fn run_sound(&self, args: &[&str]) -> Said {
+        sound(&self.bench.path("record"), || self.run(args))
     }
 
     pub fn start(&self, args: &[&str]) -> Child {

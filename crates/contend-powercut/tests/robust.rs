@@ -10,6 +10,7 @@ use std::process::Command;
 use contend_powercut::log::Log;
 use contend_powercut::record::{self, Options};
 use contend_powercut::replay::{Model, Namespace, Replayer};
+use support::possible::{can_record, not_verified};
 use support::{Place, answer, cut, recorder_arguments, recorder_command, tree, written};
 
 /// A recording of fifty small files, and its log's bytes.
@@ -88,7 +89,7 @@ fn a_log_of_something_else_is_told_from_one_of_this_base() {
 fn the_bound_is_kept_and_told_and_the_program_goes_on() {
     let place = Place::new();
     let options = Options { bound_bytes: 100_000, ..place.options() };
-    if record::unavailable().is_some() {
+    if !can_record() {
         return;
     }
     let mount = record::mount(&options).expect("a mount");
@@ -107,7 +108,7 @@ fn the_bound_is_kept_and_told_and_the_program_goes_on() {
 #[test]
 fn a_killed_recorder_leaves_a_readable_log_and_a_mount_that_can_be_removed() {
     let place = Place::new();
-    if record::unavailable().is_some() {
+    if !can_record() {
         return;
     }
     let program = std::env::current_exe().expect("a program");
@@ -136,7 +137,7 @@ fn a_killed_recorder_leaves_a_readable_log_and_a_mount_that_can_be_removed() {
 #[test]
 fn an_unmount_from_outside_ends_the_recorder_in_order() {
     let place = Place::new();
-    if record::unavailable().is_some() {
+    if !can_record() {
         return;
     }
     let program = std::env::current_exe().expect("a program");
@@ -151,7 +152,7 @@ fn an_unmount_from_outside_ends_the_recorder_in_order() {
 #[test]
 fn a_mount_in_use_is_not_pulled_away_silently() {
     let place = Place::new();
-    if record::unavailable().is_some() {
+    if !can_record() {
         return;
     }
     let mount = record::mount(&place.options()).expect("a mount");
@@ -166,7 +167,7 @@ fn an_ordinary_user_without_permission_is_told_so() {
     let place = Place::new();
     let closed = fs::metadata("/dev/fuse").is_ok_and(|device| device.permissions().mode() & 0o006 != 0o006);
     if !rustix::process::geteuid().is_root() || !closed {
-        eprintln!("NOT VERIFIED: needs root and a /dev/fuse that others may not use");
+        not_verified("needs root and a /dev/fuse that others may not use");
         return;
     }
     // The program itself may lie where that user cannot see it.
@@ -183,6 +184,39 @@ fn an_ordinary_user_without_permission_is_told_so() {
     child.wait().expect("ended");
     assert!(said.contains("no permission for /dev/fuse: run as root"), "{said}");
     assert!(!place.path("log").exists());
+}
+
+#[test]
+fn root_without_the_right_to_mount_is_told_so() {
+    let place = Place::new();
+    if !rustix::process::geteuid().is_root() || !can_record() {
+        return not_verified("needs root that may mount");
+    }
+    // As in most containers: the device can be opened, and nothing mounted.
+    let mut command = Command::new("setpriv");
+    command
+        .args(["--bounding-set=-sys_admin", "--inh-caps=-sys_admin"])
+        .arg(std::env::current_exe().expect("a program"));
+    recorder_arguments(&mut command, &place);
+    let mut child = command.spawn().expect("a child");
+    let said = answer(&mut child);
+    child.wait().expect("ended");
+    assert!(said.contains("cannot be mounted here") && said.contains("CAP_SYS_ADMIN"), "{said}");
+    assert!(!place.path("log").exists());
+}
+
+#[test]
+fn a_mount_that_is_let_go_of_late_is_released_in_order() {
+    let place = Place::new();
+    let Some(mount) = place.mount() else { return };
+    let held = fs::File::create(place.path("mnt/held")).expect("a file");
+    let later = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        drop(held);
+    });
+    mount.unmount();
+    later.join().expect("ended");
+    assert!(place.log().complete, "it was not pulled away");
 }
 
 #[test]
@@ -203,7 +237,7 @@ fn what_cannot_be_recorded_is_refused_before_anything_is_made() {
         assert!(!options.log.exists());
     }
     fs::write(place.path("log"), b"an old one").expect("written");
-    if record::unavailable().is_none() {
+    if can_record() {
         assert!(refused(&options).contains("the log cannot be created (an old one must be removed first)"));
     }
 }

@@ -19,7 +19,7 @@ impl Ledger {
     /// What is in the directory now is the base: it must have been copied before.
     pub fn create(directory: &Path, log: &Path, bound_bytes: u64) -> Result<Ledger> {
         let directory = directory.canonicalize().map_err(|e| Error::at(directory, "cannot be recorded", e))?;
-        if super::resolved(log).starts_with(&directory) {
+        if super::release::resolved(log).starts_with(&directory) {
             return Err(Error::at(log, "the log cannot lie in what is recorded", directory.display()));
         }
         let (tree, known) = Tree::load(&directory)?;

@@ -1,13 +1,9 @@
 //! The recording file system: a directory passed through, every change logged before it is answered.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use fuser::{BackgroundSession, Config, MountOption, SessionACL};
-use rustix::fs::{Mode, OFlags};
-use rustix::io::Errno;
-use rustix::mount::UnmountFlags;
 
 use crate::log::{Recorded, Writer};
 use crate::{Error, Result};
@@ -15,9 +11,13 @@ use crate::{Error, Result};
 mod changes;
 mod filesystem;
 mod ledger;
+mod possible;
+mod release;
 mod tree;
 
 pub use ledger::Ledger;
+pub use possible::unavailable;
+pub use release::{is_mounted, release, unmount};
 
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -99,7 +99,7 @@ fn free_mountpoint(options: &Options) -> Result<PathBuf> {
     if entries.next().is_some() {
         return Err(Error::at(point, "nothing is mounted here", "the directory is not empty"));
     }
-    let log = resolved(&options.log);
+    let log = release::resolved(&options.log);
     for (path, what) in [(&absolute, "mount point"), (&log, "log")] {
         if path.starts_with(&backing) || (what == "log" && path.starts_with(&absolute)) {
             return Err(Error::at(path, &format!("the {what} cannot lie in what is recorded"), backing.display()));
@@ -130,23 +130,8 @@ impl Mount {
     /// Unmounts and returns the summary. While files are open on it this fails after some seconds; the mount then
     /// vanishes from sight, and ends when the last of them is closed.
     pub fn unmount(mut self) -> Result<Recorded> {
-        const TRIES: u32 = 60;
-        for _ in 0..TRIES {
-            match rustix::mount::unmount(&self.mountpoint, UnmountFlags::empty()) {
-                // A process that has just ended can still be letting go of its files.
-                Err(Errno::BUSY) => std::thread::sleep(Duration::from_millis(50)),
-                // Somebody else was faster.
-                Ok(()) | Err(Errno::INVAL) => return self.join(),
-                Err(_) => {
-                    unmount(&self.mountpoint)?;
-                    return self.join();
-                }
-            }
-        }
-        Err(Error::new(format!(
-            "{}: still in use: a process has files open there or its working directory; stop it before unmounting",
-            self.mountpoint.display()
-        )))
+        release(&self.mountpoint)?;
+        self.join()
     }
 }
 
@@ -155,107 +140,5 @@ impl Drop for Mount {
         if self.session.is_some() {
             let _ = unmount(&self.mountpoint);
         }
-    }
-}
-
-/// Unmounts what is left there, in use or not, dead recorder or not. Nothing mounted there is no error. If it is in use,
-/// its users get errors from then on, and nobody can wait for a recorder that does not answer.
-pub fn unmount(mountpoint: &Path) -> Result<()> {
-    if !is_mounted(mountpoint) {
-        return Ok(());
-    }
-    if rustix::mount::unmount(mountpoint, UnmountFlags::empty()).is_ok() {
-        return Ok(());
-    }
-    match rustix::mount::unmount(mountpoint, UnmountFlags::DETACH | UnmountFlags::FORCE) {
-        Ok(()) | Err(Errno::INVAL) => Ok(()),
-        Err(Errno::PERM) => by_helper(mountpoint),
-        Err(e) => Err(Error::at(mountpoint, "cannot be unmounted", e)),
-    }
-}
-
-/// An ordinary user may unmount only through the set-uid program.
-fn by_helper(mountpoint: &Path) -> Result<()> {
-    let done = std::process::Command::new("fusermount3").args(["-u", "-z", "--"]).arg(mountpoint).output();
-    match done {
-        Ok(output) if output.status.success() => Ok(()),
-        Ok(output) => Err(Error::at(mountpoint, "fusermount3 -u", String::from_utf8_lossy(&output.stderr).trim())),
-        Err(e) => Err(Error::at(mountpoint, "cannot be unmounted: fusermount3", e)),
-    }
-}
-
-/// Whether a FUSE file system is mounted there (also when its recorder is dead).
-pub fn is_mounted(mountpoint: &Path) -> bool {
-    let path = resolved(mountpoint);
-    let Ok(mounts) = std::fs::read_to_string("/proc/self/mountinfo") else { return false };
-    mounts.lines().any(|line| {
-        let is_fuse = line.split(" - ").nth(1).is_some_and(|rest| rest.starts_with("fuse"));
-        is_fuse && line.split(' ').nth(4).is_some_and(|field| Path::new(&unescaped(field)) == path)
-    })
-}
-
-/// A dead mount cannot be asked for its path, but its parent can.
-fn resolved(path: &Path) -> PathBuf {
-    let parent = path.parent().map(|p| if p.as_os_str().is_empty() { Path::new(".") } else { p });
-    match (parent.and_then(|p| p.canonicalize().ok()), path.file_name()) {
-        (Some(parent), Some(name)) => parent.join(name),
-        _ => path.to_path_buf(),
-    }
-}
-
-/// mountinfo writes a blank as \040.
-fn unescaped(field: &str) -> String {
-    [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
-        .iter()
-        .fold(field.to_string(), |text, (code, plain)| text.replace(code, plain))
-}
-
-/// Why recording is not possible here, in words, or nothing.
-pub fn unavailable() -> Option<String> {
-    unavailable_through(Path::new("/dev/fuse"))
-}
-
-fn unavailable_through(device: &Path) -> Option<String> {
-    match rustix::fs::open(device, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
-        Ok(_) => (),
-        Err(Errno::NOENT | Errno::NODEV | Errno::NXIO) => {
-            return Some(format!(
-                "there is no {}: load the kernel module fuse, or give the container the device",
-                device.display()
-            ));
-        }
-        Err(Errno::ACCESS | Errno::PERM) => {
-            return Some(format!(
-                "no permission for {}: run as root, or make the device readable and writable for this user",
-                device.display()
-            ));
-        }
-        Err(e) => return Some(format!("{}: {e}", device.display())),
-    }
-    let has_helper = || {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        std::env::split_paths(&path).any(|dir| dir.join("fusermount3").exists() || dir.join("fusermount").exists())
-    };
-    let root = rustix::process::geteuid().is_root();
-    (!root && !has_helper())
-        .then(|| "mounting as an ordinary user needs the program fusermount3 (Debian package fuse3)".to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_missing_device_and_a_forbidden_one_are_told_apart() {
-        let missing = unavailable_through(Path::new("/dev/no-such-device")).expect("a reason");
-        assert!(missing.contains("there is no /dev/no-such-device"), "{missing}");
-        // No device that can be opened for writing: every user is refused, root too.
-        let refused = unavailable_through(Path::new("/proc")).expect("a reason");
-        assert!(refused.contains("/proc"), "{refused}");
-    }
-
-    #[test]
-    fn paths_of_mounts_are_unescaped() {
-        assert_eq!(unescaped("/a\\040b\\134c"), "/a b\\c");
     }
 }

@@ -1,6 +1,8 @@
 //! What the tests share: a place to record in, directory trees as values, small random numbers.
 #![allow(dead_code)]
 
+pub mod possible;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -32,8 +34,7 @@ impl Place {
 
     /// The base is copied now. The tests that record need /dev/fuse; where it is not, they say so and prove nothing.
     pub fn mount(&self) -> Option<Recording> {
-        if let Some(why) = record::unavailable() {
-            eprintln!("NOT VERIFIED, recording is not possible here: {why}");
+        if !possible::can_record() {
             return None;
         }
         copy(&self.path("backing"), &self.path("base"));
@@ -66,7 +67,7 @@ pub struct Recording {
 
 impl Recording {
     pub fn unmount(mut self) {
-        rustix::mount::unmount(&self.mountpoint, rustix::mount::UnmountFlags::empty()).expect("unmounted");
+        record::release(&self.mountpoint).expect("unmounted");
         assert!(self.child.wait().expect("ended").success(), "the recorder ends in order");
     }
 }

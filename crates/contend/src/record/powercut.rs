@@ -31,6 +31,9 @@ pub struct Powercut {
     pub log_bytes: u64,
     #[serde(default)]
     pub log_full: bool,
+    /// Syncs of files while the load went on.
+    #[serde(default)]
+    pub syncs: u64,
     /// Commits acknowledged while it was recorded, and how long that took. No rate follows from it: the recorder is slow.
     #[serde(default)]
     pub acknowledged: u64,

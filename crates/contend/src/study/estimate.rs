@@ -2,7 +2,8 @@
 //! their time.
 
 use super::load::load_under;
-use super::model::{Load, Study};
+use super::model::{Contender, Load, Study, Tier};
+use super::powercut::{LIES, MINIMISE_TRIES};
 
 /// Around the measured time of a trial: fresh data, workers that start, waiting for a quiet disk, checks. Measured on two
 /// processors with an ordinary disk, where it is 0.3 to 0.6 s.
@@ -24,7 +25,7 @@ const RECORDING_NS: u64 = 1_000_000_000;
 /// Estimated time of all trials of a study, in nanoseconds.
 pub fn estimate_ns(study: &Study) -> u64 {
     let contenders = study.contenders.len() as u64;
-    let crashes_ns: u64 = study.contenders.iter().map(|contender| crashes_ns(study, &contender.engine)).sum();
+    let crashes_ns: u64 = study.contenders.iter().map(|contender| crashes_ns(study, contender)).sum();
     let trial_ns = |load: Load| load.run_in_ns + measured_ns(&load) + AROUND_NS;
     let of = |at| contenders * trial_ns(load_under(&study.load, at)) + crashes_ns;
     let round_ns: u64 = study.conditions.iter().map(of).sum();
@@ -32,14 +33,20 @@ pub fn estimate_ns(study: &Study) -> u64 {
 }
 
 /// What crashes of one contender take.
-fn crashes_ns(study: &Study, engine: &str) -> u64 {
+fn crashes_ns(study: &Study, contender: &Contender) -> u64 {
     let Some(powercut) = &study.powercut else { return 0 };
-    let is_server = crate::engine::find(engine).is_some_and(|engine| engine.server.is_some());
+    let is_server = crate::engine::find(&contender.engine).is_some_and(|engine| engine.server.is_some());
     let (images, image_ns) = match is_server {
         true => (powercut.server_points, SERVER_IMAGE_NS),
         false => (powercut.points, IMAGE_NS),
     };
-    u64::from(images) * image_ns + u64::from(powercut.kills) * KILL_NS + RECORDING_NS + powercut.window_ns
+    // Most planted faults are looked for to the end; an image worse than lossy is made smaller.
+    let more = match (is_server, contender.tier) {
+        (true, _) => 0,
+        (_, Tier::Durable) => LIES as u32 * powercut.lie_points,
+        (_, _) => MINIMISE_TRIES,
+    };
+    u64::from(images + more) * image_ns + u64::from(powercut.kills) * KILL_NS + RECORDING_NS + powercut.window_ns
 }
 
 fn measured_ns(load: &Load) -> u64 {
@@ -69,5 +76,21 @@ mod tests {
     fn every_trial_counts_with_what_is_around_it() {
         assert_eq!(estimated("window = '2s', run_in = '400ms'"), 12 * 3_000_000_000);
         assert_eq!(estimated("operations = 100"), 12 * 1_100_000_000);
+    }
+
+    #[test]
+    fn planted_faults_and_smaller_images_count_too() {
+        let of = |synchronous: &str, lie_points: u32| {
+            let text = format!(
+                "question = 'q'\nworkload = 'w'\nkind = 'powercut'\nheadline = 'throughput_ops_per_s'\nrounds = 1\n\
+                 load = {{ window = '1s' }}\n[powercut]\npoints = 100\nlie_points = {lie_points}\n[[contender]]\n\
+                 engine = 'sqlite'\nsettings = {{ journal_mode = 'wal', synchronous = '{synchronous}' }}\n"
+            );
+            let choices = Choices::new(Variant::Corrected, Extent::Full);
+            estimate_ns(&resolve(&Source::new("e.toml", text), &choices).unwrap())
+        };
+        assert_eq!(of("full", 200) - of("full", 100), 8 * 100 * IMAGE_NS);
+        assert_eq!(of("off", 200), of("off", 100), "no disk lies to what is not durable");
+        assert_eq!(of("full", 100) - of("off", 100), (8 * 100 - 60) * IMAGE_NS);
     }
 }

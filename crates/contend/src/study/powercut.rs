@@ -14,6 +14,10 @@ pub const NAMESPACES: [&str; 2] = ["journal", "posix"];
 /// Axes of `--set` that are none of the contenders or conditions.
 pub(super) const AXES: [&str; 5] = ["crash", "namespace", "points", "server_points", "kills"];
 
+/// Planted faults of the disk that a record is replayed with, and images tried to find the fewest lost pieces of one.
+pub const LIES: usize = 8;
+pub const MINIMISE_TRIES: u32 = 60;
+
 const DEFAULT_POINTS: u32 = 5000;
 const DEFAULT_SERVER_POINTS: u32 = 100;
 const DEFAULT_KILLS: u32 = 2;

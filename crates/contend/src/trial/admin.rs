@@ -137,7 +137,7 @@ impl<'a> Admin<'a> {
     pub fn reply(&mut self) -> Result<Vec<Answer>> {
         let text = match self.next(self.script_time)? {
             Event::Reply(text) => text,
-            Event::Line(WorkerLine::Failed(message), _) => bail!("{message}"),
+            Event::Line(WorkerLine::Failed(message), _) => bail!("the script worker refused: {message}"),
             other => return Err(self.give_up(&format!("said {other:?} instead of a reply"))),
         };
         let reply = match Reply::decode(&text) {
@@ -146,7 +146,10 @@ impl<'a> Admin<'a> {
         };
         match reply.error {
             None => Ok(reply.answers),
-            Some(e) => Err(anyhow!("{} ({} {}, line {} of the script)", e.message, e.space.word(), e.code, e.line)),
+            Some(e) => {
+                let said = format!("{} ({} {}, line {} of the script)", e.message, e.space.word(), e.code, e.line);
+                Err(EngineSaid(said).into())
+            }
         }
     }
 
@@ -171,6 +174,19 @@ impl Drop for Admin<'_> {
         }
     }
 }
+
+/// What an engine itself answered, or how it ended, when it did not do what it was asked. Every other error is one of the
+/// tool, its workers or the machine, and says nothing of the engine.
+#[derive(Debug, Clone)]
+pub struct EngineSaid(pub String);
+
+impl std::fmt::Display for EngineSaid {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for EngineSaid {}
 
 /// The user wants to stop.
 #[derive(Debug, Clone, Copy)]

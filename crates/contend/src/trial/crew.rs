@@ -13,6 +13,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
+/// How often a worker that is slow to tell its clock is asked.
+const CLOCK_TRIES: u32 = 5;
+
 /// Deadlines of everything a worker has to do.
 #[derive(Debug, Clone, Copy)]
 pub struct Deadlines {
@@ -121,8 +124,18 @@ impl<'a> Crew<'a> {
         Ok(())
     }
 
-    /// Compares every worker's clock with the tool's.
+    /// Compares every worker's clock with the tool's; on a busy machine a worker may be slow to tell it, so more than once.
     pub fn compare_clocks(&mut self) -> Result<(), Failure> {
+        for _ in 1..CLOCK_TRIES {
+            match self.compare_clocks_once() {
+                Err(Failure::Invalid(reason)) if reason.kind == Invalid::Clock.word() => {}
+                other => return other,
+            }
+        }
+        self.compare_clocks_once()
+    }
+
+    fn compare_clocks_once(&mut self) -> Result<(), Failure> {
         for number in 0..self.workers.len() {
             let sent_ns = monotonic_ns();
             self.workers[number].tell(&ToolLine::Clock);

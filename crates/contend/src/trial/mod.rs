@@ -12,6 +12,7 @@ pub mod equal;
 pub mod generator;
 pub mod identity;
 pub mod janitor;
+mod killing;
 pub mod machine;
 pub mod over_http;
 pub mod plans;

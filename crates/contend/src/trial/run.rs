@@ -23,6 +23,7 @@ use crate::trial::over_http::Asking;
 use crate::trial::plans::{DrawnRound, Plans, Sql};
 use crate::trial::process::{InsteadOf, Launch, monotonic_ns};
 use crate::trial::sampler::{Observed, Sampler, Watched};
+use crate::trial::secret::shown;
 use crate::trial::served::{Served, Serving};
 use crate::trial::session::Note;
 use crate::workload::{Asked, DrawnRole, Workload};
@@ -119,7 +120,7 @@ impl Bench<'_> {
         let ran = match ran {
             // What survives a crash does not depend on how fast it was.
             Err(Failure::Invalid(reason)) if self.study.powercut.is_some() => {
-                trial.invalid.push(self.shown(reason));
+                trial.invalid.push(shown(reason, self.workload, self.asked));
                 Ok(Done { throughput_per_s: 0.0, failed: 0, window_ns: 0, invalid: vec![] })
             }
             other => other,
@@ -129,20 +130,13 @@ impl Bench<'_> {
             Err(Failure::Cancelled) => return Err(Cancelled.into()),
             Err(Failure::Fatal(e)) => return Err(e),
             Err(Failure::Invalid(reason)) => {
-                trial.invalid.push(self.shown(reason));
+                trial.invalid.push(shown(reason, self.workload, self.asked));
                 Done { throughput_per_s: 0.0, failed: 0, window_ns: 0, invalid: trial.invalid.clone() }
             }
         };
         self.remove_data()?;
         writer.commit(&trial, &series)?;
         Ok(done)
-    }
-
-    /// A reason without the secrets that a service may have answered with.
-    fn shown(&self, reason: Reason) -> Reason {
-        let detail = self.workload.secrets.hidden(&reason.detail);
-        let detail = self.asked.map_or(detail.clone(), |asked| asked.secrets.hidden(&detail));
-        Reason { detail, ..reason }
     }
 
     fn run(

@@ -186,7 +186,7 @@ pub fn machine_time() -> MachineTime {
 }
 
 /// A server and the processes it has started, or they in turn.
-fn tree(first: u32) -> Vec<Process> {
+pub(super) fn tree(first: u32) -> Vec<Process> {
     let (mut found, mut next) = (vec![], vec![first]);
     while let Some(pid) = next.pop() {
         let Ok(process) = Process::new(pid as i32) else { continue };

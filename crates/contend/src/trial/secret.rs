@@ -1,6 +1,7 @@
 //! Where the values of secrets come from, and that processes which contend starts do not inherit them.
 
-use crate::workload::Workload;
+use crate::record::model::Reason;
+use crate::workload::{Asked, Workload};
 use anyhow::{Result, bail};
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -35,6 +36,13 @@ pub fn told(mut workload: Workload, given: &BTreeMap<String, String>) -> Result<
         }
     }
     Ok(workload)
+}
+
+/// A reason without the secrets that a service may have answered with.
+pub fn shown(reason: Reason, workload: &Workload, asked: Option<&Asked>) -> Reason {
+    let detail = workload.secrets.hidden(&reason.detail);
+    let detail = asked.map_or(detail.clone(), |asked| asked.secrets.hidden(&detail));
+    Reason { detail, ..reason }
 }
 
 /// A worker is told what it needs in its plan; the environment of a process can be read by others of the same user.

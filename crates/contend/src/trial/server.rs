@@ -4,15 +4,16 @@
 use crate::engine::server::{Layout, LockWaits, Server, Signal};
 use crate::engine::{Engine, Settings};
 use crate::record::model::ServerLockWaits;
-use crate::trial::admin::{Admin, Cancelled};
+use crate::trial::admin::{Admin, Cancelled, EngineSaid};
 use crate::trial::data::{hex, script_target};
 use crate::trial::identity::{Identity, command};
 use crate::trial::janitor::Janitor;
+use crate::trial::killing::kill_all;
 use anyhow::{Context, Result, bail};
 use contend_wire::address::Address;
 use contend_wire::literal::Value;
 use contend_wire::script::Target;
-use rustix::process::{Pid, kill_process, kill_process_group};
+use rustix::process::{Pid, kill_process};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
@@ -232,7 +233,9 @@ impl<'j> Running<'j> {
         let deadline = Instant::now() + READY_TIME;
         loop {
             if let Some(ending) = self.ended()? {
-                bail!("{} ended while starting ({ending}); its log ends: {}", self.server.title, self.last_words());
+                let title = self.server.title;
+                let said = format!("{title} ended while starting ({ending}); its log ends: {}", self.last_words());
+                return Err(EngineSaid(said).into());
             }
             match admin.sql(&target, [self.server.version]) {
                 Ok(rows) => {
@@ -363,12 +366,12 @@ impl<'j> Running<'j> {
     }
 
     /// Kills all of its processes at once, as a crash would, and waits until they are gone.
-    pub fn kill(&mut self) {
-        if let Some(group) = Pid::from_raw(self.child.id() as i32) {
-            let _ = kill_process_group(group, rustix::process::Signal::KILL);
-        }
-        let _ = self.child.wait();
+    ///
+    /// # Errors
+    /// One of them lives on.
+    pub fn kill(&mut self) -> Result<()> {
         self.rest_is_kept = true;
+        kill_all(&mut self.child).with_context(|| format!("{} cannot be killed", self.server.title))
     }
 
     fn signal(&self, signal: Signal) {

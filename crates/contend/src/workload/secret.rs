@@ -61,13 +61,13 @@ impl Secrets {
         written.sort_by_key(|spelling| std::cmp::Reverse(spelling.len()));
         let mut text = text.to_string();
         for spelling in &written {
-            text = text.replace(spelling, HIDDEN);
-        }
-        for spelling in &written {
             let ends = spelling.char_indices().skip(LEAST_LEFT).map(|(end, _)| end);
             for end in ends.collect::<Vec<_>>().into_iter().rev() {
                 text = text.replace(&format!("{}{CROPPED}", &spelling[..end]), &format!("{HIDDEN}{CROPPED}"));
             }
+        }
+        for spelling in &written {
+            text = text.replace(spelling, HIDDEN);
         }
         text
     }

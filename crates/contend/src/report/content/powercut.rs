@@ -101,6 +101,7 @@ fn sentence(one: &Shown<'_>) -> String {
         Some(why) => parts.push(format!("When the power goes: not verified ({why}).")),
         None => parts.push(format!("When the power goes: {}.", outcome(&one.sum(Powercut::power)))),
     }
+    parts.extend(not_done(one));
     let posix = one.sum(Powercut::posix);
     if posix.bad() > 0 && one.sum(Powercut::power).bad() == 0 {
         parts.push(format!(
@@ -109,6 +110,39 @@ fn sentence(one: &Shown<'_>) -> String {
         ));
     }
     parts.join(" ")
+}
+
+/// What the study asks for and was not done, or not to the end.
+fn not_done(one: &Shown<'_>) -> Option<String> {
+    let mut said = vec![];
+    if let Some(why) = one.found.iter().find_map(|(_, found)| found.not_killed.as_deref()) {
+        said.push(format!("Not all real kills were made ({why})."));
+    }
+    if one.found.iter().any(|(_, found)| found.log_full) {
+        said.push("The log of the recorder was full, so the power was cut in the first part of the load only.".into());
+    }
+    (!said.is_empty()).then(|| said.join(" "))
+}
+
+/// What was recorded and really killed.
+fn recorded(found: &Powercut, kills: u32) -> Vec<TableCell> {
+    let number = |n: u64| if n == 0 { TableCell::muted("0") } else { TableCell::new(count(n)) };
+    let killed: u64 = found.crashes.iter().filter(|c| c.model == PROCESS).map(|c| c.count).sum();
+    let tone = if killed < u64::from(kills) { Tone::Worse } else { Tone::Plain };
+    let log = match (found.entries, found.log_full) {
+        (0, _) => TableCell::muted("nothing recorded").small(found.not_verified.as_deref().unwrap_or("")),
+        (_, true) => TableCell::new("log full").tone(Tone::Worse).small("what came later is in no image"),
+        (_, false) => TableCell::new("whole").small(found.not_verified.as_deref().unwrap_or("")),
+    };
+    vec![
+        number(found.acknowledged),
+        number(found.entries),
+        number(found.syncs),
+        log,
+        TableCell::new(format!("{} of {}", count(killed), count(u64::from(kills))))
+            .small(found.not_killed.as_deref().unwrap_or(""))
+            .tone(tone),
+    ]
 }
 
 /// All crashes of a kind in words.
@@ -281,6 +315,9 @@ pub fn promise(summary: &Summary<'_>) -> Option<Section> {
 pub fn details(summary: &Summary<'_>) -> Option<Section> {
     let mut models =
         Table::new(&["setting", "model", "names|", "crashes|", "lossy|", "corrupt|", "does not open|", "most lost|"]);
+    let mut made =
+        Table::new(&["setting", "recorded commits|", "writes, syncs, names|", "syncs of files|", "log", "real kills|"]);
+    let kills = summary.record.run.study.powercut.as_ref().map_or(0, |wanted| wanted.kills);
     let mut controls = Table::new(&["setting", "control", "found", "holds"]);
     let mut lies = Table::new(&["setting", "planted fault of the disk", "caught|", "images|"]);
     let mut failing = Table::new(&["image", "setting", "model", "found", "fewest lost pieces"]);
@@ -290,6 +327,7 @@ pub fn details(summary: &Summary<'_>) -> Option<Section> {
         for (trial, found) in &one.found {
             images += found.images;
             ns += found.judging_ns;
+            made.row([vec![label()], recorded(found, kills)].concat());
             for crashes in &found.crashes {
                 models.row([vec![label()], by_model(crashes)].concat());
             }
@@ -313,7 +351,7 @@ pub fn details(summary: &Summary<'_>) -> Option<Section> {
             }
         }
     }
-    if models.rows.is_empty() && controls.rows.is_empty() {
+    if made.rows.is_empty() {
         return None;
     }
     let speed = format!(
@@ -322,12 +360,22 @@ pub fn details(summary: &Summary<'_>) -> Option<Section> {
         Ns(ns),
         count((images as f64 * 1e9 / (ns.max(1) as f64)).round() as u64)
     );
-    let mut blocks = vec![Block::Text(speed), Block::Table(models)];
+    let mut blocks = vec![Block::Text(speed)];
+    if !models.rows.is_empty() {
+        blocks.push(Block::Table(models));
+    }
     for (title, text, table) in [
+        (
+            "What was done",
+            "Commits that were acknowledged while everything was recorded, what the recorder saw meanwhile, and kills that \
+             were made of those that were asked for.",
+            made,
+        ),
         ("Controls", "What was known beforehand. Where one does not hold, the trial does not count.", controls),
         (
             "Planted faults",
-            "The same record replayed on a disk that lies. A fault that a setting does not depend on is not caught.",
+            "The same record replayed on a disk that lies and persists names in order. A fault that a setting does not \
+             depend on is not caught, and of too few syncs none is asked for.",
             lies,
         ),
         (
@@ -410,5 +458,26 @@ mod tests {
         };
         assert!(said(&unverified, false).ends_with("When the power goes: not verified (no /dev/fuse)."));
         assert!(said(&unverified, true).starts_with("This run cannot tell"));
+    }
+
+    #[test]
+    fn what_was_not_done_is_named() {
+        let found = Powercut {
+            not_killed: Some("prepare: it did not start".to_string()),
+            log_full: true,
+            entries: 9_000,
+            acknowledged: 1_200,
+            crashes: vec![crashes(PROCESS, [1, 0, 0, 0]), crashes("drop", [3000, 0, 0, 0])],
+            ..Powercut::default()
+        };
+        let text = said(&found, false);
+        assert!(text.contains("Not all real kills were made (prepare: it did not start)."), "{text}");
+        assert!(text.contains("The log of the recorder was full"), "{text}");
+        let cells = recorded(&found, 2);
+        let texts: Vec<&str> = cells.iter().map(|c| c.text.as_str()).collect();
+        assert_eq!(texts, ["1,200", "9,000", "0", "log full", "1 of 2"]);
+        let whole = recorded(&Powercut { log_full: false, ..found.clone() }, 1);
+        assert_eq!((whole[3].text.as_str(), whole[4].text.as_str()), ("whole", "1 of 1"));
+        assert_eq!(recorded(&Powercut::default(), 0)[3].text, "nothing recorded");
     }
 }

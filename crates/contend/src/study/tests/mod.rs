@@ -26,6 +26,13 @@ fn embedded(name: &str, (variant, extent): (Variant, Extent), set: &[&str]) -> W
     resolve_parts(&builtin(name).unwrap(), &choices).unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// The forms that an embedded study has.
+fn runs(name: &str) -> impl Iterator<Item = (Variant, Extent)> {
+    // Nobody has published crashes to be repeated.
+    let as_published = (name != "durability").then_some(AS_PUBLISHED);
+    [QUICK, CORRECTED].into_iter().chain(as_published)
+}
+
 fn names(whole: &Whole) -> Vec<&str> {
     whole.studies.iter().filter_map(|study| study.part.as_deref()).collect()
 }
@@ -231,9 +238,7 @@ fn every_name_of_an_embedded_study_is_one_of_its_workload() {
         }
     };
     for name in builtin_names() {
-        // Nobody has published crashes to be repeated.
-        let as_published = (name != "durability").then_some(AS_PUBLISHED);
-        for run in [QUICK, CORRECTED].into_iter().chain(as_published) {
+        for run in runs(name) {
             for study in &embedded(name, run, &[]).studies {
                 check_vocabulary(&builtin(name).unwrap(), study, &vocabulary(&study.workload)).unwrap();
             }
@@ -245,7 +250,7 @@ fn every_name_of_an_embedded_study_is_one_of_its_workload() {
 fn operations_are_counted_from_the_start() {
     let mut counted = 0;
     for name in builtin_names() {
-        for run in [QUICK, CORRECTED, AS_PUBLISHED] {
+        for run in runs(name) {
             for study in embedded(name, run, &[]).studies.iter().filter(|study| study.load.operations.is_some()) {
                 assert_eq!(study.load.run_in_ns, 0, "{name} {:?}", study.part);
                 counted += 1;

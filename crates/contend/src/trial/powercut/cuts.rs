@@ -1,7 +1,9 @@
 //! Which moments are looked at: drawn from the seed, so that a run can be done again.
 
 use crate::study::model::Powercut;
+use crate::study::powercut::LIES;
 use contend_powercut::lies::Lie;
+use contend_powercut::log::{Entry, Log, Op};
 use contend_powercut::replay::{Cut, Model, Namespace};
 
 /// Where in a log the load was.
@@ -41,19 +43,26 @@ fn kinds(powercut: &Powercut) -> Vec<(Model, Namespace)> {
     kinds
 }
 
-/// Faults planted in the disk, and whether no setting survives them: whoever waits for a sync that is not done, or is
-/// done later, loses what it acknowledged.
-pub fn lies() -> Vec<(&'static str, Lie, bool)> {
-    vec![
-        ("no sync is done", Lie::IgnoreSync { every: 1 }, true),
-        ("every 10th sync is not done", Lie::IgnoreSync { every: 10 }, true),
-        ("every 50th sync is not done", Lie::IgnoreSync { every: 50 }, false),
-        ("every 200th sync is not done", Lie::IgnoreSync { every: 200 }, false),
-        ("a sync is acknowledged before it is done", Lie::LateSync { entries: 20 }, true),
-        ("a sync takes another file", Lie::SyncOtherFile, false),
-        ("no sync of directories is done", Lie::NoDirectorySync, false),
-        ("a sync does not take names and sizes", Lie::NoMetadata, false),
+/// Faults planted in the disk, and from how many syncs on no setting survives them: whoever waits for a sync that is not
+/// done, or is done later, loses what it acknowledged. None: what depends on the setting.
+pub fn lies() -> [(&'static str, Lie, Option<u64>); LIES] {
+    [
+        ("no sync is done", Lie::IgnoreSync { every: 1 }, Some(10)),
+        // Five of those that are not done, of different kinds where a commit takes several.
+        ("every 10th sync is not done", Lie::IgnoreSync { every: 10 }, Some(50)),
+        ("every 50th sync is not done", Lie::IgnoreSync { every: 50 }, None),
+        ("every 200th sync is not done", Lie::IgnoreSync { every: 200 }, None),
+        ("a sync is acknowledged before it is done", Lie::LateSync { entries: 20 }, Some(10)),
+        ("a sync takes another file", Lie::SyncOtherFile, None),
+        ("no sync of directories is done", Lie::NoDirectorySync, None),
+        ("a sync does not take names and sizes", Lie::NoMetadata, None),
     ]
+}
+
+/// Syncs of files in a stretch, and writes that are synced themselves.
+pub fn syncs(log: &Log, stretch: Stretch) -> u64 {
+    let is_sync = |entry: &&Entry| matches!(entry.op, Op::Sync { .. } | Op::Write { sync: true, .. });
+    log.entries.iter().take(stretch.last).skip(stretch.first).filter(is_sync).count() as u64
 }
 
 /// A small generator with a state of one number (SplitMix64).
@@ -82,6 +91,17 @@ mod tests {
     fn every_word_of_a_study_is_a_model() {
         assert_eq!(CRASHES.to_vec(), Model::ALL.map(Model::name).to_vec());
         assert_eq!(NAMESPACES.to_vec(), Namespace::ALL.map(Namespace::name).to_vec());
+    }
+
+    #[test]
+    fn syncs_are_counted_in_the_stretch_alone() {
+        let sync = Op::Sync { ino: 2, data_only: true };
+        let write = |sync| Op::Write { ino: 2, offset: 0, data: vec![1].into(), sync };
+        let ops = [sync.clone(), write(false), write(true), Op::SyncDirectory { ino: 1 }, sync.clone(), sync];
+        let entries = ops.map(|op| Entry { at_ns: 0, op }).to_vec();
+        let log = Log { entries, ..Log::default() };
+        assert_eq!(syncs(&log, Stretch { first: 1, last: 5 }), 2);
+        assert_eq!(syncs(&log, Stretch { first: 0, last: 6 }), 4);
     }
 
     #[test]

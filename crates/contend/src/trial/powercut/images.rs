@@ -3,9 +3,9 @@
 use crate::check::survival::Verdict;
 use crate::record::powercut::{Failing, Lie, Powercut};
 use crate::study::model::{Powercut as Wanted, Tier};
+use crate::study::powercut::MINIMISE_TRIES;
 use crate::trial::admin::{Admin, Cancelled};
 use crate::trial::crew::Failure;
-use crate::trial::data;
 use crate::trial::powercut::cuts::{self, Stretch};
 use crate::trial::powercut::judge::{self, Judge};
 use crate::trial::powercut::place::Place;
@@ -16,13 +16,11 @@ use anyhow::{Result, anyhow};
 use contend_powercut::log::Log;
 use contend_powercut::minimise::minimise;
 use contend_powercut::replay::{Cut, Model, Namespace, Replayer};
+use contend_wire::script::Answer;
 use std::path::{Path, PathBuf};
 
 /// Images that are being judged at once: one rebuilt, the others opened.
 const JUDGES: usize = 2;
-
-/// Images tried to find the fewest lost pieces.
-const MINIMISE_TRIES: usize = 60;
 
 /// Lost pieces that are listed.
 const PIECES_MAX: usize = 20;
@@ -51,7 +49,9 @@ impl Images<'_> {
     ) -> Result<(), Failure> {
         let embedded = self.stage.engine.server.is_none();
         let points = if embedded { self.wanted.points } else { self.wanted.server_points };
-        let cuts = cuts::draw(self.wanted, points, self.stretch()?, self.stage.round.seed);
+        let stretch = self.stretch()?;
+        found.syncs = cuts::syncs(self.log, stretch);
+        let cuts = cuts::draw(self.wanted, points, stretch, self.stage.round.seed);
         let mut replayer = Replayer::new(base, self.log).map_err(broken)?;
         let mut images = 0;
         let mut note = |cut: &Cut, verdict: &Verdict| {
@@ -80,10 +80,17 @@ impl Images<'_> {
         if self.stage.contender.tier != Tier::Durable || self.stage.engine.server.is_some() {
             return Ok(());
         }
-        for (name, lie, must) in cuts::lies() {
+        let stretch = self.stretch()?;
+        // Where names need a sync of their own, an honest disk may lose something too, and that is no lie found out.
+        let kinds = Wanted {
+            crashes: vec!["drop".to_string(), "reorder".to_string()],
+            namespaces: vec![Namespace::Journal.name().to_string()],
+            ..self.wanted.clone()
+        };
+        for (name, lie, syncs_min) in cuts::lies() {
+            let must = syncs_min.is_some_and(|least| found.syncs >= least);
             let mut replayer = Replayer::with_lies(base, self.log, &[lie]).map_err(broken)?;
-            let kinds = Wanted { crashes: vec!["drop".to_string(), "reorder".to_string()], ..self.wanted.clone() };
-            let cuts = cuts::draw(&kinds, self.wanted.lie_points, self.stretch()?, self.stage.round.seed ^ 0x5eed);
+            let cuts = cuts::draw(&kinds, self.wanted.lie_points, stretch, self.stage.round.seed ^ 0x5eed);
             let (mut images, mut caught) = (0, false);
             let mut note = |_: &Cut, verdict: &Verdict| {
                 images += 1;
@@ -140,7 +147,8 @@ impl Images<'_> {
             None => self.embedded(replayer, cuts, logs, each),
             Some(_) => self.on_servers(replayer, cuts, admin, each),
         };
-        done.map_err(|e| if e.is::<Cancelled>() { Failure::Cancelled } else { Failure::Fatal(e) })
+        // What is not the database's fault, twice: nothing is known of it then.
+        done.map_err(prepare)
     }
 
     /// Each judge has a worker and a directory of its own, and is asked in turn.
@@ -152,20 +160,19 @@ impl Images<'_> {
             let admin = Admin::start(&Launch::own()?, &log, self.bench.janitor, self.bench.cancelled)?;
             let database = database_in(&dir);
             let script = self.judge.script(&database);
-            judges.push(Seat { admin, dir, database, script, busy: None });
+            judges.push(Seat { admin, dir, database, script, busy: None, sent: Ok(()) });
         }
         for (turn, cut) in cuts.iter().enumerate() {
             let seat = &mut judges[turn % JUDGES];
-            if !self.free(seat, each)? {
+            if !self.free(seat, replayer, each)? {
                 return Ok(());
             }
-            let image = replayer.image(cut).map_err(|e| anyhow!("{e}"))?;
-            image.rewrite(&seat.dir).map_err(|e| anyhow!("{e}"))?;
-            seat.admin.send(seat.script.clone())?;
+            rebuild(replayer, cut, &seat.dir)?;
             seat.busy = Some(*cut);
+            seat.sent = seat.admin.send(seat.script.clone());
         }
         for turn in cuts.len()..cuts.len() + JUDGES {
-            if !self.free(&mut judges[turn % JUDGES], each)? {
+            if !self.free(&mut judges[turn % JUDGES], replayer, each)? {
                 return Ok(());
             }
         }
@@ -173,12 +180,22 @@ impl Images<'_> {
     }
 
     /// Takes the verdict that a seat owes.
-    fn free(&self, seat: &mut Seat<'_>, each: &mut Each<'_>) -> Result<bool> {
+    fn free(&self, seat: &mut Seat<'_>, replayer: &mut Replayer, each: &mut Each<'_>) -> Result<bool> {
         let Some(cut) = seat.busy.take() else { return Ok(true) };
-        let answers = seat.admin.reply();
+        let answers = std::mem::replace(&mut seat.sent, Ok(())).and_then(|()| seat.admin.reply());
+        let first = self.verdict_of(&cut, answers, seat);
+        let verdict = judge::or_again(first, || {
+            rebuild(replayer, &cut, &seat.dir)?;
+            let answers = seat.admin.run(seat.script.clone());
+            self.verdict_of(&cut, answers, seat)
+        })?;
+        each(&cut, &verdict)
+    }
+
+    fn verdict_of(&self, cut: &Cut, answers: Result<Vec<Answer>>, seat: &mut Seat<'_>) -> Result<Verdict> {
         let crash = instant(self.log, cut.position);
         let verdict = self.judge.verdict(crash, answers, &seat.database, &mut seat.admin)?;
-        each(&cut, &verdict)
+        judge::with_room(verdict, &seat.dir)
     }
 
     /// A server is started on every image, with its own configuration, and stopped at once.
@@ -190,9 +207,8 @@ impl Images<'_> {
         each: &mut Each<'_>,
     ) -> Result<()> {
         for cut in cuts {
-            let dir = self.place.empty("image")?;
-            replayer.image(cut).and_then(|image| image.rewrite(&dir)).map_err(|e| anyhow!("{e}"))?;
-            let verdict = self.on_server(cut, &dir, admin)?;
+            let first = self.on_server(replayer, cut, admin);
+            let verdict = judge::or_again(first, || self.on_server(replayer, cut, admin))?;
             if !each(cut, &verdict)? {
                 return Ok(());
             }
@@ -200,17 +216,15 @@ impl Images<'_> {
         Ok(())
     }
 
-    fn on_server(&self, cut: &Cut, dir: &Path, admin: &mut Admin<'_>) -> Result<Verdict> {
-        let log = self.place.path("image.log");
-        let opened = self.bench.making(self.stage, dir, &log, |m| data::open(m, self.bench.janitor, admin));
-        let fresh = match opened {
-            Ok(fresh) => fresh,
-            Err(e) if e.is::<Cancelled>() => return Err(e),
-            Err(e) => return Ok(Verdict::Unopenable(format!("{e:#}"))),
-        };
-        let database = &fresh.inside[0];
-        let answers = admin.run(self.judge.script(database));
-        self.judge.verdict(instant(self.log, cut.position), answers, database, admin)
+    fn on_server(&self, replayer: &mut Replayer, cut: &Cut, admin: &mut Admin<'_>) -> Result<Verdict> {
+        let dir = self.place.empty("image")?;
+        rebuild(replayer, cut, &dir)?;
+        let verdict =
+            self.bench.reopened(self.stage, &dir, &self.place.path("image.log"), admin, |database, admin| {
+                let answers = admin.run(self.judge.script(database));
+                self.judge.verdict(instant(self.log, cut.position), answers, database, admin)
+            })?;
+        judge::with_room(verdict, &dir)
     }
 
     /// The fewest lost pieces of the first image that is worse than lossy.
@@ -224,7 +238,7 @@ impl Images<'_> {
         let mut replayer = Replayer::new(base, self.log).map_err(broken)?;
         let word = failing.verdict.clone();
         let mut stopped = false;
-        let minimal = minimise(&mut replayer, &cut, &dir, MINIMISE_TRIES, |_| {
+        let minimal = minimise(&mut replayer, &cut, &dir, MINIMISE_TRIES as usize, |_| {
             let answers = admin.run(self.judge.script(&database));
             match self.judge.verdict(crash, answers, &database, admin) {
                 Ok(verdict) => Ok(judge::in_words(&verdict).is_some_and(|(found, _)| found == word)),
@@ -256,8 +270,13 @@ struct Seat<'a> {
     dir: PathBuf,
     database: String,
     script: String,
-    /// The cut it has not answered for.
+    /// The cut it has not answered for, and whether it was asked.
     busy: Option<Cut>,
+    sent: Result<()>,
+}
+
+fn rebuild(replayer: &mut Replayer, cut: &Cut, dir: &Path) -> Result<()> {
+    replayer.image(cut).and_then(|image| image.rewrite(dir)).map_err(|e| anyhow!("{e}"))
 }
 
 /// The database of an embedded engine in an image.

@@ -4,14 +4,16 @@ use crate::check::survival::{Instant, Ledger, Recovered, Verdict};
 use crate::engine::{Engine, Setup};
 use crate::record::powercut::Crashes;
 use crate::stats::precision::Ns;
-use crate::trial::admin::{Admin, Cancelled};
+use crate::trial::admin::{Admin, Cancelled, EngineSaid};
 use crate::trial::aftermath::integrity;
 use crate::trial::data::script_target;
+use crate::trial::powercut::place;
 use crate::workload::{Workload, marks};
-use anyhow::Result;
+use anyhow::{Result, bail};
 use contend_wire::literal::Value;
 use contend_wire::script::{Answer, ScriptWriter, Target};
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// Letters of a complaint that are kept.
 const COMPLAINT_CHARS: usize = 300;
@@ -56,7 +58,7 @@ impl<'j> Judge<'j> {
     /// The verdict on the answers to [`Judge::script`].
     ///
     /// # Errors
-    /// [`Cancelled`].
+    /// [`Cancelled`]; whoever was to ask did not get an answer of the engine, of which nothing follows; the disk is full.
     pub fn verdict(
         &self,
         crash: Instant,
@@ -66,11 +68,10 @@ impl<'j> Judge<'j> {
     ) -> Result<Verdict> {
         match answers {
             Ok(answers) => Ok(self.ledger.judge(crash, &self.recovered(&answers))),
-            Err(e) if e.is::<Cancelled>() => Err(e),
+            Err(e) if !e.is::<EngineSaid>() => Err(e),
             Err(e) => match admin.sql(&self.target(database), ["SELECT 1"]) {
                 Ok(_) => Ok(Verdict::Corrupt(vec![shortened(&format!("cannot be read: {e:#}"))])),
-                Err(e) if e.is::<Cancelled>() => Err(e),
-                Err(e) => Ok(Verdict::Unopenable(shortened(&format!("{e:#}")))),
+                Err(e) => refused(e),
             },
         }
     }
@@ -102,6 +103,42 @@ impl<'j> Judge<'j> {
             complaints.push(shortened(&format!("integrity: {}", sound.found)));
         }
         Recovered { marks, complaints }
+    }
+}
+
+/// What does not open, if it is the engine that says so.
+///
+/// # Errors
+/// What anybody else says.
+pub fn refused(error: anyhow::Error) -> Result<Verdict> {
+    match error.is::<EngineSaid>() {
+        true => Ok(Verdict::Unopenable(shortened(&format!("{error:#}")))),
+        false => Err(error),
+    }
+}
+
+/// What an engine says on a full disk is no finding.
+///
+/// # Errors
+/// There is no room where the image lies.
+pub fn with_room(verdict: Verdict, dir: &Path) -> Result<Verdict> {
+    if verdict != Verdict::Clean && place::is_full(dir) {
+        bail!("the file system of {} is full", dir.display());
+    }
+    Ok(verdict)
+}
+
+/// A failure that is not the engine's says nothing of an image, so it is judged once more; then it is over.
+///
+/// # Errors
+/// [`Cancelled`]; it failed again.
+pub fn or_again(first: Result<Verdict>, again: impl FnOnce() -> Result<Verdict>) -> Result<Verdict> {
+    match first {
+        Err(e) if !e.is::<Cancelled>() => {
+            let before = format!("{e:#}");
+            again().map_err(|e| e.context(format!("it could not be judged, twice; the first time: {before}")))
+        }
+        other => other,
     }
 }
 
@@ -141,5 +178,36 @@ pub fn in_words(verdict: &Verdict) -> Option<(&'static str, String)> {
         }
         Verdict::Corrupt(said) => Some(("corrupt", said.join("; "))),
         Verdict::Unopenable(why) => Some(("unopenable", why.clone())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::anyhow;
+
+    fn engine_said() -> anyhow::Error {
+        anyhow::Error::from(EngineSaid("file is not a database".to_string())).context("opening it")
+    }
+
+    #[test]
+    fn only_an_engine_can_refuse_to_open_something() {
+        let Ok(Verdict::Unopenable(why)) = refused(engine_said()) else { panic!("the engine said it") };
+        assert!(why.contains("file is not a database"), "{why}");
+        assert!(refused(anyhow!("the script worker is gone")).is_err());
+        assert!(refused(Cancelled.into()).unwrap_err().is::<Cancelled>());
+    }
+
+    #[test]
+    fn what_is_not_the_engines_failure_is_judged_once_more_and_then_given_up() {
+        let gone = || Err(anyhow!("the worker is gone"));
+        assert_eq!(or_again(gone(), || Ok(Verdict::Clean)).unwrap(), Verdict::Clean);
+        let error = format!("{:#}", or_again(gone(), || Err(anyhow!("gone again"))).unwrap_err());
+        assert!(error.contains("twice") && error.contains("the worker is gone") && error.contains("gone again"));
+        let never = || panic!("a verdict is a verdict, and who wants to stop is not asked again");
+        assert_eq!(or_again(Ok(Verdict::Clean), never).unwrap(), Verdict::Clean);
+        assert!(or_again(Err(Cancelled.into()), never).unwrap_err().is::<Cancelled>());
+        let stopped = or_again(gone(), || Err(Cancelled.into())).unwrap_err();
+        assert!(stopped.is::<Cancelled>(), "also the second time");
     }
 }

@@ -1,18 +1,18 @@
 //! Crashes of the database's processes alone, really made: SIGKILL in mid-load, on the ordinary file system.
 
 use super::judge::{self, Judge};
-use super::{compare_clocks, decode, over_http, prepare};
+use super::{decode, over_http, prepare};
 use crate::check::survival::{Instant, Verdict};
 use crate::engine;
 use crate::record::powercut::{PROCESS, Powercut};
 use crate::study::model::Powercut as Wanted;
-use crate::trial::admin::{Admin, Cancelled};
+use crate::trial::admin::Admin;
 use crate::trial::crew::{Crew, Failure};
 use crate::trial::data;
 use crate::trial::process::monotonic_ns;
 use crate::trial::run::{Bench, Stage};
 use crate::trial::session::Note;
-use anyhow::anyhow;
+use anyhow::{Result, anyhow};
 use std::path::Path;
 
 /// How many times as long as the recorded window, attempt by attempt: the ordinary disk is slower, and may be busy.
@@ -88,22 +88,23 @@ impl Bench<'_> {
         let (launch, plans) = self.orders(&staged, &fresh.databases, serving.as_ref())?;
         let mut crew = Crew::new(self.janitor, self.deadlines, self.cancelled);
         crew.prepare(&launch, &plans, logs)?;
-        compare_clocks(&mut crew)?;
+        crew.compare_clocks()?;
         // Somewhere in the second half of the window: there is something to lose, and work still goes on.
         let part = u64::from(turn * 61 % 97);
         let kill_ns = crew.start() + window_ns / 2 + window_ns * part / (97 * 3);
-        let (mut samples, mut killed_ns) = (vec![], 0);
+        let (mut samples, mut killed_ns, mut killed) = (vec![], 0, Ok(()));
         let strike = || {
             if let Some(serving) = &mut serving {
                 serving.kill();
             }
             if let Some(server) = &mut fresh.server {
-                server.kill();
+                killed = server.kill();
             }
             killed_ns = monotonic_ns();
         };
         crew.collect(Some(kill_ns), round.load.drain_ns, &mut |b| decode(b, &mut samples), strike, &mut |_| ())?;
         crew.dismiss();
+        killed.map_err(prepare)?;
         drop(serving);
         drop(fresh.server.take());
         let ledger = self.ledger(&round, samples);
@@ -113,14 +114,29 @@ impl Bench<'_> {
         }
         // Everything that was acknowledged, whenever, was acknowledged by a process that lived.
         let crash = Instant { after_ns: killed_ns, before_ns: u64::MAX };
-        let opened = self.making(stage, &self.data_dir, &server_log, |m| data::open(m, self.janitor, admin));
-        let fresh = match opened {
-            Ok(fresh) => fresh,
-            Err(e) if e.is::<Cancelled>() => return Err(Failure::Cancelled),
-            Err(e) => return Ok(Some(Verdict::Unopenable(format!("{e:#}")))),
+        let mut verdict = || {
+            let verdict = self.reopened(stage, &self.data_dir, &server_log, admin, |database, admin| {
+                let answers = admin.run(judge.script(database));
+                judge.verdict(crash, answers, database, admin)
+            })?;
+            judge::with_room(verdict, &self.data_dir)
         };
-        let database = &fresh.inside[0];
-        let answers = admin.run(judge.script(database));
-        judge.verdict(crash, answers, database, admin).map(Some).map_err(prepare)
+        let first = verdict();
+        judge::or_again(first, verdict).map(Some).map_err(prepare)
+    }
+
+    /// Opens what a crash left in a directory, and asks; what the engine does not open has its verdict.
+    pub(super) fn reopened(
+        &self,
+        stage: &Stage<'_>,
+        dir: &Path,
+        server_log: &Path,
+        admin: &mut Admin<'_>,
+        ask: impl FnOnce(&str, &mut Admin<'_>) -> Result<Verdict>,
+    ) -> Result<Verdict> {
+        match self.making(stage, dir, server_log, |m| data::open(m, self.janitor, admin)) {
+            Ok(fresh) => ask(&fresh.inside[0], admin),
+            Err(e) => judge::refused(e),
+        }
     }
 }

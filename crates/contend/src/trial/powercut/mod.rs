@@ -14,10 +14,11 @@ pub mod replay;
 use crate::check::controls::{Promise, controls};
 use crate::check::survival::Ledger;
 use crate::check::{Invalid, survival};
-use crate::engine;
+use crate::engine::{self, Engine};
 use crate::record::powercut::{BASE_DIR, LOG_FILE, Powercut};
 use crate::record::store::TrialWriter;
-use crate::study::model::Powercut as Wanted;
+use crate::stats::precision::Ns;
+use crate::study::model::{Contender, Powercut as Wanted};
 use crate::trial::admin::{Admin, Cancelled};
 use crate::trial::crew::{Crew, Failure};
 use crate::trial::data::{self, Fresh, Making};
@@ -34,6 +35,12 @@ use place::{Place, copy_same, size};
 use recorder::Recorder;
 use std::collections::BTreeMap;
 use std::path::Path;
+
+/// Commits below which a recording shows little: it is made again in a longer window.
+const COMMITS_MIN: u64 = 60;
+
+/// How many times as long, attempt by attempt.
+const LONGER: [u64; 3] = [1, 4, 16];
 
 /// What the recorder left: the log, and who was told what.
 struct Recording {
@@ -97,7 +104,7 @@ impl Bench<'_> {
         let (log_file, base) = (writer.partial_dir().join(LOG_FILE), writer.partial_dir().join(BASE_DIR));
         let bound = u64::from(wanted.bound_mib) << 20;
         let fallback = self.data_dir.parent().unwrap_or(&self.data_dir);
-        let place = Place::make(size(&stage.base.path), bound, fallback, self.janitor)?;
+        let place = Place::make(size(&stage.base.path), bound, fallback, self.janitor).map_err(prepare)?;
         let recording = self.record(stage, wanted, found, &place, (&base, &log_file), admin)?;
         (self.progress)(Note::Phase("cutting the power"));
         let begun_ns = monotonic_ns();
@@ -111,16 +118,10 @@ impl Bench<'_> {
 
     /// Why nothing may crash.
     fn no_crashes(&self, stage: &Stage<'_>) -> Option<&'static str> {
-        let idle = engine::driver(stage.contender).is_none_or(|driver| driver.executes_nothing);
-        match () {
-            () if stage.base.attached.is_some() => Some("a server that somebody else runs is not made to crash"),
-            () if idle || !stage.engine.executes => Some("the contender keeps no data"),
-            () if self.workload.databases != 1 => Some("the workload has several databases; crashes are made of one"),
-            () => None,
-        }
+        why_no_crashes(stage.contender, stage.engine, stage.base.attached.is_some(), self.workload.databases)
     }
 
-    /// The load on the recorder.
+    /// The load on the recorder; once more in a longer window if hardly anything was committed.
     fn record(
         &self,
         stage: &Stage<'_>,
@@ -130,17 +131,43 @@ impl Bench<'_> {
         (base, log_file): (&Path, &Path),
         admin: &mut Admin<'_>,
     ) -> Result<Recording, Failure> {
-        let (backing, mountpoint) = (place.path("backing"), place.empty("mount")?);
-        let laid_out = place.empty("base")?;
+        let laid_out = place.empty("base").map_err(prepare)?;
         let server_log = place.path("server.log");
         self.making(stage, &laid_out, &server_log, |making| data::lay_out(making, admin)).map_err(prepare)?;
-        copy_same(&laid_out, &backing)?;
-        copy_same(&laid_out, base)?;
-        let bound = u64::from(wanted.bound_mib) << 20;
+        copy_same(&laid_out, base).map_err(prepare)?;
+        for (attempt, times) in LONGER.iter().enumerate() {
+            let window_ns = wanted.window_ns * times;
+            let recording = self.record_once(stage, (window_ns, wanted.bound_mib), found, place, log_file, admin)?;
+            // A longer window adds nothing to a log that is full.
+            if found.acknowledged >= COMMITS_MIN || found.log_full || attempt + 1 == LONGER.len() {
+                if found.acknowledged == 0 {
+                    return Err(prepare(anyhow!("nothing was committed on the recorder in {}", Ns(window_ns))));
+                }
+                return Ok(recording);
+            }
+            std::fs::remove_file(log_file).map_err(|e| prepare(e.into()))?;
+        }
+        Err(prepare(anyhow!("nothing was recorded")))
+    }
+
+    fn record_once(
+        &self,
+        stage: &Stage<'_>,
+        (window_ns, bound_mib): (u64, u32),
+        found: &mut Powercut,
+        place: &Place<'_>,
+        log_file: &Path,
+        admin: &mut Admin<'_>,
+    ) -> Result<Recording, Failure> {
+        let backing = place.empty("backing").map_err(prepare)?;
+        let mountpoint = place.empty("mount").map_err(prepare)?;
+        copy_same(&place.path("base"), &backing).map_err(prepare)?;
+        let bound = u64::from(bound_mib) << 20;
         let recorder = Recorder::start(&backing, &mountpoint, log_file, bound, self.janitor).map_err(prepare)?;
+        let server_log = place.path("server.log");
         let fresh = self.making(stage, &mountpoint, &server_log, |making| data::open(making, self.janitor, admin));
         let fresh = fresh.map_err(prepare)?;
-        let (round, begun_ns) = (stage.round.for_window(wanted.window_ns), monotonic_ns());
+        let (round, begun_ns) = (stage.round.for_window(window_ns), monotonic_ns());
         let samples = self.load(stage, &round, &fresh, place.path("").as_path())?;
         found.recorded_ns = monotonic_ns() - begun_ns;
         drop(fresh);
@@ -149,9 +176,6 @@ impl Bench<'_> {
         (found.entries, found.log_bytes, found.log_full) = (recorded.entries, recorded.bytes, recorded.full);
         let ledger = self.ledger(&round, samples);
         found.acknowledged = ledger.acknowledged().count() as u64;
-        if found.acknowledged == 0 {
-            return Err(prepare(anyhow!("nothing was committed on the recorder")));
-        }
         Ok(Recording { log, ledger })
     }
 
@@ -182,7 +206,7 @@ impl Bench<'_> {
         let plans = round.encode(stage.contender, &stage.setup, &sql, &fresh.databases)?;
         let mut crew = Crew::new(self.janitor, self.deadlines, self.cancelled);
         crew.prepare(&self.launch(stage.contender)?, &plans, logs)?;
-        compare_clocks(&mut crew)?;
+        crew.compare_clocks()?;
         let end_ns = crew.start() + round.load.window_ns;
         let mut samples = vec![];
         crew.collect(Some(end_ns), round.load.drain_ns, &mut |b| decode(b, &mut samples), || (), &mut |_| ())?;
@@ -221,18 +245,18 @@ impl Bench<'_> {
     }
 }
 
-/// How often a worker that is slow to tell its clock is asked again.
-const CLOCK_TRIES: u32 = 5;
-
-/// Samples are held against the log, so their clocks must agree. On a busy machine a worker may be slow to say.
-fn compare_clocks(crew: &mut Crew<'_>) -> Result<(), Failure> {
-    for _ in 1..CLOCK_TRIES {
-        match crew.compare_clocks() {
-            Err(Failure::Invalid(reason)) if reason.kind == Invalid::Clock.word() => {}
-            other => return other,
+/// Why a contender's processes are not killed, and its power is not cut.
+fn why_no_crashes(contender: &Contender, engine: &Engine, attached: bool, databases: u32) -> Option<&'static str> {
+    let idle = engine::driver(contender).is_none_or(|driver| driver.executes_nothing);
+    match () {
+        () if attached => Some("a server that somebody else runs is not made to crash"),
+        () if engine::is_app(contender) => {
+            Some("what clients ask of an app leaves no marks, so nothing tells which of it is kept")
         }
+        () if idle || !engine.executes => Some("the contender keeps no data"),
+        () if databases != 1 => Some("the workload has several databases; crashes are made of one"),
+        () => None,
     }
-    crew.compare_clocks()
 }
 
 /// Samples as they arrive.
@@ -257,8 +281,41 @@ fn instant(log: &Log, position: usize) -> survival::Instant {
 }
 
 /// The setup of a contender whose database is in a worker that is asked over HTTP.
-fn over_http(contender: &crate::study::model::Contender) -> crate::study::model::Contender {
+fn over_http(contender: &Contender) -> Contender {
     let mut other = contender.clone();
     other.settings.insert(engine::TRANSPORT.to_string(), engine::HTTP.to_string());
     other
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::app::is_app;
+    use crate::study::model::Tier;
+
+    #[test]
+    fn who_leaves_no_marks_is_not_made_to_crash() {
+        let of = |driver: &str, attached, databases| {
+            let engine = engine::find("sqlite").expect("an engine");
+            let contender = Contender {
+                name: String::new(),
+                label: String::new(),
+                engine: engine.name.to_string(),
+                driver: driver.to_string(),
+                model: String::new(),
+                settings: BTreeMap::new(),
+                tier: Tier::Durable,
+            };
+            why_no_crashes(&contender, engine, attached, databases)
+        };
+        let own = engine::find("sqlite").expect("an engine").drivers().find(|d| !d.executes_nothing).expect("a driver");
+        assert_eq!(of(own.name, false, 1), None);
+        assert!(of(own.name, true, 1).expect("a reason").contains("somebody else"));
+        assert!(of(own.name, false, 2).expect("a reason").contains("several databases"));
+        let apps: Vec<_> = engine::find("sqlite").expect("an engine").drivers().filter(|d| is_app(d.name)).collect();
+        assert!(!apps.is_empty());
+        for app in apps {
+            assert!(of(app.name, false, 1).expect("a reason").contains("no marks"), "{}", app.name);
+        }
+    }
 }

@@ -13,6 +13,9 @@ const MEMORY: &str = "/dev/shm";
 /// Room that must be left in it beyond what is needed.
 const SPARE_BYTES: u64 = 512 << 20;
 
+/// Room below which what an engine says may be about the lack of it.
+const FULL_BYTES: u64 = 16 << 20;
+
 /// Copies of the data that there are at once: the base, what lies below the recorder, images, the replayer's own.
 const COPIES: u64 = 6;
 
@@ -53,6 +56,11 @@ impl Drop for Place<'_> {
         let _ = std::fs::remove_dir_all(self.dir.path());
         self.janitor.dir_gone(self.dir.path());
     }
+}
+
+/// Whether hardly anything can be written there any more.
+pub fn is_full(dir: &Path) -> bool {
+    room(dir) < FULL_BYTES
 }
 
 fn room(dir: &Path) -> u64 {

@@ -1,0 +1,24 @@
+//! Tests that need a recorder, where there may be none: they say that they prove nothing, or fail if they must not.
+
+use std::io::Write as _;
+
+/// Set to 1 where every test that records must record.
+pub const MUST: &str = "CONTEND_TESTS_MUST_RECORD";
+
+/// Whether the test that asks can record. It says so if not.
+///
+/// # Panics
+/// It cannot, and [`MUST`] says that it must.
+#[track_caller]
+pub fn can_record() -> bool {
+    let Some(why) = contend_powercut::record::unavailable() else { return true };
+    assert!(std::env::var_os(MUST).is_none_or(|value| value != "1"), "{MUST}=1, and recording is not possible: {why}");
+    not_verified(&format!("recording is not possible here: {why}"));
+    false
+}
+
+/// Says that a test proves nothing here. Not with `eprintln!`: of a test that passes nobody sees that.
+pub fn not_verified(why: &str) {
+    let thread = std::thread::current();
+    let _ = writeln!(std::io::stderr(), "NOT VERIFIED: {}: {why}", thread.name().unwrap_or("a test"));
+}
