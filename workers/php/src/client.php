@@ -242,7 +242,7 @@ final class Client
             $control = $this->control;
             $control->isOver = $control->isOver || $end >= $control->windowEnd + $control->drainNs;
             $code = [$failure->space, $failure->number];
-            $flags = $this->control->isOver && $code === $this->driver->interrupted ? FLAG_INTERRUPTED : 0;
+            $flags = $this->control->isOver && in_array($code, [$this->driver->interrupted, CANCELED], true) ? FLAG_INTERRUPTED : 0;
             $word = $t | $attempt << 16 | $failure->step << 32 | $failure->space << 48 | $flags << 56;
             array_push($samples, $head, $word, $failure->number | $failure->rows << 32, $due, $started, $end);
             $until = $this->retryAt($attempt, $code, $end);

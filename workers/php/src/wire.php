@@ -7,6 +7,7 @@ const SPACES = ['ok', 'sqlite', 'sqlstate', 'mysql', 'http', 'os', 'worker'];
 const SQLITE = 1;
 const SQLSTATE = 2;
 const MYSQL = 3;
+const OS = 5;
 const WORKER = 6;
 const WRONG_ROWS = 1;
 const NOT_KEPT = 2;
@@ -16,6 +17,8 @@ const STEP_NONE = 65535;
 const STEP_BEGIN = 65534;
 const STEP_COMMIT = 65533;
 const FLAG_INTERRUPTED = 2;
+/** ECANCELED: a server never heard of what this worker did not begin, or waited for. */
+const CANCELED = [OS, 125];
 const ANY_ROWS = 0xFFFFFFFF;
 const UNIQUE_STRIDE = 1 << 40;
 /** No time comes after it: a worker's times are far below. */

@@ -174,7 +174,7 @@ final class Run
     private function beClient(ClientPlan $spec, Lines $supervisor, int $parent): never
     {
         $tell = fn (string $line) => write_all($supervisor->stream, "$line\n");
-        $control = new Control($this->driver->interrupted);
+        $control = new Control($this->driver->isServer ? CANCELED : $this->driver->interrupted);
         $control->drainNs = $this->plan->drain;
         pcntl_async_signals(true);
         pcntl_signal(SIGUSR1, fn () => $control->stop());

@@ -10,7 +10,9 @@ MAX_U64 = (1 << 64) - 1
 
 # Code spaces of samples, by name; what they mean to the tool is its own affair.
 SPACES = ["ok", "sqlite", "sqlstate", "mysql", "http", "os", "worker"]
-SQLITE, SQLSTATE, MYSQL, WORKER = 1, 2, 3, 6
+SQLITE, SQLSTATE, MYSQL, OS, WORKER = 1, 2, 3, 5, 6
+# ECANCELED of code space `os`: a server never heard of what this worker did not begin, or waited for.
+CANCELED = (OS, 125)
 WRONG_ROWS, NOT_KEPT, NO_VALUE, DRIVER_ERROR = 1, 2, 3, 4
 
 STEP_NONE, STEP_BEGIN, STEP_COMMIT = 65535, 65534, 65533

@@ -14,6 +14,8 @@ const IN_ITS_WORDS = [
     // LIKE that ignores the case of ASCII letters only: LIKE of SQLite is that already.
     '/\\(CONVERT\\(CAST\\(LOWER\\(CONVERT\\(CAST\\((.+?) AS BINARY\\) USING tis620\\)\\) AS BINARY\\) USING utf8mb4\\) COLLATE utf8mb4_nopad_bin\\)/' => '$1',
     "/ ESCAPE '\\x01'/" => '',
+    // An integer as text, compared by bytes: SQLite has no other way.
+    '/ AS CHAR\(20\)\) COLLATE utf8mb4_nopad_bin/' => ' AS CHAR(20))',
 ];
 /** MySQL has no RETURNING; WordPress asks for the number of the row it has inserted. */
 const RETURNING = '/\s+RETURNING\s+"\w+"\s*\z/';

@@ -102,8 +102,8 @@ def copied(value):
 class Psycopg(Driver):
     name = "psycopg"
     is_server = True
-    interrupted = (wire.SQLSTATE, _CANCELED)
-    cut_codes = {interrupted}
+    interrupted = wire.CANCELED
+    cut_codes = {interrupted, (wire.SQLSTATE, _CANCELED)}
 
     def hello(self):
         version = pq.version()

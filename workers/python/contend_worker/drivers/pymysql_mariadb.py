@@ -126,8 +126,8 @@ class PyMySql(Driver):
     name = "pymysql"
     is_server = True
     backslash_escapes = True
-    interrupted = (wire.MYSQL, _INTERRUPTED)
-    cut_codes = {interrupted, (wire.MYSQL, _KILLED)}
+    interrupted = wire.CANCELED
+    cut_codes = {interrupted, (wire.MYSQL, _INTERRUPTED), (wire.MYSQL, _KILLED)}
 
     def hello(self):
         return {"driver": f"PyMySQL {importlib.metadata.version('PyMySQL')}", "engine": "MariaDB"}
