@@ -273,7 +273,7 @@ fn one_case(
     scratch: &Path,
     new_database: &mut dyn FnMut(&Path) -> String,
 ) -> Result<(), String> {
-    let mut busy = String::new();
+    let (mut busy, mut wrong) = (String::new(), None);
     for attempt in 0..TRIES {
         let dir = scratch.join(format!("{}-{attempt}", case.name));
         std::fs::create_dir_all(&dir).map_err(|e| e.to_string())?;
@@ -297,11 +297,14 @@ fn one_case(
             Err(Problem::Wrong(words)) => {
                 // What it is in the middle of must not disturb the next case.
                 *worker = None;
-                return Err(words);
+                // Some cases are about who comes first, which a busy machine decides: once may be chance, twice is not.
+                if wrong.replace(words.clone()).is_some() {
+                    return Err(words);
+                }
             }
         }
     }
-    Err(format!("{busy}; the machine was too busy {TRIES} times"))
+    Err(wrong.unwrap_or_else(|| format!("{busy}; the machine was too busy {TRIES} times")))
 }
 
 fn values(entry: &Entry, dir: &Path, database: String) -> Vec<(&'static str, String)> {
