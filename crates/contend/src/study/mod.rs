@@ -32,7 +32,7 @@ pub use estimate::estimate_ns;
 pub use load::load_under;
 pub use questions::effect_pairs;
 pub use resolve::{StudyError, leave_out, resolve, resolve_parts};
-pub use schedule::{schedule, seed_of_round};
+pub use schedule::{SplitMix64, schedule, seed_of_round};
 pub use sentence::{FACTS, WORDS};
 pub use vocabulary::{Vocabulary, check_vocabulary};
 

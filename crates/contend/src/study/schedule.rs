@@ -14,7 +14,7 @@ pub fn schedule(study: &Study, seed: u64) -> Vec<Slot> {
 /// Seed of a round: all contenders of a round do the same work, and other rounds do other work. It has
 /// 63 bits, because the record keeps it in TOML, whose integers are signed.
 pub fn seed_of_round(seed: u64, round: u32) -> u64 {
-    SplitMix64(seed ^ (u64::from(round) << 32)).next() >> 1
+    SplitMix64(seed ^ (u64::from(round) << 32)).draw() >> 1
 }
 
 fn slots(rounds: u32, conditions: usize, contenders: usize, seed: u64) -> Vec<Slot> {
@@ -51,12 +51,12 @@ fn permutation(n: usize, random: &mut SplitMix64) -> Vec<usize> {
     items
 }
 
-/// Steele, Lea and Flood's generator. Written out because a schedule must stay the same when a library
+/// Steele, Lea and Flood's generator. Written out because a schedule, or the moments of crashes, must stay the same when a library
 /// of generators changes its algorithms.
-struct SplitMix64(u64);
+pub struct SplitMix64(pub u64);
 
 impl SplitMix64 {
-    fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -65,8 +65,8 @@ impl SplitMix64 {
     }
 
     /// A number below `n`; the bias of the multiplication is below n / 2^64.
-    fn below(&mut self, n: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(n)) >> 64) as u64
+    pub fn below(&mut self, n: u64) -> u64 {
+        ((u128::from(self.draw()) * u128::from(n)) >> 64) as u64
     }
 }
 

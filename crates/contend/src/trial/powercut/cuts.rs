@@ -1,5 +1,6 @@
 //! Which moments are looked at: drawn from the seed, so that a run can be done again.
 
+use crate::study::SplitMix64;
 use crate::study::model::Powercut;
 use crate::study::powercut::LIES;
 use contend_powercut::lies::Lie;
@@ -17,13 +18,13 @@ pub struct Stretch {
 /// So many cuts in the stretch, all models alike, in the order of the log.
 pub fn draw(powercut: &Powercut, points: u32, stretch: Stretch, seed: u64) -> Vec<Cut> {
     let kinds = kinds(powercut);
-    let mut random = SplitMix(seed);
+    let mut random = SplitMix64(seed);
     let mut cuts: Vec<Cut> = (0..points as usize)
         .map(|point| {
             let (model, namespace) = kinds[point % kinds.len()];
-            let position = stretch.first + random.below(stretch.last - stretch.first + 1);
+            let position = stretch.first + random.below((stretch.last - stretch.first + 1) as u64) as usize;
             // A record keeps it as a TOML integer.
-            Cut { position, model, namespace, seed: random.next() >> 1 }
+            Cut { position, model, namespace, seed: random.draw() >> 1 }
         })
         .collect();
     cuts.sort_by_key(|cut| cut.position);
@@ -63,23 +64,6 @@ pub fn lies() -> [(&'static str, Lie, Option<u64>); LIES] {
 pub fn syncs(log: &Log, stretch: Stretch) -> u64 {
     let is_sync = |entry: &&Entry| matches!(entry.op, Op::Sync { .. } | Op::Write { sync: true, .. });
     log.entries.iter().take(stretch.last).skip(stretch.first).filter(is_sync).count() as u64
-}
-
-/// A small generator with a state of one number (SplitMix64).
-struct SplitMix(u64);
-
-impl SplitMix {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        ((u128::from(self.next()) * bound as u128) >> 64) as usize
-    }
 }
 
 #[cfg(test)]
