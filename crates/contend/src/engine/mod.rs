@@ -186,11 +186,30 @@ pub struct Setup {
 }
 
 /// A setting that is read back.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Expected {
     pub name: String,
     pub sql: String,
     pub value: String,
+    /// What will do as well, such as the answer of a version that has no such setting and works that way always.
+    pub or: Option<&'static str>,
+}
+
+impl Expected {
+    /// Asked of every connection.
+    fn asked(name: &str, sql: impl Into<String>, value: impl Into<String>) -> Self {
+        Self { name: name.to_string(), sql: sql.into(), value: value.into(), or: None }
+    }
+
+    /// Reported by the worker, of itself.
+    fn reported(name: &str, value: impl Into<String>) -> Self {
+        Self::asked(name, "", value)
+    }
+
+    /// Whether this is what was to be found.
+    pub fn is(&self, found: &str) -> bool {
+        found == self.value || Some(found) == self.or
+    }
 }
 
 /// Settings that belong to the harness and not to an engine: every contender may name them.
