@@ -189,7 +189,7 @@ fn a_wrong_address_is_said_without_its_password() {
     for (dsn, only, part) in [
         ("oracle://me:geheim@h/d", "postgres durable", "`oracle` is no scheme"),
         ("mysql://me:geheim@127.0.0.1:1/d", "postgres durable", "no contender runs on a server of mysql://"),
-        ("postgres://me:geheim@127.0.0.1:1/d", "postgres durable", "error connecting"),
+        ("postgres://me:geheim@127.0.0.1:1/d", "postgres durable", "(sqlstate 08001)"),
         ("mysql://me:geheim@127.0.0.1:1/d", "mariadb durable", "Connection refused"),
     ] {
         let said = place.run(&["--dsn", dsn, "--rounds", "6", "--only", only]);

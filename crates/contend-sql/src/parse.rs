@@ -166,7 +166,9 @@ pub(crate) fn statements<'a, E>(
 }
 
 fn describe(error: &Error, text: &str) -> Unparsable {
-    let words = error.to_string();
+    let said = error.to_string();
+    // Where it is, is told beside the words.
+    let words = said.split_once(" at line: ").map_or(said.as_str(), |(words, _)| words).to_string();
     let position = match error {
         Error::ParserError(_, position) => position.as_ref(),
         Error::UnrecognizedToken(position)

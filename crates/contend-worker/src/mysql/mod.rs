@@ -48,6 +48,7 @@ pub fn code_of(error: &mysql::Error) -> Failure {
 pub fn in_words(error: &mysql::Error) -> String {
     match error {
         mysql::Error::MySqlError(e) => format!("{} ({})", e.message, e.code),
+        mysql::Error::DriverError(e) => e.to_string(),
         other => other.to_string(),
     }
 }

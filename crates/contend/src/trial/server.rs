@@ -25,11 +25,11 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Longest until a server answers. Recovery and a slow disk included.
-const READY_TIME: Duration = Duration::from_secs(60);
+const READY_TIME: Duration = Duration::from_secs(120);
 /// How often it is asked meanwhile.
 const ASK_EVERY: Duration = Duration::from_millis(20);
 /// Longest for a stop in good order, with everything written back.
-const STOP_TIME: Duration = Duration::from_secs(60);
+const STOP_TIME: Duration = Duration::from_secs(120);
 /// Longest for a stop at once.
 const ABORT_TIME: Duration = Duration::from_secs(5);
 /// Directories of servers' programs, separated by colons, in the place of PATH and the usual ones: for versions
