@@ -236,12 +236,12 @@ fn a_csv_in_a_study_s_columns_is_drawn() {
 #[test]
 fn who_translates_without_a_schema_is_told_of_it() {
     let bench = Bench::new();
-    std::fs::write(bench.path("q.sql"), "SELECT a FROM t\nWHERE SELEC").expect("written");
+    std::fs::write(bench.path("q.sql"), "SELECT 1\nWHERE 2 == == 2").expect("written");
     std::fs::write(bench.path("t.sql"), "SELECT a FROM t").expect("written");
     for (file, parts) in [
         ("t.sql", &["t.sql:1:15: no translation, by the rule `unknown-table`", "with --schema"][..]),
         ("SELECT 1", &["SQL comes from a file or standard input", "cannot read SELECT 1"]),
-        ("q.sql", &["q.sql:2:", "syntax error\n"]),
+        ("q.sql", &["q.sql:2:12: ", "near \"==\": syntax error\n"]),
     ] {
         let said = bench.contend(&["translate", "--to", "postgres", file]);
         assert!(said.code > Some(0), "{file}: {}", said.out);

@@ -168,7 +168,8 @@ pub(crate) fn statements<'a, E>(
 fn describe(error: &Error, text: &str) -> Unparsable {
     let said = error.to_string();
     // Where it is, is told beside the words.
-    let words = said.split_once(" at line: ").map_or(said.as_str(), |(words, _)| words).to_string();
+    let ends = [" at line: ", " at Some(", " at None"].into_iter().filter_map(|place| said.find(place));
+    let words = said[..ends.min().unwrap_or(said.len())].to_string();
     let position = match error {
         Error::ParserError(_, position) => position.as_ref(),
         Error::UnrecognizedToken(position)
