@@ -315,32 +315,25 @@ fn list(tables: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::server::testing::{assert_parts, assert_tiers, settings};
     use super::*;
-
-    fn settings(pairs: &[(&str, &str)]) -> Settings {
-        pairs.iter().map(|(k, v)| ((*k).to_string(), (*v).to_string())).collect()
-    }
 
     #[test]
     fn tiers_follow_the_design() {
-        for (pairs, expected) in [
+        let cases = [
             (&[][..], Tier::Durable),
             (&[("innodb_flush_log_at_trx_commit", "2")], Tier::Bounded),
             (&[("innodb_flush_log_at_trx_commit", "0")], Tier::Bounded),
             (&[("log_bin", "on")], Tier::Bounded),
             (&[("log_bin", "on"), ("sync_binlog", "1")], Tier::Durable),
             (&[("innodb_doublewrite", "off")], Tier::Unsafe),
-        ] {
-            assert_eq!(tier(&settings(pairs)), expected, "{pairs:?}");
-        }
-        for wanted in Tier::ALL {
-            assert_eq!(tier(&settings(tier_settings(wanted))), wanted);
-        }
+        ];
+        assert_tiers(&ENGINE, &cases);
     }
 
     #[test]
     fn files_are_told_apart() {
-        for (path, expected) in [
+        let cases = [
             ("server", Part::Inside),
             ("server/ib_logfile0", Part::Log),
             ("server/binlog.000001", Part::Log),
@@ -349,8 +342,19 @@ mod tests {
             ("server/app_0/post.ibd", Part::Data),
             ("server/app_0/post.frm", Part::Other),
             ("server/mysql", Part::Other),
+        ];
+        assert_parts(&ENGINE, &cases);
+    }
+
+    #[test]
+    fn a_server_that_does_not_know_of_buffering_does_it() {
+        for (pairs, found) in [
+            (&[][..], [("0", true), ("1", false), (ABSENT, true)]),
+            (&[(LOG_BUFFERING, "on")], [("0", false), ("1", true), (ABSENT, true)]),
+            (&[(LOG_BUFFERING, "off")], [("0", true), ("1", false), (ABSENT, false)]),
         ] {
-            assert_eq!(part(path), expected, "{path}");
+            let expected = log_buffering(&settings(pairs));
+            assert_eq!(found.map(|(found, _)| (found, expected.is(found))), found, "{pairs:?}");
         }
     }
 

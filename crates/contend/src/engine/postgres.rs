@@ -309,25 +309,18 @@ fn load(insert: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::server::testing::{assert_parts, assert_tiers, settings};
     use super::*;
-
-    fn settings(pairs: &[(&str, &str)]) -> Settings {
-        pairs.iter().map(|(k, v)| ((*k).to_string(), (*v).to_string())).collect()
-    }
 
     #[test]
     fn tiers_follow_the_design() {
-        for (pairs, expected) in [
+        let cases = [
             (&[][..], Tier::Durable),
             (&[("synchronous_commit", "off")], Tier::Bounded),
             (&[("fsync", "off")], Tier::Unsafe),
             (&[("full_page_writes", "off")], Tier::Unsafe),
-        ] {
-            assert_eq!(tier(&settings(pairs)), expected, "{pairs:?}");
-        }
-        for wanted in Tier::ALL {
-            assert_eq!(tier(&settings(tier_settings(wanted))), wanted);
-        }
+        ];
+        assert_tiers(&ENGINE, &cases);
     }
 
     #[test]
@@ -363,7 +356,7 @@ mod tests {
 
     #[test]
     fn files_are_told_apart() {
-        for (path, expected) in [
+        let cases = [
             ("server", Part::Inside),
             ("server/base", Part::Inside),
             ("server/base/16384", Part::Inside),
@@ -372,9 +365,8 @@ mod tests {
             ("server/pg_wal/000000010000000000000001", Part::Log),
             ("server/pg_wal/archive_status", Part::Other),
             ("server/global", Part::Other),
-        ] {
-            assert_eq!(part(path), expected, "{path}");
-        }
+        ];
+        assert_parts(&ENGINE, &cases);
     }
 
     #[test]

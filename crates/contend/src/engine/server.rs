@@ -215,6 +215,35 @@ pub fn connection_limit(clients: u32) -> u32 {
     (clients + CONNECTIONS_MORE).next_multiple_of(100)
 }
 
+/// What tests of engines have in common.
+#[cfg(test)]
+pub(super) mod testing {
+    use super::super::{Engine, Part, Settings};
+    use crate::contender::Tier;
+
+    pub fn settings(pairs: &[(&str, &str)]) -> Settings {
+        pairs.iter().map(|(name, value)| ((*name).to_string(), (*value).to_string())).collect()
+    }
+
+    /// Settings have these tiers, and those that stand for a tier have that one.
+    #[track_caller]
+    pub fn assert_tiers(engine: &Engine, cases: &[(&[(&str, &str)], Tier)]) {
+        for (pairs, expected) in cases {
+            assert_eq!((engine.tier)(&settings(pairs)), *expected, "{pairs:?}");
+        }
+        for wanted in Tier::ALL {
+            assert_eq!((engine.tier)(&settings((engine.tier_settings)(wanted))), wanted);
+        }
+    }
+
+    #[track_caller]
+    pub fn assert_parts(engine: &Engine, cases: &[(&str, Part)]) {
+        for (path, expected) in cases {
+            assert_eq!((engine.part)(path), *expected, "{path}");
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
