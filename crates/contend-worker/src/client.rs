@@ -210,11 +210,17 @@ impl<'p> ClientLoop<'p> {
         turn.started_ns = now_ns;
         let too_early = now_ns < turn.not_before_ns;
         let too_late = turn.attempt == 0 && self.client.load == Loop::Open && now_ns >= self.control.window_end_ns();
-        if too_early || too_late {
+        if too_early || too_late || self.is_late_retry(turn, now_ns) {
             self.give_up(turn);
             return false;
         }
         true
+    }
+
+    /// A busy machine may come to a retry after the drain, in which operations in flight are to end.
+    #[inline(always)]
+    fn is_late_retry(&self, turn: &Turn, now_ns: u64) -> bool {
+        turn.attempt > 0 && (self.control.drain_over() || now_ns >= self.control.drain_end_ns())
     }
 
     /// Whatever is not begun by now never is; an operation whose back-off is cut short has failed.
@@ -253,7 +259,8 @@ impl<'p> ClientLoop<'p> {
         if let Err(failed) = outcome {
             self.note_failure(&mut sample, failed, waits);
             self.samples.push(sample);
-            self.again = self.retry(turn, failed.failure, finished_ns);
+            // What may have been done is not asked for again: it would be done twice.
+            self.again = if waits.may_have_acted { None } else { self.retry(turn, failed.failure, finished_ns) };
             if self.again.is_some() {
                 return;
             }
@@ -272,6 +279,9 @@ impl<'p> ClientLoop<'p> {
         let ours = failed.failure == INTERRUPT || failed.failure == CANCELLED;
         if self.control.drain_over() && (ours || waits.cut_short) {
             sample.flags |= flag::INTERRUPTED;
+        }
+        if waits.may_have_acted {
+            sample.flags |= flag::MAY_HAVE_ACTED;
         }
     }
 

@@ -2,7 +2,7 @@
 //! that invariants may use.
 
 use crate::operation::{Operation, Operations};
-use crate::outcome::Outcome;
+use crate::outcome::may_have_acted;
 use contend_wire::plan::Client;
 use contend_wire::sample::Sample;
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ pub struct Ever {
     counts: Counts,
 }
 
-/// Committed and unknown operations by database and transaction.
+/// Attempts that were acknowledged, and others that may have been carried out, by database and transaction.
 #[derive(Debug, Default)]
 pub struct Counts(HashMap<(u32, u16), (u64, u64)>);
 
@@ -40,14 +40,13 @@ impl Counts {
     fn add(&mut self, database_of: &HashMap<u32, u32>, op: Operation<'_>) {
         let database = database_of.get(&op.client()).copied().unwrap_or(0);
         let (committed, unknown) = self.0.entry((database, op.transaction())).or_default();
-        match op.outcome() {
-            Outcome::Committed => *committed += 1,
-            Outcome::Unknown => *unknown += 1,
-            _ => {}
-        }
+        // Each attempt that nobody was told about may have done it, whatever became of the operation in the end: one that was
+        // tried again may have been done twice.
+        *committed += op.attempts().iter().filter(|attempt| attempt.is_ok()).count() as u64;
+        *unknown += op.attempts().iter().filter(|attempt| may_have_acted(attempt)).count() as u64;
     }
 
-    /// Committed and unknown operations of one transaction in one database.
+    /// Acknowledged and unclear attempts of one transaction in one database.
     pub fn of(&self, database: usize, transaction: usize) -> (u64, u64) {
         self.0.get(&(database as u32, transaction as u16)).copied().unwrap_or_default()
     }

@@ -193,6 +193,9 @@ pub struct Expected {
     pub value: String,
 }
 
+/// How long clients wait for the answer of a worker that serves.
+pub const REQUEST_TIMEOUT: &str = "request_timeout_ms";
+
 /// Settings that belong to the harness and not to an engine: every contender may name them.
 pub const COMMON_SETTINGS: &[Setting] = &[
     Setting {
@@ -206,6 +209,12 @@ pub const COMMON_SETTINGS: &[Setting] = &[
         values: Values::Integer(1, 65_535),
         default: "10",
         about: "attempts of one operation at most, when retry is spin or backoff",
+    },
+    Setting {
+        name: REQUEST_TIMEOUT,
+        values: Values::Integer(0, 86_400_000),
+        default: "0",
+        about: "over HTTP: longest wait for an answer; 0: until the end of the drain, and 30000 where a trial has no window",
     },
 ];
 

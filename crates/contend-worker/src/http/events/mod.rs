@@ -90,6 +90,8 @@ struct Connection {
     wants_out: bool,
     /// It has served a request before.
     used: bool,
+    /// Nothing was to come since.
+    quiet_since_ns: u64,
 }
 
 /// A client of the plan.
@@ -111,6 +113,10 @@ pub struct Client<'p> {
     step: usize,
     rows: u32,
     waits: Waits,
+    /// A request of this attempt was answered as expected.
+    acted: bool,
+    /// The service says that it has not done what was asked last.
+    refused: bool,
     jar: Jar,
     /// The next request, once it was written here.
     out: Vec<u8>,
@@ -214,7 +220,12 @@ impl<'p> Events<'p> {
     /// The system refuses to wait for events.
     pub fn run(&mut self, start_ns: u64, ended: &mut impl FnMut(usize, Vec<Sample>, bool)) -> Result<()> {
         // Services may have closed connections meanwhile, which is no attempt's fault.
-        self.round(Some(0))?;
+        loop {
+            self.round(Some(0))?;
+            if self.found.len() < EVENTS_AT_ONCE {
+                break;
+            }
+        }
         for i in 0..self.clients.len() {
             if let Some(pace) = &mut self.clients[i].pace {
                 pace.start(start_ns);
@@ -343,6 +354,9 @@ impl<'p> Events<'p> {
 
     fn done(&mut self, i: usize, outcome: Result<(), Failed>, now_ns: u64) {
         let client = &mut self.clients[i];
+        if outcome.is_err() {
+            client.waits.may_have_acted = client.may_have_acted(self.plan);
+        }
         match (client.work, &mut client.pace) {
             (Work::Turn(turn), Some(pace)) => {
                 pace.end_attempt(turn, outcome, client.rows, client.waits, now_ns);
@@ -373,6 +387,8 @@ impl<'p> Client<'p> {
             step: 0,
             rows: 0,
             waits: Waits { lock_ns: NOT_MEASURED, ..Waits::UNKNOWN },
+            acted: false,
+            refused: false,
             jar: Jar::default(),
             out: vec![],
             rendered: None,
@@ -400,7 +416,16 @@ impl<'p> Client<'p> {
     fn begin_attempt(&mut self, transaction: u16) {
         (self.transaction, self.step, self.rows, self.rendered) = (transaction, 0, 0, None);
         self.waits = Waits::UNKNOWN;
+        (self.acted, self.refused, self.sent) = (false, false, 0);
         self.kept.clear();
+    }
+
+    /// Whether something of the attempt, which failed, may have been done: it is one that writes, and a request of it was answered
+    /// or has left, whatever was answered, unless the service says that it did nothing.
+    #[cold]
+    fn may_have_acted(&self, plan: &Plan) -> bool {
+        let writes = plan.head.transactions[usize::from(self.transaction)].writes;
+        writes && (self.acted || self.sent > 0 && !self.refused)
     }
 
     fn http_step(&self, plan: &'p Plan) -> Option<&'p HttpStep> {
