@@ -323,3 +323,35 @@ impl<'p> ClientLoop<'p> {
         u64::try_from(jittered).unwrap_or(u64::MAX)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use contend_wire::plan::Plan;
+
+    const PLAN: &str = "contend-plan 2\nworker\t0\ndriver\tnull\tthread\nconnections\tclient\nwindow\t0\t1000\t500\nnow\tclock\n\
+        database\tx\ntransaction\t0\tt\tread\t-\t0\t0\t1\nstep\tpause\t0\nretry\t9\t100\t-\tsqlite:5\nclients\t1\n\
+        client\t0\t0\tclosed\tcyclic\t0\t0\t1\nop\t0\t0\nend\n";
+
+    #[test]
+    fn no_retry_begins_after_the_drain() {
+        let plan = Plan::decode(PLAN).unwrap();
+        for (now_ns, drain_over, begins) in [(1_499, false, true), (1_500, false, false), (1_499, true, false)] {
+            let (control, pulse) = (Control::new(plan.head.window.drain_ns), Pulse::default());
+            control.start(0, 1_000);
+            let mut client = ClientLoop::new(&plan, 0, &control, &pulse, vec![]);
+            client.start(0);
+            let mut turn = client.next_turn().unwrap();
+            assert!(client.begin(&mut turn, 900));
+            let failure = Failure { space: CodeSpace::Sqlite, code: 5 };
+            client.end_attempt(turn, Err(Failed { step: 0, failure }), 0, Waits::UNKNOWN, 1_390);
+            let mut again = client.next_turn().unwrap();
+            assert_eq!((again.attempt, again.not_before_ns), (1, 1_490));
+            if drain_over {
+                control.end_drain();
+            }
+            // A busy machine comes to it late.
+            assert_eq!(client.begin(&mut again, now_ns), begins, "at {now_ns}");
+        }
+    }
+}

@@ -45,13 +45,8 @@ pub struct Waits {
 
 impl Waits {
     /// Waits of a driver that cannot measure them.
-    pub const UNKNOWN: Waits = Waits {
-        lock_ns: NOT_MEASURED,
-        timeout_spent: false,
-        cut_short: false,
-        acquire_ns: 0,
-        may_have_acted: false,
-    };
+    pub const UNKNOWN: Waits =
+        Waits { lock_ns: NOT_MEASURED, timeout_spent: false, cut_short: false, acquire_ns: 0, may_have_acted: false };
 }
 
 /// An open connection with its statements ready.

@@ -262,7 +262,10 @@ func (o *own) close() {
 
 // shared is the model `pool`: a connection for the length of an operation, given back for its pauses if no
 // transaction is open.
-type shared struct{ pool Pool }
+type shared struct {
+	pool  Pool
+	reads *readback
+}
 
 func (s *shared) carryOut(c *client, transaction int) (step int, acquireNS uint64, err error) {
 	t := &c.plan.Transactions[transaction]
@@ -293,7 +296,7 @@ func (s *shared) carryOut(c *client, transaction int) (step int, acquireNS uint6
 
 func (s *shared) part(c *client, transaction, from, to int) (waited uint64, step int, err error) {
 	begun := monotonicNS()
-	conn, err := s.pool.Acquire()
+	conn, err := s.acquire()
 	waited = monotonicNS() - begun
 	if err != nil {
 		pauseIfGone(c)
@@ -307,6 +310,21 @@ func (s *shared) part(c *client, transaction, from, to int) (waited uint64, step
 	c.use(nil)
 	s.pool.Release(conn)
 	return waited, step, err
+}
+
+// acquire takes a connection; one that was opened for it is read back, which belongs to opening it.
+func (s *shared) acquire() (Conn, error) {
+	conn, err := s.pool.Acquire()
+	if err != nil {
+		return nil, err
+	}
+	if newcomer, ok := conn.(Newcomer); ok && newcomer.New() {
+		if err := s.reads.opened(conn); err != nil {
+			s.pool.Release(conn)
+			return nil, err
+		}
+	}
+	return conn, nil
 }
 
 func (s *shared) close() {}

@@ -87,7 +87,14 @@ mod tests {
         });
         look_into(
             BODY,
-            &HttpStep { request: 0, status: vec![(200, 200)], refused: vec![], count, keep: keep.collect(), args: vec![] },
+            &HttpStep {
+                request: 0,
+                status: vec![(200, 200)],
+                refused: vec![],
+                count,
+                keep: keep.collect(),
+                args: vec![],
+            },
             kept,
         )
     }

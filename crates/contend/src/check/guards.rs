@@ -50,6 +50,11 @@ pub fn settings<'f>(
     (effective, reasons)
 }
 
+/// What a worker found when it read back connections that were opened after the start.
+pub fn later_settings<'f>(mut done: impl Iterator<Item = &'f Facts>) -> Option<Reason> {
+    done.find_map(|facts| fact(facts, "settings_differ")).map(|what| Invalid::Settings.because(what.to_string()))
+}
+
 /// The totals a worker reports must be those of its samples.
 pub fn totals(reported: &[Facts], counted: Totals) -> Option<Reason> {
     let sum = |name: &str| -> u64 {

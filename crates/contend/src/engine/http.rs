@@ -47,7 +47,7 @@ const DRIVER: Driver = Driver {
 };
 
 const SETTINGS: &[Setting] = &[
-    Setting { name: "url", values: Values::Text, default: "", about: "where the service is: http://HOST:PORT" },
+    Setting { name: "url", values: Values::Url, default: "", about: "where the service is: http://HOST:PORT" },
     Setting { name: "host", values: Values::Text, default: "", about: "the Host header, in place of the address" },
     Setting {
         name: "threads",

@@ -164,6 +164,8 @@ pub enum Values {
     Integer(i64, i64),
     /// Any text that is not empty.
     Text,
+    /// The address of a service.
+    Url,
 }
 
 /// Settings as a plan carries them out.
@@ -361,13 +363,16 @@ impl Setting {
             let text = value.trim();
             return if text.is_empty() { Err(format!("`{}` is empty", self.name)) } else { Ok(text.to_string()) };
         }
+        if matches!(self.values, Values::Url) {
+            return http::check_url(value.trim()).map(|()| value.trim().to_string());
+        }
         let value = value.trim().to_ascii_lowercase();
         match self.values {
             Values::Words(words) if words.contains(&value.as_str()) => Ok(value),
             Values::Words(words) => {
                 Err(format!("`{}` cannot be `{value}`; it is one of {}", self.name, words.join(", ")))
             }
-            Values::Text => Ok(value),
+            Values::Text | Values::Url => Ok(value),
             Values::Integer(low, high) => match value.parse::<i64>() {
                 Ok(n) if (low..=high).contains(&n) => Ok(n.to_string()),
                 _ => Err(format!("`{}` cannot be `{value}`; it is a whole number from {low} to {high}", self.name)),

@@ -218,3 +218,12 @@ pub(super) fn integrity(sql: &str, answer: &[Vec<Value>]) -> InvariantResult {
         holds: complaint.is_none() && !words.is_empty(),
     }
 }
+
+/// An operation counts by when it was due. A client that has waited since before the window has none in it, so
+/// its wait is in no latency: that must be said.
+pub(super) fn mark_starved(trial: &mut Trial, tally: &Tally) {
+    let starved = tally.clients.values().filter(|c| c.first_due_ns.is_none()).count();
+    if starved > 0 {
+        trial.marks.push(format!("starved: {starved} of {} clients began nothing in the window", trial.clients));
+    }
+}

@@ -199,7 +199,8 @@ impl Job<'_> {
             Failure::Cancelled => Cancelled.into(),
             Failure::Fatal(e) => e,
         };
-        let serving = Serving::start(&launch, plan, &site.scratch, &site.janitor, Deadlines::default(), patience.cancelled);
+        let serving =
+            Serving::start(&launch, plan, &site.scratch, &site.janitor, Deadlines::default(), patience.cancelled);
         let serving = serving.map_err(in_words)?;
         let hosts = engine::app::hosts(self.contender, 1);
         let asking = Asking { url: &serving.url, asked: None, hosts, timeout_ms: timeout_ms(self.contender) };
