@@ -309,6 +309,8 @@ mod tests {
                 proptest::sample::select(driver.model_names()).prop_map(move |model| {
                     let settings: Settings =
                         pairs.iter().filter_map(|(k, v)| Some(((*k).to_string(), v.clone()?))).collect();
+                    let can_have = |name: &str| engine.may_name(Some(driver.name), Some(model), name);
+                    let settings: Settings = settings.into_iter().filter(|(name, _)| can_have(name)).collect();
                     let implied = (engine.implied)(&settings).iter().map(|(k, v)| ((*k).to_string(), (*v).to_string()));
                     let settings: Settings = settings.clone().into_iter().chain(implied).collect();
                     Spec {
