@@ -146,11 +146,10 @@ fn a_comparison_that_takes_too_long_or_is_interrupted_leaves_nothing() {
         fs::read_dir(bench.path("results")).map_or(0, |dir| dir.flatten().filter(|e| e.file_name() != ".cache").count())
     };
     assert_eq!(left(), 0, "the directory it works in goes with it");
-    for after in ["base.db", "samples.bin"] {
+    for after in ["admin.log", "plan"] {
         let mut child = bench.start(&args);
-        wait_for("it to be at work", || {
-            files(&bench.path("results")).iter().any(|path| path.ends_with(after) || path.ends_with("plan"))
-        });
+        let mine = bench.path("results").join(format!(".verify-{}", child.id()));
+        wait_for("it to be at work", || files(&mine).iter().any(|path| path.ends_with(after)));
         kill_process(Pid::from_child(&child), Signal::INT).expect("it is there");
         assert_eq!(child.wait().expect("it ends").code(), Some(130));
         bench.assert_nothing_left();

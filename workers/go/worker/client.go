@@ -197,7 +197,9 @@ func (c *client) retry(t turn, code wire.Code, finished uint64) (turn, bool) {
 	}
 	t.started = c.sleep.until(until, c.control.drainOver, &c.control.drainIsOver)
 	t.attempt++
-	return t, t.started >= until
+	// A busy machine may come to it after the drain, in which attempts in flight are to end.
+	late := c.control.drainIsOver.Load() || t.started >= c.control.drainEnd()
+	return t, t.started >= until && !late
 }
 
 func (c *client) backoff(attempt uint16) uint64 {

@@ -51,3 +51,52 @@ impl Counts {
         self.0.get(&(database as u32, transaction as u16)).copied().unwrap_or_default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use contend_wire::sample::{CodeSpace, NOT_MEASURED, STEP_NONE, flag};
+
+    fn sample(operation: u32, attempt: u16, (space, code, flags): (CodeSpace, u32, u8)) -> Sample {
+        Sample {
+            client: 1,
+            operation,
+            transaction: 0,
+            attempt,
+            failed_step: if space == CodeSpace::Ok { STEP_NONE } else { 0 },
+            code_space: space,
+            flags,
+            code,
+            rows: 0,
+            due_ns: 0,
+            started_ns: 1,
+            finished_ns: 2,
+            lock_wait_ns: NOT_MEASURED,
+            acquire_wait_ns: 0,
+        }
+    }
+
+    /// What invariants allow for: certainly done, and perhaps.
+    fn counted(operations: &[&[(CodeSpace, u32, u8)]]) -> (u64, u64) {
+        let mut ever = Ever::new(std::iter::empty());
+        for (number, attempts) in (0..).zip(operations) {
+            for (attempt, code) in (0..).zip(*attempts) {
+                ever.push(sample(number, attempt, *code));
+            }
+        }
+        ever.finish().of(0, 0)
+    }
+
+    #[test]
+    fn whatever_may_have_been_done_is_allowed_for() {
+        let ok = (CodeSpace::Ok, 0, 0);
+        let no_answer = (CodeSpace::Os, 110, flag::LOCK_TIMEOUT_SPENT);
+        let lock_timeout = (CodeSpace::Mysql, 1205, 0);
+        let waited = (CodeSpace::Sqlite, 5, flag::LOCK_TIMEOUT_SPENT);
+        let (unexpected, refused) = ((CodeSpace::Http, 404, flag::MAY_HAVE_ACTED), (CodeSpace::Http, 402, 0));
+        assert_eq!(counted(&[&[ok], &[no_answer], &[lock_timeout], &[waited], &[unexpected], &[refused]]), (1, 2));
+        // Of two attempts, the first of which nobody answered, one or both were carried out.
+        assert_eq!(counted(&[&[(CodeSpace::Os, 104, 0), ok]]), (1, 1));
+        assert_eq!(counted(&[&[(CodeSpace::Os, 104, 0), refused]]), (0, 1), "the last word is not the only one");
+    }
+}
