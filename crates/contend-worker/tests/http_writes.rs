@@ -102,20 +102,44 @@ fn what_only_reads_or_never_left_has_done_nothing() {
     assert!(service.asked().is_empty());
 }
 
-#[test]
-fn a_refusal_does_not_undo_an_earlier_step() {
-    let (service, mut p) = writing(|asked| if asked.contains("/pay") { ok("") } else { status("402 No") });
+/// What comes of a transaction that asks `/pay` with one method and `/ship`, which is refused or not there, with another.
+fn two_steps(first: &str, second: &str, answer: &'static str) -> (CodeSpace, u32, bool) {
+    let (service, mut p) = writing(move |asked| if asked.contains("/pay") { ok("") } else { status(answer) });
+    p.head.requests[0].method = first.into();
     p.head.requests.push(contend_wire::plan::http::Request {
-        method: "POST".into(),
+        method: second.into(),
         target: "/ship".into(),
         body: None,
         headers: vec![],
     });
-    let mut second = step(1, vec![]);
-    second.refused = vec![(402, 402)];
-    p.head.transactions[0].steps.push(Step::Http(second));
-    assert_eq!(one(&mut p), (CodeSpace::Http, 402, true));
+    let mut last = step(1, vec![]);
+    last.refused = vec![(402, 402)];
+    p.head.transactions[0].steps.push(Step::Http(last));
+    let came = one(&mut p);
     assert_eq!(service.asked().len(), 2);
+    came
+}
+
+#[test]
+fn a_refusal_does_not_undo_an_earlier_step() {
+    assert_eq!(two_steps("POST", "POST", "402 No"), (CodeSpace::Http, 402, true));
+    assert_eq!(two_steps("POST", "GET", "404 No"), (CodeSpace::Http, 404, true));
+    assert_eq!(two_steps("GET", "POST", "402 No"), (CodeSpace::Http, 402, false), "the first one only looked");
+    assert_eq!(two_steps("GET", "POST", "404 No"), (CodeSpace::Http, 404, true));
+    // Whoever calls a transaction of these one that writes has a service that writes on them.
+    assert_eq!(two_steps("GET", "GET", "402 No"), (CodeSpace::Http, 402, true));
+}
+
+#[test]
+fn a_look_before_the_write_has_done_nothing() {
+    let (_service, mut p) = writing(|_| status("404 No"));
+    p.head.requests[0].method = "GET".into();
+    assert_eq!(one(&mut p), (CodeSpace::Http, 404, true), "alone it is what writes");
+    let (_service, mut p) = writing(|_| status("404 No"));
+    p.head.requests.push(p.head.requests[0].clone());
+    p.head.requests[0].method = "GET".into();
+    p.head.transactions[0].steps.push(Step::Http(step(1, vec![])));
+    assert_eq!(one(&mut p), (CodeSpace::Http, 404, false));
 }
 
 #[test]
@@ -148,12 +172,15 @@ fn any_number_of_connections_may_end_before_the_start() {
     for _ in 0..CLIENTS {
         client(&mut p, times(1, 0));
     }
+    let (ended, all_ended) = channel();
     // The first connection of each client is ended at once, each later one is answered.
     let service = std::thread::spawn(move || {
         let mut answering = vec![];
         for number in 0..2 * CLIENTS {
             let (mut stream, _) = listener.accept().unwrap();
             if number < CLIENTS {
+                drop(stream);
+                ended.send(()).unwrap();
                 continue;
             }
             answering.push(std::thread::spawn(move || {
@@ -166,7 +193,8 @@ fn any_number_of_connections_may_end_before_the_start() {
     });
     let (sender, events) = channel();
     let ready = prepare(Plan::decode(&p.encode()).unwrap(), &sender).unwrap();
-    std::thread::sleep(Duration::from_millis(200));
+    (0..CLIENTS).for_each(|_| all_ended.recv().unwrap());
+    std::thread::sleep(Duration::from_millis(10));
     let samples = ready.run(contend_worker::clock::monotonic_ns(), &events, |_| Ok(())).unwrap().samples;
     let failed: Vec<&Sample> = samples.iter().flatten().filter(|s| !s.is_ok()).collect();
     assert!(failed.is_empty(), "{} failed, such as {:?}", failed.len(), failed.first());

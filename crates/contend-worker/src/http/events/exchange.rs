@@ -200,7 +200,6 @@ impl<'p> Events<'p> {
         match outcome {
             Ok(rows) => {
                 client.rows = client.rows.saturating_add(rows);
-                client.acted = true;
                 client.step += 1;
                 client.rendered = None;
                 self.render(i);

@@ -113,8 +113,6 @@ pub struct Client<'p> {
     step: usize,
     rows: u32,
     waits: Waits,
-    /// A request of this attempt was answered as expected.
-    acted: bool,
     /// The service says that it has not done what was asked last.
     refused: bool,
     jar: Jar,
@@ -371,6 +369,11 @@ impl<'p> Events<'p> {
     }
 }
 
+/// Whether a request with this method changes nothing, as HTTP has it.
+fn is_safe(method: &str) -> bool {
+    matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE")
+}
+
 impl<'p> Client<'p> {
     fn new(index: usize, session: Kept, kept: Kept, pace: ClientLoop<'p>, service: &'p Service) -> Self {
         Self {
@@ -387,7 +390,6 @@ impl<'p> Client<'p> {
             step: 0,
             rows: 0,
             waits: Waits { lock_ns: NOT_MEASURED, ..Waits::UNKNOWN },
-            acted: false,
             refused: false,
             jar: Jar::default(),
             out: vec![],
@@ -416,16 +418,25 @@ impl<'p> Client<'p> {
     fn begin_attempt(&mut self, transaction: u16) {
         (self.transaction, self.step, self.rows, self.rendered) = (transaction, 0, 0, None);
         self.waits = Waits::UNKNOWN;
-        (self.acted, self.refused, self.sent) = (false, false, 0);
+        (self.refused, self.sent) = (false, 0);
         self.kept.clear();
     }
 
-    /// Whether something of the attempt, which failed, may have been done: it is one that writes, and a request of it was answered
-    /// or has left, whatever was answered, unless the service says that it did nothing.
+    /// Whether something of the attempt, which failed, may have been done: it is one that writes, and a request of it that may write
+    /// was answered or has left, whatever was answered, unless the service says that it did nothing.
     #[cold]
     fn may_have_acted(&self, plan: &Plan) -> bool {
-        let writes = plan.head.transactions[usize::from(self.transaction)].writes;
-        writes && (self.acted || self.sent > 0 && !self.refused)
+        let transaction = &plan.head.transactions[usize::from(self.transaction)];
+        let is_safe = |step: &Step| match step {
+            Step::Http(http) => is_safe(&plan.head.requests[http.request as usize].method),
+            _ => true,
+        };
+        // Where all of them only read by their methods, it is not the methods that tell.
+        let all_safe = transaction.steps.iter().all(is_safe);
+        let may_write = |step: &Step| matches!(step, Step::Http(_)) && (all_safe || !is_safe(step));
+        let (before, rest) = transaction.steps.split_at(self.step.min(transaction.steps.len()));
+        let left = self.sent > 0 && !self.refused;
+        transaction.writes && (before.iter().any(may_write) || left && rest.first().is_some_and(may_write))
     }
 
     fn http_step(&self, plan: &'p Plan) -> Option<&'p HttpStep> {
