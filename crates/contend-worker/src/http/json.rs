@@ -87,7 +87,14 @@ mod tests {
         });
         look_into(
             BODY,
-            &HttpStep { request: 0, status: vec![(200, 200)], count, keep: keep.collect(), args: vec![] },
+            &HttpStep {
+                request: 0,
+                status: vec![(200, 200)],
+                refused: vec![],
+                count,
+                keep: keep.collect(),
+                args: vec![],
+            },
             kept,
         )
     }
@@ -105,7 +112,7 @@ mod tests {
         assert_eq!(
             look_into(
                 b"<html>",
-                &HttpStep { request: 0, status: vec![], count: None, keep: vec![], args: vec![] },
+                &HttpStep { request: 0, status: vec![], refused: vec![], count: None, keep: vec![], args: vec![] },
                 &mut kept()
             ),
             Err(NOT_JSON)

@@ -1,7 +1,7 @@
 //! `contend http`: a scenario carried out against any service, with the record and the report of every other run.
 
 use super::run::{conclude, numbered_out};
-use super::{INVALID, OK, STOPPED, print};
+use super::{INVALID, OK, STOPPED, print, stop_on_signals};
 use crate::engine;
 use crate::outcome::code_name;
 use crate::record::store::{Record, RecordWriter};
@@ -15,14 +15,12 @@ use crate::trial::session::{Ending, Order, run as run_session};
 use crate::ui::Progress;
 use crate::units::duration_ns;
 use crate::workload::{self, Workload, scenario};
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{Args, ValueEnum, ValueHint};
 use contend_wire::sample::Sample;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 /// Operations drawn for each client before it begins again.
 const CYCLE: u32 = 16_384;
@@ -91,7 +89,7 @@ pub struct HttpArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: Option<PathBuf>,
     /// Print one line of JSON instead of the report: label, total, ok, failed, wall_s, req_per_s (of those that
-    /// succeeded), p50_ms, p95_ms, p99_ms, max_ms (response times of those that succeeded), err_sample
+    /// succeeded), p50_ms, p95_ms, p99_ms, max_ms (response times of those that succeeded; null if none did), err_sample
     #[arg(long)]
     json_line: bool,
     /// Show no progress
@@ -106,13 +104,9 @@ enum Spacing {
 }
 
 pub(super) fn http(args: &HttpArgs) -> Result<u8> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register_conditional_shutdown(signal, i32::from(STOPPED), Arc::clone(&stop))?;
-        signal_hook::flag::register(signal, Arc::clone(&stop))?;
-    }
+    let stop = stop_on_signals()?;
     let cancelled = || stop.load(Ordering::Relaxed);
-    ensure!(args.url.starts_with("http://"), "--url {}: only plain http:// is spoken", args.url);
+    engine::http::check_url(&args.url).map_err(|e| anyhow!("--url: {e}"))?;
     let written = scenario::open(&args.scenario, |path| std::fs::read_to_string(path))?;
     let (secrets, variables) = given(&written, &args.set)?;
     let source = scenario::filled_in(&scenario::without_defaults(&written, secrets.keys())?, &variables)?;
@@ -165,14 +159,32 @@ fn given(scenario: &Source, typed: &[String]) -> Result<(BTreeMap<String, String
     let names = scenario::secret_names(scenario)?;
     let from_environment = |name: &String| Some((name.clone(), secret::from_environment(name)?));
     let mut secrets: BTreeMap<String, String> = names.iter().filter_map(from_environment).collect();
-    let (typed, variables) = set(typed)?.into_iter().partition::<Pairs, _>(|(name, _)| names.contains(name));
-    secrets.extend(typed);
+    let known = scenario::variables(scenario)?;
+    let mut variables = vec![];
+    for list in typed {
+        let mut after = None;
+        for (name, value) in set(list)? {
+            if names.contains(&name) {
+                after = Some(secret::variable(&name));
+                secrets.insert(name, value);
+                continue;
+            }
+            if let Some(variable) = after.as_ref().filter(|_| !known.contains_key(&name)) {
+                // It may be the rest of the secret, so it is not shown.
+                bail!(
+                    "--set: what follows the secret, after a comma, is no variable of {}; a secret that has a comma \
+                     is given in the environment variable {variable}",
+                    scenario.name
+                );
+            }
+            variables.push((name, value));
+        }
+    }
     Ok((secrets, variables))
 }
 
-fn set(given: &[String]) -> Result<Pairs> {
-    let pairs = given.iter().flat_map(|list| list.split(','));
-    pairs
+fn set(list: &str) -> Result<Pairs> {
+    list.split(',')
         .map(|pair| {
             // It may be part of a password, so it is not shown.
             let (name, value) =
@@ -310,9 +322,10 @@ fn json_line(dir: &Path, label: &str) -> Result<u8> {
     ok_ns.sort_unstable();
     let quantile = |q: f64| {
         let rank = (q * ok_ns.len() as f64).ceil() as usize;
-        ok_ns.get(rank.max(1) - 1).copied().unwrap_or(0)
+        ok_ns.get(rank.max(1) - 1).copied()
     };
-    let ms = |ns: u64| (ns as f64 / 1e3).round() / 1e3;
+    // Where nothing succeeded nothing took any time, which is not 0.
+    let ms = |ns: Option<u64>| ns.map(|ns| (ns as f64 / 1e3).round() / 1e3);
     let wall_s = wall_ns as f64 / 1e9;
     let line = serde_json::json!({
         "label": label,

@@ -116,7 +116,8 @@ fn begin(order: &Order, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'_>)) -
         let scenario = scenario.map(|s| ScenarioInfo { file: s.name.clone(), text: s.text.clone() });
         let run = Run { scenario, ..prepared(study, source, &order.command, &disk)? };
         let workloads = workloads(&run, &order.secrets)?;
-        parts.push(Task { dir: part_dir(&order.out, study.part.as_deref()), run, workloads, before: vec![] });
+        let (dir, asked) = (part_dir(&order.out, study.part.as_deref()), asked_of(&run)?);
+        parts.push(Task { dir, run, workloads, asked, before: vec![] });
     }
     for part in &parts {
         let study = &part.run.study;
@@ -249,7 +250,8 @@ fn unfinished(record: Record) -> Result<Task> {
         bail!("this machine is not the one {} was begun on; one record holds one machine", dir.display());
     }
     let workloads = workloads(&record.run, &BTreeMap::new())?;
-    Ok(Task { dir: record.dir, workloads, run: record.run, before: record.trials })
+    let asked = asked_of(&record.run)?;
+    Ok(Task { dir: record.dir, workloads, asked, run: record.run, before: record.trials })
 }
 
 /// A study to run, or the rest of it.
@@ -258,6 +260,8 @@ struct Task {
     run: Run,
     /// One per condition.
     workloads: Vec<Editions>,
+    /// What clients of apps send.
+    asked: Option<Asked>,
     /// Trials that are finished.
     before: Vec<Trial>,
 }
@@ -286,10 +290,10 @@ impl Common<'_> {
                 let number = file.parts.iter().position(|name| name == part).map_or(0, |at| at + 1);
                 (self.tell)(Note::Part { study: &task.run.study, number, total: file.parts.len() });
             }
-            let Task { dir, run, workloads, before } = task;
+            let Task { dir, run, workloads, asked, before } = task;
             let writer = RecordWriter::resume(&dir)?;
             let session = Session { common: *self, workloads: &workloads, writer };
-            let ending = session.go(run, before, &mut bases, admin, begun_ns)?;
+            let ending = session.go(run, asked, before, &mut bases, admin, begun_ns)?;
             if ending != Ending::Complete {
                 return Ok(ending);
             }
@@ -315,6 +319,7 @@ impl Session<'_> {
     fn go(
         &self,
         mut run: Run,
+        asked: Option<Asked>,
         before: Vec<Trial>,
         bases: &mut Bases,
         admin: &mut Admin<'_>,
@@ -325,7 +330,6 @@ impl Session<'_> {
         let left: Vec<Slot> = run.schedule.iter().filter(|s| !done.contains(&s.trial)).copied().collect();
         let plans = RefCell::new(Plans::default());
         let study = run.study.clone();
-        let asked = asked_of(&run)?;
         let result = (|| -> Result<()> {
             (self.common.tell)(Note::Phase("measuring the worker's own cost"));
             if run.generator_ns_per_operation == 0 {

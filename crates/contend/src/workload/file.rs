@@ -113,6 +113,8 @@ pub struct StepFile {
     pub headers: BTreeMap<String, String>,
     pub body: Option<String>,
     pub status: Option<Value>,
+    /// Answers that say that nothing was done.
+    pub refused: Option<Value>,
     /// JSON pointer to what is counted as rows.
     pub count: Option<String>,
     pub rows: Option<Value>,
