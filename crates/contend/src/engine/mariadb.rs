@@ -72,6 +72,7 @@ const SERVER: Server = Server {
         ];
         let mut command: Vec<String> = words.map(str::to_string).to_vec();
         command.push(format!("--datadir={}", layout.data.display()));
+        command.push(format!("--tmpdir={}", layout.data.display()));
         vec![command]
     },
     configuration,
@@ -220,6 +221,8 @@ fn configuration(settings: &Settings, layout: &Layout) -> (&'static str, String)
     let mut text = String::from("# Written by contend for one trial.\n[mariadbd]\n");
     let mut line = |name: &str, value: &str| text.push_str(&format!("{name} = {value}\n"));
     line("datadir", &layout.data.display().to_string());
+    // A server that starts removes the temporary tables that others have in the same directory.
+    line("tmpdir", &layout.data.display().to_string());
     line("socket", &layout.socket_path().display().to_string());
     line("pid-file", &layout.data.join("server.pid").display().to_string());
     match layout.port {
