@@ -3,7 +3,7 @@
 
 use super::load::load_under;
 use super::model::{Contender, Load, Study, Tier};
-use super::powercut::{LIES, MINIMISE_TRIES};
+use super::powercut::{LIES, MINIMISE_TRIES, SERVER_LIE_POINTS, SERVER_LIES};
 
 /// Around the measured time of a trial: fresh data, workers that start, waiting for a quiet disk, checks. Measured on two
 /// processors with an ordinary disk, where it is 0.3 to 0.6 s.
@@ -42,6 +42,8 @@ fn crashes_ns(study: &Study, contender: &Contender) -> u64 {
     };
     // Most planted faults are looked for to the end; an image worse than lossy is made smaller.
     let more = match (is_server, contender.tier) {
+        // A lie is caught after few images; where it is not, the run does not count.
+        (true, Tier::Durable) => SERVER_LIES as u32 * SERVER_LIE_POINTS / 4,
         (true, _) => 0,
         (_, Tier::Durable) => LIES as u32 * powercut.lie_points,
         (_, _) => MINIMISE_TRIES,

@@ -10,6 +10,7 @@ mod kills;
 mod place;
 pub mod recorder;
 pub mod replay;
+mod write_back;
 
 use crate::check::controls::{Promise, controls};
 use crate::check::survival::Ledger;
@@ -35,6 +36,7 @@ use place::{Place, copy_same, size};
 use recorder::Recorder;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Commits below which a recording shows little: it is made again in a longer window.
 const COMMITS_MIN: u64 = 60;
@@ -168,7 +170,7 @@ impl Bench<'_> {
         let fresh = self.making(stage, &mountpoint, &server_log, |making| data::open(making, self.janitor, admin));
         let fresh = fresh.map_err(prepare)?;
         let (round, begun_ns) = (stage.round.for_window(window_ns), monotonic_ns());
-        let samples = self.load(stage, &round, &fresh, place.path("").as_path())?;
+        let samples = self.load_and_write_back(stage, &round, &fresh, place.path("").as_path())?;
         found.recorded_ns = monotonic_ns() - begun_ns;
         drop(fresh);
         let recorded = recorder.end().map_err(prepare)?;
@@ -192,6 +194,28 @@ impl Bench<'_> {
             .collect();
         let mark = |client, number| marks.get(&client)?.get(number as usize).copied().flatten();
         Ledger::from_samples(samples, mark)
+    }
+
+    /// The clients at work, while a server is told to write its pages to the data files.
+    fn load_and_write_back(
+        &self,
+        stage: &Stage<'_>,
+        round: &DrawnRound,
+        fresh: &Fresh<'_>,
+        logs: &Path,
+    ) -> Result<Vec<Sample>, Failure> {
+        let Some(server) = stage.engine.server else { return self.load(stage, round, fresh, logs) };
+        let (done, janitor) = (AtomicBool::new(false), self.janitor);
+        let target = data::script_target(stage.engine, &fresh.inside[0]);
+        let log = logs.join("write-back.log");
+        std::thread::scope(|scope| {
+            let writing = scope.spawn(|| write_back::keep_on(server, &target, &log, janitor, &done));
+            let samples = self.load(stage, round, fresh, logs);
+            done.store(true, Ordering::Relaxed);
+            let written = writing.join().unwrap_or_else(|_| Err(anyhow!("whoever writes pages back broke down")));
+            // What became of the clients matters more.
+            samples.and_then(|samples| written.map(|()| samples).map_err(prepare))
+        })
     }
 
     /// The clients at work on a database, in a window without a run-in.
