@@ -95,6 +95,57 @@ fn settings_keep_what_is_documented_and_failing_images_can_be_rebuilt() {
     let csv = fs::read_to_string(bench.path("record/crashes.csv")).expect("numbers");
     assert!(csv.lines().count() > 6 * 9, "{csv}");
     replays(&bench, trial(&record, "DELETE/FULL"));
+    tells_other_studies(&bench);
+    bench.assert_nothing_left();
+}
+
+/// What was proved stands in the next study with the same engine, version and settings, and in no other.
+fn tells_other_studies(bench: &Bench) {
+    let kept = fs::read_to_string(bench.path(".evidence/proofs.toml")).expect("what was proved");
+    assert!(kept.contains("synchronous = \"full\"") && kept.contains("reached = \"durable\""), "{kept}");
+    let study = root().join("tests/fixtures/tier-evidence.toml").display().to_string();
+    bench.contend(&["run", &study, "--out", "load", "--quiet"]);
+    let text = fs::read_to_string(bench.path("load/report.md")).expect("a report");
+    assert!(text.contains("proved here: cut; only documented: other settings"), "{text}");
+    let row = text.lines().find(|line| line.contains("proved here") && line.contains("power cuts")).expect("a row");
+    assert!(row.contains("SQLite 3."), "the version: {row}");
+    let csv = fs::read_to_string(bench.path("load/trials.csv")).expect("numbers");
+    assert!(csv.contains(",proved-here,89,") && csv.contains(",documented,,"), "{csv}");
+    // The same proofs, brought along by a contend on another machine, are of elsewhere: they name no machine.
+    let shipped = bench.contend(&["durability", "evidence", "record"]).exits(0).out;
+    assert!(shipped.contains("[[proof]]") && !shipped.contains("machine ="), "{shipped}");
+    fs::write(bench.path(".evidence/proofs.toml"), &shipped).expect("written");
+    bench.contend(&["run", &study, "--out", "elsewhere", "--quiet"]);
+    let text = fs::read_to_string(bench.path("elsewhere/report.md")).expect("a report");
+    assert!(text.contains("proved elsewhere: cut; only documented: other settings"), "{text}");
+    let said = bench.contend(&["durability", "evidence", "load"]).exits(2);
+    assert!(said.err.contains("proves nothing"), "{}", said.err);
+}
+
+#[test]
+fn servers_keep_what_is_documented_and_a_lying_disk_is_found_out() {
+    if !can_record() {
+        return;
+    }
+    let bench = Bench::new();
+    let study = root().join("tests/fixtures/durability-servers.toml").display().to_string();
+    let said = bench.contend(&["run", &study, "--out", "record", "--quiet"]);
+    let record = Record::open(&bench.path("record")).expect("a record");
+    assert_eq!(record.trials.len(), 4, "{}", said.err);
+    for label in ["PostgreSQL", "MariaDB"] {
+        let found = found(&record, label);
+        assert_eq!((found.power().count, found.power().bad()), (10, 0), "{label}: {:?}", found.failing);
+        let demanded: Vec<_> = found.lies.iter().filter(|lie| lie.must).collect();
+        assert!(!demanded.is_empty() && demanded.iter().all(|lie| lie.caught), "{label}: {:?}", found.lies);
+    }
+    let late = found(&record, "PostgreSQL, synchronous_commit=off").power();
+    assert!(late.lossy > 0 && late.corrupt + late.unopenable == 0, "{late:?}");
+    // Only because pages are written back while it is recorded: a torn one is not repaired.
+    let torn = found(&record, "MariaDB, doublewrite=off").power();
+    assert!(torn.corrupt + torn.unopenable > 0, "{torn:?}");
+    let few = fs::read_to_string(bench.path("record/report.md")).expect("a report");
+    assert!(few.contains("only documented"), "ten images prove nothing: {few}");
+    assert!(!bench.path(".evidence").exists());
     bench.assert_nothing_left();
 }
 

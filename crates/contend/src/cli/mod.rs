@@ -294,6 +294,7 @@ fn dispatch(verb: Verb) -> Result<u8> {
         Verb::Verify(args) => verify::verify(&args),
         Verb::Translate(args) => translate::translate(&args),
         Verb::Durability(durability::DurabilityVerb::Replay(args)) => durability::replay(&args),
+        Verb::Durability(durability::DurabilityVerb::Evidence(args)) => durability::evidence(&args),
         Verb::Plan(PlanVerb::Show(args)) => plan::show(&args),
         Verb::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "contend", &mut std::io::stdout());

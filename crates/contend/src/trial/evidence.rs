@@ -74,8 +74,8 @@ pub fn proved(run: &Run, trials: &[Trial]) -> Vec<Proof> {
 /// The crashes of these trials, if each of them counts, has a tier, and was made with every model of today.
 fn all_cut<'t>(trials: &[&'t Trial]) -> Option<Vec<&'t Powercut>> {
     let with_all_models = |found: &&Powercut| {
-        let has = |model: &&str| found.crashes.iter().any(|crashes| crashes.model == **model);
-        found.models_version == MODELS_VERSION && found.reached().is_some() && CRASHES.iter().all(|m| has(&m))
+        let has = |model: &&str| found.crashes.iter().any(|crashes| crashes.model == *model);
+        found.models_version == MODELS_VERSION && found.reached().is_some() && CRASHES.iter().all(has)
     };
     let cut = |trial: &&'t Trial| trial.powercut.as_ref().filter(with_all_models).filter(|_| trial.invalid.is_empty());
     trials.iter().map(cut).collect::<Option<Vec<_>>>().filter(|all| !all.is_empty())
