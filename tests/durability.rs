@@ -175,6 +175,37 @@ fn replays(bench: &Bench, trial: &Trial) {
 }
 
 #[test]
+fn without_a_mount_the_vfs_of_sqlite_gives_the_same_verdicts() {
+    let bench = Bench::new();
+    let set = ["--set", "kills=0"];
+    let study = study();
+    let args = [&["run", &study, "--out", "record", "--quiet"], &set[..]].concat();
+    bench.command(&args).env("CONTEND_RECORDER", "vfs").output().expect("the tool");
+    let record = Record::open(&bench.path("record")).expect("a record");
+    for label in ["WAL/FULL", "DELETE/EXTRA"] {
+        let found = found(&record, label);
+        assert_eq!(found.by_vfs.as_deref(), Some("CONTEND_RECORDER=vfs"));
+        assert_eq!((found.power().count, found.power().bad(), found.process().bad()), (89, 0, 0), "{label}");
+        assert!(found.lies.iter().filter(|lie| lie.must).all(|lie| lie.caught), "{label}: {:?}", found.lies);
+    }
+    let default = found(&record, "DELETE/FULL").power();
+    assert!(default.lossy > 0 && default.corrupt == 0 && default.lost_commits_max == 1, "{default:?}");
+    let usual = found(&record, "WAL/NORMAL").power();
+    assert!(usual.lossy > 0 && usual.corrupt == 0, "{usual:?}");
+    assert!(found(&record, "WAL/OFF").power().bad() > 0);
+    let text = fs::read_to_string(bench.path("record/report.md")).expect("a report");
+    assert!(text.contains("by a VFS of SQLite"), "{text}");
+    // Where not even that is possible, nothing is called durable.
+    let args = ["run", &study, "--out", "none", "--quiet", "--only", "WAL/FULL", "--set", "kills=0"];
+    bench.command(&args).env("CONTEND_RECORDER", "none").output().expect("the tool");
+    let record = Record::open(&bench.path("none")).expect("a record");
+    let found = trial(&record, "WAL/FULL").powercut.as_ref().expect("what was tried");
+    assert_eq!((found.reached(), found.images), (None, 0));
+    assert!(found.not_verified.as_deref().is_some_and(|why| why.contains("CONTEND_RECORDER=none")));
+    bench.assert_nothing_left();
+}
+
+#[test]
 fn a_worker_that_does_not_sync_is_found_out_by_the_controls() {
     if !can_record() {
         return;
@@ -227,12 +258,14 @@ fn a_tool_that_is_killed_leaves_no_mount_and_no_data() {
 }
 
 #[test]
-fn without_permission_nothing_is_called_durable() {
+fn without_permission_the_vfs_records_and_what_it_cannot_is_not_called_durable() {
     let closed = fs::metadata("/dev/fuse").is_ok_and(|device| device.permissions().mode() & 0o006 != 0o006);
     if !rustix::process::geteuid().is_root() || !closed {
         return not_verified("needs root and a /dev/fuse that others may not use");
     }
     const NOBODY: u32 = 65_534;
+    // Its database is in a worker that serves, which nobody but the mount records.
+    const OVER_HTTP: &str = "sqlite:journal_mode=wal,synchronous=full,transport=http";
     // The checkout may lie where that user may not enter; this directory is on a disk on most machines.
     let place = tempfile::TempDir::with_prefix_in("contend-test-", "/var/tmp").expect("a directory");
     let (program, copy) = (place.path().join("contend"), place.path().join("study.toml"));
@@ -244,18 +277,26 @@ fn without_permission_nothing_is_called_durable() {
     let said = Command::new("setpriv")
         .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"])
         .arg(&program)
-        .args(["run", "study.toml", "--out", "record", "--quiet", "--only", "WAL/FULL"])
+        .args(["run", "study.toml", "--out", "record", "--quiet", "--only", "WAL/FULL", "--contender", OVER_HTTP])
         .current_dir(place.path())
         .env("NO_COLOR", "1")
         .env_remove("TMPDIR")
         .output()
         .expect("setpriv");
     let record = Record::open(&place.path().join("record")).unwrap_or_else(|e| panic!("{e:#}: {said:?}"));
-    let found = record.trials[0].powercut.as_ref().expect("what was tried");
-    let why = found.not_verified.as_deref().expect("a reason");
-    assert!(why.contains("/dev/fuse") || why.contains("fusermount3"), "{why}");
-    assert_eq!((found.reached(), found.images, found.process().bad()), (None, 0, 0));
-    assert_eq!(found.crashes.iter().map(|c| (c.model.as_str(), c.count)).collect::<Vec<_>>(), [(PROCESS, 1)]);
+    let found = |at: usize| {
+        let trial = record.trials.iter().find(|t| t.slot.contender == at).expect("its trial");
+        trial.powercut.as_ref().expect("what was tried")
+    };
+    let closed = |why: &str| why.contains("/dev/fuse") || why.contains("fusermount3");
+    let by_vfs = found(0);
+    assert!(by_vfs.by_vfs.as_deref().is_some_and(closed) && by_vfs.not_verified.is_none(), "{by_vfs:?}");
+    assert!(by_vfs.power().count > 0 && by_vfs.power().bad() == 0);
+    let none = found(1);
+    let why = none.not_verified.as_deref().expect("a reason");
+    assert!(closed(why) && why.contains("own worker"), "{why}");
+    assert_eq!((none.reached(), none.images, none.process().bad()), (None, 0, 0));
+    assert_eq!(none.crashes.iter().map(|c| (c.model.as_str(), c.count)).collect::<Vec<_>>(), [(PROCESS, 1)]);
     let text = fs::read_to_string(place.path().join("record/report.md")).expect("a report");
     assert!(text.contains("not verified"), "{text}");
 }

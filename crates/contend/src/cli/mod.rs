@@ -16,7 +16,7 @@ mod verify;
 
 use crate::report::text::Colour;
 use crate::trial::janitor;
-use crate::trial::powercut::recorder;
+use crate::trial::powercut::{recorder, shim};
 use anyhow::Result;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
@@ -269,6 +269,7 @@ pub fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Some(recorder::VERB) => return recorder::serve(&args[2..]),
+        Some(shim::VERB) => return shim::serve(&args[2..]),
         _ => {}
     }
     // clap prints help, version and usage errors itself, and leaves with 0 or 2.

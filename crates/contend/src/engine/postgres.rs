@@ -112,6 +112,7 @@ const SERVER: Server = Server {
         "deadlock_timeout",
     ],
     write_back: &["CHECKPOINT"],
+    write_back_ns: 100_000_000,
     // Of the log alone.
     syncs: "SELECT wal_sync FROM pg_stat_wal",
     lock_waits: LockWaits::Log(logged_wait_ns),

@@ -129,10 +129,12 @@ fn recorded(found: &Powercut, kills: u32) -> Vec<TableCell> {
     let number = |n: u64| if n == 0 { TableCell::muted("0") } else { TableCell::new(count(n)) };
     let killed: u64 = found.crashes.iter().filter(|c| c.model == PROCESS).map(|c| c.count).sum();
     let tone = if killed < u64::from(kills) { Tone::Worse } else { Tone::Plain };
+    let by_vfs = found.by_vfs.as_deref();
+    let by_whom = by_vfs.map_or(String::new(), |why| format!("of one process, by a VFS of SQLite ({why})"));
     let log = match (found.entries, found.log_full) {
         (0, _) => TableCell::muted("nothing recorded").small(found.not_verified.as_deref().unwrap_or("")),
         (_, true) => TableCell::new("log full").tone(Tone::Worse).small("what came later is in no image"),
-        (_, false) => TableCell::new("whole").small(found.not_verified.as_deref().unwrap_or("")),
+        (_, false) => TableCell::new("whole").small(found.not_verified.as_deref().unwrap_or(&by_whom)),
     };
     vec![
         number(found.acknowledged),
