@@ -66,6 +66,8 @@ bench: build ## ratios against named rivals, in one run
 
 verify: test ## the long checks
 	$(CARGO) test --workspace -- --ignored --nocapture
+	rm -rf target/verify/durability
+	scripts/verify-durability.sh target/verify/durability
 
 fuzz: ## random SQL through the translator and on both servers, for FUZZ_SECONDS (an hour) from FUZZ_SEED
 	CONTEND_FUZZ_SECONDS=$(FUZZ_SECONDS) CONTEND_FUZZ_SEED=$(FUZZ_SEED) \

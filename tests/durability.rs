@@ -265,19 +265,20 @@ fn without_permission_the_vfs_records_and_what_it_cannot_is_not_called_durable()
     }
     const NOBODY: u32 = 65_534;
     // Its database is in a worker that serves, which nobody but the mount records.
-    const OVER_HTTP: &str = "sqlite:journal_mode=wal,synchronous=full,transport=http";
+    const OVER_HTTP: &str = "\n[[contender]]\nlabel = \"WAL/FULL over HTTP\"\nengine = \"sqlite\"\n\
+        settings = { journal_mode = \"wal\", synchronous = \"full\", transport = \"http\" }\n";
     // The checkout may lie where that user may not enter; this directory is on a disk on most machines.
     let place = tempfile::TempDir::with_prefix_in("contend-test-", "/var/tmp").expect("a directory");
     let (program, copy) = (place.path().join("contend"), place.path().join("study.toml"));
     fs::copy(tool(), &program).expect("a copy");
-    fs::copy(study(), &copy).expect("a copy");
+    fs::write(&copy, fs::read_to_string(study()).expect("a study") + OVER_HTTP).expect("a copy");
     for path in [place.path(), &program, &copy] {
         chown(path, Some(NOBODY), Some(NOBODY)).expect("given away");
     }
     let said = Command::new("setpriv")
         .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"])
         .arg(&program)
-        .args(["run", "study.toml", "--out", "record", "--quiet", "--only", "WAL/FULL", "--contender", OVER_HTTP])
+        .args(["run", "study.toml", "--out", "record", "--quiet", "--only", "WAL/FULL*"])
         .current_dir(place.path())
         .env("NO_COLOR", "1")
         .env_remove("TMPDIR")

@@ -180,15 +180,15 @@ impl Bench<'_> {
         let server_log = place.path("server.log");
         let fresh = self.making(stage, &mountpoint, &server_log, |making| data::open(making, self.janitor, admin));
         let fresh = fresh.map_err(prepare)?;
-        let (round, begun_ns) = (stage.round.for_window(window_ns), monotonic_ns());
+        let round = stage.round.for_window(window_ns);
         let samples = self.load_and_write_back(stage, &round, &fresh, place.path("").as_path())?;
-        found.recorded_ns = monotonic_ns() - begun_ns;
         drop(fresh);
         let recorded = recorder.end().map_err(prepare)?;
         let log = Log::read(log_file).map_err(|e| prepare(anyhow!("{e}")))?;
         (found.entries, found.log_bytes, found.log_full) = (recorded.entries, recorded.bytes, recorded.full);
         let ledger = self.ledger(&round, samples);
         found.acknowledged = ledger.acknowledged().count() as u64;
+        found.recorded_ns = ledger.span_ns().map_or(0, |(first, last)| last - first);
         Ok(Recording { log, ledger })
     }
 
@@ -203,15 +203,15 @@ impl Bench<'_> {
         log_file: &Path,
     ) -> Result<Recording, Failure> {
         let fresh = self.making(stage, dir, &place.path("server.log"), |making| Fresh::embedded(making));
-        let (round, begun_ns) = (stage.round.for_window(window_ns).of_one_worker(), monotonic_ns());
+        let round = stage.round.for_window(window_ns).of_one_worker();
         let launch = shim::launch(dir, log_file, bound).map_err(prepare)?;
         let samples = self.load_with(&launch, stage, &round, &fresh, place.path("").as_path())?;
-        found.recorded_ns = monotonic_ns() - begun_ns;
         let log = Log::read(log_file).map_err(|e| prepare(anyhow!("{e}")))?;
         let bytes = std::fs::metadata(log_file).map_or(0, |file| file.len());
         (found.entries, found.log_bytes, found.log_full) = (log.len() as u64, bytes, log.full);
         let ledger = self.ledger(&round, samples);
         found.acknowledged = ledger.acknowledged().count() as u64;
+        found.recorded_ns = ledger.span_ns().map_or(0, |(first, last)| last - first);
         Ok(Recording { log, ledger })
     }
 
