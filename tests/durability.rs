@@ -303,6 +303,26 @@ fn without_permission_the_vfs_records_and_what_it_cannot_is_not_called_durable()
 }
 
 #[test]
+fn a_log_that_reaches_its_bound_is_told_and_judged_as_far_as_it_goes() {
+    if !can_record() {
+        return;
+    }
+    let bench = Bench::new();
+    let text = fs::read_to_string(study()).expect("a study");
+    let bound = text.replace("window = \"200ms\"", "window = \"5s\"\nbound_mib = 1");
+    assert_ne!(bound, text);
+    fs::write(bench.path("bound.toml"), bound).expect("written");
+    bench.contend(&["run", "bound.toml", "--out", "record", "--quiet", "--only", "WAL/FULL", "--set", "kills=0"]);
+    let record = Record::open(&bench.path("record")).expect("a record");
+    let found = found(&record, "WAL/FULL");
+    assert!(found.log_full && found.log_bytes <= (1 << 20) + 4096, "{found:?}");
+    assert_eq!((found.power().count, found.power().bad()), (89, 0), "what was recorded is judged");
+    let text = fs::read_to_string(bench.path("record/report.md")).expect("a report");
+    assert!(text.contains("log full"), "{text}");
+    bench.assert_nothing_left();
+}
+
+#[test]
 fn images_that_are_not_there_are_named() {
     let bench = Bench::new();
     let said = bench.contend(&["durability", "replay", "nonsense"]).exits(2);

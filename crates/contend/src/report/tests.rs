@@ -254,7 +254,8 @@ fn what_was_not_measured_is_empty_and_never_zero() {
     let row = rows.records().next().unwrap().unwrap();
     let empty: Vec<&str> = head.iter().zip(&row).filter(|(_, cell)| cell.is_empty()).map(|(name, _)| name).collect();
     let unmeasured = ["p50", "p90", "p95", "p99", "p999", "max"].map(|q| format!("lock_wait_ns_{q}"));
-    let expected: Vec<&str> = std::iter::once("reason")
+    let expected: Vec<&str> = ["tier_power_cuts", "reason"]
+        .into_iter()
         .chain(unmeasured.iter().map(String::as_str))
         .chain(["cpu_ns_server", "rss_bytes_server"])
         .collect();

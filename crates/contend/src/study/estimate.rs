@@ -35,7 +35,8 @@ pub fn estimate_ns(study: &Study) -> u64 {
 /// What crashes of one contender take.
 fn crashes_ns(study: &Study, contender: &Contender) -> u64 {
     let Some(powercut) = &study.powercut else { return 0 };
-    let is_server = crate::engine::find(&contender.engine).is_some_and(|engine| engine.server.is_some());
+    let server = crate::engine::find(&contender.engine).and_then(|engine| engine.server);
+    let (is_server, window_ns) = (server.is_some(), powercut.window_ns.max(server.map_or(0, |s| s.write_back_ns)));
     let (images, image_ns) = match is_server {
         true => (powercut.server_points, SERVER_IMAGE_NS),
         false => (powercut.points, IMAGE_NS),
@@ -48,7 +49,7 @@ fn crashes_ns(study: &Study, contender: &Contender) -> u64 {
         (_, Tier::Durable) => LIES as u32 * powercut.lie_points,
         (_, _) => MINIMISE_TRIES,
     };
-    u64::from(images + more) * image_ns + u64::from(powercut.kills) * KILL_NS + RECORDING_NS + powercut.window_ns
+    u64::from(images + more) * image_ns + u64::from(powercut.kills) * KILL_NS + RECORDING_NS + window_ns
 }
 
 fn measured_ns(load: &Load) -> u64 {

@@ -501,7 +501,7 @@ mod tests {
         let found = Powercut { recorded_ns: 600_000_000, ..found };
         let cells = recorded(&found, 2, Some(1_000.0));
         let texts: Vec<&str> = cells.iter().map(|c| c.text.as_str()).collect();
-        assert_eq!(texts, ["1,200", "0.50 x", "9,000", "0", "log full", "1 of 2"]);
+        assert_eq!(texts, ["1,200", "0.500 x", "9,000", "0", "log full", "1 of 2"]);
         let whole = recorded(&Powercut { log_full: false, ..found.clone() }, 1, None);
         assert_eq!([1, 4, 5].map(|at| whole[at].text.as_str()), [NOTHING, "whole", "1 of 1"]);
         assert_eq!(recorded(&Powercut::default(), 0, None)[4].text, "nothing recorded");
