@@ -34,6 +34,15 @@ pub const ENGINE: Engine = Engine {
     ],
     settings: SETTINGS,
     tier,
+    keeps: &[
+        "innodb_doublewrite",
+        "innodb_flush_log_at_trx_commit",
+        "innodb_flush_method",
+        "innodb_log_file_buffering",
+        "log_bin",
+        "sync_binlog",
+    ],
+    log_ending: |_| "",
     survives_kill: |settings| ENGINE.value(settings, "innodb_flush_log_at_trx_commit") != "0",
     tier_settings,
     implied,
@@ -105,6 +114,9 @@ const SERVER: Server = Server {
     after_load: |tables| vec![format!("ANALYZE TABLE {}", list(tables))],
     leftover: |_| None,
     fixed: &["innodb_doublewrite", "innodb_log_file_size", "innodb_flush_method", "log_bin"],
+    // Its page cleaner looks once a second (10.11.19), whenever it is told.
+    write_back: &["SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0", "SET GLOBAL innodb_max_dirty_pages_pct = 0"],
+    write_back_ns: 2_400_000_000,
     // Of data files and of the redo log.
     syncs: "SELECT CAST(variable_value AS SIGNED) FROM information_schema.global_status \
         WHERE variable_name = 'INNODB_DATA_FSYNCS'",

@@ -35,6 +35,11 @@ pub struct Engine {
     pub settings: &'static [Setting],
     /// The tier that settings reach; settings not given have the engine's default.
     pub tier: fn(&Settings) -> Tier,
+    /// Settings that decide what survives, and how it gets to the disk: what is proved with some values of them says
+    /// nothing of others.
+    pub keeps: &'static [&'static str],
+    /// How the name of the file ends that is synced before data is overwritten; in the process of its client.
+    pub log_ending: fn(&Settings) -> &'static str,
     /// Whether a commit is still there when only the database's processes die.
     pub survives_kill: fn(&Settings) -> bool,
     /// The settings that `tier = "..."` stands for.
