@@ -44,6 +44,8 @@ pub struct Engine {
     pub implied: fn(&Settings) -> &'static [(&'static str, &'static str)],
     /// How the settings are applied and read back.
     pub setup: fn(&Settings) -> Setup,
+    /// What else is worth asking of a connection on which nothing was set: its name and the SQL that asks.
+    pub further: &'static [(&'static str, &'static str)],
     /// Statements on the connection that loads data: settings that are fixed once the data is there.
     pub before_load: fn(&Settings) -> Vec<String>,
     /// Whether one sync of the disk can make several transactions durable at once.
@@ -145,6 +147,10 @@ pub const TRANSPORT: &str = "transport";
 /// Its value for clients that ask a worker over HTTP, in which the driver is.
 pub const HTTP: &str = "http";
 
+/// The setting that says who sets what a connection has, and its value for nobody: what is found then is the driver's own.
+const OPENED: &str = "connection";
+const AS_IT_COMES: &str = "as-it-comes";
+
 /// One setting a contender may name.
 #[derive(Debug)]
 pub struct Setting {
@@ -181,6 +187,8 @@ pub struct Setup {
     pub begin_write: Option<String>,
     /// The data is there for one connection only.
     pub one_connection: bool,
+    /// What is read back is only told: nothing was set.
+    pub only_told: bool,
     /// Where the clients go instead of the data: a service that somebody else runs.
     pub service: Option<String>,
 }
@@ -206,6 +214,13 @@ pub const COMMON_SETTINGS: &[Setting] = &[
         values: Values::Integer(1, 65_535),
         default: "10",
         about: "attempts of one operation at most, when retry is spin or backoff",
+    },
+    Setting {
+        name: OPENED,
+        values: Values::Words(&["as-set", AS_IT_COMES]),
+        default: "as-set",
+        about: "as-it-comes: nothing is set on a connection, whatever the other settings say; what it has is read back and not \
+                held against anything",
     },
 ];
 
@@ -246,9 +261,23 @@ pub fn is_app(contender: &Contender) -> bool {
     app::is_app(&contender.driver)
 }
 
+/// Whether a contender's statements reach its data.
+pub fn executes(contender: &Contender) -> bool {
+    let nothing = driver(contender).is_some_and(|driver| driver.executes_nothing);
+    !nothing && find(&contender.engine).is_some_and(|engine| engine.executes)
+}
+
+/// The driver of the same worker that does nothing: what it takes is the worker's, and its language's, own cost. None for an
+/// app, and for clients that ask over HTTP, who live in the tool's own worker.
+pub fn floor_of(contender: &Contender) -> Option<&'static Driver> {
+    let own = driver(contender).filter(|_| !is_app(contender) && !is_over_http(contender))?;
+    let libraries = find(&contender.engine)?.libraries;
+    libraries.iter().find(|driver| driver.executes_nothing && driver.language == own.language)
+}
+
 /// How a contender's settings are applied and read back.
 pub fn setup_of(engine: &Engine, contender: &Contender) -> Setup {
-    let setup = (engine.setup)(&contender.settings);
+    let setup = engine.setup_with(&contender.settings);
     if driver(contender).is_some_and(|driver| driver.executes_nothing) {
         let of_pool = |name: &String| go::OF_POOL.contains(&name.as_str());
         return Setup {
@@ -326,6 +355,25 @@ impl Engine {
     /// This engine's name for a setting that several engines have under one name.
     pub fn own_name<'n>(&self, name: &'n str) -> &'n str {
         self.aliases.iter().find(|(common, _)| *common == name).map_or(name, |(_, own)| own)
+    }
+
+    /// How settings are applied and read back, or left alone.
+    pub fn setup_with(&self, settings: &Settings) -> Setup {
+        let setup = (self.setup)(settings);
+        if self.value(settings, OPENED) == AS_IT_COMES { self.as_it_comes(setup) } else { setup }
+    }
+
+    /// What is left of a setup when nothing is set: the same is asked, and a few things more.
+    fn as_it_comes(&self, setup: Setup) -> Setup {
+        let asks = |name: &str, sql: &str| Expected { name: name.to_string(), sql: sql.to_string(), value: String::new() };
+        let further = self.further.iter().map(|(name, sql)| asks(name, sql));
+        let asked = setup.readbacks.into_iter().filter(|read| !read.sql.is_empty());
+        Setup {
+            readbacks: asked.chain(further).collect(),
+            begin_write: setup.begin_write,
+            only_told: true,
+            ..Setup::default()
+        }
     }
 
     /// Names of all settings, for messages.

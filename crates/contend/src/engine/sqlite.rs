@@ -18,6 +18,7 @@ pub const ENGINE: Engine = Engine {
     tier_settings,
     implied: |_| &[],
     setup,
+    further: &[("busy_timeout", "PRAGMA busy_timeout"), ("read_uncommitted", "PRAGMA read_uncommitted")],
     before_load,
     group_commit: false,
     executes: true,

@@ -2,7 +2,7 @@
 //! takes; and what the server says of itself.
 
 use crate::check::{Invalid, ever, guards};
-use crate::engine::Engine;
+use crate::engine::{self, Engine};
 use crate::record::model::{Footprint, InvariantResult, Reason, ServerInfo, Syncs, TableBytes, Trial};
 use crate::record::tally::Tally;
 use crate::study::model::Contender;
@@ -60,9 +60,9 @@ impl Bench<'_> {
         }))
     }
 
-    /// What an operation costs the worker itself; nothing where the null driver does more than the driver.
-    fn own_ns_per_operation(&self, engine: &Engine) -> u64 {
-        if engine.executes { self.generator_ns_per_operation } else { 0 }
+    /// What an operation costs the worker itself; nothing where the null driver does as much as the driver, or more.
+    fn own_ns_per_operation(&self, contender: &Contender) -> u64 {
+        if engine::executes(contender) { self.generator_ns_per_operation } else { 0 }
     }
 
     /// Puts the commits beside the syncs that a server tells of.
@@ -86,7 +86,7 @@ impl Bench<'_> {
         let busy = loops.and_then(|loops| guards::busy_clients(busy_ns, loops, tally.elapsed_ns()));
         match run.served {
             Some(_) => busy,
-            None => busy.or_else(|| guards::head_room(self.own_ns_per_operation(stage.engine), tally)),
+            None => busy.or_else(|| guards::head_room(self.own_ns_per_operation(stage.contender), tally)),
         }
     }
 
@@ -108,7 +108,7 @@ impl Bench<'_> {
         let tables = self.workload.table_names();
         let check = (engine.integrity)(&tables);
         let rows = self.workload.rows(stage.round.load.scale);
-        let invariants = if engine.executes { self.workload.invariants.as_slice() } else { &[] };
+        let invariants = if engine::executes(stage.contender) { self.workload.invariants.as_slice() } else { &[] };
         for (database, address) in fresh.inside.iter().enumerate() {
             let target = data::script_target(engine, address);
             let statements = invariants.iter().map(|i| i.sql.as_str());

@@ -382,7 +382,8 @@ impl Bench<'_> {
             Some(served) => served.sessions.iter().collect(),
             None => run.members.iter().flat_map(|m| &m.sessions).collect(),
         };
-        let (settings, reasons) = guards::settings(&stage.setup.readbacks, sessions.iter().copied());
+        let expected = if stage.setup.only_told { &[][..] } else { &stage.setup.readbacks };
+        let (settings, reasons) = guards::settings(expected, sessions.iter().copied());
         trial.settings = settings;
         trial.invalid.extend(reasons);
         let reported = sessions.len();
@@ -451,7 +452,8 @@ impl Bench<'_> {
         if tally.counts(|_| true).committed_inside == 0 {
             trial.invalid.push(Invalid::NothingDone.because("no operation was committed in the window"));
         }
-        if stage.contender.tier == Tier::Durable && !stage.engine.group_commit {
+        let writes = stage.contender.tier == Tier::Durable && engine::executes(stage.contender);
+        if writes && !stage.engine.group_commit {
             // A sample may name a transaction that is not there: that is found by the accounts.
             let writes = |t: u16| self.transactions.get(usize::from(t)).is_some_and(|t| t.write);
             let writes = tally.counts(|g| writes(g.transaction)).committed_inside;
