@@ -39,7 +39,7 @@ pub const ENGINE: Engine = Engine {
     tier_settings,
     implied,
     setup,
-    further: &[("autocommit", "SELECT @@autocommit"), ("sql_mode", "SELECT @@sql_mode")],
+    further: &[("sql_mode", "SELECT @@sql_mode")],
     before_load: |_| vec![],
     group_commit: true,
     executes: true,

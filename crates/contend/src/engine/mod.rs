@@ -99,7 +99,7 @@ pub struct Driver {
     /// The worker that has it; none: the tool's own.
     pub program: Option<Program>,
     /// What else there is to know when choosing one, by name.
-    pub facts: &'static [(&'static str, &'static str)],
+    pub facts: Facts,
     /// It does nothing, so it has no settings either.
     pub executes_nothing: bool,
 }
@@ -120,6 +120,37 @@ pub struct Program {
     pub name: &'static str,
     /// The command that builds it, in the project's directory.
     pub build: &'static str,
+}
+
+/// What the drivers of one language have in common: a program for each, built by one command.
+#[derive(Debug, Clone, Copy)]
+pub struct Worker {
+    language: &'static str,
+    models: &'static [Model],
+    build: &'static str,
+    facts: Facts,
+}
+
+/// What there is to know of a driver, by name.
+pub type Facts = &'static [(&'static str, &'static str)];
+
+impl Worker {
+    /// One of its drivers, and the program that has it.
+    pub const fn driver(self, name: &'static str, program: &'static str, about: &'static str) -> Driver {
+        let program = Some(Program { name: program, build: self.build });
+        let Self { language, models, facts, .. } = self;
+        Driver { name, language, models, about, program, facts, executes_nothing: false }
+    }
+
+    /// The one that does nothing.
+    pub const fn idle(self, name: &'static str, program: &'static str, about: &'static str) -> Driver {
+        Driver { facts: &[], executes_nothing: true, ..self.driver(name, program, about) }
+    }
+
+    /// The same worker with other facts about the drivers that follow.
+    pub const fn with(self, facts: Facts) -> Self {
+        Self { facts, ..self }
+    }
 }
 
 /// One OS thread for each client, with a connection of its own.
@@ -363,9 +394,27 @@ impl Engine {
         if self.value(settings, OPENED) == AS_IT_COMES { self.as_it_comes(setup) } else { setup }
     }
 
+    /// The settings that connections report as these facts; what no setting has said that way is left out.
+    pub fn settings_told(&self, told: &BTreeMap<String, String>) -> Settings {
+        let as_set = |name: &str, word: &str| {
+            let settings = Settings::from([(name.to_string(), word.to_string())]);
+            (self.setup)(&settings).readbacks.into_iter().find(|read| read.name == name).map(|read| read.value)
+        };
+        let of = |setting: &Setting| {
+            let value = told.get(setting.name)?;
+            let word = match setting.values {
+                Values::Words(words) => words.iter().find(|word| as_set(setting.name, word).as_ref() == Some(value))?,
+                Values::Integer(..) | Values::Text => value.as_str(),
+            };
+            Some((setting.name.to_string(), word.to_string()))
+        };
+        self.settings.iter().filter_map(of).collect()
+    }
+
     /// What is left of a setup when nothing is set: the same is asked, and a few things more.
     fn as_it_comes(&self, setup: Setup) -> Setup {
-        let asks = |name: &str, sql: &str| Expected { name: name.to_string(), sql: sql.to_string(), value: String::new() };
+        let asks =
+            |name: &str, sql: &str| Expected { name: name.to_string(), sql: sql.to_string(), value: String::new() };
         let further = self.further.iter().map(|(name, sql)| asks(name, sql));
         let asked = setup.readbacks.into_iter().filter(|read| !read.sql.is_empty());
         Setup {
@@ -418,6 +467,52 @@ impl Setting {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_connections_tell_is_read_as_settings() {
+        for engine in ENGINES {
+            let setup = (engine.setup)(&Settings::new());
+            let told = setup.readbacks.into_iter().map(|read| (read.name, read.value)).collect();
+            let settings = engine.settings_told(&told);
+            assert_eq!((engine.tier)(&settings), (engine.tier)(&Settings::new()), "{}: {settings:?}", engine.name);
+        }
+    }
+
+    #[test]
+    fn as_it_comes_sets_nothing_and_asks_everything() {
+        for engine in ENGINES.iter().filter(|engine| engine.executes) {
+            let settings = Settings::from([(OPENED.to_string(), AS_IT_COMES.to_string())]);
+            let (set, comes) = ((engine.setup)(&settings), engine.setup_with(&settings));
+            assert!(
+                comes.session.is_empty() && comes.options.is_empty() && comes.prepare.is_empty(),
+                "{}",
+                engine.name
+            );
+            assert!(
+                comes.only_told && comes.readbacks.len() >= set.readbacks.iter().filter(|r| !r.sql.is_empty()).count()
+            );
+        }
+    }
+
+    #[test]
+    fn every_driver_has_one_of_its_own_worker_that_does_nothing() {
+        for engine in ENGINES.iter().filter(|engine| engine.executes) {
+            for driver in engine.libraries {
+                let contender = Contender {
+                    name: String::new(),
+                    label: String::new(),
+                    engine: engine.name.to_string(),
+                    driver: driver.name.to_string(),
+                    model: driver.models[0].name.to_string(),
+                    settings: Settings::new(),
+                    tier: Tier::Durable,
+                };
+                let floor = floor_of(&contender).expect("a null driver");
+                assert_eq!((floor.language, floor.executes_nothing), (driver.language, true), "{}", driver.name);
+                assert_eq!(executes(&contender), !driver.executes_nothing, "{}", driver.name);
+            }
+        }
+    }
 
     #[test]
     fn waits_before_another_try_are_half_to_one_and_a_half_times_as_long() {

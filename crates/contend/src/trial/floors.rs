@@ -80,7 +80,12 @@ impl Session<'_> {
 fn same_operations(a: &Condition, b: &Condition) -> bool {
     let decides = |condition: &Condition| {
         let of_load = |name: &str| OF_LOAD.contains(&name);
-        condition.axes.iter().filter(|(name, _)| !of_load(name)).map(|(k, v)| (k.clone(), v.clone())).collect::<Vec<_>>()
+        condition
+            .axes
+            .iter()
+            .filter(|(name, _)| !of_load(name))
+            .map(|(k, v)| (k.clone(), v.clone()))
+            .collect::<Vec<_>>()
     };
     a.profile == b.profile && decides(a) == decides(b)
 }

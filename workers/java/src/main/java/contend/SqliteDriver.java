@@ -42,7 +42,8 @@ final class SqliteDriver implements Driver {
             try (ResultSet row = ask.executeQuery("SELECT sqlite_version()")) {
                 row.next();
                 return Text.facts("driver", "sqlite-jdbc " + SQLiteJDBCLoader.getVersion(), "engine", "SQLite " + row.getString(1),
-                        "compile_options", String.join(",", options));
+                        "compile_options", String.join(",", options), "autocommit", connection.getAutoCommit() ? "on" : "off",
+                        "isolation", Text.isolation(connection.getTransactionIsolation()));
             }
         }
     }
