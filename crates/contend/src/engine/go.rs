@@ -53,7 +53,13 @@ pub fn pass_on(names: &[&str], settings: &Settings, setup: &mut Setup) {
 /// Names of the settings of the model `pool`.
 pub const OF_POOL: &[&str] = &["pool_size", "pool_idle", "pool_open"];
 
-const WORKER: Worker = Worker { language: "Go", models: &[THREAD, POOL], build: "make workers-go", facts: &[] };
+const WORKER: Worker = Worker {
+    language: "Go",
+    models: &[THREAD, POOL],
+    build: "make workers-go",
+    needs: "Go 1.26 or newer and a C compiler (https://go.dev/dl, apt-get install gcc)",
+    facts: &[],
+};
 
 // What somebody who chooses among Go's drivers wants to know first.
 const CGO_AND_SQL: Worker = WORKER.with(&[("cgo", "needed"), ("database/sql", "yes")]);

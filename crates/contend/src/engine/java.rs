@@ -20,8 +20,13 @@ pub const SETTING_INIT: Setting = Setting {
     about: "Java's model pool: run the session's statements one by one, or give them to the pool as its init string",
 };
 
-const WORKER: Worker =
-    Worker { language: "Java", models: &[THREAD, POOL], build: "make workers-java", facts: &[("interface", "JDBC")] };
+const WORKER: Worker = Worker {
+    language: "Java",
+    models: &[THREAD, POOL],
+    build: "make workers-java",
+    needs: "Java and Maven (apt-get install openjdk-17-jdk-headless maven)",
+    facts: &[("interface", "JDBC")],
+};
 
 pub const SQLITE: Driver =
     WORKER.driver("java-sqlite", "contend-worker-java-sqlite", "org.xerial:sqlite-jdbc, with SQLite bundled");

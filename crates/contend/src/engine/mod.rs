@@ -120,6 +120,8 @@ pub struct Program {
     pub name: &'static str,
     /// The command that builds it, in the project's directory.
     pub build: &'static str,
+    /// What that and the worker itself need, and the command that installs it.
+    pub needs: &'static str,
 }
 
 /// What the drivers of one language have in common: a program for each, built by one command.
@@ -128,6 +130,7 @@ pub struct Worker {
     language: &'static str,
     models: &'static [Model],
     build: &'static str,
+    needs: &'static str,
     facts: Facts,
 }
 
@@ -137,7 +140,7 @@ pub type Facts = &'static [(&'static str, &'static str)];
 impl Worker {
     /// One of its drivers, and the program that has it.
     pub const fn driver(self, name: &'static str, program: &'static str, about: &'static str) -> Driver {
-        let program = Some(Program { name: program, build: self.build });
+        let program = Some(Program { name: program, build: self.build, needs: self.needs });
         let Self { language, models, facts, .. } = self;
         Driver { name, language, models, about, program, facts, executes_nothing: false }
     }

@@ -11,7 +11,13 @@ pub const EVENT_LOOP: Model = Model {
     opens: |_| 1,
 };
 
-const WORKER: Worker = Worker { language: "Node", models: &[EVENT_LOOP], build: "make workers-node", facts: &[] };
+const WORKER: Worker = Worker {
+    language: "Node",
+    models: &[EVENT_LOOP],
+    build: "make workers-node",
+    needs: "Node and npm, a C++ compiler, make and Python (apt-get install nodejs npm build-essential python3)",
+    facts: &[],
+};
 
 // What somebody who chooses among Node's drivers wants to know first.
 const BLOCKING: Worker = WORKER.with(&[("calls", "block the event loop")]);

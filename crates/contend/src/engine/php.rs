@@ -12,7 +12,13 @@ const PROCESS: Model = Model {
     opens: |_| 1,
 };
 
-const WORKER: Worker = Worker { language: "PHP", models: &[PROCESS], build: "make workers-php", facts: &[] };
+const WORKER: Worker = Worker {
+    language: "PHP",
+    models: &[PROCESS],
+    build: "make workers-php",
+    needs: "PHP with its extensions, npm and unzip (apt-get install php-cli php-sqlite3 php-mysql php-pgsql npm unzip)",
+    facts: &[],
+};
 
 pub const PDO_SQLITE: Driver =
     WORKER.driver("php-pdo-sqlite", "contend-worker-php-pdo-sqlite", "PDO on the system's SQLite (php-sqlite3)");

@@ -6,6 +6,7 @@ const WORKER: Worker = Worker {
     language: "Python",
     models: &[THREAD],
     build: "make workers-python",
+    needs: "Python 3.11 or newer with venv (apt-get install python3 python3-venv)",
     facts: &[("threads", "share the interpreter's lock")],
 };
 

@@ -83,7 +83,11 @@ const DRIVERS: &[Driver] = &[
             )
         }],
         about: "sqlx, with another SQLite bundled, in a worker of its own",
-        program: Some(Program { name: "contend-worker-sqlx", build: "make workers" }),
+        program: Some(Program {
+            name: "contend-worker-sqlx",
+            build: "make worker-sqlx",
+            needs: "Rust (https://rustup.rs)",
+        }),
         facts: &[],
         executes_nothing: false,
     },

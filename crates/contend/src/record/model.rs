@@ -261,6 +261,9 @@ pub struct WorkerInfo {
     pub written_bytes: Option<u64>,
     pub voluntary_switches: u64,
     pub involuntary_switches: u64,
+    /// What it told of its whole run beside its accounts: pauses of a garbage collector, lag of an event loop.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub told: BTreeMap<String, String>,
 }
 
 /// A database server, or the worker that serves an embedded database over HTTP, with all its processes.

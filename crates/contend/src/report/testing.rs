@@ -155,6 +155,7 @@ impl Story {
                 written_bytes: Some(if durable { 9 << 20 } else { 4 << 20 }),
                 voluntary_switches: 900,
                 involuntary_switches: 40,
+                told: BTreeMap::new(),
             }],
             settings: contender.settings.clone(),
             planned: BTreeMap::new(),

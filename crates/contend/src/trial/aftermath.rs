@@ -167,6 +167,12 @@ pub(super) fn who_worked(
     hello
 }
 
+/// What a worker's `done` tells beside its accounts, which its samples show again.
+pub(super) fn beside_accounts(done: &Facts) -> BTreeMap<String, String> {
+    const ACCOUNTS: [&str; 5] = ["operations", "attempts", "failed", "exhausted", "retries"];
+    done.iter().filter(|(name, _)| !ACCOUNTS.contains(&name.as_str())).cloned().collect()
+}
+
 /// What each table takes; nothing of an engine that cannot be asked.
 fn table_bytes(
     engine: &Engine,

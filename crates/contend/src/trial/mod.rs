@@ -18,6 +18,7 @@ pub mod machine;
 pub mod over_http;
 pub mod plans;
 pub mod powercut;
+pub mod probe;
 pub mod process;
 mod recorded;
 pub mod run;

@@ -2,7 +2,7 @@
 
 use crate::check::ever::{self, Ever};
 use crate::check::samples::PlanCheck;
-use crate::check::{Invalid, guards};
+use crate::check::{Invalid, guards, marks};
 use crate::engine::{self, Engine, Setup};
 use crate::outcome;
 use crate::record::model::{
@@ -376,6 +376,7 @@ impl Bench<'_> {
                 written_bytes: used.written_bytes,
                 voluntary_switches: used.voluntary_switches,
                 involuntary_switches: used.involuntary_switches,
+                told: aftermath::beside_accounts(&member.done),
             })
             .collect();
         let sessions: Vec<&Facts> = match &run.served {
@@ -443,7 +444,7 @@ impl Bench<'_> {
         }
         trial.invalid.extend(self.generator_limit(stage, run, &tally));
         self.check_rates(trial, stage, &tally, fastest_sync_ns);
-        mark_starved(trial, &tally);
+        trial.marks.extend(marks::of_work(&tally, trial.clients));
         self.mark_foreign_cpu(trial, run, &tally);
         Ok((tally, ever.finish()))
     }
@@ -471,15 +472,6 @@ impl Bench<'_> {
             let percent = f64::from(trial.foreign_cpu_permille) / 10.0;
             trial.marks.push(format!("noisy: others used {percent:.1} % of the CPU"));
         }
-    }
-}
-
-/// An operation counts by when it was due. A client that has waited since before the window has none in it, so
-/// its wait is in no latency: that must be said.
-fn mark_starved(trial: &mut Trial, tally: &Tally) {
-    let starved = tally.clients.values().filter(|c| c.first_due_ns.is_none()).count();
-    if starved > 0 {
-        trial.marks.push(format!("starved: {starved} of {} clients began nothing in the window", trial.clients));
     }
 }
 

@@ -18,11 +18,51 @@ fn quickest(summary: &Summary<'_>, condition: usize, null: &str) -> Option<(usiz
     means.min_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// A row for each worker under each condition; none in a record that does not know.
+/// Pauses that workers tell of themselves, each with the heading of its column: the longest over all trials.
+const PAUSES: [(&str, &str); 2] =
+    [("gc_pause_ns_max", "garbage collection|"), ("event_loop_lag_ns_max", "event loop|")];
+
+/// The longest of its own pauses that each contender's workers tell of; none where nobody tells.
+fn pauses(summary: &Summary<'_>) -> Option<Table> {
+    let mut head = vec!["contender"];
+    head.extend(PAUSES.map(|(_, title)| title));
+    let mut table = Table::new(&head);
+    for (index, contender) in summary.record.run.study.contenders.iter().enumerate() {
+        let trials = || summary.record.trials.iter().filter(|trial| trial.slot.contender == index);
+        let longest = PAUSES.map(|(name, _)| {
+            let told = trials().flat_map(|trial| &trial.workers).filter_map(|worker| worker.told.get(name));
+            told.filter_map(|ns| ns.parse::<u64>().ok()).max()
+        });
+        if longest.iter().any(Option::is_some) {
+            let mut cells = vec![TableCell::new(&contender.label).series(index)];
+            cells.extend(
+                longest.map(|ns| ns.map_or(TableCell::muted(NOTHING), |ns| TableCell::new(Ns(ns).to_string()))),
+            );
+            table.row(cells);
+        }
+    }
+    (!table.rows.is_empty()).then_some(table)
+}
+
+/// The workers' own cost and pauses; none in a record that does not know.
 pub fn section(summary: &Summary<'_>) -> Option<Section> {
+    let mut blocks = costs(summary);
+    if let Some(table) = pauses(summary) {
+        blocks.push(Block::Heading("Longest pauses in a trial, as the workers tell".to_string()));
+        blocks.push(Block::Table(table));
+    }
+    (!blocks.is_empty()).then(|| Section {
+        id: "floors",
+        title: "What the workers take for themselves".to_string(),
+        blocks,
+    })
+}
+
+/// A row for each worker under each condition.
+fn costs(summary: &Summary<'_>) -> Vec<Block> {
     let floors = &summary.record.run.floors;
     if floors.is_empty() {
-        return None;
+        return vec![];
     }
     let mut table = Table::new(&[
         "worker with driver",
@@ -55,6 +95,5 @@ pub fn section(summary: &Summary<'_>) -> Option<Section> {
                 clock, its garbage collector. The longest is its longest stall there.";
     let note = "It is a part of every operation measured below or above it, and it is not subtracted anywhere. Conditions that differ \
                 in the number of clients share one measurement.";
-    let blocks = vec![Block::Text(text.to_string()), Block::Table(table), Block::Note(note.to_string())];
-    Some(Section { id: "floors", title: "What the workers take for themselves".to_string(), blocks })
+    vec![Block::Text(text.to_string()), Block::Table(table), Block::Note(note.to_string())]
 }

@@ -3,8 +3,8 @@
 
 use crate::outcome::Outcome;
 use crate::record::model::{Reason, Run, ServerInfo, Syncs, Trial, WorkerInfo};
-use crate::record::tally::{Bin, Counts, Latencies, Tally, per_second};
-use crate::stats::drift::{self, TRIAL_BINS, Trend};
+use crate::record::tally::{Counts, Latencies, Tally, per_second, trend};
+use crate::stats::drift::Trend;
 use crate::stats::fairness::{Fairness, fairness};
 use crate::stats::histogram::{Histogram, SparseHistogram};
 use crate::stats::quantile::{Observations, Quantile, QuantileValue};
@@ -405,12 +405,6 @@ fn fairness_by_role(tally: &Tally) -> Vec<RoleFairness> {
         Some(RoleFairness { role: role.clone(), clients: commits.len(), fairness: fairness(commits)? })
     };
     tally.commits_by_role.iter().filter_map(of).collect()
-}
-
-fn trend(bins: &[Bin]) -> Option<Trend> {
-    let per_bin = bins.len().div_ceil(TRIAL_BINS).max(1);
-    let commits: Vec<f64> = bins.chunks(per_bin).map(|c| c.iter().map(|b| b.committed as f64).sum()).collect();
-    drift::trend(&commits)
 }
 
 /// Operations of these counts that failed.
