@@ -39,7 +39,7 @@ pub const ENGINE: Engine = Engine {
     tier_settings,
     implied,
     setup,
-    further: &[("sql_mode", "SELECT @@sql_mode")],
+    further: &[],
     before_load: |_| vec![],
     group_commit: true,
     executes: true,

@@ -422,6 +422,8 @@ impl Engine {
         let asked = setup.readbacks.into_iter().filter(|read| !read.sql.is_empty());
         Setup {
             readbacks: asked.chain(further).collect(),
+            // Without it a server would not understand the workload.
+            session: self.server.map(|server| server::session(server.dialect)).unwrap_or_default(),
             begin_write: setup.begin_write,
             only_told: true,
             ..Setup::default()
@@ -487,7 +489,7 @@ mod tests {
             let settings = Settings::from([(OPENED.to_string(), AS_IT_COMES.to_string())]);
             let (set, comes) = ((engine.setup)(&settings), engine.setup_with(&settings));
             assert!(
-                comes.session.is_empty() && comes.options.is_empty() && comes.prepare.is_empty(),
+                comes.session.len() <= set.session.len() && comes.options.is_empty() && comes.prepare.is_empty(),
                 "{}",
                 engine.name
             );

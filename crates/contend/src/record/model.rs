@@ -67,7 +67,7 @@ pub struct Floor {
     pub driver: String,
     pub condition: usize,
     pub operations: u64,
-    /// From the end of one operation to that of the next: mean, p99.9 and longest.
+    /// From the end of one operation to that of the next: mean without the longest thousandth, p99.9 and longest.
     pub ns_per_operation: u64,
     pub ns_p999: u64,
     pub ns_max: u64,

@@ -8,6 +8,7 @@ use crate::trial::crew::Failure;
 use crate::trial::generator::{idle_as, null_contender};
 use crate::trial::plans::Plans;
 use crate::trial::process::Launch;
+use crate::trial::run::Bench;
 use crate::trial::session::Session;
 use anyhow::{Result, bail};
 
@@ -64,8 +65,10 @@ impl Session<'_> {
         operations: u32,
         plans: &mut Plans,
     ) -> Result<Floor> {
-        let bench = self.bench(run, slot, None);
-        let drawn = plans.of(&run.study, self.workload(&run.study, slot), *slot)?;
+        // Whoever executes nothing speaks no dialect: it gets the workload's own words.
+        let own = self.workloads[slot.condition].of(None);
+        let bench = Bench { workload: own, ..self.bench(run, slot, None) };
+        let drawn = plans.of(&run.study, own, *slot)?;
         let what = || format!("cannot measure the worker's own cost with driver {}", null.driver);
         match bench.null_cost(null, &drawn, launch, operations) {
             Ok(floor) => Ok(Floor { driver: null.driver.clone(), condition: slot.condition, ..floor }),

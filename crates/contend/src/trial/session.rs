@@ -303,7 +303,7 @@ impl Common<'_> {
 pub(super) struct Session<'s> {
     pub(super) common: Common<'s>,
     /// One per condition.
-    workloads: &'s [Editions],
+    pub(super) workloads: &'s [Editions],
     writer: RecordWriter,
 }
 

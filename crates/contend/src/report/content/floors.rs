@@ -67,7 +67,7 @@ fn costs(summary: &Summary<'_>) -> Vec<Block> {
     let mut table = Table::new(&[
         "worker with driver",
         "condition",
-        "per operation|",
+        "mean of 99.9 %|",
         "p99.9|",
         "longest|",
         "shortest mean operation|",
