@@ -47,6 +47,7 @@ test: test-deps build worker-sqlx apps ## everything but the long checks
 	scripts/build-workers-java.sh --test
 	scripts/test-apps.sh
 	CARGO=$(CARGO) scripts/test-rust.sh
+	cd workers/fake && python3 -m unittest -q
 	scripts/check-report.sh
 
 test-deps: ## browser and plotting program that the report's tests use

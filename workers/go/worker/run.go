@@ -33,6 +33,7 @@ type ready struct {
 	ended    chan error
 	opened   int64
 	reads    *readback
+	pauses   pauses
 }
 
 // prepare opens every connection, one after the other: session statements such as a change of the journal
@@ -372,6 +373,7 @@ func (r *ready) counts() (operations, failed uint64) {
 // run carries out the plan from start on, until every client is done and its connection closed. The tool is
 // answered meanwhile.
 func (r *ready) run(start uint64, s *server) error {
+	r.pauses = readPauses()
 	r.control.open(start, r.plan.EndNS())
 	progress := time.NewTicker(progressEvery)
 	defer progress.Stop()

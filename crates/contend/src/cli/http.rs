@@ -305,6 +305,7 @@ fn study(args: &HttpArgs, workload: &Workload, contender: Contender) -> Result<S
         answers: vec![],
         effects: vec![],
         grids: vec![],
+        readbacks: vec![],
         published: vec![],
         powercut: None,
         kept: vec![],

@@ -88,7 +88,7 @@ fn read(name: &str, source: &Source) -> Result<App, FileError> {
         language: kept(&file.language),
         models: Vec::leak(vec![model]),
         about: kept(&file.about),
-        program: Some(Program { name: kept(&file.program), build: kept(&file.build) }),
+        program: Some(Program { name: kept(&file.program), build: kept(&file.build), needs: "what its README names" }),
         facts: &[],
         executes_nothing: false,
     };

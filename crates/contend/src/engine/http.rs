@@ -19,6 +19,7 @@ pub const ENGINE: Engine = Engine {
     tier_settings: |_| &[],
     implied: |_| &[],
     setup,
+    further: &[],
     before_load: |_| vec![],
     group_commit: true,
     executes: true,

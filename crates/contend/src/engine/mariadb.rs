@@ -47,6 +47,7 @@ pub const ENGINE: Engine = Engine {
     tier_settings,
     implied,
     setup,
+    further: &[],
     before_load: |_| vec![],
     group_commit: true,
     executes: true,

@@ -49,6 +49,7 @@ pub const ENGINE: Engine = Engine {
     tier_settings,
     implied: |_| &[],
     setup,
+    further: &[],
     before_load: |_| vec![],
     group_commit: true,
     executes: true,

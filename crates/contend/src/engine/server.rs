@@ -205,7 +205,7 @@ pub fn quoted(name: &str, mark: char) -> String {
 
 /// What every connection is told so that translated SQL means what it meant, but for the level of isolation: that is
 /// a setting of the contender.
-fn session(dialect: contend_sql::Target) -> Vec<String> {
+pub fn session(dialect: contend_sql::Target) -> Vec<String> {
     let statements = contend_sql::session(dialect).iter().map(ToString::to_string);
     statements.filter(|sql| !sql.to_ascii_lowercase().contains("isolation")).collect()
 }

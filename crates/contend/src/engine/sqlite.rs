@@ -23,6 +23,7 @@ pub const ENGINE: Engine = Engine {
     tier_settings,
     implied: |_| &[],
     setup,
+    further: &[("busy_timeout", "PRAGMA busy_timeout"), ("read_uncommitted", "PRAGMA read_uncommitted")],
     before_load,
     group_commit: false,
     executes: true,
@@ -87,7 +88,11 @@ const DRIVERS: &[Driver] = &[
             )
         }],
         about: "sqlx, with another SQLite bundled, in a worker of its own",
-        program: Some(Program { name: "contend-worker-sqlx", build: "make workers" }),
+        program: Some(Program {
+            name: "contend-worker-sqlx",
+            build: "make worker-sqlx",
+            needs: "Rust (https://rustup.rs)",
+        }),
         facts: &[],
         executes_nothing: false,
     },

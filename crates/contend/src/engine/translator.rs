@@ -29,6 +29,7 @@ pub const ENGINE: Engine = Engine {
     tier_settings: |_| &[],
     implied: |_| &[],
     setup,
+    further: &[],
     before_load: |_| vec![],
     group_commit: true,
     executes: false,

@@ -14,6 +14,7 @@
 use crate::operation::{Operation, Operations};
 use crate::outcome::Outcome;
 use crate::record::model::{RoleClients, Trial};
+use crate::stats::drift::{self, TRIAL_BINS, Trend};
 use crate::stats::histogram::Histogram;
 use contend_wire::sample::{CodeSpace, Sample};
 use std::collections::BTreeMap;
@@ -165,6 +166,13 @@ pub struct Bin {
     pub committed: u64,
     pub failed: u64,
     pub response: Histogram,
+}
+
+/// Whether the commits of a window climb or fall.
+pub fn trend(bins: &[Bin]) -> Option<Trend> {
+    let per_bin = bins.len().div_ceil(TRIAL_BINS).max(1);
+    let commits: Vec<f64> = bins.chunks(per_bin).map(|c| c.iter().map(|b| b.committed as f64).sum()).collect();
+    drift::trend(&commits)
 }
 
 /// One transaction in one role.

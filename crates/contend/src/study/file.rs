@@ -44,6 +44,8 @@ pub struct File {
     #[serde(default)]
     pub grid: Vec<Grid>,
     #[serde(default)]
+    pub readback: Vec<Readback>,
+    #[serde(default)]
     pub published: Vec<Published>,
     #[serde(default)]
     pub changes: Vec<String>,
@@ -200,6 +202,14 @@ pub struct Grid {
     pub at: Table,
     pub metric: String,
     pub part_of: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Readback {
+    pub about: String,
+    pub ask: Option<String>,
+    pub names: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]

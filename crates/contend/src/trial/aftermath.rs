@@ -2,7 +2,7 @@
 //! takes; and what the server says of itself.
 
 use crate::check::{Invalid, ever, guards};
-use crate::engine::Engine;
+use crate::engine::{self, Engine};
 use crate::record::model::{Footprint, InvariantResult, Reason, ServerInfo, Syncs, TableBytes, Trial};
 use crate::record::tally::Tally;
 use crate::study::model::Contender;
@@ -60,9 +60,9 @@ impl Bench<'_> {
         }))
     }
 
-    /// What an operation costs the worker itself; nothing where the null driver does more than the driver.
-    fn own_ns_per_operation(&self, engine: &Engine) -> u64 {
-        if engine.executes { self.generator_ns_per_operation } else { 0 }
+    /// What an operation costs the worker itself; nothing where the null driver does as much as the driver, or more.
+    fn own_ns_per_operation(&self, contender: &Contender) -> u64 {
+        if engine::executes(contender) { self.generator_ns_per_operation } else { 0 }
     }
 
     /// Puts the commits beside the syncs that a server tells of.
@@ -91,7 +91,7 @@ impl Bench<'_> {
         });
         match run.served {
             Some(_) => busy,
-            None => busy.or_else(|| guards::head_room(self.own_ns_per_operation(stage.engine), tally)),
+            None => busy.or_else(|| guards::head_room(self.own_ns_per_operation(stage.contender), tally)),
         }
     }
 
@@ -113,7 +113,7 @@ impl Bench<'_> {
         let tables = self.workload.table_names();
         let check = (engine.integrity)(&tables);
         let rows = self.workload.rows(stage.round.load.scale);
-        let invariants = if engine.executes { self.workload.invariants.as_slice() } else { &[] };
+        let invariants = if engine::executes(stage.contender) { self.workload.invariants.as_slice() } else { &[] };
         for (database, address) in fresh.inside.iter().enumerate() {
             let target = data::script_target(engine, address);
             let statements = invariants.iter().map(|i| i.sql.as_str());
@@ -172,6 +172,12 @@ pub(super) fn who_worked(
     hello
 }
 
+/// What a worker's `done` tells beside its accounts, which its samples show again.
+pub(super) fn beside_accounts(done: &Facts) -> BTreeMap<String, String> {
+    const ACCOUNTS: [&str; 5] = ["operations", "attempts", "failed", "exhausted", "retries"];
+    done.iter().filter(|(name, _)| !ACCOUNTS.contains(&name.as_str())).cloned().collect()
+}
+
 /// What each table takes; nothing of an engine that cannot be asked.
 fn table_bytes(
     engine: &Engine,
@@ -216,14 +222,5 @@ pub(super) fn integrity(sql: &str, answer: &[Vec<Value>]) -> InvariantResult {
         found: complaint.or(words.first()).cloned().unwrap_or_else(|| "0 rows".to_string()),
         expected: "ok".to_string(),
         holds: complaint.is_none() && !words.is_empty(),
-    }
-}
-
-/// An operation counts by when it was due. A client that has waited since before the window has none in it, so
-/// its wait is in no latency: that must be said.
-pub(super) fn mark_starved(trial: &mut Trial, tally: &Tally) {
-    let starved = tally.clients.values().filter(|c| c.first_due_ns.is_none()).count();
-    if starved > 0 {
-        trial.marks.push(format!("starved: {starved} of {} clients began nothing in the window", trial.clients));
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::check::ever::{self, Ever};
 use crate::check::samples::PlanCheck;
-use crate::check::{Invalid, guards};
+use crate::check::{Invalid, guards, marks};
 use crate::engine::{self, Engine, Setup};
 use crate::outcome;
 use crate::record::model::{
@@ -377,13 +377,15 @@ impl Bench<'_> {
                 written_bytes: used.written_bytes,
                 voluntary_switches: used.voluntary_switches,
                 involuntary_switches: used.involuntary_switches,
+                told: aftermath::beside_accounts(&member.done),
             })
             .collect();
         let sessions: Vec<&Facts> = match &run.served {
             Some(served) => served.sessions.iter().collect(),
             None => run.members.iter().flat_map(|m| &m.sessions).collect(),
         };
-        let (settings, reasons) = guards::settings(&stage.setup.readbacks, sessions.iter().copied());
+        let expected = if stage.setup.only_told { &[][..] } else { &stage.setup.readbacks };
+        let (settings, reasons) = guards::settings(expected, sessions.iter().copied());
         trial.settings = settings;
         trial.invalid.extend(reasons);
         let done = run.members.iter().map(|m| &m.done).chain(run.served.iter().map(|served| &served.done));
@@ -445,7 +447,7 @@ impl Bench<'_> {
         }
         trial.invalid.extend(self.generator_limit(stage, run, &tally));
         self.check_rates(trial, stage, &tally, fastest_sync_ns);
-        aftermath::mark_starved(trial, &tally);
+        trial.marks.extend(marks::of_work(&tally, trial.clients));
         self.mark_foreign_cpu(trial, run, &tally);
         Ok((tally, ever.finish()))
     }
@@ -454,7 +456,8 @@ impl Bench<'_> {
         if tally.counts(|_| true).committed_inside == 0 {
             trial.invalid.push(Invalid::NothingDone.because("no operation was committed in the window"));
         }
-        if stage.contender.tier == Tier::Durable && !stage.engine.group_commit {
+        let writes = stage.contender.tier == Tier::Durable && engine::executes(stage.contender);
+        if writes && !stage.engine.group_commit {
             // A sample may name a transaction that is not there: that is found by the accounts.
             let writes = |t: u16| self.transactions.get(usize::from(t)).is_some_and(|t| t.write);
             let writes = tally.counts(|g| writes(g.transaction)).committed_inside;

@@ -11,12 +11,11 @@ use crate::study::{load_under, schedule};
 use crate::trial::admin::{Admin, Cancelled};
 use crate::trial::attached::{self, Attached};
 use crate::trial::cache::{self, Bases};
-use crate::trial::crew::{Deadlines, Failure};
+use crate::trial::crew::Deadlines;
 use crate::trial::data::Base;
 use crate::trial::dialect::{dialect, one_per_engine, under_conditions};
 use crate::trial::disk;
 use crate::trial::evidence;
-use crate::trial::generator::null_contender;
 use crate::trial::machine;
 use crate::trial::plans::Plans;
 use crate::trial::process::{InsteadOf, monotonic_ns};
@@ -29,9 +28,6 @@ use anyhow::{Context, Result, bail};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-
-/// Operations of the measurement of the worker's own cost.
-const GENERATOR_OPERATIONS: u32 = 20_000;
 
 /// What happens in a run, for whoever shows it.
 #[derive(Debug)]
@@ -161,6 +157,7 @@ fn prepared(study: &Study, source: &Source, command: &[String], disk: &Disk) -> 
         scenario: None,
         generator_ns_per_operation: 0,
         generator_ns_by_condition: vec![],
+        floors: vec![],
         schedule,
         study: study.clone(),
         spent_ns: 0,
@@ -270,8 +267,8 @@ struct Task {
 
 /// What all parts of a run share.
 #[derive(Clone, Copy)]
-struct Common<'s> {
-    site: &'s Site,
+pub(super) struct Common<'s> {
+    pub(super) site: &'s Site,
     deadlines: Deadlines,
     cancelled: &'s dyn Fn() -> bool,
     tell: &'s dyn Fn(Note<'_>),
@@ -309,10 +306,10 @@ impl Common<'_> {
 }
 
 /// One study at work.
-struct Session<'s> {
-    common: Common<'s>,
+pub(super) struct Session<'s> {
+    pub(super) common: Common<'s>,
     /// One per condition.
-    workloads: &'s [Editions],
+    pub(super) workloads: &'s [Editions],
     writer: RecordWriter,
 }
 
@@ -338,6 +335,8 @@ impl Session<'_> {
                 for condition in 0..study.conditions.len() {
                     let ns = self.generator(&run, condition, &mut plans.borrow_mut())?;
                     run.generator_ns_by_condition.push(ns);
+                    let floors = self.floors(&run, condition, &mut plans.borrow_mut())?;
+                    run.floors.extend(floors);
                 }
                 run.generator_ns_per_operation = run.generator_ns_by_condition.iter().copied().max().unwrap_or(0);
                 self.writer.write_run(&run)?;
@@ -396,11 +395,11 @@ impl Session<'_> {
     }
 
     /// The workload of a slot in its contender's dialect.
-    fn workload(&self, study: &Study, slot: &Slot) -> &Workload {
+    pub(super) fn workload(&self, study: &Study, slot: &Slot) -> &Workload {
         self.workloads[slot.condition].of(dialect(&study.contenders[slot.contender]))
     }
 
-    fn bench<'b>(&'b self, run: &'b Run, slot: &Slot, asked: Option<&'b Asked>) -> Bench<'b> {
+    pub(super) fn bench<'b>(&'b self, run: &'b Run, slot: &Slot, asked: Option<&'b Asked>) -> Bench<'b> {
         Bench {
             study: &run.study,
             workload: self.workload(&run.study, slot),
@@ -416,20 +415,6 @@ impl Session<'_> {
             asked,
             cancelled: self.common.cancelled,
             progress: self.common.tell,
-        }
-    }
-
-    /// Nanoseconds the worker itself needs per operation: one client of the first plan, on the null driver.
-    fn generator(&self, run: &Run, condition: usize, plans: &mut Plans) -> Result<u64> {
-        let Some(slot) = run.schedule.iter().copied().find(|s| s.condition == condition) else { return Ok(0) };
-        let bench = self.bench(run, &slot, None);
-        let null = null_contender(&run.study.contenders[slot.contender])?;
-        let drawn = plans.of(&run.study, self.workload(&run.study, &slot), slot)?;
-        match bench.null_cost(&null, &drawn, &self.common.site.own, GENERATOR_OPERATIONS) {
-            Ok(ns) => Ok(ns),
-            Err(Failure::Cancelled) => Err(Cancelled.into()),
-            Err(Failure::Fatal(e)) => Err(e.context("cannot measure the worker's own cost")),
-            Err(Failure::Invalid(r)) => bail!("cannot measure the worker's own cost: {}: {}", r.kind, r.detail),
         }
     }
 }
