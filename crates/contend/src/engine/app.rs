@@ -10,7 +10,10 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 /// The apps that come with contend.
-const FILES: &[(&str, &str)] = &[("gameplan", include_str!("../../../../apps/gameplan/app.toml"))];
+const FILES: &[(&str, &str)] = &[
+    ("gameplan", include_str!("../../../../apps/gameplan/app.toml")),
+    ("wordpress", include_str!("../../../../apps/wordpress/app.toml")),
+];
 
 /// An app of this file, which is part of the program: that it can be read is what a test is for.
 static APPS: LazyLock<Vec<App>> = LazyLock::new(|| {
