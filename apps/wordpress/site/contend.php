@@ -27,7 +27,11 @@ function contend_read_back(): array
         if (DB_ENGINE === 'sqlite') {
             $found = $wpdb->get_driver()->get_sqlite_pdo()->query($sql)->fetch(PDO::FETCH_NUM);
         } else {
-            $found = mysqli_query($wpdb->dbh, $sql)->fetch_row();
+            $rows = mysqli_query($wpdb->dbh, $sql);
+            if (!$rows instanceof mysqli_result) {
+                throw new RuntimeException("$name: " . mysqli_error($wpdb->dbh) . " in $sql");
+            }
+            $found = $rows->fetch_row();
         }
         $facts[$name] = (string) ($found[0] ?? '');
     }

@@ -87,7 +87,7 @@ final class Conversation
         $plan = new ServedPlan($text);
         $this->drainNs = $plan->drainNs;
         $this->site = new Site($plan, $this->app, $this->root);
-        $workers = $plan->number('php_workers', 4, 2, 64);
+        $workers = $plan->number('php_workers', 4, 3, 64);
         $this->site->install();
         $this->server = new Server($this->site, $this->app, $this->root, $workers);
         $this->warm($workers);

@@ -45,8 +45,8 @@ final class Server
             array_push($command, '-d', "$name=$value");
         }
         array_push($command, '-S', "127.0.0.1:$this->port", '-t', realpath($this->root), realpath("$this->app/router.php"));
-        // With a worker's number beside the first process, which answers as well.
-        $environment = ['PHP_CLI_SERVER_WORKERS' => (string) $this->workers] + $this->site->environment('serve');
+        // PHP starts so many beside its first process, which answers as well; fewer than two it ignores.
+        $environment = ['PHP_CLI_SERVER_WORKERS' => (string) ($this->workers - 1)] + $this->site->environment('serve');
         $this->process = proc_open($command, [['file', '/dev/null', 'r'], STDERR, STDERR], $pipes, realpath($this->root), $environment);
     }
 

@@ -100,7 +100,7 @@ final class Served
     public function __construct(string $database, array $session, array $readback, array $options = ['busy_timeout_ms' => '5000'])
     {
         $plan = ["contend-plan 2", "worker\t0", "driver\twordpress\tphp-server", "connections\tclient", "window\t0\t0\t2000000000", "now\tclock"];
-        foreach ($options + ['php_workers' => '2', 'host' => 'wordpress.test', 'statements' => 'prepared'] as $name => $value) {
+        foreach ($options + ['php_workers' => '3', 'host' => 'wordpress.test', 'statements' => 'prepared'] as $name => $value) {
             $plan[] = "option\t$name\t$value";
         }
         $plan[] = "database\t$database";

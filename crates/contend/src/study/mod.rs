@@ -49,6 +49,7 @@ const BUILTIN: &[(&str, &str)] = &[
     ("go-drivers", include_str!("../../../../studies/go-drivers.toml")),
     ("plex", include_str!("../../../../studies/plex.toml")),
     ("gameplan", include_str!("../../../../studies/gameplan.toml")),
+    ("wordpress-driver", include_str!("../../../../studies/wordpress-driver.toml")),
     ("wordpress-http", include_str!("../../../../studies/wordpress-http.toml")),
     ("durability", include_str!("../../../../studies/durability.toml")),
 ];
