@@ -56,8 +56,8 @@ function visit(Served $served, callable $database): void
     check($status === 200 && substr_count(strtolower($head), 'max-age=0') > 3, 'the cookies are deleted');
 }
 
-/** @param callable $database opens it */
-function serves(string $address, array $session, array $readback, array $expected, callable $database): void
+/** @param ?callable $database opens it; without it there are no visitors */
+function serves(string $address, array $session, array $readback, array $expected, ?callable $database): void
 {
     $served = new Served($address, $session, $readback);
     same('', $served->failed, 'the app serves');
@@ -68,11 +68,11 @@ function serves(string $address, array $session, array $readback, array $expecte
             same($value, $facts[$name] ?? null, "$name in force");
         }
     }
-    visit($served, $database);
+    $database === null ? $served->ask('GET', '/') : visit($served, $database);
     $children = file_get_contents("/proc/{$served->pid()}/task/{$served->pid()}/children");
     $done = $served->stop();
     // Those of `visit`; refused are a post that is not there and a comment on a closed one.
-    same(['14', '2', '14'], [$done['requests'], $done['failed'], $done['connections_opened']], 'what it counts');
+    same($database === null ? ['1', '0', '1'] : ['14', '2', '14'], [$done['requests'], $done['failed'], $done['connections_opened']], 'what it counts');
     usleep(20_000);
     foreach (preg_split('/\s+/', $children, -1, PREG_SPLIT_NO_EMPTY) as $pid) {
         check(!file_exists("/proc/$pid"), 'no process is left');
@@ -87,7 +87,7 @@ function test_it_serves_on_sqlite(): void
         $path = sqlite_site($mode);
         $session = ["PRAGMA synchronous = $synchronous", 'PRAGMA foreign_keys = on', ...($mode === 'wal' ? [] : ['PRAGMA journal_mode = delete'])];
         $expected = ['journal_mode' => $mode, 'synchronous' => $number, 'busy_timeout' => '5000'];
-        serves($path, $session, PRAGMAS, $expected, fn () => new PDO("sqlite:$path"));
+        serves($path, $session, PRAGMAS, $expected, $synchronous === 'normal' ? fn () => new PDO("sqlite:$path") : null);
         same('ok', one(new PDO("sqlite:$path"), 'PRAGMA integrity_check'), 'the file is sound');
     }
 }
