@@ -46,7 +46,7 @@ test: test-deps build worker-sqlx apps ## everything but the long checks
 	scripts/build-workers-node.sh --test
 	scripts/build-workers-java.sh --test
 	scripts/test-apps.sh
-	$(CARGO) test --workspace --quiet
+	CARGO=$(CARGO) scripts/test-rust.sh
 	scripts/check-report.sh
 
 test-deps: ## browser and plotting program that the report's tests use

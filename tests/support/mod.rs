@@ -140,7 +140,7 @@ pub fn processes_mentioning(path: &str) -> Vec<String> {
 /// Waits for something that must happen soon; its absence fails the test.
 #[track_caller]
 pub fn wait_for(what: &str, happened: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + Duration::from_secs(120);
     while !happened() {
         assert!(Instant::now() < deadline, "waited in vain for {what}");
         std::thread::sleep(Duration::from_millis(5));

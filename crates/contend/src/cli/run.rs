@@ -22,6 +22,7 @@ use crate::workload::{self, scenario};
 use anyhow::{Context, Result, anyhow, bail};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -65,12 +66,21 @@ pub(super) fn run(args: &RunArgs) -> Result<u8> {
             Ok(STOPPED)
         }
         Err(e) => {
+            if is_full(&e) {
+                eprintln!("The disk is full: free some room.");
+            }
             if began && RecordWriter::is_record(&dir) {
                 eprintln!("Finished trials are kept; {}", how_to_resume(&dir));
             }
             Err(e)
         }
     }
+}
+
+/// Whether a disk without room, or a quota, is what an error came from.
+fn is_full(error: &anyhow::Error) -> bool {
+    let full = |e: &std::io::Error| matches!(e.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
+    error.chain().any(|cause| cause.downcast_ref::<std::io::Error>().is_some_and(full))
 }
 
 /// What is about to run, and about how long it takes.

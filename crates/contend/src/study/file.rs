@@ -150,12 +150,29 @@ pub struct Answer {
     pub ask: String,
     pub metric: String,
     pub condition: Option<String>,
-    pub this: String,
-    pub against: String,
+    pub this: Labels,
+    pub against: Labels,
     #[serde(default)]
     pub words: BTreeMap<String, String>,
     #[serde(default)]
     pub facts: BTreeMap<String, String>,
+}
+
+/// Contenders of which the same is asked.
+#[derive(Debug, Deserialize)]
+#[serde(untagged, expecting = "expected a label, or a list of labels")]
+pub enum Labels {
+    One(String),
+    Several(Vec<String>),
+}
+
+impl Labels {
+    pub fn all(&self) -> &[String] {
+        match self {
+            Self::One(label) => std::slice::from_ref(label),
+            Self::Several(labels) => labels,
+        }
+    }
 }
 
 #[derive(Debug, Deserialize)]
