@@ -33,7 +33,7 @@ const CYCLE: u32 = 16_384;
 
 A scenario file is described in docs/http.md.")]
 pub struct HttpArgs {
-    /// A scenario file, or the name of a built-in scenario (gameplan)
+    /// A scenario file, or the name of a built-in scenario (gameplan, wordpress)
     #[arg(value_hint = ValueHint::AnyPath)]
     scenario: String,
     /// Where the service is: http://HOST:PORT

@@ -10,7 +10,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// The scenarios that come with contend.
-const BUILT_IN: &[(&str, &str)] = &[("gameplan", include_str!("../../../../scenarios/gameplan.toml"))];
+const BUILT_IN: &[(&str, &str)] = &[
+    ("gameplan", include_str!("../../../../scenarios/gameplan.toml")),
+    ("wordpress", include_str!("../../../../scenarios/wordpress.toml")),
+];
 
 /// What a service is asked before the run.
 #[derive(Debug, Clone)]
