@@ -103,6 +103,7 @@ const SERVER: Server = Server {
     load: str::to_string,
     after_load: |tables| vec![format!("ANALYZE TABLE {}", list(tables))],
     leftover: |_| None,
+    lists_memory: |_| vec![],
     fixed: &["innodb_doublewrite", "innodb_log_file_size", "innodb_flush_method", "log_bin"],
     // Of data files and of the redo log.
     syncs: "SELECT CAST(variable_value AS SIGNED) FROM information_schema.global_status \
