@@ -43,6 +43,8 @@ pub const ENGINE: Engine = Engine {
     ],
     settings: SETTINGS,
     tier,
+    keeps: &["fsync", "full_page_writes", "synchronous_commit", "wal_sync_method"],
+    log_ending: |_| "",
     survives_kill: |settings| ENGINE.value(settings, "synchronous_commit") != "off",
     tier_settings,
     implied: |_| &[],
@@ -109,6 +111,8 @@ const SERVER: Server = Server {
         "checkpoint_timeout",
         "deadlock_timeout",
     ],
+    write_back: &["CHECKPOINT"],
+    write_back_ns: 100_000_000,
     // Of the log alone.
     syncs: "SELECT wal_sync FROM pg_stat_wal",
     lock_waits: LockWaits::Log(logged_wait_ns),

@@ -62,6 +62,10 @@ pub struct Server {
     pub lists_memory: fn(&[u8]) -> Vec<String>,
     /// Settings that only a restart changes: an attached server must have them already.
     pub fixed: &'static [&'static str],
+    /// Statements after which pages that were changed go to the data files, long before the server would do it by itself.
+    pub write_back: &'static [&'static str],
+    /// How long it takes its time until it has done so at least twice.
+    pub write_back_ns: u64,
     /// Asks it how often it has synced a file since its start.
     pub syncs: &'static str,
     /// How one learns of its own waits for locks.

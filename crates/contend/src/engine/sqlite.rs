@@ -14,6 +14,11 @@ pub const ENGINE: Engine = Engine {
     libraries: DRIVERS,
     settings: SETTINGS,
     tier,
+    keeps: &["journal_mode", "synchronous", "page_size", "storage"],
+    log_ending: |settings| match ENGINE.value(settings, "journal_mode") {
+        "wal" => "-wal",
+        _ => "-journal",
+    },
     survives_kill,
     tier_settings,
     implied: |_| &[],

@@ -23,6 +23,8 @@ pub const ENGINE: Engine = Engine {
     settings: SETTINGS,
     // Nothing is kept.
     tier: |_| Tier::Unsafe,
+    keeps: &[],
+    log_ending: |_| "",
     survives_kill: |_| false,
     tier_settings: |_| &[],
     implied: |_| &[],

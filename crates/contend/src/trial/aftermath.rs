@@ -83,7 +83,12 @@ impl Bench<'_> {
             (None, None) => None,
         };
         let busy_ns = run.observed.usage.iter().take(run.members.len()).map(|usage| usage.cpu_ns);
-        let busy = loops.and_then(|loops| guards::busy_clients(busy_ns, loops, tally.elapsed_ns()));
+        // A worker has no more loops than clients.
+        let clients = stage.round.workers.iter().map(|worker| u32::try_from(worker.clients.len()).unwrap_or(u32::MAX));
+        let busy = loops.and_then(|loops| {
+            let loops = clients.map(|clients| loops.min(clients.max(1)));
+            guards::busy_clients(busy_ns.zip(loops), tally.elapsed_ns())
+        });
         match run.served {
             Some(_) => busy,
             None => busy.or_else(|| guards::head_room(self.own_ns_per_operation(stage.engine), tally)),
@@ -211,5 +216,14 @@ pub(super) fn integrity(sql: &str, answer: &[Vec<Value>]) -> InvariantResult {
         found: complaint.or(words.first()).cloned().unwrap_or_else(|| "0 rows".to_string()),
         expected: "ok".to_string(),
         holds: complaint.is_none() && !words.is_empty(),
+    }
+}
+
+/// An operation counts by when it was due. A client that has waited since before the window has none in it, so
+/// its wait is in no latency: that must be said.
+pub(super) fn mark_starved(trial: &mut Trial, tally: &Tally) {
+    let starved = tally.clients.values().filter(|c| c.first_due_ns.is_none()).count();
+    if starved > 0 {
+        trial.marks.push(format!("starved: {starved} of {} clients began nothing in the window", trial.clients));
     }
 }

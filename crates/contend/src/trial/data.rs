@@ -323,11 +323,18 @@ fn files(making: &Making<'_>) -> Vec<PathBuf> {
     (0..making.wanted.workload.databases).map(|i| making.dir.join(format!("app-{i}.db"))).collect()
 }
 
+impl Fresh<'_> {
+    /// Of an engine in the process of its client: its files are the databases.
+    pub fn embedded(making: &Making<'_>) -> Self {
+        let files: Vec<String> = files(making).iter().map(|file| file.display().to_string()).collect();
+        Fresh { databases: files.clone(), inside: files, server: None, attached: None }
+    }
+}
+
 /// What lies in the directory, with the server started that it is for.
 pub fn open<'j>(making: &Making<'_>, janitor: &'j Janitor, admin: &mut Admin<'_>) -> Result<Fresh<'j>> {
     let (Some(server), Some(programs)) = (making.engine.server, &making.base.programs) else {
-        let files: Vec<String> = files(making).iter().map(|file| file.display().to_string()).collect();
-        return Ok(Fresh { databases: files.clone(), inside: files, server: None, attached: None });
+        return Ok(Fresh::embedded(making));
     };
     let start = Start {
         engine: making.engine,

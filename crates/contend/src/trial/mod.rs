@@ -9,6 +9,7 @@ pub mod data;
 pub mod dialect;
 pub mod disk;
 pub mod equal;
+pub mod evidence;
 pub mod generator;
 pub mod identity;
 pub mod janitor;

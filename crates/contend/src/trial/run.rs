@@ -19,7 +19,7 @@ use crate::trial::crew::{Crew, Deadlines, Failure, Member};
 use crate::trial::data::{self, Base, Fresh};
 use crate::trial::disk;
 use crate::trial::janitor::Janitor;
-use crate::trial::over_http::Asking;
+use crate::trial::over_http::{Asking, timeout_ms};
 use crate::trial::plans::{DrawnRound, Plans, Sql};
 use crate::trial::process::{InsteadOf, Launch, monotonic_ns};
 use crate::trial::sampler::{Observed, Sampler, Watched};
@@ -287,7 +287,8 @@ impl Bench<'_> {
         match serving {
             Some(serving) => {
                 let hosts = engine::app::hosts(contender, databases.len());
-                let asking = Asking { url: &serving.url, asked: self.asked, hosts };
+                let asking =
+                    Asking { url: &serving.url, asked: self.asked, hosts, timeout_ms: timeout_ms(stage.contender) };
                 let client = self.instead.client.clone().map_or_else(Launch::own, Ok)?;
                 Ok((client, stage.round.encode_http(contender, setup, &sql, &asking)?))
             }
@@ -385,6 +386,8 @@ impl Bench<'_> {
         let (settings, reasons) = guards::settings(&stage.setup.readbacks, sessions.iter().copied());
         trial.settings = settings;
         trial.invalid.extend(reasons);
+        let done = run.members.iter().map(|m| &m.done).chain(run.served.iter().map(|served| &served.done));
+        trial.invalid.extend(guards::later_settings(done));
         let reported = sessions.len();
         let opened = stage.round.connections(stage.contender);
         // An app tells of as many as it likes.
@@ -442,7 +445,7 @@ impl Bench<'_> {
         }
         trial.invalid.extend(self.generator_limit(stage, run, &tally));
         self.check_rates(trial, stage, &tally, fastest_sync_ns);
-        mark_starved(trial, &tally);
+        aftermath::mark_starved(trial, &tally);
         self.mark_foreign_cpu(trial, run, &tally);
         Ok((tally, ever.finish()))
     }
@@ -469,15 +472,6 @@ impl Bench<'_> {
             let percent = f64::from(trial.foreign_cpu_permille) / 10.0;
             trial.marks.push(format!("noisy: others used {percent:.1} % of the CPU"));
         }
-    }
-}
-
-/// An operation counts by when it was due. A client that has waited since before the window has none in it, so
-/// its wait is in no latency: that must be said.
-fn mark_starved(trial: &mut Trial, tally: &Tally) {
-    let starved = tally.clients.values().filter(|c| c.first_due_ns.is_none()).count();
-    if starved > 0 {
-        trial.marks.push(format!("starved: {starved} of {} clients began nothing in the window", trial.clients));
     }
 }
 
