@@ -124,9 +124,13 @@ fn kill_in_mid_run(engine: &str, driver: &str, program: &str) {
     place.assert_nothing_left();
 }
 
-/// Files in memory that these processes have mapped.
+/// Files in memory that these processes and their children have mapped.
 fn shared_memory(pids: &[u32]) -> std::collections::BTreeSet<String> {
-    let maps = pids.iter().map(|pid| fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default());
+    let children = |pid: &u32| fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    let children: Vec<String> =
+        pids.iter().flat_map(|p| children(p).split_whitespace().map(str::to_string).collect::<Vec<_>>()).collect();
+    let all = pids.iter().map(u32::to_string).chain(children);
+    let maps = all.map(|pid| fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default());
     let paths = maps.flat_map(|text| {
         text.lines().filter_map(|l| l.split_whitespace().nth(5).map(str::to_string)).collect::<Vec<_>>()
     });

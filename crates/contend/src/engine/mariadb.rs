@@ -114,6 +114,7 @@ const SERVER: Server = Server {
     load: str::to_string,
     after_load: |tables| vec![format!("ANALYZE TABLE {}", list(tables))],
     leftover: |_| None,
+    lists_memory: |_| vec![],
     fixed: &["innodb_doublewrite", "innodb_log_file_size", "innodb_flush_method", "log_bin"],
     // Its page cleaner looks once a second (10.11.19), whenever it is told.
     write_back: &["SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0", "SET GLOBAL innodb_max_dirty_pages_pct = 0"],

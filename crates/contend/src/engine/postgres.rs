@@ -102,6 +102,7 @@ const SERVER: Server = Server {
         let number: u64 = text.lines().nth(6)?.split_whitespace().nth(1)?.parse().ok()?;
         Some(vec!["/usr/bin/ipcrm".to_string(), "-m".to_string(), number.to_string()])
     },
+    lists_memory,
     fixed: &[
         "fsync",
         "full_page_writes",
@@ -268,6 +269,24 @@ fn as_read_back(name: &str, value: &str) -> String {
     }
 }
 
+/// What the segment that the server keeps account of its segments in says of them: a head of 16 bytes (a number that says
+/// what it is, how many entries there are, and how many have room), entries of 40 (handle, users, place, ...). Those without users are
+/// gone, and those with an odd handle are elsewhere. Whatever has another number at its head is not looked into.
+fn lists_memory(control: &[u8]) -> Vec<String> {
+    const MAGIC: u32 = 0x9a50_3d32;
+    const HEAD: usize = 16;
+    const ENTRY: usize = 40;
+    let number = |at: usize| Some(u32::from_ne_bytes(control.get(at..at + 4)?.try_into().ok()?));
+    if number(0) != Some(MAGIC) {
+        return vec![];
+    }
+    let entries = (0..number(4).unwrap_or(0) as usize).map(|i| HEAD + i * ENTRY);
+    let used = entries.map_while(|at| Some((number(at)?, number(at + 4)?)));
+    used.filter(|(handle, users)| *users > 0 && handle % 2 == 0)
+        .map(|(handle, _)| format!("PostgreSQL.{handle}"))
+        .collect()
+}
+
 /// `process 7 acquired ShareLock on transaction 9 after 1.234 ms`, or that it did not get it: the end of a wait. What is
 /// still waited for is logged before.
 fn logged_wait_ns(line: &str) -> Option<u64> {
@@ -357,6 +376,17 @@ mod tests {
         let value = |name: &str| setup.readbacks.iter().find(|r| r.name == name).map(|r| r.value.clone());
         assert_eq!(value("shared_buffers").as_deref(), Some("32768"));
         assert_eq!(value("lock_timeout").as_deref(), Some("1"));
+    }
+
+    #[test]
+    fn shared_memory_lists_the_rest() {
+        let words = |words: &[u32]| words.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>();
+        let entry = |handle, users| words(&[handle, users, 0, 0, 0, 0, 0, 0, 0, 0]);
+        let entries = [entry(10, 2), entry(12, 0), entry(13, 2), entry(u32::MAX - 1, 1)].concat();
+        let control = |magic| [words(&[magic, 4, 99, 0]), entries.clone()].concat();
+        assert_eq!(lists_memory(&control(0x9a50_3d32)), ["PostgreSQL.10", "PostgreSQL.4294967294"]);
+        assert!(lists_memory(&control(7)).is_empty());
+        assert_eq!(lists_memory(&control(0x9a50_3d32)[..40]), ["PostgreSQL.10"], "cut off");
     }
 
     #[test]

@@ -58,6 +58,8 @@ pub struct Server {
     /// The command that removes what a killed server leaves outside its data directory; it is given a reader of
     /// files in there.
     pub leftover: fn(ReadFile<'_>) -> Option<Vec<String>>,
+    /// Names of further shared memory that is listed in one that the server's first process has.
+    pub lists_memory: fn(&[u8]) -> Vec<String>,
     /// Settings that only a restart changes: an attached server must have them already.
     pub fixed: &'static [&'static str],
     /// Statements after which pages that were changed go to the data files, long before the server would do it by itself.

@@ -392,7 +392,7 @@ impl<'j> Running<'j> {
     /// Removes what it leaves outside of its data directory. What cannot be removed is removed by whoever next restarts
     /// the machine; nothing depends on it.
     fn remove_rest(&self) {
-        self.shared_memory.remove();
+        self.shared_memory.remove(self.server.lists_memory);
         if let Some(line) = (self.server.leftover)(&|name| std::fs::read_to_string(self.layout.data.join(name)).ok()) {
             let _ = command(Path::new(&line[0]), &line[1..], None).stderr(Stdio::null()).status();
         }

@@ -37,9 +37,12 @@ impl SharedMemory {
         self.0.iter().for_each(|(path, _)| janitor.dir_gone(path));
     }
 
-    /// Removes what is still there.
-    pub fn remove(&self) {
+    /// Removes what is still there, and first what it lists: names of more of it.
+    pub fn remove(&self, lists: fn(&[u8]) -> Vec<String>) {
         for (path, _) in self.0.iter().filter(|(path, n)| number(path) == Some(*n)) {
+            for name in std::fs::read(path).map(|bytes| lists(&bytes)).unwrap_or_default() {
+                let _ = std::fs::remove_file(Path::new(DIRECTORY).join(name));
+            }
             let _ = std::fs::remove_file(path);
         }
     }
