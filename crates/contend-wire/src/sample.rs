@@ -104,6 +104,14 @@ impl CodeSpace {
         }
     }
 
+    /// A code of this space as people write it.
+    pub fn shown(self, code: u32) -> String {
+        match self {
+            CodeSpace::Sqlstate => code_to_sqlstate(code),
+            _ => code.to_string(),
+        }
+    }
+
     /// The space with this word.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|space| space.word() == word)

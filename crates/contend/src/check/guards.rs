@@ -38,7 +38,7 @@ pub fn settings<'f>(
         effective.extend(session.iter().filter(|(name, _)| name != "client").cloned());
         for e in expected {
             let found = fact(session, &e.name);
-            if found != Some(e.value.as_str()) && reasons.len() < 3 {
+            if !found.is_some_and(|found| e.is(found)) && reasons.len() < 3 {
                 let found = found.map_or("nothing".to_string(), |f| format!("`{f}`"));
                 reasons.push(
                     Invalid::Settings

@@ -25,7 +25,7 @@ use std::sync::atomic::Ordering;
 /// Operations drawn for each client before it begins again.
 const CYCLE: u32 = 16_384;
 
-#[derive(Args)]
+#[derive(Args, Clone)]
 #[command(after_help = "Examples:
   contend http examples/notes.toml --url http://127.0.0.1:8080 --clients 50
   contend http gameplan --url http://127.0.0.1:8000 --host gp-sqlite.test --clients 8 --requests 600
@@ -37,8 +37,11 @@ pub struct HttpArgs {
     #[arg(value_hint = ValueHint::AnyPath)]
     scenario: String,
     /// Where the service is: http://HOST:PORT
-    #[arg(long, value_hint = ValueHint::Url)]
+    #[arg(long, value_hint = ValueHint::Url, default_value = "http://127.0.0.1:8000")]
     url: String,
+    /// In place of --url: the service is at this port of this machine
+    #[arg(long, conflicts_with = "url", value_parser = clap::value_parser!(u16).range(1..))]
+    port: Option<u16>,
     /// The Host header, in place of the address
     #[arg(long, visible_alias = "site")]
     host: Option<String>,
@@ -52,12 +55,15 @@ pub struct HttpArgs {
     /// How arrivals are spaced in an open loop
     #[arg(long, value_enum, default_value_t = Spacing::Poisson)]
     arrivals: Spacing,
-    /// Length of the measured window
-    #[arg(long, value_name = "TIME", default_value = "10s", conflicts_with = "requests")]
-    duration: String,
+    /// Length of the measured window [default: the scenario's number of requests, or else 10s]
+    #[arg(long, value_name = "TIME", conflicts_with = "requests")]
+    duration: Option<String>,
     /// Instead of a window: so many operations in all, shared by the clients
     #[arg(long, value_name = "N", conflicts_with = "rate", value_parser = clap::value_parser!(u32).range(1..))]
     requests: Option<u32>,
+    /// With a number of requests: so many operations before them, which do not count [default: the scenario's]
+    #[arg(long, value_name = "N", conflicts_with_all = ["rate", "duration"])]
+    warm: Option<u32>,
     /// Time before the window, which does not count
     #[arg(long, value_name = "TIME", default_value = "500ms")]
     run_in: String,
@@ -104,6 +110,13 @@ enum Spacing {
 }
 
 pub(super) fn http(args: &HttpArgs) -> Result<u8> {
+    match args.port {
+        Some(port) => carry_out(&HttpArgs { url: format!("http://127.0.0.1:{port}"), ..args.clone() }),
+        None => carry_out(args),
+    }
+}
+
+fn carry_out(args: &HttpArgs) -> Result<u8> {
     let stop = stop_on_signals()?;
     let cancelled = || stop.load(Ordering::Relaxed);
     engine::http::check_url(&args.url).map_err(|e| anyhow!("--url: {e}"))?;
@@ -123,7 +136,8 @@ pub(super) fn http(args: &HttpArgs) -> Result<u8> {
     let source = scenario::with_lists(&source, &lists)?;
     let parsed = workload::parse(&source)?;
     let study = study(args, &parsed, contender)?;
-    let order = Order {
+    let warm = if study.load.window_ns == 0 { args.warm.or(parsed.warm).unwrap_or(0) } else { 0 };
+    let mut order = Order {
         whole: Whole {
             name: study.name.clone(),
             question: study.question.clone(),
@@ -142,6 +156,9 @@ pub(super) fn http(args: &HttpArgs) -> Result<u8> {
         attached: None,
     };
     let progress = Progress::new(args.quiet || args.json_line);
+    if warm > 0 && !warmed(&mut order, warm, &cancelled)? {
+        return Ok(STOPPED);
+    }
     let ending = run_session(&order, &cancelled, &|note| progress.show(&note));
     progress.finish();
     match ending? {
@@ -149,6 +166,21 @@ pub(super) fn http(args: &HttpArgs) -> Result<u8> {
         Ending::Complete if args.json_line => json_line(&out, args.label.as_deref().unwrap_or(&before.name)),
         Ending::Complete => conclude(&out, false),
     }
+}
+
+/// Carries out so many operations whose record is thrown away; false if it was stopped.
+fn warmed(order: &mut Order, operations: u32, cancelled: &dyn Fn() -> bool) -> Result<bool> {
+    let (out, measured) = (order.out.clone(), order.whole.studies[0].clone());
+    order.out.as_mut_os_string().push(".warm");
+    let study = &mut order.whole.studies[0];
+    study.load.operations = Some(operations.div_ceil(measured.load.clients.unwrap_or(1)));
+    study.rounds = 1;
+    let ending = run_session(order, cancelled, &|_| {});
+    if order.out.exists() {
+        std::fs::remove_dir_all(&order.out).with_context(|| format!("cannot remove {}", order.out.display()))?;
+    }
+    (order.out, order.whole.studies[0]) = (out, measured);
+    Ok(!matches!(ending?, Ending::Stopped))
 }
 
 /// Names and values as typed.
@@ -222,13 +254,18 @@ fn contender(args: &HttpArgs, workload: &Workload) -> Result<Contender> {
 
 fn study(args: &HttpArgs, workload: &Workload, contender: Contender) -> Result<Study> {
     let clients = args.clients.unwrap_or(8);
+    let requests = match (args.requests, &args.duration, args.rate) {
+        (None, None, None) => workload.operations,
+        (requests, ..) => requests,
+    };
+    let duration = args.duration.as_deref().unwrap_or("10s");
     let time = |text: &str, option: &str| duration_ns(text).map_err(|e| anyhow!("{option}: {e}"));
     let load = Load {
         processes: None,
         clients: Some(clients),
-        operations: args.requests.map(|requests| requests.div_ceil(clients)),
-        window_ns: if args.requests.is_some() { 0 } else { time(&args.duration, "--duration")? },
-        run_in_ns: if args.requests.is_some() { 0 } else { time(&args.run_in, "--run-in")? },
+        operations: requests.map(|requests| requests.div_ceil(clients)),
+        window_ns: if requests.is_some() { 0 } else { time(duration, "--duration")? },
+        run_in_ns: if requests.is_some() { 0 } else { time(&args.run_in, "--run-in")? },
         drain_ns: time(&args.drain, "--drain")?,
         rate_per_s: args.rate,
         arrivals: match args.arrivals {

@@ -16,7 +16,7 @@ mod verify;
 
 use crate::report::text::Colour;
 use crate::trial::janitor;
-use crate::trial::powercut::recorder;
+use crate::trial::powercut::{recorder, shim};
 use anyhow::Result;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
@@ -282,6 +282,7 @@ pub fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Some(recorder::VERB) => return recorder::serve(&args[2..]),
+        Some(shim::VERB) => return shim::serve(&args[2..]),
         _ => {}
     }
     // clap prints help, version and usage errors itself, and leaves with 0 or 2.
@@ -307,6 +308,7 @@ fn dispatch(verb: Verb) -> Result<u8> {
         Verb::Verify(args) => verify::verify(&args),
         Verb::Translate(args) => translate::translate(&args),
         Verb::Durability(durability::DurabilityVerb::Replay(args)) => durability::replay(&args),
+        Verb::Durability(durability::DurabilityVerb::Evidence(args)) => durability::evidence(&args),
         Verb::Plan(PlanVerb::Show(args)) => plan::show(&args),
         Verb::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "contend", &mut std::io::stdout());

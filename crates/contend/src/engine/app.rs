@@ -155,7 +155,7 @@ pub fn tell(engine: &Engine, contender: &Contender, setup: &mut Setup) {
     let host = app.hosts.get(engine.name).map(|host| (HOST, host.clone()));
     for (name, value) in own.chain(host) {
         setup.options.push((name.to_string(), value.clone()));
-        setup.readbacks.push(Expected { name: name.to_string(), sql: String::new(), value });
+        setup.readbacks.push(Expected::reported(name, value));
     }
 }
 

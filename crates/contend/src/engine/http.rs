@@ -13,6 +13,8 @@ pub const ENGINE: Engine = Engine {
     settings: SETTINGS,
     // What a service promises after a power cut is not known here.
     tier: |_| Tier::Unsafe,
+    keeps: &[],
+    log_ending: |_| "",
     survives_kill: |_| false,
     tier_settings: |_| &[],
     implied: |_| &[],

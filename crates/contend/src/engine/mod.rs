@@ -35,6 +35,11 @@ pub struct Engine {
     pub settings: &'static [Setting],
     /// The tier that settings reach; settings not given have the engine's default.
     pub tier: fn(&Settings) -> Tier,
+    /// Settings that decide what survives, and how it gets to the disk: what is proved with some values of them says
+    /// nothing of others.
+    pub keeps: &'static [&'static str],
+    /// How the name of the file ends that is synced before data is overwritten; in the process of its client.
+    pub log_ending: fn(&Settings) -> &'static str,
     /// Whether a commit is still there when only the database's processes die.
     pub survives_kill: fn(&Settings) -> bool,
     /// The settings that `tier = "..."` stands for.
@@ -196,11 +201,30 @@ pub struct Setup {
 }
 
 /// A setting that is read back.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Expected {
     pub name: String,
     pub sql: String,
     pub value: String,
+    /// What will do as well, such as the answer of a version that has no such setting and works that way always.
+    pub or: Option<&'static str>,
+}
+
+impl Expected {
+    /// Asked of every connection.
+    fn asked(name: &str, sql: impl Into<String>, value: impl Into<String>) -> Self {
+        Self { name: name.to_string(), sql: sql.into(), value: value.into(), or: None }
+    }
+
+    /// Reported by the worker, of itself.
+    fn reported(name: &str, value: impl Into<String>) -> Self {
+        Self::asked(name, "", value)
+    }
+
+    /// Whether this is what was to be found.
+    pub fn is(&self, found: &str) -> bool {
+        found == self.value || Some(found) == self.or
+    }
 }
 
 /// How long clients wait for the answer of a worker that serves.

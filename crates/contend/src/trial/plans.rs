@@ -165,6 +165,13 @@ impl DrawnRound {
         }
     }
 
+    /// The part of one process alone.
+    pub fn of_one_worker(mut self) -> DrawnRound {
+        self.workers.truncate(1);
+        self.bodies.truncate(1);
+        self
+    }
+
     /// How many connections the workers open for a contender.
     pub fn connections(&self, contender: &Contender) -> usize {
         let Some(model) = engine::model(contender) else { return 0 };

@@ -15,6 +15,7 @@ use crate::trial::crew::{Deadlines, Failure};
 use crate::trial::data::Base;
 use crate::trial::dialect::{dialect, one_per_engine, under_conditions};
 use crate::trial::disk;
+use crate::trial::evidence;
 use crate::trial::generator::null_contender;
 use crate::trial::machine;
 use crate::trial::plans::Plans;
@@ -163,6 +164,7 @@ fn prepared(study: &Study, source: &Source, command: &[String], disk: &Disk) -> 
         schedule,
         study: study.clone(),
         spent_ns: 0,
+        tiers: vec![],
         finished: None,
     })
 }
@@ -361,6 +363,7 @@ impl Session<'_> {
             Ok(()) => {
                 run.finished = Some(Finished { elapsed_ns: run.spent_ns, measured_ns });
                 self.writer.write_run(&run)?;
+                self.write_tiers(run).context("the record is complete, but it does not say how its tiers are known")?;
                 Ok(Ending::Complete)
             }
             Err(e) => {
@@ -369,6 +372,15 @@ impl Session<'_> {
                 if (self.common.cancelled)() { Ok(Ending::Stopped) } else { Err(e) }
             }
         }
+    }
+
+    /// Keeps what this run has proved, and writes down what is known of its contenders.
+    fn write_tiers(&self, mut run: Run) -> Result<()> {
+        let path = evidence::path(&self.common.site.out);
+        let trials = Record::open(self.writer.dir())?.trials;
+        evidence::keep(&run, &trials, &path)?;
+        run.tiers = evidence::known(&run, &trials, &path)?;
+        self.writer.write_run(&run)
     }
 
     fn base(&self, bases: &mut Bases, study: &Study, slot: &Slot, admin: &mut Admin<'_>) -> Result<Base> {
