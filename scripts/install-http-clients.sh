@@ -3,7 +3,7 @@
 # target/tools. Fails, and says which, where one is missing and cannot be had.
 set -eu
 cd "$(dirname "$0")/.."
-# Debian has no oha. This version with the system's OpenSSL needs neither cmake nor an hour; TLS is not used here.
+# Debian has no oha. This version with the system's OpenSSL needs no cmake and 5 minutes of processor time, once; TLS is not used here.
 oha_version=1.8.0
 
 missing=

@@ -57,7 +57,7 @@ func CompareOn(b *testing.B, driver *worker.Driver, variable, query, filling str
 		"CREATE TABLE item (rowid BIGINT PRIMARY KEY, id BIGINT, value BIGINT, note VARCHAR(40))",
 		fmt.Sprintf(filling, rows),
 	})
-	side{query, 41, 2_000}.compare(b, driver, database, bare)
+	side{query, 31, 1_000}.compare(b, driver, database, bare)
 }
 
 func (s side) compare(b *testing.B, driver *worker.Driver, path string, bare Bare) {
