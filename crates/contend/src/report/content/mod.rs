@@ -10,6 +10,7 @@ mod first;
 mod grid;
 mod method;
 mod powercut;
+mod recording;
 mod servers;
 pub mod sweep;
 pub mod words;
