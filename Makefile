@@ -46,7 +46,8 @@ test: test-deps build worker-sqlx apps ## everything but the long checks
 	scripts/build-workers-node.sh --test
 	scripts/build-workers-java.sh --test
 	scripts/test-apps.sh
-	$(CARGO) test --workspace --quiet
+	CARGO=$(CARGO) scripts/test-rust.sh
+	cd workers/fake && python3 -m unittest -q
 	scripts/check-report.sh
 
 test-deps: ## browser and plotting program that the report's tests use
@@ -64,8 +65,9 @@ fmt:
 bench: build ## ratios against named rivals, in one run
 	scripts/bench.sh
 
-verify: test ## the long checks
+verify: test ## the long checks; whether wrk, oha and hey agree with contend; full figures of power cuts
 	$(CARGO) test --workspace -- --ignored --nocapture
+	scripts/check-http-agreement.sh
 	rm -rf target/verify/durability
 	scripts/verify-durability.sh target/verify/durability
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs the workers for Node into target/workers, where contend looks for them: their source and packages in
-# target/workers/node, and a launcher for each driver. With --test a machine without Node is no error: the tests then leave
+# target/workers/node, and a launcher for each driver. Where Node is older than the packages need (Debian 12 has 18), the Node
+# pinned below is fetched with npm, also if NODE_PINNED=1. With --test a machine without Node is no error: the tests then leave
 # these workers out and say so. Anything else that goes wrong is one.
 set -eu
 cd "$(dirname "$0")/.."
@@ -21,12 +22,43 @@ test=${1:-}
 # What an older source made must not be tested in place of this one.
 rm -f target/workers/contend-worker-node-*
 for program in node npm; do
-    command -v $program >/dev/null || missing "$program is not installed; apt-get install nodejs npm, or https://nodejs.org (20 or newer)"
+    command -v $program >/dev/null || missing "$program is not installed; apt-get install nodejs npm"
 done
-[ "$(node -p 'process.versions.node.split(".")[0]')" -ge 20 ] || missing "Node $(node -v) is too old; 20 or newer is needed, https://nodejs.org"
 
 to=target/workers/node
 mkdir -p $to
+
+# A package of the registry that holds nothing but Node and its headers, with its hash.
+pinned=20.20.2
+case $(uname -m) in
+x86_64) processor=x64 hash=3de1d033cc007661ed640d66068732819c6ce4b8945adb097b3413901774898f7cecaa46ac3d4edad544c9dbcc662b9771e45a9f1b7bae34e70c407038fba3a1 ;;
+aarch64) processor=arm64 hash=2c25c99cd4c58b21ae601c36819488e4e04531b92300fb7cb2a0ff34aad6a04d90983812b9b4ea16783a19a349f4427c1e9c413067165a96db72ce15a3e0a71a ;;
+*) processor= ;;
+esac
+node=node
+fetch_node() {
+    [ -n "$processor" ] || missing "Node $(node -v) is too old, and none is pinned for $(uname -m); 20 or newer is needed, https://nodejs.org"
+    runtime=$to/runtime
+    if [ "$("$runtime/bin/node" -v 2>/dev/null)" != "v$pinned" ]; then
+        echo "workers-node: fetching Node $pinned" >&2
+        rm -rf $runtime $runtime.new
+        mkdir -p $runtime.new
+        (cd $runtime.new && npm pack --silent "node-linux-$processor@$pinned" >/dev/null) ||
+            missing "Node $(node -v) is too old, and npm cannot fetch the package node-linux-$processor"
+        archive=$runtime.new/node-linux-$processor-$pinned.tgz
+        echo "$hash  $archive" | sha512sum --check --quiet || fail "the package node-linux-$processor is not the pinned one"
+        tar xzf "$archive" -C $runtime.new --strip-components=1
+        rm "$archive"
+        mv $runtime.new $runtime
+    fi
+    # npm is started by whatever `node` is found first.
+    PATH=$PWD/$runtime/bin:$PATH
+    node='"$here/node/runtime/bin/node"'
+}
+if [ -n "${NODE_PINNED:-}" ] || [ "$(node -p 'process.versions.node.split(".")[0]')" -lt 20 ]; then
+    fetch_node
+fi
+
 # Packages are the slow part: only when what is wanted has changed.
 wanted=$(cat workers/node/package.json workers/node/package-lock.json; node -v)
 if [ "$(cat $to/.installed 2>/dev/null)" != "$wanted" ]; then
@@ -50,7 +82,7 @@ launcher() {
 #!/bin/sh
 # Written by scripts/build-workers-node.sh.
 here=\$(cd "\$(dirname "\$0")" && pwd)
-$3exec node --expose-gc "\$here/node/src/main.js" $2 "\$@"
+$3exec $node --expose-gc "\$here/node/src/main.js" $2 "\$@"
 END
     chmod +x "target/workers/contend-worker-$1"
 }

@@ -138,7 +138,7 @@ fn a_full_disk_keeps_finished_trials_and_says_what_to_do() {
     command.args(["-rm", "sh", "-c", &script]).current_dir(bench.dir.path());
     let said: support::Said = command.output().expect("unshare").into();
     let said = said.exits(2);
-    assert!(said.err.contains("disk is full") && said.err.contains("--resume"), "{}", said.err);
+    assert!(said.err.contains("The disk is full") && said.err.contains("--resume"), "{}", said.err);
     let record = Record::open(&bench.path("kept")).expect("the record is whole");
     assert!(!record.trials.is_empty() && record.damaged.is_empty(), "{:?}", record.damaged);
     bench.assert_nothing_left();

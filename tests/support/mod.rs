@@ -110,6 +110,13 @@ impl From<Output> for Said {
 }
 
 impl Said {
+    /// Fails unless it came to its end, whatever its trials are worth. One that was killed has no code at all.
+    #[track_caller]
+    pub fn ran(&self) {
+        let ended = matches!(self.code, Some(0 | 1));
+        assert!(ended, "it ended with {:?}\nstdout: {}\nstderr: {}", self.code, self.out, self.err);
+    }
+
     #[track_caller]
     pub fn exits(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "\nstdout: {}\nstderr: {}", self.out, self.err);
@@ -140,7 +147,7 @@ pub fn processes_mentioning(path: &str) -> Vec<String> {
 /// Waits for something that must happen soon; its absence fails the test.
 #[track_caller]
 pub fn wait_for(what: &str, happened: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + Duration::from_secs(120);
     while !happened() {
         assert!(Instant::now() < deadline, "waited in vain for {what}");
         std::thread::sleep(Duration::from_millis(5));

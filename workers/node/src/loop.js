@@ -31,6 +31,7 @@ async function hello() {
     models: MODEL,
     v8: process.versions.v8,
     uv_threads: process.env.UV_THREADPOOL_SIZE ?? '4',
+    ...(versions.autocommit ? { autocommit: versions.autocommit } : {}),
     ...(versions.compileOptions ? { compile_options: versions.compileOptions } : {}),
   }));
 }

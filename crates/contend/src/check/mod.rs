@@ -4,6 +4,7 @@
 pub mod controls;
 pub mod ever;
 pub mod guards;
+pub mod marks;
 pub mod samples;
 pub mod survival;
 

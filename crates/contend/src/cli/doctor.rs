@@ -1,11 +1,11 @@
 //! `contend doctor`: what this machine has, what it lacks, and the command that installs it.
 
 use super::{DoctorArgs, OK, USAGE, print};
-use crate::engine::ENGINES;
 use crate::engine::server::Server;
+use crate::engine::{Driver, ENGINES, app};
 use crate::stats::precision::{Bytes, Ns};
 use crate::trial::{
-    admin::Admin, disk, identity::Identity, janitor::Janitor, machine, process::Launch, server::Programs,
+    admin::Admin, disk, identity::Identity, janitor::Janitor, machine, probe, process::Launch, server::Programs,
 };
 use anyhow::Result;
 use contend_wire::handshake::fact;
@@ -140,32 +140,50 @@ fn worker_versions() -> Result<String> {
     Ok(format!("{} through {}, built in", said("engine"), said("driver")))
 }
 
-/// Drivers whose workers are programs of their own: which are built, and how to build the rest. Nothing is
-/// wrong without them.
+/// Drivers whose workers are programs of their own: which are built, how to build the rest, and which of those that
+/// are built do not start. Nothing is wrong without them.
 fn program_findings() -> Vec<Finding> {
-    let mut by_build: BTreeMap<&str, (Vec<&str>, Vec<&str>)> = BTreeMap::new();
+    let mut by_build: BTreeMap<&str, Vec<&'static Driver>> = BTreeMap::new();
     for driver in ENGINES.iter().flat_map(|engine| engine.drivers()) {
         let Some(program) = &driver.program else { continue };
-        let (built, missing) = by_build.entry(program.build).or_default();
-        let names = if Launch::of(driver).is_ok() { built } else { missing };
+        let drivers = by_build.entry(program.build).or_default();
         // One that does nothing serves several engines.
-        if !names.contains(&driver.name) {
-            names.push(driver.name);
+        if !drivers.iter().any(|known| known.name == driver.name) {
+            drivers.push(driver);
         }
     }
-    let finding = |(build, (built, missing)): (&str, (Vec<&str>, Vec<&str>))| match missing.is_empty() {
-        true => Finding { what: "drivers", state: State::Ok, detail: format!("{} are built", built.join(", ")) },
-        false => {
-            let there = if built.is_empty() { "none".to_string() } else { built.join(", ") };
-            let detail = format!(
-                "built: {there}; not built, and needed only for themselves: {}; `{build}` in the project's directory \
-                 builds them",
-                missing.join(", ")
-            );
-            Finding { what: "drivers", state: State::Note, detail }
-        }
+    by_build.into_iter().flat_map(|(build, drivers)| findings_of(build, &drivers)).collect()
+}
+
+fn findings_of(build: &str, drivers: &[&'static Driver]) -> Vec<Finding> {
+    let finding = |state, detail| Finding { what: "drivers", state, detail };
+    let names = |drivers: &[&Driver]| match drivers {
+        [] => "none".to_string(),
+        some => some.iter().map(|driver| driver.name).collect::<Vec<_>>().join(", "),
     };
-    by_build.into_iter().map(finding).collect()
+    let (built, missing): (Vec<&Driver>, Vec<&Driver>) = drivers.iter().partition(|driver| Launch::of(driver).is_ok());
+    let needs = drivers.iter().find_map(|driver| driver.program.as_ref()).map_or("", |program| program.needs);
+    let mut findings = vec![match missing.is_empty() {
+        true => finding(State::Ok, format!("{} are built", names(&built))),
+        false => finding(
+            State::Note,
+            format!(
+                "built: {}; not built, and needed only for themselves: {}; `{build}` in the project's directory builds \
+                 them, which needs {needs}",
+                names(&built),
+                names(&missing)
+            ),
+        ),
+    }];
+    // An app only serves.
+    let workers: Vec<&Driver> = built.into_iter().filter(|driver| !app::is_app(driver.name)).collect();
+    for (driver, said) in workers.iter().zip(probe::all(&workers)) {
+        if let Err(e) = said {
+            let advice = format!("driver {}: {e:#}; it needs {needs}, and `{build}` builds it anew", driver.name);
+            findings.push(finding(State::Note, advice));
+        }
+    }
+    findings
 }
 
 fn server_finding(server: &'static Server) -> Finding {

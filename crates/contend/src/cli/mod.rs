@@ -20,9 +20,12 @@ use crate::trial::powercut::{recorder, shim};
 use anyhow::Result;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// A valid result.
 pub const OK: u8 = 0;
@@ -32,6 +35,16 @@ pub const INVALID: u8 = 1;
 pub const USAGE: u8 = 2;
 /// Stopped by the user.
 pub const STOPPED: u8 = 130;
+
+/// Becomes true when somebody wants the run to end. The second signal ends the tool at once; the janitor then cleans up.
+fn stop_on_signals() -> Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register_conditional_shutdown(signal, i32::from(STOPPED), Arc::clone(&stop))?;
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    Ok(stop)
+}
 
 /// Verbs that other processes of contend are started with; their arguments are not clap's.
 const WORKER_VERB: &str = "worker";

@@ -204,6 +204,7 @@ pub(super) fn single(
         answers: vec![],
         effects: vec![],
         grids: vec![],
+        readbacks: vec![],
         published: vec![],
         powercut: None,
         kept: vec![],

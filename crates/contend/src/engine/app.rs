@@ -88,7 +88,7 @@ fn read(name: &str, source: &Source) -> Result<App, FileError> {
         language: kept(&file.language),
         models: Vec::leak(vec![model]),
         about: kept(&file.about),
-        program: Some(Program { name: kept(&file.program), build: kept(&file.build) }),
+        program: Some(Program { name: kept(&file.program), build: kept(&file.build), needs: "what its README names" }),
         facts: &[],
         executes_nothing: false,
     };
@@ -155,7 +155,7 @@ pub fn tell(engine: &Engine, contender: &Contender, setup: &mut Setup) {
     let host = app.hosts.get(engine.name).map(|host| (HOST, host.clone()));
     for (name, value) in own.chain(host) {
         setup.options.push((name.to_string(), value.clone()));
-        setup.readbacks.push(Expected { name: name.to_string(), sql: String::new(), value });
+        setup.readbacks.push(Expected::reported(name, value));
     }
 }
 

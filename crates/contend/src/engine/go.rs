@@ -1,7 +1,7 @@
 //! Drivers of the Go worker (`workers/go`): one program for each, as two libraries that bring their own SQLite
 //! cannot be linked into one. And the settings of its model `pool`, which every engine has.
 
-use super::{Driver, Expected, Model, Program, Setting, Settings, Setup, THREAD, Values};
+use super::{Driver, Expected, Model, Setting, Settings, Setup, THREAD, Values, Worker};
 use contend_wire::plan::Connections;
 
 /// Connections in a pool that a contender does not give a size.
@@ -45,7 +45,7 @@ pub fn pass_on(names: &[&str], settings: &Settings, setup: &mut Setup) {
         if let Some(value) = settings.get(*name) {
             setup.options.push(((*name).to_string(), value.clone()));
             // The worker reports it by itself.
-            setup.readbacks.push(Expected { name: (*name).to_string(), sql: String::new(), value: value.clone() });
+            setup.readbacks.push(Expected::reported(name, value));
         }
     }
 }
@@ -53,80 +53,44 @@ pub fn pass_on(names: &[&str], settings: &Settings, setup: &mut Setup) {
 /// Names of the settings of the model `pool`.
 pub const OF_POOL: &[&str] = &["pool_size", "pool_idle", "pool_open"];
 
-/// What somebody who chooses among Go's drivers wants to know first.
-const fn facts(cgo: bool, database_sql: bool) -> &'static [(&'static str, &'static str)] {
-    match (cgo, database_sql) {
-        (true, true) => &[("cgo", "needed"), ("database/sql", "yes")],
-        (true, false) => &[("cgo", "needed"), ("database/sql", "no")],
-        (false, true) => &[("cgo", "not needed"), ("database/sql", "yes")],
-        (false, false) => &[("cgo", "not needed"), ("database/sql", "no")],
-    }
-}
+const WORKER: Worker = Worker {
+    language: "Go",
+    models: &[THREAD, POOL],
+    build: "make workers-go",
+    needs: "Go 1.26 or newer and a C compiler (https://go.dev/dl, apt-get install gcc)",
+    facts: &[],
+};
 
-const fn driver(
-    name: &'static str,
-    program: &'static str,
-    facts: &'static [(&'static str, &'static str)],
-    about: &'static str,
-) -> Driver {
-    Driver {
-        name,
-        language: "Go",
-        models: &[THREAD, POOL],
-        about,
-        program: Some(Program { name: program, build: "make workers-go" }),
-        facts,
-        executes_nothing: false,
-    }
-}
+// What somebody who chooses among Go's drivers wants to know first.
+const CGO_AND_SQL: Worker = WORKER.with(&[("cgo", "needed"), ("database/sql", "yes")]);
+const CGO: Worker = WORKER.with(&[("cgo", "needed"), ("database/sql", "no")]);
+const SQL: Worker = WORKER.with(&[("cgo", "not needed"), ("database/sql", "yes")]);
+const NEITHER: Worker = WORKER.with(&[("cgo", "not needed"), ("database/sql", "no")]);
 
-pub const CRAWSHAW: Driver =
-    driver("crawshaw", "contend-worker-go-crawshaw", facts(true, false), "crawshaw.io/sqlite, by cgo");
-pub const MATTN: Driver = driver(
-    "mattn",
-    "contend-worker-go-mattn",
-    facts(true, true),
-    "github.com/mattn/go-sqlite3, by cgo, with database/sql",
-);
-pub const MODERNC: Driver = driver(
-    "modernc",
-    "contend-worker-go-modernc",
-    facts(false, true),
-    "modernc.org/sqlite, translated to Go, with database/sql",
-);
-pub const NCRUCES: Driver = driver(
+pub const CRAWSHAW: Driver = CGO.driver("crawshaw", "contend-worker-go-crawshaw", "crawshaw.io/sqlite, by cgo");
+pub const MATTN: Driver =
+    CGO_AND_SQL.driver("mattn", "contend-worker-go-mattn", "github.com/mattn/go-sqlite3, by cgo, with database/sql");
+pub const MODERNC: Driver =
+    SQL.driver("modernc", "contend-worker-go-modernc", "modernc.org/sqlite, translated to Go, with database/sql");
+pub const NCRUCES: Driver = SQL.driver(
     "ncruces",
     "contend-worker-go-ncruces",
-    facts(false, true),
     "github.com/ncruces/go-sqlite3, as WebAssembly, with database/sql",
 );
-pub const TAILSCALE: Driver = driver(
+pub const TAILSCALE: Driver = CGO_AND_SQL.driver(
     "tailscale",
     "contend-worker-go-tailscale",
-    facts(true, true),
     "github.com/tailscale/sqlite, by cgo, with database/sql",
 );
-pub const ZOMBIEZEN: Driver = driver(
-    "zombiezen",
-    "contend-worker-go-zombiezen",
-    facts(false, false),
-    "zombiezen.com/go/sqlite, on modernc's translation",
-);
+pub const ZOMBIEZEN: Driver =
+    NEITHER.driver("zombiezen", "contend-worker-go-zombiezen", "zombiezen.com/go/sqlite, on modernc's translation");
 
 pub const PGX: Driver =
-    driver("pgx", "contend-worker-go-pgx", facts(false, false), "github.com/jackc/pgx, native, with its own pool");
-pub const GO_SQL_DRIVER: Driver = driver(
-    "go-sql-driver",
-    "contend-worker-go-mysql",
-    facts(false, true),
-    "github.com/go-sql-driver/mysql, with database/sql",
+    NEITHER.driver("pgx", "contend-worker-go-pgx", "github.com/jackc/pgx, native, with its own pool");
+pub const GO_SQL_DRIVER: Driver =
+    SQL.driver("go-sql-driver", "contend-worker-go-mysql", "github.com/go-sql-driver/mysql, with database/sql");
+pub const NULL: Driver = WORKER.idle(
+    "go-null",
+    "contend-worker-go-null",
+    "does nothing: the Go worker's own cost, in its process or over HTTP",
 );
-pub const NULL: Driver = Driver {
-    executes_nothing: true,
-    ..driver(
-        "go-null",
-        "contend-worker-go-null",
-        &[],
-        "does nothing: the Go worker's own cost, in its process or over HTTP",
-    )
-};

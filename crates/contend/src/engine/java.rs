@@ -1,6 +1,6 @@
 //! Drivers of the worker in Java (`workers/java`), one launcher for each, and the setting of its pool.
 
-use super::{Driver, Model, Program, Setting, THREAD, Values};
+use super::{Driver, Model, Setting, THREAD, Values, Worker};
 use contend_wire::plan::Connections;
 
 const POOL: Model = Model {
@@ -20,28 +20,21 @@ pub const SETTING_INIT: Setting = Setting {
     about: "Java's model pool: run the session's statements one by one, or give them to the pool as its init string",
 };
 
-const JDBC: &[(&str, &str)] = &[("interface", "JDBC")];
-
-const fn driver(name: &'static str, program: &'static str, about: &'static str) -> Driver {
-    Driver {
-        name,
-        language: "Java",
-        models: &[THREAD, POOL],
-        about,
-        program: Some(Program { name: program, build: "make workers-java" }),
-        facts: JDBC,
-        executes_nothing: false,
-    }
-}
+const WORKER: Worker = Worker {
+    language: "Java",
+    models: &[THREAD, POOL],
+    build: "make workers-java",
+    needs: "Java and Maven (apt-get install openjdk-17-jdk-headless maven)",
+    facts: &[("interface", "JDBC")],
+};
 
 pub const SQLITE: Driver =
-    driver("java-sqlite", "contend-worker-java-sqlite", "org.xerial:sqlite-jdbc, with SQLite bundled");
-pub const POSTGRES: Driver = driver("java-postgres", "contend-worker-java-postgres", "org.postgresql:postgresql");
+    WORKER.driver("java-sqlite", "contend-worker-java-sqlite", "org.xerial:sqlite-jdbc, with SQLite bundled");
+pub const POSTGRES: Driver =
+    WORKER.driver("java-postgres", "contend-worker-java-postgres", "org.postgresql:postgresql");
 pub const MARIADB: Driver =
-    driver("java-mariadb", "contend-worker-java-mariadb", "org.mariadb.jdbc:mariadb-java-client (Connector/J)");
+    WORKER.driver("java-mariadb", "contend-worker-java-mariadb", "org.mariadb.jdbc:mariadb-java-client (Connector/J)");
 pub const NULL: Driver = Driver {
-    executes_nothing: true,
     models: &[THREAD],
-    facts: &[],
-    ..driver("java-null", "contend-worker-java-null", "does nothing: the Java worker's own cost")
+    ..WORKER.idle("java-null", "contend-worker-java-null", "does nothing: the Java worker's own cost")
 };

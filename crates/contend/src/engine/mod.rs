@@ -49,6 +49,8 @@ pub struct Engine {
     pub implied: fn(&Settings) -> &'static [(&'static str, &'static str)],
     /// How the settings are applied and read back.
     pub setup: fn(&Settings) -> Setup,
+    /// What else is worth asking of a connection on which nothing was set: its name and the SQL that asks.
+    pub further: &'static [(&'static str, &'static str)],
     /// Statements on the connection that loads data: settings that are fixed once the data is there.
     pub before_load: fn(&Settings) -> Vec<String>,
     /// Whether one sync of the disk can make several transactions durable at once.
@@ -102,7 +104,7 @@ pub struct Driver {
     /// The worker that has it; none: the tool's own.
     pub program: Option<Program>,
     /// What else there is to know when choosing one, by name.
-    pub facts: &'static [(&'static str, &'static str)],
+    pub facts: Facts,
     /// It does nothing, so it has no settings either.
     pub executes_nothing: bool,
 }
@@ -117,12 +119,54 @@ pub struct Model {
     pub opens: fn(&Settings) -> u32,
 }
 
+impl Model {
+    /// Whether it opens as many connections as it is told.
+    fn has_pool(&self) -> bool {
+        const SIZE: u32 = 7;
+        (self.opens)(&[("pool_size".to_string(), SIZE.to_string())].into()) == SIZE
+    }
+}
+
 /// A worker that is a program of its own.
 #[derive(Debug)]
 pub struct Program {
     pub name: &'static str,
     /// The command that builds it, in the project's directory.
     pub build: &'static str,
+    /// What that and the worker itself need, and the command that installs it.
+    pub needs: &'static str,
+}
+
+/// What the drivers of one language have in common: a program for each, built by one command.
+#[derive(Debug, Clone, Copy)]
+pub struct Worker {
+    language: &'static str,
+    models: &'static [Model],
+    build: &'static str,
+    needs: &'static str,
+    facts: Facts,
+}
+
+/// What there is to know of a driver, by name.
+pub type Facts = &'static [(&'static str, &'static str)];
+
+impl Worker {
+    /// One of its drivers, and the program that has it.
+    pub const fn driver(self, name: &'static str, program: &'static str, about: &'static str) -> Driver {
+        let program = Some(Program { name: program, build: self.build, needs: self.needs });
+        let Self { language, models, facts, .. } = self;
+        Driver { name, language, models, about, program, facts, executes_nothing: false }
+    }
+
+    /// The one that does nothing.
+    pub const fn idle(self, name: &'static str, program: &'static str, about: &'static str) -> Driver {
+        Driver { facts: &[], executes_nothing: true, ..self.driver(name, program, about) }
+    }
+
+    /// The same worker with other facts about the drivers that follow.
+    pub const fn with(self, facts: Facts) -> Self {
+        Self { facts, ..self }
+    }
 }
 
 /// One OS thread for each client, with a connection of its own.
@@ -150,6 +194,10 @@ pub const TRANSPORT: &str = "transport";
 /// Its value for clients that ask a worker over HTTP, in which the driver is.
 pub const HTTP: &str = "http";
 
+/// The setting that says who sets what a connection has, and its value for nobody: what is found then is the driver's own.
+const OPENED: &str = "connection";
+const AS_IT_COMES: &str = "as-it-comes";
+
 /// One setting a contender may name.
 #[derive(Debug)]
 pub struct Setting {
@@ -169,6 +217,8 @@ pub enum Values {
     Integer(i64, i64),
     /// Any text that is not empty.
     Text,
+    /// The address of a service.
+    Url,
 }
 
 /// Settings as a plan carries them out.
@@ -186,17 +236,41 @@ pub struct Setup {
     pub begin_write: Option<String>,
     /// The data is there for one connection only.
     pub one_connection: bool,
+    /// What is read back is only told: nothing was set.
+    pub only_told: bool,
     /// Where the clients go instead of the data: a service that somebody else runs.
     pub service: Option<String>,
 }
 
 /// A setting that is read back.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Expected {
     pub name: String,
     pub sql: String,
     pub value: String,
+    /// What will do as well, such as the answer of a version that has no such setting and works that way always.
+    pub or: Option<&'static str>,
 }
+
+impl Expected {
+    /// Asked of every connection.
+    fn asked(name: &str, sql: impl Into<String>, value: impl Into<String>) -> Self {
+        Self { name: name.to_string(), sql: sql.into(), value: value.into(), or: None }
+    }
+
+    /// Reported by the worker, of itself.
+    fn reported(name: &str, value: impl Into<String>) -> Self {
+        Self::asked(name, "", value)
+    }
+
+    /// Whether this is what was to be found.
+    pub fn is(&self, found: &str) -> bool {
+        found == self.value || Some(found) == self.or
+    }
+}
+
+/// How long clients wait for the answer of a worker that serves.
+pub const REQUEST_TIMEOUT: &str = "request_timeout_ms";
 
 /// Settings that belong to the harness and not to an engine: every contender may name them.
 pub const COMMON_SETTINGS: &[Setting] = &[
@@ -211,6 +285,19 @@ pub const COMMON_SETTINGS: &[Setting] = &[
         values: Values::Integer(1, 65_535),
         default: "10",
         about: "attempts of one operation at most, when retry is spin or backoff",
+    },
+    Setting {
+        name: REQUEST_TIMEOUT,
+        values: Values::Integer(0, 86_400_000),
+        default: "0",
+        about: "over HTTP: longest wait for an answer; 0: until the end of the drain, and 30000 where a trial has no window",
+    },
+    Setting {
+        name: OPENED,
+        values: Values::Words(&["as-set", AS_IT_COMES]),
+        default: "as-set",
+        about: "as-it-comes: nothing is set on a connection, whatever the other settings say; what it has is read back and not \
+                held against anything",
     },
 ];
 
@@ -251,9 +338,23 @@ pub fn is_app(contender: &Contender) -> bool {
     app::is_app(&contender.driver)
 }
 
+/// Whether a contender's statements reach its data.
+pub fn executes(contender: &Contender) -> bool {
+    let nothing = driver(contender).is_some_and(|driver| driver.executes_nothing);
+    !nothing && find(&contender.engine).is_some_and(|engine| engine.executes)
+}
+
+/// The driver of the same worker that does nothing: what it takes is the worker's, and its language's, own cost. None for an
+/// app, and for clients that ask over HTTP, who live in the tool's own worker.
+pub fn floor_of(contender: &Contender) -> Option<&'static Driver> {
+    let own = driver(contender).filter(|_| !is_app(contender) && !is_over_http(contender))?;
+    let libraries = find(&contender.engine)?.libraries;
+    libraries.iter().find(|driver| driver.executes_nothing && driver.language == own.language)
+}
+
 /// How a contender's settings are applied and read back.
 pub fn setup_of(engine: &Engine, contender: &Contender) -> Setup {
-    let setup = (engine.setup)(&contender.settings);
+    let setup = engine.setup_with(&contender.settings);
     if driver(contender).is_some_and(|driver| driver.executes_nothing) {
         let of_pool = |name: &String| go::OF_POOL.contains(&name.as_str());
         return Setup {
@@ -308,6 +409,18 @@ impl Engine {
         }
     }
 
+    /// Whether a contender with this driver and model, as far as they are said, can name this setting: those of pools are for
+    /// models that have one, those of an app for it alone.
+    pub fn may_name(&self, driver: Option<&str>, model: Option<&str>, setting: &str) -> bool {
+        let of_pool = go::OF_POOL.contains(&setting);
+        let has_pool = |driver: &Driver| {
+            let mut models = driver.models.iter().filter(|known| model.is_none_or(|model| model == known.name));
+            models.any(Model::has_pool)
+        };
+        let named = driver.and_then(|name| self.drivers().find(|driver| driver.name == name));
+        app::may_name(driver, setting) && (!of_pool || named.is_none_or(has_pool))
+    }
+
     /// Its drivers: libraries, then apps.
     pub fn drivers(&self) -> impl Iterator<Item = &'static Driver> + use<> {
         self.libraries.iter().chain(app::drivers(self.name))
@@ -331,6 +444,43 @@ impl Engine {
     /// This engine's name for a setting that several engines have under one name.
     pub fn own_name<'n>(&self, name: &'n str) -> &'n str {
         self.aliases.iter().find(|(common, _)| *common == name).map_or(name, |(_, own)| own)
+    }
+
+    /// How settings are applied and read back, or left alone.
+    pub fn setup_with(&self, settings: &Settings) -> Setup {
+        let setup = (self.setup)(settings);
+        if self.value(settings, OPENED) == AS_IT_COMES { self.as_it_comes(setup) } else { setup }
+    }
+
+    /// The settings that connections report as these facts; what no setting has said that way is left out.
+    pub fn settings_told(&self, told: &BTreeMap<String, String>) -> Settings {
+        let as_set = |name: &str, word: &str| {
+            let settings = Settings::from([(name.to_string(), word.to_string())]);
+            (self.setup)(&settings).readbacks.into_iter().find(|read| read.name == name).map(|read| read.value)
+        };
+        let of = |setting: &Setting| {
+            let value = told.get(setting.name)?;
+            let word = match setting.values {
+                Values::Words(words) => words.iter().find(|word| as_set(setting.name, word).as_ref() == Some(value))?,
+                Values::Integer(..) | Values::Text | Values::Url => value.as_str(),
+            };
+            Some((setting.name.to_string(), word.to_string()))
+        };
+        self.settings.iter().filter_map(of).collect()
+    }
+
+    /// What is left of a setup when nothing is set: the same is asked, and a few things more.
+    fn as_it_comes(&self, setup: Setup) -> Setup {
+        let further = self.further.iter().map(|(name, sql)| Expected::asked(name, *sql, ""));
+        let asked = setup.readbacks.into_iter().filter(|read| !read.sql.is_empty());
+        Setup {
+            readbacks: asked.chain(further).collect(),
+            // Without it a server would not understand the workload.
+            session: self.server.map(|server| server::session(server.dialect)).unwrap_or_default(),
+            begin_write: setup.begin_write,
+            only_told: true,
+            ..Setup::default()
+        }
     }
 
     /// Names of all settings, for messages.
@@ -357,13 +507,16 @@ impl Setting {
             let text = value.trim();
             return if text.is_empty() { Err(format!("`{}` is empty", self.name)) } else { Ok(text.to_string()) };
         }
+        if matches!(self.values, Values::Url) {
+            return http::check_url(value.trim()).map(|()| value.trim().to_string());
+        }
         let value = value.trim().to_ascii_lowercase();
         match self.values {
             Values::Words(words) if words.contains(&value.as_str()) => Ok(value),
             Values::Words(words) => {
                 Err(format!("`{}` cannot be `{value}`; it is one of {}", self.name, words.join(", ")))
             }
-            Values::Text => Ok(value),
+            Values::Text | Values::Url => Ok(value),
             Values::Integer(low, high) => match value.parse::<i64>() {
                 Ok(n) if (low..=high).contains(&n) => Ok(n.to_string()),
                 _ => Err(format!("`{}` cannot be `{value}`; it is a whole number from {low} to {high}", self.name)),
@@ -375,6 +528,52 @@ impl Setting {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_connections_tell_is_read_as_settings() {
+        for engine in ENGINES {
+            let setup = (engine.setup)(&Settings::new());
+            let told = setup.readbacks.into_iter().map(|read| (read.name, read.value)).collect();
+            let settings = engine.settings_told(&told);
+            assert_eq!((engine.tier)(&settings), (engine.tier)(&Settings::new()), "{}: {settings:?}", engine.name);
+        }
+    }
+
+    #[test]
+    fn as_it_comes_sets_nothing_and_asks_everything() {
+        for engine in ENGINES.iter().filter(|engine| engine.executes) {
+            let settings = Settings::from([(OPENED.to_string(), AS_IT_COMES.to_string())]);
+            let (set, comes) = ((engine.setup)(&settings), engine.setup_with(&settings));
+            assert!(
+                comes.session.len() <= set.session.len() && comes.options.is_empty() && comes.prepare.is_empty(),
+                "{}",
+                engine.name
+            );
+            assert!(
+                comes.only_told && comes.readbacks.len() >= set.readbacks.iter().filter(|r| !r.sql.is_empty()).count()
+            );
+        }
+    }
+
+    #[test]
+    fn every_driver_has_one_of_its_own_worker_that_does_nothing() {
+        for engine in ENGINES.iter().filter(|engine| engine.executes) {
+            for driver in engine.libraries {
+                let contender = Contender {
+                    name: String::new(),
+                    label: String::new(),
+                    engine: engine.name.to_string(),
+                    driver: driver.name.to_string(),
+                    model: driver.models[0].name.to_string(),
+                    settings: Settings::new(),
+                    tier: Tier::Durable,
+                };
+                let floor = floor_of(&contender).expect("a null driver");
+                assert_eq!((floor.language, floor.executes_nothing), (driver.language, true), "{}", driver.name);
+                assert_eq!(executes(&contender), !driver.executes_nothing, "{}", driver.name);
+            }
+        }
+    }
 
     #[test]
     fn waits_before_another_try_are_half_to_one_and_a_half_times_as_long() {

@@ -1,7 +1,7 @@
 //! Drivers of the PHP worker (`workers/php`): one program for each, so that one runs where the others' extensions are
 //! missing. PHP has no threads, so a client is a process.
 
-use super::{Driver, Model, Program};
+use super::{Driver, Model, Worker};
 use contend_sql::Target;
 use contend_wire::plan::Connections;
 
@@ -12,32 +12,26 @@ const PROCESS: Model = Model {
     opens: |_| 1,
 };
 
-const fn driver(name: &'static str, program: &'static str, about: &'static str) -> Driver {
-    Driver {
-        name,
-        language: "PHP",
-        models: &[PROCESS],
-        about,
-        program: Some(Program { name: program, build: "make workers-php" }),
-        facts: &[],
-        executes_nothing: false,
-    }
-}
+const WORKER: Worker = Worker {
+    language: "PHP",
+    models: &[PROCESS],
+    build: "make workers-php",
+    needs: "PHP with its extensions, npm and unzip (apt-get install php-cli php-sqlite3 php-mysql php-pgsql npm unzip)",
+    facts: &[],
+};
 
 pub const PDO_SQLITE: Driver =
-    driver("php-pdo-sqlite", "contend-worker-php-pdo-sqlite", "PDO on the system's SQLite (php-sqlite3)");
+    WORKER.driver("php-pdo-sqlite", "contend-worker-php-pdo-sqlite", "PDO on the system's SQLite (php-sqlite3)");
 pub const PDO_MYSQL: Driver =
-    driver("php-pdo-mysql", "contend-worker-php-pdo-mysql", "PDO on PHP's own client library (php-mysql)");
-pub const PDO_PGSQL: Driver = driver("php-pdo-pgsql", "contend-worker-php-pdo-pgsql", "PDO on libpq (php-pgsql)");
-pub const MYSQL_ON_SQLITE: Driver = driver(
+    WORKER.driver("php-pdo-mysql", "contend-worker-php-pdo-mysql", "PDO on PHP's own client library (php-mysql)");
+pub const PDO_PGSQL: Driver =
+    WORKER.driver("php-pdo-pgsql", "contend-worker-php-pdo-pgsql", "PDO on libpq (php-pgsql)");
+pub const MYSQL_ON_SQLITE: Driver = WORKER.driver(
     "mysql-on-sqlite",
     "contend-worker-php-mysql-on-sqlite",
     "WordPress's driver: MySQL's SQL, translated in PHP, on PDO and SQLite",
 );
-pub const NULL: Driver = Driver {
-    executes_nothing: true,
-    ..driver("php-null", "contend-worker-php-null", "does nothing: the PHP worker's own cost")
-};
+pub const NULL: Driver = WORKER.idle("php-null", "contend-worker-php-null", "does nothing: the PHP worker's own cost");
 
 /// Drivers that speak another dialect than their engine, and load their data themselves.
 pub const OWN_DIALECT: &[(&str, Target)] = &[(MYSQL_ON_SQLITE.name, Target::MariaDb)];

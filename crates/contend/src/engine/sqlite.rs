@@ -23,6 +23,7 @@ pub const ENGINE: Engine = Engine {
     tier_settings,
     implied: |_| &[],
     setup,
+    further: &[("busy_timeout", "PRAGMA busy_timeout"), ("read_uncommitted", "PRAGMA read_uncommitted")],
     before_load,
     group_commit: false,
     executes: true,
@@ -87,7 +88,11 @@ const DRIVERS: &[Driver] = &[
             )
         }],
         about: "sqlx, with another SQLite bundled, in a worker of its own",
-        program: Some(Program { name: "contend-worker-sqlx", build: "make workers" }),
+        program: Some(Program {
+            name: "contend-worker-sqlx",
+            build: "make worker-sqlx",
+            needs: "Rust (https://rustup.rs)",
+        }),
         facts: &[],
         executes_nothing: false,
     },
@@ -285,12 +290,8 @@ fn setup(settings: &Settings) -> Setup {
         begin_write: Some(format!("BEGIN {}", value("begin").to_ascii_uppercase())),
         ..Setup::default()
     };
-    setup.readbacks.push(Expected {
-        name: "busy_timeout".to_string(),
-        // The worker sets it, asks SQLite for it, and only then installs its own measuring handler.
-        sql: String::new(),
-        value: value("busy_timeout"),
-    });
+    // The worker sets it, asks SQLite for it, and only then installs its own measuring handler.
+    setup.readbacks.push(Expected::reported("busy_timeout", value("busy_timeout")));
     for name in
         ["journal_mode", "synchronous", "cache_size", "mmap_size", "wal_autocheckpoint", "temp_store", "foreign_keys"]
     {
@@ -302,7 +303,7 @@ fn setup(settings: &Settings) -> Setup {
             "mmap_size" if in_memory(settings) => String::new(),
             _ => as_read_back(name, &value(name)),
         };
-        setup.readbacks.push(Expected { name: name.to_string(), sql: format!("PRAGMA {name}"), value: expected });
+        setup.readbacks.push(Expected::asked(name, format!("PRAGMA {name}"), expected));
         match name {
             "journal_mode" if in_memory(settings) => {}
             // WAL is a property of the file: set once, so that racing connections cannot fail on it.
@@ -315,11 +316,7 @@ fn setup(settings: &Settings) -> Setup {
             _ => setup.session.push(pragma),
         }
     }
-    setup.readbacks.push(Expected {
-        name: "page_size".to_string(),
-        sql: "PRAGMA page_size".to_string(),
-        value: value("page_size"),
-    });
+    setup.readbacks.push(Expected::asked("page_size", "PRAGMA page_size", value("page_size")));
     if in_memory(settings) {
         setup.options.push(("storage".to_string(), "memory".to_string()));
         setup.one_connection = true;

@@ -29,6 +29,7 @@ pub const ENGINE: Engine = Engine {
     tier_settings: |_| &[],
     implied: |_| &[],
     setup,
+    further: &[],
     before_load: |_| vec![],
     group_commit: true,
     executes: false,
@@ -80,7 +81,6 @@ fn setup(settings: &Settings) -> Setup {
     let of = |setting: &Setting| (setting.name.to_string(), ENGINE.value(settings, setting.name).to_string());
     let options: Vec<(String, String)> = SETTINGS.iter().map(of).collect();
     // The worker reports them by itself.
-    let readback =
-        |(name, value): &(String, String)| Expected { name: name.clone(), sql: String::new(), value: value.clone() };
+    let readback = |(name, value): &(String, String)| Expected::reported(name, value);
     Setup { readbacks: options.iter().map(readback).collect(), options, ..Setup::default() }
 }

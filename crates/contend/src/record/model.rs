@@ -35,6 +35,9 @@ pub struct Run {
     /// The same under each condition: operations may do more or less.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub generator_ns_by_condition: Vec<u64>,
+    /// The own cost of each worker whose driver is in the study, beside the tool's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub floors: Vec<Floor>,
     /// Which contender and condition each trial is, in the order they run: the schedule, drawn in advance.
     pub schedule: Vec<Slot>,
     /// Wall time spent so far, all sessions of a resumed run added.
@@ -49,10 +52,29 @@ pub struct Run {
 }
 
 impl Run {
+    /// What the worker with this null driver takes for itself under a condition.
+    pub fn floor(&self, condition: usize, null: &str) -> Option<&Floor> {
+        self.floors.iter().find(|floor| floor.condition == condition && floor.driver == null)
+    }
+
     /// Cost of the worker itself under a condition.
     pub fn generator_ns_under(&self, condition: usize) -> u64 {
         self.generator_ns_by_condition.get(condition).copied().unwrap_or(self.generator_ns_per_operation)
     }
+}
+
+/// What a worker takes for itself: one client of a condition's first plan on the worker's driver that does nothing. Figures
+/// are of the later half, when everything that warms up is warm.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Floor {
+    /// The driver that does nothing.
+    pub driver: String,
+    pub condition: usize,
+    pub operations: u64,
+    /// From the end of one operation to that of the next: mean without the longest thousandth, p99.9 and longest.
+    pub ns_per_operation: u64,
+    pub ns_p999: u64,
+    pub ns_max: u64,
 }
 
 /// `study.toml`: what holds for all parts of a study together.
@@ -243,6 +265,9 @@ pub struct WorkerInfo {
     pub written_bytes: Option<u64>,
     pub voluntary_switches: u64,
     pub involuntary_switches: u64,
+    /// What it told of its whole run beside its accounts: pauses of a garbage collector, lag of an event loop.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub told: BTreeMap<String, String>,
 }
 
 /// A database server, or the worker that serves an embedded database over HTTP, with all its processes.

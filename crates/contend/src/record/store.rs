@@ -14,7 +14,7 @@ use contend_wire::sample::{SAMPLE_BYTES, Sample};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs::{self, File};
-use std::io::{BufReader, BufWriter, ErrorKind, Read, Write};
+use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// First bytes of `samples.bin`, padded with zeros to the length of one sample.
@@ -118,35 +118,29 @@ impl TrialWriter {
 
     /// Appends encoded samples.
     pub fn samples(&mut self, bytes: &[u8]) -> Result<()> {
-        self.samples.write_all(bytes).map_err(|e| self.full(e))
+        self.samples.write_all(bytes).map_err(|e| self.unwritten(e))
     }
 
     /// Makes the samples readable by [`read_samples`].
     pub fn flush(&mut self) -> Result<()> {
-        self.samples.flush().map_err(|e| self.full(e))
+        self.samples.flush().map_err(|e| self.unwritten(e))
     }
 
     /// Completes the trial: everything synced, then the directory renamed into its place.
     pub fn commit(mut self, trial: &Trial, series: &str) -> Result<()> {
         self.flush()?;
-        fs::write(self.partial.join(SERIES_FILE), series).map_err(|e| self.full(e))?;
+        fs::write(self.partial.join(SERIES_FILE), series).map_err(|e| self.unwritten(e))?;
         write_toml(&self.partial.join(TRIAL_FILE), trial)?;
         for entry in fs::read_dir(&self.partial).with_context(|| format!("cannot read {}", self.partial.display()))? {
-            File::open(entry?.path()).and_then(|f| f.sync_all()).map_err(|e| self.full(e))?;
+            File::open(entry?.path()).and_then(|f| f.sync_all()).map_err(|e| self.unwritten(e))?;
         }
         sync_dir(&self.partial)?;
         fs::rename(&self.partial, &self.dir).with_context(|| format!("cannot complete {}", self.dir.display()))?;
         sync_dir(self.dir.parent().expect("a trial lies in `trials`"))
     }
 
-    fn full(&self, error: std::io::Error) -> anyhow::Error {
-        let hint = match error.kind() {
-            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-                "; the disk is full: free some room, then continue with --resume. Finished trials are complete"
-            }
-            _ => "",
-        };
-        anyhow::Error::new(error).context(format!("cannot write {}{hint}", self.partial.display()))
+    fn unwritten(&self, error: std::io::Error) -> anyhow::Error {
+        anyhow::Error::new(error).context(format!("cannot write {}", self.partial.display()))
     }
 }
 

@@ -14,6 +14,7 @@
 use crate::operation::{Operation, Operations};
 use crate::outcome::Outcome;
 use crate::record::model::{RoleClients, Trial};
+use crate::stats::drift::{self, TRIAL_BINS, Trend};
 use crate::stats::histogram::Histogram;
 use contend_wire::sample::{CodeSpace, Sample};
 use std::collections::BTreeMap;
@@ -42,9 +43,6 @@ pub struct Counts {
     pub longest_stall_ns: u64,
     /// Failed attempts by their code.
     pub codes: BTreeMap<(CodeSpace, u32), u64>,
-    /// Whole trial, run-in and drain included: for the invariants.
-    pub committed_ever: u64,
-    pub unknown_ever: u64,
 }
 
 impl Counts {
@@ -71,8 +69,6 @@ impl Counts {
         self.committed_begun += other.committed_begun;
         self.rows += other.rows;
         self.longest_stall_ns = self.longest_stall_ns.max(other.longest_stall_ns);
-        self.committed_ever += other.committed_ever;
-        self.unknown_ever += other.unknown_ever;
         for (code, n) in &other.codes {
             *self.codes.entry(*code).or_default() += n;
         }
@@ -170,6 +166,13 @@ pub struct Bin {
     pub committed: u64,
     pub failed: u64,
     pub response: Histogram,
+}
+
+/// Whether the commits of a window climb or fall.
+pub fn trend(bins: &[Bin]) -> Option<Trend> {
+    let per_bin = bins.len().div_ceil(TRIAL_BINS).max(1);
+    let commits: Vec<f64> = bins.chunks(per_bin).map(|c| c.iter().map(|b| b.committed as f64).sum()).collect();
+    drift::trend(&commits)
 }
 
 /// One transaction in one role.
@@ -328,11 +331,6 @@ impl Tally {
         let begun_inside = self.in_window(op.started_ns().saturating_add(waited_ns));
         let of_service = begun_inside || self.counting == Counting::Corrected;
         let group = self.group(role, op.transaction());
-        match outcome {
-            Outcome::Committed => group.counts.committed_ever += 1,
-            Outcome::Unknown => group.counts.unknown_ever += 1,
-            _ => {}
-        }
         if outcome == Outcome::Committed && finished_inside {
             group.counts.committed_inside += 1;
         }

@@ -162,11 +162,7 @@ fn transaction_name(summary: &Summary<'_>, group: &GroupRow) -> String {
 /// `sqlite.517=3 sqlite.5=1`.
 fn errors(counts: &Counts) -> String {
     let code = |((space, code), n): (&(contend_wire::sample::CodeSpace, u32), &u64)| {
-        let code = match space {
-            contend_wire::sample::CodeSpace::Sqlstate => contend_wire::sample::code_to_sqlstate(*code),
-            _ => code.to_string(),
-        };
-        format!("{}.{code}={n}", space.word())
+        format!("{}.{}={n}", space.word(), space.shown(*code))
     };
     counts.codes.iter().map(code).collect::<Vec<_>>().join(" ")
 }

@@ -155,6 +155,7 @@ impl Story {
                 written_bytes: Some(if durable { 9 << 20 } else { 4 << 20 }),
                 voluntary_switches: 900,
                 involuntary_switches: 40,
+                told: BTreeMap::new(),
             }],
             settings: contender.settings.clone(),
             planned: BTreeMap::new(),
@@ -206,6 +207,7 @@ impl Story {
             generator_ns_per_operation: 900,
             generator_ns_by_condition: vec![],
             tiers: vec![],
+            floors: vec![],
             schedule: (1..).zip(rounds).map(slot).collect(),
             spent_ns: 0,
             finished: None,
@@ -262,6 +264,7 @@ impl Story {
             answers: answers(),
             effects: effects(),
             grids: vec![],
+            readbacks: vec![],
             published: [("public", "WAL/NORMAL", 6780.6), ("write-burst", "DELETE/FULL", 1102.4)]
                 .map(published)
                 .to_vec(),

@@ -44,6 +44,8 @@ pub struct File {
     #[serde(default)]
     pub grid: Vec<Grid>,
     #[serde(default)]
+    pub readback: Vec<Readback>,
+    #[serde(default)]
     pub published: Vec<Published>,
     #[serde(default)]
     pub changes: Vec<String>,
@@ -151,12 +153,29 @@ pub struct Answer {
     pub ask: String,
     pub metric: String,
     pub condition: Option<String>,
-    pub this: String,
-    pub against: String,
+    pub this: Labels,
+    pub against: Labels,
     #[serde(default)]
     pub words: BTreeMap<String, String>,
     #[serde(default)]
     pub facts: BTreeMap<String, String>,
+}
+
+/// Contenders of which the same is asked.
+#[derive(Debug, Deserialize)]
+#[serde(untagged, expecting = "expected a label, or a list of labels")]
+pub enum Labels {
+    One(String),
+    Several(Vec<String>),
+}
+
+impl Labels {
+    pub fn all(&self) -> &[String] {
+        match self {
+            Self::One(label) => std::slice::from_ref(label),
+            Self::Several(labels) => labels,
+        }
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -183,6 +202,14 @@ pub struct Grid {
     pub at: Table,
     pub metric: String,
     pub part_of: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Readback {
+    pub about: String,
+    pub ask: Option<String>,
+    pub names: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]

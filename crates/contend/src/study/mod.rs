@@ -21,6 +21,7 @@ mod parts;
 pub mod powercut;
 pub mod quantity;
 mod questions;
+pub mod readback;
 mod resolve;
 mod schedule;
 mod sentence;
@@ -49,6 +50,7 @@ const BUILTIN: &[(&str, &str)] = &[
     ("go-drivers", include_str!("../../../../studies/go-drivers.toml")),
     ("plex", include_str!("../../../../studies/plex.toml")),
     ("gameplan", include_str!("../../../../studies/gameplan.toml")),
+    ("languages", include_str!("../../../../studies/languages.toml")),
     ("durability", include_str!("../../../../studies/durability.toml")),
 ];
 

@@ -110,6 +110,8 @@ pub struct Study {
     pub effects: Vec<Effect>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grids: Vec<Grid>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub readbacks: Vec<Readback>,
     #[serde(default)]
     pub published: Vec<Published>,
     /// How crashes are made, in a study of that kind.
@@ -325,6 +327,17 @@ pub struct Grid {
     /// Label of a contender of which each shows how large a part of its own figure that one's is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part_of: Option<String>,
+}
+
+/// A table of what each contender's connections reported, on the first screen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Readback {
+    pub about: String,
+    /// The question it answers; none: it is a table only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask: Option<String>,
+    /// Settings read back, or facts that the worker told of itself.
+    pub names: Vec<String>,
 }
 
 /// A figure of the original, shown beside ours.

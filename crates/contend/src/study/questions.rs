@@ -116,11 +116,6 @@ pub(super) fn read_answers(file: &File, metrics: &[Metric], reach: &Reach) -> Re
         let index = index.to_string();
         let wrong = |path: &[&str], message: String| Problem::at(&["answer", &index], path, message);
         check_metric(&written.metric, metrics).map_err(|message| wrong(&["metric"], message))?;
-        reach.check_contender(&written.this).map_err(|message| wrong(&["this"], message))?;
-        reach.check_contender(&written.against).map_err(|message| wrong(&["against"], message))?;
-        if written.this == written.against {
-            return Err(wrong(&["against"], "is the same contender as `this`".to_string()));
-        }
         if let Some(condition) = &written.condition {
             reach.check_condition(condition).map_err(|message| wrong(&["condition"], message))?;
         }
@@ -128,28 +123,46 @@ pub(super) fn read_answers(file: &File, metrics: &[Metric], reach: &Reach) -> Re
             let path: Vec<&str> = path.iter().map(String::as_str).collect();
             wrong(&path, message)
         })?;
-        if !words.is_empty() {
-            check_tiers(written, reach).map_err(|message| wrong(&["against"], message))?;
+        for (this, against) in asked_pairs(written).map_err(|(key, message)| wrong(&[key], message))? {
+            reach.check_contender(this).map_err(|message| wrong(&["this"], message))?;
+            reach.check_contender(against).map_err(|message| wrong(&["against"], message))?;
+            if this == against {
+                return Err(wrong(&["against"], "is the same contender as `this`".to_string()));
+            }
+            if !words.is_empty() {
+                check_tiers(this, against, reach).map_err(|message| wrong(&["against"], message))?;
+            }
+            answers.push(Answer {
+                ask: written.ask.clone(),
+                metric: written.metric.clone(),
+                condition: written.condition.clone(),
+                this: this.clone(),
+                against: against.clone(),
+                words: words.clone(),
+                facts: facts.clone(),
+            });
         }
-        answers.push(Answer {
-            ask: written.ask.clone(),
-            metric: written.metric.clone(),
-            condition: written.condition.clone(),
-            this: written.this.clone(),
-            against: written.against.clone(),
-            words,
-            facts,
-        });
     }
     Ok(answers)
 }
 
+/// Of whom the same is asked, and against whom: one for all, or one for each.
+fn asked_pairs(answer: &file::Answer) -> Result<Vec<(&String, &String)>, (&'static str, String)> {
+    let (these, against) = (answer.this.all(), answer.against.all());
+    if these.is_empty() {
+        return Err(("this", "needs at least one contender".to_string()));
+    }
+    match against {
+        [one] => Ok(these.iter().map(|this| (this, one)).collect()),
+        each if each.len() == these.len() => Ok(these.iter().zip(each).collect()),
+        each => Err(("against", format!("has {} labels; needs one, or {} as `this` has", each.len(), these.len()))),
+    }
+}
+
 /// A verdict stays inside one tier.
-fn check_tiers(answer: &file::Answer, reach: &Reach) -> Result<(), String> {
+fn check_tiers(this: &str, against: &str, reach: &Reach) -> Result<(), String> {
     for arm in &reach.arms {
-        let (Some(this), Some(against)) = (arm.contender(&answer.this), arm.contender(&answer.against)) else {
-            continue;
-        };
+        let (Some(this), Some(against)) = (arm.contender(this), arm.contender(against)) else { continue };
         if this.tier != against.tier {
             return Err(format!(
                 "`{}` is {} and `{}` is {}: contenders of different tiers get no verdict; use [[effect]]",

@@ -12,10 +12,11 @@ use super::file::File;
 use super::grid;
 use super::label;
 use super::model::{
-    Answer, Contender, Effect, Export, Extent, Grid, Kept, Metric, Published, Study, Tier, Variant, Whole,
+    Answer, Contender, Effect, Export, Extent, Grid, Kept, Metric, Published, Readback, Study, Tier, Variant, Whole,
 };
 use super::parts::{self, Part};
 use super::questions::{self, Covered, Reach};
+use super::readback;
 use super::spec::{self, Spec};
 use crate::engine;
 use crate::source::{FileError, Source};
@@ -98,6 +99,7 @@ struct Checked<'w> {
     answers: Vec<Answer>,
     effects: Vec<Effect>,
     grids: Vec<Grid>,
+    readbacks: Vec<Readback>,
     published: Vec<Published>,
 }
 
@@ -113,6 +115,7 @@ fn check<'w>(source: &Source, part: &'w Part) -> Result<Checked<'w>, StudyError>
         answers: questions::read_answers(file, &metrics, &reach).map_err(in_file)?,
         effects: questions::read_effects(file, &metrics, &reach).map_err(in_file)?,
         grids: grid::read(file, &metrics, &reach).map_err(in_file)?,
+        readbacks: readback::read(file).map_err(in_file)?,
         published: questions::read_published(file, &metrics, &reach).map_err(in_file)?,
         exports: export::read(file, &reach).map_err(in_file)?,
         reach,
@@ -156,6 +159,7 @@ impl Chosen<'_> {
             answers: checked.answers.clone(),
             effects: checked.effects.clone(),
             grids: checked.grids.clone(),
+            readbacks: checked.readbacks.clone(),
             published: checked.published.clone(),
             powercut: arm.powercut,
             kept: file.kept.iter().map(|k| Kept { ask: k.ask.clone(), contender: k.contender.clone() }).collect(),

@@ -2,7 +2,7 @@
 //! takes; and what the server says of itself.
 
 use crate::check::{Invalid, ever, guards};
-use crate::engine::Engine;
+use crate::engine::{self, Engine};
 use crate::record::model::{Footprint, InvariantResult, Reason, ServerInfo, Syncs, TableBytes, Trial};
 use crate::record::tally::Tally;
 use crate::study::model::Contender;
@@ -60,9 +60,9 @@ impl Bench<'_> {
         }))
     }
 
-    /// What an operation costs the worker itself; nothing where the null driver does more than the driver.
-    fn own_ns_per_operation(&self, engine: &Engine) -> u64 {
-        if engine.executes { self.generator_ns_per_operation } else { 0 }
+    /// What an operation costs the worker itself; nothing where the null driver does as much as the driver, or more.
+    fn own_ns_per_operation(&self, contender: &Contender) -> u64 {
+        if engine::executes(contender) { self.generator_ns_per_operation } else { 0 }
     }
 
     /// Puts the commits beside the syncs that a server tells of.
@@ -83,10 +83,15 @@ impl Bench<'_> {
             (None, None) => None,
         };
         let busy_ns = run.observed.usage.iter().take(run.members.len()).map(|usage| usage.cpu_ns);
-        let busy = loops.and_then(|loops| guards::busy_clients(busy_ns, loops, tally.elapsed_ns()));
+        // A worker has no more loops than clients.
+        let clients = stage.round.workers.iter().map(|worker| u32::try_from(worker.clients.len()).unwrap_or(u32::MAX));
+        let busy = loops.and_then(|loops| {
+            let loops = clients.map(|clients| loops.min(clients.max(1)));
+            guards::busy_clients(busy_ns.zip(loops), tally.elapsed_ns())
+        });
         match run.served {
             Some(_) => busy,
-            None => busy.or_else(|| guards::head_room(self.own_ns_per_operation(stage.engine), tally)),
+            None => busy.or_else(|| guards::head_room(self.own_ns_per_operation(stage.contender), tally)),
         }
     }
 
@@ -108,7 +113,7 @@ impl Bench<'_> {
         let tables = self.workload.table_names();
         let check = (engine.integrity)(&tables);
         let rows = self.workload.rows(stage.round.load.scale);
-        let invariants = if engine.executes { self.workload.invariants.as_slice() } else { &[] };
+        let invariants = if engine::executes(stage.contender) { self.workload.invariants.as_slice() } else { &[] };
         for (database, address) in fresh.inside.iter().enumerate() {
             let target = data::script_target(engine, address);
             let statements = invariants.iter().map(|i| i.sql.as_str());
@@ -165,6 +170,12 @@ pub(super) fn who_worked(
         hello.remove("compile_options");
     }
     hello
+}
+
+/// What a worker's `done` tells beside its accounts, which its samples show again.
+pub(super) fn beside_accounts(done: &Facts) -> BTreeMap<String, String> {
+    const ACCOUNTS: [&str; 5] = ["operations", "attempts", "failed", "exhausted", "retries"];
+    done.iter().filter(|(name, _)| !ACCOUNTS.contains(&name.as_str())).cloned().collect()
 }
 
 /// What each table takes; nothing of an engine that cannot be asked.

@@ -7,7 +7,7 @@ use crate::study::model::Tier;
 use crate::trial::admin::Admin;
 use crate::trial::data::{Fresh, Making, load, script_target};
 use crate::trial::janitor::Janitor;
-use crate::trial::server::{random_password, write_secret};
+use crate::trial::private::{random_password, write_secret};
 use anyhow::{Context, Result, anyhow, bail};
 use contend_wire::address::{Address, Password, Typed};
 use contend_wire::literal::Value;
@@ -55,7 +55,10 @@ impl Attached {
 /// What the settings of a contender mean on a server that others configured: what a session can set is set; what
 /// was asked for, and what decides the tier, is held against what is found there.
 pub fn setup_of(engine: &Engine, settings: &Settings) -> Setup {
-    let mut setup = (engine.setup)(settings);
+    let mut setup = engine.setup_with(settings);
+    if setup.only_told {
+        return setup;
+    }
     let decides: Vec<&str> =
         Tier::ALL.iter().flat_map(|tier| (engine.tier_settings)(*tier)).map(|(name, _)| *name).collect();
     let session = setup.session.join("\n");

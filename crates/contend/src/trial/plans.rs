@@ -268,7 +268,7 @@ impl DrawnRound {
         let with_rows = engine::driver(contender).is_some_and(|driver| !driver.executes_nothing);
         let head = self.head(contender, setup, sql, &[])?;
         let head = match &asking.hosts {
-            None => over_http::derived(head, asking.url, with_rows),
+            None => over_http::derived(head, asking, with_rows),
             Some(hosts) => over_http::asked(head, asking, hosts)?,
         };
         Ok(self.with_bodies(head))

@@ -69,11 +69,13 @@ impl Launch {
             None => {
                 let dirs: Vec<String> = dirs.iter().map(|dir| dir.display().to_string()).collect();
                 bail!(
-                    "driver {} needs the worker {}, which is not in {}; build it with `{}` in the project's directory",
+                    "driver {} needs the worker {}, which is not in {}; build it with `{}` in the project's directory; \
+                     that needs {}",
                     driver.name,
                     worker.name,
                     dirs.join(" or "),
-                    worker.build
+                    worker.build,
+                    worker.needs
                 )
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::check::ever::{self, Ever};
 use crate::check::samples::PlanCheck;
-use crate::check::{Invalid, guards};
+use crate::check::{Invalid, guards, marks};
 use crate::engine::{self, Engine, Setup};
 use crate::outcome;
 use crate::record::model::{
@@ -19,7 +19,7 @@ use crate::trial::crew::{Crew, Deadlines, Failure, Member};
 use crate::trial::data::{self, Base, Fresh};
 use crate::trial::disk;
 use crate::trial::janitor::Janitor;
-use crate::trial::over_http::Asking;
+use crate::trial::over_http::{Asking, timeout_ms};
 use crate::trial::plans::{DrawnRound, Plans, Sql};
 use crate::trial::process::{InsteadOf, Launch, monotonic_ns};
 use crate::trial::sampler::{Observed, Sampler, Watched};
@@ -287,7 +287,8 @@ impl Bench<'_> {
         match serving {
             Some(serving) => {
                 let hosts = engine::app::hosts(contender, databases.len());
-                let asking = Asking { url: &serving.url, asked: self.asked, hosts };
+                let asking =
+                    Asking { url: &serving.url, asked: self.asked, hosts, timeout_ms: timeout_ms(stage.contender) };
                 let client = self.instead.client.clone().map_or_else(Launch::own, Ok)?;
                 Ok((client, stage.round.encode_http(contender, setup, &sql, &asking)?))
             }
@@ -376,15 +377,19 @@ impl Bench<'_> {
                 written_bytes: used.written_bytes,
                 voluntary_switches: used.voluntary_switches,
                 involuntary_switches: used.involuntary_switches,
+                told: aftermath::beside_accounts(&member.done),
             })
             .collect();
         let sessions: Vec<&Facts> = match &run.served {
             Some(served) => served.sessions.iter().collect(),
             None => run.members.iter().flat_map(|m| &m.sessions).collect(),
         };
-        let (settings, reasons) = guards::settings(&stage.setup.readbacks, sessions.iter().copied());
+        let expected = if stage.setup.only_told { &[][..] } else { &stage.setup.readbacks };
+        let (settings, reasons) = guards::settings(expected, sessions.iter().copied());
         trial.settings = settings;
         trial.invalid.extend(reasons);
+        let done = run.members.iter().map(|m| &m.done).chain(run.served.iter().map(|served| &served.done));
+        trial.invalid.extend(guards::later_settings(done));
         let reported = sessions.len();
         let opened = stage.round.connections(stage.contender);
         // An app tells of as many as it likes.
@@ -442,7 +447,7 @@ impl Bench<'_> {
         }
         trial.invalid.extend(self.generator_limit(stage, run, &tally));
         self.check_rates(trial, stage, &tally, fastest_sync_ns);
-        mark_starved(trial, &tally);
+        trial.marks.extend(marks::of_work(&tally, trial.clients));
         self.mark_foreign_cpu(trial, run, &tally);
         Ok((tally, ever.finish()))
     }
@@ -451,7 +456,8 @@ impl Bench<'_> {
         if tally.counts(|_| true).committed_inside == 0 {
             trial.invalid.push(Invalid::NothingDone.because("no operation was committed in the window"));
         }
-        if stage.contender.tier == Tier::Durable && !stage.engine.group_commit {
+        let writes = stage.contender.tier == Tier::Durable && engine::executes(stage.contender);
+        if writes && !stage.engine.group_commit {
             // A sample may name a transaction that is not there: that is found by the accounts.
             let writes = |t: u16| self.transactions.get(usize::from(t)).is_some_and(|t| t.write);
             let writes = tally.counts(|g| writes(g.transaction)).committed_inside;
@@ -469,15 +475,6 @@ impl Bench<'_> {
             let percent = f64::from(trial.foreign_cpu_permille) / 10.0;
             trial.marks.push(format!("noisy: others used {percent:.1} % of the CPU"));
         }
-    }
-}
-
-/// An operation counts by when it was due. A client that has waited since before the window has none in it, so
-/// its wait is in no latency: that must be said.
-fn mark_starved(trial: &mut Trial, tally: &Tally) {
-    let starved = tally.clients.values().filter(|c| c.first_due_ns.is_none()).count();
-    if starved > 0 {
-        trial.marks.push(format!("starved: {starved} of {} clients began nothing in the window", trial.clients));
     }
 }
 

@@ -11,12 +11,11 @@ use crate::study::{load_under, schedule};
 use crate::trial::admin::{Admin, Cancelled};
 use crate::trial::attached::{self, Attached};
 use crate::trial::cache::{self, Bases};
-use crate::trial::crew::{Deadlines, Failure};
+use crate::trial::crew::Deadlines;
 use crate::trial::data::Base;
 use crate::trial::dialect::{dialect, one_per_engine, under_conditions};
 use crate::trial::disk;
 use crate::trial::evidence;
-use crate::trial::generator::null_contender;
 use crate::trial::machine;
 use crate::trial::plans::Plans;
 use crate::trial::process::{InsteadOf, monotonic_ns};
@@ -29,9 +28,6 @@ use anyhow::{Context, Result, bail};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-
-/// Operations of the measurement of the worker's own cost.
-const GENERATOR_OPERATIONS: u32 = 20_000;
 
 /// What happens in a run, for whoever shows it.
 #[derive(Debug)]
@@ -117,7 +113,8 @@ fn begin(order: &Order, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'_>)) -
         let scenario = scenario.map(|s| ScenarioInfo { file: s.name.clone(), text: s.text.clone() });
         let run = Run { scenario, ..prepared(study, source, &order.command, &disk)? };
         let workloads = workloads(&run, &order.secrets)?;
-        parts.push(Task { dir: part_dir(&order.out, study.part.as_deref()), run, workloads, before: vec![] });
+        let (dir, asked) = (part_dir(&order.out, study.part.as_deref()), asked_of(&run)?);
+        parts.push(Task { dir, run, workloads, asked, before: vec![] });
     }
     for part in &parts {
         let study = &part.run.study;
@@ -160,6 +157,7 @@ fn prepared(study: &Study, source: &Source, command: &[String], disk: &Disk) -> 
         scenario: None,
         generator_ns_per_operation: 0,
         generator_ns_by_condition: vec![],
+        floors: vec![],
         schedule,
         study: study.clone(),
         spent_ns: 0,
@@ -251,7 +249,8 @@ fn unfinished(record: Record) -> Result<Task> {
         bail!("this machine is not the one {} was begun on; one record holds one machine", dir.display());
     }
     let workloads = workloads(&record.run, &BTreeMap::new())?;
-    Ok(Task { dir: record.dir, workloads, run: record.run, before: record.trials })
+    let asked = asked_of(&record.run)?;
+    Ok(Task { dir: record.dir, workloads, asked, run: record.run, before: record.trials })
 }
 
 /// A study to run, or the rest of it.
@@ -260,14 +259,16 @@ struct Task {
     run: Run,
     /// One per condition.
     workloads: Vec<Editions>,
+    /// What clients of apps send.
+    asked: Option<Asked>,
     /// Trials that are finished.
     before: Vec<Trial>,
 }
 
 /// What all parts of a run share.
 #[derive(Clone, Copy)]
-struct Common<'s> {
-    site: &'s Site,
+pub(super) struct Common<'s> {
+    pub(super) site: &'s Site,
     deadlines: Deadlines,
     cancelled: &'s dyn Fn() -> bool,
     tell: &'s dyn Fn(Note<'_>),
@@ -288,10 +289,10 @@ impl Common<'_> {
                 let number = file.parts.iter().position(|name| name == part).map_or(0, |at| at + 1);
                 (self.tell)(Note::Part { study: &task.run.study, number, total: file.parts.len() });
             }
-            let Task { dir, run, workloads, before } = task;
+            let Task { dir, run, workloads, asked, before } = task;
             let writer = RecordWriter::resume(&dir)?;
             let session = Session { common: *self, workloads: &workloads, writer };
-            let ending = session.go(run, before, &mut bases, admin, begun_ns)?;
+            let ending = session.go(run, asked, before, &mut bases, admin, begun_ns)?;
             if ending != Ending::Complete {
                 return Ok(ending);
             }
@@ -305,10 +306,10 @@ impl Common<'_> {
 }
 
 /// One study at work.
-struct Session<'s> {
-    common: Common<'s>,
+pub(super) struct Session<'s> {
+    pub(super) common: Common<'s>,
     /// One per condition.
-    workloads: &'s [Editions],
+    pub(super) workloads: &'s [Editions],
     writer: RecordWriter,
 }
 
@@ -317,6 +318,7 @@ impl Session<'_> {
     fn go(
         &self,
         mut run: Run,
+        asked: Option<Asked>,
         before: Vec<Trial>,
         bases: &mut Bases,
         admin: &mut Admin<'_>,
@@ -327,13 +329,14 @@ impl Session<'_> {
         let left: Vec<Slot> = run.schedule.iter().filter(|s| !done.contains(&s.trial)).copied().collect();
         let plans = RefCell::new(Plans::default());
         let study = run.study.clone();
-        let asked = asked_of(&run)?;
         let result = (|| -> Result<()> {
             (self.common.tell)(Note::Phase("measuring the worker's own cost"));
             if run.generator_ns_per_operation == 0 {
                 for condition in 0..study.conditions.len() {
                     let ns = self.generator(&run, condition, &mut plans.borrow_mut())?;
                     run.generator_ns_by_condition.push(ns);
+                    let floors = self.floors(&run, condition, &mut plans.borrow_mut())?;
+                    run.floors.extend(floors);
                 }
                 run.generator_ns_per_operation = run.generator_ns_by_condition.iter().copied().max().unwrap_or(0);
                 self.writer.write_run(&run)?;
@@ -395,11 +398,11 @@ impl Session<'_> {
     }
 
     /// The workload of a slot in its contender's dialect.
-    fn workload(&self, study: &Study, slot: &Slot) -> &Workload {
+    pub(super) fn workload(&self, study: &Study, slot: &Slot) -> &Workload {
         self.workloads[slot.condition].of(dialect(&study.contenders[slot.contender]))
     }
 
-    fn bench<'b>(&'b self, run: &'b Run, slot: &Slot, asked: Option<&'b Asked>) -> Bench<'b> {
+    pub(super) fn bench<'b>(&'b self, run: &'b Run, slot: &Slot, asked: Option<&'b Asked>) -> Bench<'b> {
         Bench {
             study: &run.study,
             workload: self.workload(&run.study, slot),
@@ -415,20 +418,6 @@ impl Session<'_> {
             asked,
             cancelled: self.common.cancelled,
             progress: self.common.tell,
-        }
-    }
-
-    /// Nanoseconds the worker itself needs per operation: one client of the first plan, on the null driver.
-    fn generator(&self, run: &Run, condition: usize, plans: &mut Plans) -> Result<u64> {
-        let Some(slot) = run.schedule.iter().copied().find(|s| s.condition == condition) else { return Ok(0) };
-        let bench = self.bench(run, &slot, None);
-        let null = null_contender(&run.study.contenders[slot.contender])?;
-        let drawn = plans.of(&run.study, self.workload(&run.study, &slot), slot)?;
-        match bench.null_cost(&null, &drawn, &self.common.site.own, GENERATOR_OPERATIONS) {
-            Ok(ns) => Ok(ns),
-            Err(Failure::Cancelled) => Err(Cancelled.into()),
-            Err(Failure::Fatal(e)) => Err(e.context("cannot measure the worker's own cost")),
-            Err(Failure::Invalid(r)) => bail!("cannot measure the worker's own cost: {}: {}", r.kind, r.detail),
         }
     }
 }

@@ -44,6 +44,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("locking", include_str!("../../../../workloads/locking.toml")),
     ("lookups", include_str!("../../../../workloads/lookups.toml")),
     ("playback", include_str!("../../../../workloads/playback.toml")),
+    ("rowinsert", include_str!("../../../../workloads/rowinsert.toml")),
     ("rowread", include_str!("../../../../workloads/rowread.toml")),
     ("seeding", include_str!("../../../../workloads/seeding.toml")),
     ("tpcb", include_str!("../../../../workloads/tpcb.toml")),

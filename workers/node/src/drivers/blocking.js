@@ -69,8 +69,11 @@ function versions(open, driver) {
   const ask = (sql) => db.prepare(sql).raw(true).all([]);
   const engine = `SQLite ${ask('SELECT sqlite_version()')[0][0]}`;
   const compileOptions = ask('PRAGMA compile_options').map(([option]) => option).join(',');
+  // Whether a statement that writes is committed by itself.
+  db.exec('CREATE TABLE probe (value); INSERT INTO probe VALUES (1)');
+  const autocommit = db.inTransaction ? 'off' : 'on';
   db.close();
-  return { driver, engine, compileOptions };
+  return { driver, engine, compileOptions, autocommit };
 }
 
 /** A driver of this interface; `library` has what differs: name, version, `open`, `code` of an error, `plain` values. */

@@ -93,7 +93,17 @@ final class PdoSqlite extends Driver
     {
         $db = new PdoSqliteConnection(':memory:', new Options($this));
         $options = implode(',', array_column($db->query('PRAGMA compile_options'), 0));
+        $asOpened = new PDO('sqlite::memory:');
+        $asOpened->exec('CREATE TABLE probe (value); INSERT INTO probe VALUES (1)');
+        // SQLite answers BEGIN inside of a transaction with an error.
+        $inside = false;
+        try {
+            $asOpened->exec('BEGIN');
+        } catch (PDOException) {
+            $inside = true;
+        }
         return [
+            'autocommit' => $inside ? 'off' : 'on',
             'driver' => 'PDO SQLite of PHP ' . PHP_VERSION,
             'engine' => 'SQLite ' . $db->query('SELECT sqlite_version()')[0][0],
             'compile_options' => $options,

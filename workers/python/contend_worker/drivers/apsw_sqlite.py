@@ -3,7 +3,7 @@
 import apsw
 
 from ..driver import Driver, Options
-from .sqlite import SqliteConnection, facts, number_of
+from .sqlite import SqliteConnection, autocommit, facts, number_of
 
 _STATEMENTS_KEPT = 4096
 _NO_MEMORY = 7
@@ -35,7 +35,12 @@ class Apsw(Driver):
     name = "apsw"
 
     def hello(self):
-        return facts(f"apsw {apsw.apsw_version()}", Opened(":memory:", Options(self, [])))
+        found = facts(f"apsw {apsw.apsw_version()}", Opened(":memory:", Options(self, [])))
+        connection = apsw.Connection(":memory:")
+        found["autocommit"] = autocommit(connection.cursor())
+        found["statement_cache"] = str(connection.cache_stats()["size"])
+        connection.close()
+        return found
 
     def connect(self, database, options):
         return Opened(database, options)

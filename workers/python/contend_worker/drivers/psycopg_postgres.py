@@ -6,7 +6,7 @@ import psycopg
 from psycopg import pq
 
 from .. import wire
-from ..driver import Connection, Driver, Failure, worker_failure
+from ..driver import Connection, Driver, Failure, default, worker_failure
 from .address import Address
 from .interrupter import CONNECT_S, Interrupter
 
@@ -108,7 +108,11 @@ class Psycopg(Driver):
     def hello(self):
         version = pq.version()
         libpq = f"libpq {version // 10000}.{version % 10000}"
-        return {"driver": f"psycopg {psycopg.__version__} ({pq.__impl__}, {libpq})", "engine": "PostgreSQL"}
+        return {
+            "driver": f"psycopg {psycopg.__version__} ({pq.__impl__}, {libpq})",
+            "engine": "PostgreSQL",
+            "autocommit": default(psycopg.Connection.connect, "autocommit"),
+        }
 
     def connect(self, database, options):
         at = Address(database, "postgres", 5432)

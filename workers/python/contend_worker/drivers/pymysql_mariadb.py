@@ -7,7 +7,7 @@ import pymysql
 from pymysql.constants import CLIENT
 
 from .. import wire
-from ..driver import Connection, Driver, Failure, plain, worker_failure
+from ..driver import Connection, Driver, Failure, default, plain, worker_failure
 from ..sqltext import as_format
 from .address import Address
 from .interrupter import CONNECT_S, Interrupter
@@ -130,7 +130,11 @@ class PyMySql(Driver):
     cut_codes = {interrupted, (wire.MYSQL, _INTERRUPTED), (wire.MYSQL, _KILLED)}
 
     def hello(self):
-        return {"driver": f"PyMySQL {importlib.metadata.version('PyMySQL')}", "engine": "MariaDB"}
+        return {
+            "driver": f"PyMySQL {importlib.metadata.version('PyMySQL')}",
+            "engine": "MariaDB",
+            "autocommit": default(pymysql.connections.Connection.__init__, "autocommit"),
+        }
 
     def connect(self, database, options):
         at = Address(database, "mysql", 3306)

@@ -57,5 +57,12 @@ def facts(name, connection):
     return {"driver": name, "engine": f"SQLite {version}", "compile_options": options}
 
 
+def autocommit(cursor):
+    """Whether a statement that writes is committed by itself on a connection as the library opens it."""
+    cursor.execute("CREATE TABLE probe (value)")
+    cursor.execute("INSERT INTO probe VALUES (1)")
+    return "off" if cursor.connection.in_transaction else "on"
+
+
 def number_of(code):
     return (wire.SQLITE, code & 0xFFFFFFFF)

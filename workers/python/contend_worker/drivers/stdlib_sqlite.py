@@ -1,10 +1,11 @@
 """The driver `python-sqlite3`: the module of Python's standard library, on the SQLite that Python was built with."""
 
 import platform
+import re
 import sqlite3
 
 from ..driver import Driver, Options
-from .sqlite import SqliteConnection, facts, number_of
+from .sqlite import SqliteConnection, autocommit, facts, number_of
 
 # The module keeps 128 unless it is told otherwise; no plan has so many statements.
 _STATEMENTS_KEPT = 4096
@@ -41,7 +42,15 @@ class PythonSqlite3(Driver):
     name = "python-sqlite3"
 
     def hello(self):
-        return facts(f"sqlite3 of Python {platform.python_version()}", Opened(":memory:", Options(self, [])))
+        found = facts(f"sqlite3 of Python {platform.python_version()}", Opened(":memory:", Options(self, [])))
+        connection = sqlite3.connect(":memory:")
+        found["autocommit"] = autocommit(connection.cursor())
+        # The module does not tell how many a connection keeps, but what it keeps unless told otherwise.
+        kept = re.search(r"cached_statements=(\d+)", sqlite3.connect.__text_signature__ or sqlite3.connect.__doc__ or "")
+        if kept:
+            found["statement_cache"] = kept[1]
+        connection.close()
+        return found
 
     def connect(self, database, options):
         return Opened(database, options)

@@ -2,7 +2,7 @@
 
 use crate::outcome::Outcome;
 use crate::report::content::words::{self, NOTHING};
-use crate::report::content::{evidence, grid, powercut};
+use crate::report::content::{evidence, grid, powercut, readback};
 use crate::report::document::{Block, Cell as TableCell, Said, Section, Table, Tone};
 use crate::report::summary::Summary;
 use crate::report::summary::answer::Answered;
@@ -15,9 +15,11 @@ use crate::stats::verdict::Verdict;
 use crate::study::model::Tier;
 
 pub fn answer(summary: &Summary<'_>) -> Section {
-    let mut blocks = grid::answers(summary);
+    let mut blocks = readback::answers(summary);
+    blocks.extend(grid::answers(summary));
     blocks.extend(answers(summary));
     blocks.extend(asked_effects(summary));
+    blocks.extend(readback::tables(summary));
     for condition in 0..summary.record.run.study.conditions.len() {
         if summary.record.run.study.conditions.len() > 1 {
             blocks.push(Block::Heading(words::condition(summary, condition)));
@@ -53,7 +55,9 @@ fn answers(summary: &Summary<'_>) -> Vec<Block> {
         }];
     }
     if summary.answers.is_empty() {
-        return plain_answers(summary);
+        // A study whose question is what connections report has its answer already.
+        let told = summary.record.run.study.readbacks.iter().any(|table| table.ask.is_some());
+        return if told { vec![] } else { plain_answers(summary) };
     }
     let said = |a: &Answered| Said {
         condition: a.condition.filter(|_| several_conditions(summary)).map(|c| words::condition(summary, c)),

@@ -7,9 +7,11 @@ mod course;
 mod detail;
 pub mod evidence;
 mod first;
+mod floors;
 mod grid;
 mod method;
 mod powercut;
+mod readback;
 mod recording;
 mod servers;
 pub mod sweep;
@@ -42,6 +44,7 @@ pub fn document(summary: &Summary<'_>) -> Document {
         method::published(summary),
         Some(method::comparisons(summary)),
         circumstances::invalid(summary),
+        floors::section(summary),
         Some(circumstances::machine(summary)),
         Some(circumstances::settings(summary)),
         Some(circumstances::schedule(summary)),

@@ -158,7 +158,7 @@ impl<'r> Summary<'r> {
         for &at in at {
             let trial = &self.record.trials[at];
             let tally = self.tally(at);
-            let row = TrialRow::new(at, trial, tally.as_ref().map_err(Clone::clone), &self.record.run.study, &writes);
+            let row = TrialRow::new(at, trial, tally.as_ref().map_err(Clone::clone), &self.record.run, &writes);
             match &tally {
                 Ok(tally) if row.is_valid() => {
                     builder.add(tally);

@@ -2,14 +2,14 @@
 //! and sparse histograms for the bootstrap. Nothing here grows with the number of samples.
 
 use crate::outcome::Outcome;
-use crate::record::model::{Reason, ServerInfo, Syncs, Trial, WorkerInfo};
-use crate::record::tally::{Bin, Counts, Latencies, Tally, per_second};
-use crate::stats::drift::{self, TRIAL_BINS, Trend};
+use crate::record::model::{Reason, Run, ServerInfo, Syncs, Trial, WorkerInfo};
+use crate::record::tally::{Counts, Latencies, Tally, per_second, trend};
+use crate::stats::drift::Trend;
 use crate::stats::fairness::{Fairness, fairness};
 use crate::stats::histogram::{Histogram, SparseHistogram};
 use crate::stats::quantile::{Observations, Quantile, QuantileValue};
-use crate::study::model::Study;
 use crate::study::quantity::set_by;
+use crate::study::readback::floor_driver;
 use std::collections::BTreeMap;
 
 /// Which transactions a figure is about.
@@ -281,7 +281,7 @@ pub struct TrialRow {
 
 impl TrialRow {
     /// From a trial and what its samples say, or why they could not be read.
-    pub fn new(at: usize, trial: &Trial, tally: Result<&Tally, String>, study: &Study, writes: &[bool]) -> Self {
+    pub fn new(at: usize, trial: &Trial, tally: Result<&Tally, String>, run: &Run, writes: &[bool]) -> Self {
         let mut reasons = trial.invalid.clone();
         let measured = match tally {
             Ok(tally) => (tally.elapsed_ns() > 0).then(|| Measured::new(tally, writes)),
@@ -308,7 +308,7 @@ impl TrialRow {
             size_bytes_wal: (footprint.size_bytes_db > 0 || footprint.size_bytes_wal > 0)
                 .then_some(footprint.size_bytes_wal),
             size_bytes_compact: measured_size(footprint.size_bytes_compact),
-            set: set_for(trial, study),
+            set: set_for(trial, run),
             measured,
         }
     }
@@ -319,8 +319,14 @@ impl TrialRow {
 }
 
 /// What the study set, and what the workload and its roles made of it.
-fn set_for(trial: &Trial, study: &Study) -> BTreeMap<String, f64> {
-    let mut set = set_by(study, trial.slot.condition, trial.slot.contender);
+fn set_for(trial: &Trial, run: &Run) -> BTreeMap<String, f64> {
+    let mut set = set_by(&run.study, trial.slot.condition, trial.slot.contender);
+    let null = floor_driver(&run.study.contenders[trial.slot.contender]);
+    if let Some(floor) = null.and_then(|null| run.floor(trial.slot.condition, null)) {
+        set.insert("floor_ns".to_string(), floor.ns_per_operation as f64);
+        set.insert("floor_ns_p999".to_string(), floor.ns_p999 as f64);
+        set.insert("floor_ns_max".to_string(), floor.ns_max as f64);
+    }
     set.extend(trial.scale.iter().map(|(name, number)| (name.clone(), *number as f64)));
     if !trial.workers.is_empty() {
         set.insert("processes".to_string(), trial.workers.len() as f64);
@@ -331,6 +337,9 @@ fn set_for(trial: &Trial, study: &Study) -> BTreeMap<String, f64> {
             set.insert(format!("{head}.{name}"), bytes as f64);
             *set.entry(head.to_string()).or_default() += bytes as f64;
         }
+    }
+    if let Some(cut) = trial.powercut.as_ref().filter(|cut| cut.acknowledged > 0) {
+        set.insert("recorded_syncs_per_commit".to_string(), cut.syncs as f64 / cut.acknowledged as f64);
     }
     if let Some(server) = &trial.server {
         set_of_server(server, &mut set);
@@ -399,12 +408,6 @@ fn fairness_by_role(tally: &Tally) -> Vec<RoleFairness> {
         Some(RoleFairness { role: role.clone(), clients: commits.len(), fairness: fairness(commits)? })
     };
     tally.commits_by_role.iter().filter_map(of).collect()
-}
-
-fn trend(bins: &[Bin]) -> Option<Trend> {
-    let per_bin = bins.len().div_ceil(TRIAL_BINS).max(1);
-    let commits: Vec<f64> = bins.chunks(per_bin).map(|c| c.iter().map(|b| b.committed as f64).sum()).collect();
-    drift::trend(&commits)
 }
 
 /// Operations of these counts that failed.

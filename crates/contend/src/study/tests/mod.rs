@@ -175,6 +175,18 @@ fn slight_verdicts_fall_back_to_the_plain_ones() {
 }
 
 #[test]
+fn the_same_may_be_asked_of_several() {
+    let asked = |this: &str, against: &str| {
+        let text = SAMPLE.replace("this = \"WAL/FULL\"", this).replace("against = \"safe\"", against);
+        let answers = resolved(&text, CORRECTED).unwrap().answers;
+        answers.into_iter().map(|answer| [answer.this, answer.against].join(" - ")).collect::<Vec<_>>()
+    };
+    let (both, swapped) = ("this = [\"WAL/FULL\", \"safe\"]", "against = [\"safe\", \"WAL/FULL\"]");
+    assert_eq!(asked("this = [\"WAL/FULL\"]", "against = \"safe\""), ["WAL/FULL - safe"]);
+    assert_eq!(asked(both, swapped), ["WAL/FULL - safe", "safe - WAL/FULL"]);
+}
+
+#[test]
 fn every_tier_has_a_baseline_and_the_study_names_it_if_it_can() {
     let study = resolved(SAMPLE, CORRECTED).unwrap();
     let labels: Vec<&str> = study

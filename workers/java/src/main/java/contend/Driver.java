@@ -49,9 +49,19 @@ interface Driver {
     }
 
     /** Sets a parameter, from 1 on, that is not null; {@code type} is what {@link #parameterTypes} says. */
-    void bind(PreparedStatement statement, int at, Object value, int type) throws SQLException;
+    default void bind(PreparedStatement statement, int at, Object value, int type) throws SQLException {
+        if (value instanceof Long integer) {
+            statement.setLong(at, integer);
+        } else if (value instanceof Double real) {
+            statement.setDouble(at, real);
+        } else if (value instanceof String text) {
+            statement.setString(at, text);
+        } else {
+            statement.setBytes(at, (byte[]) value);
+        }
+    }
 
-    /** Types of the parameters of a prepared statement, if binding needs them. */
+    /** Types of the parameters of a prepared statement, from {@link java.sql.Types}, if binding needs them; else all are NULL, 0. */
     default int[] parameterTypes(PreparedStatement statement, Sql sql) throws SQLException {
         return new int[sql.order.length];
     }

@@ -10,6 +10,7 @@ import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -88,8 +89,10 @@ public final class Main {
                 "drivers", driver.nothing() ? driver.name() + ",null" : driver.name(),
                 "models", driver.nothing() ? Run.THREAD : Run.THREAD + "," + Run.POOL,
                 "vm", System.getProperty("java.vm.name") + " " + System.getProperty("java.vm.version"));
-        if (versions.containsKey("compile_options")) {
-            hello.put("compile_options", versions.get("compile_options"));
+        for (String fact : List.of("compile_options", "autocommit", "isolation")) {
+            if (versions.containsKey(fact)) {
+                hello.put(fact, versions.get(fact));
+            }
         }
         say(Text.factsLine("hello", hello));
         while (true) {

@@ -8,7 +8,6 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
-import java.sql.Types;
 import java.util.HexFormat;
 import java.util.Iterator;
 import java.util.Map;
@@ -87,28 +86,8 @@ final class MariadbDriver implements Driver {
     }
 
     @Override
-    public int[] parameterTypes(PreparedStatement statement, Sql sql) {
-        int[] types = new int[sql.order.length];
-        java.util.Arrays.fill(types, Types.NULL);
-        return types;
-    }
-
-    @Override
     public void validate(PreparedStatement statement) throws SQLException {
         statement.getParameterMetaData();
-    }
-
-    @Override
-    public void bind(PreparedStatement statement, int at, Object value, int type) throws SQLException {
-        if (value instanceof Long integer) {
-            statement.setLong(at, integer);
-        } else if (value instanceof Double real) {
-            statement.setDouble(at, real);
-        } else if (value instanceof String text) {
-            statement.setString(at, text);
-        } else {
-            statement.setBytes(at, (byte[]) value);
-        }
     }
 
     @Override

@@ -6,7 +6,6 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
-import java.sql.Types;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -42,7 +41,8 @@ final class SqliteDriver implements Driver {
             try (ResultSet row = ask.executeQuery("SELECT sqlite_version()")) {
                 row.next();
                 return Text.facts("driver", "sqlite-jdbc " + SQLiteJDBCLoader.getVersion(), "engine", "SQLite " + row.getString(1),
-                        "compile_options", String.join(",", options));
+                        "compile_options", String.join(",", options), "autocommit", connection.getAutoCommit() ? "on" : "off",
+                        "isolation", Text.isolation(connection.getTransactionIsolation()));
             }
         }
     }
@@ -83,26 +83,6 @@ final class SqliteDriver implements Driver {
     @Override
     public boolean lost(SQLException error) {
         return false;
-    }
-
-    @Override
-    public int[] parameterTypes(PreparedStatement statement, Sql sql) {
-        int[] types = new int[sql.order.length];
-        java.util.Arrays.fill(types, Types.NULL);
-        return types;
-    }
-
-    @Override
-    public void bind(PreparedStatement statement, int at, Object value, int type) throws SQLException {
-        if (value instanceof Long integer) {
-            statement.setLong(at, integer);
-        } else if (value instanceof Double real) {
-            statement.setDouble(at, real);
-        } else if (value instanceof String text) {
-            statement.setString(at, text);
-        } else {
-            statement.setBytes(at, (byte[]) value);
-        }
     }
 
     @Override

@@ -1,5 +1,6 @@
 package contend;
 
+import java.sql.Connection;
 import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -153,6 +154,17 @@ final class Text {
             facts.put((String) pairs[i], pairs[i + 1]);
         }
         return facts;
+    }
+
+    /** The name of a level of java.sql.Connection. */
+    static String isolation(int level) {
+        return switch (level) {
+            case Connection.TRANSACTION_READ_UNCOMMITTED -> "read-uncommitted";
+            case Connection.TRANSACTION_READ_COMMITTED -> "read-committed";
+            case Connection.TRANSACTION_REPEATABLE_READ -> "repeatable-read";
+            case Connection.TRANSACTION_SERIALIZABLE -> "serializable";
+            default -> "none";
+        };
     }
 
     /** A line of the handshake: a word and facts. */

@@ -1,0 +1,98 @@
+//! What the connections of each contender reported, as a table of the study's choice, and in words where they differ.
+
+use crate::report::content::words::{self, NOTHING};
+use crate::report::document::{Block, Cell as TableCell, Said, Table, Tone};
+use crate::report::summary::Summary;
+use crate::study::model::Readback;
+use crate::study::readback::{language, tier_told};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What was found under a name, by contender; none where nobody told.
+fn found(summary: &Summary<'_>, name: &str) -> Vec<Option<String>> {
+    let of = |contender: usize| {
+        let trials = summary.record.trials.iter().filter(|trial| trial.slot.contender == contender);
+        let told = trials.flat_map(|trial| {
+            let hello = trial.workers.iter().map(|worker| &worker.hello);
+            let own = trial.settings.get(name).into_iter();
+            own.chain(hello.filter_map(|hello| hello.get(name)).filter(|_| !trial.settings.contains_key(name)))
+        });
+        let values: BTreeSet<&str> = told.map(String::as_str).collect();
+        (!values.is_empty()).then(|| values.into_iter().collect::<Vec<_>>().join("; "))
+    };
+    (0..summary.record.run.study.contenders.len()).map(of).collect()
+}
+
+/// The answers in words: each setting in which contenders differ, with who has what.
+pub fn answers(summary: &Summary<'_>) -> Vec<Block> {
+    let asked = summary.record.run.study.readbacks.iter().filter_map(|table| Some((table, table.ask.as_ref()?)));
+    asked
+        .map(|(table, ask)| {
+            let said = |text: String| Said { condition: None, text, tone: Tone::Plain };
+            Block::Answer { ask: ask.clone(), said: in_words(summary, table).into_iter().map(said).collect() }
+        })
+        .collect()
+}
+
+fn in_words(summary: &Summary<'_>, table: &Readback) -> Vec<String> {
+    let mut same = vec![];
+    let mut lines = vec![];
+    for name in &table.names {
+        let mut who: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for (contender, value) in found(summary, name).into_iter().enumerate() {
+            if let Some(value) = value {
+                who.entry(value).or_default().push(words::label(summary, contender));
+            }
+        }
+        let mut values: Vec<(String, Vec<&str>)> = who.into_iter().collect();
+        // The rarest first: that is what one would not expect.
+        values.sort_by_key(|(_, labels)| labels.len());
+        match values.pop() {
+            None => {}
+            Some((value, _)) if values.is_empty() => same.push(format!("{name} = {}", shown(&value))),
+            Some((common, rest)) => {
+                let of = |(value, labels): &(String, Vec<&str>)| format!("{} with {}", shown(value), labels.join(", "));
+                let rare: Vec<String> = values.iter().map(of).collect();
+                let others = match rest.len() {
+                    1 => format!("with {}", rest[0]),
+                    n => format!("with the other {n}"),
+                };
+                lines.push(format!("{name}: {}; {} {others}.", rare.join("; "), shown(&common)));
+            }
+        }
+    }
+    if !same.is_empty() {
+        lines.push(format!("The same wherever it can be asked: {}.", same.join(", ")));
+    }
+    lines
+}
+
+fn shown(value: &str) -> &str {
+    if value.is_empty() { "nothing" } else { value }
+}
+
+/// The tables themselves.
+pub fn tables(summary: &Summary<'_>) -> Vec<Block> {
+    let of = |table: &Readback| [Block::Heading(table.about.clone()), Block::Table(filled(summary, table))];
+    summary.record.run.study.readbacks.iter().flat_map(of).collect()
+}
+
+fn filled(summary: &Summary<'_>, wanted: &Readback) -> Table {
+    let mut head = vec!["contender", "language", "tier"];
+    head.extend(wanted.names.iter().map(String::as_str));
+    let mut table = Table::new(&head);
+    let columns: Vec<Vec<Option<String>>> = wanted.names.iter().map(|name| found(summary, name)).collect();
+    for (index, contender) in summary.record.run.study.contenders.iter().enumerate() {
+        let mut cells = vec![TableCell::new(&contender.label).series(index), TableCell::new(language(contender))];
+        let trial =
+            summary.record.trials.iter().find(|trial| trial.slot.contender == index && !trial.settings.is_empty());
+        // Of what was found, which need not be what a contender that sets nothing was taken for.
+        let tier = trial.and_then(|trial| tier_told(contender, &trial.settings));
+        cells.push(tier.map_or(TableCell::muted(NOTHING), |tier| TableCell::new(tier.word())));
+        cells.extend(columns.iter().map(|column| match &column[index] {
+            Some(value) => TableCell::new(shown(value)),
+            None => TableCell::muted(NOTHING),
+        }));
+        table.row(cells);
+    }
+    table
+}

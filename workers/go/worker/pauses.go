@@ -1,0 +1,31 @@
+package worker
+
+import (
+	"fmt"
+	"runtime/debug"
+	"time"
+)
+
+// pauses are the times in which Go's garbage collector stopped every goroutine, from one reading on. The runtime keeps them by
+// itself, so nothing is measured in the window for it.
+type pauses struct {
+	before debug.GCStats
+}
+
+func readPauses() (p pauses) {
+	debug.ReadGCStats(&p.before)
+	return p
+}
+
+// facts are for `done`: how many there were since, how long in all, and the longest (of the last 256, more are not kept).
+func (p pauses) facts() string {
+	var now debug.GCStats
+	debug.ReadGCStats(&now)
+	count := now.NumGC - p.before.NumGC
+	var longest time.Duration
+	for i := 0; i < len(now.Pause) && int64(i) < count; i++ {
+		longest = max(longest, now.Pause[i])
+	}
+	total := now.PauseTotal - p.before.PauseTotal
+	return fmt.Sprintf("\tgc_pauses=%d\tgc_pause_ns=%d\tgc_pause_ns_max=%d", count, total.Nanoseconds(), longest.Nanoseconds())
+}
