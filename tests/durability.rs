@@ -322,6 +322,22 @@ fn a_log_that_reaches_its_bound_is_told_and_judged_as_far_as_it_goes() {
     bench.assert_nothing_left();
 }
 
+/// A candidate defect of an earlier prototype, looked for where it would be. What it finds is a finding: see docs/study-durability.md.
+#[test]
+#[ignore = "500 starts of a server: four minutes on two quiet cores, half an hour on busy ones"]
+fn torn_first_pages_of_tables_are_repaired() {
+    if !can_record() {
+        return;
+    }
+    let bench = Bench::new();
+    let study = root().join("tests/fixtures/torn-first-pages.toml").display().to_string();
+    bench.contend(&["run", &study, "--out", "record", "--quiet"]);
+    let record = Record::open(&bench.path("record")).expect("a record");
+    let found = found(&record, "MariaDB");
+    assert_eq!((found.power().count, found.power().bad()), (500, 0), "{:?}", found.failing);
+    bench.assert_nothing_left();
+}
+
 #[test]
 fn images_that_are_not_there_are_named() {
     let bench = Bench::new();

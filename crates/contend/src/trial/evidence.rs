@@ -68,7 +68,9 @@ pub fn proved(run: &Run, trials: &[Trial]) -> Vec<Proof> {
         };
         (found.power >= CUTS_MIN).then_some(Proof { found, subject })
     };
-    run.study.contenders.iter().enumerate().filter_map(of).collect()
+    // Chosen moments say nothing of the others.
+    let at_all_moments = run.study.powercut.as_ref().is_some_and(|powercut| powercut.aim.is_none());
+    run.study.contenders.iter().enumerate().filter(|_| at_all_moments).filter_map(of).collect()
 }
 
 /// The crashes of these trials, if each of them counts, has a tier, and was made with every model of today.

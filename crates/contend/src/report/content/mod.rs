@@ -12,6 +12,7 @@ mod grid;
 mod method;
 mod powercut;
 mod readback;
+mod recording;
 mod servers;
 pub mod sweep;
 pub mod words;

@@ -2,10 +2,11 @@
 //! commit rate beside it, and everything by which it can be checked.
 
 use crate::record::powercut::{Crashes, Failing, PROCESS, Powercut};
+use crate::report::content::recording::recorded;
 use crate::report::content::words::{self, NOTHING, count};
 use crate::report::document::{Bar, BarRow, Bars, Block, Cell as TableCell, Said, Section, Table, Tone};
 use crate::report::summary::Summary;
-use crate::stats::precision::{Ns, Percent, Ratio};
+use crate::stats::precision::{Ns, Percent, Rate};
 use crate::study::model::Tier;
 
 /// Crashes below which a share without any failure says little.
@@ -124,41 +125,6 @@ fn not_done(one: &Shown<'_>) -> Option<String> {
     (!said.is_empty()).then(|| said.join(" "))
 }
 
-/// What was recorded and really killed.
-fn recorded(found: &Powercut, kills: u32, rate: Option<f64>) -> Vec<TableCell> {
-    let number = |n: u64| if n == 0 { TableCell::muted("0") } else { TableCell::new(count(n)) };
-    let killed: u64 = found.crashes.iter().filter(|c| c.model == PROCESS).map(|c| c.count).sum();
-    let tone = if killed < u64::from(kills) { Tone::Worse } else { Tone::Plain };
-    let by_vfs = found.by_vfs.as_deref();
-    let by_whom = by_vfs.map_or(String::new(), |why| format!("of one process, by a VFS of SQLite ({why})"));
-    let log = match (found.entries, found.log_full) {
-        (0, _) => TableCell::muted("nothing recorded").small(found.not_verified.as_deref().unwrap_or("")),
-        (_, true) => TableCell::new("log full").tone(Tone::Worse).small("what came later is in no image"),
-        (_, false) => TableCell::new("whole").small(found.not_verified.as_deref().unwrap_or(&by_whom)),
-    };
-    vec![
-        number(found.acknowledged),
-        overhead(found, rate),
-        number(found.entries),
-        number(found.syncs),
-        log,
-        TableCell::new(format!("{} of {}", count(killed), count(u64::from(kills))))
-            .small(found.not_killed.as_deref().unwrap_or(""))
-            .tone(tone),
-    ]
-}
-
-/// Time of a commit while everything was recorded, over that on the ordinary disk in the same trial.
-fn overhead(found: &Powercut, rate: Option<f64>) -> TableCell {
-    match rate.filter(|rate| *rate > 0.0 && found.acknowledged > 0) {
-        Some(rate) => {
-            let times = found.recorded_ns as f64 / 1e9 / found.acknowledged as f64 * rate;
-            TableCell::new(Ratio(times).to_string())
-        }
-        None => TableCell::muted(NOTHING),
-    }
-}
-
 /// All crashes of a kind in words.
 fn outcome(crashes: &Crashes) -> String {
     if crashes.count == 0 {
@@ -210,12 +176,12 @@ pub fn table(summary: &Summary<'_>, condition: usize) -> Option<Block> {
         "setting",
         "promised",
         "reached",
+        "commits/s|",
         "process crash|",
         "power cut|",
         "most lost|",
         "most work lost|",
         "posix|",
-        "commits/s|",
     ]);
     table.condition = Some(condition);
     for one in &all {
@@ -247,12 +213,12 @@ fn row(summary: &Summary<'_>, condition: usize, one: &Shown<'_>) -> Vec<TableCel
         TableCell::new(&contender.label).series(one.contender),
         TableCell::new(contender.tier.word()),
         reached,
+        TableCell::new(rate(summary, condition, one.contender).map_or(NOTHING.to_string(), |(_, shown)| shown)),
         cell(&process),
         cell(&power),
         TableCell::new(lost),
         TableCell::new(work),
         cell(&posix),
-        TableCell::new(rate(summary, condition, one.contender).map_or(NOTHING.to_string(), |(_, shown)| shown)),
     ]
 }
 
@@ -262,7 +228,8 @@ fn cell(crashes: &Crashes) -> TableCell {
     }
     let bad = crashes.bad();
     let mut kinds = vec![];
-    for (n, word) in [(crashes.lossy, "lossy"), (crashes.corrupt, "corrupt"), (crashes.unopenable, "does not open")] {
+    let not_open = if crashes.unopenable == 1 { "does not open" } else { "do not open" };
+    for (n, word) in [(crashes.lossy, "lossy"), (crashes.corrupt, "corrupt"), (crashes.unopenable, not_open)] {
         if n > 0 {
             kinds.push(format!("{} {word}", count(n)));
         }
@@ -379,10 +346,10 @@ pub fn details(summary: &Summary<'_>) -> Option<Section> {
         return None;
     }
     let speed = format!(
-        "{} images were rebuilt, opened and judged in {}: {} a second.",
+        "{} images were rebuilt, opened and judged in {}: {}.",
         count(images),
         Ns(ns),
-        count((images as f64 * 1e9 / (ns.max(1) as f64)).round() as u64)
+        Rate(images as f64 * 1e9 / (ns.max(1) as f64))
     );
     let mut blocks = vec![Block::Text(speed)];
     if !models.rows.is_empty() {

@@ -202,7 +202,7 @@ impl Bench<'_> {
         dir: &Path,
         log_file: &Path,
     ) -> Result<Recording, Failure> {
-        let fresh = self.making(stage, dir, &place.path("server.log"), |making| Fresh::embedded(making));
+        let fresh = self.making(stage, dir, &place.path("server.log"), Fresh::embedded);
         let round = stage.round.for_window(window_ns).of_one_worker();
         let launch = shim::launch(dir, log_file, bound).map_err(prepare)?;
         let samples = self.load_with(&launch, stage, &round, &fresh, place.path("").as_path())?;
