@@ -65,8 +65,11 @@ fmt:
 bench: build ## ratios against named rivals, in one run
 	scripts/bench.sh
 
-verify: test ## the long checks
+verify: test ## the long checks; whether wrk, oha and hey agree with contend; full figures of power cuts
 	$(CARGO) test --workspace -- --ignored --nocapture
+	scripts/check-http-agreement.sh
+	rm -rf target/verify/durability
+	scripts/verify-durability.sh target/verify/durability
 
 fuzz: ## random SQL through the translator and on both servers, for FUZZ_SECONDS (an hour) from FUZZ_SEED
 	CONTEND_FUZZ_SECONDS=$(FUZZ_SECONDS) CONTEND_FUZZ_SEED=$(FUZZ_SEED) \

@@ -5,13 +5,20 @@
 # program for each transaction (user and system; start, connecting and reading the plan included).
 #
 #   BRANCHES=16 SECONDS_EACH=3 TURNS=5 CLIENTS='1 4 16' scripts/bench-servers.sh [postgres|mariadb]...
-set -euo pipefail
+#   SHORT=1 scripts/bench-servers.sh     # about seven minutes instead of a quarter of an hour
+#
+# DRIVERS names drivers of PostgreSQL, the first one's table first; THREADS says how many threads pgbench has: `each`
+# client its own, as contend's, and `one` for all. CONTEND is the program that is measured.
+set -Eeuo pipefail
 cd "$(dirname "$0")/.."
 
-contend=$PWD/target/release/contend
+contend=${CONTEND:-$PWD/target/release/contend}
 branches=${BRANCHES:-16}
-seconds=${SECONDS_EACH:-3}
-turns=${TURNS:-5}
+if [ -n "${SHORT:-}" ]; then
+    seconds=${SECONDS_EACH:-3} turns=${TURNS:-3} threads_of=${THREADS:-each}
+else
+    seconds=${SECONDS_EACH:-3} turns=${TURNS:-5} threads_of=${THREADS:-each one}
+fi
 clients=${CLIENTS:-1 4 16}
 read -ra worker <<<"${WORKER:-$contend worker}"
 
@@ -42,6 +49,7 @@ finish() {
     rm -rf "$work" "$sockets"
 }
 trap finish EXIT
+trap 'echo "bench-servers: line $LINENO failed; what was said last: $(tail -n 3 "$work/log" 2>/dev/null)" >&2' ERR
 trap 'exit 130' INT TERM
 
 # The newest of what a pattern finds; else what PATH has.
@@ -150,6 +158,14 @@ compare() { # transaction, clients, rival, driver, rival's command, contend's co
         "$(column 2 "$file" | median)" "$(column 4 "$file" | median)" "$(column 6 "$file" | median)"
 }
 
+# Numbers of threads that pgbench has for so many clients.
+threads_for() {
+    local of
+    for of in $threads_of; do
+        [ "$of" = one ] && echo 1 || echo "$1"
+    done | sort -urn
+}
+
 on_postgres() {
     local bin
     bin=$(dirname "$(program postgres '/usr/lib/postgresql/*/bin/postgres')")
@@ -166,7 +182,7 @@ on_postgres() {
     until_it_works "$bin/psql" -h "$sockets" -U contend -d postgres -c 'SELECT 1'
     "$bin/psql" -qh "$sockets" -U contend -d postgres -c 'CREATE DATABASE bench'
     "$pgbench" -q -i -s "$branches" -h "$sockets" -U contend bench >"$work/said" 2>&1
-    head_of_table "$("$bin/postgres" --version), Unix socket, scale $branches, synchronous_commit=off, $turns turns of $seconds s"
+    head_of_table "$("$bin/postgres" --version), Unix socket, scale $branches, synchronous_commit=off, median of $turns turns of $seconds s"
     local address="postgres://contend@/bench?socket=$sockets/.s.PGSQL.5432" profile count driver threads
     for profile in select-only tpcb; do
         local script=$profile
@@ -176,7 +192,7 @@ on_postgres() {
                 -c 'VACUUM pgbench_branches, pgbench_tellers, pgbench_accounts' -c CHECKPOINT
             for driver in ${DRIVERS:-tokio-postgres postgres}; do
                 plan "postgres/$driver:synchronous_commit=off" "$profile" "$count" "$address" >"$work/plan"
-                for threads in $(printf '%s\n' "$count" 1 | sort -un); do
+                for threads in $(threads_for "$count"); do
                     compare "$profile" "$count" "pgbench -j $threads" "$driver" \
                         "pgbench_once $script $count $threads" "contend_once $work/plan"
                 done
@@ -214,7 +230,7 @@ on_mariadb() {
         INSERT INTO pgbench_tellers SELECT seq, (seq - 1) DIV 10 + 1, 0, '' FROM seq_1_to_$((10 * branches));
         INSERT INTO pgbench_accounts
             SELECT seq, (seq - 1) DIV 100000 + 1, 0, '' FROM seq_1_to_$((100000 * branches));"
-    head_of_table "$("$mariadbd" --version | sed 's/.*\(Ver.*\)/MariaDB \1/'), Unix socket, scale $branches, flush_log_at_trx_commit=0, $turns turns of $seconds s"
+    head_of_table "$("$mariadbd" --version | sed 's/.*\(Ver.*\)/MariaDB \1/'), Unix socket, scale $branches, flush_log_at_trx_commit=0, median of $turns turns of $seconds s"
     local address="mysql://root@/bench?socket=$sockets/mariadb.sock" profile count
     for profile in select-only tpcb; do
         for count in $clients; do

@@ -17,15 +17,11 @@ cargo bench --quiet -p contend --bench report
 echo
 scripts/bench-servers.sh
 echo
-echo "HTTP client against wrk and hey, 50 connections, client and service on a core each"
+echo "HTTP client against wrk, oha and hey, 50 connections, client and service on a core each"
 scripts/bench-http.sh
 echo
-if command -v go >/dev/null; then
-    echo "Go workers against a bare loop on the same library, rows by rowid"
-    (cd workers/go && go test -run '^$' -bench . -benchtime 1x ./cmd/... 2>/dev/null | grep bare/worker)
-else
-    echo "Go workers: Go is not installed"
-fi
+echo "Go workers against a bare loop on the same library, rows by rowid, of SQLite and of servers"
+scripts/bench-workers-go.sh
 echo
 scripts/bench-workers-python.sh
 echo

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The apps that contend serves, each in a virtual environment of its own made from a lock file with hashes, and a
-# program for each in target/workers. `--lock` writes the lock files anew, with pip-tools.
+# The apps that contend serves, and a program for each in target/workers. One with a build.sh of its own is made by that;
+# others are in Python, each in a virtual environment of its own made from a lock file with hashes. `--lock` writes those
+# lock files anew, with pip-tools.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -25,6 +26,10 @@ lock() {
 
 for app in apps/*/; do
   name=$(basename "$app")
+  if [ -x "$app/build.sh" ]; then
+    "$app/build.sh"
+    continue
+  fi
   [ "${1:-}" = --lock ] && lock "$app"
   environment=$environments/$name
   # Made anew when the lock file or the interpreter is another one.

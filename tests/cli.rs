@@ -232,3 +232,19 @@ fn a_csv_in_a_study_s_columns_is_drawn() {
     assert!(!bench.path("wrong").exists());
     bench.contend(&["report"]).exits(2);
 }
+
+#[test]
+fn who_translates_without_a_schema_is_told_of_it() {
+    let bench = Bench::new();
+    std::fs::write(bench.path("q.sql"), "SELECT 1\nWHERE 2 == == 2").expect("written");
+    std::fs::write(bench.path("t.sql"), "SELECT a FROM t").expect("written");
+    for (file, parts) in [
+        ("t.sql", &["t.sql:1:15: no translation, by the rule `unknown-table`", "with --schema"][..]),
+        ("SELECT 1", &["SQL comes from a file or standard input", "cannot read SELECT 1"]),
+        ("q.sql", &["q.sql:2:12: ", "near \"==\": syntax error\n"]),
+    ] {
+        let said = bench.contend(&["translate", "--to", "postgres", file]);
+        assert!(said.code > Some(0), "{file}: {}", said.out);
+        parts.iter().for_each(|part| assert!(said.err.contains(part), "{file}: {part} is not in {}", said.err));
+    }
+}

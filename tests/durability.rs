@@ -95,6 +95,57 @@ fn settings_keep_what_is_documented_and_failing_images_can_be_rebuilt() {
     let csv = fs::read_to_string(bench.path("record/crashes.csv")).expect("numbers");
     assert!(csv.lines().count() > 6 * 9, "{csv}");
     replays(&bench, trial(&record, "DELETE/FULL"));
+    tells_other_studies(&bench);
+    bench.assert_nothing_left();
+}
+
+/// What was proved stands in the next study with the same engine, version and settings, and in no other.
+fn tells_other_studies(bench: &Bench) {
+    let kept = fs::read_to_string(bench.path(".evidence/proofs.toml")).expect("what was proved");
+    assert!(kept.contains("synchronous = \"full\"") && kept.contains("reached = \"durable\""), "{kept}");
+    let study = root().join("tests/fixtures/tier-evidence.toml").display().to_string();
+    bench.contend(&["run", &study, "--out", "load", "--quiet"]);
+    let text = fs::read_to_string(bench.path("load/report.md")).expect("a report");
+    assert!(text.contains("proved here: cut; only documented: other settings"), "{text}");
+    let row = text.lines().find(|line| line.contains("proved here") && line.contains("power cuts")).expect("a row");
+    assert!(row.contains("SQLite 3."), "the version: {row}");
+    let csv = fs::read_to_string(bench.path("load/trials.csv")).expect("numbers");
+    assert!(csv.contains(",proved-here,89,") && csv.contains(",documented,,"), "{csv}");
+    // The same proofs, brought along by a contend on another machine, are of elsewhere: they name no machine.
+    let shipped = bench.contend(&["durability", "evidence", "record"]).exits(0).out;
+    assert!(shipped.contains("[[proof]]") && !shipped.contains("machine ="), "{shipped}");
+    fs::write(bench.path(".evidence/proofs.toml"), &shipped).expect("written");
+    bench.contend(&["run", &study, "--out", "elsewhere", "--quiet"]);
+    let text = fs::read_to_string(bench.path("elsewhere/report.md")).expect("a report");
+    assert!(text.contains("proved elsewhere: cut; only documented: other settings"), "{text}");
+    let said = bench.contend(&["durability", "evidence", "load"]).exits(2);
+    assert!(said.err.contains("proves nothing"), "{}", said.err);
+}
+
+#[test]
+fn servers_keep_what_is_documented_and_a_lying_disk_is_found_out() {
+    if !can_record() {
+        return;
+    }
+    let bench = Bench::new();
+    let study = root().join("tests/fixtures/durability-servers.toml").display().to_string();
+    let said = bench.contend(&["run", &study, "--out", "record", "--quiet"]);
+    let record = Record::open(&bench.path("record")).expect("a record");
+    assert_eq!(record.trials.len(), 4, "{}", said.err);
+    for label in ["PostgreSQL", "MariaDB"] {
+        let found = found(&record, label);
+        assert_eq!((found.power().count, found.power().bad()), (10, 0), "{label}: {:?}", found.failing);
+        let demanded: Vec<_> = found.lies.iter().filter(|lie| lie.must).collect();
+        assert!(!demanded.is_empty() && demanded.iter().all(|lie| lie.caught), "{label}: {:?}", found.lies);
+    }
+    let late = found(&record, "PostgreSQL, synchronous_commit=off").power();
+    assert!(late.lossy > 0 && late.corrupt + late.unopenable == 0, "{late:?}");
+    // Only because pages are written back while it is recorded: a torn one is not repaired.
+    let torn = found(&record, "MariaDB, doublewrite=off").power();
+    assert!(torn.corrupt + torn.unopenable > 0, "{torn:?}");
+    let few = fs::read_to_string(bench.path("record/report.md")).expect("a report");
+    assert!(few.contains("only documented"), "ten images prove nothing: {few}");
+    assert!(!bench.path(".evidence").exists());
     bench.assert_nothing_left();
 }
 
@@ -121,6 +172,37 @@ fn replays(bench: &Bench, trial: &Trial) {
     assert!(said.err.contains("not empty"), "{}", said.err);
     let said = bench.contend(&["durability", "replay", "record/0001-99"]).exits(2);
     assert!(said.err.contains("keeps no image 99") || said.err.contains("trial"), "{}", said.err);
+}
+
+#[test]
+fn without_a_mount_the_vfs_of_sqlite_gives_the_same_verdicts() {
+    let bench = Bench::new();
+    let set = ["--set", "kills=0"];
+    let study = study();
+    let args = [&["run", &study, "--out", "record", "--quiet"], &set[..]].concat();
+    bench.command(&args).env("CONTEND_RECORDER", "vfs").output().expect("the tool");
+    let record = Record::open(&bench.path("record")).expect("a record");
+    for label in ["WAL/FULL", "DELETE/EXTRA"] {
+        let found = found(&record, label);
+        assert_eq!(found.by_vfs.as_deref(), Some("CONTEND_RECORDER=vfs"));
+        assert_eq!((found.power().count, found.power().bad(), found.process().bad()), (89, 0, 0), "{label}");
+        assert!(found.lies.iter().filter(|lie| lie.must).all(|lie| lie.caught), "{label}: {:?}", found.lies);
+    }
+    let default = found(&record, "DELETE/FULL").power();
+    assert!(default.lossy > 0 && default.corrupt == 0 && default.lost_commits_max == 1, "{default:?}");
+    let usual = found(&record, "WAL/NORMAL").power();
+    assert!(usual.lossy > 0 && usual.corrupt == 0, "{usual:?}");
+    assert!(found(&record, "WAL/OFF").power().bad() > 0);
+    let text = fs::read_to_string(bench.path("record/report.md")).expect("a report");
+    assert!(text.contains("by a VFS of SQLite"), "{text}");
+    // Where not even that is possible, nothing is called durable.
+    let args = ["run", &study, "--out", "none", "--quiet", "--only", "WAL/FULL", "--set", "kills=0"];
+    bench.command(&args).env("CONTEND_RECORDER", "none").output().expect("the tool");
+    let record = Record::open(&bench.path("none")).expect("a record");
+    let found = trial(&record, "WAL/FULL").powercut.as_ref().expect("what was tried");
+    assert_eq!((found.reached(), found.images), (None, 0));
+    assert!(found.not_verified.as_deref().is_some_and(|why| why.contains("CONTEND_RECORDER=none")));
+    bench.assert_nothing_left();
 }
 
 #[test]
@@ -176,37 +258,68 @@ fn a_tool_that_is_killed_leaves_no_mount_and_no_data() {
 }
 
 #[test]
-fn without_permission_nothing_is_called_durable() {
+fn without_permission_the_vfs_records_and_what_it_cannot_is_not_called_durable() {
     let closed = fs::metadata("/dev/fuse").is_ok_and(|device| device.permissions().mode() & 0o006 != 0o006);
     if !rustix::process::geteuid().is_root() || !closed {
         return not_verified("needs root and a /dev/fuse that others may not use");
     }
     const NOBODY: u32 = 65_534;
+    // Its database is in a worker that serves, which nobody but the mount records.
+    const OVER_HTTP: &str = "\n[[contender]]\nlabel = \"WAL/FULL over HTTP\"\nengine = \"sqlite\"\n\
+        settings = { journal_mode = \"wal\", synchronous = \"full\", transport = \"http\" }\n";
     // The checkout may lie where that user may not enter; this directory is on a disk on most machines.
     let place = tempfile::TempDir::with_prefix_in("contend-test-", "/var/tmp").expect("a directory");
     let (program, copy) = (place.path().join("contend"), place.path().join("study.toml"));
     fs::copy(tool(), &program).expect("a copy");
-    fs::copy(study(), &copy).expect("a copy");
+    fs::write(&copy, fs::read_to_string(study()).expect("a study") + OVER_HTTP).expect("a copy");
     for path in [place.path(), &program, &copy] {
         chown(path, Some(NOBODY), Some(NOBODY)).expect("given away");
     }
     let said = Command::new("setpriv")
         .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"])
         .arg(&program)
-        .args(["run", "study.toml", "--out", "record", "--quiet", "--only", "WAL/FULL"])
+        .args(["run", "study.toml", "--out", "record", "--quiet", "--only", "WAL/FULL*"])
         .current_dir(place.path())
         .env("NO_COLOR", "1")
         .env_remove("TMPDIR")
         .output()
         .expect("setpriv");
     let record = Record::open(&place.path().join("record")).unwrap_or_else(|e| panic!("{e:#}: {said:?}"));
-    let found = record.trials[0].powercut.as_ref().expect("what was tried");
-    let why = found.not_verified.as_deref().expect("a reason");
-    assert!(why.contains("/dev/fuse") || why.contains("fusermount3"), "{why}");
-    assert_eq!((found.reached(), found.images, found.process().bad()), (None, 0, 0));
-    assert_eq!(found.crashes.iter().map(|c| (c.model.as_str(), c.count)).collect::<Vec<_>>(), [(PROCESS, 1)]);
+    let found = |at: usize| {
+        let trial = record.trials.iter().find(|t| t.slot.contender == at).expect("its trial");
+        trial.powercut.as_ref().expect("what was tried")
+    };
+    let closed = |why: &str| why.contains("/dev/fuse") || why.contains("fusermount3");
+    let by_vfs = found(0);
+    assert!(by_vfs.by_vfs.as_deref().is_some_and(closed) && by_vfs.not_verified.is_none(), "{by_vfs:?}");
+    assert!(by_vfs.power().count > 0 && by_vfs.power().bad() == 0);
+    let none = found(1);
+    let why = none.not_verified.as_deref().expect("a reason");
+    assert!(closed(why) && why.contains("own worker"), "{why}");
+    assert_eq!((none.reached(), none.images, none.process().bad()), (None, 0, 0));
+    assert_eq!(none.crashes.iter().map(|c| (c.model.as_str(), c.count)).collect::<Vec<_>>(), [(PROCESS, 1)]);
     let text = fs::read_to_string(place.path().join("record/report.md")).expect("a report");
     assert!(text.contains("not verified"), "{text}");
+}
+
+#[test]
+fn a_log_that_reaches_its_bound_is_told_and_judged_as_far_as_it_goes() {
+    if !can_record() {
+        return;
+    }
+    let bench = Bench::new();
+    let text = fs::read_to_string(study()).expect("a study");
+    let bound = text.replace("window = \"200ms\"", "window = \"5s\"\nbound_mib = 1");
+    assert_ne!(bound, text);
+    fs::write(bench.path("bound.toml"), bound).expect("written");
+    bench.contend(&["run", "bound.toml", "--out", "record", "--quiet", "--only", "WAL/FULL", "--set", "kills=0"]);
+    let record = Record::open(&bench.path("record")).expect("a record");
+    let found = found(&record, "WAL/FULL");
+    assert!(found.log_full && found.log_bytes <= (1 << 20) + 4096, "{found:?}");
+    assert_eq!((found.power().count, found.power().bad()), (89, 0), "what was recorded is judged");
+    let text = fs::read_to_string(bench.path("record/report.md")).expect("a report");
+    assert!(text.contains("log full"), "{text}");
+    bench.assert_nothing_left();
 }
 
 #[test]

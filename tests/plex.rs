@@ -75,7 +75,7 @@ fn a_short_run_of_every_part_is_whole() {
     let place = Place::new();
     let short = ["--rounds", "1", "--window", "200ms", "--scale", "0.05", "--quiet", "--out", "record"];
     let said = place.contend(&[&["run", "plex", "--quick"][..], &short].concat());
-    assert!(said.code < Some(2), "{}\n{}", said.out, said.err);
+    said.ran();
     let record = place.bench.path("record");
     let parts = read_study(&record).expect("a record").parts;
     assert_eq!(parts, ["published", "contention", "latency", "stress", "translation", "cache"]);
@@ -124,7 +124,7 @@ fn readers_count_while_a_transaction_stays_open() {
     let args = ["--rounds", "1", "--set", "part=locking", "--set", "test=held", "--window", "3500ms", "--quiet"];
     let only = ["--only", "*L*", "--scale", "0.05", "--out", "record"];
     let said = place.contend(&[&["run", "plex", "--full"][..], &args, &only].concat());
-    assert!(said.code < Some(2), "{}\n{}", said.out, said.err);
+    said.ran();
     let trials = trials(&place.bench.path("record"), "locking");
     assert!(trials.len() >= 2, "{}", trials.len());
     let counts = column(&place.bench.path("record/locking/trials.csv"), "counts_per_s");

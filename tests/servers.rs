@@ -100,6 +100,8 @@ fn kill_in_mid_run(engine: &str, driver: &str, program: &str) {
     wait_for("clients at work", at_work);
     let servers = place.servers(program);
     assert!(!servers.is_empty(), "no {program} runs");
+    let shared = shared_memory(&servers);
+    assert!(program != "postgres" || !shared.is_empty(), "PostgreSQL has shared memory under a name");
     for pid in servers {
         Command::new("kill").arg("-9").arg(pid.to_string()).status().expect("kill");
     }
@@ -117,7 +119,18 @@ fn kill_in_mid_run(engine: &str, driver: &str, program: &str) {
     let mut unknown = 0;
     record(&place).samples(*trial, |s| unknown += u64::from(classify(&s) == Outcome::Unknown)).expect("samples");
     assert!(unknown > 0, "operations in flight are unknown");
+    let left: Vec<_> = shared.iter().filter(|path| Path::new(path).exists()).collect();
+    assert!(left.is_empty(), "shared memory of the killed server is left: {left:?}");
     place.assert_nothing_left();
+}
+
+/// Files in memory that these processes have mapped.
+fn shared_memory(pids: &[u32]) -> std::collections::BTreeSet<String> {
+    let maps = pids.iter().map(|pid| fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default());
+    let paths = maps.flat_map(|text| {
+        text.lines().filter_map(|l| l.split_whitespace().nth(5).map(str::to_string)).collect::<Vec<_>>()
+    });
+    paths.filter(|path| path.starts_with("/dev/shm/")).collect()
 }
 
 fn hidden(path: &Path) -> bool {
@@ -176,7 +189,7 @@ fn a_wrong_address_is_said_without_its_password() {
     for (dsn, only, part) in [
         ("oracle://me:geheim@h/d", "postgres durable", "`oracle` is no scheme"),
         ("mysql://me:geheim@127.0.0.1:1/d", "postgres durable", "no contender runs on a server of mysql://"),
-        ("postgres://me:geheim@127.0.0.1:1/d", "postgres durable", "error connecting"),
+        ("postgres://me:geheim@127.0.0.1:1/d", "postgres durable", "(sqlstate 08001)"),
         ("mysql://me:geheim@127.0.0.1:1/d", "mariadb durable", "Connection refused"),
     ] {
         let said = place.run(&["--dsn", dsn, "--rounds", "6", "--only", only]);

@@ -110,6 +110,13 @@ impl From<Output> for Said {
 }
 
 impl Said {
+    /// Fails unless it came to its end, whatever its trials are worth. One that was killed has no code at all.
+    #[track_caller]
+    pub fn ran(&self) {
+        let ended = matches!(self.code, Some(0 | 1));
+        assert!(ended, "it ended with {:?}\nstdout: {}\nstderr: {}", self.code, self.out, self.err);
+    }
+
     #[track_caller]
     pub fn exits(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "\nstdout: {}\nstderr: {}", self.out, self.err);

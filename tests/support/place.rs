@@ -141,9 +141,9 @@ impl Own {
             let dir = dir.display();
             format!(
                 "mariadb-install-db --no-defaults --auth-root-authentication-method=normal --skip-test-db \
-                 --skip-name-resolve --datadir={dir}/data >/dev/null 2>&1 && \
+                 --skip-name-resolve --datadir={dir}/data --tmpdir={dir}/data >/dev/null 2>&1 && \
                  echo \"GRANT ALL ON *.* TO me@'127.0.0.1' IDENTIFIED BY 'geheim';\" >{dir}/init && \
-                 PATH=$PATH:/usr/sbin exec mariadbd --no-defaults --datadir={dir}/data --port={port} \
+                 PATH=$PATH:/usr/sbin exec mariadbd --no-defaults --datadir={dir}/data --tmpdir={dir}/data --port={port} \
                  --bind-address=127.0.0.1 --socket={dir}/s --pid-file={dir}/pid --init-file={dir}/init"
             )
         };

@@ -120,7 +120,7 @@ class MariaDb(Server):
     create_database = "CREATE DATABASE {} CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin"
 
     def make(self):
-        return [_program("mariadb-install-db"), "--no-defaults", f"--datadir={self.data}", "--skip-test-db",
+        return [_program("mariadb-install-db"), "--no-defaults", f"--datadir={self.data}", f"--tmpdir={self.data}", "--skip-test-db",
                 "--auth-root-authentication-method=normal"]
 
     def run(self):

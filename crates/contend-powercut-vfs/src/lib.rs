@@ -30,6 +30,15 @@ struct Shim {
 /// Registers a VFS with this name (`Connection::open_with_flags_and_vfs`). Of the files it opens, those in `directory` are
 /// recorded; what is there now is the base, and must have been copied before.
 pub fn register(name: &str, directory: &Path, log: &Path, bound_bytes: u64) -> Result<Vfs> {
+    register_one(name, directory, log, bound_bytes, false)
+}
+
+/// As [`register`], for all connections that ask for no VFS: for a program that cannot say how its databases are opened.
+pub fn register_as_default(name: &str, directory: &Path, log: &Path, bound_bytes: u64) -> Result<Vfs> {
+    register_one(name, directory, log, bound_bytes, true)
+}
+
+fn register_one(name: &str, directory: &Path, log: &Path, bound_bytes: u64, as_default: bool) -> Result<Vfs> {
     let name = CString::new(name).map_err(|_| Error::new("the name of a VFS cannot contain a zero byte"))?;
     // SAFETY: a null name asks for the default VFS; SQLite initialises itself.
     let (real, same) = unsafe {
@@ -53,7 +62,7 @@ pub fn register(name: &str, directory: &Path, log: &Path, bound_bytes: u64) -> R
     // Never freed: connections can outlive the registration.
     let vfs = Box::into_raw(vfs);
     // SAFETY: `vfs` stays valid for ever, and is complete.
-    match unsafe { ffi::sqlite3_vfs_register(vfs, 0) } {
+    match unsafe { ffi::sqlite3_vfs_register(vfs, c_int::from(as_default)) } {
         ffi::SQLITE_OK => Ok(Vfs { vfs, ledger }),
         code => Err(Error::new(format!("SQLite refuses the VFS: code {code}"))),
     }

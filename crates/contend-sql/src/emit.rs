@@ -252,13 +252,11 @@ impl<'a> Tr<'a> {
 
 /// Placeholders `?` in MariaDB's SQL, outside of its texts and names.
 pub(crate) fn placeholders(sql: &str) -> usize {
-    let (mut count, mut inside) = (0, None);
-    for byte in sql.bytes() {
-        match (inside, byte) {
-            (None, b'?') => count += 1,
-            (None, b'\'' | b'"') => inside = Some(byte),
-            (Some(quote), byte) if quote == byte => inside = None,
-            _ => {}
+    let (mut count, mut bytes) = (0, sql.bytes());
+    while let Some(found) = bytes.find(|byte| matches!(byte, b'?' | b'\'' | b'"')) {
+        match found {
+            b'?' => count += 1,
+            quote => drop(bytes.find(|byte| *byte == quote)),
         }
     }
     count

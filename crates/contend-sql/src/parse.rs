@@ -25,6 +25,16 @@ pub(crate) struct Scan<'a> {
 /// A text that cannot be handed to the parser: offset in the caller's text and the reason.
 pub(crate) struct Unscannable(pub usize, pub String);
 
+/// Characters that [`scan`] looks at: most of a text is others.
+const TELLS: [bool; 256] = {
+    let (mut tells, characters, mut at) = ([false; 256], b"'\"`[-/()?:@$\0", 0);
+    while at < characters.len() {
+        tells[characters[at] as usize] = true;
+        at += 1;
+    }
+    tells
+};
+
 /// Numbers the parameters as SQLite does: `?` is one more than the largest so far, a name keeps its first number.
 pub(crate) fn scan(sql: &str) -> Result<Scan<'_>, Unscannable> {
     if sql.len() > LENGTH_MAX {
@@ -34,8 +44,9 @@ pub(crate) fn scan(sql: &str) -> Result<Scan<'_>, Unscannable> {
     let mut found = Scan { text: Cow::Borrowed(sql), names: Vec::new() };
     let (mut at, mut depth, mut largest, mut copied) = (0, 0usize, 0u16, 0);
     let mut rewritten = String::new();
-    while at < bytes.len() {
-        let byte = bytes[at];
+    loop {
+        at += bytes[at..].iter().take_while(|byte| !TELLS[usize::from(**byte)]).count();
+        let Some(&byte) = bytes.get(at) else { break };
         match byte {
             b'\'' | b'"' | b'`' | b'[' => {
                 let close = if byte == b'[' { b']' } else { byte };
@@ -87,6 +98,10 @@ pub(crate) fn scan(sql: &str) -> Result<Scan<'_>, Unscannable> {
                     largest += 1;
                     if largest > 32_766 {
                         return Err(Unscannable(at, "more than 32766 parameters".into()));
+                    }
+                    if copied == 0 {
+                        // Most texts have fewer than ten parameters.
+                        rewritten.reserve(sql.len() + 16);
                     }
                     rewritten.push_str(&sql[copied..=at]);
                     push_number(&mut rewritten, largest);
@@ -151,7 +166,10 @@ pub(crate) fn statements<'a, E>(
 }
 
 fn describe(error: &Error, text: &str) -> Unparsable {
-    let words = error.to_string();
+    let said = error.to_string();
+    // Where it is, is told beside the words.
+    let ends = [" at line: ", " at Some(", " at None"].into_iter().filter_map(|place| said.find(place));
+    let words = said[..ends.min().unwrap_or(said.len())].to_string();
     let position = match error {
         Error::ParserError(_, position) => position.as_ref(),
         Error::UnrecognizedToken(position)

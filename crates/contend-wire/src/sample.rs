@@ -36,6 +36,8 @@ pub mod flag {
     pub const LOCK_TIMEOUT_SPENT: u8 = 1;
     /// The worker interrupted the connection at the end of the drain.
     pub const INTERRUPTED: u8 = 2;
+    /// The attempt failed, whatever its code says, after something of it may have been done.
+    pub const MAY_HAVE_ACTED: u8 = 4;
 }
 
 /// Codes of [`CodeSpace::Worker`]: what the worker itself found.
@@ -99,6 +101,14 @@ impl CodeSpace {
             CodeSpace::Http => "http",
             CodeSpace::Os => "os",
             CodeSpace::Worker => "worker",
+        }
+    }
+
+    /// A code of this space as people write it.
+    pub fn shown(self, code: u32) -> String {
+        match self {
+            CodeSpace::Sqlstate => code_to_sqlstate(code),
+            _ => code.to_string(),
         }
     }
 

@@ -88,8 +88,8 @@ fn http_step() -> impl Strategy<Value = HttpStep> {
     let rows = (0..5u32, prop_oneof![5..9u32, Just(ANY_ROWS)]);
     let count = (pointer(), rows).prop_map(|(pointer, (rows_min, rows_max))| Count { pointer, rows_min, rows_max });
     let keep = (0..SLOTS, 1..u16::MAX, pointer()).prop_map(|(slot, rows, pointer)| KeepAt { slot, rows, pointer });
-    (vec(status, 1..3), option::of(count), vec(keep, 0..3), vec(source(), 0..4))
-        .prop_map(|(status, count, keep, args)| HttpStep { request: 0, status, count, keep, args })
+    (vec(status.clone(), 1..3), vec(status, 0..3), option::of(count), vec(keep, 0..3), vec(source(), 0..4))
+        .prop_map(|(status, refused, count, keep, args)| HttpStep { request: 0, status, refused, count, keep, args })
 }
 
 /// A transaction that sends requests; their places are made to fit in [`head`].

@@ -210,11 +210,17 @@ impl<'p> ClientLoop<'p> {
         turn.started_ns = now_ns;
         let too_early = now_ns < turn.not_before_ns;
         let too_late = turn.attempt == 0 && self.client.load == Loop::Open && now_ns >= self.control.window_end_ns();
-        if too_early || too_late {
+        if too_early || too_late || self.is_late_retry(turn, now_ns) {
             self.give_up(turn);
             return false;
         }
         true
+    }
+
+    /// A busy machine may come to a retry after the drain, in which operations in flight are to end.
+    #[inline(always)]
+    fn is_late_retry(&self, turn: &Turn, now_ns: u64) -> bool {
+        turn.attempt > 0 && (self.control.drain_over() || now_ns >= self.control.drain_end_ns())
     }
 
     /// Whatever is not begun by now never is; an operation whose back-off is cut short has failed.
@@ -253,7 +259,8 @@ impl<'p> ClientLoop<'p> {
         if let Err(failed) = outcome {
             self.note_failure(&mut sample, failed, waits);
             self.samples.push(sample);
-            self.again = self.retry(turn, failed.failure, finished_ns);
+            // What may have been done is not asked for again: it would be done twice.
+            self.again = if waits.may_have_acted { None } else { self.retry(turn, failed.failure, finished_ns) };
             if self.again.is_some() {
                 return;
             }
@@ -272,6 +279,9 @@ impl<'p> ClientLoop<'p> {
         let ours = failed.failure == INTERRUPT || failed.failure == CANCELLED;
         if self.control.drain_over() && (ours || waits.cut_short) {
             sample.flags |= flag::INTERRUPTED;
+        }
+        if waits.may_have_acted {
+            sample.flags |= flag::MAY_HAVE_ACTED;
         }
     }
 
@@ -311,5 +321,37 @@ impl<'p> ClientLoop<'p> {
         self.jitter_turn += 1;
         let jittered = u128::from(entry.copied().unwrap_or(0)) * u128::from(permille) / 1000;
         u64::try_from(jittered).unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use contend_wire::plan::Plan;
+
+    const PLAN: &str = "contend-plan 2\nworker\t0\ndriver\tnull\tthread\nconnections\tclient\nwindow\t0\t1000\t500\nnow\tclock\n\
+        database\tx\ntransaction\t0\tt\tread\t-\t0\t0\t1\nstep\tpause\t0\nretry\t9\t100\t-\tsqlite:5\nclients\t1\n\
+        client\t0\t0\tclosed\tcyclic\t0\t0\t1\nop\t0\t0\nend\n";
+
+    #[test]
+    fn no_retry_begins_after_the_drain() {
+        let plan = Plan::decode(PLAN).unwrap();
+        for (now_ns, drain_over, begins) in [(1_499, false, true), (1_500, false, false), (1_499, true, false)] {
+            let (control, pulse) = (Control::new(plan.head.window.drain_ns), Pulse::default());
+            control.start(0, 1_000);
+            let mut client = ClientLoop::new(&plan, 0, &control, &pulse, vec![]);
+            client.start(0);
+            let mut turn = client.next_turn().unwrap();
+            assert!(client.begin(&mut turn, 900));
+            let failure = Failure { space: CodeSpace::Sqlite, code: 5 };
+            client.end_attempt(turn, Err(Failed { step: 0, failure }), 0, Waits::UNKNOWN, 1_390);
+            let mut again = client.next_turn().unwrap();
+            assert_eq!((again.attempt, again.not_before_ns), (1, 1_490));
+            if drain_over {
+                control.end_drain();
+            }
+            // A busy machine comes to it late.
+            assert_eq!(client.begin(&mut again, now_ns), begins, "at {now_ns}");
+        }
     }
 }

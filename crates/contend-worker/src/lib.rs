@@ -3,7 +3,7 @@
 //! A plan's way through the modules: [`serve`] speaks the handshake, [`run`] opens the clients and watches over
 //! them, [`models`] are the ways in which threads and tasks wait for what is due and share connections,
 //! [`client`] decides what comes next and records, [`attempt`] carries out one try of an operation on a
-//! [`session::Session`], of which `sqlite`, `postgres`, `mysql` and `null` are the kinds (`server` is what the two
+//! [`session::Session`], of which `sqlite`, `null` and `connection` are the kinds, the last for `postgres` and `mysql` (`server` is what the two
 //! servers share). [`http`] carries out plans of requests, with event loops in place of all that, and [`serving`]
 //! answers such requests. `script` loads and inspects a database outside any measurement.
 
@@ -16,6 +16,8 @@ pub mod busy;
 mod cli;
 pub mod client;
 pub mod clock;
+#[cfg(feature = "rusqlite")]
+pub mod connection;
 pub mod control;
 #[cfg(feature = "rusqlite")]
 pub mod hello;

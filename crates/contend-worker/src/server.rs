@@ -2,14 +2,15 @@
 //! own, and interrupting a statement from outside without holding up whoever asks for it.
 
 use crate::client::ClientLoop;
+use crate::connection::{Connection, ServerSession};
 use crate::models::thread::{Leave, Loop};
-use crate::session::{Failure, Session, Waits};
+use crate::session::{Failure, Waits};
 use crate::sqlite::Setup;
 use anyhow::{Result, anyhow, bail};
 use contend_wire::address::{Address, Password};
 use contend_wire::handshake::Facts;
 use contend_wire::plan::Step;
-use contend_wire::sample::{CodeSpace, worker_code};
+use contend_wire::sample::worker_code;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -41,33 +42,18 @@ impl OpenError {
     }
 }
 
-/// A connection to a server, with its statements ready.
-pub trait ServerSession<'p>: Session + Sized {
-    /// Opens a connection, carries out the session statements and prepares all statements.
-    ///
-    /// # Errors
-    /// The server refuses one of them, or placeholders and arguments do not fit.
-    fn open(setup: &Setup<'p>) -> Result<Self, OpenError>;
-
-    /// The settings of this connection, as read back.
-    ///
-    /// # Errors
-    /// The server refuses a query.
-    fn read_back(&mut self) -> Result<Facts, OpenError>;
-}
-
 /// Runs a client on connections of its own. `ready` gets the settings of the first one and answers with
 /// the start, or with none if there is no run.
 ///
 /// # Errors
 /// What went wrong before `ready`, naming client, database and statement.
-pub fn drive<'p, S: ServerSession<'p>>(
+pub fn drive<'p, C: Connection>(
     client: &mut ClientLoop<'p>,
     setup: &Setup<'p>,
     ready: impl FnOnce(Facts) -> Option<u64>,
 ) -> Result<()> {
     let words = |e: OpenError| e.in_words(setup);
-    let mut session = S::open(setup).map_err(words)?;
+    let mut session = ServerSession::<C>::open(setup).map_err(words)?;
     let mut facts = vec![("client".to_string(), setup.client.to_string())];
     facts.extend(session.read_back().map_err(words)?);
     let mut kept = client.kept();
@@ -77,7 +63,7 @@ pub fn drive<'p, S: ServerSession<'p>>(
     let mut leave = client.run(&mut session, &mut kept, None);
     drop(session);
     while let Leave::Reconnect(turn) = leave {
-        leave = match S::open(setup) {
+        leave = match ServerSession::<C>::open(setup) {
             Ok(mut session) => client.run(&mut session, &mut kept, Some(turn)),
             Err(e) => {
                 std::thread::sleep(RECONNECT_PAUSE);
@@ -177,9 +163,4 @@ pub fn tell_of_driver_error(driver: &str, error: &dyn std::fmt::Display) {
     if TOLD.fetch_add(1, Relaxed) < TOLD_AT_MOST {
         eprintln!("contend worker: an error of {driver} itself: {error}");
     }
-}
-
-/// Whether `code` of `space` says that the connection is gone.
-pub fn is_lost(failure: Failure, lost: u32) -> bool {
-    matches!(failure.space, CodeSpace::Sqlstate | CodeSpace::Mysql) && failure.code == lost
 }

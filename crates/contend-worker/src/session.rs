@@ -28,7 +28,7 @@ impl Failure {
     }
 }
 
-/// What an attempt spent waiting.
+/// What an attempt spent waiting, and what else its code does not tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Waits {
     /// For locks; [`NOT_MEASURED`] if the driver cannot tell.
@@ -39,11 +39,14 @@ pub struct Waits {
     pub cut_short: bool,
     /// For the connection itself, where clients share it.
     pub acquire_ns: u64,
+    /// If the attempt failed: something of it may have been done all the same.
+    pub may_have_acted: bool,
 }
 
 impl Waits {
     /// Waits of a driver that cannot measure them.
-    pub const UNKNOWN: Waits = Waits { lock_ns: NOT_MEASURED, timeout_spent: false, cut_short: false, acquire_ns: 0 };
+    pub const UNKNOWN: Waits =
+        Waits { lock_ns: NOT_MEASURED, timeout_spent: false, cut_short: false, acquire_ns: 0, may_have_acted: false };
 }
 
 /// An open connection with its statements ready.

@@ -266,9 +266,16 @@ pub fn classify(sample: &Sample) -> Outcome {
         return Outcome::Unknown;
     }
     match lookup(sample.code_space, sample.code).map_or(Outcome::Unknown, |row| row.outcome) {
+        Outcome::Rejected | Outcome::Conflict if sample.flags & flag::MAY_HAVE_ACTED != 0 => Outcome::Unknown,
         Outcome::Conflict if sample.flags & flag::LOCK_TIMEOUT_SPENT != 0 => Outcome::Timeout,
         outcome => outcome,
     }
+}
+
+/// Whether an attempt that was not acknowledged may have been carried out all the same, in whole or in part.
+pub fn may_have_acted(sample: &Sample) -> bool {
+    let unclear = sample.flags & (flag::INTERRUPTED | flag::MAY_HAVE_ACTED) != 0;
+    !sample.is_ok() && (unclear || lookup(sample.code_space, sample.code).is_none_or(|row| !row.definite))
 }
 
 /// The codes worth trying again, for a plan's retry policy.

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,8 +19,6 @@ import (
 const (
 	rows  = 100_000
 	cycle = 16_384
-	reads = 5_000
-	turns = 101
 
 	// Query is what both sides execute.
 	Query = "SELECT id, value, note FROM item WHERE rowid = ?"
@@ -28,50 +27,75 @@ const (
 // Bare reads the keys one after the other with the library alone, from the one at index 0 on and over again.
 type Bare func(b *testing.B, path string, keys []int64, reads int) time.Duration
 
+// side is what both sides do: so many turns of so many reads, with this text.
+type side struct {
+	query        string
+	turns, reads int
+}
+
 // Compare prints how many times as long the bare loop takes as the worker; in turns, so that both see the
 // same machine.
 func Compare(b *testing.B, driver *worker.Driver, bare Bare) {
 	path := filepath.Join(b.TempDir(), "bench.db")
-	load(b, driver, path)
+	load(b, driver, path, []string{
+		// What a rollback journal adds to every read is the kernel's, and hides what is to be seen.
+		"PRAGMA journal_mode = WAL",
+		"CREATE TABLE item (id INTEGER, value INTEGER, note TEXT)",
+		fmt.Sprintf("WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < %d) INSERT INTO item SELECT i, i %% 100, 'item ' || i FROM n", rows-1),
+	})
+	side{Query, 101, 5_000}.compare(b, driver, path, bare)
+}
+
+// CompareOn does the same on a server, whose address is in the environment; without it there is nothing to compare.
+func CompareOn(b *testing.B, driver *worker.Driver, variable, query, filling string, bare Bare) {
+	database := os.Getenv(variable)
+	if database == "" {
+		b.Skipf("%s names no server; scripts/bench-workers-go.sh starts one", variable)
+	}
+	load(b, driver, database, []string{
+		"DROP TABLE IF EXISTS item",
+		"CREATE TABLE item (rowid BIGINT PRIMARY KEY, id BIGINT, value BIGINT, note VARCHAR(40))",
+		fmt.Sprintf(filling, rows),
+	})
+	side{query, 41, 2_000}.compare(b, driver, database, bare)
+}
+
+func (s side) compare(b *testing.B, driver *worker.Driver, path string, bare Bare) {
 	random := rand.New(rand.NewPCG(1, 2))
 	keys := make([]int64, cycle)
 	for i := range keys {
 		keys[i] = 1 + random.Int64N(rows)
 	}
-	plan := plan(driver, path, keys)
+	plan := s.plan(driver, path, keys)
+	reads, turns := s.reads, s.turns
 	var ratios, bareNS, workerNS []float64
 	for slice := range turns {
 		var plain, ours time.Duration
 		if slice%2 == 0 {
 			plain = bare(b, path, keys, reads)
 		}
-		ours = throughWorker(b, driver, plan)
+		ours = throughWorker(b, driver, plan, reads)
 		if slice%2 == 1 {
 			plain = bare(b, path, keys, reads)
 		}
 		ratios = append(ratios, float64(plain)/float64(ours))
-		bareNS = append(bareNS, float64(plain)/reads)
-		workerNS = append(workerNS, float64(ours)/reads)
+		bareNS = append(bareNS, float64(plain)/float64(reads))
+		workerNS = append(workerNS, float64(ours)/float64(reads))
 	}
 	for _, values := range [][]float64{ratios, bareNS, workerNS} {
 		slices.Sort(values)
 	}
 	middle := turns / 2
-	fmt.Printf("%-10s bare/worker %.3f (median of %d; %.3f to %.3f), bare %.0f ns, worker %.0f ns per read\n", driver.Name,
+	fmt.Printf("%-13s bare/worker %.3f (median of %d; %.3f to %.3f), bare %.0f ns, worker %.0f ns per read\n", driver.Name,
 		ratios[middle], turns, ratios[0], ratios[turns-1], bareNS[middle], workerNS[middle])
 }
 
-func load(b *testing.B, driver *worker.Driver, path string) {
+func load(b *testing.B, driver *worker.Driver, path string, statements []string) {
 	conn, err := driver.Open(path, &worker.Setup{Options: &worker.Options{BusyTimeoutMS: -1}, Context: context.Background()})
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, sql := range []string{
-		// What a rollback journal adds to every read is the kernel's, and hides what is to be seen.
-		"PRAGMA journal_mode = WAL",
-		"CREATE TABLE item (id INTEGER, value INTEGER, note TEXT)",
-		fmt.Sprintf("WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < %d) INSERT INTO item SELECT i, i %% 100, 'item ' || i FROM n", rows-1),
-	} {
+	for _, sql := range statements {
 		if _, err := conn.Run(&worker.Statement{SQL: sql, Index: -1, Returns: strings.HasPrefix(sql, "PRAGMA")}, nil, nil); err != nil {
 			b.Fatal(err)
 		}
@@ -81,12 +105,12 @@ func load(b *testing.B, driver *worker.Driver, path string) {
 	}
 }
 
-func plan(driver *worker.Driver, path string, keys []int64) string {
+func (s side) plan(driver *worker.Driver, path string, keys []int64) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "contend-plan 2\nworker\t0\ndriver\t%s\tthread\nconnections\tclient\nwindow\t0\t0\t0\nnow\tclock\n", driver.Name)
-	fmt.Fprintf(&text, "database\t%s\nstatement\t0\t%s\ntransaction\t0\tread\tread\t-\t0\t0\t1\n", path, Query)
+	fmt.Fprintf(&text, "database\t%s\nstatement\t0\t%s\ntransaction\t0\tread\tread\t-\t0\t0\t1\n", path, s.query)
 	fmt.Fprintf(&text, "step\tsql\t0\t1..1\t1\t-\tp0+0\nretry\t1\t-\t-\t-\nclients\t1\n")
-	fmt.Fprintf(&text, "client\t0\t0\tclosed\tcyclic\t%d\t0\t%d\n", reads, len(keys))
+	fmt.Fprintf(&text, "client\t0\t0\tclosed\tcyclic\t%d\t0\t%d\n", s.reads, len(keys))
 	for _, key := range keys {
 		fmt.Fprintf(&text, "op\t0\t0\ti%d\n", key)
 	}
@@ -95,7 +119,7 @@ func plan(driver *worker.Driver, path string, keys []int64) string {
 }
 
 // throughWorker is the time from the first start to the last end.
-func throughWorker(b *testing.B, driver *worker.Driver, plan string) time.Duration {
+func throughWorker(b *testing.B, driver *worker.Driver, plan string, reads int) time.Duration {
 	clients, err := worker.RunPlan(driver, plan)
 	if err != nil {
 		b.Fatal(err)

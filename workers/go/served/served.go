@@ -145,6 +145,7 @@ func Check(t *testing.T, driver *worker.Driver) {
 			t.Run("answers", func(t *testing.T) { answers(t, driver, model) })
 			t.Run("refusals", func(t *testing.T) { refusals(t, driver, model) })
 			t.Run("locked while opening", func(t *testing.T) { locked(t, driver, model) })
+			t.Run("settings of later connections", func(t *testing.T) { later(t, driver, model) })
 			t.Run("stop", func(t *testing.T) { stop(t, driver, model) })
 		})
 	}
@@ -171,8 +172,8 @@ func answers(t *testing.T, driver *worker.Driver, model string) {
 		{"/put%2Fall?u0=i10&p1=t%E6%BC%A2%20%26&p0=n&u2=i12&u1=i11", "", `{"rows":[{"how \"many\"":4}]}`, 200},
 		{"/get%20item?p0=i12", "", `{"rows":[{"id":12,"name":"漢 &","price":null,"raw":null,"none":null},` +
 			`{"id":9223372036854775807,"name":"","price":-0.5,"raw":null,"none":null},{"name":"漢 &"}]}`, 200},
-		{"/put/all?u0=i20&p0=n&p1=n&u1=i1&u2=i21", "sqlite:1555", "", 500},
-		{"/put/all?u0=i20&p0=n&p1=n&u1=i22&u2=i21", "", `{"rows":[{"how \"many\"":7}]}`, 200},
+		{"/put/all?u0=i1&p0=n&p1=n&u1=i2&u2=i3", "sqlite:1555", "", 500},
+		{"/put/all?u0=i20&p0=n&p1=n&u1=i21&u2=i22", "", `{"rows":[{"how \"many\"":7}]}`, 200},
 		{"/too%20many", "worker:1", "number of rows", 500},
 	} {
 		a := get(t, client, s.URL+c.target)
@@ -191,20 +192,21 @@ func refusals(t *testing.T, driver *worker.Driver, model string) {
 	s := serve(t, driver, plan(driver, model, database(t, driver), ""))
 	client := newClient(t)
 	for target, words := range map[string]string{
-		"/get%20item":                "p0 is missing",
-		"/get%20item?p0":             "empty field",
-		"/get%20item?p0=q":           "not a value",
-		"/get%20item?p0=i1.5":        "not an integer",
-		"/get%20item?p0=T0":          "text of a plan",
-		"/get%20item?p0=t%2":         "invalid URL escape",
-		"/get%20item?p0=i1&p0=i2":    "too many",
-		"/get%20item?p0=i1&p1=i1":    "too many",
-		"/get%20item?p0=i1&u0=i1":    "too many",
-		"/get%20item?p00=i1":         "too many",
-		"/get%20item?p0=i1&p-1=i1":   "too many",
-		"/get%20item?=":              "too many",
-		"/put/all?p0=n&p1=n&u0=i1":   "u1 is missing",
-		"/put/all?p0=n&p1=n&u0=tone": "no integer",
+		"/get%20item":                          "p0 is missing",
+		"/get%20item?p0":                       "empty field",
+		"/get%20item?p0=q":                     "not a value",
+		"/get%20item?p0=i1.5":                  "not an integer",
+		"/get%20item?p0=T0":                    "text of a plan",
+		"/get%20item?p0=t%2":                   "invalid URL escape",
+		"/get%20item?p0=i1&p0=i2":              "too many",
+		"/get%20item?p0=i1&p1=i1":              "too many",
+		"/get%20item?p0=i1&u0=i1":              "too many",
+		"/get%20item?p00=i1":                   "too many",
+		"/get%20item?p0=i1&p-1=i1":             "too many",
+		"/get%20item?=":                        "too many",
+		"/put/all?p0=n&p1=n&u0=i1":             "u1 is missing",
+		"/put/all?p0=n&p1=n&u0=tone":           "no integer",
+		"/put/all?p0=n&p1=n&u0=i1&u1=i3&u2=i2": "must follow one another",
 	} {
 		get(t, client, s.URL+target).is(t, target, 400, "", words)
 	}
@@ -216,7 +218,7 @@ func refusals(t *testing.T, driver *worker.Driver, model string) {
 	}
 	post.is(t, "POST", 405, "", "GET")
 	get(t, client, s.URL+"/get%20item?p0=i1").is(t, "after them all", 200, "", `"id":1`)
-	if done, err := s.Stop(); err != nil || !strings.Contains(done, "requests=18\tfailed=17") {
+	if done, err := s.Stop(); err != nil || !strings.Contains(done, "requests=19\tfailed=18") {
 		t.Errorf("%s %v", done, err)
 	}
 	for lines, words := range map[string]string{
@@ -260,6 +262,36 @@ func locked(t *testing.T, driver *worker.Driver, model string) {
 		t.Errorf("%s %v", done, err)
 	}
 	(<-held).is(t, "hold", 500, "sqlite:9", "")
+}
+
+// A connection that is opened late is read back as well, and what is otherwise there is told at the end.
+func later(t *testing.T, driver *worker.Driver, model string) {
+	lines := "--\nreadback\tuser_version\tPRAGMA user_version\n"
+	if model == "pool" {
+		if driver.PoolFixed {
+			t.Skip("its pool opens all connections in advance")
+		}
+		// Each request has a connection of its own.
+		lines = "option\tpool_size\t1\noption\tpool_idle\t0\noption\tpool_open\tlazy\n" + lines
+	}
+	for _, changes := range []bool{false, true} {
+		path := database(t, driver)
+		s := serve(t, driver, plan(driver, model, path, lines))
+		if changes {
+			other := conn(t, driver, path, "PRAGMA user_version = 9")
+			defer other.Close()
+		}
+		for range 3 {
+			client := newClient(t)
+			get(t, client, s.URL+"/get%20item?p0=i1").is(t, "get", 200, "", `"id":1`)
+		}
+		done, err := s.Stop()
+		read := strings.Contains(done, "connections_read_back=2") || strings.Contains(done, "connections_read_back=3")
+		differs := strings.Contains(done, "settings_differ=") && strings.Contains(done, "user_version = 9, the first one 0")
+		if err != nil || !read || differs != changes {
+			t.Errorf("changed: %t: %s %v", changes, done, err)
+		}
+	}
 }
 
 func stop(t *testing.T, driver *worker.Driver, model string) {

@@ -75,6 +75,8 @@ type conn struct {
 	context   context.Context
 	interrupt func()
 	kept      map[string]*stmt
+	// used: somebody has taken it before.
+	used bool
 }
 
 func (c *conn) setUp(setup *worker.Setup) error {

@@ -97,6 +97,7 @@ func (p *pool) Close() error          { return p.db.Close() }
 type connection struct {
 	library   *Library
 	lost      bool
+	isNew     bool
 	db        *sql.DB // if it is the only one
 	conn      *sql.Conn
 	interrupt func()
@@ -115,12 +116,17 @@ func take(db *sql.DB, setup *worker.Setup, library *Library) (*connection, error
 	}
 	c := &connection{conn: taken, library: library}
 	err = taken.Raw(func(raw any) error {
+		var inner *conn
 		switch raw := raw.(type) {
 		case *conn:
-			c.interrupt = raw.interrupt
+			inner = raw
 		case *direct:
-			c.interrupt = raw.interrupt
+			inner = raw.conn
+		default:
+			return nil
 		}
+		c.interrupt = inner.interrupt
+		c.isNew, inner.used = !inner.used, true
 		return nil
 	})
 	return c, err
@@ -139,6 +145,9 @@ func (c *connection) Close() error {
 	}
 	return err
 }
+
+// New tells a connection that database/sql has just opened.
+func (c *connection) New() bool { return c.isNew }
 
 // Lost is what an error has shown.
 func (c *connection) Lost() bool { return c.lost }

@@ -197,7 +197,9 @@ func (c *client) retry(t turn, code wire.Code, finished uint64) (turn, bool) {
 	}
 	t.started = c.sleep.until(until, c.control.drainOver, &c.control.drainIsOver)
 	t.attempt++
-	return t, t.started >= until
+	// A busy machine may come to it after the drain, in which attempts in flight are to end.
+	late := c.control.drainIsOver.Load() || t.started >= c.control.drainEnd()
+	return t, t.started >= until && !late
 }
 
 func (c *client) backoff(attempt uint16) uint64 {
@@ -262,7 +264,10 @@ func (o *own) close() {
 
 // shared is the model `pool`: a connection for the length of an operation, given back for its pauses if no
 // transaction is open.
-type shared struct{ pool Pool }
+type shared struct {
+	pool  Pool
+	reads *readback
+}
 
 func (s *shared) carryOut(c *client, transaction int) (step int, acquireNS uint64, err error) {
 	t := &c.plan.Transactions[transaction]
@@ -293,7 +298,7 @@ func (s *shared) carryOut(c *client, transaction int) (step int, acquireNS uint6
 
 func (s *shared) part(c *client, transaction, from, to int) (waited uint64, step int, err error) {
 	begun := monotonicNS()
-	conn, err := s.pool.Acquire()
+	conn, err := s.acquire()
 	waited = monotonicNS() - begun
 	if err != nil {
 		pauseIfGone(c)
@@ -307,6 +312,21 @@ func (s *shared) part(c *client, transaction, from, to int) (waited uint64, step
 	c.use(nil)
 	s.pool.Release(conn)
 	return waited, step, err
+}
+
+// acquire takes a connection; one that was opened for it is read back, which belongs to opening it.
+func (s *shared) acquire() (Conn, error) {
+	conn, err := s.pool.Acquire()
+	if err != nil {
+		return nil, err
+	}
+	if newcomer, ok := conn.(Newcomer); ok && newcomer.New() {
+		if err := s.reads.opened(conn); err != nil {
+			s.pool.Release(conn)
+			return nil, err
+		}
+	}
+	return conn, nil
 }
 
 func (s *shared) close() {}

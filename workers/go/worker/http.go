@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -171,6 +172,11 @@ func (p *peer) parse(query string, args, uniques int) error {
 		count++
 	}
 	if count == args+uniques {
+		for i, number := range p.uniques {
+			if number != p.uniques[0]+int64(i) {
+				return errors.New("unique numbers must follow one another")
+			}
+		}
 		return nil
 	}
 	for i, given := range p.given {

@@ -32,6 +32,7 @@ type ready struct {
 	sessions [][]wire.Pair
 	ended    chan error
 	opened   int64
+	reads    *readback
 	pauses   pauses
 }
 
@@ -43,7 +44,8 @@ func prepare(drivers []*Driver, plan *wire.Plan) (*ready, error) {
 		return nil, err
 	}
 	control := newControl(plan.Drain)
-	r := &ready{plan: plan, control: control, setup: setup, ended: make(chan error, len(plan.Clients))}
+	reads := &readback{driver: driver, plan: plan, setup: setup}
+	r := &ready{plan: plan, control: control, setup: setup, reads: reads, ended: make(chan error, len(plan.Clients))}
 	setup.Context, r.cancel = context.WithCancel(context.Background())
 	for i := range plan.Clients {
 		spec := &plan.Clients[i]
@@ -187,9 +189,10 @@ func checkKept(s *Statement, step *wire.Step, columns int) error {
 func (r *ready) openOwn(driver *Driver) error {
 	for i, c := range r.clients {
 		database := r.plan.Databases[c.spec.Database]
-		o := &own{open: func() (Conn, error) { return driver.Open(database, r.setup) }}
+		open := func() (Conn, error) { return driver.Open(database, r.setup) }
+		o := &own{open: r.reads.reading(open)}
 		name := fmt.Sprintf("client %d, database %s", c.spec.ID, database)
-		conn, err := o.open()
+		conn, err := open()
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -199,6 +202,7 @@ func (r *ready) openOwn(driver *Driver) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
+		r.reads.known(session)
 		r.sessions = append(r.sessions, session)
 	}
 	return nil
@@ -226,13 +230,16 @@ func (r *ready) openPools(driver *Driver) error {
 			}
 			pools[index] = pool
 		}
-		c.conns = &shared{pool: pools[index]}
+		c.conns = &shared{pool: pools[index], reads: r.reads}
 	}
 	return nil
 }
 
 func (r *ready) lookAtAll(driver *Driver, pool Pool, firstUser *wire.Client) error {
 	sessions, err := lookAtAll(driver, r.plan, r.setup, pool, clientFact(firstUser))
+	if err == nil {
+		r.reads.known(sessions[0])
+	}
 	r.sessions = append(r.sessions, sessions...)
 	return err
 }

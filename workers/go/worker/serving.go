@@ -26,6 +26,7 @@ type serving struct {
 	pool     Pool // of the model pool
 	first    chan Conn
 	opened   int64
+	reads    *readback
 }
 
 // errOver is what a request gets that comes after the end.
@@ -40,7 +41,8 @@ func serve(drivers []*Driver, plan *wire.Plan) (*serving, error) {
 	if err := checkServed(plan); err != nil {
 		return nil, err
 	}
-	s := &serving{plan: plan, setup: setup, control: newControl(plan.Drain), first: make(chan Conn, 1)}
+	reads := &readback{driver: driver, plan: plan, setup: setup}
+	s := &serving{plan: plan, setup: setup, reads: reads, control: newControl(plan.Drain), first: make(chan Conn, 1)}
 	setup.Context, s.cancel = context.WithCancel(context.Background())
 	database := plan.Databases[0]
 	open := s.openOne
@@ -54,7 +56,7 @@ func serve(drivers []*Driver, plan *wire.Plan) (*serving, error) {
 	s.opened = setup.Opened.Load()
 	s.handler = newHandler(driver, plan, statements, s.control, func() connections {
 		if s.pool != nil {
-			return &shared{pool: s.pool}
+			return &shared{pool: s.pool, reads: s.reads}
 		}
 		return &own{open: func() (Conn, error) { return s.ofPeer(driver, database) }}
 	})
@@ -88,7 +90,9 @@ func (s *serving) openPool(driver *Driver, database string) (err error) {
 	if s.pool, err = driver.OpenPool(database, s.setup); err != nil {
 		return err
 	}
-	s.sessions, err = lookAtAll(driver, s.plan, s.setup, s.pool, nil)
+	if s.sessions, err = lookAtAll(driver, s.plan, s.setup, s.pool, nil); err == nil {
+		s.reads.known(s.sessions[0])
+	}
 	return err
 }
 
@@ -100,6 +104,7 @@ func (s *serving) openOne(driver *Driver, database string) error {
 	}
 	s.first <- conn
 	session, err := look(driver, s.plan, s.setup, conn, true, nil)
+	s.reads.known(session)
 	s.sessions = append(s.sessions, session)
 	return err
 }
@@ -114,7 +119,7 @@ func (s *serving) ofPeer(driver *Driver, database string) (Conn, error) {
 	if s.control.drainIsOver.Load() {
 		return nil, errOver
 	}
-	return driver.Open(database, s.setup)
+	return s.reads.reading(func() (Conn, error) { return driver.Open(database, s.setup) })()
 }
 
 const (
@@ -178,5 +183,5 @@ func (s *serving) closeDatabase() {
 
 func (s *serving) done() string {
 	return fmt.Sprintf("done\trequests=%d\tfailed=%d\tconnections_opened=%d",
-		s.handler.requests.Load(), s.handler.failed.Load(), s.setup.Opened.Load()-s.opened)
+		s.handler.requests.Load(), s.handler.failed.Load(), s.setup.Opened.Load()-s.opened) + s.reads.facts()
 }

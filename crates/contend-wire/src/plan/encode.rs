@@ -117,9 +117,11 @@ impl Request {
 impl HttpStep {
     fn encode_into(&self, out: &mut String) {
         let _ = write!(out, "step\thttp\t{}\t", self.request);
-        for (i, (first, last)) in self.status.iter().enumerate() {
+        let expected = self.status.iter().map(|range| ("", range));
+        for (i, (sign, (first, last))) in expected.chain(self.refused.iter().map(|range| ("!", range))).enumerate() {
             let comma = if i == 0 { "" } else { "," };
-            let _ = if first == last { write!(out, "{comma}{first}") } else { write!(out, "{comma}{first}-{last}") };
+            let _ = write!(out, "{comma}{sign}{first}");
+            let _ = if first == last { Ok(()) } else { write!(out, "-{last}") };
         }
         out.push('\t');
         match &self.count {

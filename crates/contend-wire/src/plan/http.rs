@@ -25,6 +25,8 @@ pub struct HttpStep {
     pub request: u32,
     /// The answers that are no failure: first and last status of each range.
     pub status: Vec<(u16, u16)>,
+    /// Of all others, those with which the service says that it has done nothing.
+    pub refused: Vec<(u16, u16)>,
     /// What is counted in the answer as rows.
     pub count: Option<Count>,
     /// Values kept for later steps.

@@ -1,6 +1,8 @@
 //! Looking into answers: elements counted and values kept, by JSON pointer (RFC 6901), in which one segment may
-//! be `*`. Only what a step asks for is parsed.
+//! be `*`. Only what a step asks for is parsed. Between an answer and the client's next request is this and little
+//! else, so an answer that is only counted is read without being built in memory.
 
+use super::count::elements;
 use crate::arguments::{Kept, KeptValue};
 use crate::session::Failure;
 use contend_wire::plan::http::{HttpStep, KeepAt};
@@ -15,22 +17,30 @@ const MISSING: Failure = Failure::worker(worker_code::NOT_KEPT);
 /// # Errors
 /// It is not JSON, has more or fewer elements, or lacks what is to be kept.
 pub fn look_into(body: &[u8], step: &HttpStep, kept: &mut Kept) -> Result<u32, Failure> {
-    let answer: Value = serde_json::from_slice(body).map_err(|_| NOT_JSON)?;
-    let mut rows = 0;
-    if let Some(count) = &step.count {
-        rows = match answer.pointer(&count.pointer) {
-            None => 0,
-            Some(Value::Array(elements)) => u32::try_from(elements.len()).unwrap_or(u32::MAX),
-            Some(_) => 1,
-        };
-        if !(count.rows_min..=count.rows_max).contains(&rows) {
-            return Err(Failure::worker(worker_code::ROWS));
-        }
+    if step.keep.is_empty() {
+        let pointer = step.count.as_ref().map_or("", |count| &count.pointer);
+        return rows_of(step, elements(body, pointer).map_err(|_| NOT_JSON)?);
     }
+    let answer: Value = serde_json::from_slice(body).map_err(|_| NOT_JSON)?;
+    let found = match step.count.as_ref().and_then(|count| answer.pointer(&count.pointer)) {
+        None => 0,
+        Some(Value::Array(elements)) => u32::try_from(elements.len()).unwrap_or(u32::MAX),
+        Some(_) => 1,
+    };
+    let rows = rows_of(step, found)?;
     for keep in &step.keep {
         keep_from(&answer, keep, kept)?;
     }
     Ok(rows)
+}
+
+/// What was counted, if the step counts, within its bounds.
+fn rows_of(step: &HttpStep, found: u32) -> Result<u32, Failure> {
+    match &step.count {
+        None => Ok(0),
+        Some(count) if (count.rows_min..=count.rows_max).contains(&found) => Ok(found),
+        Some(_) => Err(Failure::worker(worker_code::ROWS)),
+    }
 }
 
 fn keep_from(answer: &Value, keep: &KeepAt, kept: &mut Kept) -> Result<(), Failure> {
@@ -87,7 +97,14 @@ mod tests {
         });
         look_into(
             BODY,
-            &HttpStep { request: 0, status: vec![(200, 200)], count, keep: keep.collect(), args: vec![] },
+            &HttpStep {
+                request: 0,
+                status: vec![(200, 200)],
+                refused: vec![],
+                count,
+                keep: keep.collect(),
+                args: vec![],
+            },
             kept,
         )
     }
@@ -105,7 +122,7 @@ mod tests {
         assert_eq!(
             look_into(
                 b"<html>",
-                &HttpStep { request: 0, status: vec![], count: None, keep: vec![], args: vec![] },
+                &HttpStep { request: 0, status: vec![], refused: vec![], count: None, keep: vec![], args: vec![] },
                 &mut kept()
             ),
             Err(NOT_JSON)

@@ -5,6 +5,7 @@
 
 pub mod answer;
 pub mod cookies;
+mod count;
 pub mod events;
 pub mod json;
 pub mod login;

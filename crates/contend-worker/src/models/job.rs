@@ -196,7 +196,7 @@ impl Job {
 
 impl Waits {
     /// Nothing so far.
-    pub const NONE: Waits = Waits { lock_ns: 0, timeout_spent: false, cut_short: false, acquire_ns: 0 };
+    pub const NONE: Waits = Waits { lock_ns: 0, ..Waits::UNKNOWN };
 
     /// Together with those of another part of the same attempt.
     pub fn add(&mut self, other: Waits) {

@@ -7,10 +7,10 @@ use crate::busy;
 use crate::client::{ClientLoop, Turn, room_for_samples};
 use crate::clock::{Wake, monotonic_ns, wait_until};
 use crate::control::Control;
-use crate::mysql::MysqlSession;
+use crate::mysql;
 use crate::null;
 use crate::options::Options;
-use crate::postgres::{PostgresSession, crate_postgres, direct};
+use crate::postgres::{Connected, crate_postgres, direct};
 use crate::run::{Event, Link, in_words};
 use crate::server;
 use crate::session::{Failure, Session, Waits};
@@ -97,9 +97,9 @@ fn client_thread(
         let run = match head.driver.as_str() {
             "null" => null::drive(&mut client, head, control, of.id, ready),
             "contend-sql" => translate::drive(&mut client, &setup, ready),
-            "postgres" => server::drive::<PostgresSession<'_, crate_postgres::Blocking>>(&mut client, &setup, ready),
-            "tokio-postgres" => server::drive::<PostgresSession<'_, direct::Direct>>(&mut client, &setup, ready),
-            "mysql" => server::drive::<MysqlSession<'_>>(&mut client, &setup, ready),
+            "postgres" => server::drive::<Connected<crate_postgres::Blocking>>(&mut client, &setup, ready),
+            "tokio-postgres" => server::drive::<Connected<direct::Direct>>(&mut client, &setup, ready),
+            "mysql" => server::drive::<mysql::Connected>(&mut client, &setup, ready),
             _ => drive(&mut client, &setup, ready),
         };
         // Before `ready` it is the answer to opening, after it the client's end.

@@ -6,14 +6,11 @@
 pub mod values;
 
 use crate::arguments::{Arguments, Kept};
-use crate::server::{
-    self, CONNECT_TIME, OpenError, RECONNECT_PAUSE, ServerSession, check_statement, interrupt_with, is_lost,
-    tell_of_driver_error,
-};
-use crate::session::{CANCELLED, Failure, Session, Waits};
+use crate::connection::{Connection, Judged, Stopped};
+use crate::server::{self, CONNECT_TIME, OpenError, check_statement, interrupt_with, tell_of_driver_error};
+use crate::session::Failure;
 use crate::sqlite::Setup;
 use contend_wire::address::{Address, Endpoint};
-use contend_wire::handshake::Facts;
 use contend_wire::plan::SqlStep;
 use contend_wire::sample::{CodeSpace, worker_code};
 use mysql::consts::CapabilityFlags;
@@ -51,6 +48,7 @@ pub fn code_of(error: &mysql::Error) -> Failure {
 pub fn in_words(error: &mysql::Error) -> String {
     match error {
         mysql::Error::MySqlError(e) => format!("{} ({})", e.message, e.code),
+        mysql::Error::DriverError(e) => e.to_string(),
         other => other.to_string(),
     }
 }
@@ -103,107 +101,99 @@ enum Ready {
 }
 
 /// An open connection with its statements.
-struct Open {
+pub struct Connected {
     connection: Conn,
     statements: Vec<(Ready, Counting)>,
 }
 
-/// A client's connection.
-pub struct MysqlSession<'p> {
-    setup: Setup<'p>,
-    /// None after it was lost.
-    open: Option<Open>,
-    begun: bool,
-    cut_short: bool,
-}
+impl Connection for Connected {
+    type Error = mysql::Error;
 
-fn open(setup: &Setup<'_>) -> Result<Open, OpenError> {
-    let (address, password) = server::address(setup.database(), "mysql")?;
-    let opts = opts(&address, password.as_deref());
-    let mut connection = connect_with(opts.clone())?;
-    let id = connection.connection_id();
-    interrupt_with(setup, move || {
-        if let Ok(mut second) = Conn::new(opts.clone()) {
-            let _ = second.query_drop(format!("KILL QUERY {id}"));
+    fn not_connected() -> Failure {
+        errno(NOT_CONNECTED)
+    }
+
+    fn open(setup: &Setup<'_>) -> Result<Self, OpenError> {
+        let (address, password) = server::address(setup.database(), "mysql")?;
+        let opts = opts(&address, password.as_deref());
+        let mut connection = connect_with(opts.clone())?;
+        let id = connection.connection_id();
+        interrupt_with(setup, move || {
+            if let Ok(mut second) = Conn::new(opts.clone()) {
+                let _ = second.query_drop(format!("KILL QUERY {id}"));
+            }
+        });
+        for sql in &setup.head.session {
+            connection.query_drop(sql).map_err(on(sql))?;
         }
-    });
-    for sql in &setup.head.session {
-        connection.query_drop(sql).map_err(on(sql))?;
-    }
-    let mut statements = vec![];
-    for (index, sql) in setup.head.statements.iter().enumerate() {
-        // Prepared in either case, so that a mistake shows before the window.
-        let prepared = connection.prep(sql).map_err(on(sql))?;
-        // MariaDB does not say beforehand what a RETURNING gives.
-        let silent = prepared.columns().is_empty() && sql.to_ascii_uppercase().contains("RETURNING");
-        let columns = if silent { usize::MAX } else { prepared.columns().len() };
-        check_statement(setup, index, prepared.params().len(), columns)?;
-        let ready = if setup.options.prepare_each {
-            connection.close(prepared).map_err(on(sql))?;
-            Ready::Each(Template::of(sql, connection.no_backslash_escape()))
-        } else {
-            Ready::Prepared(prepared)
-        };
-        statements.push((ready, Counting::of(sql)));
-    }
-    Ok(Open { connection, statements })
-}
-
-impl<'p> ServerSession<'p> for MysqlSession<'p> {
-    fn open(setup: &Setup<'p>) -> Result<Self, OpenError> {
-        Ok(Self { setup: *setup, open: Some(open(setup)?), begun: false, cut_short: false })
-    }
-
-    fn read_back(&mut self) -> Result<Facts, OpenError> {
-        let Some(open) = &mut self.open else { return Ok(vec![]) };
-        let mut facts = vec![];
-        for readback in &self.setup.head.readbacks {
-            let row: Option<mysql::Row> = open.connection.query_first(&readback.sql).map_err(on(&readback.sql))?;
-            // In the text protocol every value is text, whatever its type.
-            let value = row.and_then(|row| match row.as_ref(0) {
-                Some(mysql::Value::Bytes(bytes)) => Some(String::from_utf8_lossy(bytes).into_owned()),
-                _ => None,
-            });
-            facts.push((readback.name.clone(), value.unwrap_or_default()));
+        let mut statements = vec![];
+        for (index, sql) in setup.head.statements.iter().enumerate() {
+            // Prepared in either case, so that a mistake shows before the window.
+            let prepared = connection.prep(sql).map_err(on(sql))?;
+            // MariaDB does not say beforehand what a RETURNING gives.
+            let silent = prepared.columns().is_empty() && sql.to_ascii_uppercase().contains("RETURNING");
+            let columns = if silent { usize::MAX } else { prepared.columns().len() };
+            check_statement(setup, index, prepared.params().len(), columns)?;
+            let ready = if setup.options.prepare_each {
+                connection.close(prepared).map_err(on(sql))?;
+                Ready::Each(Template::of(sql, connection.no_backslash_escape()))
+            } else {
+                Ready::Prepared(prepared)
+            };
+            statements.push((ready, Counting::of(sql)));
         }
-        Ok(facts)
+        Ok(Self { connection, statements })
     }
-}
 
-impl MysqlSession<'_> {
-    /// The connection, opened again if it was lost.
+    fn ask(&mut self, sql: &str) -> Result<String, OpenError> {
+        let row: Option<mysql::Row> = self.connection.query_first(sql).map_err(on(sql))?;
+        // In the text protocol every value is text, whatever its type.
+        let value = row.and_then(|row| match row.as_ref(0) {
+            Some(mysql::Value::Bytes(bytes)) => Some(String::from_utf8_lossy(bytes).into_owned()),
+            _ => None,
+        });
+        Ok(value.unwrap_or_default())
+    }
+
+    fn simple(&mut self, sql: &str) -> Result<(), mysql::Error> {
+        self.connection.query_drop(sql)
+    }
+
     #[inline]
-    fn connection(&mut self) -> Result<&mut Open, Failure> {
-        if self.open.is_none() {
-            self.open = Some(self.reopen()?);
+    fn execute(
+        &mut self,
+        _: &Setup<'_>,
+        step: &SqlStep,
+        repetition: u32,
+        arguments: &Arguments<'_>,
+        kept: &mut Kept,
+    ) -> Result<u32, Stopped<mysql::Error>> {
+        let (ready, counting) = &self.statements[step.statement as usize];
+        let mut values = Vec::with_capacity(step.args.len());
+        for source in &step.args {
+            values.push(as_sql(arguments.resolve(source, repetition, kept).map_err(Stopped::Worker)?));
         }
-        self.open.as_mut().ok_or(errno(NOT_CONNECTED))
+        let read = match ready {
+            Ready::Prepared(statement) => {
+                let params = if values.is_empty() { Params::Empty } else { Params::Positional(values) };
+                let result = self.connection.exec_iter(statement, params);
+                result.and_then(|result| read_rows(result, *counting, step, kept))
+            }
+            Ready::Each(template) => {
+                let result = self.connection.query_iter(template.filled(&values));
+                result.and_then(|result| read_rows(result, *counting, step, kept))
+            }
+        };
+        read.map_err(Stopped::Driver)
     }
 
     #[cold]
-    fn reopen(&self) -> Result<Open, Failure> {
-        open(&self.setup).map_err(|e| {
-            std::thread::sleep(RECONNECT_PAUSE);
-            e.failure
-        })
-    }
-
-    #[cold]
-    fn failed(&mut self, error: &mysql::Error) -> Failure {
+    fn judge(&self, error: &mysql::Error) -> Judged {
         let failure = code_of(error);
-        let lost = is_lost(failure, LOST);
         // After an error that is not the server's own, nobody knows what the connection will say next.
-        if !matches!(error, mysql::Error::MySqlError(_)) || failure == errno(INTERRUPTED[1]) {
-            self.open = None;
-        }
-        let interrupted = lost || INTERRUPTED.iter().any(|code| failure == errno(*code));
-        self.cut_short |= interrupted && self.setup.control.drain_over();
-        failure
-    }
-
-    fn simple(&mut self, sql: &str) -> Result<(), Failure> {
-        let done = self.connection()?.connection.query_drop(sql);
-        done.map_err(|e| self.failed(&e))
+        let is_lost = !matches!(error, mysql::Error::MySqlError(_)) || failure == errno(INTERRUPTED[1]);
+        let is_interrupted = failure == errno(LOST) || INTERRUPTED.iter().any(|code| failure == errno(*code));
+        Judged { failure, is_lost, is_interrupted }
     }
 }
 
@@ -248,71 +238,4 @@ fn read_rows<T: Protocol>(
         found = found.saturating_add(1);
     }
     Ok(found)
-}
-
-impl Session for MysqlSession<'_> {
-    const CUT_SHORT: Failure = CANCELLED;
-
-    #[inline]
-    fn reset_waits(&mut self) {
-        self.cut_short = false;
-    }
-
-    #[inline]
-    fn waits(&self) -> Waits {
-        Waits { cut_short: self.cut_short, ..Waits::UNKNOWN }
-    }
-
-    #[inline]
-    fn begin(&mut self, transaction: u16) -> Result<(), Failure> {
-        let head = self.setup.head;
-        if let Some(sql) = &head.transactions[usize::from(transaction)].begin {
-            self.simple(sql)?;
-            self.begun = true;
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn execute(
-        &mut self,
-        step: &SqlStep,
-        repetition: u32,
-        arguments: &Arguments<'_>,
-        kept: &mut Kept,
-    ) -> Result<u32, Failure> {
-        let open = self.connection()?;
-        let (ready, counting) = &open.statements[step.statement as usize];
-        let mut values = Vec::with_capacity(step.args.len());
-        for source in &step.args {
-            values.push(as_sql(arguments.resolve(source, repetition, kept)?));
-        }
-        let read = match ready {
-            Ready::Prepared(statement) => {
-                let params = if values.is_empty() { Params::Empty } else { Params::Positional(values) };
-                let result = open.connection.exec_iter(statement, params);
-                result.and_then(|result| read_rows(result, *counting, step, kept))
-            }
-            Ready::Each(template) => {
-                let result = open.connection.query_iter(template.filled(&values));
-                result.and_then(|result| read_rows(result, *counting, step, kept))
-            }
-        };
-        read.map_err(|e| self.failed(&e))
-    }
-
-    #[inline]
-    fn commit(&mut self) -> Result<(), Failure> {
-        self.simple("COMMIT")?;
-        self.begun = false;
-        Ok(())
-    }
-
-    #[cold]
-    fn rollback(&mut self) {
-        if std::mem::take(&mut self.begun) && self.open.is_some() && self.simple("ROLLBACK").is_err() {
-            // In a state nobody knows: the next operation gets a new one.
-            self.open = None;
-        }
-    }
 }

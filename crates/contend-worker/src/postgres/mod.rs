@@ -10,13 +10,11 @@ pub mod direct;
 pub mod values;
 
 use crate::arguments::{Argument, Arguments, Kept};
-use crate::server::{
-    self, OpenError, RECONNECT_PAUSE, ServerSession, check_statement, interrupt_with, is_lost, tell_of_driver_error,
-};
-use crate::session::{CANCELLED, Failure, Session, Waits};
+use crate::connection::{Connection, Judged, Stopped};
+use crate::server::{self, OpenError, check_statement, interrupt_with, tell_of_driver_error};
+use crate::session::Failure;
 use crate::sqlite::Setup;
 use contend_wire::address::{Address, Endpoint};
-use contend_wire::handshake::Facts;
 use contend_wire::plan::SqlStep;
 use contend_wire::sample::{CodeSpace, sqlstate_to_code, worker_code};
 use postgres::error::SqlState;
@@ -176,92 +174,94 @@ fn on<'s>(sql: &'s str) -> impl FnOnce(postgres::Error) -> OpenError + 's {
 }
 
 /// An open connection, with its statements unless they are sent each time.
-struct Open<L> {
+pub struct Connected<L> {
     link: L,
     prepared: Vec<Statement>,
 }
 
-/// A client's connection.
-pub struct PostgresSession<'p, L> {
-    setup: Setup<'p>,
-    /// None after it was lost.
-    open: Option<Open<L>>,
-    begun: bool,
-    cut_short: bool,
-}
+impl<L: Link> Connection for Connected<L> {
+    type Error = Error;
 
-fn open<L: Link>(setup: &Setup<'_>) -> Result<Open<L>, OpenError> {
-    let (mut link, interrupt) = L::open(setup.database())?;
-    interrupt_with(setup, interrupt);
-    for sql in &setup.head.session {
-        link.batch(sql).map_err(on(sql))?;
-    }
-    let mut prepared = vec![];
-    for (index, sql) in setup.head.statements.iter().enumerate() {
-        let statement = link.prepare(sql).map_err(on(sql))?;
-        check_statement(setup, index, statement.params().len(), statement.columns().len())?;
-        prepared.push(statement);
-    }
-    // Prepared in either case, so that a mistake shows before the window.
-    if setup.options.prepare_each {
-        prepared.clear();
-    }
-    Ok(Open { link, prepared })
-}
-
-impl<'p, L: Link> ServerSession<'p> for PostgresSession<'p, L> {
-    fn open(setup: &Setup<'p>) -> Result<Self, OpenError> {
-        Ok(Self { setup: *setup, open: Some(open(setup)?), begun: false, cut_short: false })
+    fn not_connected() -> Failure {
+        sqlstate(NOT_CONNECTED)
     }
 
-    fn read_back(&mut self) -> Result<Facts, OpenError> {
-        let Some(open) = &mut self.open else { return Ok(vec![]) };
-        let mut facts = vec![];
-        for readback in &self.setup.head.readbacks {
-            let messages = open.link.ask(&readback.sql).map_err(on(&readback.sql))?;
-            let value = messages.iter().find_map(|message| match message {
-                SimpleQueryMessage::Row(row) => Some(row.get(0).unwrap_or_default().to_string()),
-                _ => None,
-            });
-            facts.push((readback.name.clone(), value.unwrap_or_default()));
+    fn open(setup: &Setup<'_>) -> Result<Self, OpenError> {
+        let (mut link, interrupt) = L::open(setup.database())?;
+        interrupt_with(setup, interrupt);
+        for sql in &setup.head.session {
+            link.batch(sql).map_err(on(sql))?;
         }
-        Ok(facts)
+        let mut prepared = vec![];
+        for (index, sql) in setup.head.statements.iter().enumerate() {
+            let statement = link.prepare(sql).map_err(on(sql))?;
+            check_statement(setup, index, statement.params().len(), statement.columns().len())?;
+            prepared.push(statement);
+        }
+        // Prepared in either case, so that a mistake shows before the window.
+        if setup.options.prepare_each {
+            prepared.clear();
+        }
+        Ok(Self { link, prepared })
     }
-}
 
-impl<L: Link> PostgresSession<'_, L> {
-    /// The connection, opened again if it was lost.
+    fn ask(&mut self, sql: &str) -> Result<String, OpenError> {
+        let messages = self.link.ask(sql).map_err(on(sql))?;
+        let value = messages.iter().find_map(|message| match message {
+            SimpleQueryMessage::Row(row) => Some(row.get(0).unwrap_or_default().to_string()),
+            _ => None,
+        });
+        Ok(value.unwrap_or_default())
+    }
+
+    fn simple(&mut self, sql: &str) -> Result<(), Error> {
+        self.link.batch(sql)
+    }
+
     #[inline]
-    fn connection(&mut self) -> Result<&mut Open<L>, Failure> {
-        if self.open.is_none() {
-            self.open = Some(self.reopen()?);
+    fn execute(
+        &mut self,
+        setup: &Setup<'_>,
+        step: &SqlStep,
+        repetition: u32,
+        arguments: &Arguments<'_>,
+        kept: &mut Kept,
+    ) -> Result<u32, Stopped<Error>> {
+        let (index, each) = (step.statement as usize, setup.options.prepare_each);
+        let mut values = Vec::with_capacity(step.args.len());
+        for source in &step.args {
+            let value = arguments.resolve(source, repetition, kept).map_err(Stopped::Worker)?;
+            values.push(Param { value, as_text: each });
         }
-        self.open.as_mut().ok_or(sqlstate(NOT_CONNECTED))
+        let sent = match each {
+            true => Sent::Text(&setup.head.statements[index], &values),
+            false => Sent::Prepared(&self.prepared[index], &values),
+        };
+        let sent = self.link.send(&sent);
+        drop(values);
+        for keep in &step.keep {
+            kept.clear_slot(keep.slot);
+        }
+        let (mut found, mut columns) = (0u32, 0);
+        let read = sent.and_then(|rows| {
+            L::each_row(rows, |row| {
+                columns = row.len();
+                read_row(&row, found, step, kept)?;
+                found = found.saturating_add(1);
+                Ok(())
+            })
+        });
+        // Without rows the count of the command stands for both: rows selected, or rows changed.
+        let rows = |changed| if columns == 0 { found.max(u32::try_from(changed).unwrap_or(u32::MAX)) } else { found };
+        read.map(rows).map_err(Stopped::Driver)
     }
 
     #[cold]
-    fn reopen(&self) -> Result<Open<L>, Failure> {
-        open(&self.setup).map_err(|e| {
-            std::thread::sleep(RECONNECT_PAUSE);
-            e.failure
-        })
-    }
-
-    #[cold]
-    fn failed(&mut self, error: &postgres::Error) -> Failure {
+    fn judge(&self, error: &Error) -> Judged {
         let failure = code_of(error);
-        let lost = is_lost(failure, sqlstate(LOST).code);
-        if lost || self.open.as_ref().is_some_and(|open| open.link.is_closed()) {
-            self.open = None;
-        }
-        let interrupted = lost || error.code() == Some(&SqlState::QUERY_CANCELED);
-        self.cut_short |= interrupted && self.setup.control.drain_over();
-        failure
-    }
-
-    fn simple(&mut self, sql: &str) -> Result<(), Failure> {
-        let done = self.connection()?.link.batch(sql);
-        done.map_err(|e| self.failed(&e))
+        let lost = failure == sqlstate(LOST);
+        let is_interrupted = lost || error.code() == Some(&SqlState::QUERY_CANCELED);
+        Judged { failure, is_lost: lost || self.link.is_closed(), is_interrupted }
     }
 }
 
@@ -285,81 +285,4 @@ fn read_row(row: &Row, number: u32, step: &SqlStep, kept: &mut Kept) -> Result<(
         }
     }
     Ok(())
-}
-
-impl<L: Link> Session for PostgresSession<'_, L> {
-    const CUT_SHORT: Failure = CANCELLED;
-
-    #[inline]
-    fn reset_waits(&mut self) {
-        self.cut_short = false;
-    }
-
-    #[inline]
-    fn waits(&self) -> Waits {
-        Waits { cut_short: self.cut_short, ..Waits::UNKNOWN }
-    }
-
-    #[inline]
-    fn begin(&mut self, transaction: u16) -> Result<(), Failure> {
-        let head = self.setup.head;
-        if let Some(sql) = &head.transactions[usize::from(transaction)].begin {
-            self.simple(sql)?;
-            self.begun = true;
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn execute(
-        &mut self,
-        step: &SqlStep,
-        repetition: u32,
-        arguments: &Arguments<'_>,
-        kept: &mut Kept,
-    ) -> Result<u32, Failure> {
-        let (index, each) = (step.statement as usize, self.setup.options.prepare_each);
-        let sql = &self.setup.head.statements[index];
-        let open = self.connection()?;
-        let mut values = Vec::with_capacity(step.args.len());
-        for source in &step.args {
-            values.push(Param { value: arguments.resolve(source, repetition, kept)?, as_text: each });
-        }
-        let sent = match each {
-            true => Sent::Text(sql, &values),
-            false => Sent::Prepared(&open.prepared[index], &values),
-        };
-        let sent = open.link.send(&sent);
-        drop(values);
-        for keep in &step.keep {
-            kept.clear_slot(keep.slot);
-        }
-        let (mut found, mut columns) = (0u32, 0);
-        let read = sent.and_then(|rows| {
-            L::each_row(rows, |row| {
-                columns = row.len();
-                read_row(&row, found, step, kept)?;
-                found = found.saturating_add(1);
-                Ok(())
-            })
-        });
-        // Without rows the count of the command stands for both: rows selected, or rows changed.
-        let rows = |changed| if columns == 0 { found.max(u32::try_from(changed).unwrap_or(u32::MAX)) } else { found };
-        read.map(rows).map_err(|e| self.failed(&e))
-    }
-
-    #[inline]
-    fn commit(&mut self) -> Result<(), Failure> {
-        self.simple("COMMIT")?;
-        self.begun = false;
-        Ok(())
-    }
-
-    #[cold]
-    fn rollback(&mut self) {
-        if std::mem::take(&mut self.begun) && self.open.is_some() && self.simple("ROLLBACK").is_err() {
-            // In a state nobody knows: the next operation gets a new one.
-            self.open = None;
-        }
-    }
 }

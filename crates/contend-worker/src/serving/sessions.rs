@@ -5,9 +5,10 @@ use super::threads::arguments;
 use crate::arguments::{Asked, Kept};
 use crate::attempt::attempt;
 use crate::busy;
+use crate::connection::{Connection, ServerSession};
 use crate::control::Control;
 use crate::null::NullSession;
-use crate::server::{OpenError, ServerSession};
+use crate::server::OpenError;
 use crate::session::{Failure, Session};
 use crate::sqlite::session::CachedSession;
 use crate::sqlite::{Setup, check_arguments, open_again, open_first, read_back};
@@ -15,7 +16,6 @@ use anyhow::{Result, anyhow};
 use contend_wire::handshake::Facts;
 use contend_wire::plan::Head;
 use contend_wire::sample::worker_code;
-use rusqlite::Connection;
 
 /// A driver that carries out operations one after the other.
 pub trait Caller {
@@ -85,7 +85,7 @@ pub struct Sqlite<'d> {
     desk: &'d Desk,
     settings: &'d Facts,
     timeout_ms: u32,
-    open: Option<Connection>,
+    open: Option<rusqlite::Connection>,
 }
 
 impl<'d> Sqlite<'d> {
@@ -96,7 +96,7 @@ impl<'d> Sqlite<'d> {
         Self { setup, desk, settings, timeout_ms, open: None }
     }
 
-    fn connect(&self) -> Result<Connection, Failure> {
+    fn connect(&self) -> Result<rusqlite::Connection, Failure> {
         let Setup { head, options, .. } = self.setup;
         let connection = open_again(&self.setup, self.timeout_ms)?;
         self.desk.note_opened();
@@ -132,28 +132,28 @@ impl Caller for Sqlite<'_> {
 }
 
 /// A connection to a database server.
-pub struct OnServer<'d, S> {
+pub struct OnServer<'d, C> {
     setup: Setup<'d>,
     desk: &'d Desk,
     settings: &'d Facts,
-    open: Option<S>,
+    open: Option<ServerSession<'d, C>>,
 }
 
-impl<'d, S: ServerSession<'d>> OnServer<'d, S> {
+impl<'d, C: Connection> OnServer<'d, C> {
     /// Not open yet.
     pub fn new(setup: Setup<'d>, desk: &'d Desk, settings: &'d Facts) -> Self {
         Self { setup, desk, settings, open: None }
     }
 
-    fn connect(&self) -> Result<(S, Facts), OpenError> {
-        let mut session = S::open(&self.setup)?;
+    fn connect(&self) -> Result<(ServerSession<'d, C>, Facts), OpenError> {
+        let mut session = ServerSession::open(&self.setup)?;
         let mut facts = vec![("client".to_string(), self.setup.client.to_string())];
         facts.extend(session.read_back()?);
         Ok((session, facts))
     }
 }
 
-impl<'d, S: ServerSession<'d>> Caller for OnServer<'d, S> {
+impl<'d, C: Connection> Caller for OnServer<'d, C> {
     fn try_out(&mut self) -> Result<Facts> {
         let opened =
             self.connect().map_err(|e| anyhow!("database {}: `{}`: {}", self.setup.database(), e.what, e.message));

@@ -7,9 +7,9 @@ use super::{Served, Server, serve_connection};
 use crate::answer::Answer;
 use crate::arguments::{Asked, Kept};
 use crate::control::Cancel;
-use crate::mysql::MysqlSession;
+use crate::mysql;
 use crate::options::Options;
-use crate::postgres::{PostgresSession, crate_postgres, direct};
+use crate::postgres::{Connected, crate_postgres, direct};
 use crate::sqlite::Setup;
 use anyhow::{Context, Result};
 use contend_wire::handshake::Facts;
@@ -70,9 +70,9 @@ fn with_caller<R>(
     let setup = Setup { head, client: 0, database: 0, options, control, cancel };
     match head.driver.as_str() {
         "null" => then(&mut Nothing::new(head, control)),
-        "postgres" => then(&mut OnServer::<PostgresSession<'_, crate_postgres::Blocking>>::new(setup, desk, settings)),
-        "tokio-postgres" => then(&mut OnServer::<PostgresSession<'_, direct::Direct>>::new(setup, desk, settings)),
-        "mysql" => then(&mut OnServer::<MysqlSession<'_>>::new(setup, desk, settings)),
+        "postgres" => then(&mut OnServer::<Connected<crate_postgres::Blocking>>::new(setup, desk, settings)),
+        "tokio-postgres" => then(&mut OnServer::<Connected<direct::Direct>>::new(setup, desk, settings)),
+        "mysql" => then(&mut OnServer::<mysql::Connected>::new(setup, desk, settings)),
         _ => then(&mut Sqlite::new(setup, desk, settings)),
     }
 }

@@ -258,5 +258,6 @@ pub fn waits(options: &Options) -> Waits {
         timeout_spent: account.timeout_spent,
         cut_short: account.cut_short,
         acquire_ns: 0,
+        may_have_acted: false,
     }
 }

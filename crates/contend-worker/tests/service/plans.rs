@@ -14,7 +14,7 @@ pub fn get(url: &str, target: &str) -> Plan {
 }
 
 pub fn step(request: u32, args: Vec<Source>) -> HttpStep {
-    HttpStep { request, status: vec![(200, 200)], count: None, keep: vec![], args }
+    HttpStep { request, status: vec![(200, 200)], refused: vec![], count: None, keep: vec![], args }
 }
 
 /// Adds a request and a transaction that sends it; the transaction's number.

@@ -38,7 +38,7 @@ pub fn settings<'f>(
         effective.extend(session.iter().filter(|(name, _)| name != "client").cloned());
         for e in expected {
             let found = fact(session, &e.name);
-            if found != Some(e.value.as_str()) && reasons.len() < 3 {
+            if !found.is_some_and(|found| e.is(found)) && reasons.len() < 3 {
                 let found = found.map_or("nothing".to_string(), |f| format!("`{f}`"));
                 reasons.push(
                     Invalid::Settings
@@ -48,6 +48,11 @@ pub fn settings<'f>(
         }
     }
     (effective, reasons)
+}
+
+/// What a worker found when it read back connections that were opened after the start.
+pub fn later_settings<'f>(mut done: impl Iterator<Item = &'f Facts>) -> Option<Reason> {
+    done.find_map(|facts| fact(facts, "settings_differ")).map(|what| Invalid::Settings.because(what.to_string()))
 }
 
 /// The totals a worker reports must be those of its samples.
@@ -127,11 +132,13 @@ pub fn head_room(generator_ns_per_operation: u64, tally: &Tally) -> Option<Reaso
     })
 }
 
-/// Clients that ask over HTTP live in event loops, of which each process has so many: one that hardly ever waits is
-/// what limits the throughput, and not the server.
-pub fn busy_clients(cpu_ns: impl Iterator<Item = u64>, loops: u32, window_ns: u64) -> Option<Reason> {
-    let busiest_ns = cpu_ns.max()?.saturating_sub(CPU_RESOLUTION_NS);
-    let share = busiest_ns as f64 / (window_ns.max(1) as f64 * f64::from(loops));
+/// Clients that ask over HTTP live in event loops: a process whose loops hardly ever wait is what limits the throughput,
+/// and not the server. Of each process its processor time and how many loops it has clients for.
+pub fn busy_clients(processes: impl Iterator<Item = (u64, u32)>, window_ns: u64) -> Option<Reason> {
+    let share = |(cpu_ns, loops): (u64, u32)| {
+        cpu_ns.saturating_sub(CPU_RESOLUTION_NS) as f64 / (window_ns.max(1) as f64 * f64::from(loops))
+    };
+    let share = processes.map(share).max_by(f64::total_cmp)?;
     (share > CLIENT_BUSY_MAX).then(|| {
         Invalid::GeneratorLimited.because(format!(
             "the process of the clients was busy for {:.0} % of the window (at most {:.0} %): it could not ask faster",
@@ -192,11 +199,11 @@ mod tests {
     #[test]
     fn clients_that_never_wait_limit_what_they_measure() {
         const S: u64 = 1_000_000_000;
-        assert_eq!(busy_clients([S, 9 * S].into_iter(), 1, 10 * S), None);
-        let reason = busy_clients([S, 9_520_000_000].into_iter(), 1, 10 * S).expect("95 %");
+        assert_eq!(busy_clients([(S, 1), (9 * S, 1)].into_iter(), 10 * S), None);
+        let reason = busy_clients([(9 * S, 1), (9_520_000_000, 1), (12 * S, 2)].into_iter(), 10 * S).expect("95 %");
         assert!(reason.kind == "generator-limited" && reason.detail.contains("95 %"), "{reason:?}");
-        assert_eq!(busy_clients([10 * S].into_iter(), 2, 10 * S), None, "two loops");
-        assert_eq!(busy_clients([20_000_000].into_iter(), 1, 5_000_000), None, "two ticks are no time");
+        assert_eq!(busy_clients([(10 * S, 2)].into_iter(), 10 * S), None, "two loops");
+        assert_eq!(busy_clients([(20_000_000, 1)].into_iter(), 5_000_000), None, "two ticks are no time");
     }
 
     #[test]

@@ -186,7 +186,7 @@ impl Ledger {
 
 fn fate(op: &Operation<'_>) -> Fate {
     // An earlier attempt nobody was told about may have done it.
-    let unclear = op.attempts().iter().any(|s| crate::outcome::classify(s) == Outcome::Unknown);
+    let unclear = op.attempts().iter().any(|s| crate::outcome::may_have_acted(s));
     match op.outcome() {
         Outcome::Committed => Fate::Acknowledged,
         _ if unclear => Fate::Unknown,

@@ -124,7 +124,9 @@ fn recorder_finding() -> Finding {
     match contend_powercut::record::unavailable() {
         None => Finding { what: "power cuts", state: State::Ok, detail: "the recorder can be mounted".to_string() },
         Some(why) => {
-            let detail = format!("durability cannot be verified: {why}");
+            let detail = format!(
+                "durability of servers cannot be verified: {why}. Databases in contend's own worker are recorded by SQLite's VFS"
+            );
             Finding { what: "power cuts", state: State::Note, detail }
         }
     }

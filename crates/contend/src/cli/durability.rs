@@ -1,9 +1,11 @@
-//! `contend durability`: images that failed, rebuilt.
+//! `contend durability`: images that failed, rebuilt; what was proved.
 
 use super::{OK, print};
+use crate::record::evidence::CUTS_MIN;
 use crate::record::store::Record;
+use crate::trial::evidence;
 use crate::trial::powercut::replay::rebuild;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand, ValueHint};
 use std::path::{Path, PathBuf};
 
@@ -11,6 +13,17 @@ use std::path::{Path, PathBuf};
 pub(super) enum DurabilityVerb {
     /// Rebuild an image that failed, bit for bit, and say how to open it
     Replay(ReplayArgs),
+    /// Print what records prove of tiers, as the file that contend brings along for other machines
+    Evidence(EvidenceArgs),
+}
+
+#[derive(Args)]
+#[command(after_help = "Example:
+  contend durability evidence results/2026-11-21-durability > evidence/durability.toml")]
+pub(super) struct EvidenceArgs {
+    /// Records of studies that cut the power
+    #[arg(value_name = "RECORD", required = true, value_hint = ValueHint::DirPath)]
+    records: Vec<PathBuf>,
 }
 
 #[derive(Args)]
@@ -34,5 +47,19 @@ pub(super) fn replay(args: &ReplayArgs) -> Result<u8> {
     let record = Record::open(Path::new(dir))?;
     let to = args.to.clone().unwrap_or_else(|| PathBuf::from(format!("image-{name}")));
     print(&rebuild(&record, trial, image, &to)?)?;
+    Ok(OK)
+}
+
+pub(super) fn evidence(args: &EvidenceArgs) -> Result<u8> {
+    let records = args.records.iter().map(|dir| Record::open(dir)).collect::<Result<Vec<_>>>()?;
+    let nothing = |record: &&Record| evidence::proved(&record.run, &record.trials).is_empty();
+    if let Some(record) = records.iter().find(nothing) {
+        bail!(
+            "{} proves nothing: it needs trials that count, every model, and at least {} power cuts of a contender",
+            record.dir.display(),
+            CUTS_MIN
+        );
+    }
+    print(&evidence::shipped(records.iter().map(|record| (&record.run, record.trials.as_slice())))?)?;
     Ok(OK)
 }

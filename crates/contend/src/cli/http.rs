@@ -1,7 +1,7 @@
 //! `contend http`: a scenario carried out against any service, with the record and the report of every other run.
 
 use super::run::{conclude, numbered_out};
-use super::{INVALID, OK, STOPPED, print};
+use super::{INVALID, OK, STOPPED, print, stop_on_signals};
 use crate::engine;
 use crate::outcome::code_name;
 use crate::record::store::{Record, RecordWriter};
@@ -15,19 +15,17 @@ use crate::trial::session::{Ending, Order, run as run_session};
 use crate::ui::Progress;
 use crate::units::duration_ns;
 use crate::workload::{self, Workload, scenario};
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{Args, ValueEnum, ValueHint};
 use contend_wire::sample::Sample;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 /// Operations drawn for each client before it begins again.
 const CYCLE: u32 = 16_384;
 
-#[derive(Args)]
+#[derive(Args, Clone)]
 #[command(after_help = "Examples:
   contend http examples/notes.toml --url http://127.0.0.1:8080 --clients 50
   contend http gameplan --url http://127.0.0.1:8000 --host gp-sqlite.test --clients 8 --requests 600
@@ -35,12 +33,15 @@ const CYCLE: u32 = 16_384;
 
 A scenario file is described in docs/http.md.")]
 pub struct HttpArgs {
-    /// A scenario file, or the name of a built-in scenario (gameplan)
+    /// A scenario file, or the name of a built-in scenario (gameplan, wordpress)
     #[arg(value_hint = ValueHint::AnyPath)]
     scenario: String,
     /// Where the service is: http://HOST:PORT
-    #[arg(long, value_hint = ValueHint::Url)]
+    #[arg(long, value_hint = ValueHint::Url, default_value = "http://127.0.0.1:8000")]
     url: String,
+    /// In place of --url: the service is at this port of this machine
+    #[arg(long, conflicts_with = "url", value_parser = clap::value_parser!(u16).range(1..))]
+    port: Option<u16>,
     /// The Host header, in place of the address
     #[arg(long, visible_alias = "site")]
     host: Option<String>,
@@ -54,12 +55,15 @@ pub struct HttpArgs {
     /// How arrivals are spaced in an open loop
     #[arg(long, value_enum, default_value_t = Spacing::Poisson)]
     arrivals: Spacing,
-    /// Length of the measured window
-    #[arg(long, value_name = "TIME", default_value = "10s", conflicts_with = "requests")]
-    duration: String,
+    /// Length of the measured window [default: the scenario's number of requests, or else 10s]
+    #[arg(long, value_name = "TIME", conflicts_with = "requests")]
+    duration: Option<String>,
     /// Instead of a window: so many operations in all, shared by the clients
     #[arg(long, value_name = "N", conflicts_with = "rate", value_parser = clap::value_parser!(u32).range(1..))]
     requests: Option<u32>,
+    /// With a number of requests: so many operations before them, which do not count [default: the scenario's]
+    #[arg(long, value_name = "N", conflicts_with_all = ["rate", "duration"])]
+    warm: Option<u32>,
     /// Time before the window, which does not count
     #[arg(long, value_name = "TIME", default_value = "500ms")]
     run_in: String,
@@ -91,7 +95,7 @@ pub struct HttpArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: Option<PathBuf>,
     /// Print one line of JSON instead of the report: label, total, ok, failed, wall_s, req_per_s (of those that
-    /// succeeded), p50_ms, p95_ms, p99_ms, max_ms (response times of those that succeeded), err_sample
+    /// succeeded), p50_ms, p95_ms, p99_ms, max_ms (response times of those that succeeded; null if none did), err_sample
     #[arg(long)]
     json_line: bool,
     /// Show no progress
@@ -106,13 +110,16 @@ enum Spacing {
 }
 
 pub(super) fn http(args: &HttpArgs) -> Result<u8> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register_conditional_shutdown(signal, i32::from(STOPPED), Arc::clone(&stop))?;
-        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    match args.port {
+        Some(port) => carry_out(&HttpArgs { url: format!("http://127.0.0.1:{port}"), ..args.clone() }),
+        None => carry_out(args),
     }
+}
+
+fn carry_out(args: &HttpArgs) -> Result<u8> {
+    let stop = stop_on_signals()?;
     let cancelled = || stop.load(Ordering::Relaxed);
-    ensure!(args.url.starts_with("http://"), "--url {}: only plain http:// is spoken", args.url);
+    engine::http::check_url(&args.url).map_err(|e| anyhow!("--url: {e}"))?;
     let written = scenario::open(&args.scenario, |path| std::fs::read_to_string(path))?;
     let (secrets, variables) = given(&written, &args.set)?;
     let source = scenario::filled_in(&scenario::without_defaults(&written, secrets.keys())?, &variables)?;
@@ -129,7 +136,8 @@ pub(super) fn http(args: &HttpArgs) -> Result<u8> {
     let source = scenario::with_lists(&source, &lists)?;
     let parsed = workload::parse(&source)?;
     let study = study(args, &parsed, contender)?;
-    let order = Order {
+    let warm = if study.load.window_ns == 0 { args.warm.or(parsed.warm).unwrap_or(0) } else { 0 };
+    let mut order = Order {
         whole: Whole {
             name: study.name.clone(),
             question: study.question.clone(),
@@ -148,6 +156,9 @@ pub(super) fn http(args: &HttpArgs) -> Result<u8> {
         attached: None,
     };
     let progress = Progress::new(args.quiet || args.json_line);
+    if warm > 0 && !warmed(&mut order, warm, &cancelled)? {
+        return Ok(STOPPED);
+    }
     let ending = run_session(&order, &cancelled, &|note| progress.show(&note));
     progress.finish();
     match ending? {
@@ -155,6 +166,21 @@ pub(super) fn http(args: &HttpArgs) -> Result<u8> {
         Ending::Complete if args.json_line => json_line(&out, args.label.as_deref().unwrap_or(&before.name)),
         Ending::Complete => conclude(&out, false),
     }
+}
+
+/// Carries out so many operations whose record is thrown away; false if it was stopped.
+fn warmed(order: &mut Order, operations: u32, cancelled: &dyn Fn() -> bool) -> Result<bool> {
+    let (out, measured) = (order.out.clone(), order.whole.studies[0].clone());
+    order.out.as_mut_os_string().push(".warm");
+    let study = &mut order.whole.studies[0];
+    study.load.operations = Some(operations.div_ceil(measured.load.clients.unwrap_or(1)));
+    study.rounds = 1;
+    let ending = run_session(order, cancelled, &|_| {});
+    if order.out.exists() {
+        std::fs::remove_dir_all(&order.out).with_context(|| format!("cannot remove {}", order.out.display()))?;
+    }
+    (order.out, order.whole.studies[0]) = (out, measured);
+    Ok(!matches!(ending?, Ending::Stopped))
 }
 
 /// Names and values as typed.
@@ -165,14 +191,32 @@ fn given(scenario: &Source, typed: &[String]) -> Result<(BTreeMap<String, String
     let names = scenario::secret_names(scenario)?;
     let from_environment = |name: &String| Some((name.clone(), secret::from_environment(name)?));
     let mut secrets: BTreeMap<String, String> = names.iter().filter_map(from_environment).collect();
-    let (typed, variables) = set(typed)?.into_iter().partition::<Pairs, _>(|(name, _)| names.contains(name));
-    secrets.extend(typed);
+    let known = scenario::variables(scenario)?;
+    let mut variables = vec![];
+    for list in typed {
+        let mut after = None;
+        for (name, value) in set(list)? {
+            if names.contains(&name) {
+                after = Some(secret::variable(&name));
+                secrets.insert(name, value);
+                continue;
+            }
+            if let Some(variable) = after.as_ref().filter(|_| !known.contains_key(&name)) {
+                // It may be the rest of the secret, so it is not shown.
+                bail!(
+                    "--set: what follows the secret, after a comma, is no variable of {}; a secret that has a comma \
+                     is given in the environment variable {variable}",
+                    scenario.name
+                );
+            }
+            variables.push((name, value));
+        }
+    }
     Ok((secrets, variables))
 }
 
-fn set(given: &[String]) -> Result<Pairs> {
-    let pairs = given.iter().flat_map(|list| list.split(','));
-    pairs
+fn set(list: &str) -> Result<Pairs> {
+    list.split(',')
         .map(|pair| {
             // It may be part of a password, so it is not shown.
             let (name, value) =
@@ -210,13 +254,18 @@ fn contender(args: &HttpArgs, workload: &Workload) -> Result<Contender> {
 
 fn study(args: &HttpArgs, workload: &Workload, contender: Contender) -> Result<Study> {
     let clients = args.clients.unwrap_or(8);
+    let requests = match (args.requests, &args.duration, args.rate) {
+        (None, None, None) => workload.operations,
+        (requests, ..) => requests,
+    };
+    let duration = args.duration.as_deref().unwrap_or("10s");
     let time = |text: &str, option: &str| duration_ns(text).map_err(|e| anyhow!("{option}: {e}"));
     let load = Load {
         processes: None,
         clients: Some(clients),
-        operations: args.requests.map(|requests| requests.div_ceil(clients)),
-        window_ns: if args.requests.is_some() { 0 } else { time(&args.duration, "--duration")? },
-        run_in_ns: if args.requests.is_some() { 0 } else { time(&args.run_in, "--run-in")? },
+        operations: requests.map(|requests| requests.div_ceil(clients)),
+        window_ns: if requests.is_some() { 0 } else { time(duration, "--duration")? },
+        run_in_ns: if requests.is_some() { 0 } else { time(&args.run_in, "--run-in")? },
         drain_ns: time(&args.drain, "--drain")?,
         rate_per_s: args.rate,
         arrivals: match args.arrivals {
@@ -311,9 +360,10 @@ fn json_line(dir: &Path, label: &str) -> Result<u8> {
     ok_ns.sort_unstable();
     let quantile = |q: f64| {
         let rank = (q * ok_ns.len() as f64).ceil() as usize;
-        ok_ns.get(rank.max(1) - 1).copied().unwrap_or(0)
+        ok_ns.get(rank.max(1) - 1).copied()
     };
-    let ms = |ns: u64| (ns as f64 / 1e3).round() / 1e3;
+    // Where nothing succeeded nothing took any time, which is not 0.
+    let ms = |ns: Option<u64>| ns.map(|ns| (ns as f64 / 1e3).round() / 1e3);
     let wall_s = wall_ns as f64 / 1e9;
     let line = serde_json::json!({
         "label": label,

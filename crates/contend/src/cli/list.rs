@@ -11,7 +11,6 @@ use crate::trial::server::Programs;
 use crate::workload::{self, scenario};
 use anyhow::Result;
 use clap::ValueEnum;
-use contend_wire::sample::{CodeSpace, code_to_sqlstate};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -195,6 +194,7 @@ fn setting(setting: &Setting) -> (String, String) {
         Values::Words(words) => words.join(" | "),
         Values::Integer(low, high) => format!("{low} to {high}"),
         Values::Text => "text".to_string(),
+        Values::Url => "http://HOST:PORT".to_string(),
     };
     (setting.name.to_string(), format!("{} [{values}; default {}]", setting.about, setting.default))
 }
@@ -229,10 +229,7 @@ fn outcomes() -> Vec<Value> {
         .map(|row| {
             let certain = if row.definite { "it left nothing behind" } else { "nobody can tell whether it happened" };
             let again = if row.again { "can help" } else { "does not help" };
-            let code = match row.space {
-                CodeSpace::Sqlstate => code_to_sqlstate(row.code),
-                _ => row.code.to_string(),
-            };
+            let code = row.space.shown(row.code);
             item(
                 &format!("{} {code} {}", row.space.word(), row.name),
                 row.meaning,

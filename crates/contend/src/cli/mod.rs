@@ -16,13 +16,16 @@ mod verify;
 
 use crate::report::text::Colour;
 use crate::trial::janitor;
-use crate::trial::powercut::recorder;
+use crate::trial::powercut::{recorder, shim};
 use anyhow::Result;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// A valid result.
 pub const OK: u8 = 0;
@@ -32,6 +35,16 @@ pub const INVALID: u8 = 1;
 pub const USAGE: u8 = 2;
 /// Stopped by the user.
 pub const STOPPED: u8 = 130;
+
+/// Becomes true when somebody wants the run to end. The second signal ends the tool at once; the janitor then cleans up.
+fn stop_on_signals() -> Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register_conditional_shutdown(signal, i32::from(STOPPED), Arc::clone(&stop))?;
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    Ok(stop)
+}
 
 /// Verbs that other processes of contend are started with; their arguments are not clap's.
 const WORKER_VERB: &str = "worker";
@@ -269,6 +282,7 @@ pub fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Some(recorder::VERB) => return recorder::serve(&args[2..]),
+        Some(shim::VERB) => return shim::serve(&args[2..]),
         _ => {}
     }
     // clap prints help, version and usage errors itself, and leaves with 0 or 2.
@@ -294,6 +308,7 @@ fn dispatch(verb: Verb) -> Result<u8> {
         Verb::Verify(args) => verify::verify(&args),
         Verb::Translate(args) => translate::translate(&args),
         Verb::Durability(durability::DurabilityVerb::Replay(args)) => durability::replay(&args),
+        Verb::Durability(durability::DurabilityVerb::Evidence(args)) => durability::evidence(&args),
         Verb::Plan(PlanVerb::Show(args)) => plan::show(&args),
         Verb::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "contend", &mut std::io::stdout());

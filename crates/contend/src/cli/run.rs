@@ -1,6 +1,6 @@
 //! `contend run`.
 
-use super::{INVALID, OK, RunArgs, STOPPED, colour, print};
+use super::{INVALID, OK, RunArgs, STOPPED, colour, print, stop_on_signals};
 use crate::engine;
 use crate::record::parts::Found;
 use crate::record::store::{Record, RecordWriter};
@@ -14,27 +14,21 @@ use crate::trial::attached::{Attached, without_passwords};
 use crate::trial::crew::Deadlines;
 use crate::trial::machine;
 use crate::trial::process::{InsteadOf, Launch};
+use crate::trial::secret;
 use crate::trial::server::Programs;
 use crate::trial::session::{Ending, Note, Order, resume, run as run_session};
 use crate::ui::Progress;
 use crate::units::duration_ns;
 use crate::workload::{self, scenario};
 use anyhow::{Context, Result, anyhow, bail};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 pub(super) fn run(args: &RunArgs) -> Result<u8> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        // The second one ends the tool at once; the janitor then cleans up.
-        signal_hook::flag::register_conditional_shutdown(signal, i32::from(STOPPED), Arc::clone(&stop))?;
-        signal_hook::flag::register(signal, Arc::clone(&stop))?;
-    }
+    let stop = stop_on_signals()?;
     let cancelled = || stop.load(Ordering::Relaxed);
     let progress = Progress::new(args.quiet);
     let tell = |note: Note<'_>| progress.show(&note);
@@ -230,7 +224,8 @@ fn study_and_workloads(args: &RunArgs) -> Result<(Whole, Vec<Source>, Vec<Option
     let name = args.study.as_deref().unwrap_or(first);
     let source = study::open(name, |path| std::fs::read_to_string(path))?;
     let whole = resolve_parts(&source, &choices(args)?)?;
-    let workloads = whole.studies.iter().map(|study| workload_of(&source, study)).collect::<Result<Vec<_>>>()?;
+    let of_study = |study| secret::from_environment_only(&workload_of(&source, study)?);
+    let workloads = whole.studies.iter().map(of_study).collect::<Result<Vec<_>>>()?;
     let both = whole.studies.iter().zip(&workloads);
     let scenarios = both.map(|(study, workload)| scenario_of(&source, study, workload)).collect::<Result<_>>()?;
     Ok((whole, workloads, scenarios))
@@ -262,7 +257,7 @@ fn scenario_of(source: &Source, study: &Study, workload: &Source) -> Result<Opti
     let Some(name) = study.scenario.as_ref().filter(|_| asks) else { return Ok(None) };
     let found = scenario::filled_in(&scenario::open(name, |path| read_beside(source, path))?, &[])?;
     workload::asked(&workload::parse(&found)?, &workload::parse(workload)?)?;
-    Ok(Some(found))
+    Ok(Some(secret::from_environment_only(&found)?))
 }
 
 fn choices(args: &RunArgs) -> Result<Choices> {

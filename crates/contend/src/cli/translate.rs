@@ -53,7 +53,7 @@ pub(super) fn translate(args: &TranslateArgs) -> Result<u8> {
         }
     }
     let (name, sql) = match &args.file {
-        Some(path) => (path.display().to_string(), read(path)?),
+        Some(path) => (path.display().to_string(), read(path).context("SQL comes from a file or standard input")?),
         None => {
             let mut sql = String::new();
             std::io::stdin().read_to_string(&mut sql).context("cannot read standard input")?;
@@ -70,9 +70,20 @@ pub(super) fn translate(args: &TranslateArgs) -> Result<u8> {
             print(&as_text(&translation, args.explain))?;
             Ok(OK)
         }
-        Err(refusal) => refuse(&name, &sql, &refusal),
+        Err(refusal) => {
+            let refused = refuse(&name, &sql, &refusal)?;
+            if refusal.rule == UNKNOWN_TABLE && args.schema.is_none() {
+                eprintln!(
+                    "  what it means depends on its tables: name a file of their CREATE statements with --schema"
+                );
+            }
+            Ok(refused)
+        }
     }
 }
+
+/// The rule that most often refuses whoever did not know that a schema is needed.
+const UNKNOWN_TABLE: &str = "unknown-table";
 
 fn read(path: &Path) -> Result<String> {
     std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))

@@ -2,8 +2,9 @@
 //! of them.
 
 use super::plan::{contender, single};
-use super::{INVALID, OK, print};
+use super::{INVALID, OK, STOPPED, print, stop_on_signals};
 use crate::engine::ENGINES;
+use crate::trial::admin::Cancelled;
 use crate::trial::equal::{Came, carry_out};
 use crate::trial::server::Programs;
 use crate::workload;
@@ -12,6 +13,8 @@ use clap::{Args, ValueHint};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 #[derive(Args)]
 pub(super) struct VerifyArgs {
@@ -33,12 +36,17 @@ pub(super) struct VerifyArgs {
     /// Multiplies the workload's row counts
     #[arg(long, value_name = "FACTOR", default_value_t = 0.1)]
     scale: f64,
+    /// Longest time for the operations of one contender, in seconds; a request over HTTP waits 30 s for its answer, or
+    /// request_timeout_ms, a setting of the contender
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    timeout: u64,
     /// Directory to work in; nothing stays in it
     #[arg(long, value_name = "DIR", default_value = "results", value_hint = ValueHint::DirPath)]
     out: PathBuf,
 }
 
 pub(super) fn verify(args: &VerifyArgs) -> Result<u8> {
+    let stop = stop_on_signals()?;
     let source = workload::open(&args.workload, |path| std::fs::read_to_string(path))?;
     let parsed = workload::parse(&source)?;
     let mut specs = vec!["sqlite".to_string()];
@@ -51,7 +59,15 @@ pub(super) fn verify(args: &VerifyArgs) -> Result<u8> {
     let study =
         single(&parsed, contenders, args.profile.as_deref(), args.seed, args.scale, args.operations.min(16_384))?;
     let out = args.out.join(format!(".verify-{}", std::process::id()));
-    let came = carry_out(&study, &source, &out, args.operations, &|| false)?;
+    let timeout = Duration::from_secs(args.timeout);
+    let came = carry_out(&study, &source, &out, args.operations, timeout, &|| stop.load(Ordering::Relaxed));
+    let came = match came {
+        Err(e) if e.is::<Cancelled>() => {
+            eprintln!("Stopped; nothing is left.");
+            return Ok(STOPPED);
+        }
+        came => came?,
+    };
     let (text, same) = in_words(&came);
     print(&text)?;
     Ok(if same { OK } else { INVALID })

@@ -10,7 +10,10 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 /// The apps that come with contend.
-const FILES: &[(&str, &str)] = &[("gameplan", include_str!("../../../../apps/gameplan/app.toml"))];
+const FILES: &[(&str, &str)] = &[
+    ("gameplan", include_str!("../../../../apps/gameplan/app.toml")),
+    ("wordpress", include_str!("../../../../apps/wordpress/app.toml")),
+];
 
 /// An app of this file, which is part of the program: that it can be read is what a test is for.
 static APPS: LazyLock<Vec<App>> = LazyLock::new(|| {
@@ -155,7 +158,7 @@ pub fn tell(engine: &Engine, contender: &Contender, setup: &mut Setup) {
     let host = app.hosts.get(engine.name).map(|host| (HOST, host.clone()));
     for (name, value) in own.chain(host) {
         setup.options.push((name.to_string(), value.clone()));
-        setup.readbacks.push(Expected { name: name.to_string(), sql: String::new(), value });
+        setup.readbacks.push(Expected::reported(name, value));
     }
 }
 
@@ -174,9 +177,9 @@ mod tests {
     #[test]
     fn every_app_can_be_read_and_its_settings_are_its_own() {
         for (name, _) in FILES {
-            assert!(is_app(name));
+            let app = app(name).expect("it is there");
             for engine in super::super::ENGINES.iter().filter(|e| drivers(e.name).any(|d| d.name == *name)) {
-                for setting in settings(engine.name) {
+                for setting in app.settings {
                     assert_eq!(setting.canonical(setting.default).as_deref(), Ok(setting.default));
                     assert!(may_name(Some(name), setting.name) && !may_name(None, setting.name));
                     assert!(engine.setting(setting.name).is_some());

@@ -45,7 +45,7 @@ pub fn pass_on(names: &[&str], settings: &Settings, setup: &mut Setup) {
         if let Some(value) = settings.get(*name) {
             setup.options.push(((*name).to_string(), value.clone()));
             // The worker reports it by itself.
-            setup.readbacks.push(Expected { name: (*name).to_string(), sql: String::new(), value: value.clone() });
+            setup.readbacks.push(Expected::reported(name, value));
         }
     }
 }

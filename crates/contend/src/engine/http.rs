@@ -13,6 +13,8 @@ pub const ENGINE: Engine = Engine {
     settings: SETTINGS,
     // What a service promises after a power cut is not known here.
     tier: |_| Tier::Unsafe,
+    keeps: &[],
+    log_ending: |_| "",
     survives_kill: |_| false,
     tier_settings: |_| &[],
     implied: |_| &[],
@@ -48,7 +50,7 @@ const DRIVER: Driver = Driver {
 };
 
 const SETTINGS: &[Setting] = &[
-    Setting { name: "url", values: Values::Text, default: "", about: "where the service is: http://HOST:PORT" },
+    Setting { name: "url", values: Values::Url, default: "", about: "where the service is: http://HOST:PORT" },
     Setting { name: "host", values: Values::Text, default: "", about: "the Host header, in place of the address" },
     Setting {
         name: "threads",
@@ -71,10 +73,62 @@ const SETTINGS: &[Setting] = &[
     Setting { name: "cookies", values: Values::Words(&["on", "off"]), default: "on", about: "a jar for each client" },
 ];
 
+/// What is wrong with the address of a service, said without the address where it may have a password in it.
+///
+/// # Errors
+/// The reason, and what to do.
+pub fn check_url(url: &str) -> Result<(), String> {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let (place, path) = rest.split_once(['/', '?', '#']).unwrap_or((rest, ""));
+    // A password may have a slash in it.
+    if rest.contains('@') {
+        return Err("an address has no user or password, as it is part of every record; log in with a request of the \
+                    scenario, and see \"Passwords\" in docs/http.md"
+            .to_string());
+    }
+    if scheme == "https" {
+        return Err(format!("{url}: only plain http:// is spoken, no https; name the port that answers http://"));
+    }
+    if scheme != "http" {
+        return Err(format!("{url}: only plain http:// is spoken; an address is http://HOST:PORT"));
+    }
+    let trailing = rest.len() - place.len() <= 1 && !rest.ends_with(['?', '#']);
+    if place.is_empty() || !path.is_empty() || !trailing || place.contains(char::is_whitespace) {
+        return Err(format!("{url}: an address is http://HOST:PORT; paths belong to the scenario's requests"));
+    }
+    Ok(())
+}
+
 fn setup(settings: &Settings) -> Setup {
     let value = |name: &str| ENGINE.value(settings, name).to_string();
     let mut options: Vec<(String, String)> =
         ["threads", "timeout_ms", "connection", "cookies"].map(|name| (name.to_string(), value(name))).to_vec();
     options.extend(settings.get("host").map(|host| ("host".to_string(), host.clone())));
     Setup { options, service: Some(value("url")), ..Setup::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_host_and_port_and_nothing_secret() {
+        for url in ["http://127.0.0.1:80", "http://[::1]:80/", "http://localhost"] {
+            assert_eq!(check_url(url), Ok(()));
+        }
+        for (url, said) in [
+            ("http://eve:geheim@a:80", "no user or password"),
+            ("https://eve:ge/heim@a:80", "no user or password"),
+            ("eve:geheim@a", "no user or password"),
+            ("https://a", "no https"),
+            ("a:80", "http://HOST:PORT"),
+            ("http://", "http://HOST:PORT"),
+            ("http://a/b", "paths belong"),
+            ("http://a?", "paths belong"),
+            ("http://a b", "http://HOST:PORT"),
+        ] {
+            let error = check_url(url).unwrap_err();
+            assert!(error.contains(said) && !error.contains("heim"), "{url}: {error}");
+        }
+    }
 }

@@ -1,9 +1,8 @@
 //! MariaDB.
 
-use super::server::{self, Layout, LockWaits, Server, Signal, connection_limit};
+use super::server::{self, Layout, LockWaits, Server, Sessions, Signal, connection_limit, quoted};
 use super::{
-    Driver, Engine, Expected, HTTP, NULL, Part, Setting, Settings, Setup, THREAD, TRANSPORT, Values, go, java, node,
-    php, python,
+    Driver, Engine, Expected, NULL, Part, Setting, Settings, Setup, THREAD, Values, go, java, node, php, python,
 };
 use crate::contender::Tier;
 use contend_wire::sample::CodeSpace;
@@ -35,6 +34,15 @@ pub const ENGINE: Engine = Engine {
     ],
     settings: SETTINGS,
     tier,
+    keeps: &[
+        "innodb_doublewrite",
+        "innodb_flush_log_at_trx_commit",
+        "innodb_flush_method",
+        "innodb_log_file_buffering",
+        "log_bin",
+        "sync_binlog",
+    ],
+    log_ending: |_| "",
     survives_kill: |settings| ENGINE.value(settings, "innodb_flush_log_at_trx_commit") != "0",
     tier_settings,
     implied,
@@ -74,6 +82,7 @@ const SERVER: Server = Server {
         ];
         let mut command: Vec<String> = words.map(str::to_string).to_vec();
         command.push(format!("--datadir={}", layout.data.display()));
+        command.push(format!("--tmpdir={}", layout.data.display()));
         vec![command]
     },
     configuration,
@@ -97,13 +106,18 @@ const SERVER: Server = Server {
             "GRANT ALL PRIVILEGES ON *.* TO root@'127.0.0.1' WITH GRANT OPTION".to_string(),
         ]
     },
-    create_database: |name| format!("CREATE DATABASE {} CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin", quoted(name)),
-    drop_database: |name| format!("DROP DATABASE IF EXISTS {}", quoted(name)),
+    create_database: |name| {
+        format!("CREATE DATABASE {} CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin", quoted(name, '`'))
+    },
+    drop_database: |name| format!("DROP DATABASE IF EXISTS {}", quoted(name, '`')),
     new_database: &[],
     load: str::to_string,
     after_load: |tables| vec![format!("ANALYZE TABLE {}", list(tables))],
     leftover: |_| None,
     fixed: &["innodb_doublewrite", "innodb_log_file_size", "innodb_flush_method", "log_bin"],
+    // Its page cleaner looks once a second (10.11.19), whenever it is told.
+    write_back: &["SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0", "SET GLOBAL innodb_max_dirty_pages_pct = 0"],
+    write_back_ns: 2_400_000_000,
     // Of data files and of the redo log.
     syncs: "SELECT CAST(variable_value AS SIGNED) FROM information_schema.global_status \
         WHERE variable_name = 'INNODB_DATA_FSYNCS'",
@@ -115,6 +129,12 @@ const SERVER: Server = Server {
 };
 
 const CONFIGURATION: &str = "contend.cnf";
+
+/// A setting that came with 10.8.4.
+const LOG_BUFFERING: &str = "innodb_log_file_buffering";
+
+/// What a server is said to have of a setting that it does not know.
+const ABSENT: &str = "absent";
 
 const ON_OFF: Values = Values::Words(&["on", "off"]);
 
@@ -151,10 +171,10 @@ const SETTINGS: &[Setting] = &[
         about: "size of the redo log, MiB",
     },
     Setting {
-        name: "innodb_log_file_buffering",
+        name: LOG_BUFFERING,
         values: ON_OFF,
         default: "off",
-        about: "whether the redo log goes through the system's cache; on whenever innodb_flush_log_at_trx_commit=2",
+        about: "whether the redo log goes through the system's cache; on whenever innodb_flush_log_at_trx_commit=2, and on servers without this setting",
     },
     Setting {
         name: "innodb_flush_method",
@@ -162,30 +182,15 @@ const SETTINGS: &[Setting] = &[
         default: "o_direct",
         about: "how data files are written",
     },
+    server::isolation("repeatable-read"),
     Setting {
-        name: "isolation",
-        values: Values::Words(&["read-committed", "repeatable-read", "serializable"]),
-        default: "repeatable-read",
-        about: "isolation level of transactions",
-    },
-    Setting {
-        name: "lock_timeout",
+        name: server::LOCK_TIMEOUT,
         values: Values::Integer(0, 600_000),
         default: "50000",
         about: "milliseconds a statement waits for a row lock, in whole seconds (rounded up)",
     },
-    Setting {
-        name: "statements",
-        values: Values::Words(&["prepared", "each"]),
-        default: "prepared",
-        about: "prepare once per connection, or send text with its values in it each time",
-    },
-    Setting {
-        name: TRANSPORT,
-        values: Values::Words(&["socket", "tcp", HTTP]),
-        default: "socket",
-        about: "Unix socket, or TCP on the loopback interface with a random password; or HTTP to a worker, which uses the socket",
-    },
+    server::statements("prepare once per connection, or send text with its values in it each time"),
+    server::REACHED_BY,
     go::SETTING_SIZE,
     go::SETTING_IDLE,
     go::SETTING_OPEN,
@@ -216,16 +221,9 @@ fn tier_settings(tier: Tier) -> &'static [(&'static str, &'static str)] {
 /// With =2 the server turns buffering on by itself, whatever it is told (10.11.19): the log is to be in the system's cache.
 fn implied(settings: &Settings) -> &'static [(&'static str, &'static str)] {
     match ENGINE.value(settings, "innodb_flush_log_at_trx_commit") {
-        "2" => &[("innodb_log_file_buffering", "on")],
+        "2" => &[(LOG_BUFFERING, "on")],
         _ => &[],
     }
-}
-
-/// Settings that are not the server's: they decide how clients work.
-const OF_CLIENTS: &[&str] = &["isolation", "lock_timeout", "statements", "transport"];
-
-fn own_settings() -> impl Iterator<Item = &'static str> {
-    SETTINGS.iter().map(|setting| setting.name).filter(|name| !OF_CLIENTS.contains(name) && !go::OF_POOL.contains(name))
 }
 
 fn is_mib(name: &str) -> bool {
@@ -236,6 +234,8 @@ fn configuration(settings: &Settings, layout: &Layout) -> (&'static str, String)
     let mut text = String::from("# Written by contend for one trial.\n[mariadbd]\n");
     let mut line = |name: &str, value: &str| text.push_str(&format!("{name} = {value}\n"));
     line("datadir", &layout.data.display().to_string());
+    // A server that starts removes the temporary tables that others have in the same directory.
+    line("tmpdir", &layout.data.display().to_string());
     line("socket", &layout.socket_path().display().to_string());
     line("pid-file", &layout.data.join("server.pid").display().to_string());
     match layout.port {
@@ -252,11 +252,13 @@ fn configuration(settings: &Settings, layout: &Layout) -> (&'static str, String)
     line("default-time-zone", "'+00:00'");
     line("innodb_buffer_pool_dump_at_shutdown", "0");
     line("innodb_buffer_pool_load_at_startup", "0");
-    for name in own_settings() {
+    for name in server::own_settings(&ENGINE) {
         let value = ENGINE.value(settings, name);
         match (name, value) {
             ("log_bin", "on") => line("log_bin", "binlog"),
             ("log_bin", _) => line("skip-log-bin", "1"),
+            // A server that does not know it warns, and starts.
+            (LOG_BUFFERING, _) => line(&format!("loose-{name}"), value),
             _ if is_mib(name) => line(name, &format!("{value}M")),
             _ => line(name, value),
         }
@@ -267,38 +269,36 @@ fn configuration(settings: &Settings, layout: &Layout) -> (&'static str, String)
 fn setup(settings: &Settings) -> Setup {
     let value = |name| ENGINE.value(settings, name).to_string();
     let isolation = value("isolation").to_ascii_uppercase();
-    let seconds = value("lock_timeout").parse::<u64>().unwrap_or(0).div_ceil(1000).to_string();
-    let read = |name: &str, value: &str| Expected {
-        name: name.to_string(),
-        sql: format!("SELECT @@{name}"),
-        value: value.to_string(),
-    };
-    let mut readbacks: Vec<Expected> =
-        own_settings().map(|name| read(name, &as_read_back(name, &value(name)))).collect();
+    let seconds = value(server::LOCK_TIMEOUT).parse::<u64>().unwrap_or(0).div_ceil(1000).to_string();
+    let read = |name: &str, value: &str| Expected::asked(name, format!("SELECT @@{name}"), value);
+    let mut readbacks: Vec<Expected> = server::own_settings(&ENGINE)
+        .map(|name| match name {
+            LOG_BUFFERING => log_buffering(settings),
+            _ => read(name, &as_read_back(name, &value(name))),
+        })
+        .collect();
     readbacks.push(Expected { name: "isolation".to_string(), ..read("tx_isolation", &isolation) });
     readbacks.push(read("innodb_lock_wait_timeout", &seconds));
-    readbacks.push(Expected {
-        name: TRANSPORT.to_string(),
-        // Over the socket there is no port.
-        sql: "SELECT IF(HOST LIKE '%:%', 'tcp', 'socket') FROM information_schema.PROCESSLIST \
-              WHERE ID = CONNECTION_ID()"
-            .to_string(),
-        // Behind HTTP is the socket.
-        value: if value(TRANSPORT) == HTTP { "socket".to_string() } else { value(TRANSPORT) },
-    });
-    let mut session = server::session(contend_sql::Target::MariaDb);
-    session.push(format!("SET SESSION TRANSACTION ISOLATION LEVEL {}", isolation.replace('-', " ")));
-    session.push(format!("SET SESSION innodb_lock_wait_timeout = {seconds}"));
-    let mut setup = Setup {
-        options: vec![("statements".to_string(), value("statements"))],
-        session,
-        readbacks,
-        prepare: vec![],
-        begin_write: Some("BEGIN".to_string()),
-        ..Setup::default()
-    };
-    go::pass_on(go::OF_POOL, settings, &mut setup);
-    setup
+    let session = vec![
+        format!("SET SESSION TRANSACTION ISOLATION LEVEL {}", isolation.replace('-', " ")),
+        format!("SET SESSION innodb_lock_wait_timeout = {seconds}"),
+    ];
+    // Over the socket there is no port.
+    let transport = "SELECT IF(HOST LIKE '%:%', 'tcp', 'socket') FROM information_schema.PROCESSLIST \
+                     WHERE ID = CONNECTION_ID()";
+    server::setup(SERVER.dialect, &ENGINE, settings, Sessions { session, readbacks, transport })
+}
+
+/// A server without this setting writes its log through the system's cache. So it does what `on` asks for, and what
+/// nobody asked for: only one that was told `off` is not what it should be.
+fn log_buffering(settings: &Settings) -> Expected {
+    let value = as_read_back(LOG_BUFFERING, ENGINE.value(settings, LOG_BUFFERING));
+    let refused = settings.get(LOG_BUFFERING).is_some_and(|value| value == "off");
+    let sql = format!(
+        "SELECT coalesce(max(if(global_value = 'ON', '1', '0')), '{ABSENT}') \
+         FROM information_schema.system_variables WHERE variable_name = '{LOG_BUFFERING}'"
+    );
+    Expected { or: (!refused).then_some(ABSENT), ..Expected::asked(LOG_BUFFERING, sql, value) }
 }
 
 /// The form in which the server reports a setting.
@@ -329,38 +329,27 @@ fn list(tables: &[String]) -> String {
     tables.join(", ")
 }
 
-fn quoted(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::server::testing::{assert_parts, assert_tiers, settings};
     use super::*;
-
-    fn settings(pairs: &[(&str, &str)]) -> Settings {
-        pairs.iter().map(|(k, v)| ((*k).to_string(), (*v).to_string())).collect()
-    }
 
     #[test]
     fn tiers_follow_the_design() {
-        for (pairs, expected) in [
+        let cases = [
             (&[][..], Tier::Durable),
             (&[("innodb_flush_log_at_trx_commit", "2")], Tier::Bounded),
             (&[("innodb_flush_log_at_trx_commit", "0")], Tier::Bounded),
             (&[("log_bin", "on")], Tier::Bounded),
             (&[("log_bin", "on"), ("sync_binlog", "1")], Tier::Durable),
             (&[("innodb_doublewrite", "off")], Tier::Unsafe),
-        ] {
-            assert_eq!(tier(&settings(pairs)), expected, "{pairs:?}");
-        }
-        for wanted in Tier::ALL {
-            assert_eq!(tier(&settings(tier_settings(wanted))), wanted);
-        }
+        ];
+        assert_tiers(&ENGINE, &cases);
     }
 
     #[test]
     fn files_are_told_apart() {
-        for (path, expected) in [
+        let cases = [
             ("server", Part::Inside),
             ("server/ib_logfile0", Part::Log),
             ("server/binlog.000001", Part::Log),
@@ -369,8 +358,19 @@ mod tests {
             ("server/app_0/post.ibd", Part::Data),
             ("server/app_0/post.frm", Part::Other),
             ("server/mysql", Part::Other),
+        ];
+        assert_parts(&ENGINE, &cases);
+    }
+
+    #[test]
+    fn a_server_that_does_not_know_of_buffering_does_it() {
+        for (pairs, found) in [
+            (&[][..], [("0", true), ("1", false), (ABSENT, true)]),
+            (&[(LOG_BUFFERING, "on")], [("0", false), ("1", true), (ABSENT, true)]),
+            (&[(LOG_BUFFERING, "off")], [("0", true), ("1", false), (ABSENT, false)]),
         ] {
-            assert_eq!(part(path), expected, "{path}");
+            let expected = log_buffering(&settings(pairs));
+            assert_eq!(found.map(|(found, _)| (found, expected.is(found))), found, "{pairs:?}");
         }
     }
 

@@ -35,6 +35,11 @@ pub struct Engine {
     pub settings: &'static [Setting],
     /// The tier that settings reach; settings not given have the engine's default.
     pub tier: fn(&Settings) -> Tier,
+    /// Settings that decide what survives, and how it gets to the disk: what is proved with some values of them says
+    /// nothing of others.
+    pub keeps: &'static [&'static str],
+    /// How the name of the file ends that is synced before data is overwritten; in the process of its client.
+    pub log_ending: fn(&Settings) -> &'static str,
     /// Whether a commit is still there when only the database's processes die.
     pub survives_kill: fn(&Settings) -> bool,
     /// The settings that `tier = "..."` stands for.
@@ -112,6 +117,14 @@ pub struct Model {
     pub connections: Connections,
     /// Connections opened for each client, or for each database of a worker, as [`Model::connections`] says.
     pub opens: fn(&Settings) -> u32,
+}
+
+impl Model {
+    /// Whether it opens as many connections as it is told.
+    fn has_pool(&self) -> bool {
+        const SIZE: u32 = 7;
+        (self.opens)(&[("pool_size".to_string(), SIZE.to_string())].into()) == SIZE
+    }
 }
 
 /// A worker that is a program of its own.
@@ -204,6 +217,8 @@ pub enum Values {
     Integer(i64, i64),
     /// Any text that is not empty.
     Text,
+    /// The address of a service.
+    Url,
 }
 
 /// Settings as a plan carries them out.
@@ -228,12 +243,34 @@ pub struct Setup {
 }
 
 /// A setting that is read back.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Expected {
     pub name: String,
     pub sql: String,
     pub value: String,
+    /// What will do as well, such as the answer of a version that has no such setting and works that way always.
+    pub or: Option<&'static str>,
 }
+
+impl Expected {
+    /// Asked of every connection.
+    fn asked(name: &str, sql: impl Into<String>, value: impl Into<String>) -> Self {
+        Self { name: name.to_string(), sql: sql.into(), value: value.into(), or: None }
+    }
+
+    /// Reported by the worker, of itself.
+    fn reported(name: &str, value: impl Into<String>) -> Self {
+        Self::asked(name, "", value)
+    }
+
+    /// Whether this is what was to be found.
+    pub fn is(&self, found: &str) -> bool {
+        found == self.value || Some(found) == self.or
+    }
+}
+
+/// How long clients wait for the answer of a worker that serves.
+pub const REQUEST_TIMEOUT: &str = "request_timeout_ms";
 
 /// Settings that belong to the harness and not to an engine: every contender may name them.
 pub const COMMON_SETTINGS: &[Setting] = &[
@@ -248,6 +285,12 @@ pub const COMMON_SETTINGS: &[Setting] = &[
         values: Values::Integer(1, 65_535),
         default: "10",
         about: "attempts of one operation at most, when retry is spin or backoff",
+    },
+    Setting {
+        name: REQUEST_TIMEOUT,
+        values: Values::Integer(0, 86_400_000),
+        default: "0",
+        about: "over HTTP: longest wait for an answer; 0: until the end of the drain, and 30000 where a trial has no window",
     },
     Setting {
         name: OPENED,
@@ -366,6 +409,18 @@ impl Engine {
         }
     }
 
+    /// Whether a contender with this driver and model, as far as they are said, can name this setting: those of pools are for
+    /// models that have one, those of an app for it alone.
+    pub fn may_name(&self, driver: Option<&str>, model: Option<&str>, setting: &str) -> bool {
+        let of_pool = go::OF_POOL.contains(&setting);
+        let has_pool = |driver: &Driver| {
+            let mut models = driver.models.iter().filter(|known| model.is_none_or(|model| model == known.name));
+            models.any(Model::has_pool)
+        };
+        let named = driver.and_then(|name| self.drivers().find(|driver| driver.name == name));
+        app::may_name(driver, setting) && (!of_pool || named.is_none_or(has_pool))
+    }
+
     /// Its drivers: libraries, then apps.
     pub fn drivers(&self) -> impl Iterator<Item = &'static Driver> + use<> {
         self.libraries.iter().chain(app::drivers(self.name))
@@ -407,7 +462,7 @@ impl Engine {
             let value = told.get(setting.name)?;
             let word = match setting.values {
                 Values::Words(words) => words.iter().find(|word| as_set(setting.name, word).as_ref() == Some(value))?,
-                Values::Integer(..) | Values::Text => value.as_str(),
+                Values::Integer(..) | Values::Text | Values::Url => value.as_str(),
             };
             Some((setting.name.to_string(), word.to_string()))
         };
@@ -416,9 +471,7 @@ impl Engine {
 
     /// What is left of a setup when nothing is set: the same is asked, and a few things more.
     fn as_it_comes(&self, setup: Setup) -> Setup {
-        let asks =
-            |name: &str, sql: &str| Expected { name: name.to_string(), sql: sql.to_string(), value: String::new() };
-        let further = self.further.iter().map(|(name, sql)| asks(name, sql));
+        let further = self.further.iter().map(|(name, sql)| Expected::asked(name, *sql, ""));
         let asked = setup.readbacks.into_iter().filter(|read| !read.sql.is_empty());
         Setup {
             readbacks: asked.chain(further).collect(),
@@ -454,13 +507,16 @@ impl Setting {
             let text = value.trim();
             return if text.is_empty() { Err(format!("`{}` is empty", self.name)) } else { Ok(text.to_string()) };
         }
+        if matches!(self.values, Values::Url) {
+            return http::check_url(value.trim()).map(|()| value.trim().to_string());
+        }
         let value = value.trim().to_ascii_lowercase();
         match self.values {
             Values::Words(words) if words.contains(&value.as_str()) => Ok(value),
             Values::Words(words) => {
                 Err(format!("`{}` cannot be `{value}`; it is one of {}", self.name, words.join(", ")))
             }
-            Values::Text => Ok(value),
+            Values::Text | Values::Url => Ok(value),
             Values::Integer(low, high) => match value.parse::<i64>() {
                 Ok(n) if (low..=high).contains(&n) => Ok(n.to_string()),
                 _ => Err(format!("`{}` cannot be `{value}`; it is a whole number from {low} to {high}", self.name)),

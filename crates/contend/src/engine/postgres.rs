@@ -1,9 +1,8 @@
 //! PostgreSQL.
 
-use super::server::{self, Layout, LockWaits, Server, Signal, connection_limit};
+use super::server::{self, Layout, LockWaits, Server, Sessions, Signal, connection_limit, quoted};
 use super::{
-    Driver, Engine, Expected, HTTP, NULL, Part, Setting, Settings, Setup, THREAD, TRANSPORT, Values, go, java, node,
-    php, python,
+    Driver, Engine, Expected, NULL, Part, Setting, Settings, Setup, THREAD, Values, go, java, node, php, python,
 };
 use crate::contender::Tier;
 use contend_wire::sample::CodeSpace;
@@ -44,6 +43,8 @@ pub const ENGINE: Engine = Engine {
     ],
     settings: SETTINGS,
     tier,
+    keeps: &["fsync", "full_page_writes", "synchronous_commit", "wal_sync_method"],
+    log_ending: |_| "",
     survives_kill: |settings| ENGINE.value(settings, "synchronous_commit") != "off",
     tier_settings,
     implied: |_| &[],
@@ -90,8 +91,8 @@ const SERVER: Server = Server {
     version: "SHOW server_version",
     provision: Vec::new,
     let_in: |password| vec![format!("ALTER ROLE contend PASSWORD '{password}'")],
-    create_database: |name| format!("CREATE DATABASE {} TEMPLATE template0", quoted(name)),
-    drop_database: |name| format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", quoted(name)),
+    create_database: |name| format!("CREATE DATABASE {} TEMPLATE template0", quoted(name, '"')),
+    drop_database: |name| format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", quoted(name, '"')),
     new_database: &["CREATE EXTENSION IF NOT EXISTS amcheck"],
     load,
     after_load: |_| vec!["VACUUM (FREEZE, ANALYZE)".to_string(), "CHECKPOINT".to_string()],
@@ -110,6 +111,8 @@ const SERVER: Server = Server {
         "checkpoint_timeout",
         "deadlock_timeout",
     ],
+    write_back: &["CHECKPOINT"],
+    write_back_ns: 100_000_000,
     // Of the log alone.
     syncs: "SELECT wal_sync FROM pg_stat_wal",
     lock_waits: LockWaits::Log(logged_wait_ns),
@@ -163,30 +166,15 @@ const SETTINGS: &[Setting] = &[
     },
     Setting { name: "work_mem", values: Values::Integer(64, 1 << 21), default: "4096", about: "memory of a sort, KiB" },
     Setting { name: "jit", values: ON_OFF, default: "on", about: "compile expensive queries" },
+    server::isolation("read-committed"),
     Setting {
-        name: "isolation",
-        values: Values::Words(&["read-committed", "repeatable-read", "serializable"]),
-        default: "read-committed",
-        about: "isolation level of transactions",
-    },
-    Setting {
-        name: "lock_timeout",
+        name: server::LOCK_TIMEOUT,
         values: Values::Integer(-1, 600_000),
         default: "-1",
         about: "milliseconds a statement waits for a lock; -1 = for ever, 0 = the server's least, 1 ms",
     },
-    Setting {
-        name: "statements",
-        values: Values::Words(&["prepared", "each"]),
-        default: "prepared",
-        about: "prepare once per connection, or send text and values each time",
-    },
-    Setting {
-        name: TRANSPORT,
-        values: Values::Words(&["socket", "tcp", HTTP]),
-        default: "socket",
-        about: "Unix socket, or TCP on the loopback interface with a random password; or HTTP to a worker, which uses the socket",
-    },
+    server::statements("prepare once per connection, or send text and values each time"),
+    server::REACHED_BY,
     go::SETTING_SIZE,
     go::SETTING_IDLE,
     go::SETTING_OPEN,
@@ -224,13 +212,6 @@ fn in_configuration(name: &str, value: &str) -> String {
     }
 }
 
-/// Settings that are not the server's: they decide how clients work.
-const OF_CLIENTS: &[&str] = &["isolation", "lock_timeout", "statements", "transport"];
-
-fn own_settings() -> impl Iterator<Item = &'static str> {
-    SETTINGS.iter().map(|setting| setting.name).filter(|name| !OF_CLIENTS.contains(name) && !go::OF_POOL.contains(name))
-}
-
 fn configuration(settings: &Settings, layout: &Layout) -> (&'static str, String) {
     let mut text = String::from("# Written by contend for one trial.\n");
     let mut line = |name: &str, value: &str| text.push_str(&format!("{name} = '{value}'\n"));
@@ -247,7 +228,7 @@ fn configuration(settings: &Settings, layout: &Layout) -> (&'static str, String)
     line("log_min_messages", "log");
     // Of those longer than deadlock_timeout, when the server looks at them anyway.
     line("log_lock_waits", "on");
-    for name in own_settings() {
+    for name in server::own_settings(&ENGINE) {
         line(name, &in_configuration(name, ENGINE.value(settings, name)));
     }
     ("postgresql.conf", text)
@@ -256,42 +237,27 @@ fn configuration(settings: &Settings, layout: &Layout) -> (&'static str, String)
 fn setup(settings: &Settings) -> Setup {
     let value = |name| ENGINE.value(settings, name).to_string();
     let isolation = value("isolation").replace('-', " ");
-    let lock_timeout_ms = match value("lock_timeout").as_str() {
+    let lock_timeout_ms = match value(server::LOCK_TIMEOUT).as_str() {
         "-1" => "0".to_string(),
         "0" => "1".to_string(),
         ms => ms.to_string(),
     };
-    let read = |name: &str, value: &str| Expected {
-        name: name.to_string(),
-        sql: format!("SELECT setting FROM pg_settings WHERE name = '{name}'"),
-        value: value.to_string(),
+    let read = |name: &str, value: &str| {
+        Expected::asked(name, format!("SELECT setting FROM pg_settings WHERE name = '{name}'"), value)
     };
     let mut readbacks: Vec<Expected> =
-        own_settings().map(|name| read(name, &as_read_back(name, &value(name)))).collect();
+        server::own_settings(&ENGINE).map(|name| read(name, &as_read_back(name, &value(name)))).collect();
     readbacks.push(read("default_transaction_isolation", &isolation));
     readbacks.push(read("lock_timeout", &lock_timeout_ms));
-    readbacks.push(Expected {
-        name: TRANSPORT.to_string(),
-        sql: "SELECT CASE WHEN inet_client_addr() IS NULL THEN 'socket' ELSE 'tcp' END".to_string(),
-        // Behind HTTP is the socket.
-        value: if value(TRANSPORT) == HTTP { "socket".to_string() } else { value(TRANSPORT) },
-    });
-    let mut session = server::session(contend_sql::Target::Postgres);
-    session.push(format!("SET default_transaction_isolation = '{isolation}'"));
-    session.push(format!("SET lock_timeout = {lock_timeout_ms}"));
+    let mut session = vec![
+        format!("SET default_transaction_isolation = '{isolation}'"),
+        format!("SET lock_timeout = {lock_timeout_ms}"),
+    ];
     for name in ["synchronous_commit", "work_mem", "jit"] {
         session.push(format!("SET {name} = '{}'", in_configuration(name, &value(name))));
     }
-    let mut setup = Setup {
-        options: vec![("statements".to_string(), value("statements"))],
-        session,
-        readbacks,
-        prepare: vec![],
-        begin_write: Some("BEGIN".to_string()),
-        ..Setup::default()
-    };
-    go::pass_on(go::OF_POOL, settings, &mut setup);
-    setup
+    let transport = "SELECT CASE WHEN inet_client_addr() IS NULL THEN 'socket' ELSE 'tcp' END";
+    server::setup(SERVER.dialect, &ENGINE, settings, Sessions { session, readbacks, transport })
 }
 
 /// The server counts `shared_buffers` in pages of 8 KiB.
@@ -346,31 +312,20 @@ fn load(insert: &str) -> String {
     format!("COPY {target} FROM STDIN")
 }
 
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::server::testing::{assert_parts, assert_tiers, settings};
     use super::*;
-
-    fn settings(pairs: &[(&str, &str)]) -> Settings {
-        pairs.iter().map(|(k, v)| ((*k).to_string(), (*v).to_string())).collect()
-    }
 
     #[test]
     fn tiers_follow_the_design() {
-        for (pairs, expected) in [
+        let cases = [
             (&[][..], Tier::Durable),
             (&[("synchronous_commit", "off")], Tier::Bounded),
             (&[("fsync", "off")], Tier::Unsafe),
             (&[("full_page_writes", "off")], Tier::Unsafe),
-        ] {
-            assert_eq!(tier(&settings(pairs)), expected, "{pairs:?}");
-        }
-        for wanted in Tier::ALL {
-            assert_eq!(tier(&settings(tier_settings(wanted))), wanted);
-        }
+        ];
+        assert_tiers(&ENGINE, &cases);
     }
 
     #[test]
@@ -406,7 +361,7 @@ mod tests {
 
     #[test]
     fn files_are_told_apart() {
-        for (path, expected) in [
+        let cases = [
             ("server", Part::Inside),
             ("server/base", Part::Inside),
             ("server/base/16384", Part::Inside),
@@ -415,9 +370,8 @@ mod tests {
             ("server/pg_wal/000000010000000000000001", Part::Log),
             ("server/pg_wal/archive_status", Part::Other),
             ("server/global", Part::Other),
-        ] {
-            assert_eq!(part(path), expected, "{path}");
-        }
+        ];
+        assert_parts(&ENGINE, &cases);
     }
 
     #[test]

@@ -14,6 +14,11 @@ pub const ENGINE: Engine = Engine {
     libraries: DRIVERS,
     settings: SETTINGS,
     tier,
+    keeps: &["journal_mode", "synchronous", "page_size", "storage"],
+    log_ending: |settings| match ENGINE.value(settings, "journal_mode") {
+        "wal" => "-wal",
+        _ => "-journal",
+    },
     survives_kill,
     tier_settings,
     implied: |_| &[],
@@ -285,12 +290,8 @@ fn setup(settings: &Settings) -> Setup {
         begin_write: Some(format!("BEGIN {}", value("begin").to_ascii_uppercase())),
         ..Setup::default()
     };
-    setup.readbacks.push(Expected {
-        name: "busy_timeout".to_string(),
-        // The worker sets it, asks SQLite for it, and only then installs its own measuring handler.
-        sql: String::new(),
-        value: value("busy_timeout"),
-    });
+    // The worker sets it, asks SQLite for it, and only then installs its own measuring handler.
+    setup.readbacks.push(Expected::reported("busy_timeout", value("busy_timeout")));
     for name in
         ["journal_mode", "synchronous", "cache_size", "mmap_size", "wal_autocheckpoint", "temp_store", "foreign_keys"]
     {
@@ -302,7 +303,7 @@ fn setup(settings: &Settings) -> Setup {
             "mmap_size" if in_memory(settings) => String::new(),
             _ => as_read_back(name, &value(name)),
         };
-        setup.readbacks.push(Expected { name: name.to_string(), sql: format!("PRAGMA {name}"), value: expected });
+        setup.readbacks.push(Expected::asked(name, format!("PRAGMA {name}"), expected));
         match name {
             "journal_mode" if in_memory(settings) => {}
             // WAL is a property of the file: set once, so that racing connections cannot fail on it.
@@ -315,11 +316,7 @@ fn setup(settings: &Settings) -> Setup {
             _ => setup.session.push(pragma),
         }
     }
-    setup.readbacks.push(Expected {
-        name: "page_size".to_string(),
-        sql: "PRAGMA page_size".to_string(),
-        value: value("page_size"),
-    });
+    setup.readbacks.push(Expected::asked("page_size", "PRAGMA page_size", value("page_size")));
     if in_memory(settings) {
         setup.options.push(("storage".to_string(), "memory".to_string()));
         setup.one_connection = true;

@@ -23,6 +23,8 @@ pub const ENGINE: Engine = Engine {
     settings: SETTINGS,
     // Nothing is kept.
     tier: |_| Tier::Unsafe,
+    keeps: &[],
+    log_ending: |_| "",
     survives_kill: |_| false,
     tier_settings: |_| &[],
     implied: |_| &[],
@@ -79,7 +81,6 @@ fn setup(settings: &Settings) -> Setup {
     let of = |setting: &Setting| (setting.name.to_string(), ENGINE.value(settings, setting.name).to_string());
     let options: Vec<(String, String)> = SETTINGS.iter().map(of).collect();
     // The worker reports them by itself.
-    let readback =
-        |(name, value): &(String, String)| Expected { name: name.clone(), sql: String::new(), value: value.clone() };
+    let readback = |(name, value): &(String, String)| Expected::reported(name, value);
     Setup { readbacks: options.iter().map(readback).collect(), options, ..Setup::default() }
 }

@@ -1,5 +1,6 @@
 //! The directory a run leaves behind: writing it safely, reading it back, counting what is in it.
 
+pub mod evidence;
 pub mod model;
 pub mod parts;
 pub mod powercut;

@@ -4,6 +4,7 @@
 
 pub use crate::study::model::Slot;
 
+use crate::record::evidence::Known;
 use crate::record::powercut::Powercut;
 use crate::study::model::{Extent, Study, Tier, Variant};
 use serde::{Deserialize, Serialize};
@@ -42,6 +43,9 @@ pub struct Run {
     /// Wall time spent so far, all sessions of a resumed run added.
     #[serde(default)]
     pub spent_ns: u64,
+    /// How the tier of each contender is known, as of the end of the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tiers: Vec<Known>,
     /// Set when the run has ended; a record without it was interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished: Option<Finished>,

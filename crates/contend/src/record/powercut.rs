@@ -21,6 +21,9 @@ pub struct Powercut {
     /// Why no process was killed though the study asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_killed: Option<String>,
+    /// Why SQLite's VFS wrote the log, of one process, and not a mounted file system; none: that did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_vfs: Option<String>,
     /// Version of the models.
     #[serde(default)]
     pub models_version: u32,

@@ -43,9 +43,6 @@ pub struct Counts {
     pub longest_stall_ns: u64,
     /// Failed attempts by their code.
     pub codes: BTreeMap<(CodeSpace, u32), u64>,
-    /// Whole trial, run-in and drain included: for the invariants.
-    pub committed_ever: u64,
-    pub unknown_ever: u64,
 }
 
 impl Counts {
@@ -72,8 +69,6 @@ impl Counts {
         self.committed_begun += other.committed_begun;
         self.rows += other.rows;
         self.longest_stall_ns = self.longest_stall_ns.max(other.longest_stall_ns);
-        self.committed_ever += other.committed_ever;
-        self.unknown_ever += other.unknown_ever;
         for (code, n) in &other.codes {
             *self.codes.entry(*code).or_default() += n;
         }
@@ -336,11 +331,6 @@ impl Tally {
         let begun_inside = self.in_window(op.started_ns().saturating_add(waited_ns));
         let of_service = begun_inside || self.counting == Counting::Corrected;
         let group = self.group(role, op.transaction());
-        match outcome {
-            Outcome::Committed => group.counts.committed_ever += 1,
-            Outcome::Unknown => group.counts.unknown_ever += 1,
-            _ => {}
-        }
         if outcome == Outcome::Committed && finished_inside {
             group.counts.committed_inside += 1;
         }

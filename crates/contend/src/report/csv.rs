@@ -8,6 +8,7 @@
 
 use crate::outcome::Outcome;
 use crate::record::tally::Counts;
+use crate::report::content::evidence;
 use crate::report::one_line;
 use crate::report::summary::Summary;
 use crate::report::summary::trial::{GroupRow, Measure, Numbers, Scope, TrialRow, is_write};
@@ -32,6 +33,7 @@ pub fn trials(summary: &Summary<'_>) -> Result<String> {
 fn trial_head(summary: &Summary<'_>, axes: &BTreeSet<&String>) -> Vec<String> {
     let owned = |names: &[&str]| names.iter().map(|n| (*n).to_string()).collect::<Vec<_>>();
     let mut head = owned(&["study", "variant", "trial", "profile", "contender", "engine", "tier", "driver", "model"]);
+    head.extend(owned(&["tier_known", "tier_power_cuts"]));
     head.extend(owned(&["load_model", "clients"]));
     head.extend(axes.iter().map(|name| format!("axis_{name}")));
     head.extend(owned(&["round", "valid", "reason", "elapsed_ns", "planned"]));
@@ -50,6 +52,7 @@ fn trial_cells(summary: &Summary<'_>, row: &TrialRow, axes: &BTreeSet<&String>) 
     let study = &summary.record.run.study;
     let (contender, condition) = (&study.contenders[row.contender], &study.conditions[row.condition]);
     let trial = &summary.record.trials[row.at];
+    let (known, power_cuts) = evidence::plain(summary, row.contender);
     let mut cells = vec![
         study.name.clone(),
         study.variant.word().to_string(),
@@ -60,6 +63,8 @@ fn trial_cells(summary: &Summary<'_>, row: &TrialRow, axes: &BTreeSet<&String>) 
         contender.tier.word().to_string(),
         contender.driver.clone(),
         contender.model.clone(),
+        known.to_string(),
+        optional(power_cuts),
         trial.load_model.clone(),
         trial.clients.to_string(),
     ];
@@ -157,11 +162,7 @@ fn transaction_name(summary: &Summary<'_>, group: &GroupRow) -> String {
 /// `sqlite.517=3 sqlite.5=1`.
 fn errors(counts: &Counts) -> String {
     let code = |((space, code), n): (&(contend_wire::sample::CodeSpace, u32), &u64)| {
-        let code = match space {
-            contend_wire::sample::CodeSpace::Sqlstate => contend_wire::sample::code_to_sqlstate(*code),
-            _ => code.to_string(),
-        };
-        format!("{}.{code}={n}", space.word())
+        format!("{}.{}={n}", space.word(), space.shown(*code))
     };
     counts.codes.iter().map(code).collect::<Vec<_>>().join(" ")
 }

@@ -1,5 +1,6 @@
 //! The numbers for a program: answers, estimates, comparisons and effects with their raw values, no formatting.
 
+use crate::report::content::evidence;
 use crate::report::summary::Summary;
 use serde_json::{Value, json};
 
@@ -60,6 +61,7 @@ fn estimates(summary: &Summary<'_>) -> Vec<Value> {
                 "condition": condition(summary, cell.condition),
                 "contender": contender(summary, cell.contender),
                 "tier": summary.record.run.study.contenders[cell.contender].tier.word(),
+                "tier_known": evidence::plain(summary, cell.contender).0,
                 "figure": figure.name,
                 "value": e.value,
                 "low": e.low,

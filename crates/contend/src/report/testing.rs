@@ -206,6 +206,7 @@ impl Story {
             scenario: None,
             generator_ns_per_operation: 900,
             generator_ns_by_condition: vec![],
+            tiers: vec![],
             floors: vec![],
             schedule: (1..).zip(rounds).map(slot).collect(),
             spent_ns: 0,

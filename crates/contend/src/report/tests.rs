@@ -167,7 +167,7 @@ fn trials_have_the_columns_of_the_formats_page() {
     let latencies =
         |measure: &str| ["p50", "p90", "p95", "p99", "p999", "max"].map(|q| format!("{measure}_ns_{q}")).join(",");
     let expected = [
-        "study,variant,trial,profile,contender,engine,tier,driver,model,load_model,clients,axis_clients,round,valid,reason",
+        "study,variant,trial,profile,contender,engine,tier,driver,model,tier_known,tier_power_cuts,load_model,clients,axis_clients,round,valid,reason",
         "elapsed_ns,planned,committed,rejected,conflict,timeout,unknown,unsent,retries,throughput_ops_per_s",
         &latencies("response"),
         &latencies("service"),
@@ -254,7 +254,8 @@ fn what_was_not_measured_is_empty_and_never_zero() {
     let row = rows.records().next().unwrap().unwrap();
     let empty: Vec<&str> = head.iter().zip(&row).filter(|(_, cell)| cell.is_empty()).map(|(name, _)| name).collect();
     let unmeasured = ["p50", "p90", "p95", "p99", "p999", "max"].map(|q| format!("lock_wait_ns_{q}"));
-    let expected: Vec<&str> = std::iter::once("reason")
+    let expected: Vec<&str> = ["tier_power_cuts", "reason"]
+        .into_iter()
         .chain(unmeasured.iter().map(String::as_str))
         .chain(["cpu_ns_server", "rss_bytes_server"])
         .collect();

@@ -3,7 +3,7 @@
 
 use super::load::load_under;
 use super::model::{Contender, Load, Study, Tier};
-use super::powercut::{LIES, MINIMISE_TRIES};
+use super::powercut::{LIES, MINIMISE_TRIES, SERVER_LIE_POINTS, SERVER_LIES};
 
 /// Around the measured time of a trial: fresh data, workers that start, waiting for a quiet disk, checks. Measured on two
 /// processors with an ordinary disk, where it is 0.3 to 0.6 s.
@@ -35,18 +35,21 @@ pub fn estimate_ns(study: &Study) -> u64 {
 /// What crashes of one contender take.
 fn crashes_ns(study: &Study, contender: &Contender) -> u64 {
     let Some(powercut) = &study.powercut else { return 0 };
-    let is_server = crate::engine::find(&contender.engine).is_some_and(|engine| engine.server.is_some());
+    let server = crate::engine::find(&contender.engine).and_then(|engine| engine.server);
+    let (is_server, window_ns) = (server.is_some(), powercut.window_ns.max(server.map_or(0, |s| s.write_back_ns)));
     let (images, image_ns) = match is_server {
         true => (powercut.server_points, SERVER_IMAGE_NS),
         false => (powercut.points, IMAGE_NS),
     };
     // Most planted faults are looked for to the end; an image worse than lossy is made smaller.
     let more = match (is_server, contender.tier) {
+        // A lie is caught after few images; where it is not, the run does not count.
+        (true, Tier::Durable) => SERVER_LIES as u32 * SERVER_LIE_POINTS / 4,
         (true, _) => 0,
         (_, Tier::Durable) => LIES as u32 * powercut.lie_points,
         (_, _) => MINIMISE_TRIES,
     };
-    u64::from(images + more) * image_ns + u64::from(powercut.kills) * KILL_NS + RECORDING_NS + powercut.window_ns
+    u64::from(images + more) * image_ns + u64::from(powercut.kills) * KILL_NS + RECORDING_NS + window_ns
 }
 
 fn measured_ns(load: &Load) -> u64 {

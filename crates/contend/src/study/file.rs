@@ -101,6 +101,7 @@ pub struct Load {
 pub struct Powercut {
     pub crash: Option<Vec<String>>,
     pub namespace: Option<Vec<String>>,
+    pub aim: Option<String>,
     pub points: Option<u32>,
     pub server_points: Option<u32>,
     pub kills: Option<u32>,

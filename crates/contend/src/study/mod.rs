@@ -51,6 +51,8 @@ const BUILTIN: &[(&str, &str)] = &[
     ("plex", include_str!("../../../../studies/plex.toml")),
     ("gameplan", include_str!("../../../../studies/gameplan.toml")),
     ("languages", include_str!("../../../../studies/languages.toml")),
+    ("wordpress-driver", include_str!("../../../../studies/wordpress-driver.toml")),
+    ("wordpress-http", include_str!("../../../../studies/wordpress-http.toml")),
     ("durability", include_str!("../../../../studies/durability.toml")),
 ];
 

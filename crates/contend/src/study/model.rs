@@ -135,6 +135,9 @@ pub struct Powercut {
     pub crashes: Vec<String>,
     /// When names and sizes of files persist: names of models.
     pub namespaces: Vec<String>,
+    /// Only moments at which the first page of a file whose name ends so is on its way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aim: Option<String>,
     /// Images of a contender in the process of its client, over all models.
     pub points: u32,
     /// Images of a server, each of which takes a start of it.

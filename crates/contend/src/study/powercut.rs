@@ -14,8 +14,14 @@ pub const NAMESPACES: [&str; 2] = ["journal", "posix"];
 /// Axes of `--set` that are none of the contenders or conditions.
 pub(super) const AXES: [&str; 5] = ["crash", "namespace", "points", "server_points", "kills"];
 
-/// Planted faults of the disk that a record is replayed with, and images tried to find the fewest lost pieces of one.
+/// Planted faults of the disk that a record is replayed with.
 pub const LIES: usize = 8;
+pub const SERVER_LIES: usize = 2;
+
+/// Images of a server at most until one of these is caught: whichever it is, most moments show it.
+pub const SERVER_LIE_POINTS: u32 = 20;
+
+/// Images tried to find the fewest lost pieces of one.
 pub const MINIMISE_TRIES: u32 = 60;
 
 const DEFAULT_POINTS: u32 = 5000;
@@ -31,6 +37,7 @@ impl Default for Powercut {
         Self {
             crashes: CRASHES.map(str::to_string).to_vec(),
             namespaces: NAMESPACES.map(str::to_string).to_vec(),
+            aim: None,
             points: DEFAULT_POINTS,
             server_points: DEFAULT_SERVER_POINTS,
             kills: DEFAULT_KILLS,
@@ -71,6 +78,7 @@ pub(super) fn read(layers: &[Layer], kind: TrialKind) -> Result<Option<Powercut>
             }
             *kept = given.unwrap_or(*kept);
         }
+        found.aim = written.aim.clone().or(found.aim);
         found.kills = written.kills.unwrap_or(found.kills);
         found.keep = written.keep.unwrap_or(found.keep);
     }

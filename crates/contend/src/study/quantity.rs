@@ -29,8 +29,9 @@ pub const COUNTS: [&str; 12] = [
 /// contender's settings: the window as configured and as it was, clients and processes over all roles,
 /// arrivals per second, the factor of the row counts, databases; CPU time of a server, and what it tells of waits for
 /// locks: their number, their sum, the longest; what a server and the worker that serves used together and each alone;
-/// syncs for each commit; what an app tried again and gave up; bytes of all tables; what the worker takes for itself.
-pub const OF_TRIAL: [&str; 29] = [
+/// syncs for each commit, as the server or the recorder of a power cut counts them; what an app tried again and gave up;
+/// bytes of all tables; what the worker takes for itself.
+pub const OF_TRIAL: [&str; 30] = [
     "window_s",
     "elapsed_s",
     "clients",
@@ -53,6 +54,7 @@ pub const OF_TRIAL: [&str; 29] = [
     "pss_bytes_serving",
     "written_bytes_serving",
     "server_syncs_per_commit",
+    "recorded_syncs_per_commit",
     "serving_retries",
     "serving_gave_up",
     "table_bytes",

@@ -75,7 +75,7 @@ impl Draft {
 
     /// The setting of this name, if a contender of this engine and driver can have it.
     pub fn setting(&self, key: &str) -> Option<&'static Setting> {
-        self.engine.setting(key).filter(|_| app::may_name(self.driver.as_deref(), key))
+        self.engine.setting(key).filter(|_| self.engine.may_name(self.driver.as_deref(), self.model.as_deref(), key))
     }
 
     /// Names of all these.
@@ -104,6 +104,10 @@ impl Draft {
             "model" => self.model = Some(value.to_string()),
             _ => {
                 let setting = self.setting(key).ok_or_else(|| {
+                    if let (Some(driver), Some(_)) = (&self.driver, self.engine.setting(key)) {
+                        let model = self.model.as_ref().map_or(String::new(), |model| format!(" in model `{model}`"));
+                        return format!("driver `{driver}`{model} has no use for the setting `{key}`");
+                    }
                     let names = self.setting_names().join(", ");
                     format!("{} has no setting `{key}`; settings are tier, {names}", self.engine.name)
                 })?;
@@ -286,6 +290,7 @@ mod tests {
             Values::Words(words) => proptest::sample::select(words).prop_map(str::to_string).boxed(),
             Values::Integer(low, high) => (low..=high).prop_map(|n| n.to_string()).boxed(),
             Values::Text => "[a-z]{1,5}".boxed(),
+            Values::Url => "http://[a-z]{1,5}:[1-9]".boxed(),
         }
     }
 
@@ -304,6 +309,8 @@ mod tests {
                 proptest::sample::select(driver.model_names()).prop_map(move |model| {
                     let settings: Settings =
                         pairs.iter().filter_map(|(k, v)| Some(((*k).to_string(), v.clone()?))).collect();
+                    let can_have = |name: &str| engine.may_name(Some(driver.name), Some(model), name);
+                    let settings: Settings = settings.into_iter().filter(|(name, _)| can_have(name)).collect();
                     let implied = (engine.implied)(&settings).iter().map(|(k, v)| ((*k).to_string(), (*v).to_string()));
                     let settings: Settings = settings.clone().into_iter().chain(implied).collect();
                     Spec {

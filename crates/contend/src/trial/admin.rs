@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 const SCRIPT_TIME: Duration = Duration::from_secs(600);
 
 /// Longest until a worker says `hello`.
-const HELLO_TIME: Duration = Duration::from_secs(15);
+const HELLO_TIME: Duration = Duration::from_secs(60);
 
 /// The script worker.
 pub struct Admin<'a> {
@@ -147,7 +147,10 @@ impl<'a> Admin<'a> {
         match reply.error {
             None => Ok(reply.answers),
             Some(e) => {
-                let said = format!("{} ({} {}, line {} of the script)", e.message, e.space.word(), e.code, e.line);
+                let code = format!("{} {}", e.space.word(), e.space.shown(e.code));
+                // Before the first line is the connection.
+                let place = if e.line == 0 { String::new() } else { format!(", line {} of the script", e.line) };
+                let said = format!("{} ({code}{place})", e.message);
                 Err(EngineSaid(said).into())
             }
         }

@@ -83,7 +83,12 @@ impl Bench<'_> {
             (None, None) => None,
         };
         let busy_ns = run.observed.usage.iter().take(run.members.len()).map(|usage| usage.cpu_ns);
-        let busy = loops.and_then(|loops| guards::busy_clients(busy_ns, loops, tally.elapsed_ns()));
+        // A worker has no more loops than clients.
+        let clients = stage.round.workers.iter().map(|worker| u32::try_from(worker.clients.len()).unwrap_or(u32::MAX));
+        let busy = loops.and_then(|loops| {
+            let loops = clients.map(|clients| loops.min(clients.max(1)));
+            guards::busy_clients(busy_ns.zip(loops), tally.elapsed_ns())
+        });
         match run.served {
             Some(_) => busy,
             None => busy.or_else(|| guards::head_room(self.own_ns_per_operation(stage.contender), tally)),

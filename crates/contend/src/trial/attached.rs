@@ -7,7 +7,7 @@ use crate::study::model::Tier;
 use crate::trial::admin::Admin;
 use crate::trial::data::{Fresh, Making, load, script_target};
 use crate::trial::janitor::Janitor;
-use crate::trial::server::{random_password, write_secret};
+use crate::trial::private::{random_password, write_secret};
 use anyhow::{Context, Result, anyhow, bail};
 use contend_wire::address::{Address, Password, Typed};
 use contend_wire::literal::Value;

@@ -3,7 +3,7 @@
 
 use crate::engine::server::Server;
 use crate::engine::{Engine, Settings, Setup};
-use crate::trial::admin::Admin;
+use crate::trial::admin::{Admin, Cancelled};
 use crate::trial::attached::{self, Databases};
 use crate::trial::disk;
 use crate::trial::identity::Identity;
@@ -190,7 +190,19 @@ fn load_server(
         connections: 1,
         tcp: false,
     };
-    let running = Running::start(&start, janitor, admin)?;
+    let mut running = Running::start(&start, janitor, admin)?;
+    let rows = fill(&running, server, wanted, admin).map_err(|e| match running.death() {
+        // That it was killed, perhaps for want of memory, explains whatever its clients say.
+        Some(how) if !e.is::<Cancelled>() => e.context(how),
+        _ => e,
+    })?;
+    running.stop()?;
+    let _ = std::fs::remove_file(partial.join(LOADING_LOG));
+    Ok(rows)
+}
+
+/// Creates and loads every database of a new server; the rows they have then.
+fn fill(running: &Running<'_>, server: &Server, wanted: &Wanted<'_>, admin: &mut Admin<'_>) -> Result<u64> {
     let first = script_target(wanted.engine, &running.inside(server.first_database));
     admin.sql(&first, (server.provision)()).with_context(|| format!("cannot set up {}", server.title))?;
     let mut rows = 0;
@@ -202,8 +214,6 @@ fn load_server(
         rows += load(&address, wanted, admin)?;
         admin.sql(&target, (server.after_load)(&wanted.workload.table_names()))?;
     }
-    running.stop()?;
-    let _ = std::fs::remove_file(partial.join(LOADING_LOG));
     Ok(rows)
 }
 
@@ -313,11 +323,18 @@ fn files(making: &Making<'_>) -> Vec<PathBuf> {
     (0..making.wanted.workload.databases).map(|i| making.dir.join(format!("app-{i}.db"))).collect()
 }
 
+impl Fresh<'_> {
+    /// Of an engine in the process of its client: its files are the databases.
+    pub fn embedded(making: &Making<'_>) -> Self {
+        let files: Vec<String> = files(making).iter().map(|file| file.display().to_string()).collect();
+        Fresh { databases: files.clone(), inside: files, server: None, attached: None }
+    }
+}
+
 /// What lies in the directory, with the server started that it is for.
 pub fn open<'j>(making: &Making<'_>, janitor: &'j Janitor, admin: &mut Admin<'_>) -> Result<Fresh<'j>> {
     let (Some(server), Some(programs)) = (making.engine.server, &making.base.programs) else {
-        let files: Vec<String> = files(making).iter().map(|file| file.display().to_string()).collect();
-        return Ok(Fresh { databases: files.clone(), inside: files, server: None, attached: None });
+        return Ok(Fresh::embedded(making));
     };
     let start = Start {
         engine: making.engine,

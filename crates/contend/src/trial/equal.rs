@@ -12,7 +12,8 @@ use crate::trial::cache::Bases;
 use crate::trial::crew::{Deadlines, Failure};
 use crate::trial::data::{self, Fresh, Making, Wanted, hex, script_target};
 use crate::trial::dialect::{dialect, under_conditions};
-use crate::trial::over_http::Asking;
+use crate::trial::janitor::Janitor;
+use crate::trial::over_http::{Asking, timeout_ms};
 use crate::trial::plans::{Plans, Sql};
 use crate::trial::process::{InsteadOf, Launch};
 use crate::trial::secret::keep_from;
@@ -23,11 +24,15 @@ use anyhow::{Context, Result, anyhow, bail};
 use contend_wire::literal::Value;
 use contend_wire::plan::{NowSource, Step};
 use contend_wire::sample::{SAMPLE_BYTES, Sample};
+use rustix::process::{Pid, Signal, kill_process_group};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// The time of operation 0, and what each adds: whoever carries them out, whenever, writes the same.
 const NOW: NowSource = NowSource::Fixed { base_ns: 1_700_000_000_000_000_000, step_ns: 1_000_000_000 };
@@ -59,6 +64,7 @@ pub fn carry_out(
     source: &Source,
     out: &Path,
     operations: u32,
+    timeout: Duration,
     cancelled: &dyn Fn() -> bool,
 ) -> Result<Vec<Came>> {
     let own = workload::parse(source)?;
@@ -94,13 +100,64 @@ pub fn carry_out(
             server_log: &site.scratch.join("server.log"),
         };
         let fresh = data::fresh(&making, &site.janitor, &mut admin)?;
-        let attempts = job.operations(&fresh, &site, operations, cancelled)?;
+        let attempts = job.operations(&fresh, &site, operations, Patience { timeout, cancelled })?;
         let tables = job.tables(&fresh, &mut admin)?;
         drop(fresh);
         std::fs::remove_dir_all(&dir).with_context(|| format!("cannot remove {}", dir.display()))?;
         all.push(Came { contender: contender.label.clone(), attempts, tables });
     }
     Ok(all)
+}
+
+/// How long one contender may take, and who may end it before.
+#[derive(Clone, Copy)]
+struct Patience<'p> {
+    timeout: Duration,
+    cancelled: &'p dyn Fn() -> bool,
+}
+
+/// A worker that carries out a plan by itself; it ends with this at the latest, and with it what it has started.
+struct Alone<'j> {
+    child: Child,
+    janitor: &'j Janitor,
+}
+
+impl<'j> Alone<'j> {
+    fn begin(child: Child, janitor: &'j Janitor) -> Self {
+        janitor.group_lives(child.id());
+        Self { child, janitor }
+    }
+
+    /// Waits for its end.
+    fn end(&mut self, patience: Patience<'_>) -> Result<ExitStatus> {
+        const LOOK_AGAIN: Duration = Duration::from_millis(10);
+        let deadline = Instant::now() + patience.timeout;
+        loop {
+            if let Some(status) = self.child.try_wait().context("cannot wait for the worker")? {
+                return Ok(status);
+            }
+            if (patience.cancelled)() {
+                return Err(Cancelled.into());
+            }
+            if Instant::now() >= deadline {
+                bail!(
+                    "the operations were not over after {} s; raise --timeout, or ask for fewer with --operations",
+                    patience.timeout.as_secs_f64()
+                );
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+    }
+}
+
+impl Drop for Alone<'_> {
+    fn drop(&mut self) {
+        if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let _ = self.child.wait();
+        self.janitor.group_gone(self.child.id());
+    }
 }
 
 struct Job<'j> {
@@ -119,7 +176,7 @@ impl Job<'_> {
         fresh: &Fresh<'_>,
         site: &Site,
         operations: u32,
-        cancelled: &dyn Fn() -> bool,
+        patience: Patience<'_>,
     ) -> Result<BTreeMap<String, Sum>> {
         let slot = Slot { trial: 1, round: 1, condition: 0, contender: 0 };
         let round = Plans::default().of(self.study, self.workload, slot)?.single_client(operations);
@@ -134,7 +191,7 @@ impl Job<'_> {
         let launch = Launch::of(engine::driver(self.contender).context("a contender's driver must be known")?)?;
         if !engine::is_over_http(self.contender) {
             let pieces = round.encode(self.contender, &setup, &sql, &fresh.databases)?;
-            return self.tell(&self.carried_out(&launch, &pieces, &site.scratch)?);
+            return self.tell(&self.carried_out(&launch, &pieces, site, patience)?);
         }
         let plan = round.encode_server(self.contender, &setup, &sql, &fresh.databases)?;
         let in_words = |failure| match failure {
@@ -142,12 +199,13 @@ impl Job<'_> {
             Failure::Cancelled => Cancelled.into(),
             Failure::Fatal(e) => e,
         };
-        let serving = Serving::start(&launch, plan, &site.scratch, &site.janitor, Deadlines::default(), cancelled);
+        let serving =
+            Serving::start(&launch, plan, &site.scratch, &site.janitor, Deadlines::default(), patience.cancelled);
         let serving = serving.map_err(in_words)?;
         let hosts = engine::app::hosts(self.contender, 1);
-        let asking = Asking { url: &serving.url, asked: None, hosts };
+        let asking = Asking { url: &serving.url, asked: None, hosts, timeout_ms: timeout_ms(self.contender) };
         let pieces = round.encode_http(self.contender, &setup, &sql, &asking)?;
-        let samples = self.carried_out(&site.own, &pieces, &site.scratch);
+        let samples = self.carried_out(&site.own, &pieces, site, patience);
         let served = serving.end(round.load.drain_ns).map_err(in_words)?;
         if let Some(how) = served.death {
             bail!("{}: {how}", self.contender.label);
@@ -156,20 +214,36 @@ impl Job<'_> {
     }
 
     /// The samples of a worker that carries out a plan by itself.
-    fn carried_out(&self, launch: &Launch, pieces: &[Vec<Arc<[u8]>>], scratch: &Path) -> Result<Vec<Sample>> {
-        let (plan, samples) = (scratch.join("plan"), scratch.join("samples.bin"));
+    fn carried_out(
+        &self,
+        launch: &Launch,
+        pieces: &[Vec<Arc<[u8]>>],
+        site: &Site,
+        patience: Patience<'_>,
+    ) -> Result<Vec<Sample>> {
+        let [plan, samples, log] = ["plan", "samples.bin", "worker.log"].map(|name| site.scratch.join(name));
         std::fs::write(&plan, pieces.first().context("a plan has a worker")?.concat())?;
-        let done = keep_from(&mut Command::new(&launch.program))
+        let child = keep_from(&mut Command::new(&launch.program))
             .args(&launch.args)
             .arg("--plan")
             .arg(&plan)
             .arg("--samples")
             .arg(&samples)
             .stdin(Stdio::null())
-            .output()
+            .stdout(Stdio::null())
+            .stderr(File::create(&log).with_context(|| format!("cannot write {}", log.display()))?)
+            .process_group(0)
+            .spawn()
             .with_context(|| format!("cannot start {}", launch.program.display()))?;
-        if !done.status.success() {
-            bail!("{}: {}", self.contender.label, String::from_utf8_lossy(&done.stderr).trim());
+        let mut worker = Alone::begin(child, &site.janitor);
+        let status = worker.end(patience).map_err(|e| match e.is::<Cancelled>() {
+            true => e,
+            false => anyhow!("{}: {e:#}", self.contender.label),
+        })?;
+        if !status.success() {
+            let said = std::fs::read(&log).unwrap_or_default();
+            let said = String::from_utf8_lossy(&said).trim().to_string();
+            bail!("{}: {}", self.contender.label, if said.is_empty() { status.to_string() } else { said });
         }
         let bytes = std::fs::read(&samples).with_context(|| format!("cannot read {}", samples.display()))?;
         bytes.as_chunks::<SAMPLE_BYTES>().0.iter().map(|piece| Sample::decode(piece).map_err(|e| anyhow!(e))).collect()

@@ -2,7 +2,7 @@
 //! is told what exists; when its input ends without a word that all is well, it kills and removes that.
 //!
 //! Lines: `group N` (a process group lives), `gone N`, `server N SIGNAL` (a server lives, which ends at once on
-//! that signal), `stopped N`, `dir PATH` (a directory exists), `done PATH`.
+//! that signal), `stopped N`, `dir PATH` (a directory or file exists), `done PATH`.
 
 use crate::engine::server::Signal as ServerSignal;
 use crate::trial::secret::keep_from;
@@ -149,8 +149,8 @@ pub fn serve() {
     for mount in mounts {
         let _ = contend_powercut::record::unmount(&mount);
     }
-    for dir in dirs {
-        let _ = std::fs::remove_dir_all(dir);
+    for path in dirs {
+        let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
     }
 }
 

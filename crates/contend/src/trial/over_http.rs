@@ -1,7 +1,8 @@
 //! The plan of HTTP clients, derived from that of the database: the same operations with the same arguments, each a
 //! request for the transaction of that name.
 
-use crate::engine::app;
+use crate::engine::{REQUEST_TIMEOUT, app};
+use crate::study::model::Contender;
 use crate::workload::Asked;
 use anyhow::{Context as _, Result};
 use contend_wire::plan::http::{Count, HttpStep, Request};
@@ -12,8 +13,10 @@ const DRIVER: &str = "http";
 const MODEL: &str = "events";
 /// Event loops of a client process.
 pub const THREADS: u32 = 1;
-/// A request gets as long as it needs: the end of the drain ends it.
-const TIMEOUT_MS: u32 = 600_000;
+/// In a window a request gets as long as it needs: the end of the drain ends it.
+const TIMEOUT_MS_IN_WINDOW: u32 = 600_000;
+/// Where nothing else would end it, a service that does not answer must not hold everybody up.
+const TIMEOUT_MS: u32 = 30_000;
 
 /// Where clients ask.
 pub struct Asking<'s> {
@@ -22,6 +25,8 @@ pub struct Asking<'s> {
     pub asked: Option<&'s Asked>,
     /// Of an app, the Host header for each database.
     pub hosts: Option<Vec<String>>,
+    /// Longest wait for an answer, if somebody has set it.
+    pub timeout_ms: Option<u32>,
 }
 
 /// The head of a plan for clients of an app, which send what a scenario says.
@@ -30,7 +35,7 @@ pub struct Asking<'s> {
 /// No scenario says it.
 pub fn asked(head: Head, asking: &Asking<'_>, hosts: &[String]) -> Result<Head> {
     let asked = asking.asked.context("an app needs a scenario that says what its clients send")?;
-    let mut options = options();
+    let mut options = options(&head, asking.timeout_ms);
     options.push((app::HOST.to_string(), hosts.join(",")));
     Ok(Head {
         options,
@@ -55,18 +60,25 @@ fn plain(head: Head) -> Head {
     }
 }
 
-fn options() -> Vec<(String, String)> {
-    [("threads", THREADS), ("timeout_ms", TIMEOUT_MS)]
+/// The longest wait for an answer that a contender's settings name.
+pub fn timeout_ms(contender: &Contender) -> Option<u32> {
+    contender.settings.get(REQUEST_TIMEOUT)?.parse().ok().filter(|ms| *ms > 0)
+}
+
+fn options(head: &Head, timeout_ms: Option<u32>) -> Vec<(String, String)> {
+    let default_ms = if head.window.length_ns > 0 { TIMEOUT_MS_IN_WINDOW } else { TIMEOUT_MS };
+    [("threads", THREADS), ("timeout_ms", timeout_ms.unwrap_or(default_ms))]
         .map(|(name, value)| (name.to_string(), value.to_string()))
         .to_vec()
 }
 
-/// The head of a plan for clients that ask at `url` for what `head` says. Rows are counted only if the driver behind
+/// The head of a plan for clients that ask at a URL for what `head` says. Rows are counted only if the driver behind
 /// it gives any.
-pub fn derived(head: Head, url: &str, with_rows: bool) -> Head {
+pub fn derived(head: Head, asking: &Asking<'_>, with_rows: bool) -> Head {
     let requests = head.transactions.iter().map(request).collect();
     let transactions = head.transactions.iter().zip(0..).map(|(t, number)| over_http(t, number, with_rows)).collect();
-    Head { options: options(), databases: vec![url.to_string()], requests, transactions, ..plain(head) }
+    let options = options(&head, asking.timeout_ms);
+    Head { options, databases: vec![asking.url.to_string()], requests, transactions, ..plain(head) }
 }
 
 fn request(transaction: &Transaction) -> Request {
@@ -84,6 +96,7 @@ fn over_http(transaction: &Transaction, request: u32, with_rows: bool) -> Transa
     let step = HttpStep {
         request,
         status: vec![(200, 200)],
+        refused: vec![],
         count: rows(transaction).filter(|_| with_rows),
         keep: vec![],
         args: arguments.chain(uniques).collect(),
@@ -128,7 +141,8 @@ mod tests {
     #[test]
     fn every_transaction_becomes_one_request() {
         let head = Plan::decode(PLAN).unwrap().head;
-        let derived = derived(head, "http://127.0.0.1:1", true);
+        let asking = Asking { url: "http://127.0.0.1:1", asked: None, hosts: None, timeout_ms: None };
+        let derived = derived(head, &asking, true);
         let targets: Vec<&str> = derived.requests.iter().map(|request| request.target.as_str()).collect();
         assert_eq!(targets, ["/read%20one?p0={v}&p1={v}&p2={v}&p3={v}", "/add?p0={v}&u0={v}&u1={v}"]);
         let Step::Http(read) = &derived.transactions[0].steps[0] else { panic!("a request") };

@@ -165,6 +165,13 @@ impl DrawnRound {
         }
     }
 
+    /// The part of one process alone.
+    pub fn of_one_worker(mut self) -> DrawnRound {
+        self.workers.truncate(1);
+        self.bodies.truncate(1);
+        self
+    }
+
     /// How many connections the workers open for a contender.
     pub fn connections(&self, contender: &Contender) -> usize {
         let Some(model) = engine::model(contender) else { return 0 };
@@ -261,7 +268,7 @@ impl DrawnRound {
         let with_rows = engine::driver(contender).is_some_and(|driver| !driver.executes_nothing);
         let head = self.head(contender, setup, sql, &[])?;
         let head = match &asking.hosts {
-            None => over_http::derived(head, asking.url, with_rows),
+            None => over_http::derived(head, asking, with_rows),
             Some(hosts) => over_http::asked(head, asking, hosts)?,
         };
         Ok(self.with_bodies(head))

@@ -19,7 +19,7 @@ use crate::trial::crew::{Crew, Deadlines, Failure, Member};
 use crate::trial::data::{self, Base, Fresh};
 use crate::trial::disk;
 use crate::trial::janitor::Janitor;
-use crate::trial::over_http::Asking;
+use crate::trial::over_http::{Asking, timeout_ms};
 use crate::trial::plans::{DrawnRound, Plans, Sql};
 use crate::trial::process::{InsteadOf, Launch, monotonic_ns};
 use crate::trial::sampler::{Observed, Sampler, Watched};
@@ -287,7 +287,8 @@ impl Bench<'_> {
         match serving {
             Some(serving) => {
                 let hosts = engine::app::hosts(contender, databases.len());
-                let asking = Asking { url: &serving.url, asked: self.asked, hosts };
+                let asking =
+                    Asking { url: &serving.url, asked: self.asked, hosts, timeout_ms: timeout_ms(stage.contender) };
                 let client = self.instead.client.clone().map_or_else(Launch::own, Ok)?;
                 Ok((client, stage.round.encode_http(contender, setup, &sql, &asking)?))
             }
@@ -387,6 +388,8 @@ impl Bench<'_> {
         let (settings, reasons) = guards::settings(expected, sessions.iter().copied());
         trial.settings = settings;
         trial.invalid.extend(reasons);
+        let done = run.members.iter().map(|m| &m.done).chain(run.served.iter().map(|served| &served.done));
+        trial.invalid.extend(guards::later_settings(done));
         let reported = sessions.len();
         let opened = stage.round.connections(stage.contender);
         // An app tells of as many as it likes.

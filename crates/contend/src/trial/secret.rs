@@ -1,7 +1,8 @@
 //! Where the values of secrets come from, and that processes which contend starts do not inherit them.
 
 use crate::record::model::Reason;
-use crate::workload::{Asked, Workload};
+use crate::source::Source;
+use crate::workload::{Asked, Workload, scenario};
 use anyhow::{Result, bail};
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -17,6 +18,17 @@ pub fn variable(name: &str) -> String {
 /// Its value in the environment; none if it is empty or not there.
 pub fn from_environment(name: &str) -> Option<String> {
     std::env::var(variable(name)).ok().filter(|value| !value.is_empty())
+}
+
+/// A file without what it says of secrets that the environment has: a record keeps its text, and whoever resumes the run has
+/// to give them again.
+///
+/// # Errors
+/// The file cannot be read as TOML.
+pub fn from_environment_only(source: &Source) -> Result<Source> {
+    let given: Vec<String> =
+        scenario::secret_names(source)?.into_iter().filter(|name| from_environment(name).is_some()).collect();
+    scenario::without_defaults(source, given.iter())
 }
 
 /// The workload with the values of its secrets: as given, else from the environment where its file has none.

@@ -5,10 +5,12 @@ use crate::engine::server::{Layout, LockWaits, Server, Signal};
 use crate::engine::{Engine, Settings};
 use crate::record::model::ServerLockWaits;
 use crate::trial::admin::{Admin, Cancelled, EngineSaid};
-use crate::trial::data::{hex, script_target};
+use crate::trial::data::script_target;
 use crate::trial::identity::{Identity, command};
 use crate::trial::janitor::Janitor;
 use crate::trial::killing::kill_all;
+use crate::trial::private::{free_port, random_password, write_secret};
+use crate::trial::shared_memory::SharedMemory;
 use anyhow::{Context, Result, bail};
 use contend_wire::address::Address;
 use contend_wire::literal::Value;
@@ -16,7 +18,6 @@ use contend_wire::script::Target;
 use rustix::process::{Pid, kill_process};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -24,11 +25,11 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Longest until a server answers. Recovery and a slow disk included.
-const READY_TIME: Duration = Duration::from_secs(60);
+const READY_TIME: Duration = Duration::from_secs(120);
 /// How often it is asked meanwhile.
 const ASK_EVERY: Duration = Duration::from_millis(20);
 /// Longest for a stop in good order, with everything written back.
-const STOP_TIME: Duration = Duration::from_secs(60);
+const STOP_TIME: Duration = Duration::from_secs(120);
 /// Longest for a stop at once.
 const ABORT_TIME: Duration = Duration::from_secs(5);
 /// Directories of servers' programs, separated by colons, in the place of PATH and the usual ones: for versions
@@ -139,6 +140,8 @@ pub struct Running<'j> {
     /// What it says of its version.
     pub version: String,
     janitor: &'j Janitor,
+    /// What it has beside its data directory, under names.
+    shared_memory: SharedMemory,
     /// What a crash leaves outside of the data directory is for the next server on it, which tidies up.
     rest_is_kept: bool,
 }
@@ -217,9 +220,21 @@ impl<'j> Running<'j> {
         janitor.server_lives(child.id(), server.abort);
         let address = server.by_socket(&layout, "");
         let log = start.log.clone();
-        let mut running =
-            Self { child, server, layout, log, private, address, version: String::new(), janitor, rest_is_kept: false };
+        let mut running = Self {
+            child,
+            server,
+            layout,
+            log,
+            private,
+            address,
+            version: String::new(),
+            janitor,
+            shared_memory: SharedMemory::default(),
+            rest_is_kept: false,
+        };
         running.wait_until_ready(start.engine, admin)?;
+        running.shared_memory = SharedMemory::of(running.pid());
+        running.shared_memory.tell(janitor);
         if let Some(port) = running.layout.port {
             running.let_in(start.engine, port, admin)?;
         }
@@ -374,6 +389,15 @@ impl<'j> Running<'j> {
         kill_all(&mut self.child).with_context(|| format!("{} cannot be killed", self.server.title))
     }
 
+    /// Removes what it leaves outside of its data directory. What cannot be removed is removed by whoever next restarts
+    /// the machine; nothing depends on it.
+    fn remove_rest(&self) {
+        self.shared_memory.remove();
+        if let Some(line) = (self.server.leftover)(&|name| std::fs::read_to_string(self.layout.data.join(name)).ok()) {
+            let _ = command(Path::new(&line[0]), &line[1..], None).stderr(Stdio::null()).status();
+        }
+    }
+
     fn signal(&self, signal: Signal) {
         if let Some(pid) = Pid::from_raw(self.child.id() as i32) {
             // It may be gone already.
@@ -400,17 +424,14 @@ impl Drop for Running<'_> {
         if matches!(self.child.try_wait(), Ok(None)) {
             self.signal(self.server.abort);
             if !self.wait(ABORT_TIME) {
-                self.signal(Signal::Kill);
-                let _ = self.child.wait();
+                // With its children: one that lived on would hold what the next server on the same files needs.
+                let _ = kill_all(&mut self.child);
             }
         }
-        let leftover = self.server.leftover;
-        if self.rest_is_kept {
-            // Nothing to remove yet.
-        } else if let Some(line) = leftover(&|name| std::fs::read_to_string(self.layout.data.join(name)).ok()) {
-            // What cannot be removed is removed by whoever next restarts the machine; nothing depends on it.
-            let _ = command(Path::new(&line[0]), &line[1..], None).stderr(Stdio::null()).status();
+        if !self.rest_is_kept {
+            self.remove_rest();
         }
+        self.shared_memory.forget(self.janitor);
         self.janitor.server_gone(pid);
         let _ = std::fs::remove_dir_all(self.private.path());
         self.janitor.dir_gone(self.private.path());
@@ -442,40 +463,6 @@ fn private_dir(server: &Server, identity: &Identity) -> Result<TempDir> {
     let dir = dir.with_context(|| format!("cannot create a directory for a socket in {}", parent.display()))?;
     identity.own(dir.path())?;
     Ok(dir)
-}
-
-/// A port of the loopback interface that nobody listens on. Somebody may take it before the server does.
-fn free_port() -> Result<u16> {
-    const FIRST: u16 = 20_000;
-    const COUNT: u16 = 12_000;
-    let taken: Vec<u16> = procfs::net::tcp()
-        .into_iter()
-        .chain(procfs::net::tcp6())
-        .flatten()
-        .map(|connection| connection.local_address.port())
-        .collect();
-    let start = u16::from_le_bytes(random_bytes()?) % COUNT;
-    let mut ports = (0..COUNT).map(|i| FIRST + (start + i) % COUNT);
-    ports.find(|port| !taken.contains(port)).context("every port from 20000 to 31999 is taken")
-}
-
-fn random_bytes<const N: usize>() -> Result<[u8; N]> {
-    let mut bytes = [0; N];
-    File::open("/dev/urandom").and_then(|mut f| f.read_exact(&mut bytes)).context("cannot read /dev/urandom")?;
-    Ok(bytes)
-}
-
-/// 128 random bits as text.
-pub fn random_password() -> Result<String> {
-    Ok(hex(&random_bytes::<16>()?))
-}
-
-/// Writes a file that only its owner may read.
-pub fn write_secret(path: &Path, secret: &str) -> Result<()> {
-    use std::io::Write as _;
-    use std::os::unix::fs::OpenOptionsExt as _;
-    let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    file.and_then(|mut f| writeln!(f, "{secret}")).with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn last_lines(text: &str) -> String {

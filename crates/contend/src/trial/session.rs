@@ -15,6 +15,7 @@ use crate::trial::crew::Deadlines;
 use crate::trial::data::Base;
 use crate::trial::dialect::{dialect, one_per_engine, under_conditions};
 use crate::trial::disk;
+use crate::trial::evidence;
 use crate::trial::machine;
 use crate::trial::plans::Plans;
 use crate::trial::process::{InsteadOf, monotonic_ns};
@@ -112,7 +113,8 @@ fn begin(order: &Order, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'_>)) -
         let scenario = scenario.map(|s| ScenarioInfo { file: s.name.clone(), text: s.text.clone() });
         let run = Run { scenario, ..prepared(study, source, &order.command, &disk)? };
         let workloads = workloads(&run, &order.secrets)?;
-        parts.push(Task { dir: part_dir(&order.out, study.part.as_deref()), run, workloads, before: vec![] });
+        let (dir, asked) = (part_dir(&order.out, study.part.as_deref()), asked_of(&run)?);
+        parts.push(Task { dir, run, workloads, asked, before: vec![] });
     }
     for part in &parts {
         let study = &part.run.study;
@@ -159,6 +161,7 @@ fn prepared(study: &Study, source: &Source, command: &[String], disk: &Disk) -> 
         schedule,
         study: study.clone(),
         spent_ns: 0,
+        tiers: vec![],
         finished: None,
     })
 }
@@ -246,7 +249,8 @@ fn unfinished(record: Record) -> Result<Task> {
         bail!("this machine is not the one {} was begun on; one record holds one machine", dir.display());
     }
     let workloads = workloads(&record.run, &BTreeMap::new())?;
-    Ok(Task { dir: record.dir, workloads, run: record.run, before: record.trials })
+    let asked = asked_of(&record.run)?;
+    Ok(Task { dir: record.dir, workloads, asked, run: record.run, before: record.trials })
 }
 
 /// A study to run, or the rest of it.
@@ -255,6 +259,8 @@ struct Task {
     run: Run,
     /// One per condition.
     workloads: Vec<Editions>,
+    /// What clients of apps send.
+    asked: Option<Asked>,
     /// Trials that are finished.
     before: Vec<Trial>,
 }
@@ -283,10 +289,10 @@ impl Common<'_> {
                 let number = file.parts.iter().position(|name| name == part).map_or(0, |at| at + 1);
                 (self.tell)(Note::Part { study: &task.run.study, number, total: file.parts.len() });
             }
-            let Task { dir, run, workloads, before } = task;
+            let Task { dir, run, workloads, asked, before } = task;
             let writer = RecordWriter::resume(&dir)?;
             let session = Session { common: *self, workloads: &workloads, writer };
-            let ending = session.go(run, before, &mut bases, admin, begun_ns)?;
+            let ending = session.go(run, asked, before, &mut bases, admin, begun_ns)?;
             if ending != Ending::Complete {
                 return Ok(ending);
             }
@@ -312,6 +318,7 @@ impl Session<'_> {
     fn go(
         &self,
         mut run: Run,
+        asked: Option<Asked>,
         before: Vec<Trial>,
         bases: &mut Bases,
         admin: &mut Admin<'_>,
@@ -322,7 +329,6 @@ impl Session<'_> {
         let left: Vec<Slot> = run.schedule.iter().filter(|s| !done.contains(&s.trial)).copied().collect();
         let plans = RefCell::new(Plans::default());
         let study = run.study.clone();
-        let asked = asked_of(&run)?;
         let result = (|| -> Result<()> {
             (self.common.tell)(Note::Phase("measuring the worker's own cost"));
             if run.generator_ns_per_operation == 0 {
@@ -356,6 +362,7 @@ impl Session<'_> {
             Ok(()) => {
                 run.finished = Some(Finished { elapsed_ns: run.spent_ns, measured_ns });
                 self.writer.write_run(&run)?;
+                self.write_tiers(run).context("the record is complete, but it does not say how its tiers are known")?;
                 Ok(Ending::Complete)
             }
             Err(e) => {
@@ -364,6 +371,15 @@ impl Session<'_> {
                 if (self.common.cancelled)() { Ok(Ending::Stopped) } else { Err(e) }
             }
         }
+    }
+
+    /// Keeps what this run has proved, and writes down what is known of its contenders.
+    fn write_tiers(&self, mut run: Run) -> Result<()> {
+        let path = evidence::path(&self.common.site.out);
+        let trials = Record::open(self.writer.dir())?.trials;
+        evidence::keep(&run, &trials, &path)?;
+        run.tiers = evidence::known(&run, &trials, &path)?;
+        self.writer.write_run(&run)
     }
 
     fn base(&self, bases: &mut Bases, study: &Study, slot: &Slot, admin: &mut Admin<'_>) -> Result<Base> {

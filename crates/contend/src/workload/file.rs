@@ -21,6 +21,9 @@ pub struct WorkloadFile {
     pub secret: BTreeMap<String, String>,
     /// The profile that `contend http` carries out.
     pub mode: Option<String>,
+    /// Operations that `contend http` measures if it is told neither a number nor a time, and those before that.
+    pub operations: Option<u32>,
+    pub warm: Option<u32>,
     /// The transaction every client carries out once before it begins.
     pub login: Option<String>,
     /// What a service is asked before the run, for `list` to draw from.
@@ -113,6 +116,8 @@ pub struct StepFile {
     pub headers: BTreeMap<String, String>,
     pub body: Option<String>,
     pub status: Option<Value>,
+    /// Answers that say that nothing was done.
+    pub refused: Option<Value>,
     /// JSON pointer to what is counted as rows.
     pub count: Option<String>,
     pub rows: Option<Value>,

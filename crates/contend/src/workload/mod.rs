@@ -50,6 +50,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("tpcb", include_str!("../../../../workloads/tpcb.toml")),
     ("translation", include_str!("../../../../workloads/translation.toml")),
     ("wordpress", include_str!("../../../../workloads/wordpress.toml")),
+    ("wordpress-site", include_str!("../../../../workloads/wordpress-site.toml")),
 ];
 
 /// Reads a workload.

@@ -36,6 +36,9 @@ pub struct Workload {
     pub asks: Vec<super::scenario::Ask>,
     /// The profile that `contend http` carries out; none: the only one.
     pub mode: Option<String>,
+    /// Operations that it measures if it is told neither a number nor a time, and those before that.
+    pub operations: Option<u32>,
+    pub warm: Option<u32>,
     pub profiles: BTreeMap<String, Mix>,
     /// Never empty: a file without roles has one, called `client`.
     pub roles: Vec<Role>,

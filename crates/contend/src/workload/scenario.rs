@@ -10,7 +10,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// The scenarios that come with contend.
-const BUILT_IN: &[(&str, &str)] = &[("gameplan", include_str!("../../../../scenarios/gameplan.toml"))];
+const BUILT_IN: &[(&str, &str)] = &[
+    ("gameplan", include_str!("../../../../scenarios/gameplan.toml")),
+    ("wordpress", include_str!("../../../../scenarios/wordpress.toml")),
+];
 
 /// What a service is asked before the run.
 #[derive(Debug, Clone)]
@@ -183,7 +186,14 @@ impl Ask {
         use contend_wire::plan::Step;
         use contend_wire::plan::http::{HttpStep, KeepAt};
         let keep = vec![KeepAt { slot: 0, rows: self.max, pointer: self.at.clone() }];
-        let step = HttpStep { request, status: vec![(200, 299)], count: None, keep, args: self.sources.clone() };
+        let step = HttpStep {
+            request,
+            status: vec![(200, 299)],
+            refused: vec![],
+            count: None,
+            keep,
+            args: self.sources.clone(),
+        };
         let steps = vec![Step::Http(step)];
         Transaction { name: format!("setup.{}", self.name), writes: false, begin: None, uniques: 0, slots: 1, steps }
     }

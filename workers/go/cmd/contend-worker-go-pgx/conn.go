@@ -17,6 +17,8 @@ import (
 type conn struct {
 	pg        *pgx.Conn
 	held      *pgxpool.Conn // if a pool gave it
+	used      bool          // the pool has given it before
+	isNew     bool
 	setup     *worker.Setup
 	interrupt func()
 	prepared  []*pgconn.StatementDescription // by index of the statement; none: sent with its text
@@ -25,6 +27,9 @@ type conn struct {
 	args      []any
 	values    []any
 }
+
+// New tells a connection that the pool has just opened.
+func (c *conn) New() bool { return c.isNew }
 
 var background = context.Background()
 

@@ -141,6 +141,7 @@ func (p *pool) Acquire() (worker.Conn, error) {
 	}
 	c := held.Conn().PgConn().CustomData()[ours].(*conn)
 	c.held = held
+	c.isNew, c.used = !c.used, true
 	return c, nil
 }
 

@@ -85,13 +85,16 @@ fn check_login(login: &Transaction) -> Result<(), String> {
 
 pub(super) fn step(mut f: Fields<'_>) -> Result<Step, FormatError> {
     let request = f.number("request")?;
-    let status = list(&mut f, "status", |item| {
-        let (first, last) = item.split_once('-').unwrap_or((item, item));
+    let all = list(&mut f, "status", |item| {
+        let (is_refusal, range) = item.strip_prefix('!').map_or((false, item), |range| (true, range));
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
         let (first, last) = (first.parse().ok()?, last.parse().ok()?);
-        (100 <= first && first <= last && last <= 999).then_some((first, last))
+        (100 <= first && first <= last && last <= 999).then_some((is_refusal, (first, last)))
     })?;
+    let of_kind = |wanted: bool| all.iter().filter(|(is, _)| *is == wanted).map(|(_, range)| *range).collect();
+    let (status, refused): (Vec<_>, Vec<_>) = (of_kind(false), of_kind(true));
     if status.is_empty() {
-        return Err(f.error("a step names at least one status"));
+        return Err(f.error("a step names at least one status that is no failure"));
     }
     let count = match f.text("count")? {
         "-" => None,
@@ -101,7 +104,7 @@ pub(super) fn step(mut f: Fields<'_>) -> Result<Step, FormatError> {
         "-" => vec![],
         keep => keep.split(',').map(keep_at).collect::<Result<Vec<_>, _>>().map_err(|m| f.error(m))?,
     };
-    Ok(Step::Http(HttpStep { request, status, count, keep, args: sources(f)? }))
+    Ok(Step::Http(HttpStep { request, status, refused, count, keep, args: sources(f)? }))
 }
 
 fn count(field: &str) -> Result<Count, String> {

@@ -11,14 +11,18 @@ use contend_wire::plan::http::HttpStep;
 use contend_wire::sample::CodeSpace;
 use rustix::event::epoll;
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, ipproto, socket_with, sockopt};
+use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, connect, ipproto, recv, socket_with, sockopt};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
 
+/// A connection that was quiet for so long is looked at before it is used.
+const QUIET_NS: u64 = 1_000_000;
+
 impl<'p> Events<'p> {
     pub(super) fn send(&mut self, i: usize, step: &'p HttpStep, now_ns: u64) {
         let client = &mut self.clients[i];
+        (client.sent, client.refused, client.reopened) = (0, false, false);
         if client.rendered.is_none() {
             client.write_request(step, self.plan, &mut self.scratch);
         }
@@ -28,8 +32,10 @@ impl<'p> Events<'p> {
         }
         client.deadline_ns = now_ns.saturating_add(self.options.timeout_ns);
         self.deadline_ns = self.deadline_ns.min(client.deadline_ns);
-        (client.sent, client.reopened) = (0, false);
         client.reader.reset();
+        if client.connection.as_ref().is_some_and(|connection| connection.has_ended(now_ns)) {
+            client.connection = None;
+        }
         match client.connection {
             Some(_) => self.write(i),
             None => self.connect(i, now_ns),
@@ -49,7 +55,7 @@ impl<'p> Events<'p> {
         let data = epoll::EventData::new_u64(u64::from(client.generation) << 32 | i as u64);
         match open(client.service.address, &self.epoll, data) {
             Ok(stream) => {
-                client.connection = Some(Connection { stream, wants_out: true, used: false });
+                client.connection = Some(Connection { stream, wants_out: true, used: false, quiet_since_ns: now_ns });
                 client.phase = Phase::Connecting;
             }
             Err(errno) => self.refused(i, os(errno)),
@@ -175,13 +181,16 @@ impl<'p> Events<'p> {
         let client = &mut self.clients[i];
         let (answer, more, whole) = (client.reader.answer(), client.reader.has_more(), client.phase == Phase::Reading);
         match &mut client.connection {
-            Some(connection) if !answer.closes && self.options.keep_alive && whole && !more => connection.used = true,
+            Some(connection) if !answer.closes && self.options.keep_alive && whole && !more => {
+                (connection.used, connection.quiet_since_ns) = (true, now_ns);
+            }
             _ => client.connection = None,
         }
         let Some(step) = client.http_step(self.plan) else { return };
         let outcome = if more {
             Err(NONSENSE)
         } else if !is_in(answer.status, &step.status) {
+            client.refused = answer.code.is_some() || is_in(answer.status, &step.refused);
             Err(answer.code.unwrap_or(Failure { space: CodeSpace::Http, code: u32::from(answer.status) }))
         } else if step.count.is_none() && step.keep.is_empty() {
             Ok(0)
@@ -200,6 +209,19 @@ impl<'p> Events<'p> {
                 let step = client.step as u16;
                 self.done(i, Err(Failed { step, failure }), now_ns);
             }
+        }
+    }
+}
+
+impl Connection {
+    /// Whether the service has ended a connection on which nothing was to come for a while. Right after an answer nobody looks: that
+    /// would cost every request a call, and what has been ended by then can be ended a moment later as well.
+    #[inline]
+    fn has_ended(&self, now_ns: u64) -> bool {
+        now_ns.saturating_sub(self.quiet_since_ns) > QUIET_NS && {
+            let looked = recv(&self.stream, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT);
+            // Anything that came without a question is the end of it, too.
+            !matches!(looked, Err(Errno::WOULDBLOCK))
         }
     }
 }

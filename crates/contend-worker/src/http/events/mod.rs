@@ -90,6 +90,8 @@ struct Connection {
     wants_out: bool,
     /// It has served a request before.
     used: bool,
+    /// Nothing was to come since.
+    quiet_since_ns: u64,
 }
 
 /// A client of the plan.
@@ -111,6 +113,8 @@ pub struct Client<'p> {
     step: usize,
     rows: u32,
     waits: Waits,
+    /// The service says that it has not done what was asked last.
+    refused: bool,
     jar: Jar,
     /// The next request, once it was written here.
     out: Vec<u8>,
@@ -214,7 +218,12 @@ impl<'p> Events<'p> {
     /// The system refuses to wait for events.
     pub fn run(&mut self, start_ns: u64, ended: &mut impl FnMut(usize, Vec<Sample>, bool)) -> Result<()> {
         // Services may have closed connections meanwhile, which is no attempt's fault.
-        self.round(Some(0))?;
+        loop {
+            self.round(Some(0))?;
+            if self.found.len() < EVENTS_AT_ONCE {
+                break;
+            }
+        }
         for i in 0..self.clients.len() {
             if let Some(pace) = &mut self.clients[i].pace {
                 pace.start(start_ns);
@@ -343,6 +352,9 @@ impl<'p> Events<'p> {
 
     fn done(&mut self, i: usize, outcome: Result<(), Failed>, now_ns: u64) {
         let client = &mut self.clients[i];
+        if outcome.is_err() {
+            client.waits.may_have_acted = client.may_have_acted(self.plan);
+        }
         match (client.work, &mut client.pace) {
             (Work::Turn(turn), Some(pace)) => {
                 pace.end_attempt(turn, outcome, client.rows, client.waits, now_ns);
@@ -355,6 +367,11 @@ impl<'p> Events<'p> {
             _ => {}
         }
     }
+}
+
+/// Whether a request with this method changes nothing, as HTTP has it.
+fn is_safe(method: &str) -> bool {
+    matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE")
 }
 
 impl<'p> Client<'p> {
@@ -373,6 +390,7 @@ impl<'p> Client<'p> {
             step: 0,
             rows: 0,
             waits: Waits { lock_ns: NOT_MEASURED, ..Waits::UNKNOWN },
+            refused: false,
             jar: Jar::default(),
             out: vec![],
             rendered: None,
@@ -400,7 +418,25 @@ impl<'p> Client<'p> {
     fn begin_attempt(&mut self, transaction: u16) {
         (self.transaction, self.step, self.rows, self.rendered) = (transaction, 0, 0, None);
         self.waits = Waits::UNKNOWN;
+        (self.refused, self.sent) = (false, 0);
         self.kept.clear();
+    }
+
+    /// Whether something of the attempt, which failed, may have been done: it is one that writes, and a request of it that may write
+    /// was answered or has left, whatever was answered, unless the service says that it did nothing.
+    #[cold]
+    fn may_have_acted(&self, plan: &Plan) -> bool {
+        let transaction = &plan.head.transactions[usize::from(self.transaction)];
+        let is_safe = |step: &Step| match step {
+            Step::Http(http) => is_safe(&plan.head.requests[http.request as usize].method),
+            _ => true,
+        };
+        // Where all of them only read by their methods, it is not the methods that tell.
+        let all_safe = transaction.steps.iter().all(is_safe);
+        let may_write = |step: &Step| matches!(step, Step::Http(_)) && (all_safe || !is_safe(step));
+        let (before, rest) = transaction.steps.split_at(self.step.min(transaction.steps.len()));
+        let left = self.sent > 0 && !self.refused;
+        transaction.writes && (before.iter().any(may_write) || left && rest.first().is_some_and(may_write))
     }
 
     fn http_step(&self, plan: &'p Plan) -> Option<&'p HttpStep> {

@@ -2,6 +2,7 @@
 
 use crate::record::model::{DataInfo, WorkloadInfo};
 use crate::record::store::Record;
+use crate::report::content::evidence;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Section, Table, Tone};
 use crate::report::summary::Summary;
@@ -165,11 +166,12 @@ pub fn settings(summary: &Summary<'_>) -> Section {
     };
     let (same, differing): (Vec<&String>, Vec<&String>) =
         names.into_iter().partition(|name| (1..study.contenders.len()).all(|c| value(c, name) == value(0, name)));
-    let mut titles = vec!["contender".to_string(), "tier".to_string()];
+    let mut titles = ["contender", "tier", "known how"].map(str::to_string).to_vec();
     titles.extend(differing.iter().map(|name| (*name).clone()));
     let mut table = Table::new(&titles.iter().map(String::as_str).collect::<Vec<_>>());
     for (index, contender) in study.contenders.iter().enumerate() {
         let mut cells = vec![TableCell::new(&contender.label).series(index), TableCell::new(contender.tier.word())];
+        cells.push(evidence::cell(summary, index));
         cells.extend(differing.iter().map(|name| value(index, name).map_or(TableCell::muted(NOTHING), TableCell::new)));
         table.row(cells);
     }

@@ -2,7 +2,7 @@
 
 use crate::outcome::Outcome;
 use crate::report::content::words::{self, NOTHING};
-use crate::report::content::{grid, powercut, readback};
+use crate::report::content::{evidence, grid, powercut, readback};
 use crate::report::document::{Block, Cell as TableCell, Said, Section, Table, Tone};
 use crate::report::summary::Summary;
 use crate::report::summary::answer::Answered;
@@ -211,6 +211,7 @@ fn table_note(summary: &Summary<'_>) -> Option<String> {
             "Times are response times: from when the work was due."
         }
     )];
+    notes.push(evidence::sentence(summary));
     if summary.as_published() {
         notes.push(words::FEW_NOTE.to_string());
     }

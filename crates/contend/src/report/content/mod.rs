@@ -5,6 +5,7 @@ pub mod charts;
 mod circumstances;
 mod course;
 mod detail;
+pub mod evidence;
 mod first;
 mod floors;
 mod grid;

@@ -5,7 +5,7 @@ use crate::record::powercut::{Crashes, Failing, PROCESS, Powercut};
 use crate::report::content::words::{self, NOTHING, count};
 use crate::report::document::{Bar, BarRow, Bars, Block, Cell as TableCell, Said, Section, Table, Tone};
 use crate::report::summary::Summary;
-use crate::stats::precision::{Ns, Percent};
+use crate::stats::precision::{Ns, Percent, Ratio};
 use crate::study::model::Tier;
 
 /// Crashes below which a share without any failure says little.
@@ -125,17 +125,20 @@ fn not_done(one: &Shown<'_>) -> Option<String> {
 }
 
 /// What was recorded and really killed.
-fn recorded(found: &Powercut, kills: u32) -> Vec<TableCell> {
+fn recorded(found: &Powercut, kills: u32, rate: Option<f64>) -> Vec<TableCell> {
     let number = |n: u64| if n == 0 { TableCell::muted("0") } else { TableCell::new(count(n)) };
     let killed: u64 = found.crashes.iter().filter(|c| c.model == PROCESS).map(|c| c.count).sum();
     let tone = if killed < u64::from(kills) { Tone::Worse } else { Tone::Plain };
+    let by_vfs = found.by_vfs.as_deref();
+    let by_whom = by_vfs.map_or(String::new(), |why| format!("of one process, by a VFS of SQLite ({why})"));
     let log = match (found.entries, found.log_full) {
         (0, _) => TableCell::muted("nothing recorded").small(found.not_verified.as_deref().unwrap_or("")),
         (_, true) => TableCell::new("log full").tone(Tone::Worse).small("what came later is in no image"),
-        (_, false) => TableCell::new("whole").small(found.not_verified.as_deref().unwrap_or("")),
+        (_, false) => TableCell::new("whole").small(found.not_verified.as_deref().unwrap_or(&by_whom)),
     };
     vec![
         number(found.acknowledged),
+        overhead(found, rate),
         number(found.entries),
         number(found.syncs),
         log,
@@ -143,6 +146,17 @@ fn recorded(found: &Powercut, kills: u32) -> Vec<TableCell> {
             .small(found.not_killed.as_deref().unwrap_or(""))
             .tone(tone),
     ]
+}
+
+/// Time of a commit while everything was recorded, over that on the ordinary disk in the same trial.
+fn overhead(found: &Powercut, rate: Option<f64>) -> TableCell {
+    match rate.filter(|rate| *rate > 0.0 && found.acknowledged > 0) {
+        Some(rate) => {
+            let times = found.recorded_ns as f64 / 1e9 / found.acknowledged as f64 * rate;
+            TableCell::new(Ratio(times).to_string())
+        }
+        None => TableCell::muted(NOTHING),
+    }
 }
 
 /// All crashes of a kind in words.
@@ -315,19 +329,29 @@ pub fn promise(summary: &Summary<'_>) -> Option<Section> {
 pub fn details(summary: &Summary<'_>) -> Option<Section> {
     let mut models =
         Table::new(&["setting", "model", "names|", "crashes|", "lossy|", "corrupt|", "does not open|", "most lost|"]);
-    let mut made =
-        Table::new(&["setting", "recorded commits|", "writes, syncs, names|", "syncs of files|", "log", "real kills|"]);
+    let mut made = Table::new(&[
+        "setting",
+        "recorded commits|",
+        "overhead|",
+        "writes, syncs, names|",
+        "syncs of files|",
+        "log",
+        "real kills|",
+    ]);
     let kills = summary.record.run.study.powercut.as_ref().map_or(0, |wanted| wanted.kills);
     let mut controls = Table::new(&["setting", "control", "found", "holds"]);
     let mut lies = Table::new(&["setting", "planted fault of the disk", "caught|", "images|"]);
     let mut failing = Table::new(&["image", "setting", "model", "found", "fewest lost pieces"]);
     let (mut images, mut ns) = (0, 0);
-    for one in conditions(summary).flat_map(|condition| shown(summary, condition)) {
+    let all =
+        conditions(summary).flat_map(|condition| shown(summary, condition).into_iter().map(move |s| (condition, s)));
+    for (condition, one) in all {
         let label = || TableCell::new(words::label(summary, one.contender)).series(one.contender);
         for (trial, found) in &one.found {
             images += found.images;
             ns += found.judging_ns;
-            made.row([vec![label()], recorded(found, kills)].concat());
+            let rate = rate(summary, condition, one.contender).map(|(rate, _)| rate);
+            made.row([vec![label()], recorded(found, kills, rate)].concat());
             for crashes in &found.crashes {
                 models.row([vec![label()], by_model(crashes)].concat());
             }
@@ -367,8 +391,9 @@ pub fn details(summary: &Summary<'_>) -> Option<Section> {
     for (title, text, table) in [
         (
             "What was done",
-            "Commits that were acknowledged while everything was recorded, what the recorder saw meanwhile, and kills that \
-             were made of those that were asked for.",
+            "Commits that were acknowledged while everything was recorded, how many times as long one took as on the ordinary \
+             disk of the same trial (below 1: recording does not wait for a disk), what the recorder saw meanwhile, and \
+             kills that were made of those that were asked for.",
             made,
         ),
         ("Controls", "What was known beforehand. Where one does not hold, the trial does not count.", controls),
@@ -473,11 +498,12 @@ mod tests {
         let text = said(&found, false);
         assert!(text.contains("Not all real kills were made (prepare: it did not start)."), "{text}");
         assert!(text.contains("The log of the recorder was full"), "{text}");
-        let cells = recorded(&found, 2);
+        let found = Powercut { recorded_ns: 600_000_000, ..found };
+        let cells = recorded(&found, 2, Some(1_000.0));
         let texts: Vec<&str> = cells.iter().map(|c| c.text.as_str()).collect();
-        assert_eq!(texts, ["1,200", "9,000", "0", "log full", "1 of 2"]);
-        let whole = recorded(&Powercut { log_full: false, ..found.clone() }, 1);
-        assert_eq!((whole[3].text.as_str(), whole[4].text.as_str()), ("whole", "1 of 1"));
-        assert_eq!(recorded(&Powercut::default(), 0)[3].text, "nothing recorded");
+        assert_eq!(texts, ["1,200", "0.500 x", "9,000", "0", "log full", "1 of 2"]);
+        let whole = recorded(&Powercut { log_full: false, ..found.clone() }, 1, None);
+        assert_eq!([1, 4, 5].map(|at| whole[at].text.as_str()), [NOTHING, "whole", "1 of 1"]);
+        assert_eq!(recorded(&Powercut::default(), 0, None)[4].text, "nothing recorded");
     }
 }

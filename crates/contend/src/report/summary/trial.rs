@@ -338,6 +338,9 @@ fn set_for(trial: &Trial, run: &Run) -> BTreeMap<String, f64> {
             *set.entry(head.to_string()).or_default() += bytes as f64;
         }
     }
+    if let Some(cut) = trial.powercut.as_ref().filter(|cut| cut.acknowledged > 0) {
+        set.insert("recorded_syncs_per_commit".to_string(), cut.syncs as f64 / cut.acknowledged as f64);
+    }
     if let Some(server) = &trial.server {
         set_of_server(server, &mut set);
         let mut put = |name: &str, value: u64| set.insert(name.to_string(), value as f64);

@@ -196,3 +196,34 @@ fn what_choices_take_away_is_told_and_what_the_variant_lacks_is_not() {
     // The quick form has no such effect to begin with.
     assert_eq!(run_arm(QUICK, |choices| choices.only = Some("safe".to_string())).unwrap().limits.len(), 1);
 }
+
+#[test]
+fn the_size_of_a_pool_is_for_those_who_have_one() {
+    let spec = |text: &str| crate::study::spec::parse(text).map(|draft| draft.settings.len());
+    assert_eq!(spec("sqlite/modernc/pool:pool_size=2"), Ok(1));
+    assert_eq!(spec("sqlite/modernc:pool_size=2"), Ok(1));
+    assert_eq!(spec("postgres/pgx/pool:pool_size=2,pool_idle=1"), Ok(2));
+    for (text, said) in [
+        (
+            "sqlite/rusqlite/pool:pool_size=2",
+            "driver `rusqlite` in model `pool` has no use for the setting `pool_size`",
+        ),
+        ("sqlite/modernc/thread:pool_open=lazy", "driver `modernc` in model `thread` has no use"),
+        ("sqlite/null:pool_size=2", "driver `null` has no use"),
+    ] {
+        let error = spec(text).unwrap_err();
+        assert!(error.contains(said), "{text}: {error}");
+    }
+    let drivers = crate::study::builtin("go-drivers").expect("built in");
+    let with = |set: &[&str]| {
+        let mut choices = Choices::new(Variant::Corrected, Extent::Quick);
+        choices.set = set.iter().map(|one| parse_set(one).unwrap()).collect();
+        crate::study::resolve_parts(&drivers, &choices)
+    };
+    let sized =
+        |part: &Study| part.contenders.iter().filter(|c| c.settings.get("pool_size").is_some_and(|n| n == "2")).count();
+    let both = with(&["pool_size=2"]).unwrap().studies;
+    assert_eq!(both.iter().map(|part| sized(part) > 0).collect::<Vec<_>>(), [true, false]);
+    let error = with(&["part=rust", "pool_size=2"]).unwrap_err().to_string();
+    assert!(error.contains("no such axis"), "{error}");
+}

@@ -2,7 +2,7 @@
 
 use super::{AS_PUBLISHED, CORRECTED, QUICK, conditions, embedded, labels, names, part};
 use crate::study::estimate_ns;
-use crate::study::model::{Extent, Variant, Whole};
+use crate::study::model::{Contender, Extent, Variant, Whole};
 
 fn whole(extent: (Variant, Extent), set: &[&str]) -> Whole {
     embedded("plex", extent, set)
@@ -56,4 +56,10 @@ fn as_published_is_the_original() {
     let sqlite = &study.contenders[0];
     assert_eq!((sqlite.settings["busy_timeout"].as_str(), sqlite.settings["begin"].as_str()), ("0", "exclusive"));
     assert_eq!(study.contenders[1].settings["transport"], "tcp");
+
+    // Two roles of one run waited for different times: a contender for either.
+    let stress = part(&whole, "stress");
+    let waits = |c: &Contender| c.settings.get("busy_timeout").cloned();
+    let waits: Vec<_> = stress.contenders.iter().filter(|c| c.engine == "sqlite").filter_map(waits).collect();
+    assert_eq!(waits, ["100", "50"]);
 }

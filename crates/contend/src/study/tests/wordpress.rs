@@ -1,6 +1,6 @@
 //! The embedded `wordpress` study.
 
-use super::{AS_PUBLISHED, CORRECTED, QUICK, assert_quick_within, conditions, labels};
+use super::{AS_PUBLISHED, CORRECTED, QUICK, assert_quick_within, conditions, embedded, labels, names, part};
 use crate::study::model::{Extent, Study, Tier, Variant};
 use crate::study::{Choices, builtin, builtin_names, effect_pairs, parse_set, resolve, resolve_parts, schedule};
 
@@ -120,4 +120,32 @@ fn the_variations_of_its_page_fit() {
         let study = resolve(&builtin("wordpress").unwrap(), &choices).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!((study.contenders.len(), study.answers.len()), (contenders, answers));
     }
+}
+
+/// The whole site, in about five minutes: starting a trial takes about as long as its window.
+#[test]
+fn the_site_is_short_when_it_is_quick() {
+    assert_quick_within("wordpress-http", 240);
+    let whole = embedded("wordpress-http", QUICK, &[]);
+    assert_eq!(names(&whole), ["site", "request"]);
+    let site = part(&whole, "site");
+    assert_eq!((site.contenders.len(), site.rounds), (8, 6));
+}
+
+/// The site's data are those of the study's, so that the two can be compared; a site keeps logins beside them.
+#[test]
+fn the_site_has_the_data_of_the_study() {
+    let read = |name| crate::workload::parse(&crate::workload::builtin(name).unwrap()).unwrap();
+    let (site, study) = (read("wordpress-site"), read("wordpress"));
+    let ours = |name: &str| site.tables.iter().find(|table| table.name == name).unwrap_or_else(|| panic!("{name}"));
+    for table in &study.tables {
+        assert_eq!(format!("{:?}", ours(&table.name)), format!("{table:?}"));
+    }
+    assert_eq!(site.tables.len(), study.tables.len() + 1);
+    let (mut ours, mut theirs) = (site.rows(1.0), study.rows(1.0));
+    assert_eq!(
+        (ours.remove("wp_usermeta"), ours.remove("wp_users"), theirs.remove("wp_users")),
+        (Some(100), Some(100), Some(20))
+    );
+    assert_eq!(ours, theirs);
 }

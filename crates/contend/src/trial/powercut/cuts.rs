@@ -6,6 +6,8 @@ use crate::study::powercut::LIES;
 use contend_powercut::lies::Lie;
 use contend_powercut::log::{Entry, Log, Op};
 use contend_powercut::replay::{Cut, Model, Namespace};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 
 /// Where in a log the load was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,20 +17,68 @@ pub struct Stretch {
     pub last: usize,
 }
 
-/// So many cuts in the stretch, all models alike, in the order of the log.
-pub fn draw(powercut: &Powercut, points: u32, stretch: Stretch, seed: u64) -> Vec<Cut> {
+/// So many cuts at these positions, all models alike, in the order of the log.
+pub fn draw(powercut: &Powercut, points: u32, moments: &Moments, seed: u64) -> Vec<Cut> {
     let kinds = kinds(powercut);
     let mut random = SplitMix64(seed);
     let mut cuts: Vec<Cut> = (0..points as usize)
         .map(|point| {
             let (model, namespace) = kinds[point % kinds.len()];
-            let position = stretch.first + random.below((stretch.last - stretch.first + 1) as u64) as usize;
+            let position = moments.at(random.below(moments.count()));
             // A record keeps it as a TOML integer.
             Cut { position, model, namespace, seed: random.draw() >> 1 }
         })
         .collect();
     cuts.sort_by_key(|cut| cut.position);
     cuts
+}
+
+/// Positions at which the power may be cut.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Moments {
+    All(Stretch),
+    Some(Vec<usize>),
+}
+
+impl Moments {
+    /// Of a stretch; with `aim` only those at which the first page of a file whose name ends so is on its way to the
+    /// disk. Files are torn there rarely, and some engines keep in that page what they know the file by.
+    pub fn of(log: &Log, stretch: Stretch, aim: Option<&str>) -> Self {
+        let Some(ending) = aim else { return Moments::All(stretch) };
+        let known = log.known.iter().map(|known| (known.ino, &known.name));
+        let created = log.entries.iter().filter_map(|entry| match &entry.op {
+            Op::Create { ino, name, .. } => Some((*ino, name)),
+            _ => None,
+        });
+        let is_aim = |name: &OsString| name.to_string_lossy().ends_with(ending);
+        let files: BTreeSet<u64> = known.chain(created).filter(|(_, name)| is_aim(name)).map(|(ino, _)| ino).collect();
+        let (mut pending, mut moments) = (BTreeSet::new(), vec![]);
+        for (at, entry) in log.entries.iter().enumerate().take(stretch.last) {
+            match &entry.op {
+                Op::Write { ino, offset: 0, .. } if files.contains(ino) => drop(pending.insert(*ino)),
+                Op::Sync { ino, .. } => drop(pending.remove(ino)),
+                _ => {}
+            }
+            if !pending.is_empty() && at + 1 >= stretch.first {
+                moments.push(at + 1);
+            }
+        }
+        Moments::Some(moments)
+    }
+
+    pub fn count(&self) -> u64 {
+        match self {
+            Moments::All(stretch) => (stretch.last - stretch.first + 1) as u64,
+            Moments::Some(positions) => positions.len() as u64,
+        }
+    }
+
+    fn at(&self, number: u64) -> usize {
+        match self {
+            Moments::All(stretch) => stretch.first + number as usize,
+            Moments::Some(positions) => positions[number as usize],
+        }
+    }
 }
 
 /// Each model with each way of keeping names; without a loss of anything there is only one.
@@ -44,19 +94,29 @@ fn kinds(powercut: &Powercut) -> Vec<(Model, Namespace)> {
     kinds
 }
 
-/// Faults planted in the disk, and from how many syncs on no setting survives them: whoever waits for a sync that is not
+/// A planted fault of the disk, and from how many syncs on no setting survives it: whoever waits for a sync that is not
 /// done, or is done later, loses what it acknowledged. None: what depends on the setting.
-pub fn lies() -> [(&'static str, Lie, Option<u64>); LIES] {
+pub type Planted = (&'static str, Lie, Option<u64>);
+
+/// For a server, whose images take long, only what few images show; whichever sync a server repeats by itself is not among it.
+pub fn lies_to_servers() -> [Planted; 2] {
+    [("no sync is done", Lie::IgnoreSync { every: 1 }, Some(10)), LATE]
+}
+
+const LATE: Planted = ("a sync is acknowledged before it is done", Lie::LateSync { entries: 20 }, Some(10));
+
+/// For an engine in the process of its client; `log` is how the name of its log ends.
+pub fn lies(log: &str) -> [Planted; LIES] {
     [
         ("no sync is done", Lie::IgnoreSync { every: 1 }, Some(10)),
         // Five of those that are not done, of different kinds where a commit takes several.
         ("every 10th sync is not done", Lie::IgnoreSync { every: 10 }, Some(50)),
         ("every 50th sync is not done", Lie::IgnoreSync { every: 50 }, None),
         ("every 200th sync is not done", Lie::IgnoreSync { every: 200 }, None),
-        ("a sync is acknowledged before it is done", Lie::LateSync { entries: 20 }, Some(10)),
+        LATE,
         ("a sync takes another file", Lie::SyncOtherFile, None),
         ("no sync of directories is done", Lie::NoDirectorySync, None),
-        ("a sync does not take names and sizes", Lie::NoMetadata, None),
+        ("no sync of the log is done: data comes before it", Lie::IgnoreSyncOf { suffix: log.to_string() }, None),
     ]
 }
 
@@ -89,15 +149,39 @@ mod tests {
     }
 
     #[test]
+    fn aimed_cuts_lie_where_a_first_page_is_on_its_way() {
+        let create = |ino, name: &str| Op::Create {
+            kind: contend_powercut::log::Kind::File,
+            parent: 1,
+            ino,
+            attributes: contend_powercut::log::Attributes { mode: 0o600, uid: 0, gid: 0 },
+            name: name.into(),
+            target: OsString::new(),
+        };
+        let write = |ino, offset| Op::Write { ino, offset, data: vec![1].into(), sync: false };
+        let sync = |ino| Op::Sync { ino, data_only: true };
+        let ops = [create(2, "t.tab"), create(3, "log"), write(3, 0), write(2, 512), write(2, 0), write(3, 0), sync(2)];
+        let entries = ops.into_iter().map(|op| Entry { at_ns: 0, op }).collect();
+        let log = Log { entries, ..Log::default() };
+        let stretch = Stretch { first: 0, last: 7 };
+        assert_eq!(Moments::of(&log, stretch, Some(".tab")), Moments::Some(vec![5, 6]));
+        assert_eq!(Moments::of(&log, stretch, Some(".none")).count(), 0);
+        assert_eq!(Moments::of(&log, stretch, None).count(), 8);
+        let cuts = draw(&Powercut::default(), 90, &Moments::of(&log, stretch, Some(".tab")), 1);
+        assert!(cuts.iter().all(|cut| [5, 6].contains(&cut.position)));
+    }
+
+    #[test]
     fn cuts_lie_in_the_stretch_in_order_and_follow_from_the_seed() {
         let powercut = Powercut::default();
         let stretch = Stretch { first: 7, last: 1000 };
-        let cuts = draw(&powercut, 900, stretch, 1);
+        let moments = Moments::All(stretch);
+        let cuts = draw(&powercut, 900, &moments, 1);
         assert_eq!(cuts.len(), 900);
         assert!(cuts.iter().all(|cut| (7..=1000).contains(&cut.position)));
         assert!(cuts.windows(2).all(|pair| pair[0].position <= pair[1].position));
-        assert_eq!(cuts, draw(&powercut, 900, stretch, 1));
-        assert_ne!(cuts, draw(&powercut, 900, stretch, 2));
+        assert_eq!(cuts, draw(&powercut, 900, &moments, 1));
+        assert_ne!(cuts, draw(&powercut, 900, &moments, 2));
         // Nine kinds: kill, and four models with two namespaces each.
         assert_eq!(cuts.iter().filter(|cut| cut.model == Model::Kill).count(), 100);
         let posix = cuts.iter().filter(|cut| cut.model == Model::Torn && cut.namespace == Namespace::Posix);

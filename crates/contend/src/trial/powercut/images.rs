@@ -3,10 +3,10 @@
 use crate::check::survival::Verdict;
 use crate::record::powercut::{Failing, Lie, Powercut};
 use crate::study::model::{Powercut as Wanted, Tier};
-use crate::study::powercut::MINIMISE_TRIES;
+use crate::study::powercut::{MINIMISE_TRIES, SERVER_LIE_POINTS};
 use crate::trial::admin::{Admin, Cancelled};
 use crate::trial::crew::Failure;
-use crate::trial::powercut::cuts::{self, Stretch};
+use crate::trial::powercut::cuts::{self, Moments, Stretch};
 use crate::trial::powercut::judge::{self, Judge};
 use crate::trial::powercut::place::Place;
 use crate::trial::powercut::{instant, prepare};
@@ -51,7 +51,12 @@ impl Images<'_> {
         let points = if embedded { self.wanted.points } else { self.wanted.server_points };
         let stretch = self.stretch()?;
         found.syncs = cuts::syncs(self.log, stretch);
-        let cuts = cuts::draw(self.wanted, points, stretch, self.stage.round.seed);
+        let moments = Moments::of(self.log, stretch, self.wanted.aim.as_deref());
+        if moments.count() == 0 {
+            let ending = self.wanted.aim.as_deref().unwrap_or_default();
+            return Err(prepare(anyhow!("no first page of a file that ends in {ending} was on its way at any moment")));
+        }
+        let cuts = cuts::draw(self.wanted, points, &moments, self.stage.round.seed);
         let mut replayer = Replayer::new(base, self.log).map_err(broken)?;
         let mut images = 0;
         let mut note = |cut: &Cut, verdict: &Verdict| {
@@ -77,9 +82,13 @@ impl Images<'_> {
         logs: &Path,
         admin: &mut Admin<'_>,
     ) -> Result<(), Failure> {
-        if self.stage.contender.tier != Tier::Durable || self.stage.engine.server.is_some() {
+        if self.stage.contender.tier != Tier::Durable {
             return Ok(());
         }
+        let lies = match self.stage.engine.server {
+            Some(_) => cuts::lies_to_servers().to_vec(),
+            None => cuts::lies((self.stage.engine.log_ending)(&self.stage.contender.settings)).to_vec(),
+        };
         let stretch = self.stretch()?;
         // Where names need a sync of their own, an honest disk may lose something too, and that is no lie found out.
         let kinds = Wanted {
@@ -87,10 +96,16 @@ impl Images<'_> {
             namespaces: vec![Namespace::Journal.name().to_string()],
             ..self.wanted.clone()
         };
-        for (name, lie, syncs_min) in cuts::lies() {
+        let points = if self.stage.engine.server.is_some() { SERVER_LIE_POINTS } else { self.wanted.lie_points };
+        for (name, lie, syncs_min) in lies {
             let must = syncs_min.is_some_and(|least| found.syncs >= least);
             let mut replayer = Replayer::with_lies(base, self.log, &[lie]).map_err(broken)?;
-            let cuts = cuts::draw(&kinds, self.wanted.lie_points, stretch, self.stage.round.seed ^ 0x5eed);
+            let cuts = cuts::draw(
+                &kinds,
+                points.min(self.wanted.lie_points),
+                &Moments::All(stretch),
+                self.stage.round.seed ^ 0x5eed,
+            );
             let (mut images, mut caught) = (0, false);
             let mut note = |_: &Cut, verdict: &Verdict| {
                 images += 1;

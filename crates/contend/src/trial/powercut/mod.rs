@@ -10,6 +10,8 @@ mod kills;
 mod place;
 pub mod recorder;
 pub mod replay;
+pub mod shim;
+mod write_back;
 
 use crate::check::controls::{Promise, controls};
 use crate::check::survival::Ledger;
@@ -23,18 +25,20 @@ use crate::trial::admin::{Admin, Cancelled};
 use crate::trial::crew::{Crew, Failure};
 use crate::trial::data::{self, Fresh, Making};
 use crate::trial::plans::{DrawnRound, Sql};
-use crate::trial::process::monotonic_ns;
+use crate::trial::process::{Launch, monotonic_ns};
 use crate::trial::run::{Bench, Done, Stage};
 use crate::trial::session::Note;
 use anyhow::{Result, anyhow};
 use contend_powercut::log::Log;
-use contend_powercut::{record, replay as model};
+use contend_powercut::replay as model;
 use contend_wire::sample::{SAMPLE_BYTES, Sample};
 use judge::Judge;
 use place::{Place, copy_same, size};
 use recorder::Recorder;
+use shim::Way;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Commits below which a recording shows little: it is made again in a longer window.
 const COMMITS_MIN: u64 = 60;
@@ -94,11 +98,16 @@ impl Bench<'_> {
         admin: &mut Admin<'_>,
     ) -> Result<(), Failure> {
         let not_possible = |why: String| Failure::Invalid(Invalid::Prepare.because(why));
-        if let Some(why) = record::unavailable() {
-            return Err(not_possible(why));
-        }
         if let Some(why) = self.no_crashes(stage) {
             return Err(not_possible(why.to_string()));
+        }
+        let driver = engine::driver(stage.contender);
+        let own = stage.engine.server.is_none()
+            && self.instead.worker.is_none()
+            && !engine::is_over_http(stage.contender)
+            && driver.is_some_and(|driver| driver.program.is_none());
+        if let Way::Shim(why) = shim::way(own).map_err(|e| not_possible(e.to_string()))? {
+            found.by_vfs = Some(why);
         }
         (self.progress)(Note::Phase("recording what reaches the disk"));
         let (log_file, base) = (writer.partial_dir().join(LOG_FILE), writer.partial_dir().join(BASE_DIR));
@@ -136,7 +145,8 @@ impl Bench<'_> {
         self.making(stage, &laid_out, &server_log, |making| data::lay_out(making, admin)).map_err(prepare)?;
         copy_same(&laid_out, base).map_err(prepare)?;
         for (attempt, times) in LONGER.iter().enumerate() {
-            let window_ns = wanted.window_ns * times;
+            let least_ns = stage.engine.server.map_or(0, |server| server.write_back_ns);
+            let window_ns = (wanted.window_ns * times).max(least_ns);
             let recording = self.record_once(stage, (window_ns, wanted.bound_mib), found, place, log_file, admin)?;
             // A longer window adds nothing to a log that is full.
             if found.acknowledged >= COMMITS_MIN || found.log_full || attempt + 1 == LONGER.len() {
@@ -163,19 +173,45 @@ impl Bench<'_> {
         let mountpoint = place.empty("mount").map_err(prepare)?;
         copy_same(&place.path("base"), &backing).map_err(prepare)?;
         let bound = u64::from(bound_mib) << 20;
+        if found.by_vfs.is_some() {
+            return self.record_by_shim(stage, (window_ns, bound), found, place, &backing, log_file);
+        }
         let recorder = Recorder::start(&backing, &mountpoint, log_file, bound, self.janitor).map_err(prepare)?;
         let server_log = place.path("server.log");
         let fresh = self.making(stage, &mountpoint, &server_log, |making| data::open(making, self.janitor, admin));
         let fresh = fresh.map_err(prepare)?;
-        let (round, begun_ns) = (stage.round.for_window(window_ns), monotonic_ns());
-        let samples = self.load(stage, &round, &fresh, place.path("").as_path())?;
-        found.recorded_ns = monotonic_ns() - begun_ns;
+        let round = stage.round.for_window(window_ns);
+        let samples = self.load_and_write_back(stage, &round, &fresh, place.path("").as_path())?;
         drop(fresh);
         let recorded = recorder.end().map_err(prepare)?;
         let log = Log::read(log_file).map_err(|e| prepare(anyhow!("{e}")))?;
         (found.entries, found.log_bytes, found.log_full) = (recorded.entries, recorded.bytes, recorded.full);
         let ledger = self.ledger(&round, samples);
         found.acknowledged = ledger.acknowledged().count() as u64;
+        found.recorded_ns = ledger.span_ns().map_or(0, |(first, last)| last - first);
+        Ok(Recording { log, ledger })
+    }
+
+    /// The same where nothing can be mounted: the clients of one process, which records itself.
+    fn record_by_shim(
+        &self,
+        stage: &Stage<'_>,
+        (window_ns, bound): (u64, u64),
+        found: &mut Powercut,
+        place: &Place<'_>,
+        dir: &Path,
+        log_file: &Path,
+    ) -> Result<Recording, Failure> {
+        let fresh = self.making(stage, dir, &place.path("server.log"), |making| Fresh::embedded(making));
+        let round = stage.round.for_window(window_ns).of_one_worker();
+        let launch = shim::launch(dir, log_file, bound).map_err(prepare)?;
+        let samples = self.load_with(&launch, stage, &round, &fresh, place.path("").as_path())?;
+        let log = Log::read(log_file).map_err(|e| prepare(anyhow!("{e}")))?;
+        let bytes = std::fs::metadata(log_file).map_or(0, |file| file.len());
+        (found.entries, found.log_bytes, found.log_full) = (log.len() as u64, bytes, log.full);
+        let ledger = self.ledger(&round, samples);
+        found.acknowledged = ledger.acknowledged().count() as u64;
+        found.recorded_ns = ledger.span_ns().map_or(0, |(first, last)| last - first);
         Ok(Recording { log, ledger })
     }
 
@@ -194,6 +230,28 @@ impl Bench<'_> {
         Ledger::from_samples(samples, mark)
     }
 
+    /// The clients at work, while a server is told to write its pages to the data files.
+    fn load_and_write_back(
+        &self,
+        stage: &Stage<'_>,
+        round: &DrawnRound,
+        fresh: &Fresh<'_>,
+        logs: &Path,
+    ) -> Result<Vec<Sample>, Failure> {
+        let Some(server) = stage.engine.server else { return self.load(stage, round, fresh, logs) };
+        let (done, janitor) = (AtomicBool::new(false), self.janitor);
+        let target = data::script_target(stage.engine, &fresh.inside[0]);
+        let log = logs.join("write-back.log");
+        std::thread::scope(|scope| {
+            let writing = scope.spawn(|| write_back::keep_on(server, &target, &log, janitor, &done));
+            let samples = self.load(stage, round, fresh, logs);
+            done.store(true, Ordering::Relaxed);
+            let written = writing.join().unwrap_or_else(|_| Err(anyhow!("whoever writes pages back broke down")));
+            // What became of the clients matters more.
+            samples.and_then(|samples| written.map(|()| samples).map_err(prepare))
+        })
+    }
+
     /// The clients at work on a database, in a window without a run-in.
     fn load(
         &self,
@@ -202,10 +260,21 @@ impl Bench<'_> {
         fresh: &Fresh<'_>,
         logs: &Path,
     ) -> Result<Vec<Sample>, Failure> {
+        self.load_with(&self.launch(stage.contender)?, stage, round, fresh, logs)
+    }
+
+    fn load_with(
+        &self,
+        launch: &Launch,
+        stage: &Stage<'_>,
+        round: &DrawnRound,
+        fresh: &Fresh<'_>,
+        logs: &Path,
+    ) -> Result<Vec<Sample>, Failure> {
         let sql = Sql::of(self.workload, stage.engine, &stage.setup);
         let plans = round.encode(stage.contender, &stage.setup, &sql, &fresh.databases)?;
         let mut crew = Crew::new(self.janitor, self.deadlines, self.cancelled);
-        crew.prepare(&self.launch(stage.contender)?, &plans, logs)?;
+        crew.prepare(launch, &plans, logs)?;
         crew.compare_clocks()?;
         let end_ns = crew.start() + round.load.window_ns;
         let mut samples = vec![];

@@ -2,6 +2,7 @@
 //! away, when it is told to or when the tool is gone.
 
 use crate::trial::janitor::Janitor;
+use crate::trial::secret::keep_from;
 use anyhow::{Context, Result, bail};
 use contend_powercut::record;
 use std::io::{BufRead, BufReader, Read};
@@ -49,7 +50,8 @@ impl<'j> Recorder<'j> {
             })?;
         }
         janitor.mounted(mountpoint);
-        let mut child = Command::new(std::env::current_exe().context("cannot find the path of this program")?)
+        let program = std::env::current_exe().context("cannot find the path of this program")?;
+        let mut child = keep_from(&mut Command::new(program))
             .arg(VERB)
             .args([backing, mountpoint, log])
             .arg(bound.to_string())

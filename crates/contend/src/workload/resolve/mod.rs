@@ -77,6 +77,9 @@ pub fn workload(source: &Source, axes: &BTreeMap<String, String>) -> Result<Work
         return transaction_at.fail("a workload has steps with sql or steps with requests, not both");
     }
     let asks = asks(&file, &session, &at)?;
+    if file.operations == Some(0) {
+        return at.key("operations").fail("must be at least 1");
+    }
     if let Some(mode) = file.mode.as_ref().filter(|mode| !file.profile.contains_key(*mode)) {
         return at.key("mode").fail(format!("there is no [profile.{mode}]{}", listed(file.profile.keys())));
     }
@@ -115,6 +118,8 @@ pub fn workload(source: &Source, axes: &BTreeMap<String, String>) -> Result<Work
         login: login.map(|index| index as u16),
         asks,
         mode: file.mode,
+        operations: file.operations,
+        warm: file.warm,
         profiles,
         roles,
         invariants,

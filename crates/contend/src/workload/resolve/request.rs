@@ -134,6 +134,9 @@ pub fn step<'f>(
         None => None,
         Some(pointer) => {
             check(pointer, &at.key("count"))?;
+            if pointer.split('/').any(|segment| segment == "*") {
+                return at.key("count").fail(format!("`{pointer}`: the array itself is counted, without `*`"));
+            }
             Some(Count { pointer: pointer.clone(), rows_min: rows.0, rows_max: rows.1 })
         }
     };
@@ -149,17 +152,23 @@ pub fn step<'f>(
         keep.push(KeepAt { slot: *slots, rows: file.max.unwrap_or(1).max(1), pointer: file.at });
         *slots += 1;
     }
-    Ok(HttpStep { request, status: status(file.status.as_ref(), &at.key("status"))?, count, keep, args })
+    let expected = status(file.status.as_ref(), &at.key("status"))?.unwrap_or_else(|| vec![(200, 299)]);
+    let refused = status(file.refused.as_ref(), &at.key("refused"))?.unwrap_or_default();
+    let meets = |(first, last): &(u16, u16)| expected.iter().any(|(from, to)| first <= to && from <= last);
+    if let Some((first, _)) = refused.iter().find(|range| meets(range)) {
+        return at.key("refused").fail(format!("{first} is among what `status` expects; a status is one or the other"));
+    }
+    Ok(HttpStep { request, status: expected, refused, count, keep, args })
 }
 
 fn check(pointer: &str, at: &At<'_>) -> Result<(), FileError> {
     check_pointer(pointer).map_err(|message| at.error(message))
 }
 
-/// `200`, `"200-299,404"`; without it any that means success.
-fn status(value: Option<&Toml>, at: &At<'_>) -> Result<Vec<(u16, u16)>, FileError> {
+/// `200`, `"200-299,404"`.
+fn status(value: Option<&Toml>, at: &At<'_>) -> Result<Option<Vec<(u16, u16)>>, FileError> {
     let text = match value {
-        None => "200-299".to_string(),
+        None => return Ok(None),
         Some(Toml::Integer(status)) => status.to_string(),
         Some(Toml::String(text)) => text.clone(),
         Some(_) => return at.fail("a status is 200, or \"200-299,404\""),
@@ -170,7 +179,7 @@ fn status(value: Option<&Toml>, at: &At<'_>) -> Result<Vec<(u16, u16)>, FileErro
         (100 <= range.0 && range.0 <= range.1 && range.1 <= 999).then_some(range)
     };
     let ranges: Option<Vec<_>> = text.split(',').map(range).collect();
-    ranges.ok_or_else(|| at.error(format!("`{text}` is not a status such as 200, or \"200-299,404\"")))
+    ranges.map(Some).ok_or_else(|| at.error(format!("`{text}` is not a status such as 200, or \"200-299,404\"")))
 }
 
 #[cfg(test)]

@@ -214,11 +214,11 @@ impl<'f> Builder<'_, '_, 'f> {
         if given.iter().filter(|given| **given).count() != 1 {
             return at.fail("a step has exactly one of sql, request, hold, pause, connect");
         }
-        let of_request = file.body.is_some() || file.status.is_some() || file.count.is_some();
+        let of_answer = file.status.is_some() || file.refused.is_some() || file.count.is_some();
         match file.request {
             Some(_) => return Ok(vec![Step::Http(self.http_step(index, file, at)?)]),
-            None if of_request || !file.headers.is_empty() => {
-                return at.fail("headers, body, status and count are for steps with a request");
+            None if of_answer || file.body.is_some() || !file.headers.is_empty() => {
+                return at.fail("headers, body, status, refused and count are for steps with a request");
             }
             None => {}
         }

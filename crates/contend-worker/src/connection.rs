@@ -1,0 +1,189 @@
+//! A client's session on a database server, whichever driver it has: it begins and ends transactions, opens a lost connection
+//! again, and knows when a wait was cut short. What drivers do each in their own way is a [`Connection`].
+
+use crate::arguments::{Arguments, Kept};
+use crate::server::{OpenError, RECONNECT_PAUSE};
+use crate::session::{CANCELLED, Failure, Session, Waits};
+use crate::sqlite::Setup;
+use contend_wire::handshake::Facts;
+use contend_wire::plan::SqlStep;
+
+/// An open connection of a driver, with its statements ready.
+pub trait Connection: Sized {
+    /// The driver's errors.
+    type Error;
+
+    /// What an operation fails with when there is no connection.
+    fn not_connected() -> Failure;
+
+    /// Opens a connection, carries out the session statements and prepares all statements.
+    ///
+    /// # Errors
+    /// The server refuses one of them, or placeholders and arguments do not fit.
+    fn open(setup: &Setup<'_>) -> Result<Self, OpenError>;
+
+    /// The first value of a query's answer, as text; empty if it has none.
+    ///
+    /// # Errors
+    /// The server refuses it.
+    fn ask(&mut self, sql: &str) -> Result<String, OpenError>;
+
+    /// Carries out a statement without arguments and rows.
+    ///
+    /// # Errors
+    /// The driver's.
+    fn simple(&mut self, sql: &str) -> Result<(), Self::Error>;
+
+    /// As [`Session::execute`].
+    ///
+    /// # Errors
+    /// The driver's, or the worker's if an argument is missing.
+    fn execute(
+        &mut self,
+        setup: &Setup<'_>,
+        step: &SqlStep,
+        repetition: u32,
+        arguments: &Arguments<'_>,
+        kept: &mut Kept,
+    ) -> Result<u32, Stopped<Self::Error>>;
+
+    /// What an error means.
+    fn judge(&self, error: &Self::Error) -> Judged;
+}
+
+/// Why a step did not come to its end.
+#[derive(Debug)]
+pub enum Stopped<E> {
+    /// The worker could not carry it out.
+    Worker(Failure),
+    /// The driver says so.
+    Driver(E),
+}
+
+/// What an error of a driver means.
+#[derive(Debug, Clone, Copy)]
+pub struct Judged {
+    /// The server's code, or the worker's for an error of the driver itself.
+    pub failure: Failure,
+    /// Nobody knows what the connection would say next.
+    pub is_lost: bool,
+    /// What the server says, or does, when it is told from outside to stop.
+    pub is_interrupted: bool,
+}
+
+/// A client's session.
+pub struct ServerSession<'p, C> {
+    setup: Setup<'p>,
+    /// None after it was lost.
+    open: Option<C>,
+    begun: bool,
+    cut_short: bool,
+}
+
+impl<'p, C: Connection> ServerSession<'p, C> {
+    /// Opens a connection.
+    ///
+    /// # Errors
+    /// As [`Connection::open`].
+    pub fn open(setup: &Setup<'p>) -> Result<Self, OpenError> {
+        Ok(Self { setup: *setup, open: Some(C::open(setup)?), begun: false, cut_short: false })
+    }
+
+    /// The settings of this connection, as read back.
+    ///
+    /// # Errors
+    /// The server refuses a query.
+    pub fn read_back(&mut self) -> Result<Facts, OpenError> {
+        let Some(open) = &mut self.open else { return Ok(vec![]) };
+        let readbacks = self.setup.head.readbacks.iter();
+        readbacks.map(|readback| Ok((readback.name.clone(), open.ask(&readback.sql)?))).collect()
+    }
+
+    /// The connection, opened again if it was lost.
+    #[inline]
+    fn connection(&mut self) -> Result<&mut C, Failure> {
+        if self.open.is_none() {
+            self.open = Some(self.reopen()?);
+        }
+        self.open.as_mut().ok_or_else(C::not_connected)
+    }
+
+    #[cold]
+    fn reopen(&self) -> Result<C, Failure> {
+        C::open(&self.setup).map_err(|e| {
+            std::thread::sleep(RECONNECT_PAUSE);
+            e.failure
+        })
+    }
+
+    #[cold]
+    fn failed(&mut self, error: &C::Error) -> Failure {
+        let Some(open) = &self.open else { return C::not_connected() };
+        let judged = open.judge(error);
+        if judged.is_lost {
+            self.open = None;
+        }
+        self.cut_short |= judged.is_interrupted && self.setup.control.drain_over();
+        judged.failure
+    }
+
+    fn simple(&mut self, sql: &str) -> Result<(), Failure> {
+        let done = self.connection()?.simple(sql);
+        done.map_err(|e| self.failed(&e))
+    }
+}
+
+impl<C: Connection> Session for ServerSession<'_, C> {
+    const CUT_SHORT: Failure = CANCELLED;
+
+    #[inline]
+    fn reset_waits(&mut self) {
+        self.cut_short = false;
+    }
+
+    #[inline]
+    fn waits(&self) -> Waits {
+        Waits { cut_short: self.cut_short, ..Waits::UNKNOWN }
+    }
+
+    #[inline]
+    fn begin(&mut self, transaction: u16) -> Result<(), Failure> {
+        let head = self.setup.head;
+        if let Some(sql) = &head.transactions[usize::from(transaction)].begin {
+            self.simple(sql)?;
+            self.begun = true;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn execute(
+        &mut self,
+        step: &SqlStep,
+        repetition: u32,
+        arguments: &Arguments<'_>,
+        kept: &mut Kept,
+    ) -> Result<u32, Failure> {
+        let setup = self.setup;
+        let done = self.connection()?.execute(&setup, step, repetition, arguments, kept);
+        done.map_err(|stopped| match stopped {
+            Stopped::Worker(failure) => failure,
+            Stopped::Driver(e) => self.failed(&e),
+        })
+    }
+
+    #[inline]
+    fn commit(&mut self) -> Result<(), Failure> {
+        self.simple("COMMIT")?;
+        self.begun = false;
+        Ok(())
+    }
+
+    #[cold]
+    fn rollback(&mut self) {
+        if std::mem::take(&mut self.begun) && self.open.is_some() && self.simple("ROLLBACK").is_err() {
+            // In a state nobody knows: the next operation gets a new one.
+            self.open = None;
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! How a tier is known: from cutting the power on this machine or elsewhere, or from documentation alone. A proof is of one
+//! engine in one version with the settings that decide what survives, and of nothing else.
+
+use crate::study::model::Tier;
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// Power cuts below which nothing is called proved: no loss in so many bounds the share at 7.5 %.
+pub const CUTS_MIN: u64 = 40;
+
+/// Head of the file.
+const HEAD: &str =
+    "# What cutting the power has shown of each setting. Written by contend; docs/study-durability.md explains it.\n\n";
+
+/// What a proof is of.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Subject {
+    pub engine: String,
+    /// As the engine itself says.
+    pub version: String,
+    /// Where the database is in the process of its client, whose build of it that is; else empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub driver: String,
+    /// Those that decide what survives, defaults included.
+    pub settings: BTreeMap<String, String>,
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Found {
+    /// Reached by the images.
+    pub reached: Tier,
+    /// Power cuts on a file system that keeps names in order, on one that does not, and crashes of the process.
+    pub power: u64,
+    pub posix: u64,
+    pub process: u64,
+    /// Version of the models.
+    pub models: u32,
+    /// The day, UTC.
+    pub date: String,
+    pub contend: String,
+    /// Processor, cores and kernel; empty in what contend brings along.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub machine: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proof {
+    #[serde(flatten)]
+    pub found: Found,
+    pub subject: Subject,
+}
+
+/// A file of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proofs {
+    #[serde(default)]
+    pub proof: Vec<Proof>,
+}
+
+/// How the tier of a contender is known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Known {
+    /// Its place in the study.
+    pub contender: usize,
+    #[serde(rename = "where")]
+    pub place: Place,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<Found>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+}
+
+/// Where it was proved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Place {
+    Here,
+    Elsewhere,
+    /// Nowhere.
+    Documented,
+}
+
+impl Place {
+    pub fn word(self) -> &'static str {
+        match self {
+            Place::Here => "proved-here",
+            Place::Elsewhere => "proved-elsewhere",
+            Place::Documented => "documented",
+        }
+    }
+}
+
+impl Proofs {
+    /// Of a file that need not be there.
+    ///
+    /// # Errors
+    /// It is there and cannot be understood.
+    pub fn read(path: &Path) -> Result<Self> {
+        match fs::read_to_string(path) {
+            Ok(text) => Self::parse(&text).with_context(|| {
+                format!(
+                    "{} is damaged; remove it, and tiers are documented until the power is cut again",
+                    path.display()
+                )
+            }),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(Self::default()),
+            Err(e) => Err(e).with_context(|| format!("cannot read {}", path.display())),
+        }
+    }
+
+    /// # Errors
+    /// What is wrong with the text.
+    pub fn parse(text: &str) -> Result<Self> {
+        Ok(toml::from_str(text)?)
+    }
+
+    /// The text of its file.
+    ///
+    /// # Errors
+    /// It cannot be written as TOML.
+    pub fn text(&self) -> Result<String> {
+        Ok(format!("{HEAD}{}", toml::to_string(self)?))
+    }
+
+    /// Replaces the file as a whole.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        let wrong = || format!("cannot write {}, which keeps what was proved", path.display());
+        let aside = path.with_extension(format!("{}.partial", std::process::id()));
+        fs::create_dir_all(path.parent().unwrap_or(path)).with_context(wrong)?;
+        fs::write(&aside, self.text()?).with_context(wrong)?;
+        fs::rename(&aside, path).with_context(wrong)
+    }
+
+    /// Adds a proof. Of two of the same subject and machine the worse tier stays, as a loss that was seen is not undone by
+    /// one that was not; of equal ones that of more power cuts, then the later.
+    pub fn add(&mut self, new: Proof) {
+        let same = |old: &Proof| old.subject == new.subject && old.found.machine == new.found.machine;
+        let rank = |found: &Found| (std::cmp::Reverse(found.models), found.reached, std::cmp::Reverse(found.power));
+        match self.proof.iter_mut().find(|old| same(old)) {
+            // Tiers are ordered with what keeps less first.
+            Some(old) if rank(&new.found) <= rank(&old.found) => *old = new,
+            Some(_) => {}
+            None => self.proof.push(new),
+        }
+        self.proof.sort_by(|a, b| (&a.subject, &a.found.machine).cmp(&(&b.subject, &b.found.machine)));
+    }
+
+    /// What is known of a subject: here, if it was proved on this machine.
+    pub fn of(&self, contender: usize, subject: Option<&Subject>, machine: &str, models: u32) -> Known {
+        let is_proof = |proof: &&Proof| {
+            Some(&proof.subject) == subject && proof.found.models == models && proof.found.power >= CUTS_MIN
+        };
+        let (mut here, mut elsewhere) = (None, None);
+        for proof in self.proof.iter().filter(is_proof) {
+            let known = if proof.found.machine == machine { &mut here } else { &mut elsewhere };
+            *known = Some(proof);
+        }
+        let place = match (here, elsewhere) {
+            (Some(_), _) => Place::Here,
+            (None, Some(_)) => Place::Elsewhere,
+            (None, None) => Place::Documented,
+        };
+        let proof = here.or(elsewhere);
+        let version = proof.map(|proof| proof.subject.version.clone());
+        Known { contender, place, found: proof.map(|proof| proof.found.clone()), version }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn subject(version: &str, synchronous: &str) -> Subject {
+        let settings = [("synchronous".to_string(), synchronous.to_string())].into_iter().collect();
+        Subject { engine: "e".to_string(), version: version.to_string(), driver: String::new(), settings }
+    }
+
+    fn proof(machine: &str, reached: Tier, power: u64) -> Proof {
+        let found = Found {
+            reached,
+            power,
+            posix: power,
+            process: 10,
+            models: 1,
+            date: "2026-11-21".to_string(),
+            contend: "0.1.0".to_string(),
+            machine: machine.to_string(),
+        };
+        Proof { found, subject: subject("1.2", "full") }
+    }
+
+    #[test]
+    fn only_the_same_version_settings_and_models_are_proved() {
+        let mut proofs = Proofs::default();
+        proofs.add(proof("here", Tier::Durable, 500));
+        let of = |subject: &Subject, machine: &str, models| proofs.of(0, Some(subject), machine, models).place;
+        assert_eq!(of(&subject("1.2", "full"), "here", 1), Place::Here);
+        assert_eq!(of(&subject("1.2", "full"), "another", 1), Place::Elsewhere);
+        assert_eq!(of(&subject("1.3", "full"), "here", 1), Place::Documented, "another version");
+        assert_eq!(of(&subject("1.2", "off"), "here", 1), Place::Documented, "other settings");
+        assert_eq!(of(&subject("1.2", "full"), "here", 2), Place::Documented, "other models");
+        let other = Subject { driver: "d".to_string(), ..subject("1.2", "full") };
+        assert_eq!(of(&other, "here", 1), Place::Documented, "another build");
+        assert_eq!(proofs.of(0, None, "here", 1).place, Place::Documented, "nobody knows the version");
+    }
+
+    #[test]
+    fn few_cuts_prove_nothing() {
+        let mut proofs = Proofs::default();
+        proofs.add(proof("here", Tier::Durable, CUTS_MIN - 1));
+        assert_eq!(proofs.of(0, Some(&subject("1.2", "full")), "here", 1).place, Place::Documented);
+    }
+
+    #[test]
+    fn the_worse_stays_and_then_the_larger() {
+        let mut proofs = Proofs::default();
+        for (reached, power, kept) in [
+            (Tier::Durable, 500, (Tier::Durable, 500)),
+            (Tier::Durable, 100, (Tier::Durable, 500)),
+            (Tier::Durable, 900, (Tier::Durable, 900)),
+            (Tier::Bounded, 100, (Tier::Bounded, 100)),
+            (Tier::Durable, 5000, (Tier::Bounded, 100)),
+        ] {
+            proofs.add(proof("here", reached, power));
+            assert_eq!(proofs.proof.len(), 1);
+            assert_eq!((proofs.proof[0].found.reached, proofs.proof[0].found.power), kept);
+        }
+        proofs.add(proof("elsewhere", Tier::Durable, 1));
+        assert_eq!(proofs.proof.len(), 2);
+    }
+
+    #[test]
+    fn the_file_is_read_as_it_was_written_and_damage_is_named() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let path = dir.path().join("sub/proofs.toml");
+        assert_eq!(Proofs::read(&path).unwrap(), Proofs::default());
+        let mut proofs = Proofs::default();
+        proofs.add(proof("here", Tier::Durable, 500));
+        proofs.write(&path).unwrap();
+        assert_eq!(Proofs::read(&path).unwrap(), proofs);
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "nothing else is left");
+        fs::write(&path, "nonsense").unwrap();
+        let error = format!("{:#}", Proofs::read(&path).unwrap_err());
+        assert!(error.contains("proofs.toml is damaged; remove it"), "{error}");
+    }
+}

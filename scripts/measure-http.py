@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""One run of an HTTP client against a service: requests/s, CPU ms per 100,000 requests, p50 ms, p99 ms.
+
+measure-http.py TOOL URL SECONDS CONNECTIONS RECORD [COMMAND...]   COMMAND goes before the client, such as `taskset -c 1`.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+
+tool, url, seconds, connections, record = sys.argv[1:6]
+before_it = sys.argv[6:]
+contend = os.environ.get("CONTEND", "target/release/contend")
+commands = {
+    "wrk": ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", url],
+    "oha": ["target/tools/bin/oha", "--no-tui", "-c", connections, "-z", f"{seconds}s", "--json", url],
+    "hey": ["hey", "-c", connections, "-z", f"{seconds}s", "-cpus", "1", url],
+    "contend": [contend, "http", "examples/one-request.toml", "--url", url, "--clients", connections,
+                "--duration", f"{seconds}s", "--run-in", "0ms", "--json-line", "--out", record],
+}
+before = os.times()
+done = subprocess.run(before_it + commands[tool], capture_output=True, text=True)
+after = os.times()
+said = done.stdout
+# A trial on a busy machine may be marked as invalid; its figures are there all the same.
+if done.returncode != 0 and not (tool == "contend" and said.startswith("{")):
+    sys.exit(f"{tool} failed ({done.returncode}): {done.stderr.strip() or said.strip()}")
+cpu_s = after.children_user + after.children_system - before.children_user - before.children_system
+if tool == "contend":
+    line = json.loads(said)
+    total, rate, p50, p99 = line["ok"], line["req_per_s"], line["p50_ms"], line["p99_ms"]
+    # The worker's own, without the tool around it: what disturbs the service in the window.
+    with open(f"{record}/trials/0001/trial.toml", "rb") as file:
+        cpu_s = sum(worker["cpu_ns"] for worker in tomllib.load(file)["workers"]) / 1e9
+elif tool == "wrk":
+    unit_ms = {"us": 1e-3, "ms": 1, "s": 1e3}
+
+    def ms(text):
+        number, unit = re.fullmatch(r"([\d.]+)([a-z]+)", text).groups()
+        return float(number) * unit_ms[unit]
+
+    total, rate = int(re.search(r"(\d+) requests in", said)[1]), float(re.search(r"Requests/sec:\s+([\d.]+)", said)[1])
+    p50, p99 = (ms(re.search(rf"^\s+{q}%\s+(\S+)", said, re.M)[1]) for q in (50, 99))
+elif tool == "oha":
+    line = json.loads(said)
+    rate, total = line["summary"]["requestsPerSec"], sum(line["statusCodeDistribution"].values())
+    p50, p99 = (line["latencyPercentiles"][q] * 1e3 for q in ("p50", "p99"))
+else:
+    rate = float(re.search(r"Requests/sec:\s+([\d.]+)", said)[1])
+    total = sum(int(n) for n in re.findall(r"\[200\]\s+(\d+)", said))
+    p50, p99 = (float(re.search(rf"^\s+{q}%+ in ([\d.]+) secs", said, re.M)[1]) * 1e3 for q in (50, 99))
+print(tool, round(rate, 1), round(cpu_s * 1e3 * 1e5 / total), round(p50, 3), round(p99, 3))

@@ -1,0 +1,82 @@
+package worker
+
+import (
+	"fmt"
+	"sync"
+
+	"contend/workers/wire"
+)
+
+// Newcomer is a Conn of a pool that is opened as needed: it knows whether it was just opened.
+type Newcomer interface {
+	// New is true once, for whoever takes the connection first.
+	New() bool
+}
+
+// readback holds the settings of connections that are opened later against those of the first one, which the tool knows.
+type readback struct {
+	driver *Driver
+	plan   *wire.Plan
+	setup  *Setup
+
+	lock  sync.Mutex
+	first []wire.Pair
+	// later counts those that were read; differs is what was found wrong first.
+	later   int64
+	differs string
+}
+
+// known notes what the tool was told of the first connection.
+func (r *readback) known(session []wire.Pair) {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	if r.first == nil {
+		r.first = session
+	}
+}
+
+// opened reads a connection that was opened just now. What is found is for the tool to judge, at the end; an error is that of
+// the attempt that needed the connection.
+func (r *readback) opened(conn Conn) error {
+	session, err := look(r.driver, r.plan, r.setup, conn, false, nil)
+	if err != nil {
+		return err
+	}
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	r.later++
+	for _, found := range session {
+		for _, first := range r.first {
+			if found.Name == first.Name && found.Text != first.Text && r.differs == "" {
+				r.differs = fmt.Sprintf("a connection opened later reads back %s = %s, the first one %s", found.Name, found.Text, first.Text)
+			}
+		}
+	}
+	return nil
+}
+
+// facts are for the line `done`.
+func (r *readback) facts() string {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	text := fmt.Sprintf("\tconnections_read_back=%d", r.later)
+	if r.differs != "" {
+		text += "\tsettings_differ=" + wire.Escape(r.differs)
+	}
+	return text
+}
+
+// reading opens connections that are read back at once.
+func (r *readback) reading(open func() (Conn, error)) func() (Conn, error) {
+	return func() (Conn, error) {
+		conn, err := open()
+		if err != nil {
+			return nil, err
+		}
+		if err := r.opened(conn); err != nil {
+			_ = conn.Close()
+			return nil, err
+		}
+		return conn, nil
+	}
+}
