@@ -14,6 +14,9 @@ pub mod python;
 pub mod server;
 pub mod sqlite;
 pub mod translator;
+mod worker;
+
+pub use worker::{Facts, Worker};
 
 use crate::contender::{Contender, Tier};
 use crate::outcome::codes_worth_retrying;
@@ -135,38 +138,6 @@ pub struct Program {
     pub build: &'static str,
     /// What that and the worker itself need, and the command that installs it.
     pub needs: &'static str,
-}
-
-/// What the drivers of one language have in common: a program for each, built by one command.
-#[derive(Debug, Clone, Copy)]
-pub struct Worker {
-    language: &'static str,
-    models: &'static [Model],
-    build: &'static str,
-    needs: &'static str,
-    facts: Facts,
-}
-
-/// What there is to know of a driver, by name.
-pub type Facts = &'static [(&'static str, &'static str)];
-
-impl Worker {
-    /// One of its drivers, and the program that has it.
-    pub const fn driver(self, name: &'static str, program: &'static str, about: &'static str) -> Driver {
-        let program = Some(Program { name: program, build: self.build, needs: self.needs });
-        let Self { language, models, facts, .. } = self;
-        Driver { name, language, models, about, program, facts, executes_nothing: false }
-    }
-
-    /// The one that does nothing.
-    pub const fn idle(self, name: &'static str, program: &'static str, about: &'static str) -> Driver {
-        Driver { facts: &[], executes_nothing: true, ..self.driver(name, program, about) }
-    }
-
-    /// The same worker with other facts about the drivers that follow.
-    pub const fn with(self, facts: Facts) -> Self {
-        Self { facts, ..self }
-    }
 }
 
 /// One OS thread for each client, with a connection of its own.
