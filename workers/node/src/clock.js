@@ -1,17 +1,27 @@
 'use strict';
 // The monotonic clock (CLOCK_MONOTONIC on Linux), and sleeping on the event loop.
 
-/** Nanoseconds since the start of a run, exact as a Number. */
+/** When `performance.now()` was 0, on the monotonic clock; known to within the time that the closest of some readings took. */
+function origin() {
+  let closest;
+  for (let i = 0; i < 50; i++) {
+    const before = process.hrtime.bigint();
+    const now = performance.now();
+    const took = process.hrtime.bigint() - before;
+    if (!closest || took < closest.took) closest = { took, at: before + took / 2n - BigInt(Math.round(now * 1e6)) };
+  }
+  return closest.at;
+}
+
+/** Nanoseconds since the start of a run, exact as a Number. `performance.now()` reads the same clock as `process.hrtime()` at a
+ * fraction of its cost, as nothing has to be allocated. */
 class Clock {
   constructor(start) {
-    this.start = start;
-    this.seconds = Number(start / 1000000000n);
-    this.rest = Number(start % 1000000000n);
+    this.offset = Number(start - origin());
   }
 
   now() {
-    const [seconds, rest] = process.hrtime();
-    return (seconds - this.seconds) * 1e9 + (rest - this.rest);
+    return Math.round(performance.now() * 1e6) - this.offset;
   }
 }
 

@@ -14,6 +14,9 @@ pub mod python;
 pub mod server;
 pub mod sqlite;
 pub mod translator;
+mod worker;
+
+pub use worker::{Facts, Worker};
 
 use crate::contender::{Contender, Tier};
 use crate::outcome::codes_worth_retrying;
@@ -135,38 +138,6 @@ pub struct Program {
     pub build: &'static str,
     /// What that and the worker itself need, and the command that installs it.
     pub needs: &'static str,
-}
-
-/// What the drivers of one language have in common: a program for each, built by one command.
-#[derive(Debug, Clone, Copy)]
-pub struct Worker {
-    language: &'static str,
-    models: &'static [Model],
-    build: &'static str,
-    needs: &'static str,
-    facts: Facts,
-}
-
-/// What there is to know of a driver, by name.
-pub type Facts = &'static [(&'static str, &'static str)];
-
-impl Worker {
-    /// One of its drivers, and the program that has it.
-    pub const fn driver(self, name: &'static str, program: &'static str, about: &'static str) -> Driver {
-        let program = Some(Program { name: program, build: self.build, needs: self.needs });
-        let Self { language, models, facts, .. } = self;
-        Driver { name, language, models, about, program, facts, executes_nothing: false }
-    }
-
-    /// The one that does nothing.
-    pub const fn idle(self, name: &'static str, program: &'static str, about: &'static str) -> Driver {
-        Driver { facts: &[], executes_nothing: true, ..self.driver(name, program, about) }
-    }
-
-    /// The same worker with other facts about the drivers that follow.
-    pub const fn with(self, facts: Facts) -> Self {
-        Self { facts, ..self }
-    }
 }
 
 /// One OS thread for each client, with a connection of its own.
@@ -526,62 +497,4 @@ impl Setting {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_connections_tell_is_read_as_settings() {
-        for engine in ENGINES {
-            let setup = (engine.setup)(&Settings::new());
-            let told = setup.readbacks.into_iter().map(|read| (read.name, read.value)).collect();
-            let settings = engine.settings_told(&told);
-            assert_eq!((engine.tier)(&settings), (engine.tier)(&Settings::new()), "{}: {settings:?}", engine.name);
-        }
-    }
-
-    #[test]
-    fn as_it_comes_sets_nothing_and_asks_everything() {
-        for engine in ENGINES.iter().filter(|engine| engine.executes) {
-            let settings = Settings::from([(OPENED.to_string(), AS_IT_COMES.to_string())]);
-            let (set, comes) = ((engine.setup)(&settings), engine.setup_with(&settings));
-            assert!(
-                comes.session.len() <= set.session.len() && comes.options.is_empty() && comes.prepare.is_empty(),
-                "{}",
-                engine.name
-            );
-            assert!(
-                comes.only_told && comes.readbacks.len() >= set.readbacks.iter().filter(|r| !r.sql.is_empty()).count()
-            );
-        }
-    }
-
-    #[test]
-    fn every_driver_has_one_of_its_own_worker_that_does_nothing() {
-        for engine in ENGINES.iter().filter(|engine| engine.executes) {
-            for driver in engine.libraries {
-                let contender = Contender {
-                    name: String::new(),
-                    label: String::new(),
-                    engine: engine.name.to_string(),
-                    driver: driver.name.to_string(),
-                    model: driver.models[0].name.to_string(),
-                    settings: Settings::new(),
-                    tier: Tier::Durable,
-                };
-                let floor = floor_of(&contender).expect("a null driver");
-                assert_eq!((floor.language, floor.executes_nothing), (driver.language, true), "{}", driver.name);
-                assert_eq!(executes(&contender), !driver.executes_nothing, "{}", driver.name);
-            }
-        }
-    }
-
-    #[test]
-    fn waits_before_another_try_are_half_to_one_and_a_half_times_as_long() {
-        let settings: Settings = [("retry".to_string(), "backoff".to_string())].into_iter().collect();
-        for engine in ENGINES {
-            let jitter = engine.retry(&settings).jitter_permille;
-            let (low, high) = (jitter.iter().min().copied(), jitter.iter().max().copied());
-            assert_eq!((low, high, jitter.len()), (Some(500), Some(1489), 97), "{}", engine.name);
-        }
-    }
-}
+mod tests;
