@@ -235,12 +235,11 @@ impl Bench<'_> {
         crew.compare_clocks()?;
         let mut syncs = || fresh.server.as_ref().map_or(Ok(None), |server| server.syncs(stage.engine, admin));
         let before = syncs()?;
-        let mut pids = crew.pids();
-        pids.push(std::process::id());
+        let workers = crew.pids();
         let server = fresh.server.as_ref().map(|server| server.pid());
         let servers = server.into_iter().chain(serving.as_ref().map(Serving::pid)).collect();
         let dir = self.data_dir.clone();
-        let mut sampler = Some(Sampler::start(Watched { pids, servers, dir, part: stage.engine.part }));
+        let mut sampler = Some(Sampler::start(Watched { workers, servers, dir, part: stage.engine.part }));
         let start_ns = crew.start();
         let window_start_ns = start_ns + load.run_in_ns;
         let window_end_ns = (load.window_ns > 0).then(|| window_start_ns + load.window_ns);

@@ -1,5 +1,5 @@
-//! Reads /proc and file sizes while a trial runs: CPU, memory, writes and switches of every process of
-//! ours, of a database server with all its processes, the busy time of the whole machine, and how large
+//! Reads /proc and file sizes while a trial runs: CPU, memory, writes and switches of every worker with its processes,
+//! of the tool, of a database server with all its processes, the busy time of the whole machine, and how large
 //! database and log are.
 
 use crate::engine::Part;
@@ -49,7 +49,7 @@ struct Row {
 /// What a trial's processes used between two moments.
 #[derive(Debug, Clone, Default)]
 pub struct Observed {
-    /// Per process, in the order of the PIDs given.
+    /// Of each worker with all its processes, and last of the tool itself.
     pub usage: Vec<Usage>,
     /// Of the database server with all its processes.
     pub server: Option<Usage>,
@@ -66,8 +66,8 @@ pub struct Observed {
 /// What a sampler looks at.
 #[derive(Debug, Clone)]
 pub struct Watched {
-    /// Workers, and the tool itself.
-    pub pids: Vec<u32>,
+    /// First process of each worker: in some languages a client is a process of its own.
+    pub workers: Vec<u32>,
     /// First process of the database server, and of the worker that serves; there may be neither.
     pub servers: Vec<u32>,
     /// The trial's data.
@@ -79,10 +79,16 @@ pub struct Watched {
 impl Watched {
     fn now(&self) -> Moment {
         Moment {
-            usage: self.pids.iter().map(|pid| usage(*pid)).collect(),
-            servers: self.servers.iter().map(|first| usage_of_server(*first)).collect(),
+            usage: self.clients(),
+            servers: self.servers.iter().map(|first| usage_of_tree(*first)).collect(),
             machine: machine_time(),
         }
+    }
+
+    /// What the workers have used, and last the tool itself without those it has started.
+    fn clients(&self) -> Vec<Usage> {
+        let workers = self.workers.iter().map(|first| usage_of_tree(*first));
+        workers.chain([usage(std::process::id())]).collect()
     }
 }
 
@@ -163,7 +169,7 @@ fn ticks_to_ns(ticks: u64) -> u64 {
 }
 
 /// What a process has used; zero for one that is gone.
-pub fn usage(pid: u32) -> Usage {
+fn usage(pid: u32) -> Usage {
     let Ok(process) = Process::new(pid as i32) else { return Usage::default() };
     let Ok(stat) = process.stat() else { return Usage::default() };
     let status = process.status().ok();
@@ -185,7 +191,7 @@ pub fn machine_time() -> MachineTime {
     MachineTime { busy_ns: ticks_to_ns(busy.unwrap_or(0)) }
 }
 
-/// A server and the processes it has started, or they in turn.
+/// A process and those it has started, or they in turn.
 pub(super) fn tree(first: u32) -> Vec<Process> {
     let (mut found, mut next) = (vec![], vec![first]);
     while let Some(pid) = next.pop() {
@@ -196,9 +202,9 @@ pub(super) fn tree(first: u32) -> Vec<Process> {
     found
 }
 
-/// What a server has used with all its processes. Of those that have ended, the first one has the sums. Memory is
+/// What a server or a worker has used with all its processes. Of those that have ended, the first one has the sums. Memory is
 /// what each has for itself, and once the largest part that they share.
-fn usage_of_server(first: u32) -> Usage {
+fn usage_of_tree(first: u32) -> Usage {
     let (mut sum, mut shared_pages) = (Usage::default(), 0);
     for process in tree(first) {
         let Ok(stat) = process.stat() else { continue };
@@ -221,7 +227,7 @@ fn usage_of_server(first: u32) -> Usage {
 }
 
 fn usage_of_servers(servers: &[u32]) -> Option<Usage> {
-    sum(&servers.iter().map(|first| usage_of_server(*first)).collect::<Vec<_>>())
+    sum(&servers.iter().map(|first| usage_of_tree(*first)).collect::<Vec<_>>())
 }
 
 fn sum(all: &[Usage]) -> Option<Usage> {
@@ -257,12 +263,8 @@ fn watch(watched: &Watched, stop: &AtomicBool) -> Vec<Row> {
 fn row(watched: &Watched) -> Row {
     let mut row = Row { at_ns: monotonic_ns(), machine_busy_ns: machine_time().busy_ns, ..Row::default() };
     row.server = usage_of_servers(&watched.servers);
-    for pid in &watched.pids {
-        if let Ok(stat) = Process::new(*pid as i32).and_then(|p| p.stat()) {
-            row.cpu_ns += ticks_to_ns(stat.utime + stat.stime);
-            row.rss_bytes += stat.rss * procfs::page_size();
-        }
-    }
+    let clients = sum(&watched.clients()).unwrap_or_default();
+    (row.cpu_ns, row.rss_bytes) = (clients.cpu_ns, clients.rss_bytes);
     (row.db_bytes, row.wal_bytes) = sizes(&watched.dir, watched.part);
     row
 }
@@ -301,4 +303,28 @@ fn series_csv(rows: &[Row], window_start_ns: u64) -> String {
         let _ = writeln!(out, "{},{},{}", r.db_bytes, r.wal_bytes, r.machine_busy_ns);
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
+    use std::time::Instant;
+
+    #[test]
+    fn what_a_worker_starts_is_its_own() {
+        let mut parent = Command::new("sh");
+        let mut parent = parent.args(["-c", "while :; do :; done & wait"]).process_group(0).spawn().expect("a shell");
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let busy = || usage_of_tree(parent.id()).cpu_ns >= 200_000_000;
+        while !busy() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let (counted, alone) = (busy(), usage(parent.id()).cpu_ns);
+        let group = rustix::process::Pid::from_raw(parent.id() as i32).expect("a number");
+        rustix::process::kill_process_group(group, rustix::process::Signal::KILL).expect("killed");
+        parent.wait().expect("it ends");
+        assert!(counted && alone < 100_000_000, "{alone}");
+    }
 }
