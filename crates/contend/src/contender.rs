@@ -9,6 +9,8 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tier {
+    /// Whoever keeps the data, if anybody does, is out of contend's sight.
+    Unknown,
     /// A power cut may corrupt the database.
     Unsafe,
     /// Consistent after a power cut; the last commits may be gone.
@@ -18,10 +20,14 @@ pub enum Tier {
 }
 
 impl Tier {
+    /// What settings can promise.
     pub const ALL: [Tier; 3] = [Tier::Durable, Tier::Bounded, Tier::Unsafe];
+    /// The groups of a report, in their order.
+    pub const GROUPS: [Tier; 4] = [Tier::Durable, Tier::Bounded, Tier::Unsafe, Tier::Unknown];
 
     pub fn word(self) -> &'static str {
         match self {
+            Tier::Unknown => "unknown",
             Tier::Unsafe => "unsafe",
             Tier::Bounded => "bounded",
             Tier::Durable => "durable",
@@ -30,6 +36,7 @@ impl Tier {
 
     pub fn promise(self) -> &'static str {
         match self {
+            Tier::Unknown => "what survives a power cut is not known here",
             Tier::Unsafe => "a power cut may corrupt the database",
             Tier::Bounded => "consistent after a power cut, but the last commits may be gone",
             Tier::Durable => "every acknowledged commit survives a power cut",

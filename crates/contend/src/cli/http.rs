@@ -310,7 +310,7 @@ fn study(args: &HttpArgs, workload: &Workload, contender: Contender) -> Result<S
         powercut: None,
         kept: vec![],
         changes: vec![],
-        limits: vec!["What the service keeps after a power cut is not known here; the tier says nothing.".to_string()],
+        limits: vec![],
     })
 }
 

@@ -12,7 +12,7 @@ pub const ENGINE: Engine = Engine {
     libraries: &[DRIVER, NULL],
     settings: SETTINGS,
     // What a service promises after a power cut is not known here.
-    tier: |_| Tier::Unsafe,
+    tier: |_| Tier::Unknown,
     keeps: &[],
     log_ending: |_| "",
     survives_kill: |_| false,

@@ -216,6 +216,7 @@ fn tier_settings(tier: Tier) -> &'static [(&'static str, &'static str)] {
         Tier::Durable => &[("innodb_doublewrite", "on"), ("innodb_flush_log_at_trx_commit", "1"), ("log_bin", "off")],
         Tier::Bounded => &[("innodb_doublewrite", "on"), ("innodb_flush_log_at_trx_commit", "2"), ("log_bin", "off")],
         Tier::Unsafe => &[("innodb_doublewrite", "off"), ("innodb_flush_log_at_trx_commit", "0"), ("log_bin", "off")],
+        Tier::Unknown => &[],
     }
 }
 

@@ -199,6 +199,7 @@ fn tier_settings(tier: Tier) -> &'static [(&'static str, &'static str)] {
         Tier::Durable => &[("fsync", "on"), ("full_page_writes", "on"), ("synchronous_commit", "on")],
         Tier::Bounded => &[("fsync", "on"), ("full_page_writes", "on"), ("synchronous_commit", "off")],
         Tier::Unsafe => &[("fsync", "off"), ("full_page_writes", "off"), ("synchronous_commit", "off")],
+        Tier::Unknown => &[],
     }
 }
 

@@ -273,6 +273,7 @@ fn tier_settings(tier: Tier) -> &'static [(&'static str, &'static str)] {
         Tier::Durable => &[("journal_mode", "wal"), ("synchronous", "full")],
         Tier::Bounded => &[("journal_mode", "wal"), ("synchronous", "normal")],
         Tier::Unsafe => &[("journal_mode", "wal"), ("synchronous", "off")],
+        Tier::Unknown => &[],
     }
 }
 

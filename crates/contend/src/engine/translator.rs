@@ -22,7 +22,7 @@ pub const ENGINE: Engine = Engine {
     ],
     settings: SETTINGS,
     // Nothing is kept.
-    tier: |_| Tier::Unsafe,
+    tier: |_| Tier::Unknown,
     keeps: &[],
     log_ending: |_| "",
     survives_kill: |_| false,

@@ -381,7 +381,7 @@ fn check_baselines(arm: &Arm, contenders: &[Contender], reach: &Reach) -> Result
 /// One baseline per tier: the one the study names, else the first contender of the tier.
 fn baselines(arm: &Arm, contenders: &[Contender]) -> Vec<String> {
     let named: Vec<&Contender> = arm.baseline.iter().filter_map(|text| baseline(text, arm, contenders)).collect();
-    Tier::ALL
+    Tier::GROUPS
         .into_iter()
         .filter_map(|tier| named.iter().copied().chain(contenders).find(|contender| contender.tier == tier))
         .map(|contender| contender.name.clone())

@@ -68,7 +68,7 @@ pub fn capitalised(text: &str) -> String {
 
 fn bars(summary: &Summary<'_>, condition: usize, figure: &Figure) -> Option<Bars> {
     let mut rows = vec![];
-    for tier in Tier::ALL {
+    for tier in Tier::GROUPS {
         let cells: Vec<&Cell> =
             drawn(summary, condition).filter(|c| summary.of_tier(tier).contains(&c.contender)).collect();
         if cells.is_empty() {

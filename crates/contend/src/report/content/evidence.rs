@@ -44,13 +44,20 @@ fn said(tier: Tier, known: Option<&Known>) -> Said {
 
 /// For tables.
 pub fn cell(summary: &Summary<'_>, contender: usize) -> TableCell {
-    let said = said(summary.record.run.study.contenders[contender].tier, of(summary, contender));
+    let tier = summary.record.run.study.contenders[contender].tier;
+    if tier == Tier::Unknown {
+        return TableCell::muted(words::NOTHING);
+    }
+    let said = said(tier, of(summary, contender));
     TableCell::new(said.word).small(said.rests_on).tone(said.tone)
 }
 
 /// For numbers as CSV: the word of where it was proved, and how many power cuts that rests on.
 pub fn plain(summary: &Summary<'_>, contender: usize) -> (&'static str, Option<u64>) {
     let tier = summary.record.run.study.contenders[contender].tier;
+    if tier == Tier::Unknown {
+        return (tier.word(), None);
+    }
     let known = of(summary, contender).and_then(|known| Some((known.place, known.found.as_ref()?)));
     match known.filter(|(_, found)| found.reached == tier) {
         Some((place, found)) => (place.word(), Some(found.power)),
@@ -58,11 +65,11 @@ pub fn plain(summary: &Summary<'_>, contender: usize) -> (&'static str, Option<u
     }
 }
 
-/// One sentence about all contenders, below the first table.
-pub fn sentence(summary: &Summary<'_>) -> String {
+/// One sentence about all contenders that promise something, below the first table.
+pub fn sentence(summary: &Summary<'_>) -> Option<String> {
     let contenders = &summary.record.run.study.contenders;
     let mut groups: Vec<(&'static str, Vec<&str>)> = vec![];
-    for (at, contender) in contenders.iter().enumerate() {
+    for (at, contender) in contenders.iter().enumerate().filter(|(_, contender)| contender.tier != Tier::Unknown) {
         let word = said(contender.tier, of(summary, at)).word;
         let label = words::label(summary, at);
         match groups.iter_mut().find(|(known, _)| *known == word) {
@@ -70,12 +77,15 @@ pub fn sentence(summary: &Summary<'_>) -> String {
             None => groups.push((word, vec![label])),
         }
     }
+    if groups.is_empty() {
+        return None;
+    }
     let all = groups.len() == 1;
     let parts: Vec<String> = groups
         .iter()
         .map(|(word, labels)| if all { (*word).to_string() } else { format!("{word}: {}", labels.join(", ")) })
         .collect();
-    format!("How the tiers are known (by cutting the power, see the settings below): {}.", parts.join("; "))
+    Some(format!("How the tiers are known (by cutting the power, see the settings below): {}.", parts.join("; ")))
 }
 
 #[cfg(test)]

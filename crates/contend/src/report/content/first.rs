@@ -98,7 +98,7 @@ fn several_conditions(summary: &Summary<'_>) -> bool {
 fn plain_answers(summary: &Summary<'_>) -> Vec<Block> {
     let Some(headline) = &summary.headline else { return vec![] };
     let mut blocks = vec![];
-    for tier in Tier::ALL {
+    for tier in Tier::GROUPS {
         let Some(baseline) = summary.baseline(tier) else { continue };
         let under = |condition: usize| {
             let compared =
@@ -134,7 +134,7 @@ fn table(summary: &Summary<'_>, condition: usize) -> Table {
     head.extend(["against baseline|", "verdict", "p50|", "p99|", "not committed|", "rounds|"]);
     let mut table = Table::new(&head);
     table.condition = Some(condition);
-    for tier in Tier::ALL {
+    for tier in Tier::GROUPS {
         let contenders = summary.of_tier(tier);
         if contenders.is_empty() {
             continue;
@@ -211,7 +211,7 @@ fn table_note(summary: &Summary<'_>) -> Option<String> {
             "Times are response times: from when the work was due."
         }
     )];
-    notes.push(evidence::sentence(summary));
+    notes.extend(evidence::sentence(summary));
     if summary.as_published() {
         notes.push(words::FEW_NOTE.to_string());
     }

@@ -53,7 +53,7 @@ pub fn comparisons(summary: &Summary<'_>) -> Section {
     for condition in 0..study.conditions.len() {
         let mut table = Table::new(&["contender", "figure", "ratio|", "verdict", "detectable|", "rounds|"]);
         table.condition = Some(condition);
-        for tier in Tier::ALL {
+        for tier in Tier::GROUPS {
             let Some(baseline) = summary.baseline(tier) else { continue };
             let here = |c: &&Compared| c.condition == condition && c.baseline == baseline;
             let mut rows = summary.comparisons.iter().filter(here).peekable();

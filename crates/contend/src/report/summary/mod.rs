@@ -222,7 +222,7 @@ impl<'r> Summary<'r> {
         let study = &self.record.run.study;
         let mut all = vec![];
         for condition in 0..study.conditions.len() {
-            for tier in Tier::ALL {
+            for tier in Tier::GROUPS {
                 let Some(baseline) = self.baseline(tier) else { continue };
                 for candidate in self.of_tier(tier).into_iter().filter(|&c| c != baseline) {
                     let Some((b, c)) = self.cell(condition, baseline).zip(self.cell(condition, candidate)) else {
