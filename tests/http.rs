@@ -102,6 +102,7 @@ fn some_failures_do_not_spoil_the_rest() {
         (line["ok"].as_u64(), line["failed"].as_u64(), line["label"].as_str()),
         (Some(15), Some(5), Some("mine"))
     );
+    bench.contend(&["report", "record"]);
     let report = fs::read_to_string(bench.path("record/report.md")).expect("a report");
     // What somebody else's service keeps is not ours to say.
     assert!(report.contains("what survives a power cut is not known here") && !report.contains("corrupt"), "{report}");

@@ -248,7 +248,7 @@ fn contender(args: &HttpArgs, workload: &Workload) -> Result<Contender> {
         driver: driver.name.to_string(),
         model: model.name.to_string(),
         settings,
-        tier: Tier::Unsafe,
+        tier: Tier::Unknown,
     })
 }
 
