@@ -8,7 +8,8 @@ const { BYTES } = require('./samples');
 const script = require('./script');
 const { factsLine } = require('./text');
 
-const FRAME = Math.floor((1 << 20) / BYTES) * BYTES;
+/** Samples that are handed over at once. */
+const FRAME = Math.floor((1 << 20) / BYTES);
 // eslint-disable-next-line import/no-dynamic-require
 const driver = require(`./drivers/${workerData.driver}`);
 
@@ -60,8 +61,9 @@ async function start(at) {
   run = undefined;
   say(factsLine('done', done));
   for (const { samples } of running.clients) {
-    const bytes = samples.encode(at);
-    for (let from = 0; from < bytes.length; from += FRAME) saySize('samples', bytes.subarray(from, from + FRAME));
+    for (let from = 0; from < samples.count; from += FRAME) {
+      saySize('samples', samples.encode(at, from, Math.min(from + FRAME, samples.count)));
+    }
   }
   say('end\n');
   parentPort.postMessage({ kind: 'over' });

@@ -151,15 +151,16 @@ pub fn hosts(contender: &Contender, databases: usize) -> Option<Vec<String>> {
     Some((0..databases).map(host).collect())
 }
 
-/// Adds what an app is told beside what every worker is told, all of which it reports by itself.
+/// Adds what an app is told beside what every worker is told. It reports its settings by itself; a host that it did not
+/// take shows in the first request.
 pub fn tell(engine: &Engine, contender: &Contender, setup: &mut Setup) {
     let Some(app) = app(&contender.driver) else { return };
     let own = app.settings.iter().map(|setting| (setting.name, value(engine, &contender.settings, setting.name)));
-    let host = app.hosts.get(engine.name).map(|host| (HOST, host.clone()));
-    for (name, value) in own.chain(host) {
+    for (name, value) in own {
         setup.options.push((name.to_string(), value.clone()));
         setup.readbacks.push(Expected::reported(name, value));
     }
+    setup.options.extend(app.hosts.get(engine.name).map(|host| (HOST.to_string(), host.clone())));
 }
 
 fn value(engine: &Engine, settings: &Settings, name: &str) -> String {
@@ -222,6 +223,6 @@ mod tests {
         let mut setup = Setup::default();
         tell(engine, &contender, &mut setup);
         assert!(setup.options.contains(&(HOST.to_string(), hosts[0].clone())));
-        assert_eq!(setup.options.len(), setup.readbacks.len());
+        assert_eq!(setup.options.len(), setup.readbacks.len() + 1);
     }
 }

@@ -145,7 +145,8 @@ impl Draft {
             driver: driver.name.to_string(),
             model: model.to_string(),
             settings,
-            tier,
+            // Whoever executes nothing keeps nothing.
+            tier: if driver.executes_nothing { Tier::Unknown } else { tier },
         })
     }
 

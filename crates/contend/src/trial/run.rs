@@ -441,7 +441,8 @@ impl Bench<'_> {
             // Over HTTP each client has a connection, and whoever keeps it waiting is the worker that asks.
             let shared = run.served.is_none() && model.clients_share();
             let spins = retry.tries > 1 && retry.backoff_ns.is_empty();
-            let late_is_work = spins || shared;
+            // Where nothing is executed all there is is what the worker takes for itself.
+            let late_is_work = spins || shared || !engine::executes(stage.contender);
             trial.invalid.extend(guards::littles_law(&tally.clients, late_is_work));
         }
         trial.invalid.extend(self.generator_limit(stage, run, &tally));

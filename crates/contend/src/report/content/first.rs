@@ -2,7 +2,7 @@
 
 use crate::outcome::Outcome;
 use crate::report::content::words::{self, NOTHING};
-use crate::report::content::{evidence, grid, powercut, readback};
+use crate::report::content::{charts, evidence, grid, powercut, readback};
 use crate::report::document::{Block, Cell as TableCell, Said, Section, Table, Tone};
 use crate::report::summary::Summary;
 use crate::report::summary::answer::Answered;
@@ -110,7 +110,10 @@ fn plain_answers(summary: &Summary<'_>) -> Vec<Block> {
         let said: Vec<Said> = (0..summary.record.run.study.conditions.len()).filter_map(under).collect();
         if !said.is_empty() {
             let against = words::label(summary, baseline);
-            let ask = format!("Where {}, {} against {against}", tier.promise(), headline.label());
+            let ask = match tier {
+                Tier::Unknown => format!("{} against {against}", charts::capitalised(&headline.label())),
+                _ => format!("Where {}, {} against {against}", tier.promise(), headline.label()),
+            };
             blocks.push(Block::Answer { ask, said });
         }
     }
