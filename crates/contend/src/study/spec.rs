@@ -145,8 +145,7 @@ impl Draft {
             driver: driver.name.to_string(),
             model: model.to_string(),
             settings,
-            // Whoever executes nothing keeps nothing.
-            tier: if driver.executes_nothing { Tier::Unknown } else { tier },
+            tier,
         })
     }
 
