@@ -24,54 +24,12 @@ read -ra worker <<<"${WORKER:-$contend worker}"
 
 [ -x "$contend" ] || { echo "bench-servers: $contend is not there; \`make build\` makes it" >&2; exit 2; }
 
-# Servers refuse to run as root; the directory must be on a disk, the socket's path short.
-as=()
-work=$(mktemp -d -p target bench-servers.XXXXXX)
-work=$PWD/$work
-sockets=$(mktemp -d /tmp/cb.XXXXXX)
-server= abort=KILL
-if [ "$(id -u)" -eq 0 ]; then
-    as=(setpriv --reuid=nobody --regid=nogroup --clear-groups --)
-    chown nobody "$work" "$sockets"
-fi
-chmod 755 "$work" "$sockets"
-
-# What is on it is thrown away: no server writes it back first.
-stop_server() {
-    if [ -n "$server" ]; then
-        kill "-$abort" "$server" 2>/dev/null || true
-        while kill -0 "$server" 2>/dev/null; do wait "$server" 2>/dev/null || true; done
-        server=
-    fi
-}
-finish() {
-    stop_server
-    rm -rf "$work" "$sockets"
-}
-trap finish EXIT
+# shellcheck source=scripts/private-servers.sh
+. scripts/private-servers.sh
 trap 'echo "bench-servers: line $LINENO failed; what was said last: $(tail -n 3 "$work/log" 2>/dev/null)" >&2' ERR
-trap 'exit 130' INT TERM
-
-# The newest of what a pattern finds; else what PATH has.
-program() {
-    local found
-    found=$(compgen -G "$2" | sort -V | tail -1 || true)
-    [ -n "$found" ] && echo "$found" || type -P "$1" || true
-}
 
 # Operations in a plan, so that as many accounts are touched as by a rival who draws each anew.
 DRAWN=65536
-
-# Waits until a command succeeds.
-until_it_works() {
-    for _ in $(seq 600); do
-        "$@" >/dev/null 2>&1 && return
-        sleep 0.1
-    done
-    echo "bench-servers: the server does not answer; its log ends:" >&2
-    tail -5 "$work/log" >&2
-    exit 1
-}
 
 # Runs a command with its output in $work/said, and sets `cpu` to the seconds of CPU time it took.
 timed() {
@@ -167,19 +125,11 @@ threads_for() {
 }
 
 on_postgres() {
-    local bin
-    bin=$(dirname "$(program postgres '/usr/lib/postgresql/*/bin/postgres')")
     pgbench=$(program pgbench '/usr/lib/postgresql/*/bin/pgbench')
-    if [ "$bin" = . ] || [ -z "$pgbench" ]; then
+    [ -z "$pgbench" ] || start_postgres -c shared_buffers=512MB -c max_wal_size=8GB -c checkpoint_timeout=1h -c max_connections=100
+    if [ -z "$pgbench" ] || [ -z "$bin" ]; then
         echo "PostgreSQL or pgbench is not installed: apt-get install postgresql" && return
     fi
-    "${as[@]}" "$bin/initdb" -D "$work/pg" -U contend --auth=trust --no-locale --encoding=UTF8 -N >"$work/log"
-    # Commits do not wait for the disk: it is the clients that are compared.
-    "${as[@]}" "$bin/postgres" -D "$work/pg" -c listen_addresses= -c unix_socket_directories="$sockets" \
-        -c shared_buffers=512MB -c max_wal_size=8GB -c checkpoint_timeout=1h -c synchronous_commit=off \
-        -c autovacuum=off -c max_connections=100 >"$work/log" 2>&1 &
-    server=$! abort=QUIT
-    until_it_works "$bin/psql" -h "$sockets" -U contend -d postgres -c 'SELECT 1'
     "$bin/psql" -qh "$sockets" -U contend -d postgres -c 'CREATE DATABASE bench'
     "$pgbench" -q -i -s "$branches" -h "$sockets" -U contend bench >"$work/said" 2>&1
     head_of_table "$("$bin/postgres" --version), Unix socket, scale $branches, synchronous_commit=off, median of $turns turns of $seconds s"
@@ -199,27 +149,18 @@ on_postgres() {
             done
         done
     done
-    stop_server
+    stop_servers
 }
 
 on_mariadb() {
-    local mariadbd client
-    mariadbd=$(program mariadbd /usr/sbin/mariadbd)
-    client=$(type -P mariadb || true)
-    if [ -z "$mariadbd" ] || [ -z "$client" ]; then
-        echo "MariaDB is not installed: apt-get install mariadb-server" && return
-    fi
     if ! type -P sysbench >/dev/null; then
         echo "sysbench is not installed: apt-get install sysbench" && return
     fi
-    "${as[@]}" mariadb-install-db --no-defaults --auth-root-authentication-method=normal --skip-test-db \
-        --skip-name-resolve --datadir="$work/maria" >"$work/log" 2>&1
-    "${as[@]}" "$mariadbd" --no-defaults --datadir="$work/maria" --socket="$sockets/mariadb.sock" --skip-networking \
-        --innodb-buffer-pool-size=512M --innodb-log-file-size=1G --innodb-flush-log-at-trx-commit=0 \
-        --skip-log-bin --max-connections=100 >"$work/log" 2>&1 &
-    server=$! abort=KILL
-    local ask=("$client" --no-defaults -S "$sockets/mariadb.sock" -u root)
-    until_it_works "${ask[@]}" -e 'SELECT 1'
+    start_mariadb --innodb-buffer-pool-size=512M --innodb-log-file-size=1G --innodb-flush-log-at-trx-commit=0 \
+        --skip-log-bin --max-connections=100
+    if [ -z "$mariadbd" ]; then
+        echo "MariaDB is not installed: apt-get install mariadb-server" && return
+    fi
     "${ask[@]}" -e "
         CREATE DATABASE bench; USE bench;
         CREATE TABLE pgbench_branches (bid INT NOT NULL PRIMARY KEY, bbalance INT, filler CHAR(88));
@@ -240,7 +181,7 @@ on_mariadb() {
                 "sysbench_once $profile $count" "contend_once $work/plan"
         done
     done
-    stop_server
+    stop_servers
 }
 
 echo "machine: $(nproc) x $(sed -n 's/^model name\s*: //p' /proc/cpuinfo | head -1), $(uname -sr), load $(cut -d' ' -f1 /proc/loadavg)"
