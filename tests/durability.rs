@@ -119,6 +119,12 @@ fn tells_other_studies(bench: &Bench) {
     bench.contend(&["run", &study, "--out", "elsewhere", "--quiet"]);
     let text = fs::read_to_string(bench.path("elsewhere/report.md")).expect("a report");
     assert!(text.contains("proved elsewhere: cut; only documented: other settings"), "{text}");
+    // A damaged file of proofs is told of before anything runs.
+    fs::write(bench.path(".evidence/proofs.toml"), "[[proof]]\nengine = ").expect("written");
+    let said = bench.contend(&["run", &study, "--out", "refused", "--quiet"]).exits(2);
+    assert!(said.err.contains("proofs.toml"), "{}", said.err);
+    assert!(!bench.path("refused/run.toml").exists());
+    fs::write(bench.path(".evidence/proofs.toml"), &shipped).expect("written");
     let said = bench.contend(&["durability", "evidence", "load"]).exits(2);
     assert!(said.err.contains("proves nothing"), "{}", said.err);
 }

@@ -29,15 +29,7 @@ if [ "$(cat "$into/made-from" 2>/dev/null || true)" != "$wanted" ]; then
     scratch=$(mktemp -d)
     trap 'rm -rf "$scratch"' EXIT
     grep -v '^#' "$app/wordpress.lock" | while read -r package version hash; do
-        if ! (cd "$scratch" && npm pack --silent "$package@$version" >name); then
-            echo "wordpress: npm cannot fetch $package@$version" >&2
-            exit 1
-        fi
-        archive=$scratch/$(tail -1 "$scratch/name")
-        if ! echo "$hash  $archive" | sha256sum --check --quiet - >/dev/null 2>&1; then
-            echo "wordpress: $package@$version is not what it was: its hash differs from the one in $app/wordpress.lock" >&2
-            exit 1
-        fi
+        archive=$(scripts/fetch-npm-package.sh "$package" "$version" "$hash" "$scratch")
         # The programs are in one archive, what browsers fetch of them beside it.
         tar -xzf "$archive" -C "$scratch" package/src/wordpress/wp-6.5.zip package/public/wp-6.5
     done

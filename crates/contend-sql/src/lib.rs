@@ -137,6 +137,13 @@ pub struct Refusal {
     pub reason: String,
 }
 
+impl Refusal {
+    /// Whether the catalogue lacks a table: more CREATE statements may help.
+    pub fn wants_a_table(&self) -> bool {
+        self.rule == rules()[Id::UnknownTable as usize].id
+    }
+}
+
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}, column {}: {} ({})", self.line, self.column, self.reason, self.rule)

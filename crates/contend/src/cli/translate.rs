@@ -72,7 +72,7 @@ pub(super) fn translate(args: &TranslateArgs) -> Result<u8> {
         }
         Err(refusal) => {
             let refused = refuse(&name, &sql, &refusal)?;
-            if refusal.rule == UNKNOWN_TABLE && args.schema.is_none() {
+            if refusal.wants_a_table() && args.schema.is_none() {
                 eprintln!(
                     "  what it means depends on its tables: name a file of their CREATE statements with --schema"
                 );
@@ -81,9 +81,6 @@ pub(super) fn translate(args: &TranslateArgs) -> Result<u8> {
         }
     }
 }
-
-/// The rule that most often refuses whoever did not know that a schema is needed.
-const UNKNOWN_TABLE: &str = "unknown-table";
 
 fn read(path: &Path) -> Result<String> {
     std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))

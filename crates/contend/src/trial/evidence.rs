@@ -21,6 +21,14 @@ pub fn path(out: &Path) -> PathBuf {
     out.parent().unwrap_or(out).join(".evidence").join("proofs.toml")
 }
 
+/// Whether the file of proofs can be read: what is wrong with it should show before a study takes its time.
+///
+/// # Errors
+/// The file is damaged.
+pub fn readable(path: &Path) -> Result<()> {
+    Proofs::read(path).map(drop)
+}
+
 /// How the tier of each contender is known, with everything that is known by now.
 ///
 /// # Errors

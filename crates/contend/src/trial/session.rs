@@ -92,6 +92,7 @@ pub fn run(order: &Order, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'_>))
 fn begin(order: &Order, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'_>)) -> Result<Ending> {
     let begun_ns = monotonic_ns();
     let mut site = Site::open(&order.out, &order.instead, order.allow_tmpfs)?;
+    evidence::readable(&evidence::path(&site.out))?;
     if let Some(attached) = &order.attached {
         attached.tell(&site.janitor);
         site.attached = Some(attached.address.clone());
@@ -228,6 +229,7 @@ fn go_on(
     }
     let left = records.into_iter().filter(|record| !complete(record)).map(unfinished).collect::<Result<_>>()?;
     let site = Site::open(dir, instead, true)?;
+    evidence::readable(&evidence::path(&site.out))?;
     let mut admin = site.admin(cancelled)?;
     let crew = Common { site: &site, deadlines, cancelled, tell };
     crew.go_through(left, Bases::default(), &mut admin, begun_ns, file)

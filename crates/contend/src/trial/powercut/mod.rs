@@ -184,12 +184,9 @@ impl Bench<'_> {
         let samples = self.load_and_write_back(stage, &round, &fresh, place.path("").as_path())?;
         drop(fresh);
         let recorded = recorder.end().map_err(prepare)?;
-        let log = Log::read(log_file).map_err(|e| prepare(anyhow!("{e}")))?;
         (found.entries, found.log_bytes, found.log_full) = (recorded.entries, recorded.bytes, recorded.full);
-        let ledger = self.ledger(&round, samples);
-        found.acknowledged = ledger.acknowledged().count() as u64;
-        found.recorded_ns = ledger.span_ns().map_or(0, |(first, last)| last - first);
-        Ok(Recording { log, ledger })
+        let log = read_log(log_file)?;
+        Ok(self.recording(log, &round, samples, found))
     }
 
     /// The same where nothing can be mounted: the clients of one process, which records itself.
@@ -206,13 +203,18 @@ impl Bench<'_> {
         let round = stage.round.for_window(window_ns).of_one_worker();
         let launch = shim::launch(dir, log_file, bound).map_err(prepare)?;
         let samples = self.load_with(&launch, stage, &round, &fresh, place.path("").as_path())?;
-        let log = Log::read(log_file).map_err(|e| prepare(anyhow!("{e}")))?;
+        let log = read_log(log_file)?;
         let bytes = std::fs::metadata(log_file).map_or(0, |file| file.len());
         (found.entries, found.log_bytes, found.log_full) = (log.len() as u64, bytes, log.full);
-        let ledger = self.ledger(&round, samples);
+        Ok(self.recording(log, &round, samples, found))
+    }
+
+    /// What was recorded beside what was sent; how much that is goes into what was found.
+    fn recording(&self, log: Log, round: &DrawnRound, samples: Vec<Sample>, found: &mut Powercut) -> Recording {
+        let ledger = self.ledger(round, samples);
         found.acknowledged = ledger.acknowledged().count() as u64;
         found.recorded_ns = ledger.span_ns().map_or(0, |(first, last)| last - first);
-        Ok(Recording { log, ledger })
+        Recording { log, ledger }
     }
 
     /// What was sent, from the samples of all clients.
@@ -334,6 +336,10 @@ fn decode(bytes: &[u8], samples: &mut Vec<Sample>) -> Result<()> {
         samples.push(Sample::decode(piece).map_err(|e| anyhow!(e))?);
     }
     Ok(())
+}
+
+fn read_log(file: &Path) -> Result<Log, Failure> {
+    Log::read(file).map_err(|e| prepare(anyhow!("{e}")))
 }
 
 /// What keeps the power from being cut, unless it is the user.
