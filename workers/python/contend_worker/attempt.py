@@ -1,6 +1,7 @@
 """Transactions as Python code: for each plan a function is written that carries out a transaction's steps through
 the library's own calls, as a program would that was written for this workload. Interpreting steps one by one would
-cost more than a fast driver's call."""
+cost more than a fast driver's call. All of it is written and compiled once, before the run: a connection that is opened
+later only gives its own names to what is there."""
 
 import time
 
@@ -15,6 +16,20 @@ class Library:
 
     def __init__(self, driver, control):
         self.driver, self.control = driver, control
+
+    def connect(self, database, options, session):
+        """A new connection, with all that belongs to its session."""
+        driver = self.driver
+        connection = driver.connect(database, options)
+        before = [] if driver.is_server or driver.executes_nothing else options.sqlite_session()
+        for sql in before + session:
+            try:
+                connection.simple(sql)
+            except Exception as e:
+                failure = self.failure(e)
+                connection.close()
+                raise Failure(failure.space, failure.code, f"`{sql}`: {e}") from None
+        return connection
 
     def names(self, suit):
         return {
@@ -97,20 +112,40 @@ def check_connection(plan, statements, connection):
             raise FormatError(f"`{statement.sql}` has {columns} columns, the plan keeps column {kept}")
 
 
+class Functions:
+    """The compiled functions of a plan. Each is of arguments, the first unique number and the number of the operation
+    (x 2^32, as samples have it), to the rows."""
+
+    def __init__(self, library, plan, statements, connection):
+        """`connection` is any of the driver's: the same code is for all of them."""
+        self.statements = statements
+        writer = Writer(plan, statements, connection, library.driver)
+        self.binders, self.uses = writer.binders(library), writer.uses
+
+    def of(self, index, connection):
+        """The function of a transaction on this connection."""
+        used, has_begin = self.uses[index]
+        names = connection.simple_names() if has_begin else {}
+        for statement in used:
+            names.update(connection.names(statement, self.statements[statement]))
+        return self.binders[index](**names)
+
+
 class Writer:
-    """Writes the functions of a plan for one connection."""
+    """Writes the functions of a plan."""
 
     def __init__(self, plan, statements, connection, driver):
         self.plan, self.statements, self.connection, self.driver = plan, statements, connection, driver
         self.lines, self.values = [], {}
+        # For each transaction its statements, and whether it has a begin.
+        self.uses = []
 
-    def functions(self, library):
-        """One function for each transaction: of arguments, the first unique number and the number of the operation
-        (x 2^32, as samples have it), to the rows."""
+    def binders(self, library):
+        """For each transaction what makes its function from a connection's names."""
         names = library.names(self.connection.argument)
         for index, t in enumerate(self.plan.transactions):
-            self.transaction(index, t, names)
-        all_of_them = ", ".join(f"t{i}" for i in range(len(self.plan.transactions)))
+            self.binder(index, t, names)
+        all_of_them = ", ".join(f"b{i}" for i in range(len(self.plan.transactions)))
         # In a function of their own, names are those of a closure and not looked up in a dictionary.
         names.update({f"v{i}": value for i, value in self.values.values()})
         body = "".join(f"  {line}\n" for line in self.lines)
@@ -119,8 +154,18 @@ class Writer:
         exec(compile(source, "<transactions of the plan>", "exec"), space)
         return space["make"](**names)
 
+    def binder(self, index, t, names):
+        used = [] if self.driver.executes_nothing else sorted({s.statement for s in t.steps if hasattr(s, "statement")})
+        self.uses.append((used, bool(t.begin)))
+        own = dict.fromkeys(self.connection.simple_names()) if t.begin else {}
+        for statement in used:
+            own.update(self.connection.names(statement, self.statements[statement]))
+        self.write(-1, f"def b{index}({', '.join(own)}):")
+        self.transaction(index, t, names)
+        self.write(0, f"return t{index}")
+
     def write(self, depth, *lines):
-        self.lines.extend(" " * depth + line for line in lines)
+        self.lines.extend(" " * (depth + 1) + line for line in lines)
 
     def literal(self, value):
         value = self.connection.argument(value)
@@ -134,7 +179,7 @@ class Writer:
         self.write(1, *(f"k{slot} = ()" for slot in slots))
         self.write(1, f"step = {wire.STEP_BEGIN if t.begin else 0}", "try:")
         if t.begin:
-            self.simple(t.begin, names)
+            self.write(2, *self.connection.simple_code(t.begin))
         for number, step in enumerate(t.steps):
             if step is None:
                 continue
@@ -144,8 +189,7 @@ class Writer:
             else:
                 self.sql(step, names)
         if t.begin:
-            self.write(2, f"step = {wire.STEP_COMMIT}")
-            self.simple("COMMIT", names)
+            self.write(2, f"step = {wire.STEP_COMMIT}", *self.connection.simple_code("COMMIT"))
         self.write(2, "return n")
         self.write(1, "except Exception as e:", " raise failed(e, step, n) from None")
 
@@ -153,11 +197,6 @@ class Writer:
     def used(t):
         sources = [source for s in t.steps if hasattr(s, "sources") for source in s.sources]
         return {a for kind, a, _ in sources if kind and kind in "kK"}
-
-    def simple(self, sql, names):
-        lines, more = self.connection.simple_code(sql)
-        names.update(more)
-        self.write(2, *lines)
 
     def sql(self, step, names):
         statement = self.statements[step.statement]

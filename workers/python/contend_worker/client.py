@@ -7,7 +7,6 @@ import time
 from itertools import chain, islice, repeat
 
 from . import wire
-from .attempt import Library, Writer
 from .driver import Failure
 
 _clock = time.monotonic_ns
@@ -30,7 +29,7 @@ class Client:
 
     def __init__(self, run, spec):
         self.run_, self.plan, self.spec, self.control = run, run.plan, spec, run.control
-        self.library = Library(run.driver, run.control)
+        self.library = run.library
         self.frames, self.at = [bytearray(_BLANK)], 0
         self.retries, self.failed, self.is_exhausted, self.is_over = 0, 0, False, False
         self.jitter_turn = 0
@@ -38,40 +37,72 @@ class Client:
         # The connection to interrupt; the lock keeps it from being closed or rolled back meanwhile.
         self.lock, self.current = threading.Lock(), None
         self.broken = None
-        self.functions = []
+        # What the connection read back at the start, and what one that was opened later read back differently.
+        self.facts, self.is_reopened, self.differs = {}, False, None
+        # By transaction, and changed in place: functions of the connection, or what makes them on a new one, or opens that.
+        self.at_first_use = self._all(self._first)
+        self.at_loss = self._all(self._opens)
+        self.functions = list(self.at_loss)
         self.thread = threading.Thread(target=self._thread, name=f"client {spec.id}", daemon=True)
 
     # Connection
 
+    def _all(self, make):
+        transactions = enumerate(self.plan.transactions)
+        return [self._connects(i) if t.connects else make(i) for i, t in transactions]
+
     def open(self):
-        """Opens the connection and writes the functions that use it."""
-        run = self.run_
-        self.connection = run.connect(self.spec.database)
-        functions = Writer(self.plan, run.statements, self.connection, run.driver).functions(self.library)
-        self.functions = [
-            self._anew(i, function) if self.plan.transactions[i].connects else function
-            for i, function in enumerate(functions)
-        ]
+        self.connection = self.run_.connect(self.spec.database)
+        self.functions[:] = self.at_first_use
         self.use(self.connection)
 
-    def _anew(self, index, function):
+    def bind(self):
+        """All functions, so that none has to be made in the window."""
+        for index, t in enumerate(self.plan.transactions):
+            if not t.connects:
+                self.functions[index] = self._function(index)
+
+    def _function(self, index):
+        try:
+            return self.run_.functions.of(index, self.connection)
+        except Exception as e:
+            raise self.library.failed(e, self._first_step(index), 0) from None
+
+    def _first_step(self, index):
+        return wire.STEP_BEGIN if self.plan.transactions[index].begin else 0
+
+    def _first(self, index):
+        """A transaction that is the first of its kind on a connection."""
+
+        def first(args, unique, operation):
+            function = self.functions[index] = self._function(index)
+            return function(args, unique, operation)
+
+        return first
+
+    def _connects(self, index):
         """A transaction that begins with a new connection."""
 
         def connects(args, unique, operation):
-            if not self.is_fresh:
-                self._reopen(0)
-                self.is_fresh = True
-                return self.functions[index](args, unique, operation)
-            self.is_fresh = False
-            return function(args, unique, operation)
+            self._reopen(0)
+            return self._function(index)(args, unique, operation)
 
-        self.is_fresh = False
         return connects
+
+    def _opens(self, index):
+        """A transaction that finds its connection lost."""
+
+        def opens(args, unique, operation):
+            self._reopen(self._first_step(index))
+            return self.functions[index](args, unique, operation)
+
+        return opens
 
     def _reopen(self, step):
         self.close()
         try:
             self.open()
+            self.is_reopened = True
         except Exception as e:
             if self.run_.driver.is_server:
                 time.sleep(_REOPEN_PAUSE_S)
@@ -82,19 +113,7 @@ class Client:
     def _lose(self):
         """The next operation opens a new connection."""
         self.close()
-
-        def lost(index):
-            t = self.plan.transactions[index]
-
-            def first_opens(args, unique, operation):
-                self._reopen(0 if t.connects or not t.begin else wire.STEP_BEGIN)
-                if t.connects:
-                    self.is_fresh = True
-                return self.functions[index](args, unique, operation)
-
-            return first_opens
-
-        self.functions = [lost(i) for i in range(len(self.plan.transactions))]
+        self.functions[:] = self.at_loss
 
     def use(self, connection):
         with self.lock:
@@ -121,12 +140,28 @@ class Client:
         try:
             if not self.control.abandoned:
                 self.loop()
+                self._look_again()
         except BaseException as e:
             self.broken = e
             raise
         finally:
             self.is_over = True
             self.close()
+
+    def _look_again(self):
+        """What the last connection that was opened after the start reads back: outside of what is measured, and as good
+        as any other of them."""
+        if not self.is_reopened or self.connection is None or self.control.over:
+            return
+        try:
+            found = self.run_.look(self.connection)
+        except Exception as e:
+            self.control.tell(f"reading settings back after the run: {e}")
+            return
+        for name, value in self.facts.items():
+            if found[name] != value:
+                self.differs = f"client {self.spec.id}: {name} is {found[name]} on a connection opened later, {value} on the first"
+                return
 
     @property
     def attempts(self):
@@ -156,7 +191,7 @@ class Client:
 
     def loop(self):
         spec, control = self.spec, self.control
-        is_open, start = spec.is_open, control.start_ns
+        is_open, start, functions = spec.is_open, control.start_ns, self.functions
         words = [t | _NO_STEP for t in range(len(self.plan.transactions))]
         uniques = [t.uniques for t in self.plan.transactions]
         frame, at = self.frames[-1], 0
@@ -178,7 +213,7 @@ class Client:
                 if started >= control.window_end:
                     return
             try:
-                rows = self.functions[t](args, unique, head)
+                rows = functions[t](args, unique, head)
             except Failure as failure:
                 end = self._failed(failure, (head, t, args, unique), due, started)
                 frame, at = self.frames[-1], self.at
@@ -197,16 +232,17 @@ class Client:
     def _failed(self, failure, operation, due, started):
         """Records a failed attempt and makes the next ones; returns the end of the last."""
         head, t, args, unique = operation
-        attempt = 0
+        control, attempt = self.control, 0
         while True:
-            self._roll_back()
+            self._roll_back(failure)
             end = _clock()
             self._sample(head, t, attempt, failure, (due, started, end))
             wait_until = self._retry_at(attempt, failure, end)
             if wait_until is None:
                 break
-            started = self.control.until(wait_until, self.control.drain_over)
-            if started < wait_until:
+            started = control.until(wait_until, control.drain_over)
+            # The thread may wake late, when it is too late for another attempt.
+            if started < wait_until or control.over or started >= control.drain_end():
                 break
             attempt += 1
             self.retries += 1
@@ -240,7 +276,7 @@ class Client:
         self.frames.append(bytearray(_BLANK))
         return self.frames[-1]
 
-    def _roll_back(self):
+    def _roll_back(self, failure):
         """Whatever the failure was, SQLite may have rolled back by itself. Should the rollback fail where a transaction
         is open, the next begin fails and shows it. An interrupt must not reach it: a lock that stays keeps everybody
         waiting."""
@@ -249,11 +285,11 @@ class Client:
             return
         self.use(None)
         try:
-            if not connection.is_lost() and connection.is_in_transaction():
+            if not connection.is_lost(failure) and connection.is_in_transaction():
                 connection.simple("ROLLBACK")
         except Exception as e:
             self.control.tell(f"rolling back: {e}")
-        if connection.is_lost():
+        if connection.is_lost(failure):
             self._lose()
         else:
             self.use(connection)

@@ -26,7 +26,6 @@ class Driver:
     name = ""  # in plans
     executes_nothing = False
     is_server = False
-    backslash_escapes = False
     # The code of a wait of the worker's own that was cut short.
     interrupted = (wire.SQLITE, 9)
     # Codes of attempts that were cut short.
@@ -45,7 +44,7 @@ class Driver:
         raise NotImplementedError
 
     def statement(self, sql):
-        return Statement(sql, self.backslash_escapes)
+        return Statement(sql, brackets=not self.is_server)
 
     def plain(self, value):
         """A value of the five kinds."""
@@ -66,14 +65,25 @@ class Connection:
 
     def code(self, index, statement, args):
         """(lines, names): Python that executes a statement of the plan with the tuple `args` (an expression; empty:
-        none) and leaves its rows in `r`, if it returns any, and their number in `m`; and what its names mean."""
+        none) and leaves its rows in `r`, if it returns any, and their number in `m`; and what those of its names mean
+        that are the same for all connections."""
+        raise NotImplementedError
+
+    def names(self, index, statement):
+        """What the other names of that code mean on this connection. A connection may be new, and the attempt under
+        way: nothing that takes the engine's time."""
         raise NotImplementedError
 
     def simple_code(self, sql):
-        """The same for a BEGIN or COMMIT."""
+        """Lines for a BEGIN or COMMIT."""
         raise NotImplementedError
 
-    def argument(self, value):
+    def simple_names(self):
+        """What their names mean on this connection."""
+        raise NotImplementedError
+
+    @staticmethod
+    def argument(value):
         """A value as the library is given it."""
         return value
 
@@ -90,10 +100,11 @@ class Connection:
         raise NotImplementedError
 
     def is_in_transaction(self):
-        """Whether there is something to roll back; true where the library does not know."""
-        return True
+        """Whether there is something to roll back, as the library knows without asking."""
+        raise NotImplementedError
 
-    def is_lost(self):
+    def is_lost(self, failure=None):
+        """Whether it is of no use any more, at the latest since this failure."""
         return False
 
     def interrupt(self):

@@ -5,8 +5,9 @@ import platform
 import select
 import sys
 import time
+import traceback
 
-from .run import MODEL, Run
+from .run import MODEL, Run, told
 from .script import carry_out
 from .wire import FormatError, escape, fields, number
 
@@ -66,6 +67,13 @@ def write(data):
         view = view[os.write(1, view):]
 
 
+def fail(error):
+    """Says that an error of the worker itself ends it, and leaves."""
+    say(f"failed\t{escape(told(error))}")
+    traceback.print_exception(error)
+    os._exit(1)
+
+
 class Worker:
     """A conversation with the tool."""
 
@@ -100,6 +108,9 @@ class Worker:
                 raise FormatError(f"`{line[:60]}` is not what a tool says")
         except FormatError as e:
             say(f"failed\t{escape(str(e))}")
+        except Exception as e:
+            # Out of memory, or a mistake of the worker's: nothing can be relied on after it.
+            fail(e)
         return True
 
     @staticmethod
@@ -129,12 +140,15 @@ class Worker:
             # A client that does not return holds its connection; nothing can be done beside leaving.
             say(f"failed\t{escape(str(e))}")
             os._exit(1)
+        except Exception as e:
+            fail(e)
 
     def supervise(self, run, start_ns):
         """Until every client has ended: signs of life, answers to the tool, the end of the drain."""
         run.start(start_ns)
         next_progress = time.monotonic_ns() + _PROGRESS_NS
         while not run.is_over():
+            run.check()
             now = time.monotonic_ns()
             if now >= next_progress:
                 operations, failed = run.counts()
@@ -149,7 +163,7 @@ class Worker:
             # A client that ends is noticed within a few milliseconds: select cannot wait for both.
             if self.input.has_line(min(wake - now, _INTERRUPT_AGAIN_NS)):
                 self.during(run)
-        run.check()
+        run.finish()
         say("done" + fields(**run.done()))
         for client in run.clients:
             for frame in client.samples():
@@ -182,7 +196,7 @@ def by_hand(drivers, plan, samples):
             time.sleep(_INTERRUPT_AGAIN_NS / 1e9)
             if time.monotonic_ns() >= run.control.drain_end():
                 run.after_drain()
-        run.check()
+        run.finish()
         with open(samples, "wb") as file:
             for client in run.clients:
                 file.writelines(client.samples())

@@ -4,10 +4,10 @@ import threading
 import time
 
 from . import wire
-from .attempt import Library, check_connection
+from .attempt import Functions, Library, check_connection
 from .client import Client
 from .control import Control
-from .driver import Failure, Options
+from .driver import Options
 from .plan import parse_plan
 from .wire import FormatError
 
@@ -36,6 +36,7 @@ class Run:
         self.control = Control(plan.drain)
         self.library = Library(self.driver, self.control)
         self.statements = [self.driver.statement(sql) for sql in plan.statements]
+        self.functions = None
         self.clients, self.sessions = [], []
         try:
             # One after the other: a change of the journal mode is refused when two connections try at once.
@@ -51,33 +52,27 @@ class Run:
         client = Client(self, spec)
         try:
             client.open()
-            if not self.clients and not self.driver.executes_nothing:
-                self._check(client.connection)
+            if self.functions is None:
+                self._write(client.connection)
+            client.bind()
             client.prepare()
             self.clients.append(client)
-            self.sessions.append({"client": spec.id, **self._look(client.connection)})
+            client.facts = self.look(client.connection)
+            self.sessions.append({"client": spec.id, **client.facts})
         except Exception as e:
             client.close()
             where = f"client {spec.id}, database {self.plan.databases[spec.database]}"
-            raise FormatError(f"{where}: {e}") from None
+            raise FormatError(f"{where}: {told(e) if isinstance(e, MemoryError) else e}") from None
 
-    def _check(self, connection):
-        check_connection(self.plan, self.statements, connection)
+    def _write(self, connection):
+        if not self.driver.executes_nothing:
+            check_connection(self.plan, self.statements, connection)
+        self.functions = Functions(self.library, self.plan, self.statements, connection)
 
     def connect(self, database):
-        """A new connection, with all that belongs to its session."""
-        connection = self.driver.connect(self.plan.databases[database], self.options)
-        before = [] if self.driver.is_server or self.driver.executes_nothing else self.options.sqlite_session()
-        for sql in before + self.plan.session:
-            try:
-                connection.simple(sql)
-            except Exception as e:
-                failure = self.library.failure(e)
-                connection.close()
-                raise Failure(failure.space, failure.code, f"`{sql}`: {e}") from None
-        return connection
+        return self.library.connect(self.plan.databases[database], self.options, self.plan.session)
 
-    def _look(self, connection):
+    def look(self, connection):
         """The settings of a connection as it tells them."""
         if self.driver.executes_nothing:
             return {}
@@ -117,17 +112,24 @@ class Run:
             client.interrupt()
 
     def check(self):
-        """After the end: no client may have died of an error of the worker itself."""
+        """No client may have died of an error of the worker itself: the others would go on without it."""
+        for client in self.clients:
+            if client.broken is not None:
+                raise FormatError(f"client {client.spec.id}: {told(client.broken)}")
+
+    def finish(self):
+        """After the end: connections are closed, and nobody has died."""
         for client in self.clients:
             client.thread.join()
-            if client.broken is not None:
-                raise FormatError(f"client {client.spec.id}: {type(client.broken).__name__}: {client.broken}")
+        self.check()
 
     def done(self):
         operations, failed = self.counts()
         attempts = sum(c.attempts for c in self.clients)
         exhausted = sum(c.is_exhausted for c in self.clients)
-        return {"operations": operations, "attempts": attempts, "failed": failed, "exhausted": exhausted}
+        differ = [client.differs for client in self.clients if client.differs]
+        found = {"operations": operations, "attempts": attempts, "failed": failed, "exhausted": exhausted}
+        return {**found, "settings_differ": "; ".join(differ)} if differ else found
 
     def abandon(self):
         self.control.abandon()
@@ -137,6 +139,13 @@ class Run:
     def close(self):
         for client in self.clients:
             client.close()
+
+
+def told(error):
+    """An error of the worker itself, in words."""
+    if isinstance(error, MemoryError):
+        return "the worker is out of memory"
+    return f"{type(error).__name__}: {error}"
 
 
 def in_words(value):

@@ -10,9 +10,6 @@ from .wire import FormatError, check_version, crop, escape, parse_value, unescap
 VERSION = 1
 
 
-
-
-
 class Lines:
     """Lines of a script, read one by one: loads are large."""
 
@@ -83,10 +80,7 @@ def carry_out(drivers, text):
     script = Script(driver, lines)
     connection = None
     try:
-        connection = driver.connect(opening["database"], options)
-        before = [] if driver.is_server or driver.executes_nothing else options.sqlite_session()
-        for sql in before + opening["session"]:
-            connection.simple(sql)
+        connection = script.library.connect(opening["database"], options, opening["session"])
     except Exception as e:
         script.error(0, e)
     else:

@@ -2,21 +2,22 @@
 
 import re
 
+# A backslash is a character like others everywhere: contend has MariaDB take it so too (NO_BACKSLASH_ESCAPES).
 _TOKEN = re.compile(
-    r"""'(?:[^'\\]|\\.|'')*'|"[^"]*"|`[^`]*`|--[^\n]*|/\*.*?\*/|\?(\d*)|\$(\d+)|([A-Za-z_0-9\x80-\U0010ffff]+)|([()])|.""", re.S
+    r"""'(?:[^']|'')*'|"[^"]*"|`[^`]*`|--[^\n]*|/\*.*?\*/|\?(\d*)|\$(\d+)|([A-Za-z_0-9\x80-\U0010ffff]+)|([()])|.""", re.S
 )
-# In SQLite and PostgreSQL a backslash is a character like others, and brackets quote names in SQLite.
-_TOKEN_PLAIN = re.compile(_TOKEN.pattern.replace(r"(?:[^'\\]|\\.|'')", r"(?:[^']|'')"), re.S)
+# In SQLite brackets quote names.
+_TOKEN_BRACKETS = re.compile(r"\[[^\]]*\]|" + _TOKEN.pattern, re.S)
 _CHANGING = ("INSERT", "UPDATE", "DELETE", "REPLACE")
 
 
 class Statement:
     """A statement of a plan or script."""
 
-    def __init__(self, sql, backslash_escapes=False):
+    def __init__(self, sql, brackets=False):
         self.sql = sql
         words, last, depth, groups, ended, self.params = [], "", 0, 0, False, 0
-        for found in (_TOKEN if backslash_escapes else _TOKEN_PLAIN).finditer(sql):
+        for found in (_TOKEN_BRACKETS if brackets else _TOKEN).finditer(sql):
             numbered, dollar, word, parenthesis = found.groups()
             if word is not None:
                 words.append(word.upper())
@@ -42,9 +43,9 @@ class Statement:
         self.upserts = groups if first == "REPLACE" or duplicate else 0
 
 
-def as_format(sql, backslash_escapes=True):
+def as_format(sql):
     """A statement with `?` as `%s`, which is how PyMySQL has its placeholders."""
     out = []
-    for found in (_TOKEN if backslash_escapes else _TOKEN_PLAIN).finditer(sql):
+    for found in _TOKEN.finditer(sql):
         out.append("%s" if found.group(0) == "?" else found.group(0).replace("%", "%%"))
     return "".join(out)

@@ -2,6 +2,7 @@
 
 import unittest
 from decimal import Decimal
+from pathlib import Path
 
 from contend_worker import wire
 from contend_worker.driver import Failure, plain
@@ -34,22 +35,17 @@ class Values(unittest.TestCase):
 
 class Statements(unittest.TestCase):
     def test_what_a_statement_is(self):
-        for sql, params, returns, changes in (
-            ("SELECT '?' -- ?\n, \"a?\" /* ? */, ? FROM t", 1, True, False),
-            ("INSERT INTO t VALUES ($1, $2, $1)", 2, False, True),
-            ("INSERT INTO t VALUES (?) RETURNING id", 1, True, True),
-            ("WITH a AS (SELECT 1) SELECT replace(x, 'a', ?) FROM a", 1, True, False),
-            ("WITH a AS (SELECT 1) INSERT INTO t SELECT * FROM a", 0, False, True),
-            ("BEGIN IMMEDIATE", 0, False, False),
-        ):
-            s = Statement(sql)
-            self.assertEqual((s.params, s.returns, s.changes), (params, returns, changes), sql)
-
-    def test_rows_of_an_upsert(self):
-        self.assertEqual(Statement("INSERT INTO t (a) VALUES (?), (upper(?)) ON DUPLICATE KEY UPDATE a = VALUES(a)").upserts, 2)
-        self.assertEqual(Statement("INSERT INTO t (a) VALUES (?)").upserts, 0)
+        table = (Path(__file__).parents[2] / "statements.tsv").read_text().splitlines()
+        rows = [line.split("\t") for line in table if not line.startswith("#")]
+        self.assertGreater(len(rows), 10)
+        for dialects, params, returns, changes, upserts, sql in rows:
+            for dialect in dialects.split(","):
+                s = Statement(wire.unescape(sql), brackets=dialect == "sqlite")
+                expected = (int(params), returns == "yes", changes == "yes", int(upserts))
+                self.assertEqual((s.params, s.returns, s.changes, s.upserts), expected, f"{dialect}: {sql}")
 
     def test_placeholders_of_pymysql(self):
+        self.assertEqual(as_format("INSERT INTO t VALUES ('C:\\', ?)"), "INSERT INTO t VALUES ('C:\\', %s)")
         self.assertEqual(as_format("SELECT '?%', `a?`, ? % 2 FROM t"), "SELECT '?%%', `a?`, %s %% 2 FROM t")
 
 

@@ -17,18 +17,15 @@ class Opened(SqliteConnection):
 
     def code(self, index, statement, args):
         q, e, f = f"q{index}", f"e{index}", f"f{index}"
-        cursor = self.inner.cursor()
-        names = {q: statement.sql, e: cursor.execute, f: cursor.fetchall}
+        names = {q: statement.sql}
         run = f"{e}({q}, {args})" if args else f"{e}({q})"
         if statement.returns:
             return [run, f"r = {f}()", "m = len(r)"], names
-        if statement.changes:
-            names["changes"] = self.inner.changes
-            return [run, "m = changes()"], names
-        return [run, "m = 0"], names
+        return [run, "m = changes()" if statement.changes else "m = 0"], names
 
-    def simple_code(self, sql):
-        return [f"simple({sql!r})"], {"simple": self.inner.cursor().execute}
+    def names(self, index, statement):
+        cursor = self.inner.cursor()
+        return {f"e{index}": cursor.execute, f"f{index}": cursor.fetchall, "changes": self.inner.changes}
 
 
 class Apsw(Driver):

@@ -10,8 +10,17 @@ class Nothing(Connection):
 
     values_are_plain = True
 
+    def names(self, index, statement):
+        return {}
+
     def simple_code(self, sql):
-        return [], {}
+        return []
+
+    def simple_names(self):
+        return {}
+
+    def is_in_transaction(self):
+        return False
 
     def simple(self, sql):
         pass

@@ -39,22 +39,29 @@ class Opened(Connection):
             raise worker_failure(wire.DRIVER_ERROR, f"`{statement.sql}` has {described.nparams} placeholders")
         return described.nfields
 
-    def argument(self, value):
+    @staticmethod
+    def argument(value):
         """Integers go as text without a type, as literals do: by itself the library takes the smallest type that holds
         one, and prepares a statement once for each combination of types."""
         return str(value) if type(value) is int else value
 
     def code(self, index, statement, args):
         c, q, e, f = f"c{index}", f"q{index}", f"e{index}", f"f{index}"
-        cursor = self.cursor()
-        names = {c: cursor, q: statement.sql, e: cursor.execute, f: cursor.fetchall}
+        names = {q: statement.sql}
         run = f"{e}({q}, {args}, prepare={self.prepare_it})" if args else f"{e}({q}, prepare={self.prepare_it})"
         if statement.returns:
             return [run, f"r = {f}()", "m = len(r)"], names
         return [run, f"m = {c}.rowcount" if statement.changes else "m = 0"], names
 
+    def names(self, index, statement):
+        cursor = self.cursor()
+        return {f"c{index}": cursor, f"e{index}": cursor.execute, f"f{index}": cursor.fetchall}
+
     def simple_code(self, sql):
-        return [f"simple({sql!r}, prepare=False)"], {"simple": self.cursor().execute}
+        return [f"simple({sql!r}, prepare=False)"]
+
+    def simple_names(self):
+        return {"simple": self.cursor().execute}
 
     def simple(self, sql):
         self.cursor().execute(sql, prepare=False)
@@ -77,7 +84,7 @@ class Opened(Connection):
     def is_in_transaction(self):
         return self.inner.info.transaction_status != pq.TransactionStatus.IDLE
 
-    def is_lost(self):
+    def is_lost(self, failure=None):
         return self.inner.closed
 
     def interrupt(self):

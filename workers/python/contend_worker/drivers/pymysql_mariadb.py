@@ -4,7 +4,7 @@ import importlib.metadata
 import re
 
 import pymysql
-from pymysql.constants import CLIENT
+from pymysql.constants import CLIENT, SERVER_STATUS
 
 from .. import wire
 from ..driver import Connection, Driver, Failure, default, plain, worker_failure
@@ -13,7 +13,9 @@ from .address import Address
 from .interrupter import CONNECT_S, Interrupter
 from decimal import Decimal
 
-_NOT_CONNECTED, _LOST, _INTERRUPTED, _KILLED = 2003, 2013, 1317, 1927
+_NOT_CONNECTED, _GONE, _LOST, _INTERRUPTED, _KILLED, _SHUTDOWN = 2003, 2006, 2013, 1317, 1927, 1053
+# The server says so of a connection that it then closes, which the library does not know before it is used again.
+_LAST_WORDS = {(wire.MYSQL, number) for number in (_GONE, _LOST, _KILLED, _SHUTDOWN)}
 # Statements of a load are of about so many characters, far below the smallest limit of a packet in use.
 _CHUNK = 1 << 20
 _GROUP = re.compile(r"\([^()]*\?.*\Z", re.S)
@@ -49,10 +51,8 @@ class Opened(Connection):
         return len(cursor.description)
 
     def code(self, index, statement, args):
-        c, q, e, f = f"c{index}", f"q{index}", f"e{index}", f"f{index}"
-        cursor = self.inner.cursor()
-        text = as_format(statement.sql) if args else statement.sql
-        names = {c: cursor, q: text, e: cursor.execute, f: cursor.fetchall}
+        q, e, f = f"q{index}", f"e{index}", f"f{index}"
+        names = {q: as_format(statement.sql) if args else statement.sql}
         run = f"{e}({q}, {args})" if args else f"{e}({q})"
         if statement.returns:
             return [run, f"r = {f}()", "m = len(r)"], names
@@ -61,8 +61,15 @@ class Opened(Connection):
             return [f"m = min({run}, {statement.upserts})"], names
         return [f"m = {run}"] if statement.changes else [run, "m = 0"], names
 
+    def names(self, index, statement):
+        cursor = self.inner.cursor()
+        return {f"e{index}": cursor.execute, f"f{index}": cursor.fetchall}
+
     def simple_code(self, sql):
-        return [f"simple({sql!r})"], {"simple": self.inner.cursor().execute}
+        return [f"simple({sql!r})"]
+
+    def simple_names(self):
+        return {"simple": self.inner.cursor().execute}
 
     def simple(self, sql):
         self.inner.cursor().execute(sql)
@@ -101,8 +108,12 @@ class Opened(Connection):
             raise
         return count
 
-    def is_lost(self):
-        return not self.inner.open
+    def is_in_transaction(self):
+        """As the server said with the last statement that succeeded: a rollback is a round trip of its own."""
+        return bool((self.inner.server_status or 0) & SERVER_STATUS.SERVER_STATUS_IN_TRANS)
+
+    def is_lost(self, failure=None):
+        return not self.inner.open or failure is not None and (failure.space, failure.code) in _LAST_WORDS
 
     def interrupt(self):
         self.interrupter.interrupt()
@@ -125,9 +136,8 @@ def open_at(at):
 class PyMySql(Driver):
     name = "pymysql"
     is_server = True
-    backslash_escapes = True
     interrupted = wire.CANCELED
-    cut_codes = {interrupted, (wire.MYSQL, _INTERRUPTED), (wire.MYSQL, _KILLED)}
+    cut_codes = {interrupted, *((wire.MYSQL, number) for number in (_INTERRUPTED, _LOST, _KILLED))}
 
     def hello(self):
         return {

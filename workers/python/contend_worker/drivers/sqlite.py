@@ -16,6 +16,12 @@ class SqliteConnection(Connection):
         columns = [row[3] for row in rows if row[1] == "ResultRow"]
         return max(columns, default=0)
 
+    def simple_code(self, sql):
+        return [f"simple({sql!r})"]
+
+    def simple_names(self):
+        return {"simple": self.inner.cursor().execute}
+
     def simple(self, sql):
         self.inner.cursor().execute(sql).fetchall()
 

@@ -21,8 +21,7 @@ class Opened(SqliteConnection):
 
     def code(self, index, statement, args):
         c, q, e, f = f"c{index}", f"q{index}", f"e{index}", f"f{index}"
-        cursor = self.inner.cursor()
-        names = {c: cursor, q: statement.sql, e: cursor.execute, f: cursor.fetchall}
+        names = {q: statement.sql}
         run = f"{e}({q}, {args})" if args else f"{e}({q})"
         if statement.returns:
             return [run, f"r = {f}()", "m = len(r)"], names
@@ -30,12 +29,15 @@ class Opened(SqliteConnection):
             return [run, f"m = {c}.rowcount"], names
         if statement.changes:
             # The module knows what changes rows by the first word.
-            names["changes"] = self.inner.cursor().execute
             return [run, "m = changes('SELECT changes()').fetchone()[0]"], names
         return [run, "m = 0"], names
 
-    def simple_code(self, sql):
-        return [f"simple({sql!r})"], {"simple": self.inner.cursor().execute}
+    def names(self, index, statement):
+        cursor = self.inner.cursor()
+        found = {f"c{index}": cursor, f"e{index}": cursor.execute, f"f{index}": cursor.fetchall}
+        if statement.changes and statement.first == "WITH":
+            found["changes"] = self.inner.cursor().execute
+        return found
 
 
 class PythonSqlite3(Driver):

@@ -1,0 +1,70 @@
+"""A run inside of this process: what is compiled when, and who learns of a client's death."""
+
+import sqlite3
+import tempfile
+import time
+import unittest
+from contextlib import closing
+from unittest import mock
+
+from contend_worker import attempt
+from contend_worker.drivers import load
+from contend_worker.run import Run
+from contend_worker.wire import FormatError
+
+HEAD = ["contend-plan 2", "worker\t0", "driver\tpython-sqlite3\tthread", "connections\tclient", "window\t0\t0\t0", "now\tclock"]
+STEPS = [
+    "statement\t0\tSELECT id FROM t", "transaction\t0\tanew\tread\tBEGIN\t0\t0\t2", "step\tconnect", "step\tsql\t0\t1..1\t1\t-",
+    "transaction\t1\tstay\tread\t-\t0\t0\t1", "step\tsql\t0\t1..1\t1\t-", "retry\t1\t-\t-\t-",
+]
+
+
+def clients(*lengths):
+    lines = [f"clients\t{len(lengths)}"]
+    for number, operations in enumerate(lengths):
+        lines += [f"client\t{number}\t0\tclosed\tfinite\t{len(operations)}\t0\t{len(operations)}", *(f"op\t{o}" for o in operations)]
+    return lines + ["end", ""]
+
+
+class Runs(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.database = f"{folder.name}/a.db"
+        with closing(sqlite3.connect(self.database)) as db:
+            db.executescript("CREATE TABLE t (id); INSERT INTO t VALUES (1)")
+
+    def ready(self, *lengths):
+        text = "\n".join([*HEAD, f"database\t{self.database}", *STEPS, *clients(*lengths)])
+        run = Run(load("python-sqlite3"), text)
+        self.addCleanup(run.close)
+        return run
+
+    def test_all_code_is_compiled_before_the_run(self):
+        with mock.patch.object(attempt, "compile", wraps=compile, create=True) as compiles:
+            run = self.ready(["0\t0", "0\t1", "0\t0", "0\t0", "0\t1"], ["0\t1"])
+            self.assertEqual(compiles.call_count, 1)
+            run.start(time.monotonic_ns())
+            run.finish()
+            self.assertEqual(compiles.call_count, 1)
+        self.assertEqual(run.counts(), (6, 0))
+
+    def test_a_client_that_dies_is_told_while_others_go_on(self):
+        run = self.ready(["0\t1"], [f"{600 * 10**9}\t1"])
+
+        def broken(args, unique, operation):
+            raise MemoryError
+
+        run.clients[0].functions[1] = broken
+        with mock.patch("threading.excepthook"):
+            run.start(time.monotonic_ns())
+            run.clients[0].thread.join()
+        self.assertFalse(run.is_over())
+        with self.assertRaisesRegex(FormatError, "client 0: .* out of memory"):
+            run.check()
+        run.control.stop(time.monotonic_ns())
+        run.clients[1].thread.join()
+
+
+if __name__ == "__main__":
+    unittest.main()
