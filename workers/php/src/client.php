@@ -49,8 +49,14 @@ final class Client
     public int $attempts = 0;
     public int $failed = 0;
     public bool $isExhausted = false;
+    /** What a connection that was opened after the start reads back differently than the first one; empty: nothing. */
+    public string $differs = '';
     private ?Connection $db = null;
+    private ?Functions $written = null;
+    /** By transaction, those of the open connection; one that connects has none, and after a loss all are made anew. */
     private array $functions = [];
+    private array $settings = [];
+    private bool $isReopened = false;
     private array $samples = [];
     private int $jitterTurn = 0;
 
@@ -68,10 +74,28 @@ final class Client
 
     // Connection
 
-    /** Opens the connection; the first client's asks the engine for the plan's statements. Returns what it reads back. */
+    /**
+     * Opens the connection; the first client's asks the engine for the plan's statements. Writes the functions. Returns what
+     * the connection reads back.
+     */
     public function prepare(bool $isFirst): array
     {
-        $this->connect($isFirst);
+        $this->connect();
+        if ($isFirst && !$this->driver->executesNothing) {
+            $this->check();
+        }
+        $this->written = (new Writer($this->plan, $this->spec, $this->statements))->functions($this->db, $this->driver, $this->control);
+        foreach ($this->plan->transactions as $t => $transaction) {
+            if (!$transaction->connects) {
+                $this->functions[$t] = $this->written->makers[$t]($this->db);
+            }
+        }
+        return $this->settings = $this->look();
+    }
+
+    /** The settings of the connection as it tells them. */
+    private function look(): array
+    {
         if ($this->driver->executesNothing) {
             return [];
         }
@@ -101,7 +125,7 @@ final class Client
         }
     }
 
-    private function connect(bool $checks): void
+    private function connect(): void
     {
         $this->options->session = $this->plan->session;
         $this->db = $this->driver->open($this->plan->databases[$this->spec->database], $this->options);
@@ -109,10 +133,29 @@ final class Client
         foreach ([...($isSqlite ? $this->options->sqliteSession() : []), ...$this->plan->session] as $sql) {
             $this->on($sql, fn () => $this->db->session($sql));
         }
-        if ($checks && !$this->driver->executesNothing) {
-            $this->check();
+    }
+
+    /**
+     * What the last connection that was opened after the start reads back: outside of what is measured, and as good as any
+     * other of them.
+     */
+    private function lookAgain(): void
+    {
+        if (!$this->isReopened || $this->db === null || $this->control->isOver) {
+            return;
         }
-        $this->functions = (new Writer($this->plan, $this->spec, $this->statements))->functions($this->db, $this->driver, $this->control);
+        try {
+            $found = $this->look();
+        } catch (Throwable $e) {
+            tell("reading settings back after the run: {$e->getMessage()}");
+            return;
+        }
+        foreach ($this->settings as $name => $value) {
+            if ($found[$name] !== $value) {
+                $this->differs = "client {$this->spec->id}: $name is $found[$name] on a connection opened later, $value on the first";
+                return;
+            }
+        }
     }
 
     private function check(): void
@@ -147,12 +190,18 @@ final class Client
     /** Carries out a transaction, with a new connection if it begins with one or the old one is lost. */
     private function carryOut(int $t, array $args, int $unique): int
     {
+        if (isset($this->functions[$t])) {
+            return $this->functions[$t]($args, $unique, $this->operation);
+        }
         $transaction = $this->plan->transactions[$t];
         if ($this->db === null || $transaction->connects) {
             $this->close();
             try {
-                $this->connect(false);
-                ($this->report)("number\t" . $this->number());
+                $this->connect();
+                $this->isReopened = true;
+                if ($this->driver->isServer) {
+                    ($this->report)("number\t" . $this->number());
+                }
             } catch (Throwable $e) {
                 $this->close();
                 if ($this->driver->isServer) {
@@ -163,7 +212,11 @@ final class Client
                 throw $failure;
             }
         }
-        return $this->functions[$t]($args, $unique, $this->operation);
+        $rows = $this->written->firsts[$t]($args, $unique, $this->operation, $this->db);
+        if (!$transaction->connects) {
+            $this->functions[$t] = $this->written->makers[$t]($this->db);
+        }
+        return $rows;
     }
 
     // The loop
@@ -176,7 +229,6 @@ final class Client
         [$count, $limit, $isOpen, $samples] = [count($times), $spec->limit, $spec->isOpen, []];
         $words = array_map(fn ($t) => $t | STEP_NONE << 32, array_keys($plan->transactions));
         $uniques = array_map(fn ($t) => $t->uniques, $plan->transactions);
-        $connects = array_map(fn ($t) => $t->connects, $plan->transactions);
         $unique = $spec->id * UNIQUE_STRIDE;
         $head = $spec->id;
         $end = $control->startNs + $spec->start;
@@ -205,9 +257,9 @@ final class Client
                 break;
             }
             try {
-                $rows = $this->db === null || $connects[$t]
-                    ? $this->carryOut($t, $arguments[$next], $unique)
-                    : $this->functions[$t]($arguments[$next], $unique, $this->operation);
+                $rows = isset($this->functions[$t])
+                    ? $this->functions[$t]($arguments[$next], $unique, $this->operation)
+                    : $this->carryOut($t, $arguments[$next], $unique);
                 $end = hrtime(true);
                 $samples[] = $head;
                 $samples[] = $words[$t];
@@ -228,6 +280,7 @@ final class Client
         }
         $this->samples = $samples;
         $this->attempts = intdiv(count($this->samples), SAMPLE_WORDS);
+        $this->lookAgain();
         $this->close();
     }
 
@@ -235,18 +288,23 @@ final class Client
     private function failed(array &$samples, Failure $failure, int $head, array $operation, int $due, int $started): int
     {
         [$t, $args, $unique] = $operation;
+        $control = $this->control;
+        $cut = [$this->driver->interrupted, ...$this->driver->alsoInterrupted, CANCELED];
         for ($attempt = 0;; $attempt++) {
-            $this->rollBack();
+            $this->rollBack($failure);
             $end = hrtime(true);
             // A signal that came while a library waited may not have been heard yet; the time says the same.
-            $control = $this->control;
             $control->isOver = $control->isOver || $end >= $control->windowEnd + $control->drainNs;
             $code = [$failure->space, $failure->number];
-            $flags = $this->control->isOver && in_array($code, [$this->driver->interrupted, CANCELED], true) ? FLAG_INTERRUPTED : 0;
+            $flags = $control->isOver && in_array($code, $cut, true) ? FLAG_INTERRUPTED : 0;
             $word = $t | $attempt << 16 | $failure->step << 32 | $failure->space << 48 | $flags << 56;
             array_push($samples, $head, $word, $failure->number | $failure->rows << 32, $due, $started, $end);
             $until = $this->retryAt($attempt, $code, $end);
-            if ($until === null || ($started = $this->control->until($until, 'isOver')) < $until) {
+            // A process may wake late, when it is too late for another attempt.
+            if (
+                $until === null || ($started = $control->until($until, 'isOver')) < $until
+                || $control->isOver || $started >= $control->windowEnd + $control->drainNs
+            ) {
                 $this->failed++;
                 return $end;
             }
@@ -262,13 +320,13 @@ final class Client
     }
 
     /** SQLite may have rolled back by itself. Should it fail where a transaction is open, the next begin shows it. */
-    private function rollBack(): void
+    private function rollBack(Failure $failure): void
     {
         if ($this->db === null) {
             return;
         }
         try {
-            $this->db->rollBack();
+            $this->db->rollBack($failure);
         } catch (Throwable) {
         }
         if ($this->db->isLost()) {

@@ -8,10 +8,11 @@ abstract class Driver
 {
     public bool $executesNothing = false;
     public bool $isServer = false;
-    public bool $backslashEscapes = false;
     public bool $hasScripts = true;
     /** The code of an attempt that was cut short: space and number. */
     public array $interrupted = [SQLITE, 9];
+    /** Further codes of such attempts. */
+    public array $alsoInterrupted = [];
 
     public function __construct(public string $name)
     {
@@ -27,7 +28,7 @@ abstract class Driver
 
     public function statement(string $sql): Statement
     {
-        return new Statement($sql, $this->backslashEscapes);
+        return new Statement($sql, !$this->isServer);
     }
 
     /** Stops, from another process, what the connection with this number executes on the server. */
@@ -39,15 +40,24 @@ abstract class Driver
 /** An open connection. */
 abstract class Connection
 {
+    /** What statements of the plan are called upon, by number: each from its first use on. */
+    protected array $statements = [];
+
     /** Finds out whether the engine accepts a statement; its columns, or null if nobody can tell. */
     abstract public function check(Statement $statement): ?int;
 
-    /** What a statement of the plan is called upon: `s` in the lines of `code`. */
-    abstract public function prepared(Statement $statement): mixed;
+    /** What a statement of the plan is called upon: `s` in the lines of `code`. Null if there is no such thing. */
+    abstract protected function prepared(Statement $statement): mixed;
+
+    public function statement(int $index, Statement $statement): mixed
+    {
+        return $this->statements[$index] ??= $this->prepared($statement);
+    }
 
     /**
      * Lines of PHP that execute a statement. `args` are expressions, each with the type of its values or null where it
-     * differs. They leave the number of rows in $m; with `keep`, lines to be done for each row in $row.
+     * differs. They leave the number of rows in $m; with `keep`, lines to be done for each row in $row. They are the same
+     * for all of the driver's connections with these options, each of which is $db in them.
      */
     abstract public function code(string $s, Statement $statement, array $args, array $keep, string $v): array;
 
@@ -78,7 +88,8 @@ abstract class Connection
     /** Inserts rows, all or none of them, unless a transaction is open already; returns their number. */
     abstract public function load(Statement $statement, iterable $rows): int;
 
-    public function rollBack(): void
+    /** After a failure: rolls back what may be open. */
+    public function rollBack(Failure $failure): void
     {
         $this->simple('ROLLBACK');
     }

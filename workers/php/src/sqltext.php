@@ -3,11 +3,14 @@
 
 declare(strict_types=1);
 
-/** Quoted texts and names, comments, placeholders, words, parentheses, anything else. A backslash may escape (MariaDB). */
-function tokens(string $sql, bool $backslashEscapes): array
+/**
+ * Quoted texts and names, comments, placeholders, words, parentheses, anything else. In SQLite brackets quote names. A backslash
+ * is a character like others everywhere: contend has MariaDB take it so too (NO_BACKSLASH_ESCAPES).
+ */
+function tokens(string $sql, bool $brackets = false): array
 {
-    $text = $backslashEscapes ? "'(?:[^'\\\\]|\\\\.|'')*+'" : "'(?:[^']|'')*+'";
-    preg_match_all("/$text|\"[^\"]*\"|`[^`]*`|--[^\\n]*|\\/\\*.*?\\*\\/|\\?\\d*|\\$\\d+|[A-Za-z_0-9\\x80-\\xff]+|./s", $sql, $found);
+    $name = $brackets ? '\[[^\]]*\]|' : '';
+    preg_match_all("/$name'(?:[^']|'')*+'|\"[^\"]*\"|`[^`]*`|--[^\\n]*|\\/\\*.*?\\*\\/|\\?\\d*|\\$\\d+|[A-Za-z_0-9\\x80-\\xff]+|./s", $sql, $found);
     return $found[0];
 }
 
@@ -20,11 +23,11 @@ final class Statement
     /** Rows of values of a statement that replaces what is there: MariaDB counts a replaced row twice. */
     public int $upserts = 0;
 
-    public function __construct(public string $sql, bool $backslashEscapes = false)
+    public function __construct(public string $sql, bool $brackets = false)
     {
         $words = [];
         [$depth, $groups, $ended, $duplicate] = [0, 0, false, false];
-        foreach (tokens($sql, $backslashEscapes) as $token) {
+        foreach (tokens($sql, $brackets) as $token) {
             if ($token === '?') {
                 $this->params++;
             } elseif ($token[0] === '?' || $token[0] === '$' && strlen($token) > 1) {
@@ -58,7 +61,7 @@ final class Statement
 function as_named(string $sql): string
 {
     $out = '';
-    foreach (tokens($sql, false) as $token) {
+    foreach (tokens($sql) as $token) {
         $out .= preg_match('/\A\$\d+\z/', $token) ? ':p' . substr($token, 1) : str_replace('?', $token[0] === "'" ? '?' : '??', $token);
     }
     return $out;

@@ -102,6 +102,8 @@ function say(string $line): void
 /** A client's process as the supervisor sees it. */
 final class Child
 {
+    public string $differs = '';
+    private bool $hasEnded = false;
     public int $operations = 0;
     public int $failed = 0;
     public ?array $done = null;
@@ -109,6 +111,41 @@ final class Child
 
     public function __construct(public int $pid, public Lines $lines, public ClientPlan $spec)
     {
+    }
+
+    public function signal(int $signal): void
+    {
+        // The number of one that has ended may be another's by now.
+        if (!$this->hasEnded) {
+            posix_kill($this->pid, $signal);
+        }
+    }
+
+    public function kill(): void
+    {
+        $this->signal(SIGKILL);
+        $this->how();
+    }
+
+    /** Waits for its end and says how it came; its own words are on standard error. */
+    public function how(): string
+    {
+        if ($this->hasEnded || pcntl_waitpid($this->pid, $status) !== $this->pid) {
+            return '';
+        }
+        $this->hasEnded = true;
+        return pcntl_wifsignaled($status) ? 'was ended by signal ' . pcntl_wtermsig($status)
+            : 'has ended with status ' . pcntl_wexitstatus($status) . '; the log says why';
+    }
+
+    /** What it says next; an error if it has died. */
+    public function line(): string
+    {
+        try {
+            return $this->lines->line();
+        } catch (FormatError) {
+            throw new FormatError("client {$this->spec->id}: its process " . $this->how());
+        }
     }
 }
 
@@ -123,6 +160,8 @@ final class Run
     private Options $options;
     private array $statements;
     private int $interruptedAt = 0;
+    /** The process that interrupts what clients execute on a server; 0: none. */
+    private int $interrupter = 0;
 
     public function __construct(array $drivers, string $text)
     {
@@ -141,7 +180,7 @@ final class Run
             foreach ($plan->clients as $spec) {
                 $this->fork($spec);
             }
-        } catch (FormatError $e) {
+        } catch (Throwable $e) {
             $this->kill();
             throw $e;
         }
@@ -162,7 +201,7 @@ final class Run
         fclose($theirs);
         $child = new Child($pid, new Lines($ours), $spec);
         $this->children[] = $child;
-        [$word, $rest] = explode("\t", $child->lines->line(), 2) + [1 => ''];
+        [$word, $rest] = explode("\t", $child->line(), 2) + [1 => ''];
         if ($word === 'failed') {
             throw new FormatError("client $spec->id, database {$this->plan->databases[$spec->database]}: " . unescape($rest));
         }
@@ -193,7 +232,7 @@ final class Run
             $control->windowEnd = $control->startNs + $this->plan->end();
             gc_collect_cycles();
             $client->run();
-            $tell("done\t$client->operation\t$client->attempts\t$client->failed\t" . (int) $client->isExhausted);
+            $tell("done\t$client->operation\t$client->attempts\t$client->failed\t" . (int) $client->isExhausted . "\t" . escape($client->differs));
             $supervisor->line();
             foreach ($client->frames() as $frame) {
                 $tell('samples ' . strlen($frame));
@@ -244,15 +283,15 @@ final class Run
                     $child->number = $words[1];
                     break;
                 case 'done':
-                    $child->done = array_map(intval(...), array_slice($words, 1));
+                    $child->done = array_map(intval(...), array_slice($words, 1, 4));
+                    $child->differs = unescape($words[5]);
                     break;
                 default:
                     throw new FormatError("client {$child->spec->id}: " . unescape($words[1] ?? ''));
             }
         }
         if ($child->done === null && $child->lines->isEnded) {
-            pcntl_waitpid($child->pid, $status, WNOHANG);
-            throw new FormatError("client {$child->spec->id}: its process has ended");
+            throw new FormatError("client {$child->spec->id}: its process " . $child->how());
         }
     }
 
@@ -260,7 +299,7 @@ final class Run
     {
         foreach ($this->children as $child) {
             if ($child->done === null) {
-                posix_kill($child->pid, $signal);
+                $child->signal($signal);
             }
         }
     }
@@ -270,23 +309,42 @@ final class Run
     {
         $now = hrtime(true);
         $this->signal(SIGUSR2);
-        $asks = $this->driver->isServer && $now - $this->interruptedAt >= 10 * AGAIN_NS;
-        $this->interruptedAt = $asks ? $now : $this->interruptedAt;
         foreach ($this->children as $child) {
-            if ($child->done !== null) {
-                continue;
-            }
-            if ($now >= $drainEnd + STUCK_NS) {
+            if ($child->done === null && $now >= $drainEnd + STUCK_NS) {
                 throw new FormatError("client {$child->spec->id} did not return 5 s after it was interrupted");
             }
-            if ($asks && $child->number !== '') {
-                try {
-                    $this->driver->interrupt($this->plan->databases[$child->spec->database], $child->number);
-                } catch (Throwable) {
-                    // It is tried again until the client has ended.
-                }
+        }
+        if ($this->driver->isServer && $now - $this->interruptedAt >= 10 * AGAIN_NS) {
+            $this->interruptedAt = $now;
+            $this->interruptServer();
+        }
+    }
+
+    /** In a process of its own: it takes new connections, and a server that hangs must hold up nobody who answers the tool. */
+    private function interruptServer(): void
+    {
+        if ($this->interrupter !== 0 && pcntl_waitpid($this->interrupter, $status, WNOHANG) === 0) {
+            return; // it is still at it
+        }
+        $supervisor = getmypid();
+        $this->interrupter = max(pcntl_fork(), 0);
+        if ($this->interrupter !== 0 || getmypid() === $supervisor) {
+            return;
+        }
+        leave_with($supervisor);
+        foreach ($this->children as $child) {
+            if ($child->done !== null || $child->number === '') {
+                continue;
+            }
+            try {
+                $this->driver->interrupt($this->plan->databases[$child->spec->database], $child->number);
+            } catch (Throwable) {
+                // It is tried again until the client has ended.
             }
         }
+        // Without the destructors of what was inherited.
+        posix_kill(getmypid(), SIGKILL);
+        exit;
     }
 
     public function progress(int $elapsedNs): string
@@ -304,7 +362,8 @@ final class Run
                 $sums[$name] += $child->done[$i];
             }
         }
-        return $sums;
+        $differs = array_filter(array_map(fn ($child) => $child->differs, $this->children), fn ($words) => $words !== '');
+        return $differs === [] ? $sums : $sums + ['settings_differ' => implode('; ', $differs)];
     }
 
     /** The samples of all clients, in frames. */
@@ -312,7 +371,7 @@ final class Run
     {
         foreach ($this->children as $child) {
             write_all($child->lines->stream, "send\n");
-            while (($line = $child->lines->line()) !== 'end') {
+            while (($line = $child->line()) !== 'end') {
                 yield $child->lines->frame((int) substr($line, 8));
             }
         }
@@ -321,10 +380,14 @@ final class Run
     public function kill(): void
     {
         foreach ($this->children as $child) {
-            posix_kill($child->pid, SIGKILL);
-            pcntl_waitpid($child->pid, $status);
+            $child->kill();
         }
         $this->children = [];
+        if ($this->interrupter !== 0) {
+            posix_kill($this->interrupter, SIGKILL);
+            pcntl_waitpid($this->interrupter, $status);
+            $this->interrupter = 0;
+        }
     }
 }
 
@@ -393,6 +456,11 @@ final class Worker
             };
         } catch (FormatError $e) {
             say("failed\t" . escape($e->getMessage()));
+        } catch (Throwable $e) {
+            // A mistake of the worker's: nothing can be relied on after it. Its clients end with it.
+            tell((string) $e);
+            say("failed\t" . escape("an error of the worker itself: {$e->getMessage()} (" . basename($e->getFile()) . ":{$e->getLine()})"));
+            exit(1);
         }
     }
 
@@ -509,11 +577,16 @@ function by_hand(array $drivers, string $plan, string $samples): int
         $text = @file_get_contents($plan);
         $run = new Run($drivers, $text === false ? throw new FormatError("$plan cannot be read") : $text);
         echo implode("\n", str_replace("\t", ' ', $run->sessions)), "\n";
-        $run->start(hrtime(true) + AGAIN_NS);
+        $startNs = hrtime(true) + AGAIN_NS;
+        $drainEnd = min($startNs + $run->plan->end() + min($run->plan->drain, NEVER >> 2), NEVER);
+        $run->start($startNs);
         while (!$run->isOver()) {
             foreach ($run->children as $child) {
                 $child->lines->wait(AGAIN_NS);
                 $run->hear($child);
+            }
+            if (hrtime(true) >= $drainEnd) {
+                $run->afterDrain($drainEnd);
             }
         }
         $file = @fopen($samples, 'wb') ?: throw new FormatError("$samples cannot be written");

@@ -1,6 +1,7 @@
 <?php
 // Transactions as PHP code: for each plan a function is written that carries out a transaction's steps through the
-// library's own calls, as a program would that was written for this workload.
+// library's own calls, as a program would that was written for this workload. All of it is written and compiled once, before
+// the run: a connection that is opened later only takes the place of the first one.
 
 declare(strict_types=1);
 
@@ -41,49 +42,76 @@ function now_ns(): int
     return (int) $seconds * 1_000_000_000 + (int) ((float) $fraction * 1e9);
 }
 
+/** What was written: functions of arguments, first unique number and operation, to the rows. */
+final class Functions
+{
+    /** By transaction, what makes its function for a connection whose statements are prepared. */
+    public array $makers = [];
+    /** By transaction, a function of a connection as well: it prepares what it needs when it comes to it. */
+    public array $firsts = [];
+}
+
 /** Writes the functions of a plan for one client. */
 final class Writer
 {
-    private array $lines = [];
     private array $values = [];
+    /** By transaction and argument, the type that it has in all operations, or `mixed`. */
+    private array $types = [];
 
     /** @param Statement[] $statements */
-    public function __construct(private Plan $plan, private ClientPlan $client, private array $statements)
+    public function __construct(private Plan $plan, ClientPlan $client, private array $statements)
     {
+        foreach ($client->operations as [, $t, $args]) {
+            foreach ($args as $place => $value) {
+                $found = get_debug_type($value);
+                $this->types[$t][$place] = ($this->types[$t][$place] ?? $found) === $found ? $found : 'mixed';
+            }
+        }
     }
 
-    /** One function for each transaction: of arguments, first unique number and operation, to the rows. */
-    public function functions(Connection $db, Driver $driver, Control $control): array
+    /** `db` is any connection with the options of the others. */
+    public function functions(Connection $db, Driver $driver, Control $control): Functions
     {
-        $prepared = [];
+        $given = ['driver' => $driver, 'control' => $control];
         foreach ($this->statements as $i => $statement) {
-            $prepared["s$i"] = $db->prepared($statement);
-            $prepared["q$i"] = $db instanceof PdoConnection ? $db->sql($statement->sql) : $statement->sql;
+            $given["d$i"] = $statement;
+            $given["q$i"] = $db instanceof PdoConnection ? $db->sql($statement->sql) : $statement->sql;
         }
+        $bodies = [];
         foreach ($this->plan->transactions as $index => $t) {
-            $this->transaction($index, $t, $db, $driver);
+            $bodies[$index] = array_map(fn ($isFirst) => $this->transaction($index, $t, $db, $driver, $isFirst), [true, false]);
         }
-        $variables = $prepared + ['db' => $db, 'driver' => $driver, 'control' => $control];
         foreach ($this->values as $i => $value) {
-            $variables["v$i"] = $value;
+            $given["v$i"] = $value;
         }
-        // Of what a function has, it is given only what it names.
         $text = '';
-        foreach ($this->lines as [$head, $body]) {
-            preg_match_all('/\$([a-z]+\d*)\b/', $body, $named);
-            $used = array_map(fn ($name) => "\$$name", array_unique(array_intersect($named[1], array_keys($variables))));
-            $use = $used === [] ? '' : ' use (' . implode(', ', $used) . ')';
-            $text .= "$head$use: int {\n$body};\n";
+        foreach ($bodies as $index => [$first, $later]) {
+            $arguments = 'array $a, int $u, int $o';
+            $text .= "\$functions->firsts[$index] = static function ($arguments, Connection \$db)" . self::uses($first, $given) . ": int {\n$first};\n";
+            preg_match_all('/\$s(\d+)\b/', $later, $named);
+            $prepare = implode('', array_map(fn ($s) => "\$s$s = \$db->statement($s, \$d$s);\n", array_unique($named[1])));
+            $statements = array_fill_keys(array_map(fn ($s) => "s$s", $named[1]), true) + ['db' => true];
+            $inner = "static function ($arguments)" . self::uses($later, $given + $statements) . ": int {\n$later}";
+            $text .= "\$functions->makers[$index] = static function (Connection \$db)" . self::uses($prepare . $later, $given)
+                . " {\n{$prepare}return $inner;\n};\n";
         }
-        return (static function (array $variables, string $text) {
-            extract($variables);
-            $functions = [];
+        return (static function (array $given, string $text) {
+            extract($given);
+            $functions = new Functions();
             eval($text);
             return $functions;
-        })($variables, $text);
+        })($given, $text);
     }
 
-    private function transaction(int $index, Transaction $t, Connection $db, Driver $driver): void
+    /** Of what a function may have, it is given only what it names. */
+    private static function uses(string $body, array $given): string
+    {
+        preg_match_all('/\$([a-z]+\d*)\b/', $body, $named);
+        $used = array_map(fn ($name) => "\$$name", array_unique(array_intersect($named[1], array_keys($given))));
+        return $used === [] ? '' : ' use (' . implode(', ', $used) . ')';
+    }
+
+    private function transaction(int $index, Transaction $t, Connection $db, Driver $driver, bool $isFirst): string
     {
         $body = [];
         $slots = [];
@@ -107,7 +135,7 @@ final class Writer
         foreach ($t->steps as $number => $step) {
             $body[] = "\$step = $number;";
             if ($step->kind === 'sql') {
-                array_push($body, ...$this->sql($t, $step, $index, $db, $driver));
+                array_push($body, ...$this->sql($step, $index, $db, $driver, $isFirst));
             } elseif ($step->kind !== 'connect') {
                 $body[] = "wait_for(\$control, $step->ns);";
             }
@@ -122,10 +150,10 @@ final class Writer
             '$failure = failure_of($driver, $e); $failure->step = $step; $failure->rows = $n; throw $failure;',
             '}'
         );
-        $this->lines[] = ["\$functions[$index] = static function (array \$a, int \$u, int \$o)", implode("\n", $body) . "\n"];
+        return implode("\n", $body) . "\n";
     }
 
-    private function sql(Transaction $t, Step $step, int $index, Connection $db, Driver $driver): array
+    private function sql(Step $step, int $index, Connection $db, Driver $driver, bool $isFirst): array
     {
         $statement = $this->statements[$step->statement];
         $args = array_map(fn ($source) => $this->source($source, $step->repeat, $index), $step->sources);
@@ -136,7 +164,11 @@ final class Writer
             $lines[] = '$r = [' . implode(', ', array_column($args, 0)) . '];';
             $lines[] = "\$m = $step->least;";
         } else {
-            $code = $db->code("\$s$step->statement", $statement, $args, $step->keep, "\$q$step->statement");
+            $s = "\$s$step->statement";
+            if ($isFirst) {
+                $lines[] = "$s = \$db->statement($step->statement, \$d$step->statement);";
+            }
+            $code = $db->code($s, $statement, $args, $step->keep, "\$q$step->statement");
         }
         foreach ($step->keep as [$slot]) {
             $lines[] = "\$k$slot = " . ($driver->executesNothing ? '[1]' : '[]') . ';';
@@ -176,19 +208,7 @@ final class Writer
     /** The type that these arguments have in all operations of the transaction. */
     private function typeOf(int $index, array $places): ?string
     {
-        $type = null;
-        foreach ($this->client->operations as [, $t, $args]) {
-            if ($t !== $index) {
-                continue;
-            }
-            foreach ($places as $place) {
-                $found = get_debug_type($args[$place]);
-                if ($type !== null && $type !== $found) {
-                    return null;
-                }
-                $type = $found;
-            }
-        }
-        return $type;
+        $found = array_unique(array_map(fn ($place) => $this->types[$index][$place] ?? 'mixed', $places));
+        return count($found) === 1 && $found[0] !== 'mixed' ? $found[0] : null;
     }
 }

@@ -3,7 +3,8 @@
 
 declare(strict_types=1);
 
-const MYSQL_LOST = [2006, 2013];
+/** What the library or the server says last on a connection. */
+const MYSQL_LOST = [2006, 2013, 1927, 1053];
 
 final class PdoMysqlConnection extends PdoConnection
 {
@@ -27,8 +28,16 @@ final class PdoMysqlConnection extends PdoConnection
     public function check(Statement $statement): ?int
     {
         $this->db->setAttribute(PDO::ATTR_EMULATE_PREPARES, false);
-        $this->db->prepare($statement->sql);
-        $this->db->setAttribute(PDO::ATTR_EMULATE_PREPARES, $this->prepareEach);
+        try {
+            $this->db->prepare($statement->sql);
+            return $this->columns($statement);
+        } finally {
+            $this->db->setAttribute(PDO::ATTR_EMULATE_PREPARES, $this->prepareEach);
+        }
+    }
+
+    private function columns(Statement $statement): ?int
+    {
         if (!$statement->returns || $statement->changes) {
             return $statement->returns ? null : 0;
         }
@@ -42,6 +51,33 @@ final class PdoMysqlConnection extends PdoConnection
         } catch (PDOException) {
             return null; // two columns of one name: a query, but none inside of another
         }
+    }
+
+    /**
+     * Where PDO writes values into the text, it takes a backslash for an escape, whatever the session says. A text with one is
+     * therefore given as a value: PDO writes it as the server reads it, and what is sent is the statement as it was.
+     */
+    public function sql(string $sql): string
+    {
+        return implode('', array_map(fn ($token) => $this->isTrap($token) ? '?' : $token, tokens($sql)));
+    }
+
+    private function isTrap(string $token): bool
+    {
+        return $this->prepareEach && $token[0] === "'" && str_contains($token, '\\');
+    }
+
+    public function code(string $s, Statement $statement, array $args, array $keep, string $v): array
+    {
+        $all = [];
+        foreach (tokens($statement->sql) as $token) {
+            if ($token === '?') {
+                $all[] = array_shift($args);
+            } elseif ($this->isTrap($token)) {
+                $all[] = [var_export(str_replace("''", "'", substr($token, 1, -1)), true), 'string'];
+            }
+        }
+        return parent::code($s, $statement, $all, $keep, $v);
     }
 
     protected function changed(string $s, Statement $statement): string
@@ -62,10 +98,18 @@ final class PdoMysqlConnection extends PdoConnection
         return decimal($value);
     }
 
-    public function rollBack(): void
+    /** A rollback is a round trip of its own; whether it is needed, the server said with the last statement that succeeded. */
+    public function rollBack(Failure $failure): void
     {
+        $this->lost = $failure->space === MYSQL && in_array($failure->number, MYSQL_LOST, true);
+        if ($this->lost) {
+            return;
+        }
         try {
-            parent::rollBack();
+            $this->closeCursors();
+            if ($this->db->inTransaction()) {
+                $this->simple('ROLLBACK');
+            }
         } catch (PDOException $e) {
             $this->lost = in_array($e->errorInfo[1] ?? 0, MYSQL_LOST, true);
             throw $e;
@@ -93,9 +137,10 @@ function decimal(string $text): int|float
 final class PdoMysql extends Driver
 {
     public bool $isServer = true;
-    public bool $backslashEscapes = true;
     public bool $hasScripts = false;
     public array $interrupted = [MYSQL, 1317];
+    /** PHP's client says 2006 where others say 2013. */
+    public array $alsoInterrupted = [[MYSQL, 2013], [MYSQL, 1927], [MYSQL, 2006]];
 
     public function hello(): array
     {

@@ -48,7 +48,7 @@ final class OnSqliteConnection extends Connection
     /** SQL of the portable translation, which quotes as the standard does, in the driver's default way of quoting. */
     private function own(string $sql): array
     {
-        $tokens = tokens(preg_replace(array_keys(IN_ITS_WORDS), IN_ITS_WORDS, preg_replace(RETURNING, '', $sql)), false);
+        $tokens = tokens(preg_replace(array_keys(IN_ITS_WORDS), IN_ITS_WORDS, preg_replace(RETURNING, '', $sql)));
         foreach ($tokens as $i => $token) {
             if ($token[0] === '"' && strlen($token) > 1) {
                 $tokens[$i] = '`' . str_replace('`', '``', substr($token, 1, -1)) . '`';
@@ -81,7 +81,7 @@ final class OnSqliteConnection extends Connection
         return null;
     }
 
-    public function prepared(Statement $statement): mixed
+    protected function prepared(Statement $statement): mixed
     {
         return null;
     }
@@ -194,7 +194,7 @@ final class OnSqliteConnection extends Connection
         return $count;
     }
 
-    public function rollBack(): void
+    public function rollBack(Failure $failure): void
     {
         if ($this->driver->inTransaction()) {
             $this->driver->rollBack();
@@ -211,6 +211,11 @@ final class OnSqliteConnection extends Connection
 
 final class MysqlOnSqlite extends Driver
 {
+    /** What it is given is in MySQL's words, where brackets quote nothing. */
+    public function statement(string $sql): Statement
+    {
+        return new Statement($sql);
+    }
 
     public function hello(): array
     {

@@ -10,7 +10,7 @@ final class NoConnection extends Connection
         return null;
     }
 
-    public function prepared(Statement $statement): mixed
+    protected function prepared(Statement $statement): mixed
     {
         return null;
     }

@@ -6,21 +6,24 @@ declare(strict_types=1);
 abstract class PdoConnection extends Connection
 {
     public PDO $db;
-    /** @var PDOStatement[] */
-    private array $statements = [];
 
-    public function prepared(Statement $statement): mixed
+    protected function prepared(Statement $statement): mixed
     {
-        return $this->statements[] = $this->db->prepare($this->sql($statement->sql));
+        return $this->db->prepare($this->sql($statement->sql));
+    }
+
+    public function rollBack(Failure $failure): void
+    {
+        $this->closeCursors();
+        parent::rollBack($failure);
     }
 
     /** A statement that failed stays open, and PDO would misuse it when it is executed again. */
-    public function rollBack(): void
+    protected function closeCursors(): void
     {
         foreach ($this->statements as $statement) {
-            $statement->closeCursor();
+            $statement?->closeCursor();
         }
-        parent::rollBack();
     }
 
     /** A statement with placeholders as PDO has them. */

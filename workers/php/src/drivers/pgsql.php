@@ -88,11 +88,11 @@ final class PdoPgsqlConnection extends PdoConnection
         };
     }
 
-    public function rollBack(): void
+    public function rollBack(Failure $failure): void
     {
         try {
             if ($this->db->inTransaction()) {
-                parent::rollBack();
+                parent::rollBack($failure);
             }
         } catch (PDOException $e) {
             $this->lost = true;
@@ -108,7 +108,8 @@ final class PdoPgsqlConnection extends PdoConnection
 
     public function number(): string
     {
-        return (string) $this->db->query('SELECT pg_backend_pid()')->fetchColumn();
+        // Known to the library; newer versions of PHP advise against the name, but not against the call.
+        return (string) @$this->db->pgsqlGetPid();
     }
 }
 

@@ -55,6 +55,12 @@ final class PdoSqliteConnection extends PdoConnection
         return $columns;
     }
 
+    /** What is prepared for every execution is not prepared before. */
+    protected function prepared(Statement $statement): mixed
+    {
+        return $this->prepareEach ? null : parent::prepared($statement);
+    }
+
     public function code(string $s, Statement $statement, array $args, array $keep, string $v): array
     {
         $lines = parent::code($s, $statement, $args, $keep, $v);

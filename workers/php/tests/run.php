@@ -1,0 +1,63 @@
+<?php
+// What can be shown of the worker's parts without a process of its own: php workers/php/tests/run.php. Whole runs are in workers/tests.
+
+declare(strict_types=1);
+
+foreach (['wire', 'plan', 'sqltext', 'driver', 'writer', 'client', 'drivers/null', 'drivers/pdo', 'drivers/sqlite'] as $part) {
+    require __DIR__ . "/../src/$part.php";
+}
+
+function same(mixed $expected, mixed $found, string $what): void
+{
+    if ($expected !== $found) {
+        throw new RuntimeException("$what: expected " . json_encode($expected) . ', found ' . json_encode($found));
+    }
+}
+
+function test_what_a_statement_is(): void
+{
+    $rows = array_filter(file(__DIR__ . '/../../statements.tsv', FILE_IGNORE_NEW_LINES), fn ($line) => $line[0] !== '#');
+    same(true, count($rows) > 10, 'a table');
+    foreach ($rows as $row) {
+        [$dialects, $params, $returns, $changes, $upserts, $sql] = explode("\t", $row);
+        foreach (explode(',', $dialects) as $dialect) {
+            $s = new Statement(unescape($sql), $dialect === 'sqlite');
+            same([(int) $params, $returns === 'yes', $changes === 'yes', (int) $upserts], [$s->params, $s->returns, $s->changes, $s->upserts], "$dialect: $sql");
+        }
+    }
+}
+
+function test_a_new_connection_is_given_the_same_functions(): void
+{
+    $path = tempnam(sys_get_temp_dir(), 'contend');
+    register_shutdown_function(fn () => unlink($path));
+    (new PDO("sqlite:$path"))->exec('CREATE TABLE t (id); INSERT INTO t VALUES (1)');
+    $text = implode("\n", [
+        'contend-plan 2', "worker\t0", "driver\tphp-pdo-sqlite\tprocess", "connections\tclient", "window\t0\t0\t0", "now\tclock", "database\t$path",
+        "statement\t0\tSELECT id FROM t", "transaction\t0\tanew\tread\tBEGIN\t0\t0\t2", "step\tconnect", "step\tsql\t0\t1..1\t1\t-",
+        "transaction\t1\tstay\tread\t-\t0\t0\t1", "step\tsql\t0\t1..1\t1\t-", "retry\t1\t-\t-\t-", 'clients	1',
+        "client\t0\t0\tclosed\tfinite\t4\t0\t4", "op\t0\t0", "op\t0\t1", "op\t0\t0", "op\t0\t1", "end\n",
+    ]);
+    $driver = new PdoSqlite('php-pdo-sqlite');
+    $plan = (new PlanReader($text))->read();
+    $statements = array_map(fn ($sql) => $driver->statement($sql), $plan->statements);
+    $client = new Client($plan, $plan->clients[0], $driver, new Options($driver), $statements, new Control([SQLITE, 9]), fn () => null);
+    $client->prepare(true);
+    $written = (fn () => $this->written)->call($client);
+    $before = [...$written->firsts, ...$written->makers];
+    $client->run();
+    same([4, 0], [$client->attempts, $client->failed], 'what it carried out');
+    same(true, (fn () => $this->written)->call($client) === $written, 'nothing is written in the run');
+    same(true, $before === [...$written->firsts, ...$written->makers], 'nor compiled');
+}
+
+$failed = 0;
+foreach (preg_grep('/^test_/', get_defined_functions()['user']) as $test) {
+    try {
+        $test();
+    } catch (Throwable $e) {
+        $failed++;
+        echo "$test: FAILED at ", basename($e->getFile()), ":{$e->getLine()}: {$e->getMessage()}\n";
+    }
+}
+exit((int) ($failed > 0));
