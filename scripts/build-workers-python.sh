@@ -57,4 +57,5 @@ launcher psycopg psycopg
 launcher pymysql pymysql
 if [ "${1:-}" = --test ]; then
     "$home/venv/bin/python" -B -m unittest discover -q -s workers/python/tests -t workers/python
+    ONLY=python- "$home/venv/bin/python" -B -m unittest discover -q -s workers/tests -t workers
 fi

@@ -1,0 +1,231 @@
+"""A built worker as a process that is talked to, plans for it, a private MariaDB and a proxy that can hang."""
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import threading
+import time
+from collections import namedtuple
+from pathlib import Path
+from queue import Queue
+
+WORKERS = Path(os.environ.get("WORKERS") or Path(__file__).resolve().parents[2] / "target/workers")
+# How long a busy machine may take for anything that is to happen.
+PATIENCE_S = 60
+MS = 1_000_000
+NO_STEP, BEGIN = 65535, 65534
+Sample = namedtuple(
+    "Sample", "client operation transaction attempt step space flags code rows due started finished lock_wait acquire_wait"
+)
+_SAMPLE = struct.Struct("<IIHHHBBIIQQQQQ")
+
+
+def program(driver):
+    """The worker of a driver; None if it is not built, or others are to be tested."""
+    name = driver if driver.startswith(("python-", "php-")) else f"python-{driver}"
+    path = WORKERS / f"contend-worker-{name}"
+    return str(path) if path.exists() and name.startswith(os.environ.get("ONLY", "")) else None
+
+
+def model(driver):
+    return "process" if driver.startswith("php-") else "thread"
+
+
+def plan(driver, database, lines, operations, *, window=(0, 0, 2000 * MS), options=(), session=(), readbacks=(), retry="1\t-\t-\t-"):
+    """A plan of one client that carries out `operations` one after the other; `lines` are statements and transactions."""
+    head = ["contend-plan 2", "worker\t0", f"driver\t{driver}\t{model(driver)}", "connections\tclient", "window\t%d\t%d\t%d" % window,
+            "now\tclock", *(f"option\t{o}" for o in options), f"database\t{database}", *(f"session\t{s}" for s in session),
+            *(f"readback\t{r}" for r in readbacks), *lines, f"retry\t{retry}", "clients\t1"]
+    client = [f"client\t0\t0\tclosed\tfinite\t{len(operations)}\t0\t{len(operations)}", *(f"op\t0\t{o}" for o in operations), "end", ""]
+    return "\n".join(head + client)
+
+
+class Died(Exception):
+    """The worker closed its output."""
+
+
+class Worker:
+    """The tool's side of a conversation."""
+
+    def __init__(self, command, **more):
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, **more
+        )
+        self.said, self.log = Queue(), []
+        self.threads = [threading.Thread(target=f, daemon=True) for f in (self._listen, self._keep_log)]
+        for thread in self.threads:
+            thread.start()
+
+    def _listen(self):
+        out = self.process.stdout
+        while line := out.readline():
+            words = line.decode().rstrip("\n").split("\t")
+            frame = out.read(int(words[0].split(" ")[1])) if words[0].startswith(("samples ", "reply ")) else b""
+            self.said.put((words, frame))
+        self.said.put(None)
+
+    def _keep_log(self):
+        self.log += self.process.stderr
+
+    def tell(self, text):
+        self.process.stdin.write(text.encode())
+        self.process.stdin.flush()
+
+    def next(self, within=PATIENCE_S):
+        said = self.said.get(timeout=within)
+        if said is None:
+            raise Died(b"".join(self.log).decode())
+        return said
+
+    def until(self, *words):
+        """The first line that begins with one of these."""
+        while True:
+            said, frame = self.next()
+            if said[0] in words:
+                return said, frame
+
+    def ready(self, text):
+        self.tell(f"plan {len(text.encode())}\n{text}")
+        said, _ = self.until("ready", "failed")
+        if said[0] == "failed":
+            raise AssertionError(said[1])
+
+    def start(self):
+        """When the run starts."""
+        start = time.monotonic_ns() + 5 * MS
+        self.tell(f"start\t{start}\n")
+        return start
+
+    def outcome(self):
+        """The facts of `done`, and the samples."""
+        said, _ = self.until("done", "failed")
+        if said[0] == "failed":
+            raise AssertionError(said[1])
+        samples, facts = [], dict(fact.split("=", 1) for fact in said[1:])
+        while (said := self.next())[0][0] != "end":
+            samples += map(Sample._make, _SAMPLE.iter_unpack(said[1]))
+        return facts, samples
+
+    def run(self, text):
+        self.ready(text)
+        self.start()
+        return self.outcome()
+
+    def children(self):
+        pid = self.process.pid
+        return list(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
+
+    def close(self):
+        with contextlib.suppress(subprocess.TimeoutExpired, BrokenPipeError):
+            self.process.stdin.close()
+            self.process.wait(PATIENCE_S)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        for thread in self.threads:
+            thread.join(PATIENCE_S)
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+
+def wait_until(condition, what):
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError(f"{what}: not within {PATIENCE_S} s")
+        time.sleep(0.01)
+
+
+class MariaDb:
+    """A private server, and its client to look at data with."""
+
+    def __init__(self):
+        self.folder = tempfile.mkdtemp(prefix="contend-workers-")
+        self.socket = f"{self.folder}/sock"
+        data, user = f"{self.folder}/data", ["--user=root"] if os.getuid() == 0 else []
+        self.log = open(f"{self.folder}/log", "wb")
+        subprocess.run(
+            ["mariadb-install-db", "--no-defaults", f"--datadir={data}", "--skip-test-db", "--auth-root-authentication-method=normal", *user],
+            stdout=self.log, stderr=self.log, check=True)
+        server = shutil.which("mariadbd") or "/usr/sbin/mariadbd"
+        self.process = subprocess.Popen(
+            [server, "--no-defaults", f"--datadir={data}", f"--socket={self.socket}", f"--pid-file={self.folder}/pid",
+             "--skip-networking", "--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=32M", *user],
+            stdout=self.log, stderr=self.log)
+        try:
+            wait_until(lambda: os.path.exists(self.socket), "the server starts")
+            self.ask("CREATE DATABASE app", "mysql")
+        except BaseException:
+            self.stop()
+            raise
+
+    @staticmethod
+    def is_here():
+        return all(map(shutil.which, ("mariadb-install-db", "mariadb")))
+
+    def address(self, path=None):
+        return f"mysql://root@/app?socket={path or self.socket}"
+
+    def ask(self, sql, database="app"):
+        command = ["mariadb", "--no-defaults", "-N", "-B", "-r", "-u", "root", "-S", self.socket, "-e", sql, database]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    def rollbacks(self):
+        return int(self.ask("SHOW GLOBAL STATUS LIKE 'Com_rollback'").split("\t")[1])
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(PATIENCE_S)
+        self.log.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Proxy:
+    """Stands before a server's socket. Once it hangs, new connections are taken and never answered."""
+
+    def __init__(self, server, path):
+        self.server, self.path, self.is_hanging = server, path, False
+        self.pairs, self.hung = [], []
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(path)
+        self.listener.listen(64)
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                one, _ = self.listener.accept()
+                if self.is_hanging:
+                    self.hung.append(one)
+                    continue
+                other = socket.socket(socket.AF_UNIX)
+                other.connect(self.server)
+                self.pairs.append((one, other))
+                for a, b in ((one, other), (other, one)):
+                    threading.Thread(target=self._pass, args=(a, b), daemon=True).start()
+
+    @staticmethod
+    def _pass(source, sink):
+        with contextlib.suppress(OSError):
+            while some := source.recv(1 << 16):
+                sink.sendall(some)
+            sink.shutdown(socket.SHUT_WR)
+
+    def cut(self):
+        """The connections that work are lost."""
+        for one, other in self.pairs:
+            for end in (one, other):
+                with contextlib.suppress(OSError):
+                    end.shutdown(socket.SHUT_RDWR)
+
+    def close(self):
+        self.cut()
+        with contextlib.suppress(OSError):
+            self.listener.shutdown(socket.SHUT_RDWR)
+        for end in (self.listener, *self.hung, *(end for pair in self.pairs for end in pair)):
+            end.close()

@@ -1,0 +1,135 @@
+"""The workers on SQLite: connections that are opened during a run, retries, the end of the drain, a run by hand."""
+
+import os
+import signal
+import sqlite3
+import statistics
+import subprocess
+import tempfile
+import time
+import unittest
+from contextlib import closing
+
+from .conversation import BEGIN, MS, NO_STEP, PATIENCE_S, Sample, Worker, _SAMPLE, plan, program
+
+
+class OfSqlite:
+    driver = None
+
+    def setUp(self):
+        if program(self.driver) is None:
+            self.skipTest(f"{self.driver} is not built")
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder, self.database = folder.name, f"{folder.name}/a.db"
+        with closing(sqlite3.connect(self.database)) as db:
+            db.executescript("CREATE TABLE t (id INTEGER PRIMARY KEY, v); INSERT INTO t VALUES (1, 'one')")
+
+    def worker(self):
+        worker = Worker([program(self.driver)])
+        self.addCleanup(worker.close)
+        return worker
+
+    def plan(self, lines, operations, **more):
+        return plan(self.driver, self.database, lines, operations, **more)
+
+    def test_a_new_connection_pays_for_what_it_uses_and_for_nothing_else(self):
+        """Code is written, and statements are prepared, for what the attempt carries out: a plan may have a thousand more."""
+        medians = []
+        for others in (1, 1000):
+            lines = [f"statement\t{i}\tSELECT v, {i} FROM t WHERE id = ?" for i in range(others + 1)]
+            lines += ["transaction\t0\tanew\tread\t-\t0\t0\t2", "step\tconnect", "step\tsql\t0\t1..1\t1\t-\ti1"]
+            for i in range(1, others + 1):
+                lines += [f"transaction\t{i}\tother{i}\twrite\tBEGIN\t0\t0\t1", f"step\tsql\t{i}\t1..1\t1\t-\ti1"]
+            _, samples = self.worker().run(self.plan(lines, [0] * 31))
+            self.assertEqual({s.step for s in samples}, {NO_STEP})
+            medians.append(statistics.median(s.finished - s.started for s in samples))
+        self.assertLess(medians[1], 20 * medians[0])
+
+    def test_what_was_lost_or_opened_anew_goes_on_with_all_transactions(self):
+        lines = [
+            "statement\t0\tINSERT INTO t VALUES (?, 'new')", "statement\t1\tSELECT count(*) FROM t",
+            "transaction\t0\tanew\twrite\tBEGIN IMMEDIATE\t0\t0\t3", "step\tconnect", "step\tsql\t0\t1..1\t1\t-\tp0+0",
+            "step\tsql\t1\t1..1\t1\t0:0:1",
+            "transaction\t1\tstay\twrite\tBEGIN IMMEDIATE\t0\t0\t1", "step\tsql\t0\t1..1\t1\t-\tp0+0",
+            "transaction\t2\tlook\tread\t-\t0\t1\t2", "step\tsql\t1\t1..1\t1\t0:0:1", "step\tsql\t1\t1..1\t2\t-",
+        ]
+        lines[2] = lines[2].replace("\t0\t0\t3", "\t0\t1\t3")
+        operations = ["1\ti2", "2", "0\ti3", "1\ti4", "1\ti5", "2", "0\ti5", "1\ti6", "2", "0\ti7"]
+        for statements in ("prepared", "each"):
+            with self.subTest(statements), closing(sqlite3.connect(self.database)) as db:
+                db.execute("DELETE FROM t WHERE id > 1")
+                db.commit()
+                _, samples = self.worker().run(self.plan(lines, operations, options=[f"statements\t{statements}"]))
+                self.assertEqual([(s.step, s.code) for s in samples if s.space], [(1, 1555)])
+                self.assertEqual([s.operation for s in samples if s.space], [6])
+                self.assertEqual(db.execute("SELECT count(*) FROM t").fetchone()[0], 7)
+
+    def test_the_step_at_which_a_connection_cannot_be_opened(self):
+        with closing(sqlite3.connect(self.database)) as db:
+            db.execute("CREATE TABLE once (id INTEGER PRIMARY KEY)")
+        lines = [
+            "statement\t0\tSELECT count(*) FROM t",
+            "transaction\t0\tanew\tread\tBEGIN\t0\t0\t2", "step\tconnect", "step\tsql\t0\t1..1\t1\t-",
+            "transaction\t1\twith\tread\tBEGIN\t0\t0\t1", "step\tsql\t0\t1..1\t1\t-",
+            "transaction\t2\twithout\tread\t-\t0\t0\t1", "step\tsql\t0\t1..1\t1\t-",
+        ]
+        text = self.plan(lines, [1, 2, 0, 1, 2, 0], session=["INSERT INTO once VALUES (1)"])
+        _, samples = self.worker().run(text)
+        self.assertEqual([s.step for s in samples], [NO_STEP, NO_STEP, 0, BEGIN, 0, 0])
+        self.assertEqual({(s.space, s.code) for s in samples[2:]}, {(1, 1555)})
+
+    def test_settings_of_a_later_connection_are_read_back(self):
+        lines = [
+            "statement\t0\tINSERT INTO t VALUES (2, 'two')", "statement\t1\tSELECT count(*) FROM t",
+            "transaction\t0\tchange\twrite\t-\t0\t0\t1", "step\tsql\t0\t1..1\t1\t-",
+            "transaction\t1\tanew\tread\t-\t0\t0\t2", "step\tconnect", "step\tsql\t1\t1..1\t1\t-",
+        ]
+        readbacks = ["rows\tSELECT count(*) FROM t"]
+        done, _ = self.worker().run(self.plan(lines, [1], readbacks=readbacks))
+        self.assertNotIn("settings_differ", done)
+        done, samples = self.worker().run(self.plan(lines, [0, 1], readbacks=readbacks))
+        self.assertEqual(len(samples), 2)
+        self.assertIn("rows is 2 on a connection opened later, 1 on the first", done["settings_differ"])
+
+    def test_no_attempt_begins_after_the_drain(self):
+        """The worker stands still in a back-off and wakes when the drain is over."""
+        lines = [
+            "statement\t0\tINSERT INTO t VALUES (1, 'again')",
+            "transaction\t0\tdouble\twrite\tBEGIN IMMEDIATE\t0\t0\t1", "step\tsql\t0\t1..1\t1\t-",
+        ]
+        window = (0, 100 * MS, 900 * MS)
+        worker = self.worker()
+        worker.ready(self.plan(lines, [0], window=window, retry="9\t700000000\t1000\tsqlite:1555"))
+        drain_end = worker.start() + 1000 * MS
+        time.sleep(0.3)
+        os.killpg(worker.process.pid, signal.SIGSTOP)
+        time.sleep(max(drain_end - time.monotonic_ns(), 0) / 1e9 + 0.3)
+        os.killpg(worker.process.pid, signal.SIGCONT)
+        _, samples = worker.outcome()
+        self.assertGreaterEqual(len(samples), 1)
+        self.assertEqual([s for s in samples if s.attempt and s.started >= drain_end], [])
+
+    def test_by_hand_the_drain_ends_as_well(self):
+        lines = ["transaction\t0\trest\tread\t-\t0\t0\t1", f"step\thold\t{120_000 * MS}"]
+        path, to = f"{self.folder}/a.plan", f"{self.folder}/a.samples"
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.plan(lines, [0], window=(0, 50 * MS, 200 * MS)))
+        begun = time.monotonic()
+        subprocess.run([program(self.driver), "--plan", path, "--samples", to], check=True, capture_output=True, timeout=100)
+        self.assertLess(time.monotonic() - begun, PATIENCE_S)
+        with open(to, "rb") as file:
+            (sample,) = map(Sample._make, _SAMPLE.iter_unpack(file.read()))
+        self.assertEqual((sample.space, sample.code, sample.flags), (1, 9, 2))
+
+
+class PythonSqlite3(OfSqlite, unittest.TestCase):
+    driver = "python-sqlite3"
+
+
+class Apsw(OfSqlite, unittest.TestCase):
+    driver = "apsw"
+
+
+class PhpPdoSqlite(OfSqlite, unittest.TestCase):
+    driver = "php-pdo-sqlite"
