@@ -53,7 +53,7 @@ mkdir -p "$into/app" "$into/wordpress/wp-content/mu-plugins" target/workers
 cp -r "$app/src" "$app/serve.php" "$into/app/"
 cp workers/php/src/wire.php workers/php/src/address.php "$into/app/src/"
 cp "$app/site/wp-config.php" "$into/wordpress/wp-config.php"
-cp "$app/site/db.php" "$into/wordpress/wp-content/db.php"
+cp "$app/site/db.php" "$app/site/db-mariadb.php" "$into/wordpress/wp-content/"
 cp "$app/site/contend.php" "$into/wordpress/wp-content/mu-plugins/contend.php"
 cp "$app/site/router.php" "$app/site/install.php" "$into/app/"
 cat >target/workers/contend-worker-wordpress.new <<PROGRAM

@@ -38,7 +38,7 @@ function contend_read_back(): array
     return $facts;
 }
 
-if (($_SERVER['HTTP_CONTEND_READ_BACK'] ?? '') === $contend_site['token']) {
+if (hash_equals($contend_site['token'], $_SERVER['HTTP_CONTEND_READ_BACK'] ?? '')) {
     add_action('init', function () {
         header('Content-Type: application/json');
         exit(json_encode(['pid' => getmypid(), 'facts' => contend_read_back(), 'wordpress' => get_bloginfo('version')]));

@@ -16,19 +16,13 @@ define('AUTOMATIC_UPDATER_DISABLED', true);
 define('WP_DEBUG', false);
 define('WP_DEBUG_DISPLAY', false);
 
-/** The engine's own code in an error of WordPress's database class, as contend writes codes. */
+/** The engine's own code of the first error, as contend writes codes. On SQLite it stands in the words that PDO has for it. */
 function contend_code(string $error): string
 {
     if (defined('DB_ENGINE') && DB_ENGINE === 'sqlite') {
-        return 'sqlite:' . (preg_match('/General error: (\d+)/', $error, $found) ? $found[1] : '1');
+        return 'sqlite:' . (preg_match('/SQLSTATE\[\w+\]: [^:]+: (\d+)/', $error, $found) ? $found[1] : '1');
     }
-    $known = ['Lock wait timeout' => 1205, 'Deadlock found' => 1213, 'gone away' => 2006, 'Record has changed' => 1020];
-    foreach ($known as $words => $number) {
-        if (str_contains($error, $words)) {
-            return "mysql:$number";
-        }
-    }
-    return 'mysql:1105';
+    return 'mysql:' . (($GLOBALS['contend_errno'] ?? 0) ?: 1105);
 }
 
 /**
@@ -42,6 +36,8 @@ function contend_answer(string $body, int $phase): string
         return $body;
     }
     $error = $EZSQL_ERROR[0]['error_str'] ?? null;
+    // What is counted of a request: 1 a status of 400 and up, 2 an error of the database, 4 each connection.
+    $counted = 4 * min(15, $GLOBALS['contend_connections'] ?? 0) + ($error === null ? 0 : 2);
     if ($error !== null) {
         http_response_code(500);
         header('contend-code: ' . contend_code($error));
@@ -51,11 +47,9 @@ function contend_answer(string $body, int $phase): string
         http_response_code(500);
         error_log('a page that ends early: ' . $_SERVER['REQUEST_URI']);
     }
-    $counters = $contend_site['counters'];
-    file_put_contents("$counters/requests", '.', FILE_APPEND);
-    if (http_response_code() >= 400) {
-        file_put_contents("$counters/failed", '.', FILE_APPEND);
-    }
+    $counted += (int) (http_response_code() >= 400);
+    // One byte, in memory: all that counting costs a request.
+    file_put_contents("{$contend_site['counters']}/requests", chr(64 + $counted), FILE_APPEND);
     return $body;
 }
 

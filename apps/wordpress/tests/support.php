@@ -93,6 +93,8 @@ final class Served
     public string $url = '';
     public string $failed = '';
     public array $hello = [];
+    /** With which it ended. */
+    public int $status = -1;
     private $process;
     private $to;
     private $from;
@@ -188,7 +190,7 @@ final class Served
         fclose($this->to);
         $rest = stream_get_contents($this->from);
         fclose($this->from);
-        return proc_close($this->process);
+        return $this->status = proc_close($this->process);
     }
 }
 

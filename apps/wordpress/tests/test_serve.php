@@ -72,10 +72,13 @@ function serves(string $address, array $session, array $readback, array $expecte
     $children = file_get_contents("/proc/{$served->pid()}/task/{$served->pid()}/children");
     $done = $served->stop();
     // Those of `visit`; refused are a post that is not there and a comment on a closed one.
-    same($database === null ? ['1', '0', '1'] : ['14', '2', '14'], [$done['requests'], $done['failed'], $done['connections_opened']], 'what it counts');
-    usleep(20_000);
+    $counts = [$done['requests'], $done['failed'], $done['connections_opened'], $done['gave_up']];
+    same($database === null ? ['1', '0', '1', '0'] : ['14', '2', '14', '0'], $counts, 'what it counts');
     foreach (preg_split('/\s+/', $children, -1, PREG_SPLIT_NO_EMPTY) as $pid) {
-        check(!file_exists("/proc/$pid"), 'no process is left');
+        for ($i = 0; file_exists("/proc/$pid"); $i++) {
+            check($i < 1_000, 'no process is left');
+            usleep(10_000);
+        }
     }
     same([], glob('/dev/shm/contend-wordpress-*'), 'no files are left');
 }
@@ -123,8 +126,47 @@ function test_a_statement_that_fails_is_no_success(): void
     same(200, $served->ask('GET', '/post-1/')[0], 'readers do not wait');
     $other->exec('ROLLBACK');
     same(302, $served->comment()[0], 'afterwards it is taken');
-    same(0, $served->close(), 'it ends with its input');
+    same(404, $served->ask('GET', '/post-9/')[0], 'a post that is not there');
+    // Only the first of the two was the database's doing.
+    $done = $served->stop();
+    same(['4', '2', '1', '4'], [$done['requests'], $done['failed'], $done['gave_up'], $done['connections_opened']], 'what it counts');
+    same(0, $served->status, 'it ends with its input');
     same([], glob('/dev/shm/contend-wordpress-*'), 'no files are left');
+}
+
+/** A comment that a rule of the table refuses: the engine's own code is told, whatever its words are. */
+function refuses(Served $served, PDO $database, string $index, string $code): void
+{
+    $database->exec($index);
+    same(302, $served->comment(['author' => 'Once'])[0], 'the first of its name');
+    [$status, $head] = $served->comment(['author' => 'Once', 'comment' => 'Another.']);
+    same(500, $status, 'the second');
+    check(preg_match("/^contend-code: $code\r?$/mi", $head) === 1, "the engine's own code: $head");
+    same('1', $served->stop()['gave_up'], 'what it counts');
+}
+
+function test_the_code_of_a_violated_constraint(): void
+{
+    $path = sqlite_site('wal');
+    $served = new Served($path, [], PRAGMAS);
+    same('', $served->failed, 'the app serves');
+    refuses($served, new PDO("sqlite:$path"), "CREATE UNIQUE INDEX once ON wp_comments (comment_author) WHERE comment_author = 'Once'", 'sqlite:19');
+}
+
+function test_the_code_of_a_violated_constraint_on_mariadb(): void
+{
+    $server = new Mariadb(scratch());
+    try {
+        $server->open()->exec('CREATE DATABASE app_0');
+        fill($server->open('app_0'));
+        $served = new Served('mysql://root@localhost/app_0?socket=' . rawurlencode($server->socket), [], []);
+        same('', $served->failed, 'the app serves');
+        $database = $server->open('app_0');
+        $database->exec("UPDATE wp_comments SET comment_author = comment_ID");
+        refuses($served, $database, 'CREATE UNIQUE INDEX once ON wp_comments (comment_author(50))', 'mysql:1062');
+    } finally {
+        $server->stop();
+    }
 }
 
 function test_what_cannot_be_served_is_refused(): void
