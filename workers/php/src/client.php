@@ -17,6 +17,8 @@ final class Control
     public int $drainNs = 0;
     public bool $isStopped = false;
     public bool $isOver = false;
+    /** Whether waits inside of a transaction end: a moment after nobody may begin a step any more. */
+    public bool $isCut = false;
 
     public function __construct(private array $interrupted)
     {
@@ -26,6 +28,16 @@ final class Control
     {
         $this->windowEnd = min($this->windowEnd, hrtime(true));
         $this->isStopped = true;
+    }
+
+    /**
+     * The end of the drain, told again and again to one client after the other. At the first time nothing begins any more, at
+     * the second waits end as well: whoever then lets go of a lock lets nobody go on who has not been told.
+     */
+    public function end(): void
+    {
+        $this->isCut = $this->isOver;
+        $this->isOver = true;
     }
 
     public function cut(): never

@@ -217,9 +217,7 @@ final class Run
         $control->drainNs = $this->plan->drain;
         pcntl_async_signals(true);
         pcntl_signal(SIGUSR1, fn () => $control->stop());
-        pcntl_signal(SIGUSR2, function () use ($control) {
-            $control->isOver = true;
-        });
+        pcntl_signal(SIGUSR2, fn () => $control->end());
         leave_with($parent);
         if (!$this->driver->isServer && !$this->driver->executesNothing) {
             Beneath::interrupt(fn () => $control->isOver);

@@ -31,7 +31,7 @@ function plus(array $kept, int $add): mixed
 function wait_for(Control $control, int $ns): void
 {
     $until = hrtime(true) + min($ns, NEVER >> 2);
-    if ($control->until($until, 'isOver') < $until) {
+    if ($control->until($until, 'isCut') < $until) {
         $control->cut();
     }
 }
