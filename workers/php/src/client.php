@@ -67,6 +67,11 @@ final class Client
     private ?Functions $written = null;
     /** By transaction, those of the open connection; one that connects has none, and after a loss all are made anew. */
     private array $functions = [];
+    /** The operations in columns, which lie closer together than rows do; arguments of all one behind the other. */
+    private array $times = [];
+    private array $transactions = [];
+    private array $places = [];
+    private array $arguments = [];
     private array $settings = [];
     private bool $isReopened = false;
     private array $samples = [];
@@ -101,6 +106,10 @@ final class Client
             if (!$transaction->connects) {
                 $this->functions[$t] = $this->written->makers[$t]($this->db);
             }
+        }
+        foreach ($this->spec->operations as [$this->times[], $this->transactions[], $args]) {
+            $this->places[] = count($this->arguments);
+            array_push($this->arguments, ...$args);
         }
         return $this->settings = $this->look();
     }
@@ -200,10 +209,10 @@ final class Client
     }
 
     /** Carries out a transaction, with a new connection if it begins with one or the old one is lost. */
-    private function carryOut(int $t, array $args, int $unique): int
+    private function carryOut(int $t, int $place, int $unique): int
     {
         if (isset($this->functions[$t])) {
-            return $this->functions[$t]($args, $unique, $this->operation);
+            return $this->functions[$t]($this->arguments, $place, $unique, $this->operation);
         }
         $transaction = $this->plan->transactions[$t];
         if ($this->db === null || $transaction->connects) {
@@ -224,7 +233,7 @@ final class Client
                 throw $failure;
             }
         }
-        $rows = $this->written->firsts[$t]($args, $unique, $this->operation, $this->db);
+        $rows = $this->written->firsts[$t]($this->arguments, $place, $unique, $this->operation, $this->db);
         if (!$transaction->connects) {
             $this->functions[$t] = $this->written->makers[$t]($this->db);
         }
@@ -236,8 +245,7 @@ final class Client
     public function run(): void
     {
         [$spec, $control, $plan] = [$this->spec, $this->control, $this->plan];
-        // Columns lie closer together than operations do.
-        [$times, $transactions, $arguments] = array_map(fn ($i) => array_column($spec->operations, $i), [0, 1, 2]);
+        [$times, $transactions, $places, $arguments] = [$this->times, $this->transactions, $this->places, $this->arguments];
         [$count, $limit, $isOpen, $samples] = [count($times), $spec->limit, $spec->isOpen, []];
         $words = array_map(fn ($t) => $t | STEP_NONE << 32, array_keys($plan->transactions));
         $uniques = array_map(fn ($t) => $t->uniques, $plan->transactions);
@@ -270,8 +278,8 @@ final class Client
             }
             try {
                 $rows = isset($this->functions[$t])
-                    ? $this->functions[$t]($arguments[$next], $unique, $this->operation)
-                    : $this->carryOut($t, $arguments[$next], $unique);
+                    ? $this->functions[$t]($arguments, $places[$next], $unique, $this->operation)
+                    : $this->carryOut($t, $places[$next], $unique);
                 $end = hrtime(true);
                 $samples[] = $head;
                 $samples[] = $words[$t];
@@ -280,7 +288,7 @@ final class Client
                 $samples[] = $started;
                 $samples[] = $end;
             } catch (Failure $failure) {
-                $end = $this->failed($samples, $failure, $head, [$t, $arguments[$next], $unique], $due, $started);
+                $end = $this->failed($samples, $failure, $head, [$t, $places[$next], $unique], $due, $started);
             }
             $this->operation++;
             $head += 1 << 32;
@@ -299,7 +307,7 @@ final class Client
     /** Records a failed attempt and makes the next ones; returns the end of the last. */
     private function failed(array &$samples, Failure $failure, int $head, array $operation, int $due, int $started): int
     {
-        [$t, $args, $unique] = $operation;
+        [$t, $place, $unique] = $operation;
         $control = $this->control;
         $cut = [$this->driver->interrupted, ...$this->driver->alsoInterrupted, CANCELED];
         for ($attempt = 0;; $attempt++) {
@@ -321,7 +329,7 @@ final class Client
                 return $end;
             }
             try {
-                $rows = $this->carryOut($t, $args, $unique);
+                $rows = $this->carryOut($t, $place, $unique);
                 $end = hrtime(true);
                 array_push($samples, $head, $t | $attempt + 1 << 16 | STEP_NONE << 32, $rows << 32, $due, $started, $end);
                 return $end;

@@ -42,7 +42,7 @@ function now_ns(): int
     return (int) $seconds * 1_000_000_000 + (int) ((float) $fraction * 1e9);
 }
 
-/** What was written: functions of arguments, first unique number and operation, to the rows. */
+/** What was written: functions of all arguments, the place of the first one, first unique number and operation, to the rows. */
 final class Functions
 {
     /** By transaction, what makes its function for a connection whose statements are prepared. */
@@ -86,7 +86,7 @@ final class Writer
         }
         $text = '';
         foreach ($bodies as $index => [$first, $later]) {
-            $arguments = 'array $a, int $u, int $o';
+            $arguments = 'array $a, int $p, int $u, int $o';
             $text .= "\$functions->firsts[$index] = static function ($arguments, Connection \$db)" . self::uses($first, $given) . ": int {\n$first};\n";
             preg_match_all('/\$s(\d+)\b/', $later, $named);
             $prepare = implode('', array_map(fn ($s) => "\$s$s = \$db->statement($s, \$d$s);\n", array_unique($named[1])));
@@ -193,7 +193,7 @@ final class Writer
                 $this->values[] = $a;
                 return ['$v' . (count($this->values) - 1), get_debug_type($a)];
             case 'p':
-                return ["\$a[$a$stride]", $this->typeOf($index, range($a, $a + ($stride === '' ? 0 : $b * ($repeat - 1)), max($b, 1)))];
+                return ["\$a[\$p + $a$stride]", $this->typeOf($index, range($a, $a + ($stride === '' ? 0 : $b * ($repeat - 1)), max($b, 1)))];
             case 'u':
                 return ["(\$u + $a$stride)", 'int'];
             case 'k':
