@@ -234,6 +234,7 @@ impl Story {
             extent: Extent::Quick,
             headline: "throughput_ops_per_s".to_string(),
             margin: 0.05,
+            compact: true,
             rounds: self.rounds,
             load: Load {
                 processes: None,

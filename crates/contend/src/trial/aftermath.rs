@@ -138,7 +138,7 @@ impl Bench<'_> {
             size_bytes_compact: None,
         };
         // Compacting takes a server longer than many a window, and differs little between rounds.
-        if trial.slot.round == 1 { self.compact(trial, engine, fresh, &tables, admin) } else { Ok(()) }
+        if self.study.compact && trial.slot.round == 1 { self.compact(trial, engine, fresh, &tables, admin) } else { Ok(()) }
     }
 
     /// What the data takes without anything that it could do without.
