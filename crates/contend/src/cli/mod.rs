@@ -55,7 +55,7 @@ const WORKER_VERB: &str = "worker";
     version,
     about = "Shows what a database does when many clients want it at once, and says which one to use",
     after_help = "Examples:
-  contend run                          the WordPress study on SQLite, quick: about a minute and a half
+  contend run                          the WordPress study on SQLite, quick: a bit over a minute
   contend run wordpress --full         every setting, both profiles, twelve rounds
   contend run wordpress --as-published the original's way of measuring, flaws included
   contend run --contender sqlite:journal_mode=wal,synchronous=off
