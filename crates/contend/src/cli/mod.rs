@@ -160,10 +160,10 @@ struct RunArgs {
     /// Directory of the record [default: results/DATE-STUDY]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: Option<PathBuf>,
-    /// Continue the run that this record was interrupted in
+    /// Continue the run that this record was interrupted in, with the same --dsn and commands in place of workers
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = [
         "study", "quick", "full", "as_published", "set", "contender", "only", "driver", "rounds", "clients", "processes",
-        "rate", "scale", "seed", "window", "out", "dsn",
+        "rate", "scale", "seed", "window", "out",
     ])]
     resume: Option<PathBuf>,
     /// Work on this running server instead of private ones: postgres://USER@HOST/ or mysql://USER@HOST/, the password

@@ -298,7 +298,6 @@ fn a_record_from_elsewhere_may_claim_anything() {
     record.trials[0].clients = u32::MAX;
     let worker = &mut record.trials[1].workers[0];
     (worker.roles[0].first_client, worker.roles[0].clients) = (u32::MAX - 1, u32::MAX);
-    worker.clock_offset_ns = i64::MIN;
     let mut twin = worker.clone();
     (twin.cpu_ns, twin.rss_bytes) = (u64::MAX, u64::MAX);
     record.trials[1].workers.push(twin);

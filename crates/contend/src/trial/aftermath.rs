@@ -132,13 +132,14 @@ impl Bench<'_> {
             trial.invariants.push(integrity(&check, answers.last().map_or(&[], Vec::as_slice)));
         }
         trial.invalid.extend(guards::broken_invariants(&trial.invariants));
-        trial.footprint = Footprint {
-            size_bytes_db: db_bytes,
-            size_bytes_wal: observed.wal_bytes_max,
-            size_bytes_compact: None,
-        };
+        trial.footprint =
+            Footprint { size_bytes_db: db_bytes, size_bytes_wal: observed.wal_bytes_max, size_bytes_compact: None };
         // Compacting takes a server longer than many a window, and differs little between rounds.
-        if self.study.compact && trial.slot.round == 1 { self.compact(trial, engine, fresh, &tables, admin) } else { Ok(()) }
+        if self.study.compact && trial.slot.round == 1 {
+            self.compact(trial, engine, fresh, &tables, admin)
+        } else {
+            Ok(())
+        }
     }
 
     /// What the data takes without anything that it could do without.
