@@ -20,17 +20,22 @@ fn record(story: &Story) -> (TempDir, Record) {
     (dir, record)
 }
 
+/// Small, as the report is made again and again.
 fn sound(rounds: u32) -> (TempDir, Record) {
-    record(&Story { rounds, invalid: vec![], ..Story::default() })
+    record(&Story { rounds, invalid: vec![], window_ns: 60_000_000, ..Story::default() })
 }
 
-fn file(record: &Record, name: &str) -> String {
-    render(record).unwrap().into_iter().find(|file| file.name == name).unwrap().contents
+fn crashes(record: &Record) -> String {
+    crashes::csv(&Summary::new(record)).unwrap().unwrap()
+}
+
+fn page(record: &Record) -> String {
+    markdown::markdown(&content::document(&Summary::new(record)))
 }
 
 /// The report, however its lines are broken.
 fn told(record: &Record) -> String {
-    file(record, "report.md").split_whitespace().collect::<Vec<_>>().join(" ")
+    page(record).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// A study of crashes in which every trial kept everything, asked about its first contender.
@@ -76,11 +81,11 @@ fn crashes_of_a_trial_that_is_not_what_it_says_show_nothing() {
         let (_dir, wrong) = crashed(&[kind.because("")], vec![]);
         let text = told(&wrong);
         assert!(!text.contains(nothing_lost) && text.contains("no trial of it counts"), "{text}");
-        let page = file(&wrong, "report.md");
+        let page = page(&wrong);
         let row = page.lines().find(|line| line.contains("WAL/FULL") && line.contains("durable")).unwrap();
         assert!(row.contains("does not count") && !row.contains("2,000"), "{row}");
-        assert!(!file(&wrong, "crashes.csv").contains("WAL/FULL"), "whoever counts again counts the same");
-        assert!(file(&of_speed, "crashes.csv").contains("WAL/FULL"));
+        assert!(!crashes(&wrong).contains("WAL/FULL"), "whoever counts again counts the same");
+        assert!(crashes(&of_speed).contains("WAL/FULL"));
     }
     let control = Control { name: "c".to_string(), found: "f".to_string(), holds: false };
     let (_dir, contradicted) = crashed(&[Invalid::Control.because("")], vec![control]);
@@ -164,7 +169,7 @@ fn a_lower_bound_in_a_grid_is_called_one() {
     record.run.study.grids = vec![grid("journal_mode", "synchronous", &[], "response_ns_max")];
     let summary = Summary::new(&record);
     assert!(summary.estimate(summary.cell(1, 2).unwrap(), "response_ns_max").at_least);
-    let page = file(&record, "report.md");
+    let page = page(&record);
     let table = page.split_once("A grid").unwrap().1;
     assert!(table.contains("at least "), "{table}");
 }
@@ -288,7 +293,7 @@ fn what_an_operation_costs_is_the_clients_and_the_servers_part_together() {
 #[test]
 fn conditions_of_one_label_are_compared_only_if_they_are_the_same() {
     let (_dir, a) = sound(6);
-    let (_other, mut b) = record(&Story { seed: 2, invalid: vec![], ..Story::default() });
+    let (_other, mut b) = record(&Story { seed: 2, invalid: vec![], window_ns: 60_000_000, ..Story::default() });
     b.run.study.conditions[0].axes.insert("clients".to_string(), "9".to_string());
     let found = compare_records::compare(&a, &b);
     assert!(found.differences.is_empty(), "{:?}", found.differences);

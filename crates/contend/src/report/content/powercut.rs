@@ -59,7 +59,7 @@ impl Shown<'_> {
 }
 
 fn shown<'r>(summary: &Summary<'r>, condition: usize) -> Vec<Shown<'r>> {
-    let trials = &summary.record.trials;
+    let (trials, makes_some) = (&summary.record.trials, summary.record.run.study.powercut.is_some());
     let of = |contender: usize| {
         let mine = || trials.iter().filter(|t| t.slot.contender == contender && t.slot.condition == condition);
         let counting = mine().filter(|trial| crashes_count(&trial.invalid));
@@ -68,7 +68,7 @@ fn shown<'r>(summary: &Summary<'r>, condition: usize) -> Vec<Shown<'r>> {
         let contradicted = found.iter().any(|(_, found)| found.controls.iter().any(|control| !control.holds));
         (!found.is_empty() || left_out).then_some(Shown { contender, found, contradicted })
     };
-    (0..summary.record.run.study.contenders.len()).filter_map(of).collect()
+    (0..summary.record.run.study.contenders.len()).filter(|_| makes_some).filter_map(of).collect()
 }
 
 fn conditions(summary: &Summary<'_>) -> std::ops::Range<usize> {
