@@ -17,7 +17,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 use support::place::files;
-use support::{Bench, Said, processes_mentioning, reasons, root, tiny_study, wait_for};
+use support::{Bench, Said, is_of_the_machine, processes_mentioning, reasons, root, tiny_study, wait_for};
 
 /// As awkward as a password can be that is typed after `--set`, which divides at commas.
 const PASSWORD: &str = "ge heim&\"+%{x}";
@@ -38,8 +38,7 @@ fn one_request(bench: &Bench, step: &str) -> String {
 
 /// What made trials invalid, but for what a busy machine can do to windows as short as these.
 fn unsound_in(record: &Path) -> Vec<Vec<String>> {
-    let busy = |kind: &String| ["littles-law", "generator-limited"].contains(&kind.as_str());
-    let others = |kinds: Vec<String>| kinds.into_iter().filter(|kind| !busy(kind)).collect::<Vec<_>>();
+    let others = |kinds: Vec<String>| kinds.into_iter().filter(|kind| !is_of_the_machine(kind)).collect::<Vec<_>>();
     reasons(record).into_iter().map(|(_, kinds)| others(kinds)).filter(|kinds| !kinds.is_empty()).collect()
 }
 

@@ -5,6 +5,7 @@
 pub mod place;
 
 use contend::check::Invalid;
+use contend::record::model::{Reason, Trial};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -82,15 +83,25 @@ impl Bench {
     }
 }
 
-/// A run all trials of which must count. A machine with much to do keeps threads and syncs waiting, which shows as one of these
-/// reasons: such a run is made again, and what shows three times is a finding.
+/// Whether a machine with much to do can be the whole reason for a trial not to count: it keeps threads and syncs waiting.
+pub fn is_of_the_machine(kind: &str) -> bool {
+    use Invalid::{Clock, GeneratorLimited, LittlesLaw, NotCredible, NothingDone};
+    [Clock, GeneratorLimited, LittlesLaw, NotCredible, NothingDone].iter().any(|reason| reason.word() == kind)
+}
+
+/// Why a trial does not count, but for what the machine may have done to it.
+pub fn wrong_with(trial: &Trial) -> Vec<&Reason> {
+    trial.invalid.iter().filter(|reason| !is_of_the_machine(&reason.kind)).collect()
+}
+
+/// A run all trials of which must count. One that a busy machine disturbed is made again; what shows three times is a finding.
 #[track_caller]
 pub fn sound(record: &Path, run: impl Fn() -> Said) -> Said {
-    const BUSY: [Invalid; 4] = [Invalid::Clock, Invalid::LittlesLaw, Invalid::GeneratorLimited, Invalid::NothingDone];
-    let busy = |kind: &String| BUSY.iter().any(|reason| reason.word() == kind);
     let mut said = run();
     for _ in 0..2 {
-        if said.code == Some(1) && reasons(record).iter().flat_map(|(_, kinds)| kinds).all(busy) {
+        if said.code == Some(1)
+            && reasons(record).iter().flat_map(|(_, kinds)| kinds).all(|kind| is_of_the_machine(kind))
+        {
             std::fs::remove_dir_all(record).expect("removed");
             said = run();
         }

@@ -295,6 +295,7 @@ fn study(args: &HttpArgs, workload: &Workload, contender: Contender) -> Result<S
         extent: Extent::Full,
         headline: "throughput_ops_per_s".to_string(),
         margin: 0.05,
+        compact: false,
         rounds: args.rounds,
         load,
         contenders: vec![contender],

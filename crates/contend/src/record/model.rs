@@ -373,6 +373,7 @@ pub struct Footprint {
     pub size_bytes_db: u64,
     /// Largest write-ahead log or journal seen in the window.
     pub size_bytes_wal: u64,
-    /// Database after checkpoint and VACUUM.
-    pub size_bytes_compact: u64,
+    /// Database after checkpoint and VACUUM, or what compacts a server's tables; of trials of the first round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size_bytes_compact: Option<u64>,
 }

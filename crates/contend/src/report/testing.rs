@@ -167,7 +167,7 @@ impl Story {
             footprint: Footprint {
                 size_bytes_db: 18 << 20,
                 size_bytes_wal: if contender.settings["journal_mode"] == "WAL" { 4 << 20 } else { 200 << 10 },
-                size_bytes_compact: 17 << 20,
+                size_bytes_compact: Some(17 << 20),
             },
             clients: self.clients,
             samples: None,
@@ -235,6 +235,7 @@ impl Story {
             extent: Extent::Quick,
             headline: "throughput_ops_per_s".to_string(),
             margin: 0.05,
+            compact: true,
             rounds: self.rounds,
             load: Load {
                 processes: None,

@@ -84,6 +84,7 @@ impl Bench<'_> {
         let promise = Promise {
             tier: stage.contender.tier,
             survives_kill: told.then(|| (stage.engine.survives_kill)(&stage.contender.settings)),
+            syncs: told.then(|| (stage.engine.syncs)(&stage.contender.settings)),
         };
         found.controls = controls(promise, &found);
         let failed = found.controls.iter().filter(|control| !control.holds);
