@@ -174,7 +174,7 @@ impl Filled<'_> {
         let (bounds, all): (Vec<At>, Vec<At>) = self.all().into_iter().partition(|at| at.found.at_least);
         if self.grid.part_of.is_some() {
             let (best, worst) = self.ends(all.iter())?;
-            return Some(capital(&self.from_to(best, worst)) + ".");
+            return Some(capital(&self.between(best, worst)) + ".");
         }
         let of_tier = |tier: Tier| all.iter().copied().filter(|at| at.found.tier == tier).collect::<Vec<_>>();
         let tiers: Vec<Tier> = Tier::GROUPS.into_iter().filter(|tier| !of_tier(*tier).is_empty()).collect();
@@ -194,7 +194,7 @@ impl Filled<'_> {
         (!said.is_empty()).then(|| said.join(" "))
     }
 
-    fn from_to(&self, best: At, worst: At) -> String {
+    fn between(&self, best: At, worst: At) -> String {
         format!("from {} to {}", self.with_value(worst), self.with_value(best))
     }
 
@@ -213,7 +213,7 @@ impl Filled<'_> {
             (false, true) => {
                 format!("{}; the best, {}, is not apart from all others.", is(worst, "last"), self.with_value(best))
             }
-            (false, false) => format!("{}; {}.", self.from_to(best, worst), self.not_apart(all)),
+            (false, false) => format!("{}; {}.", self.between(best, worst), self.not_apart(all)),
         };
         let left_out: Vec<String> = bounds.iter().map(|at| self.with_value(*at)).collect();
         Some(match left_out.is_empty() {
