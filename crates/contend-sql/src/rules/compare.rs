@@ -42,7 +42,11 @@ impl<'a> Tr<'a> {
         match self.compare_values(left, op, right) {
             Err(refused) if refused.rule == Id::MixedComparison => {
                 self.back_to(mark);
-                self.compare_classes(left, op, right)
+                // The first refusal says more than that the classes are the same.
+                self.compare_classes(left, op, right).map_err(|later| match later.rule == refused.rule {
+                    true => refused,
+                    false => later,
+                })
             }
             done => done,
         }
@@ -211,6 +215,9 @@ impl<'a> Tr<'a> {
             (a, b) if a.numeric() && b.numeric() => {}
             (Ty::Text, Ty::Text) => {
                 self.fire(Id::TextComparison);
+                if order {
+                    self.texts_in_order(l, r)?;
+                }
                 match collation(l, r) {
                     Collation::Binary => {
                         if order && self.postgres && !l.bytewise && !r.bytewise {
@@ -253,6 +260,28 @@ impl<'a> Tr<'a> {
             (a, b) => {
                 return no(Id::MixedComparison, "", format!("{} is compared with {}", a.word(), b.word()));
             }
+        }
+        Ok(())
+    }
+
+    /// Whether the order of two texts is that of their bytes: beside NUMERIC affinity a text that is a number is one, and
+    /// less than every text.
+    pub(crate) fn texts_in_order(&mut self, l: Val, r: Val) -> R<()> {
+        let number = |text: Val, partner: Val| {
+            text.ty == Ty::Text && partner.ty == Ty::Text && partner.affinity.numeric() && !text.affinity.numeric()
+        };
+        if !number(l, r) && !number(r, l) {
+            return Ok(());
+        }
+        if number(l, r) && !l.wordy || number(r, l) && !r.wordy {
+            return no(
+                Id::MixedComparison,
+                "",
+                "under numeric affinity a text that is a number is less than the column's texts",
+            );
+        }
+        if !self.slots.is_empty() {
+            self.fire(Id::TextsInNumericColumns);
         }
         Ok(())
     }
@@ -311,10 +340,11 @@ impl<'a> Tr<'a> {
         };
         let probed_low = self.probe_operand(low, l)?;
         let probed_high = self.probe_operand(high, l)?;
+        let ordered = [probed_low, probed_high].into_iter().all(|bound| self.texts_in_order(l, bound).is_ok());
         let numbers = |v: Val| v.ty.numeric() && l.ty.numeric() && self.postgres;
         let plain = |v: Val| collation(l, v) == Collation::Binary && (v.ty == l.ty || numbers(v));
         let simple = l.ty != Ty::Bool && ![l, probed_low, probed_high].iter().any(|v| v.ty == Ty::Null);
-        if !(simple && plain(probed_low) && plain(probed_high)) {
+        if !(simple && ordered && plain(probed_low) && plain(probed_high)) {
             // Not the same for both bounds: written as two comparisons.
             self.sql.truncate(start);
             self.slots.truncate(slots);
