@@ -291,16 +291,17 @@ impl<'a> Tr<'a> {
         if left.len() != right.len() {
             return no(Id::RowValues, "", "rows of different length are compared");
         }
-        // A row comparison is spelled out: (a, b) < (c, d) is a < c OR (a = c AND b < d).
-        let (strict, last) = match op {
+        // A row comparison is spelled out: (a, b) < (c, d) is a <= c AND (a < c OR b < d). Without a `=` beside OR, for
+        // which MariaDB 10.11 loses rows where an EXISTS of the same column stands beside it.
+        let (strict, loose) = match op {
             Operator::Equals | Operator::NotEquals | Operator::Is | Operator::IsNot => (op, op),
-            Operator::Less | Operator::LessEquals => (Operator::Less, op),
-            Operator::Greater | Operator::GreaterEquals => (Operator::Greater, op),
+            Operator::Less | Operator::LessEquals => (Operator::Less, Operator::LessEquals),
+            Operator::Greater | Operator::GreaterEquals => (Operator::Greater, Operator::GreaterEquals),
             _ => return no(Id::RowValues, "", "this operator on rows"),
         };
         let start = self.at();
         let pairs = || left.iter().zip(right);
-        if strict == last && matches!(op, Operator::Equals | Operator::NotEquals | Operator::Is | Operator::IsNot) {
+        if strict == loose {
             let any = matches!(op, Operator::NotEquals | Operator::IsNot);
             for (i, (l, r)) in pairs().enumerate() {
                 if i > 0 {
@@ -314,14 +315,15 @@ impl<'a> Tr<'a> {
             return Ok(Val::of(Ty::Bool));
         }
         for (i, (l, r)) in pairs().enumerate() {
-            let is_last = i + 1 == left.len();
             self.put("(");
-            self.compare(l, if is_last { last } else { strict }, r)?;
-            if !is_last {
-                self.put(" OR (");
-                self.compare(l, Operator::Equals, r)?;
-                self.put(" AND ");
+            if i + 1 == left.len() {
+                self.compare(l, op, r)?;
+                break;
             }
+            self.compare(l, loose, r)?;
+            self.put(" AND (");
+            self.compare(l, strict, r)?;
+            self.put(" OR ");
         }
         for i in 0..left.len() {
             self.put(if i + 1 == left.len() { ")" } else { "))" });
