@@ -11,6 +11,9 @@ use std::path::Path;
 /// Pages that the log has at the end, at least: copying them takes longer than the samples of the run take to be sent.
 const PAGES: usize = 8_000;
 
+/// Closes a connection only once its statements are collected as garbage.
+const LEAVES_OPEN: &str = "node-libsql";
+
 fn plan(entry: &Entry, path: &Path) -> String {
     let sharing = if entry.connections == Connections::Client { "client" } else { "database" };
     let options: String = entry.options.iter().map(|(name, value)| format!("option\t{name}\t{value}\n")).collect();
@@ -32,7 +35,7 @@ fn every_worker_has_closed_its_connections_when_the_run_is_over() {
     let bench = support::Bench::new();
     let only = std::env::var("CONTEND_CONFORMANCE").unwrap_or_default();
     for entry in ENTRIES.iter().filter(|e| e.engine == "sqlite" && e.name().contains(&only)) {
-        let Some(command) = entry.command(tool()) else { continue };
+        let Some(command) = entry.command(tool()).filter(|_| entry.driver != LEAVES_OPEN) else { continue };
         let (name, path) = (entry.name(), bench.path("a.db"));
         let made =
             Connection::open(&path).and_then(|c| c.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE t (x)"));

@@ -155,7 +155,7 @@ class BlockingAttempt extends Attempt {
 
   /** A statement as this connection has prepared it; one that was opened in the run does so now. */
   ready(conn, statement) {
-    return conn.prepared[statement.index] ?? (conn.prepared[statement.index] = conn.prepare(statement, false));
+    return conn.statements[statement.index] ?? (conn.statements[statement.index] = conn.prepare(statement, false));
   }
 
   /** Keeps the thread for so long; false if the end of the drain cut it short. */
@@ -201,7 +201,7 @@ class AwaitedAttempt extends Attempt {
   async execute(conn, statement, values) {
     conn.busy = true;
     try {
-      return await conn.run(conn.prepared[statement.index] ?? (await this.first(conn, statement)), values);
+      return await conn.run(conn.statements[statement.index] ?? (await this.first(conn, statement)), values);
     } finally {
       conn.busy = false;
     }
@@ -210,7 +210,7 @@ class AwaitedAttempt extends Attempt {
   /** A connection that was opened in the run prepares a statement when it is first used. */
   async first(conn, statement) {
     const prepared = await conn.prepare(statement, false, true);
-    conn.prepared[statement.index] = prepared;
+    conn.statements[statement.index] = prepared;
     return prepared;
   }
 
@@ -230,7 +230,7 @@ class AwaitedAttempt extends Attempt {
     // An interrupt that was under way may still hit the first; a lock that stays keeps everybody waiting.
     for (let tries = 0; tries < 3 && !conn.lost; tries++) {
       try {
-        await conn.run(conn.prepared[rollback.index] ?? (await this.first(conn, rollback)), []);
+        await conn.run(conn.statements[rollback.index] ?? (await this.first(conn, rollback)), []);
         return;
       } catch {
         if (!this.driver.server) return;

@@ -41,7 +41,7 @@ async function execute(conn, driver, sql, values = []) {
 /** Opens a connection and carries out its options and session statements. */
 async function open(driver, database, options, session) {
   const conn = await driver.open(database, options);
-  conn.prepared = [];
+  conn.statements = [];
   try {
     const statements = driver.server || driver.nothing ? session : [...before(options), ...session];
     for (const sql of driver.nothing ? [] : statements) await execute(conn, driver, sql);
@@ -55,7 +55,7 @@ async function open(driver, database, options, session) {
 /** Prepares what a plan needs on a connection that is opened before the run, so that a mistake shows. */
 async function prepare(conn, statements, each) {
   for (const statement of statements.all) {
-    conn.prepared.push(await onSql(statement.sql, () => conn.prepare(statement, each)));
+    conn.statements.push(await onSql(statement.sql, () => conn.prepare(statement, each)));
   }
 }
 
@@ -68,7 +68,7 @@ async function check(conn, plan, statements) {
         throw new Error(`\`${sql}\` has ${params} placeholders, the plan brings ${step.args.length} arguments`);
       }
       const last = Math.max(-1, ...step.keep.map((keep) => keep.column));
-      const columns = last < 0 ? Infinity : await conn.columns(conn.prepared[statements.steps[step.statement].index]);
+      const columns = last < 0 ? Infinity : await conn.columns(conn.statements[statements.steps[step.statement].index]);
       if (last >= columns) throw new Error(`\`${sql}\` has ${columns} columns, the plan keeps column ${last}`);
     }
   }

@@ -106,7 +106,7 @@ class Run {
     this.opened++;
     if (this.running) {
       // In the run a statement is prepared when it is first used. What is prepared for each execution belongs to no connection.
-      if (this.options.each) conn.prepared = this.known;
+      if (this.options.each) conn.statements = this.known;
       return conn;
     }
     try {
@@ -115,7 +115,7 @@ class Run {
       await conn.close();
       throw error;
     }
-    this.known = conn.prepared;
+    this.known = conn.statements;
     return conn;
   }
 
