@@ -44,6 +44,7 @@ pub const ENGINE: Engine = Engine {
     ],
     log_ending: |_| "",
     survives_kill: |settings| ENGINE.value(settings, "innodb_flush_log_at_trx_commit") != "0",
+    syncs: |_| true,
     tier_settings,
     implied,
     setup,

@@ -45,6 +45,8 @@ pub struct Engine {
     pub log_ending: fn(&Settings) -> &'static str,
     /// Whether a commit is still there when only the database's processes die.
     pub survives_kill: fn(&Settings) -> bool,
+    /// Whether it ever waits for the disk: if not, a power cut must show.
+    pub syncs: fn(&Settings) -> bool,
     /// The settings that `tier = "..."` stands for.
     pub tier_settings: fn(Tier) -> &'static [(&'static str, &'static str)],
     /// Settings that hold whenever these do, whatever the server is told: a contender with others would not be what it

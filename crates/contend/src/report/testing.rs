@@ -148,7 +148,6 @@ impl Story {
                 number: 0,
                 roles: vec![RoleClients { role: "site".to_string(), first_client: 0, clients: self.clients }],
                 hello: BTreeMap::from([("engine".to_string(), "SQLite 3.53.2".to_string())]),
-                clock_offset_ns: 0,
                 clock_error_ns: 1000,
                 cpu_ns: self.window_ns * if durable { 3 } else { 4 } / 5,
                 rss_bytes: 24 << 20,
@@ -166,7 +165,7 @@ impl Story {
             footprint: Footprint {
                 size_bytes_db: 18 << 20,
                 size_bytes_wal: if contender.settings["journal_mode"] == "WAL" { 4 << 20 } else { 200 << 10 },
-                size_bytes_compact: 17 << 20,
+                size_bytes_compact: Some(17 << 20),
             },
             clients: self.clients,
             samples: None,
@@ -185,6 +184,7 @@ impl Story {
             contend: "0.1.0".to_string(),
             started: "2026-11-21T10:00:00Z".to_string(),
             command: ["contend", "run", "site"].map(str::to_string).to_vec(),
+            instead: Instead::default(),
             machine: Machine {
                 cpu: "Example CPU 3000".to_string(),
                 cores: 4,
@@ -234,6 +234,7 @@ impl Story {
             extent: Extent::Quick,
             headline: "throughput_ops_per_s".to_string(),
             margin: 0.05,
+            compact: true,
             rounds: self.rounds,
             load: Load {
                 processes: None,

@@ -69,6 +69,7 @@ pub fn proved(run: &Run, trials: &[Trial]) -> Vec<Proof> {
             power: sum(Powercut::power),
             posix: sum(Powercut::posix),
             process: sum(Powercut::process),
+            one_process: found.iter().any(|found| found.by_vfs.is_some()),
             models: MODELS_VERSION,
             date: run.started.chars().take(DAY_CHARS).collect(),
             contend: run.contend.clone(),

@@ -307,7 +307,7 @@ impl TrialRow {
             // A log may be empty; it was looked at if the database was.
             size_bytes_wal: (footprint.size_bytes_db > 0 || footprint.size_bytes_wal > 0)
                 .then_some(footprint.size_bytes_wal),
-            size_bytes_compact: measured_size(footprint.size_bytes_compact),
+            size_bytes_compact: footprint.size_bytes_compact,
             set: set_for(trial, run),
             measured,
         }

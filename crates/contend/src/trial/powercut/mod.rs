@@ -79,6 +79,7 @@ impl Bench<'_> {
         let promise = Promise {
             tier: stage.contender.tier,
             survives_kill: (stage.engine.survives_kill)(&stage.contender.settings),
+            syncs: (stage.engine.syncs)(&stage.contender.settings),
         };
         found.controls = controls(promise, &found);
         let failed = found.controls.iter().filter(|control| !control.holds);
