@@ -10,7 +10,7 @@ trap 'rm -rf "$work"' EXIT
 record=${1:-}
 if [ -z "$record" ]; then
   record=$work/record
-  target/release/contend run --quick --rounds 1 --window 200ms --out "$record" --quiet >/dev/null
+  target/release/contend run --quick --rounds 1 --window 200ms --out "$record" --quiet >/dev/null || [ $? = 1 ] # disturbed, which does not matter here
 fi
 
 fail() { echo "check-report: $*" >&2; exit 1; }

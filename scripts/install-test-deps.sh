@@ -18,6 +18,8 @@ for pair in pdo_sqlite:php-sqlite3 pdo_mysql:php-mysql pdo_pgsql:php-pgsql; do
 done
 # One of them is fetched from npm, as an archive.
 command -v unzip >/dev/null || missing+=(unzip)
+# Lets an ordinary user mount the file system that records.
+command -v fusermount3 >/dev/null || missing+=(fuse3)
 # Workers and apps in Python have environments of their own; Debian keeps what makes those apart.
 python=${PYTHON:-$(command -v python3.11 || command -v python3 || true)}
 "$python" -c 'import venv, ensurepip' 2>/dev/null || missing+=(python3-venv)
@@ -35,7 +37,11 @@ if ! command -v apt-get >/dev/null; then
   exit 2
 fi
 run=()
-[ "$(id -u)" -eq 0 ] || run=(sudo)
+if [ "$(id -u)" -ne 0 ]; then
+  command -v sudo >/dev/null ||
+    { echo "The tests need: ${missing[*]}. Install them as root with apt-get install, then try again." >&2; exit 2; }
+  run=(sudo)
+fi
 echo "Installing for the tests: ${missing[*]}"
 "${run[@]}" apt-get update -qq
 # Without a cluster of the system's, and without starting what gets installed now: 101 is "not allowed"

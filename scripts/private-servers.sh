@@ -13,6 +13,11 @@ if [ "$(id -u)" -eq 0 ]; then
     chown nobody "$work" "$sockets"
 fi
 chmod 755 "$work" "$sockets"
+"${as[@]}" test -w "$work" || {
+    echo "$(basename "$0"): servers do not run as root, and user nobody cannot enter $work: use a checkout that others may enter" >&2
+    rm -rf "$work" "$sockets"
+    exit 2
+}
 
 # What is on them is thrown away: none writes it back first. Each with its signal for that.
 stop_servers() {

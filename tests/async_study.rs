@@ -30,7 +30,7 @@ fn a_varied_part_is_shown_again_from_its_own_csv_and_its_trials_can_be_looked_at
     let sets = ["part=published", "databases=2", "write_delay_ms=20", "duration=400ms", "tokio_threads=1,2"];
     let mut args = vec!["run", "async", "--quick", "--out", "record", "--quiet", "--only", "*dedicated*"];
     sets.iter().for_each(|set| args.extend(["--set", set]));
-    bench.contend(&args).exits(0);
+    bench.contend(&args).ran();
     let csv = "record/published/benchmark.csv";
     let found = rows(&bench.path(csv));
     let threads: Vec<&str> = found.iter().map(|row| row["worker_threads"].as_str()).collect();

@@ -17,7 +17,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 use support::place::files;
-use support::{Bench, Said, processes_mentioning, reasons, root, tiny_study, wait_for};
+use support::{Bench, Said, is_of_the_machine, processes_mentioning, reasons, root, tiny_study, wait_for};
 
 /// As awkward as a password can be that is typed after `--set`, which divides at commas.
 const PASSWORD: &str = "ge heim&\"+%{x}";
@@ -38,8 +38,7 @@ fn one_request(bench: &Bench, step: &str) -> String {
 
 /// What made trials invalid, but for what a busy machine can do to windows as short as these.
 fn unsound_in(record: &Path) -> Vec<Vec<String>> {
-    let busy = |kind: &String| ["littles-law", "generator-limited"].contains(&kind.as_str());
-    let others = |kinds: Vec<String>| kinds.into_iter().filter(|kind| !busy(kind)).collect::<Vec<_>>();
+    let others = |kinds: Vec<String>| kinds.into_iter().filter(|kind| !is_of_the_machine(kind)).collect::<Vec<_>>();
     reasons(record).into_iter().map(|(_, kinds)| others(kinds)).filter(|kinds| !kinds.is_empty()).collect()
 }
 
@@ -134,6 +133,26 @@ fn what_cannot_begin_says_why() {
         assert!(!said.err.contains(PASSWORD) && !bench.path("record").exists(), "{said:?}");
     }
     assert!(service.asked().iter().all(|request| request.starts_with("POST /login ")), "only the example got so far");
+    bench.assert_nothing_left();
+}
+
+#[test]
+fn a_warm_up_leaves_nothing_and_takes_nothing_away() {
+    let (bench, service) = (Bench::new(), Service::start(|_| ok("{}")));
+    let one = one_request(&bench, "");
+    let all = ["http", &one, "--url", &service.url, "--json-line", "--clients", "2", "--requests", "20"];
+    let warm = |out: &str| bench.contend(&[&all[..], &["--warm", "6", "--out", out]].concat());
+    // The slash at its end is no part of a directory's name.
+    warm("record/").ran();
+    assert_eq!(reasons(&bench.path("record")).len(), 1);
+    assert_eq!(service.asked().len(), 26);
+    assert!(!bench.path("record.warm").exists() && !bench.path("record/.cache").exists());
+    // What was there before is somebody else's, a record too.
+    fs::rename(bench.path("record"), bench.path("second.warm")).expect("renamed");
+    let said = warm("second").exits(2);
+    assert!(said.err.contains("second.warm is there"), "{}", said.err);
+    assert_eq!((reasons(&bench.path("second.warm")).len(), service.asked().len()), (1, 26));
+    assert!(!bench.path("second").exists());
     bench.assert_nothing_left();
 }
 

@@ -4,10 +4,7 @@ mod support;
 
 use contend::record::store::Record;
 use std::fs;
-use support::{Bench, root};
-
-/// What a machine under foreign load can do to a trial without anything being wrong with it.
-const OF_THE_MACHINE: [&str; 3] = ["littles-law", "generator-limited", "not-credible"];
+use support::{Bench, root, wrong_with};
 
 /// The fixture with another workload under other axes and load.
 fn study(bench: &Bench, workload: &str, axes: &str, load: &str) -> String {
@@ -34,7 +31,7 @@ fn keeps_the_data_whole(workload: &str, axes: &str, load: &str, only: &str, coun
     let record = Record::open(&bench.path("record")).unwrap_or_else(|e| panic!("{e:#}: {said:?}"));
     assert_eq!(record.trials.len(), count, "{said:?}");
     for trial in &record.trials {
-        let wrong: Vec<_> = trial.invalid.iter().filter(|r| !OF_THE_MACHINE.contains(&r.kind.as_str())).collect();
+        let wrong = wrong_with(trial);
         assert!(wrong.is_empty(), "{}: {wrong:?}", trial.contender);
         assert!(!trial.invariants.is_empty() && trial.invariants.iter().all(|i| i.holds), "{trial:?}");
         let directory = bench.path("record/trials").join(format!("{:04}", trial.slot.trial));

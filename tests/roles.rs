@@ -3,13 +3,13 @@
 mod support;
 
 use contend::record::store::Record;
-use support::{Bench, root};
+use support::{Bench, root, sound};
 
 fn many(bench: &Bench, args: &[&str]) -> Record {
     let study = root().join("tests/fixtures/many.toml").display().to_string();
     let mut all = vec!["run", &study, "--out", "record", "--quiet", "--rounds", "1"];
     all.extend(args);
-    bench.contend(&all).exits(0);
+    sound(&bench.path("record"), || bench.contend(&all));
     Record::open(&bench.path("record")).expect("a record")
 }
 

@@ -5,6 +5,8 @@
 pub mod place;
 
 use contend::check::Invalid;
+use contend::record::model::{Reason, Run, Trial};
+use contend::record::store::{Record, RecordWriter};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -82,15 +84,25 @@ impl Bench {
     }
 }
 
-/// A run all trials of which must count. A machine with much to do keeps threads and syncs waiting, which shows as one of these
-/// reasons: such a run is made again, and what shows three times is a finding.
+/// Whether a machine with much to do can be the whole reason for a trial not to count: it keeps threads and syncs waiting.
+pub fn is_of_the_machine(kind: &str) -> bool {
+    use Invalid::{Clock, GeneratorLimited, LittlesLaw, NotCredible, NothingDone};
+    [Clock, GeneratorLimited, LittlesLaw, NotCredible, NothingDone].iter().any(|reason| reason.word() == kind)
+}
+
+/// Why a trial does not count, but for what the machine may have done to it.
+pub fn wrong_with(trial: &Trial) -> Vec<&Reason> {
+    trial.invalid.iter().filter(|reason| !is_of_the_machine(&reason.kind)).collect()
+}
+
+/// A run all trials of which must count. One that a busy machine disturbed is made again; what shows three times is a finding.
 #[track_caller]
 pub fn sound(record: &Path, run: impl Fn() -> Said) -> Said {
-    const BUSY: [Invalid; 4] = [Invalid::Clock, Invalid::LittlesLaw, Invalid::GeneratorLimited, Invalid::NothingDone];
-    let busy = |kind: &String| BUSY.iter().any(|reason| reason.word() == kind);
     let mut said = run();
     for _ in 0..2 {
-        if said.code == Some(1) && reasons(record).iter().flat_map(|(_, kinds)| kinds).all(busy) {
+        if said.code == Some(1)
+            && reasons(record).iter().flat_map(|(_, kinds)| kinds).all(|kind| is_of_the_machine(kind))
+        {
             std::fs::remove_dir_all(record).expect("removed");
             said = run();
         }
@@ -154,8 +166,17 @@ pub fn wait_for(what: &str, happened: impl Fn() -> bool) {
     }
 }
 
+/// Makes a complete record one that was interrupted before this trial, and changes what it says of the run.
+pub fn interrupt(dir: &Path, trial: u32, change: impl FnOnce(&mut Run)) {
+    let mut run = Record::open(dir).expect("a record").run;
+    run.finished = None;
+    change(&mut run);
+    RecordWriter::resume(dir).and_then(|writer| writer.write_run(&run)).expect("written");
+    std::fs::remove_dir_all(dir.join(format!("trials/{trial:04}"))).expect("removed");
+}
+
 /// The reasons of every trial of a record, from its trial.toml files.
 pub fn reasons(record: &Path) -> Vec<(u32, Vec<String>)> {
-    let record = contend::record::store::Record::open(record).expect("a record");
+    let record = Record::open(record).expect("a record");
     record.trials.iter().map(|t| (t.slot.trial, t.invalid.iter().map(|r| r.kind.clone()).collect())).collect()
 }

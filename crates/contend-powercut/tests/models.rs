@@ -57,6 +57,10 @@ impl Made {
         self.add(Op::Sync { ino, data_only: true })
     }
 
+    fn sync_all(&mut self, ino: Ino) -> &mut Made {
+        self.add(Op::Sync { ino, data_only: false })
+    }
+
     fn sync_top(&mut self) -> &mut Made {
         self.add(Op::SyncDirectory { ino: ROOT })
     }
@@ -188,6 +192,16 @@ fn a_sync_takes_the_journal_as_far_as_the_files_last_change_of_metadata() {
     // It grew after `a` was made: that growth is later in the journal.
     made.write(FILE, 2 * PAGE, 2, PAGE).sync(FILE);
     assert_eq!(made.all(&[Model::Drop], Namespace::Journal, |i| names(i).len()), [2].into());
+}
+
+#[test]
+fn a_sync_of_data_only_leaves_a_later_rename_uncertain() {
+    let mut made = Made::new();
+    made.create(ROOT, "new", 3, Kind::File).write(3, 0, 5, PAGE).sync(3).sync_top().rename("new", "newest").sync(3);
+    let last = |made: &Made| made.all(&[Model::Drop], Namespace::Journal, |i| names(i)[0].clone());
+    assert_eq!(last(&made), ["new".to_string()].into());
+    made.sync_all(3);
+    assert_eq!(last(&made), ["newest".to_string()].into());
 }
 
 #[test]

@@ -22,6 +22,8 @@ pub struct Object {
     pub live_size: u64,
     /// One more than the last entry that changed its names, its size or (of a directory) its content.
     pub changed: At,
+    /// One more than the last entry that made it or changed its size: the metadata without which its data cannot be found.
+    pub shaped: At,
 }
 
 #[derive(Clone)]
@@ -60,7 +62,7 @@ impl Change {
 impl Object {
     pub fn new(ino: Ino, kind: Kind, attributes: Attributes, target: std::ffi::OsString) -> Object {
         let durable = Arc::default();
-        Object { ino, kind, attributes, target, durable, pending: vec![], live_size: 0, changed: 0 }
+        Object { ino, kind, attributes, target, durable, pending: vec![], live_size: 0, changed: 0, shaped: 0 }
     }
 
     /// True if the size changed, which is metadata.

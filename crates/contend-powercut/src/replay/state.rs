@@ -39,8 +39,8 @@ struct Disk {
     lies: Vec<Lie>,
     syncs: u32,
     written_last: Ino,
-    /// Syncs that will be done when the log is this long.
-    late: Vec<(usize, Ino)>,
+    /// Syncs that will be done when the log is this long, and whether of data only.
+    late: Vec<(usize, Ino, bool)>,
 }
 
 impl Base {
@@ -102,6 +102,7 @@ impl State {
                 self.highest = self.highest.max(*ino);
                 self.objects.insert(*ino, Object::new(*ino, *kind, *attributes, target.clone()));
                 self.renamed(at, vec![(*parent, name.clone(), Some(*ino))], &[])?;
+                self.shaped(*ino, at);
             }
             Op::Link { ino, parent, name } => self.renamed(at, vec![(*parent, name.clone(), Some(*ino))], &[])?,
             Op::Remove { parent, name } => {
@@ -119,7 +120,7 @@ impl State {
                 self.change(at, *ino, Change::Write { offset: *offset, data: data.clone() })?;
                 self.disk.written_last = *ino;
                 if synced {
-                    self.sync(*ino);
+                    self.sync(*ino, true);
                 }
             }
             Op::Truncate { ino, size } => self.change(at, *ino, Change::Truncate { size: *size })?,
@@ -132,7 +133,7 @@ impl State {
                     object.attributes = *attributes;
                 }
             }
-            Op::Sync { ino, .. } => self.sync(*ino),
+            Op::Sync { ino, data_only } => self.sync(*ino, *data_only),
             Op::SyncDirectory { ino } => self.sync_directory(*ino),
         }
         if self.position.is_multiple_of(SWEEP) {
@@ -174,11 +175,18 @@ impl State {
         object.changed = at + 1;
     }
 
+    fn shaped(&mut self, ino: Ino, at: At) {
+        if let Some(object) = self.objects.get_mut(&ino) {
+            object.shaped = at + 1;
+        }
+    }
+
     fn change(&mut self, at: At, ino: Ino, change: Change) -> Result<()> {
         match self.objects.get_mut(&ino) {
             Some(object) => {
                 if object.push(at, change) {
                     object.changed = at + 1;
+                    object.shaped = at + 1;
                 }
                 Ok(())
             }
@@ -193,7 +201,7 @@ impl State {
     }
 
     /// A sync as it is answered; a lying disk may do something else.
-    fn sync(&mut self, ino: Ino) {
+    fn sync(&mut self, ino: Ino, data_only: bool) {
         self.disk.syncs += 1;
         let mut target = ino;
         for lie in self.disk.lies.clone() {
@@ -202,20 +210,20 @@ impl State {
                 Lie::IgnoreSyncOf { suffix } if self.live_name(ino).is_some_and(|name| name.ends_with(&suffix)) => {
                     return;
                 }
-                Lie::LateSync { entries } => return self.disk.late.push((self.position + entries, ino)),
+                Lie::LateSync { entries } => return self.disk.late.push((self.position + entries, ino, data_only)),
                 Lie::SyncOtherFile => target = self.disk.other_than(ino),
                 _ => (),
             }
         }
-        self.sync_now(target);
+        self.sync_now(target, data_only);
     }
 
-    fn sync_now(&mut self, ino: Ino) {
+    fn sync_now(&mut self, ino: Ino, data_only: bool) {
         let keeps_metadata = !self.disk.lies.contains(&Lie::NoMetadata);
         if let Some(object) = self.objects.get_mut(&ino) {
             object.persist();
             if keeps_metadata {
-                self.committed = self.committed.max(object.changed);
+                self.committed = self.committed.max(if data_only { object.shaped } else { object.changed });
                 self.names[0].commit(self.committed);
             }
         }
@@ -238,9 +246,9 @@ impl State {
     }
 
     fn late_syncs(&mut self) {
-        let due = self.disk.late.partition_point(|(position, _)| *position < self.position);
-        for (_, ino) in self.disk.late.drain(..due).collect::<Vec<_>>() {
-            self.sync_now(ino);
+        let due = self.disk.late.partition_point(|(position, ..)| *position < self.position);
+        for (_, ino, data_only) in self.disk.late.drain(..due).collect::<Vec<_>>() {
+            self.sync_now(ino, data_only);
         }
     }
 

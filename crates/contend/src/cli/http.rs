@@ -3,8 +3,8 @@
 use super::run::{conclude, numbered_out};
 use super::{INVALID, OK, STOPPED, print, stop_on_signals};
 use crate::engine;
-use crate::outcome::code_name;
 use crate::record::store::{Record, RecordWriter};
+use crate::report;
 use crate::source::Source;
 use crate::study::model::{Arrivals, Condition, Contender, Extent, Load, Study, Tier, TrialKind, Variant, Whole};
 use crate::trial::crew::Deadlines;
@@ -17,8 +17,8 @@ use crate::units::duration_ns;
 use crate::workload::{self, Workload, scenario};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{Args, ValueEnum, ValueHint};
-use contend_wire::sample::Sample;
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
@@ -94,8 +94,9 @@ pub struct HttpArgs {
     /// Directory of the record [default: results/DATE-http-SCENARIO]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: Option<PathBuf>,
-    /// Print one line of JSON instead of the report: label, total, ok, failed, wall_s, req_per_s (of those that
-    /// succeeded), p50_ms, p95_ms, p99_ms, max_ms (response times of those that succeeded; null if none did), err_sample
+    /// Print one line of JSON instead of the report: label, total, ok, failed, wall_s, req_per_s (what succeeded inside the
+    /// window), p50_ms, p95_ms, p99_ms, max_ms (response times of those that succeeded; null, as the rate, without a valid
+    /// trial), err_sample
     #[arg(long)]
     json_line: bool,
     /// Show no progress
@@ -131,12 +132,16 @@ fn carry_out(args: &HttpArgs) -> Result<u8> {
         None => numbered_out(&format!("http-{}", before.name)),
     };
     ensure!(!RecordWriter::is_record(&out), "{} is a record already; choose another --out", out.display());
+    let warm = requests(args, &before).and(args.warm.or(before.warm)).unwrap_or(0);
+    let aside = (warm > 0).then(|| warm_up_of(&out)).transpose()?;
+    if let Some(aside) = aside.as_ref().filter(|aside| aside.exists()) {
+        bail!(in_the_way(aside));
+    }
     let lists = service::lists(&out, &before, &contender, &cancelled);
     let lists = lists.map_err(|e| anyhow!("{}: {}", source.name, before.secrets.hidden(&format!("{e:#}"))))?;
     let source = scenario::with_lists(&source, &lists)?;
     let parsed = workload::parse(&source)?;
     let study = study(args, &parsed, contender)?;
-    let warm = if study.load.window_ns == 0 { args.warm.or(parsed.warm).unwrap_or(0) } else { 0 };
     let mut order = Order {
         whole: Whole {
             name: study.name.clone(),
@@ -156,7 +161,9 @@ fn carry_out(args: &HttpArgs) -> Result<u8> {
         attached: None,
     };
     let progress = Progress::new(args.quiet || args.json_line);
-    if warm > 0 && !warmed(&mut order, warm, &cancelled)? {
+    if let Some(aside) = aside
+        && !warmed(&mut order, aside, warm, &cancelled)?
+    {
         return Ok(STOPPED);
     }
     let ending = run_session(&order, &cancelled, &|note| progress.show(&note));
@@ -168,17 +175,39 @@ fn carry_out(args: &HttpArgs) -> Result<u8> {
     }
 }
 
+/// Where the warm-up's record lies as long as it is there, so that the cache beside it is also the run's.
+pub(super) fn warm_up_of(out: &Path) -> Result<PathBuf> {
+    // A slash at the end stays in an absolute path, but is no part of its last name.
+    let out = std::path::absolute(out).with_context(|| format!("--out {}", out.display()))?;
+    let name = out.file_name().with_context(|| format!("--out {} names no directory", out.display()))?;
+    let mut name = name.to_os_string();
+    name.push(".warm");
+    Ok(out.with_file_name(name))
+}
+
+fn in_the_way(aside: &Path) -> String {
+    format!(
+        "{} is there, and the warm-up needs that place; remove it if nobody needs it, or choose another --out",
+        aside.display()
+    )
+}
+
 /// Carries out so many operations whose record is thrown away; false if it was stopped.
-fn warmed(order: &mut Order, operations: u32, cancelled: &dyn Fn() -> bool) -> Result<bool> {
-    let (out, measured) = (order.out.clone(), order.whole.studies[0].clone());
-    order.out.as_mut_os_string().push(".warm");
+fn warmed(order: &mut Order, aside: PathBuf, operations: u32, cancelled: &dyn Fn() -> bool) -> Result<bool> {
+    if let Some(parent) = aside.parent() {
+        std::fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))?;
+    }
+    // What this makes it may remove; what was there, or another run makes meanwhile, it may not.
+    std::fs::create_dir(&aside).map_err(|e| match e.kind() {
+        ErrorKind::AlreadyExists => anyhow!(in_the_way(&aside)),
+        _ => anyhow!(e).context(format!("cannot create {}", aside.display())),
+    })?;
+    let (out, measured) = (std::mem::replace(&mut order.out, aside), order.whole.studies[0].clone());
     let study = &mut order.whole.studies[0];
     study.load.operations = Some(operations.div_ceil(measured.load.clients.unwrap_or(1)));
     study.rounds = 1;
     let ending = run_session(order, cancelled, &|_| {});
-    if order.out.exists() {
-        std::fs::remove_dir_all(&order.out).with_context(|| format!("cannot remove {}", order.out.display()))?;
-    }
+    std::fs::remove_dir_all(&order.out).with_context(|| format!("cannot remove {}", order.out.display()))?;
     (order.out, order.whole.studies[0]) = (out, measured);
     Ok(!matches!(ending?, Ending::Stopped))
 }
@@ -252,12 +281,17 @@ fn contender(args: &HttpArgs, workload: &Workload) -> Result<Contender> {
     })
 }
 
-fn study(args: &HttpArgs, workload: &Workload, contender: Contender) -> Result<Study> {
-    let clients = args.clients.unwrap_or(8);
-    let requests = match (args.requests, &args.duration, args.rate) {
+/// How many operations are measured, where that decides and not a window.
+fn requests(args: &HttpArgs, workload: &Workload) -> Option<u32> {
+    match (args.requests, &args.duration, args.rate) {
         (None, None, None) => workload.operations,
         (requests, ..) => requests,
-    };
+    }
+}
+
+fn study(args: &HttpArgs, workload: &Workload, contender: Contender) -> Result<Study> {
+    let clients = args.clients.unwrap_or(8);
+    let requests = requests(args, workload);
     let duration = args.duration.as_deref().unwrap_or("10s");
     let time = |text: &str, option: &str| duration_ns(text).map_err(|e| anyhow!("{option}: {e}"));
     let load = Load {
@@ -295,6 +329,7 @@ fn study(args: &HttpArgs, workload: &Workload, contender: Contender) -> Result<S
         extent: Extent::Full,
         headline: "throughput_ops_per_s".to_string(),
         margin: 0.05,
+        compact: false,
         rounds: args.rounds,
         load,
         contenders: vec![contender],
@@ -314,70 +349,14 @@ fn study(args: &HttpArgs, workload: &Workload, contender: Contender) -> Result<S
     })
 }
 
-/// The three most frequent messages with their counts.
-fn most_frequent(errors: BTreeMap<String, u64>) -> String {
-    let mut errors: Vec<(String, u64)> = errors.into_iter().collect();
-    errors.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    errors.iter().take(3).map(|(message, count)| format!("{message} x {count}")).collect::<Vec<_>>().join(", ")
-}
-
-/// All trials as one line: operations that were due in the window, and those that were never begun.
+/// The run as one line, and which trials do not count in full.
 fn json_line(dir: &Path, label: &str) -> Result<u8> {
     let record = Record::open(dir)?;
-    let (mut ok_ns, mut failed, mut sent, mut planned, mut wall_ns) = (vec![], 0u64, 0u64, 0u64, 0u64);
-    let mut errors: BTreeMap<String, u64> = BTreeMap::new();
     for trial in &record.trials {
-        let offset_ns = trial.workers.first().map_or(0, |worker| worker.clock_offset_ns);
-        let in_window = |s: &Sample| {
-            let due_ns = (s.due_ns as i128 - i128::from(offset_ns)) as u64;
-            (trial.window_start_ns..trial.window_end_ns).contains(&due_ns)
-        };
-        let mut last = BTreeMap::new();
-        record.samples(trial.slot.trial, |s| {
-            if in_window(&s) {
-                last.insert((s.client, s.operation), s);
-            }
-        })?;
-        for s in last.values() {
-            if s.is_ok() {
-                ok_ns.push(s.finished_ns - s.due_ns);
-            } else {
-                failed += 1;
-                *errors.entry(code_name(s.code_space, s.code)).or_default() += 1;
-            }
-        }
-        sent += last.len() as u64;
-        planned += trial.planned.values().sum::<u64>();
-        wall_ns += trial.window_end_ns.saturating_sub(trial.window_start_ns);
         if let Some(reason) = trial.invalid.first() {
             eprintln!("trial {} is invalid: {}: {}", trial.slot.trial, reason.kind, reason.detail);
         }
     }
-    let unsent = planned.saturating_sub(sent);
-    if unsent > 0 {
-        errors.insert("unsent".to_string(), unsent);
-    }
-    ok_ns.sort_unstable();
-    let quantile = |q: f64| {
-        let rank = (q * ok_ns.len() as f64).ceil() as usize;
-        ok_ns.get(rank.max(1) - 1).copied()
-    };
-    // Where nothing succeeded nothing took any time, which is not 0.
-    let ms = |ns: Option<u64>| ns.map(|ns| (ns as f64 / 1e3).round() / 1e3);
-    let wall_s = wall_ns as f64 / 1e9;
-    let line = serde_json::json!({
-        "label": label,
-        "total": sent + unsent,
-        "ok": ok_ns.len(),
-        "failed": failed + unsent,
-        "wall_s": (wall_s * 1e3).round() / 1e3,
-        "req_per_s": if wall_s > 0.0 { (ok_ns.len() as f64 / wall_s * 10.0).round() / 10.0 } else { 0.0 },
-        "p50_ms": ms(quantile(0.5)),
-        "p95_ms": ms(quantile(0.95)),
-        "p99_ms": ms(quantile(0.99)),
-        "max_ms": ms(quantile(1.0)),
-        "err_sample": most_frequent(errors),
-    });
-    print(&format!("{line}\n"))?;
+    print(&format!("{}\n", report::line::line(&record, label)?))?;
     Ok(if record.trials.iter().all(|t| t.invalid.is_empty()) { OK } else { INVALID })
 }

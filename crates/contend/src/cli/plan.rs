@@ -194,6 +194,7 @@ pub(super) fn single(
         extent: Extent::Full,
         headline: "throughput_ops_per_s".to_string(),
         margin: crate::stats::verdict::MARGIN,
+        compact: false,
         rounds: 1,
         load,
         contenders,

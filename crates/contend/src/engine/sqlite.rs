@@ -20,6 +20,7 @@ pub const ENGINE: Engine = Engine {
         _ => "-journal",
     },
     survives_kill,
+    syncs: |settings| ENGINE.value(settings, "synchronous") != "off",
     tier_settings,
     implied: |_| &[],
     setup,

@@ -26,6 +26,7 @@ pub const ENGINE: Engine = Engine {
     keeps: &[],
     log_ending: |_| "",
     survives_kill: |_| false,
+    syncs: |_| false,
     tier_settings: |_| &[],
     implied: |_| &[],
     setup,

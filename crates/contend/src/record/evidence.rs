@@ -9,7 +9,8 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// Power cuts below which nothing is called proved: no loss in so many bounds the share at 7.5 %.
+/// Power cuts below which nothing is called proved, and from which on a documented loss must have shown: no loss in so many
+/// bounds the share at 7.5 %.
 pub const CUTS_MIN: u64 = 40;
 
 /// Head of the file.
@@ -38,6 +39,9 @@ pub struct Found {
     pub power: u64,
     pub posix: u64,
     pub process: u64,
+    /// Recorded by SQLite's VFS in one process, for want of a mount: several processes were not there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub one_process: bool,
     /// Version of the models.
     pub models: u32,
     /// The day, UTC.
@@ -189,6 +193,7 @@ mod tests {
             power,
             posix: power,
             process: 10,
+            one_process: false,
             models: 1,
             date: "2026-11-21".to_string(),
             contend: "0.1.0".to_string(),

@@ -23,6 +23,8 @@ pub struct Run {
     pub started: String,
     /// The command line as typed.
     pub command: Vec<String>,
+    #[serde(default, skip_serializing_if = "Instead::is_nothing")]
+    pub instead: Instead,
     pub machine: Machine,
     pub disk: Disk,
     pub study: Study,
@@ -97,6 +99,26 @@ pub struct StudyFile {
     /// When it ended, UTC; a record without it was interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished: Option<String>,
+}
+
+/// What took the place of contend's own; whoever resumes the run must have the same.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Instead {
+    /// Address of the running server that trials were made on, without what opens it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+    /// Command of the worker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<String>,
+    /// Command of the client that asks over HTTP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
+}
+
+impl Instead {
+    fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// What a run took as a whole.
@@ -217,6 +239,9 @@ pub struct Trial {
     pub planned: BTreeMap<String, u64>,
     /// Busy time of all processors that was not ours, in thousandths of the capacity of the window.
     pub foreign_cpu_permille: u32,
+    /// The server is one that somebody else runs: what it used, if it is on this machine, is among the others' too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub server_unwatched: bool,
     /// Median fsync right before the window.
     pub fsync_ns_p50_before: u64,
     pub invariants: Vec<InvariantResult>,
@@ -253,8 +278,7 @@ pub struct WorkerInfo {
     pub roles: Vec<RoleClients>,
     /// What it said of itself: language, driver, engine, compile options.
     pub hello: BTreeMap<String, String>,
-    /// Its clock minus the tool's, and how far that may be off.
-    pub clock_offset_ns: i64,
+    /// How far its clock may be from the tool's.
     pub clock_error_ns: u64,
     /// CPU time in the window, user and system.
     pub cpu_ns: u64,
@@ -370,6 +394,7 @@ pub struct Footprint {
     pub size_bytes_db: u64,
     /// Largest write-ahead log or journal seen in the window.
     pub size_bytes_wal: u64,
-    /// Database after checkpoint and VACUUM.
-    pub size_bytes_compact: u64,
+    /// Database after checkpoint and VACUUM, or what compacts a server's tables; of trials of the first round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size_bytes_compact: Option<u64>,
 }

@@ -22,6 +22,8 @@ pub struct File {
     pub margin: Option<f64>,
     /// It describes and compares nothing: it may have fewer rounds than an interval needs.
     pub describes: Option<bool>,
+    /// Whether the data is compacted in the end, for its size.
+    pub compact: Option<bool>,
     pub rounds: Option<u32>,
     pub baseline: Option<Vec<String>>,
     pub settings: Option<Table>,

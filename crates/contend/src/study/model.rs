@@ -94,6 +94,9 @@ pub struct Study {
     pub headline: String,
     /// Differences up to this fraction do not matter (0.05 = 5 %).
     pub margin: f64,
+    /// Whether the data of the first round is compacted in the end, for its size.
+    #[serde(default = "yes")]
+    pub compact: bool,
     pub rounds: u32,
     pub load: Load,
     pub contenders: Vec<Contender>,
@@ -126,6 +129,10 @@ pub struct Study {
     /// What the study does not show, in words.
     #[serde(default)]
     pub limits: Vec<String>,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// How crashes are made.

@@ -149,6 +149,7 @@ impl Chosen<'_> {
             extent,
             headline: arm.headline.clone(),
             margin: file.margin.unwrap_or(DEFAULT_MARGIN),
+            compact: file.compact.unwrap_or(true),
             rounds: arm.rounds,
             baselines: baselines(&arm, &contenders),
             conditions: axis::expand_conditions(&arm.axes),

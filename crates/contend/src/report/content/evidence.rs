@@ -24,7 +24,8 @@ fn said(tier: Tier, known: Option<&Known>) -> Said {
     let documented = Said { word: "only documented", rests_on: String::new(), tone: Tone::Plain };
     let Some((known, found)) = known.and_then(|known| Some((known, known.found.as_ref()?))) else { return documented };
     let version = known.version.as_deref().unwrap_or_default();
-    let cuts = format!("{} power cuts, {version}, {}", count(found.power), found.date);
+    let recorded = if found.one_process { " of one process" } else { "" };
+    let cuts = format!("{} power cuts{recorded}, {version}, {}", count(found.power), found.date);
     let (proved, place) = match known.place {
         Place::Here => ("proved here", "here"),
         Place::Elsewhere => ("proved elsewhere", "elsewhere"),
@@ -99,6 +100,7 @@ mod tests {
             power: 2222,
             posix: 1,
             process: 1,
+            one_process: false,
             models: 1,
             date: "2026-11-21".to_string(),
             contend: "0.1.0".to_string(),
@@ -116,6 +118,9 @@ mod tests {
         assert_eq!(words(Tier::Durable, None), "only documented: ");
         let here = known(Place::Here, Tier::Durable);
         assert_eq!(words(Tier::Durable, Some(&here)), "proved here: 2,222 power cuts, Engine 1.2, 2026-11-21");
+        let mut alone = here.clone();
+        alone.found.as_mut().expect("it was found").one_process = true;
+        assert!(words(Tier::Durable, Some(&alone)).starts_with("proved here: 2,222 power cuts of one process"));
         assert!(words(Tier::Unsafe, Some(&here)).starts_with("only documented: not seen here in 2,222"));
         let elsewhere = known(Place::Elsewhere, Tier::Bounded);
         assert!(words(Tier::Bounded, Some(&elsewhere)).starts_with("proved elsewhere: 2,222"));

@@ -97,6 +97,8 @@ fn several_conditions(summary: &Summary<'_>) -> bool {
 /// For a study without sentences of its own: one per tier, about its baseline and the others.
 fn plain_answers(summary: &Summary<'_>) -> Vec<Block> {
     let Some(headline) = &summary.headline else { return vec![] };
+    let own = summary.record.run.study.metrics.iter().find(|metric| metric.name == headline.name);
+    let figure = own.map_or_else(|| headline.label(), |metric| metric.about.clone());
     let mut blocks = vec![];
     for tier in Tier::GROUPS {
         let Some(baseline) = summary.baseline(tier) else { continue };
@@ -111,8 +113,8 @@ fn plain_answers(summary: &Summary<'_>) -> Vec<Block> {
         if !said.is_empty() {
             let against = words::label(summary, baseline);
             let ask = match tier {
-                Tier::Unknown => format!("{} against {against}", charts::capitalised(&headline.label())),
-                _ => format!("Where {}, {} against {against}", tier.promise(), headline.label()),
+                Tier::Unknown => format!("{}: against {against}", charts::capitalised(&figure)),
+                _ => format!("Where {}: {figure}, against {against}", tier.promise()),
             };
             blocks.push(Block::Answer { ask, said });
         }
@@ -125,6 +127,10 @@ fn plain_sentence(summary: &Summary<'_>, compared: &crate::report::summary::comp
     let ratio = compared.comparison.ratio.map_or(NOTHING.to_string(), |r| Ratio(r).to_string());
     match &compared.comparison.verdict {
         Verdict::NotComparable(reason) => format!("{label}: not comparable ({reason})."),
+        Verdict::NoWords => {
+            let rounds = words::counted(compared.comparison.rounds as usize, "round");
+            format!("{label}: {ratio} ({rounds}, so no verdict).")
+        }
         verdict => format!("{label}: {} ({ratio}).", words::word(summary, verdict)),
     }
 }
