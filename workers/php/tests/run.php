@@ -16,13 +16,13 @@ function same(mixed $expected, mixed $found, string $what): void
 
 function test_what_a_statement_is(): void
 {
-    $rows = array_filter(file(__DIR__ . '/../../statements.tsv', FILE_IGNORE_NEW_LINES), fn ($line) => $line[0] !== '#');
+    $rows = array_filter(file(__DIR__ . '/../../../conformance/statements.tsv', FILE_IGNORE_NEW_LINES), fn ($line) => $line[0] !== '#');
     same(true, count($rows) > 10, 'a table');
     foreach ($rows as $row) {
-        [$dialects, $params, $returns, $changes, $upserts, $sql] = explode("\t", $row);
-        foreach (explode(',', $dialects) as $dialect) {
-            $s = new Statement(unescape($sql), $dialect === 'sqlite');
-            same([(int) $params, $returns === 'yes', $changes === 'yes', (int) $upserts], [$s->params, $s->returns, $s->changes, $s->upserts], "$dialect: $sql");
+        [$dialect, $params, $returns, $changes, $upserts, $sql] = explode("\t", $row);
+        foreach (['any' => [true, false], 'sqlite' => [true], 'server' => [false]][$dialect] as $brackets) {
+            $s = new Statement(unescape($sql), $brackets);
+            same([(int) $params, (int) $returns, (int) $changes, (int) $upserts], [$s->params, (int) $s->returns, (int) $s->changes, $s->upserts], $sql);
         }
     }
 }

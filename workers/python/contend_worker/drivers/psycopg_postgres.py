@@ -4,6 +4,7 @@ import os
 
 import psycopg
 from psycopg import pq
+from psycopg.types.string import TextLoader
 
 from .. import wire
 from ..driver import Connection, Driver, Failure, default, worker_failure
@@ -24,6 +25,9 @@ class Opened(Connection):
         self.inner, self.prepare_it = inner, not options.prepare_each
         inner.prepare_threshold = 0 if self.prepare_it else None
         inner.prepared_max = None
+        # JSON is text: what the library would make of it has no place among the values of SQL.
+        for name in ("json", "jsonb"):
+            inner.adapters.register_loader(name, TextLoader)
         self.interrupter = Interrupter(lambda: inner.cancel_safe(timeout=CONNECT_S))
 
     def cursor(self):
