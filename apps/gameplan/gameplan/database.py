@@ -26,6 +26,8 @@ class Database:
         self.site = site
         self.engine = engines.load(engine_of(site.database))
         self.opened = 0
+        # How many had been opened when settings were last read back.
+        self._read = 0
         self._connection = None
         self._in_transaction = False
 
@@ -100,7 +102,12 @@ class Database:
         if self._connection is None:
             self.value("SELECT 1")
         found.update(self.engine.readback(self._connection))
+        self._read = self.opened
         return {name: "" if value is None else str(value) for name, value in found.items()}
+
+    def is_unread(self):
+        """Whether nobody has asked the open connection for its settings yet."""
+        return self._connection is not None and not self._in_transaction and self._read < self.opened
 
     def close(self):
         """Closes the connection; what was not committed is rolled back by the engine."""

@@ -1,5 +1,6 @@
 """gunicorn with sync workers around the app, started fresh for each configuration."""
 
+import contextlib
 import json
 import os
 
@@ -23,7 +24,7 @@ class Server(BaseApplication):
             "timeout": self._config.timeout_s, "graceful_timeout": self._config.graceful_timeout_s,
             "loglevel": "warning", "proc_name": "gameplan", "backlog": 2048,
             "post_fork": self._post_fork, "post_worker_init": self._worker_ready,
-            "on_exit": self._on_exit,
+            "worker_exit": self._worker_exit, "on_exit": self._on_exit,
         }
         # Its workers' signs of life are files; in memory they cost the disk nothing.
         if os.path.isdir("/dev/shm"):
@@ -51,6 +52,20 @@ class Server(BaseApplication):
             self._report({"worker": worker.age, "sites": sites})
         except Exception as error:
             self._report({"worker": worker.age, "error": str(error)})
+
+    def _worker_exit(self, _server, worker):
+        """Connections that were opened anew while requests were served: nobody is measured any more."""
+        app = getattr(self, "_app", None)
+        if self._report is None or app is None:
+            return
+        sites = {}
+        for host, db in app.databases.items():
+            # One that is of no use now has nothing to tell.
+            with contextlib.suppress(Exception):
+                if db.is_unread():
+                    sites[host] = db.read_back()
+        if sites:
+            self._report({"worker": worker.age, "sites": sites})
 
     def _on_exit(self, _server):
         if self._report is not None:

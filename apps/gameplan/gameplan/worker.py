@@ -125,6 +125,8 @@ class Gunicorn:
         self.process = None
         self.reports, writing = os.pipe()
         self._rest = b""
+        # By host, what the first worker read back.
+        self._first = {}
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         try:
             listener.bind(("127.0.0.1", 0))
@@ -166,13 +168,24 @@ class Gunicorn:
                 raise Refused(f"worker {report['worker']} has no connection: {report['error']}")
             found.append(report)
         found.sort(key=lambda report: report["worker"])
+        self._first = found[0]["sites"]
         return [
             {"client": number, "gunicorn_workers": self.workers, "host": host, **facts}
             for number, report in enumerate(found) for host, facts in report["sites"].items()]
 
+    def _differs(self, report):
+        """What connections that were opened later read back differently: those of workers that took the place of others,
+        and new ones of the first."""
+        for host, facts in report.get("sites", {}).items():
+            for name, value in facts.items():
+                first = self._first.get(host, {}).get(name)
+                if value != first:
+                    return f"worker {report['worker']}, {host}: {name} is {value} on a connection opened later, {first} on the first"
+        return None
+
     def end(self, patience_s):
         """Answers what is under way and ends; the totals of all workers."""
-        totals = {}
+        totals, differs = {}, []
         if self.process is None:
             return totals
         with contextlib.suppress(ProcessLookupError):
@@ -181,6 +194,7 @@ class Gunicorn:
             deadline = time.monotonic() + patience_s
             while (report := self.report(deadline)) is not None:
                 totals = report.get("done", totals)
+                differs.append(self._differs(report))
         try:
             self.process.wait(5)
         except subprocess.TimeoutExpired:
@@ -188,7 +202,8 @@ class Gunicorn:
             self.process.wait()
         self.process = None
         os.close(self.reports)
-        return totals
+        differs = list(filter(None, differs))
+        return {**totals, "settings_differ": "; ".join(differs)} if differs else totals
 
 
 def _sqlite():

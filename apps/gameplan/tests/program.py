@@ -58,7 +58,7 @@ class Program:
         self.tell("stop\n")
         verb, said, _ = facts(self.line())
         assert verb == "done", verb
-        return {name: int(count) for name, count in said.items()}
+        return {name: value if name == "settings_differ" else int(value) for name, value in said.items()}
 
     def tree(self):
         """The program and all below it."""
@@ -113,9 +113,9 @@ def alive(pids):
     return found
 
 
-def wait_until(condition, what, seconds=20):
+def wait_until(condition, what, seconds=60, every=0.02):
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
             raise AssertionError(f"{what}: not within {seconds} s")
-        time.sleep(0.02)
+        time.sleep(every)

@@ -20,9 +20,9 @@ class Risk(unittest.TestCase):
         self.assertGreaterEqual(result["longest_wait_ms"], 190)
 
     def test_without_a_wait_several_are_refused_and_with_one_they_are_not(self):
-        self.assertGreater(cell("same", 3, 400, 0)["locked"], 0)
+        self.assertGreater(cell("same", 3, 1000, 0)["locked"], 0)
         self.assertEqual(cell("same", 3, 50, 20_000)["locked"], 0)
-        self.assertGreater(cell("before", 3, 400, 0)["locked"], 0)
+        self.assertGreater(cell("before", 3, 1000, 0)["locked"], 0)
 
     def test_the_threshold_is_told(self):
         results = [dict(numbers="same", busy_ms=0, hold_ms=1, writers=w, locked=w // 4) for w in (1, 2, 4, 8)]

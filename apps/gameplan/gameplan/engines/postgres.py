@@ -47,7 +47,8 @@ def next_value(table):
 
 def code(error):
     state = getattr(error, "sqlstate", None)
-    lost = state is None or state[:2] in ("08", "57") or isinstance(error, psycopg.InterfaceError)
+    # Of class 57 only the end of a server or session; 57014 is a statement that was given up on a sound connection.
+    lost = state is None or state[:2] == "08" or state[:3] == "57P" or isinstance(error, psycopg.InterfaceError)
     return "sqlstate", state or "08006", state in _RETRY, lost
 
 
