@@ -256,7 +256,7 @@ func (s *server) run(start uint64) error {
 		}
 	}
 	s.say(fmt.Sprintf("done\toperations=%d\tattempts=%d\tfailed=%d\texhausted=%d\tconnections_opened=%d",
-		operations, attempts, failed, exhausted, r.setup.Opened.Load()-r.opened) + r.reads.facts() + r.pauses.facts())
+		operations, attempts, failed, exhausted, r.openedInRun) + r.reads.facts() + r.pauses.facts())
 	frame := make([]byte, 0, frameBytes)
 	for _, c := range r.clients {
 		for i := range c.samples {
