@@ -65,7 +65,7 @@ fmt:
 bench: build ## ratios against named rivals, in one run
 	scripts/bench.sh
 
-verify: test ## the long checks; whether wrk, oha and hey agree with contend; full figures of power cuts
+verify: test ## the long checks; whether wrk, oha and hey agree with contend; quick figures of power cuts
 	$(CARGO) test --workspace -- --ignored --nocapture
 	scripts/check-http-agreement.sh
 	rm -rf target/verify/durability

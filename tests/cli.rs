@@ -115,6 +115,27 @@ fn a_users_own_files_work_like_built_in_ones_and_a_broken_invariant_is_found() {
 }
 
 #[test]
+fn the_walk_through_of_the_docs_can_be_walked() {
+    let bench = Bench::new();
+    let example = |name: &str| root().join("examples").join(name).display().to_string();
+    let (workload, study) = (example("tickets.toml"), example("tickets-drivers.toml"));
+    let shown = bench.contend(&["plan", "show", &workload, "--clients", "1", "--cycle", "3"]).exits(0).out;
+    let plan = contend_wire::plan::Plan::decode(&shown).expect("what is shown is a plan");
+    assert_eq!(plan.clients[0].operations.len(), 3);
+
+    let args = ["verify", &workload, "--contender", "sqlite/rusqlite/pool", "--contender", "sqlite/rusqlite/fifo"];
+    assert!(bench.contend(&args).exits(0).out.contains("The same everywhere"));
+
+    // Where the other driver's worker is not built, the run says so and goes on without.
+    let args = ["run", &study, "--quick", "--out", "record", "--rounds", "1", "--window", "100ms", "--quiet"];
+    let run = || bench.command(&args).env("CONTEND_WORKERS", bench.path("none")).output().expect("the tool starts");
+    let said = sound(&bench.path("record"), || run().into());
+    assert!(said.err.contains("mattn") && said.err.contains("make workers-go"), "{}", said.err);
+    let report = fs::read_to_string(bench.path("record/report.txt")).expect("a report");
+    assert!(report.contains("rusqlite") && !report.contains("does not count"), "{report}");
+}
+
+#[test]
 fn lists_plans_and_comparisons_are_also_for_programs() {
     let bench = Bench::new();
     for what in ["workloads", "studies", "scenarios", "engines", "drivers", "outcomes"] {

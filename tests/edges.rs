@@ -3,12 +3,14 @@
 
 mod support;
 
+use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::process::Stdio;
 use support::place::{Own, Place, files, is_root, postgres_bin, record, study};
-use support::{Bench, Said, processes_mentioning, reasons, root};
+use support::{Bench, Said, interrupt, processes_mentioning, reasons, root, wait_for};
 
 #[test]
 fn the_doctor_says_how_to_install_a_missing_server() {
@@ -107,6 +109,20 @@ fn a_directory_that_a_server_cannot_use_is_named() {
     place.assert_nothing_left();
 }
 
+/// What was begun on that server goes on there and nowhere else.
+fn resume_on(place: &Place, own: &Own) {
+    interrupt(&place.bench.path("record"), 6, |_| ());
+    let resume = |args: &[&str]| place.contend(&[&["run", "--resume", "record", "--quiet"], args].concat());
+    for args in [vec![], vec!["--dsn".to_string(), own.dsn("geheim").replace("me:", "you:")]] {
+        let said = resume(&args.iter().map(String::as_str).collect::<Vec<_>>()).exits(2);
+        assert!(said.err.contains("was begun with --dsn") && !said.err.contains("geheim"), "{}", said.err);
+    }
+    assert_eq!(record(place).trials.len(), 5);
+    resume(&["--dsn", &own.dsn("geheim")]).ran();
+    let trials = record(place).trials;
+    assert!(trials.len() == 6 && trials.iter().all(|trial| trial.base == "attached"));
+}
+
 /// Runs on a server of somebody else, looking at all processes meanwhile: nobody but the command that was typed
 /// may show the password. What the record says of the server is what the server says of itself.
 fn work_on(place: &Place, own: &Own, only: &str, version: &str, databases: &str) {
@@ -128,6 +144,7 @@ fn work_on(place: &Place, own: &Own, only: &str, version: &str, databases: &str)
         }
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
+    // A busy machine may make a trial of such short windows invalid.
     assert!(matches!(child.wait().expect("it ended").code(), Some(0 | 1)));
     assert!(seen.len() > 2, "workers were looked at: {seen:?}");
     assert_eq!(own.asked(databases), before, "something is left");
@@ -138,7 +155,10 @@ fn work_on(place: &Place, own: &Own, only: &str, version: &str, databases: &str)
     for trial in &record(place).trials {
         let server = trial.server.as_ref().expect("a server");
         assert!(server.version == own.asked(version) && server.cpu_ns.is_none(), "{server:?}");
+        assert_eq!(trial.base, "attached");
     }
+    resume_on(place, own);
+    assert_eq!(own.asked(databases), before, "something is left");
     let wrong = own.dsn("falsch");
     let wrong = place.contend(&["run", &study(), "--out", "second", "--dsn", &wrong, "--only", only]);
     assert_eq!(wrong.code, Some(2), "{}", wrong.err);
@@ -163,6 +183,70 @@ fn a_mariadb_that_is_there_is_left_as_it_was() {
                      SELECT concat(db_name, '.', table_name) FROM mysql.table_stats UNION \
                      SELECT concat(user, '@', host) FROM mysql.user ORDER BY 1";
     work_on(&place, &own, "mariadb durable", "SELECT version()", databases);
+}
+
+/// A study of three databases, on a server of somebody else: stopped as soon as they are there.
+fn stop_on(place: &Place, own: &Own, before: impl Fn(&str)) -> Said {
+    let workload = root().join("tests/fixtures/many-workload.toml");
+    let text = format!(
+        "question = 'q'\nworkload = '{}'\nkind = 'load'\nheadline = 'throughput_ops_per_s'\nrounds = 6\n\
+         axes = {{ databases = [3], readers = [1] }}\nload = {{ window = '60s', cycle = 64 }}\n\
+         [[contender]]\nengine = 'postgres'\n",
+        workload.display()
+    );
+    fs::write(place.bench.path("three.toml"), text).expect("written");
+    let _ = fs::remove_dir_all(place.bench.path("record"));
+    let dsn = own.dsn("geheim");
+    let mut command = place.command(&["run", "three.toml", "--out", "record", "--quiet", "--dsn", &dsn]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the tool starts");
+    wait_for("three databases", || ours(own).len() == 3);
+    before(&ours(own)[1]);
+    kill_process(Pid::from_child(&child), Signal::INT).expect("it is there");
+    child.wait_with_output().expect("it ends").into()
+}
+
+/// Databases of contend's on a server.
+fn ours(own: &Own) -> Vec<String> {
+    let names = own.asked("SELECT datname FROM pg_database WHERE datname LIKE 'contend%' ORDER BY 1");
+    names.lines().map(str::to_string).collect()
+}
+
+#[test]
+fn who_is_stopped_drops_all_databases_or_names_them() {
+    let place = Place::new();
+    let own = Own::postgres(&place);
+    let said = stop_on(&place, &own, |_| ()).exits(130);
+    assert_eq!(ours(&own), [""; 0], "{}", said.err);
+    // Nobody may drop a template.
+    let said = stop_on(&place, &own, |name| drop(own.asked(&format!("ALTER DATABASE {name} IS_TEMPLATE true"))));
+    let left = ours(&own);
+    let told = left.len() == 1 && said.err.contains(&format!("cannot drop {} on the server", left[0]));
+    assert!(told && said.code == Some(2), "{left:?}: {said:?}");
+}
+
+/// Whoever makes a data directory ends with the tool, however that ends.
+#[test]
+fn what_makes_a_data_directory_ends_with_the_run() {
+    for signal in [Signal::INT, Signal::KILL] {
+        let place = Place::new();
+        let dir = place.bench.path("bin");
+        fs::create_dir(&dir).expect("created");
+        fs::set_permissions(&dir, fs::Permissions::from_mode(0o777)).expect("opened");
+        std::os::unix::fs::symlink(postgres_bin().join("postgres"), dir.join("postgres")).expect("linked");
+        let script = format!("#!/bin/sh\ntouch {}/begun\nsleep 600 & wait\n", dir.display());
+        fs::write(dir.join("initdb"), script).expect("written");
+        fs::set_permissions(dir.join("initdb"), fs::Permissions::from_mode(0o755)).expect("executable");
+        let study = study();
+        let mut command = place.command(&["run", &study, "--out", "record", "--quiet", "--only", "postgres durable"]);
+        command.env("CONTEND_SERVERS", &dir).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("the tool starts");
+        wait_for("a data directory to be made", || dir.join("begun").exists());
+        kill_process(Pid::from_child(&child), signal).expect("it is there");
+        let code = child.wait().expect("it ends").code();
+        assert_eq!(code, (signal == Signal::INT).then_some(130));
+        place.assert_nothing_left();
+        wait_for("the directory to be removed", || files(&place.bench.path(".cache")).is_empty());
+    }
 }
 
 #[test]

@@ -3,10 +3,14 @@
 mod support;
 
 use contend::check::Invalid;
+use contend::trial::crew::{Crew, Deadlines, Failure};
+use contend::trial::janitor::Janitor;
+use contend::trial::process::Launch;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 use support::{Bench, Said, reasons, root, sound, tool, wait_for};
 
 /// A fault of the lying worker, as it lists them itself.
@@ -144,6 +148,35 @@ fn damaged_data_in_the_cache_is_loaded_again() {
     fs::write(loaded(&bench), vec![7; 8192]).expect("written");
     let study = support::tiny_study();
     sound(&bench.path("second"), || bench.contend(&["run", &study, "--out", "second", "--rounds", "1", "--quiet"]));
+}
+
+/// A worker that says this after its start, and how the crew of a trial by number of operations takes it if an operation may
+/// take four seconds.
+fn told(bench: &Bench, says: &str) -> Result<(), Failure> {
+    let script = format!("printf 'hello\\tprotocol=1\\nready\\n'; {says}; sleep 600");
+    let launch = Launch { program: "/bin/sh".into(), args: vec!["-c".to_string(), script] };
+    let deadlines = Deadlines { operations: Duration::from_secs(4), ..Deadlines::default() };
+    let (janitor, never) = (Janitor::start().expect("a process"), || false);
+    let mut crew = Crew::new(&janitor, deadlines, &never);
+    crew.prepare(&launch, &[vec![]], bench.dir.path())?;
+    crew.collect(None, 0, &mut |_| Ok(()), || (), &mut |_| ())
+}
+
+#[test]
+fn operations_take_as_long_as_they_take_while_they_go_on() {
+    let bench = Bench::new();
+    let progress = |n: &str| format!("printf 'progress\\toperations=%s\\tfailed=0\\n' {n}; sleep 0.5");
+    // Twice as long as one operation may take.
+    let goes_on = format!("for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do {}; done", progress("$n"));
+    let ends = "printf 'done\\toperations=16\\tattempts=16\\tfailed=0\\texhausted=0\\nend\\n'";
+    assert!(matches!(told(&bench, &format!("{goes_on}; {ends}")), Ok(())));
+    match told(&bench, &format!("while true; do {}; done", progress("7"))) {
+        Err(Failure::Invalid(reason)) => {
+            assert_eq!(reason.kind, Invalid::Stalled.word());
+            assert!(reason.detail.contains("finished no operation in 4s"), "{}", reason.detail);
+        }
+        other => panic!("{other:?}"),
+    }
 }
 
 /// The data in the cache.

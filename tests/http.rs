@@ -137,6 +137,26 @@ fn what_cannot_begin_says_why() {
 }
 
 #[test]
+fn a_warm_up_leaves_nothing_and_takes_nothing_away() {
+    let (bench, service) = (Bench::new(), Service::start(|_| ok("{}")));
+    let one = one_request(&bench, "");
+    let all = ["http", &one, "--url", &service.url, "--json-line", "--clients", "2", "--requests", "20"];
+    let warm = |out: &str| bench.contend(&[&all[..], &["--warm", "6", "--out", out]].concat());
+    // The slash at its end is no part of a directory's name.
+    warm("record/").ran();
+    assert_eq!(reasons(&bench.path("record")).len(), 1);
+    assert_eq!(service.asked().len(), 26);
+    assert!(!bench.path("record.warm").exists() && !bench.path("record/.cache").exists());
+    // What was there before is somebody else's, a record too.
+    fs::rename(bench.path("record"), bench.path("second.warm")).expect("renamed");
+    let said = warm("second").exits(2);
+    assert!(said.err.contains("second.warm is there"), "{}", said.err);
+    assert_eq!((reasons(&bench.path("second.warm")).len(), service.asked().len()), (1, 26));
+    assert!(!bench.path("second").exists());
+    bench.assert_nothing_left();
+}
+
+#[test]
 fn a_silent_service_holds_nobody_up() {
     let bench = Bench::new();
     let service = Service::start(|_| Reply::raw(b""));

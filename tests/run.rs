@@ -2,11 +2,13 @@
 
 mod support;
 
+use contend::record::model::{Floor, Instead};
 use contend::record::store::Record;
 use rustix::process::{Pid, Signal, kill_process};
+use std::collections::BTreeSet;
 use std::fs;
 use std::process::Child;
-use support::{Bench, processes_mentioning, tiny_study, wait_for};
+use support::{Bench, interrupt, processes_mentioning, tiny_study, wait_for};
 
 fn signal(child: &Child, signal: Signal) {
     kill_process(Pid::from_raw(child.id() as i32).expect("a process"), signal).expect("it lives");
@@ -80,6 +82,58 @@ fn ctrl_c_keeps_what_is_finished_and_resume_completes_it() {
     let again = bench.contend(&["run", "--resume", "record"]).exits(2);
     assert!(again.err.contains("complete"), "{}", again.err);
     bench.assert_nothing_left();
+}
+
+#[test]
+fn a_run_is_resumed_with_what_it_was_begun_with() {
+    let (bench, record) = (Bench::new(), "record");
+    let own = format!("'{}' worker", support::tool());
+    bench.tiny(&["--rounds", "1", "--only", "WAL/FULL", "--worker-command", &own]).ran();
+    let resume = |args: &[&str]| bench.contend(&[&["run", "--resume", record, "--quiet"], args].concat());
+    let refused = |args: &[&str], part: &str| {
+        let said = resume(args).exits(2);
+        assert!(said.err.contains(part), "{part}: {}", said.err);
+    };
+    interrupt(&bench.path(record), 1, |run| assert_eq!(run.instead.worker.as_ref(), Some(&own)));
+    refused(&[], "was begun with --worker-command");
+    refused(&["--worker-command", &format!("env {own}")], "resume it with the same");
+    refused(&["--worker-command", &own, "--client-command", &own], "contend's own client");
+    refused(&["--worker-command", &own, "--dsn", "postgres://me@127.0.0.1:1/d"], "private servers");
+    resume(&["--worker-command", &own]).ran();
+    interrupt(&bench.path(record), 1, |run| run.contend = "0.0.1".to_string());
+    refused(&["--worker-command", &own], "begun with contend 0.0.1");
+    // As the first records were, which did not keep it.
+    fs::create_dir(bench.path("record/trials/0001")).expect("made");
+    interrupt(&bench.path(record), 1, |run| {
+        (run.contend, run.instead) = (env!("CARGO_PKG_VERSION").to_string(), Instead::default());
+    });
+    refused(&["--worker-command", &own], "does not say what it was");
+    assert_eq!(finished_trials(&bench), 0);
+    bench.assert_nothing_left();
+}
+
+#[test]
+fn own_costs_whose_measurement_was_cut_off_are_measured_anew() {
+    let bench = Bench::new();
+    let text = fs::read_to_string(tiny_study()).expect("the study");
+    let text =
+        text.replace("clients = 2\n", "").replace("profile = [\"mixed\"]", "profile = [\"mixed\"]\nclients = [1, 2]");
+    fs::write(bench.path("two.toml"), text).expect("written");
+    let args = ["run", "two.toml", "--out", "record", "--rounds", "1", "--only", "WAL/FULL", "--quiet"];
+    bench.contend(&args).ran();
+    interrupt(&bench.path("record"), 2, |run| {
+        assert_eq!(run.generator_ns_by_condition.len(), 2);
+        run.generator_ns_per_operation = 0;
+        run.generator_ns_by_condition.truncate(1);
+        let driver = "cut off".to_string();
+        run.floors = vec![Floor { driver, condition: 0, operations: 1, ns_per_operation: 1, ns_p999: 1, ns_max: 1 }];
+    });
+    bench.contend(&["run", "--resume", "record", "--quiet"]).ran();
+    let run = Record::open(&bench.path("record")).expect("a record").run;
+    let each = &run.generator_ns_by_condition;
+    assert!(each.len() == 2 && each.iter().max() == Some(&run.generator_ns_per_operation), "{each:?}");
+    let whose: BTreeSet<_> = run.floors.iter().map(|floor| (&floor.driver, floor.condition)).collect();
+    assert!(whose.len() == run.floors.len() && whose.iter().all(|(driver, _)| *driver != "cut off"), "{whose:?}");
 }
 
 #[test]

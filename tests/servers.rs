@@ -3,11 +3,12 @@
 mod support;
 
 use contend::outcome::{Outcome, classify};
-use contend::trial::admin::{Admin, EngineSaid};
+use contend::trial::admin::{Admin, Cancelled, EngineSaid};
 use contend::trial::data::script_target;
 use contend::trial::janitor::Janitor;
 use contend::trial::process::Launch;
 use contend_wire::literal::Value;
+use contend_wire::script::ScriptWriter;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -213,6 +214,7 @@ fn a_wrong_address_is_said_without_its_password() {
     let place = Place::new();
     for (dsn, only, part) in [
         ("oracle://me:geheim@h/d", "postgres durable", "`oracle` is no scheme"),
+        ("postgres://me:x?geheim@h/d", "postgres durable", "a `?` in a password is written %3F"),
         ("mysql://me:geheim@127.0.0.1:1/d", "postgres durable", "no contender runs on a server of mysql://"),
         ("postgres://me:geheim@127.0.0.1:1/d", "postgres durable", "(sqlstate 08001)"),
         ("mysql://me:geheim@127.0.0.1:1/d", "mariadb durable", "Connection refused"),
@@ -248,6 +250,39 @@ fn a_script_worker_that_dies_is_replaced() {
     let broken = script_target(engine, &bench.path("b.db").display().to_string());
     let error = admin.sql(&broken, ["SELECT * FROM t"]).expect_err("it cannot be read");
     assert!(error.is::<EngineSaid>() && error.to_string().contains("not a database"), "{error:#}");
+}
+
+#[test]
+fn an_answer_that_nobody_waits_for_is_never_taken_for_another() {
+    let bench = Bench::new();
+    let launch = Launch { program: tool().into(), args: vec!["worker".to_string()] };
+    let stop = std::cell::Cell::new(false);
+    let (janitor, cancelled) = (Janitor::start().expect("a process"), || stop.get());
+    let mut admin = Admin::start(&launch, &bench.path("admin.log"), &janitor, &cancelled).expect("a worker");
+    let engine = contend::engine::find("sqlite").expect("an engine");
+    let target = script_target(engine, &bench.path("a.db").display().to_string());
+    let script = |sql: &str| {
+        let mut script = ScriptWriter::new(&target);
+        script.sql(sql);
+        script.finish()
+    };
+    let two = vec![vec![vec![Value::Integer(2)]]];
+    // As when data is loaded: others are on their way when one fails.
+    for sql in ["SELECT nothing", "SELECT 1", "SELECT 1"] {
+        admin.send(script(sql)).expect("sent");
+    }
+    assert!(admin.reply().expect_err("it is no column").is::<EngineSaid>());
+    assert_eq!(admin.sql(&target, ["SELECT 2"]).expect("an answer"), two);
+    // Nobody asked for this answer yet.
+    admin.send(script("SELECT 1")).expect("sent");
+    assert_eq!(admin.sql(&target, ["SELECT 2"]).expect("an answer"), two);
+    // As when the user wants to stop; what must be cleaned up is cleaned up.
+    stop.set(true);
+    for _ in 0..2 {
+        assert!(admin.sql(&target, ["SELECT 1"]).expect_err("stopped").is::<Cancelled>());
+    }
+    assert_eq!(admin.persisting(|admin| admin.sql(&target, ["SELECT 2"])).expect("an answer"), two);
+    assert!(admin.sql(&target, ["SELECT 1"]).expect_err("stopped").is::<Cancelled>());
 }
 
 #[test]

@@ -37,7 +37,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
 
 /// Words that only these modules may use, with the reason.
 const RESERVED: &[(&str, &[&str], &str)] = &[
-    ("Command::new", &["trial", "engine"], "only trial and engine start processes"),
+    ("Command::new", &["trial"], "only trial starts processes"),
     ("Instant::now", &["trial"], "only trial reads clocks"),
     ("SystemTime", &["trial"], "only trial reads clocks"),
     ("clock_gettime", &["trial"], "only trial reads clocks"),

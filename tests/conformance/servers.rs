@@ -71,15 +71,15 @@ pub fn with_server(engine: &str, bench: &Bench, work: impl FnOnce(&mut dyn FnMut
     let (janitor, never) = (Janitor::start().expect("a process"), || false);
     let launch = Launch { program: tool().into(), args: vec!["worker".to_string()] };
     let mut admin = Admin::start(&launch, &bench.path("admin.log"), &janitor, &never).expect("a worker");
-    let data = bench.path("server");
-    initialise(server, &programs, &data).expect("a data directory");
+    let (data, log) = (bench.path("server"), bench.path("server.log"));
+    initialise(server, &programs, &data, &log, &janitor, &never).expect("a data directory");
     let start = Start {
         engine,
         server,
         programs: &programs,
         settings: &Settings::new(),
         data: data.clone(),
-        log: bench.path("server.log"),
+        log,
         connections: CONNECTIONS,
         tcp: false,
     };

@@ -5,7 +5,8 @@
 pub mod place;
 
 use contend::check::Invalid;
-use contend::record::model::{Reason, Trial};
+use contend::record::model::{Reason, Run, Trial};
+use contend::record::store::{Record, RecordWriter};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -165,8 +166,17 @@ pub fn wait_for(what: &str, happened: impl Fn() -> bool) {
     }
 }
 
+/// Makes a complete record one that was interrupted before this trial, and changes what it says of the run.
+pub fn interrupt(dir: &Path, trial: u32, change: impl FnOnce(&mut Run)) {
+    let mut run = Record::open(dir).expect("a record").run;
+    run.finished = None;
+    change(&mut run);
+    RecordWriter::resume(dir).and_then(|writer| writer.write_run(&run)).expect("written");
+    std::fs::remove_dir_all(dir.join(format!("trials/{trial:04}"))).expect("removed");
+}
+
 /// The reasons of every trial of a record, from its trial.toml files.
 pub fn reasons(record: &Path) -> Vec<(u32, Vec<String>)> {
-    let record = contend::record::store::Record::open(record).expect("a record");
+    let record = Record::open(record).expect("a record");
     record.trials.iter().map(|t| (t.slot.trial, t.invalid.iter().map(|r| r.kind.clone()).collect())).collect()
 }

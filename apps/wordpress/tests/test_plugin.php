@@ -1,5 +1,5 @@
 <?php
-// What the change under study 1 promised, on the production driver and on the plugin as installed: unset gives WAL/NORMAL,
+// What the pull request that followed promised, on the production driver and on the plugin as installed: unset gives WAL/NORMAL,
 // what is set explicitly wins from the first installation on, rollback journals keep FULL. Version 3.0.2 does all of it in the
 // driver; the plugin passes SQLITE_JOURNAL_MODE on to it, but knows no SQLITE_SYNCHRONOUS.
 

@@ -99,10 +99,8 @@ impl Typed {
     /// What is not of the form. The text is never repeated: it may hold a password.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (scheme, rest) = text.split_once("://").ok_or("the address of a server begins with SCHEME://")?;
-        let (_, scheme, standard_port) = SCHEMES
-            .iter()
-            .find(|(name, _, _)| *name == scheme)
-            .ok_or_else(|| format!("`{scheme}` is no scheme; schemes are postgres, mysql and mariadb"))?;
+        let (_, scheme, standard_port) =
+            SCHEMES.iter().find(|(name, _, _)| *name == scheme).ok_or_else(|| no_scheme(scheme))?;
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
         let (login, place) = authority.rsplit_once('@').unwrap_or(("", authority));
@@ -114,13 +112,14 @@ impl Typed {
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
             match key {
+                // What stands there may be the rest of a password.
                 "socket" => socket = Some(decode(value)?),
                 "password_file" => found = Password::File(decode(value)?),
                 "password_env" => found = Password::Env(decode(value)?),
                 _ => {
-                    return Err(format!(
-                        "`{key}` is no part of a server's address; parts are socket, password_file and password_env"
-                    ));
+                    return Err("after a `?` the address of a server has nothing but socket=, password_file= and \
+                         password_env=; a `?` in a password is written %3F"
+                        .to_string());
                 }
             }
         }
@@ -140,6 +139,15 @@ impl Typed {
             password: found,
         };
         Ok(Self { address, password })
+    }
+}
+
+/// The refusal of a scheme, which is shown only if it looks like one.
+fn no_scheme(found: &str) -> String {
+    let known = "schemes are postgres, mysql and mariadb";
+    match found.bytes().all(|b| b.is_ascii_alphabetic()) {
+        true => format!("`{found}` is no scheme; {known}"),
+        false => format!("what stands before :// is no scheme; {known}"),
     }
 }
 
@@ -240,7 +248,10 @@ mod tests {
             ("postgres://u:secret@h:99999/d", "port"),
             ("postgres://u:secret@/d", "a host or a socket"),
             ("postgres://h/d", "names the user"),
-            ("postgres://u:secret@h/d?sslmode=on", "`sslmode` is no part"),
+            ("postgres://u:secret@h/d?sslmode=on", "nothing but socket="),
+            ("postgres://u:x?secret@h/d", "%3F"),
+            ("postgres://u:x?y&secret=1@h/d", "%3F"),
+            ("u:secret://h/d", "before :// is no scheme"),
             ("postgres://u:sec%zzret@h/d", "two hexadecimal digits"),
         ] {
             let message = Typed::parse(text).unwrap_err();

@@ -18,6 +18,7 @@ use crate::workload::{self, Workload, scenario};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{Args, ValueEnum, ValueHint};
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
@@ -131,12 +132,16 @@ fn carry_out(args: &HttpArgs) -> Result<u8> {
         None => numbered_out(&format!("http-{}", before.name)),
     };
     ensure!(!RecordWriter::is_record(&out), "{} is a record already; choose another --out", out.display());
+    let warm = requests(args, &before).and(args.warm.or(before.warm)).unwrap_or(0);
+    let aside = (warm > 0).then(|| warm_up_of(&out)).transpose()?;
+    if let Some(aside) = aside.as_ref().filter(|aside| aside.exists()) {
+        bail!(in_the_way(aside));
+    }
     let lists = service::lists(&out, &before, &contender, &cancelled);
     let lists = lists.map_err(|e| anyhow!("{}: {}", source.name, before.secrets.hidden(&format!("{e:#}"))))?;
     let source = scenario::with_lists(&source, &lists)?;
     let parsed = workload::parse(&source)?;
     let study = study(args, &parsed, contender)?;
-    let warm = if study.load.window_ns == 0 { args.warm.or(parsed.warm).unwrap_or(0) } else { 0 };
     let mut order = Order {
         whole: Whole {
             name: study.name.clone(),
@@ -156,7 +161,9 @@ fn carry_out(args: &HttpArgs) -> Result<u8> {
         attached: None,
     };
     let progress = Progress::new(args.quiet || args.json_line);
-    if warm > 0 && !warmed(&mut order, warm, &cancelled)? {
+    if let Some(aside) = aside
+        && !warmed(&mut order, aside, warm, &cancelled)?
+    {
         return Ok(STOPPED);
     }
     let ending = run_session(&order, &cancelled, &|note| progress.show(&note));
@@ -168,17 +175,39 @@ fn carry_out(args: &HttpArgs) -> Result<u8> {
     }
 }
 
+/// Where the warm-up's record lies as long as it is there, so that the cache beside it is also the run's.
+pub(super) fn warm_up_of(out: &Path) -> Result<PathBuf> {
+    // A slash at the end stays in an absolute path, but is no part of its last name.
+    let out = std::path::absolute(out).with_context(|| format!("--out {}", out.display()))?;
+    let name = out.file_name().with_context(|| format!("--out {} names no directory", out.display()))?;
+    let mut name = name.to_os_string();
+    name.push(".warm");
+    Ok(out.with_file_name(name))
+}
+
+fn in_the_way(aside: &Path) -> String {
+    format!(
+        "{} is there, and the warm-up needs that place; remove it if nobody needs it, or choose another --out",
+        aside.display()
+    )
+}
+
 /// Carries out so many operations whose record is thrown away; false if it was stopped.
-fn warmed(order: &mut Order, operations: u32, cancelled: &dyn Fn() -> bool) -> Result<bool> {
-    let (out, measured) = (order.out.clone(), order.whole.studies[0].clone());
-    order.out.as_mut_os_string().push(".warm");
+fn warmed(order: &mut Order, aside: PathBuf, operations: u32, cancelled: &dyn Fn() -> bool) -> Result<bool> {
+    if let Some(parent) = aside.parent() {
+        std::fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))?;
+    }
+    // What this makes it may remove; what was there, or another run makes meanwhile, it may not.
+    std::fs::create_dir(&aside).map_err(|e| match e.kind() {
+        ErrorKind::AlreadyExists => anyhow!(in_the_way(&aside)),
+        _ => anyhow!(e).context(format!("cannot create {}", aside.display())),
+    })?;
+    let (out, measured) = (std::mem::replace(&mut order.out, aside), order.whole.studies[0].clone());
     let study = &mut order.whole.studies[0];
     study.load.operations = Some(operations.div_ceil(measured.load.clients.unwrap_or(1)));
     study.rounds = 1;
     let ending = run_session(order, cancelled, &|_| {});
-    if order.out.exists() {
-        std::fs::remove_dir_all(&order.out).with_context(|| format!("cannot remove {}", order.out.display()))?;
-    }
+    std::fs::remove_dir_all(&order.out).with_context(|| format!("cannot remove {}", order.out.display()))?;
     (order.out, order.whole.studies[0]) = (out, measured);
     Ok(!matches!(ending?, Ending::Stopped))
 }
@@ -252,12 +281,17 @@ fn contender(args: &HttpArgs, workload: &Workload) -> Result<Contender> {
     })
 }
 
-fn study(args: &HttpArgs, workload: &Workload, contender: Contender) -> Result<Study> {
-    let clients = args.clients.unwrap_or(8);
-    let requests = match (args.requests, &args.duration, args.rate) {
+/// How many operations are measured, where that decides and not a window.
+fn requests(args: &HttpArgs, workload: &Workload) -> Option<u32> {
+    match (args.requests, &args.duration, args.rate) {
         (None, None, None) => workload.operations,
         (requests, ..) => requests,
-    };
+    }
+}
+
+fn study(args: &HttpArgs, workload: &Workload, contender: Contender) -> Result<Study> {
+    let clients = args.clients.unwrap_or(8);
+    let requests = requests(args, workload);
     let duration = args.duration.as_deref().unwrap_or("10s");
     let time = |text: &str, option: &str| duration_ns(text).map_err(|e| anyhow!("{option}: {e}"));
     let load = Load {

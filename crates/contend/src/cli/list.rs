@@ -3,6 +3,7 @@
 use super::{ListArgs, OK, print};
 use crate::engine::{COMMON_SETTINGS, Driver, ENGINES, Setting, Values};
 use crate::outcome::TABLE;
+use crate::report::content::words::counted;
 use crate::study::model::{Extent, Study, Variant, Whole};
 use crate::study::{self, Choices};
 use crate::trial::process::Launch;
@@ -174,7 +175,8 @@ fn parts(runs: &[(&str, Option<&Whole>)]) -> Vec<(String, String)> {
 fn cells(study: &Study) -> String {
     let Study { contenders, conditions, rounds, variant, .. } = study;
     let mark = if *variant == Variant::AsPublished { ", as published" } else { "" };
-    format!("{} contenders x {} conditions x {rounds} rounds{mark}", contenders.len(), conditions.len())
+    let (contenders, conditions) = (counted(contenders.len(), "contender"), counted(conditions.len(), "condition"));
+    format!("{contenders} x {conditions} x {}{mark}", counted(*rounds as usize, "round"))
 }
 
 fn engines() -> Vec<Value> {

@@ -55,7 +55,7 @@ const WORKER_VERB: &str = "worker";
     version,
     about = "Shows what a database does when many clients want it at once, and says which one to use",
     after_help = "Examples:
-  contend run                          the WordPress study on SQLite, quick: about a minute and a half
+  contend run                          the WordPress study on SQLite, quick: a bit over a minute
   contend run wordpress --full         every setting, both profiles, twelve rounds
   contend run wordpress --as-published the original's way of measuring, flaws included
   contend run --contender sqlite:journal_mode=wal,synchronous=off
@@ -160,10 +160,10 @@ struct RunArgs {
     /// Directory of the record [default: results/DATE-STUDY]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: Option<PathBuf>,
-    /// Continue the run that this record was interrupted in
+    /// Continue the run that this record was interrupted in, with the same --dsn and commands in place of workers
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = [
         "study", "quick", "full", "as_published", "set", "contender", "only", "driver", "rounds", "clients", "processes",
-        "rate", "scale", "seed", "window", "out", "dsn",
+        "rate", "scale", "seed", "window", "out",
     ])]
     resume: Option<PathBuf>,
     /// Work on this running server instead of private ones: postgres://USER@HOST/ or mysql://USER@HOST/, the password

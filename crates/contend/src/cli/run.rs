@@ -1,5 +1,6 @@
 //! `contend run`.
 
+use super::http::warm_up_of;
 use super::{INVALID, OK, RunArgs, STOPPED, colour, print, stop_on_signals};
 use crate::engine;
 use crate::record::parts::Found;
@@ -34,13 +35,16 @@ pub(super) fn run(args: &RunArgs) -> Result<u8> {
     let tell = |note: Note<'_>| progress.show(&note);
     let deadlines = deadlines(args);
     let instead = InsteadOf {
-        worker: args.worker_command.as_deref().map(launch),
-        client: args.client_command.as_deref().map(launch),
+        worker: args.worker_command.as_deref().map(Launch::shell),
+        client: args.client_command.as_deref().map(Launch::shell),
     };
     // What is refused at once has not touched the record.
     let began = args.resume.is_none() && !args.out.as_deref().is_some_and(RecordWriter::is_record);
     let (dir, ending) = match &args.resume {
-        Some(dir) => (dir.clone(), resume(dir, &instead, deadlines, &cancelled, &tell)),
+        Some(dir) => {
+            let attached = args.dsn.as_deref().map(Attached::typed).transpose()?;
+            (dir.clone(), resume(dir, &instead, attached.as_ref(), deadlines, &cancelled, &tell))
+        }
         None => {
             let order = order(args, instead, deadlines)?;
             if !args.quiet {
@@ -54,7 +58,7 @@ pub(super) fn run(args: &RunArgs) -> Result<u8> {
         Ok(Ending::Complete) => conclude(&dir, args.json),
         Ok(Ending::Stopped) => {
             match RecordWriter::is_record(&dir) {
-                true => eprintln!("Stopped. Finished trials are kept; {}", how_to_resume(&dir)),
+                true => eprintln!("Stopped. Finished trials are kept; {}", how_to_resume(&dir, args)),
                 false => eprintln!("Stopped before the first trial; nothing is left."),
             }
             Ok(STOPPED)
@@ -64,7 +68,7 @@ pub(super) fn run(args: &RunArgs) -> Result<u8> {
                 eprintln!("The disk is full: free some room.");
             }
             if began && RecordWriter::is_record(&dir) {
-                eprintln!("Finished trials are kept; {}", how_to_resume(&dir));
+                eprintln!("Finished trials are kept; {}", how_to_resume(&dir, args));
             }
             Err(e)
         }
@@ -89,8 +93,15 @@ fn expected(whole: &Whole) -> String {
     format!("study {}{parts}: about {time}", whole.name)
 }
 
-fn how_to_resume(dir: &Path) -> String {
-    format!("continue with: contend run --resume {}", dir.display())
+fn how_to_resume(dir: &Path, args: &RunArgs) -> String {
+    let used = [
+        ("--dsn", args.dsn.is_some()),
+        ("--worker-command", args.worker_command.is_some()),
+        ("--client-command", args.client_command.is_some()),
+    ];
+    let used: Vec<&str> = used.into_iter().filter_map(|(option, used)| used.then_some(option)).collect();
+    let same = if used.is_empty() { String::new() } else { format!(", with the same {}", used.join(" and ")) };
+    format!("continue with: contend run --resume {}{same}", dir.display())
 }
 
 /// The report of a complete run, and what the user sees of it. The status is that of the worst part.
@@ -148,12 +159,6 @@ fn deadlines(args: &RunArgs) -> Deadlines {
         None => Deadlines::default(),
         Some(time) => Deadlines { ready: time, silence: time, collect: time, ..Deadlines::default() },
     }
-}
-
-/// Through a shell, so that quotes and launchers such as `ssh HOST` or `env NAME=VALUE` work as typed. The worker
-/// takes the place of the shell: what is measured and killed by its number must be the worker.
-fn launch(command: &str) -> Launch {
-    Launch { program: PathBuf::from("/bin/sh"), args: vec!["-c".to_string(), format!("exec {command}")] }
 }
 
 fn order(args: &RunArgs, instead: InsteadOf, deadlines: Deadlines) -> Result<Order> {
@@ -298,7 +303,8 @@ pub(super) fn numbered_out(name: &str) -> PathBuf {
     let name = format!("{}-{name}", &date[..10]);
     let results = Path::new("results");
     let first = results.join(&name);
-    let taken = |path: &PathBuf| path.exists();
+    // What a warm-up that was killed left is in the way of the next one.
+    let taken = |path: &PathBuf| path.exists() || warm_up_of(path).is_ok_and(|aside| aside.exists());
     if !taken(&first) {
         return first;
     }

@@ -23,6 +23,8 @@ pub struct Run {
     pub started: String,
     /// The command line as typed.
     pub command: Vec<String>,
+    #[serde(default, skip_serializing_if = "Instead::is_nothing")]
+    pub instead: Instead,
     pub machine: Machine,
     pub disk: Disk,
     pub study: Study,
@@ -97,6 +99,26 @@ pub struct StudyFile {
     /// When it ended, UTC; a record without it was interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished: Option<String>,
+}
+
+/// What took the place of contend's own; whoever resumes the run must have the same.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Instead {
+    /// Address of the running server that trials were made on, without what opens it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+    /// Command of the worker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<String>,
+    /// Command of the client that asks over HTTP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
+}
+
+impl Instead {
+    fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// What a run took as a whole.
@@ -256,8 +278,7 @@ pub struct WorkerInfo {
     pub roles: Vec<RoleClients>,
     /// What it said of itself: language, driver, engine, compile options.
     pub hello: BTreeMap<String, String>,
-    /// Its clock minus the tool's, and how far that may be off.
-    pub clock_offset_ns: i64,
+    /// How far its clock may be from the tool's.
     pub clock_error_ns: u64,
     /// CPU time in the window, user and system.
     pub cpu_ns: u64,

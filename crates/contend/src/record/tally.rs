@@ -207,7 +207,6 @@ struct Crew {
     first: u32,
     end: u32,
     role: String,
-    clock_offset_ns: i64,
 }
 
 /// Counts samples as they come.
@@ -231,12 +230,11 @@ pub enum Counting {
 impl Tallying {
     /// For the samples of this trial.
     pub fn new(trial: &Trial, counting: Counting) -> Self {
-        let crew = |r: &RoleClients, clock_offset_ns| {
+        let crew = |r: &RoleClients| {
             let end = r.first_client.saturating_add(r.clients);
-            Crew { first: r.first_client, end, role: r.role.clone(), clock_offset_ns }
+            Crew { first: r.first_client, end, role: r.role.clone() }
         };
-        let crews = trial.workers.iter().flat_map(|w| w.roles.iter().map(move |r| crew(r, w.clock_offset_ns)));
-        let crews = crews.collect();
+        let crews = trial.workers.iter().flat_map(|w| &w.roles).map(crew).collect();
         let tally = Tally {
             window_start_ns: trial.window_start_ns,
             window_end_ns: trial.window_end_ns,
@@ -254,13 +252,8 @@ impl Tallying {
     }
 
     /// Takes the next sample.
-    pub fn push(&mut self, mut sample: Sample) {
-        let (role, offset) = role_of(&self.crews, sample.client);
-        if offset != 0 {
-            for time in [&mut sample.due_ns, &mut sample.started_ns, &mut sample.finished_ns] {
-                *time = time.saturating_add_signed(offset.saturating_neg());
-            }
-        }
+    pub fn push(&mut self, sample: Sample) {
+        let role = role_of(&self.crews, sample.client);
         self.tally.samples += 1;
         self.tally.last_finished_ns = self.tally.last_finished_ns.max(sample.finished_ns);
         // The pending operation is of the same client, so of the same role.
@@ -270,12 +263,12 @@ impl Tallying {
     /// Hands out the tally, with the unsent operations of an open loop filled in.
     pub fn finish(self, planned: &BTreeMap<String, u64>, names: &[String]) -> Tally {
         let Self { operations, mut tally, crews } = self;
-        operations.finish(&mut |op| tally.count(role_of(&crews, op.client()).0, op));
+        operations.finish(&mut |op| tally.count(role_of(&crews, op.client()), op));
         for (name, planned) in planned {
             tally.fill_unsent(name, *planned, names);
         }
         for (client, counted) in &tally.clients {
-            let role = role_of(&crews, *client).0.to_string();
+            let role = role_of(&crews, *client).to_string();
             tally.commits_by_role.entry(role).or_default().push(counted.committed);
         }
         tally.end_stalls(&crews);
@@ -283,10 +276,10 @@ impl Tallying {
     }
 }
 
-/// The role of a client, and its worker's clock minus the tool's.
-fn role_of(crews: &[Crew], client: u32) -> (&str, i64) {
+/// The role of a client.
+fn role_of(crews: &[Crew], client: u32) -> &str {
     let found = crews.iter().find(|crew| (crew.first..crew.end).contains(&client));
-    found.map_or(("", 0), |crew| (crew.role.as_str(), crew.clock_offset_ns))
+    found.map_or("", |crew| crew.role.as_str())
 }
 
 impl Tally {
@@ -373,7 +366,7 @@ impl Tally {
     fn end_stalls(&mut self, crews: &[Crew]) {
         for ((client, transaction), since_ns) in std::mem::take(&mut self.stalled_since_ns) {
             let stall_ns = self.window_end_ns.saturating_sub(since_ns);
-            self.group(role_of(crews, client).0, transaction).count_stall(stall_ns);
+            self.group(role_of(crews, client), transaction).count_stall(stall_ns);
         }
     }
 

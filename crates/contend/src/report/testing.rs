@@ -148,7 +148,6 @@ impl Story {
                 number: 0,
                 roles: vec![RoleClients { role: "site".to_string(), first_client: 0, clients: self.clients }],
                 hello: BTreeMap::from([("engine".to_string(), "SQLite 3.53.2".to_string())]),
-                clock_offset_ns: 0,
                 clock_error_ns: 1000,
                 cpu_ns: self.window_ns * if durable { 3 } else { 4 } / 5,
                 rss_bytes: 24 << 20,
@@ -186,6 +185,7 @@ impl Story {
             contend: "0.1.0".to_string(),
             started: "2026-11-21T10:00:00Z".to_string(),
             command: ["contend", "run", "site"].map(str::to_string).to_vec(),
+            instead: Instead::default(),
             machine: Machine {
                 cpu: "Example CPU 3000".to_string(),
                 cores: 4,

@@ -116,6 +116,17 @@ fn a_record_of_invalid_trials_has_no_numbers_but_reasons() {
 }
 
 #[test]
+fn a_question_without_an_answer_names_its_condition_too() {
+    let (_dir, mut record) = record(&Story { all_invalid: true, rounds: 1, ..Story::default() });
+    record.run.study.answers[0].ask = "Is the log faster ({condition})?".to_string();
+    let summary = Summary::new(&record);
+    let said = summary::answer::answer(&summary, &record.run.study.answers[0]);
+    let asked: Vec<&str> = said.iter().map(|answered| answered.ask.as_str()).collect();
+    assert_eq!(asked, ["Is the log faster (public)?", "Is the log faster (write-burst)?"]);
+    assert!(said.iter().all(|answered| answered.text.contains("no valid trial")), "{said:?}");
+}
+
+#[test]
 fn one_round_gives_ratios_without_words() {
     let (_dir, record) = record(&Story { rounds: 1, invalid: vec![], ..Story::default() });
     let summary = Summary::new(&record);
@@ -287,7 +298,6 @@ fn a_record_from_elsewhere_may_claim_anything() {
     record.trials[0].clients = u32::MAX;
     let worker = &mut record.trials[1].workers[0];
     (worker.roles[0].first_client, worker.roles[0].clients) = (u32::MAX - 1, u32::MAX);
-    worker.clock_offset_ns = i64::MIN;
     let mut twin = worker.clone();
     (twin.cpu_ns, twin.rss_bytes) = (u64::MAX, u64::MAX);
     record.trials[1].workers.push(twin);

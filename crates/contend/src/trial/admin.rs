@@ -1,8 +1,8 @@
 //! A worker that carries out scripts outside any measurement: loads data, applies persistent settings,
 //! checks invariants, measures footprints. One for a whole run; it keeps no connection open in between.
 //!
-//! A worker that died, said something unexpected or gave no answer in time is replaced before the next
-//! script: its late replies must never be taken for those to other questions.
+//! A worker that died, said something unexpected, gave no answer in time or owes one that nobody waits for any more is
+//! replaced before the next script: its late replies must never be taken for those to other questions.
 
 use crate::trial::janitor::Janitor;
 use crate::trial::process::{Event, Launch, Nothing, Worker, next};
@@ -27,6 +27,8 @@ pub struct Admin<'a> {
     log: PathBuf,
     janitor: &'a Janitor,
     cancelled: &'a dyn Fn() -> bool,
+    /// Whether it goes on although the user wants to stop.
+    persists: bool,
     /// None after it failed, until the next script.
     running: Option<Running>,
     script_time: Duration,
@@ -38,6 +40,8 @@ pub struct Admin<'a> {
 struct Running {
     worker: Worker,
     events: Receiver<(u32, Event)>,
+    /// Scripts that were sent and not answered yet.
+    unanswered: usize,
 }
 
 impl<'a> Admin<'a> {
@@ -47,6 +51,7 @@ impl<'a> Admin<'a> {
             log: log.to_path_buf(),
             janitor,
             cancelled,
+            persists: false,
             running: None,
             script_time: SCRIPT_TIME,
             hello: vec![],
@@ -68,7 +73,7 @@ impl<'a> Admin<'a> {
         let (sender, events) = channel();
         let worker = Worker::start(&self.launch, 0, &self.log, sender)?;
         self.janitor.group_lives(worker.pid());
-        self.running = Some(Running { worker, events });
+        self.running = Some(Running { worker, events, unanswered: 0 });
         match self.next(HELLO_TIME)? {
             Event::Line(WorkerLine::Hello(facts), _) => self.hello = facts,
             other => return Err(self.give_up(&format!("said {other:?} instead of `hello`"))),
@@ -88,11 +93,40 @@ impl<'a> Admin<'a> {
         anyhow!("the script worker {what} ({ending}){log}")
     }
 
+    /// Ends a worker that still owes answers.
+    fn abandon_debtor(&mut self) {
+        if self.running.as_ref().is_some_and(|running| running.unanswered > 0) {
+            self.abandon();
+        }
+    }
+
+    fn abandon(&mut self) {
+        if let Some(mut running) = self.running.take() {
+            let pid = running.worker.pid();
+            running.worker.kill();
+            self.janitor.group_gone(pid);
+        }
+    }
+
+    /// Whether the user wants to stop.
+    pub fn is_cancelled(&self) -> bool {
+        !self.persists && (self.cancelled)()
+    }
+
+    /// Does work that must be done even if the user wants to stop, such as cleaning up.
+    pub fn persisting<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::replace(&mut self.persists, true);
+        let done = work(self);
+        self.persists = before;
+        done
+    }
+
     /// Carries out a finished script; its answers.
     ///
     /// # Errors
     /// The engine's own words for the statement that failed, or [`Cancelled`].
     pub fn run(&mut self, script: String) -> Result<Vec<Answer>> {
+        self.abandon_debtor();
         self.send(script)?;
         self.reply()
     }
@@ -124,18 +158,31 @@ impl<'a> Admin<'a> {
     pub fn send(&mut self, script: String) -> Result<()> {
         self.ensure_running()?;
         let bytes: Arc<[u8]> = Arc::from(script.into_bytes());
-        if let Some(running) = &self.running {
+        if let Some(running) = &mut self.running {
+            running.unanswered += 1;
             running.worker.send_frame(&ToolLine::Script(bytes.len()), &[bytes]);
         }
         Ok(())
     }
 
-    /// Waits for the answers to the oldest script sent.
+    /// Waits for the answers to the oldest script sent. After an error there are none to later ones.
     ///
     /// # Errors
     /// As [`Admin::run`].
     pub fn reply(&mut self) -> Result<Vec<Answer>> {
-        let text = match self.next(self.script_time)? {
+        let answers = self.next_reply();
+        if answers.is_err() {
+            self.abandon_debtor();
+        }
+        answers
+    }
+
+    fn next_reply(&mut self) -> Result<Vec<Answer>> {
+        let event = self.next(self.script_time)?;
+        if let Some(running) = &mut self.running {
+            running.unanswered = running.unanswered.saturating_sub(1);
+        }
+        let text = match event {
             Event::Reply(text) => text,
             Event::Line(WorkerLine::Failed(message), _) => bail!("the script worker refused: {message}"),
             other => return Err(self.give_up(&format!("said {other:?} instead of a reply"))),
@@ -158,12 +205,15 @@ impl<'a> Admin<'a> {
 
     fn next(&mut self, within: Duration) -> Result<Event> {
         let running = self.running.as_ref().context("the script worker is gone, and its answer with it")?;
-        match next(&running.events, Instant::now() + within, self.cancelled) {
+        match next(&running.events, Instant::now() + within, &|| self.is_cancelled()) {
             Ok((_, Event::Broken(what))) => Err(self.give_up(&what)),
             Ok((_, event)) => Ok(event),
             Err(Nothing::Late) => Err(self.give_up(&format!("gave no answer within {} s", within.as_secs()))),
             Err(Nothing::Gone) => Err(self.give_up("is gone")),
-            Err(Nothing::Cancelled) => Err(Cancelled.into()),
+            Err(Nothing::Cancelled) => {
+                self.abandon();
+                Err(Cancelled.into())
+            }
         }
     }
 }

@@ -2,9 +2,9 @@
 //! leaves nothing but the log of having been.
 
 use crate::engine::server::Server;
-use crate::engine::{Engine, Settings, Setup};
-use crate::study::model::Tier;
-use crate::trial::admin::Admin;
+use crate::engine::{self, Engine, Settings, Setup};
+use crate::study::model::{Contender, Tier};
+use crate::trial::admin::{Admin, EngineSaid};
 use crate::trial::data::{Fresh, Making, load, script_target};
 use crate::trial::janitor::Janitor;
 use crate::trial::private::{random_password, write_secret};
@@ -78,19 +78,33 @@ pub struct Databases {
 }
 
 impl Databases {
-    /// Drops them.
+    /// Drops them, also when the user wants to stop: they are on somebody else's server.
     ///
     /// # Errors
-    /// The server refuses; which databases are left.
+    /// [`Left`]: the server refuses.
     pub fn drop_all(&mut self, admin: &mut Admin<'_>) -> Result<()> {
         let target = script_target(self.engine, &first(self.server, &self.address));
-        while let Some(name) = self.names.last() {
-            admin
-                .sql(&target, [(self.server.drop_database)(name)])
-                .with_context(|| format!("cannot drop {}; drop it by hand", self.names.join(", ")))?;
-            self.names.pop();
-        }
-        Ok(())
+        let drop_database = self.server.drop_database;
+        let mut refusal = None;
+        admin.persisting(|admin| {
+            self.names.retain(|name| {
+                let dropped = admin.sql(&target, [drop_database(name)]);
+                let left = dropped.is_err();
+                refusal = refusal.take().or(dropped.err());
+                left
+            });
+        });
+        refusal.map_or(Ok(()), |e| Err(e.context(Left(self.names.clone()))))
+    }
+}
+
+/// Databases that could not be dropped.
+#[derive(Debug, Clone)]
+pub struct Left(pub Vec<String>);
+
+impl std::fmt::Display for Left {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "cannot drop {} on the server named with --dsn; drop it by hand", self.0.join(", "))
     }
 }
 
@@ -114,8 +128,12 @@ pub fn fresh<'j>(making: &Making<'_>, address: &Address, admin: &mut Admin<'_>) 
     let made = (0..making.wanted.workload.databases).try_for_each(|i| {
         let name = format!("contend_{run}_{i}");
         let target = script_target(engine, &first(server, address));
-        admin.sql(&target, [(server.create_database)(&name)])?;
-        own.names.push(name.clone());
+        let created = admin.sql(&target, [(server.create_database)(&name)]);
+        // Without an answer it may be there.
+        if !created.as_ref().is_err_and(|e| e.is::<EngineSaid>()) {
+            own.names.push(name.clone());
+        }
+        created?;
         let inside = address.with_database(&name).to_string();
         let target = script_target(engine, &inside);
         admin.sql(&target, server.new_database)?;
@@ -123,8 +141,10 @@ pub fn fresh<'j>(making: &Making<'_>, address: &Address, admin: &mut Admin<'_>) 
         admin.sql(&target, (server.after_load)(&making.wanted.workload.table_names())).map(drop)
     });
     if let Err(e) = made {
-        own.drop_all(admin)?;
-        return Err(e);
+        return Err(match own.drop_all(admin) {
+            Ok(()) => e,
+            Err(left) => left.context(format!("{e:#}")),
+        });
     }
     let databases: Vec<String> = own.names.iter().map(|name| address.with_database(name).to_string()).collect();
     Ok(Fresh { inside: databases.clone(), databases, server: None, attached: Some(own) })
@@ -141,6 +161,22 @@ pub fn version(engine: &Engine, address: &Address, admin: &mut Admin<'_>) -> Res
         Some(Value::Text(version)) => Ok(version.clone()),
         other => bail!("{} says {other:?} of its version", server.title),
     }
+}
+
+/// Tries the server that trials of these contenders are to be made on, if there is one: what is wrong with it should show
+/// at once, not in every trial.
+///
+/// # Errors
+/// As [`version`].
+pub fn try_out<'c>(
+    address: Option<&Address>,
+    contenders: impl Iterator<Item = &'c Contender>,
+    admin: &mut Admin<'_>,
+) -> Result<()> {
+    let Some(address) = address else { return Ok(()) };
+    let mut engines = contenders.filter_map(|contender| engine::find(&contender.engine));
+    let Some(engine) = engines.find(|e| e.server.is_some_and(|s| s.scheme == address.scheme)) else { return Ok(()) };
+    version(engine, address, admin).map(drop).context("cannot work on the server named with --dsn")
 }
 
 /// The command line as typed, but for the password in a `--dsn`.

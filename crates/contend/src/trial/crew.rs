@@ -25,7 +25,7 @@ pub struct Deadlines {
     pub silence: Duration,
     /// From the end of the drain until all samples are handed over.
     pub collect: Duration,
-    /// Longest a trial may run that ends after a number of operations.
+    /// Longest until another operation is over, in a trial that ends after a number of them.
     pub operations: Duration,
 }
 
@@ -63,11 +63,8 @@ pub struct Member {
     pub hello: Facts,
     pub sessions: Vec<Facts>,
     pub done: Facts,
-    /// Its clock minus the tool's.
-    pub clock_offset_ns: i64,
+    /// How far its clock may be from the tool's.
     pub clock_error_ns: u64,
-    /// Its start, on its own clock.
-    pub start_ns: u64,
 }
 
 /// A trial's workers.
@@ -162,8 +159,7 @@ impl<'a> Crew<'a> {
             let what = format!("took {} ns to tell its clock", error_ns * 2);
             return Err(self.invalid(Invalid::Clock, number, &what));
         }
-        let member = &mut self.members[number];
-        (member.clock_offset_ns, member.clock_error_ns) = (0, error_ns);
+        self.members[number].clock_error_ns = error_ns;
         Ok(())
     }
 
@@ -171,9 +167,8 @@ impl<'a> Crew<'a> {
     pub fn start(&mut self) -> u64 {
         // Time for the line to reach the last worker.
         let start_ns = monotonic_ns() + 5_000_000 + 1_000_000 * self.workers.len() as u64;
-        for (worker, member) in self.workers.iter().zip(&mut self.members) {
-            member.start_ns = start_ns.saturating_add_signed(member.clock_offset_ns);
-            worker.tell(&ToolLine::Start(member.start_ns));
+        for worker in &self.workers {
+            worker.tell(&ToolLine::Start(start_ns));
         }
         start_ns
     }
@@ -192,7 +187,8 @@ impl<'a> Crew<'a> {
         let mut operations = vec![0; self.workers.len()];
         let mut ended = vec![false; self.workers.len()];
         let mut window_over = false;
-        let last_moment = match window_end_ns {
+        // Of the whole, where it is known how long that takes; else of the operation at hand.
+        let mut last_moment = match window_end_ns {
             Some(end) => instant_of(end + drain_ns) + self.deadlines.collect,
             None => Instant::now() + self.deadlines.operations,
         };
@@ -213,8 +209,13 @@ impl<'a> Crew<'a> {
                 Err(Nothing::Late) if wake < deadline => continue,
                 Err(Nothing::Late | Nothing::Gone) => {
                     let silent = (0..ended.len()).filter(|i| !ended[*i]).min_by_key(|i| heard[*i]).unwrap_or(0);
-                    let what = "gave no sign of life, or did not hand over its samples in time";
-                    return Err(self.invalid(Invalid::Stalled, silent, what));
+                    let over = Instant::now() >= last_moment;
+                    let what = match window_end_ns {
+                        Some(_) if over => "did not hand over its samples in time".to_string(),
+                        None if over => format!("finished no operation in {:?}", self.deadlines.operations),
+                        _ => format!("gave no sign of life for {:?}", self.deadlines.silence),
+                    };
+                    return Err(self.invalid(Invalid::Stalled, silent, &what));
                 }
             };
             let number = event.0 as usize;
@@ -230,11 +231,18 @@ impl<'a> Crew<'a> {
                         let what = format!("sent {} bytes of samples, not a multiple of {SAMPLE_BYTES}", bytes.len());
                         return Err(self.invalid(Invalid::Samples, number, &what));
                     }
+                    if window_end_ns.is_none() {
+                        last_moment = Instant::now() + self.deadlines.operations;
+                    }
                     keep(&bytes)?;
                 }
                 event => match self.line(number, event)?.0 {
                     WorkerLine::Progress(facts) => {
-                        operations[number] = fact(&facts, "operations").and_then(|n| n.parse().ok()).unwrap_or(0);
+                        let so_far: u64 = fact(&facts, "operations").and_then(|n| n.parse().ok()).unwrap_or(0);
+                        if so_far > operations[number] && window_end_ns.is_none() {
+                            last_moment = Instant::now() + self.deadlines.operations;
+                        }
+                        operations[number] = so_far;
                         progress(operations.iter().sum());
                     }
                     WorkerLine::Done(facts) => self.members[number].done = facts,

@@ -26,7 +26,7 @@ const DIGEST_FILE: &str = "base.sha256";
 /// Bytes of one load script.
 const SCRIPT_BYTES: usize = 8 << 20;
 
-/// Log of the server that data is loaded with.
+/// Log of what makes the data directory, then of the server that data is loaded with.
 const LOADING_LOG: &str = "server.log";
 
 /// Loaded data.
@@ -40,6 +40,21 @@ pub struct Base {
     pub programs: Option<Programs>,
     /// The server somebody else runs, where nothing is kept: every trial loads its own.
     pub attached: Option<Address>,
+}
+
+impl Base {
+    /// Its path from a record, as the cache lies beside that: `../.cache/KEY/base.db`, a step further up from a part. What
+    /// is no file is called by its name.
+    pub fn beside(&self, record: &Path) -> String {
+        if self.path.is_relative() {
+            return self.path.display().to_string();
+        }
+        let record = std::path::absolute(record).unwrap_or_else(|_| record.to_path_buf());
+        let common = self.path.iter().zip(record.iter()).take_while(|(a, b)| a == b).count();
+        let up = record.iter().skip(common).map(|_| std::ffi::OsStr::new(".."));
+        let path: PathBuf = up.chain(self.path.iter().skip(common)).collect();
+        path.display().to_string()
+    }
 }
 
 /// What has to be loaded.
@@ -173,8 +188,8 @@ fn load_server(
     janitor: &Janitor,
     admin: &mut Admin<'_>,
 ) -> Result<u64> {
-    let data = partial.join("server");
-    initialise(server, programs, &data)?;
+    let (data, log) = (partial.join("server"), partial.join(LOADING_LOG));
+    initialise(server, programs, &data, &log, janitor, &|| admin.is_cancelled())?;
     // Nothing is lost if this is cut off: data that is not whole is never used.
     let settings: Settings = (wanted.engine.tier_settings)(crate::study::model::Tier::Unsafe)
         .iter()
@@ -186,7 +201,7 @@ fn load_server(
         programs,
         settings: &settings,
         data: data.clone(),
-        log: partial.join(LOADING_LOG),
+        log,
         connections: 1,
         tcp: false,
     };

@@ -12,7 +12,7 @@ use crate::trial::cache::Bases;
 use crate::trial::crew::{Deadlines, Failure};
 use crate::trial::data::{self, Fresh, Making, Wanted, hex, script_target};
 use crate::trial::dialect::{dialect, under_conditions};
-use crate::trial::janitor::Janitor;
+use crate::trial::group::Group;
 use crate::trial::over_http::{Asking, timeout_ms};
 use crate::trial::plans::{Plans, Sql};
 use crate::trial::process::{InsteadOf, Launch};
@@ -24,13 +24,11 @@ use anyhow::{Context, Result, anyhow, bail};
 use contend_wire::literal::Value;
 use contend_wire::plan::{NowSource, Step};
 use contend_wire::sample::{SAMPLE_BYTES, Sample};
-use rustix::process::{Pid, Signal, kill_process_group};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -116,50 +114,6 @@ struct Patience<'p> {
     cancelled: &'p dyn Fn() -> bool,
 }
 
-/// A worker that carries out a plan by itself; it ends with this at the latest, and with it what it has started.
-struct Alone<'j> {
-    child: Child,
-    janitor: &'j Janitor,
-}
-
-impl<'j> Alone<'j> {
-    fn begin(child: Child, janitor: &'j Janitor) -> Self {
-        janitor.group_lives(child.id());
-        Self { child, janitor }
-    }
-
-    /// Waits for its end.
-    fn end(&mut self, patience: Patience<'_>) -> Result<ExitStatus> {
-        const LOOK_AGAIN: Duration = Duration::from_millis(10);
-        let deadline = Instant::now() + patience.timeout;
-        loop {
-            if let Some(status) = self.child.try_wait().context("cannot wait for the worker")? {
-                return Ok(status);
-            }
-            if (patience.cancelled)() {
-                return Err(Cancelled.into());
-            }
-            if Instant::now() >= deadline {
-                bail!(
-                    "the operations were not over after {} s; raise --timeout, or ask for fewer with --operations",
-                    patience.timeout.as_secs_f64()
-                );
-            }
-            std::thread::sleep(LOOK_AGAIN);
-        }
-    }
-}
-
-impl Drop for Alone<'_> {
-    fn drop(&mut self) {
-        if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
-            let _ = kill_process_group(group, Signal::KILL);
-        }
-        let _ = self.child.wait();
-        self.janitor.group_gone(self.child.id());
-    }
-}
-
 struct Job<'j> {
     study: &'j Study,
     /// As it was written.
@@ -223,7 +177,8 @@ impl Job<'_> {
     ) -> Result<Vec<Sample>> {
         let [plan, samples, log] = ["plan", "samples.bin", "worker.log"].map(|name| site.scratch.join(name));
         std::fs::write(&plan, pieces.first().context("a plan has a worker")?.concat())?;
-        let child = keep_from(&mut Command::new(&launch.program))
+        let mut command = Command::new(&launch.program);
+        keep_from(&mut command)
             .args(&launch.args)
             .arg("--plan")
             .arg(&plan)
@@ -231,15 +186,16 @@ impl Job<'_> {
             .arg(&samples)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(File::create(&log).with_context(|| format!("cannot write {}", log.display()))?)
-            .process_group(0)
-            .spawn()
+            .stderr(File::create(&log).with_context(|| format!("cannot write {}", log.display()))?);
+        let mut worker = Group::start(&mut command, &site.janitor)
             .with_context(|| format!("cannot start {}", launch.program.display()))?;
-        let mut worker = Alone::begin(child, &site.janitor);
-        let status = worker.end(patience).map_err(|e| match e.is::<Cancelled>() {
-            true => e,
-            false => anyhow!("{}: {e:#}", self.contender.label),
-        })?;
+        let Some(status) = worker.wait(Some(Instant::now() + patience.timeout), patience.cancelled)? else {
+            bail!(
+                "{}: the operations were not over after {} s; raise --timeout, or ask for fewer with --operations",
+                self.contender.label,
+                patience.timeout.as_secs_f64()
+            );
+        };
         if !status.success() {
             let said = std::fs::read(&log).unwrap_or_default();
             let said = String::from_utf8_lossy(&said).trim().to_string();

@@ -1,8 +1,9 @@
 //! Cleans up after a tool that was killed. A small process of contend's own, in a session of its own,
 //! is told what exists; when its input ends without a word that all is well, it kills and removes that.
 //!
-//! Lines: `group N` (a process group lives), `gone N`, `server N SIGNAL` (a server lives, which ends at once on
-//! that signal), `stopped N`, `dir PATH` (a directory or file exists), `done PATH`.
+//! Lines: `group N` (a process group lives), `gone N`, `program N` (one lives whose first process is told to end before all
+//! are killed), `over N`, `server N SIGNAL` (a server lives, which ends at once on that signal), `stopped N`, `dir PATH` (a
+//! directory or file exists), `done PATH`.
 
 use crate::engine::server::Signal as ServerSignal;
 use crate::trial::secret::keep_from;
@@ -45,6 +46,15 @@ impl Janitor {
 
     pub fn group_gone(&self, group: u32) {
         self.tell(&format!("gone {group}"));
+    }
+
+    /// A program that cleans up after itself when told to end.
+    pub fn program_lives(&self, group: u32) {
+        self.tell(&format!("program {group}"));
+    }
+
+    pub fn program_gone(&self, group: u32) {
+        self.tell(&format!("over {group}"));
     }
 
     /// A server cleans up after itself when told to end, and not when killed.
@@ -92,7 +102,7 @@ impl Drop for Janitor {
 pub fn serve() {
     // A Ctrl-C at the terminal is for the tool; the janitor must outlive it.
     let _ = setsid();
-    let (mut groups, mut dirs) = (BTreeSet::new(), BTreeSet::new());
+    let (mut groups, mut programs, mut dirs) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let (mut servers, mut mounts) = (BTreeMap::new(), BTreeSet::new());
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { break };
@@ -103,6 +113,12 @@ pub fn serve() {
             }
             ("gone", Ok(group)) => {
                 groups.remove(&group);
+            }
+            ("program", Ok(group)) => {
+                programs.insert(group);
+            }
+            ("over", Ok(group)) => {
+                programs.remove(&group);
             }
             ("server", _) => {
                 let mut numbers = rest.split(' ').filter_map(|n| n.parse::<i32>().ok());
@@ -131,19 +147,25 @@ pub fn serve() {
     for group in groups.into_iter().filter_map(Pid::from_raw) {
         let _ = kill_process_group(group, Signal::KILL);
     }
+    for pid in programs.iter().copied().filter_map(Pid::from_raw) {
+        let _ = kill_process(pid, Signal::TERM);
+    }
     for (pid, signal) in &servers {
         if let (Some(pid), Some(signal)) = (Pid::from_raw(*pid), Signal::from_named_raw(*signal)) {
             let _ = kill_process(pid, signal);
         }
     }
     let deadline = Instant::now() + SERVER_TIME;
-    for pid in servers.keys().copied() {
+    for pid in servers.keys().chain(&programs).copied() {
         while lives(pid) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(10));
         }
         if let Some(pid) = Pid::from_raw(pid).filter(|_| lives(pid)) {
             let _ = kill_process(pid, Signal::KILL);
         }
+    }
+    for group in programs.into_iter().filter_map(Pid::from_raw) {
+        let _ = kill_process_group(group, Signal::KILL);
     }
     // Before directories go: what lies under a mount must not be removed through it.
     for mount in mounts {

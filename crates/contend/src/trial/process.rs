@@ -49,7 +49,26 @@ pub struct InsteadOf {
     pub client: Option<Launch>,
 }
 
+/// Runs commands that a user typed.
+const SHELL: &str = "/bin/sh";
+
+/// The worker takes the place of the shell: what is measured and killed by its number must be the worker.
+const IN_ITS_PLACE: &str = "exec ";
+
 impl Launch {
+    /// Through a shell, so that quotes and launchers such as `ssh HOST` or `env NAME=VALUE` work as typed.
+    pub fn shell(command: &str) -> Self {
+        Self { program: PathBuf::from(SHELL), args: vec!["-c".to_string(), format!("{IN_ITS_PLACE}{command}")] }
+    }
+
+    /// What a user has to type for it.
+    pub fn typed(&self) -> String {
+        match self.args.last().and_then(|line| line.strip_prefix(IN_ITS_PLACE)) {
+            Some(command) if self.program == Path::new(SHELL) => command.to_string(),
+            _ => format!("{} {}", self.program.display(), self.args.join(" ")),
+        }
+    }
+
     /// The tool's own binary as the Rust worker.
     pub fn own() -> Result<Self> {
         let program = std::env::current_exe().context("cannot find the path of this program")?;

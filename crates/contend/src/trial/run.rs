@@ -88,6 +88,7 @@ pub(super) struct Run {
     pub(super) served: Option<Served>,
     /// Syncs of the database server, if it tells.
     pub(super) syncs: Option<u64>,
+    start_ns: u64,
     window_start_ns: u64,
     /// None when the number of operations decides.
     window_end_ns: Option<u64>,
@@ -192,6 +193,8 @@ impl Bench<'_> {
         made.map_err(|e| {
             if e.is::<Cancelled>() {
                 Failure::Cancelled
+            } else if (self.cancelled)() {
+                Failure::Fatal(e)
             } else {
                 Failure::Invalid(Invalid::Prepare.because(format!("{e:#}")))
             }
@@ -243,7 +246,8 @@ impl Bench<'_> {
         crew.dismiss();
         let syncs = syncs()?.zip(before).map(|(after, before)| after.saturating_sub(before));
         let served = serving.map(|serving| serving.end(load.drain_ns)).transpose()?;
-        Ok(Run { members: std::mem::take(&mut crew.members), observed, served, syncs, window_start_ns, window_end_ns })
+        let members = std::mem::take(&mut crew.members);
+        Ok(Run { members, observed, served, syncs, start_ns, window_start_ns, window_end_ns })
     }
 
     /// The worker that serves a contender which is asked over HTTP.
@@ -320,7 +324,7 @@ impl Bench<'_> {
             invalid: vec![],
             marks: vec![],
             seed: stage.round.seed,
-            base: relative(&stage.base.path, self.writer.dir()),
+            base: stage.base.beside(self.writer.dir()),
             plan_sha256: stage.round.sha256.clone(),
             load_model: stage.round.load.model().to_string(),
             window_start_ns: 0,
@@ -358,7 +362,6 @@ impl Bench<'_> {
                 number: number as u32,
                 roles: drawn.roles.iter().map(role_clients).collect(),
                 hello: aftermath::who_worked(&member.hello, stage.contender, stage.engine, trial.server.as_ref()),
-                clock_offset_ns: member.clock_offset_ns,
                 clock_error_ns: member.clock_error_ns,
                 cpu_ns: used.cpu_ns,
                 rss_bytes: used.rss_bytes,
@@ -402,9 +405,8 @@ impl Bench<'_> {
             read_samples(samples, |s| last_ns = last_ns.max(s.finished_ns)).map_err(broken)?;
             trial.window_end_ns = last_ns + 1;
         }
-        let starts = stage.round.workers.iter().zip(&run.members);
-        let clients: Vec<(&Client, u64)> =
-            starts.flat_map(|(drawn, member)| drawn.clients.iter().map(|c| (c, member.start_ns))).collect();
+        let clients = stage.round.workers.iter().flat_map(|drawn| &drawn.clients);
+        let clients: Vec<(&Client, u64)> = clients.map(|client| (client, run.start_ns)).collect();
         let retry = stage.engine.retry(&stage.contender.settings);
         let mut plan_check = PlanCheck::new(clients, retry.tries);
         let mut tallying = Tallying::new(trial, Counting::Corrected);
@@ -469,15 +471,6 @@ fn foreign_cpu(trial: &mut Trial, stage: &Stage<'_>, run: &Run, tally: &Tally) {
 
 fn role_clients(drawn: &DrawnRole) -> RoleClients {
     RoleClients { role: drawn.name.clone(), first_client: drawn.first_client, clients: drawn.clients }
-}
-
-/// The base lies in a cache beside the record: `../.cache/KEY/base.db`, a step further up from the record of a part.
-fn relative(base: &Path, record: &Path) -> String {
-    let record = std::path::absolute(record).unwrap_or_else(|_| record.to_path_buf());
-    let common = base.iter().zip(record.iter()).take_while(|(a, b)| a == b).count();
-    let up = record.iter().skip(common).map(|_| std::ffi::OsStr::new(".."));
-    let path: PathBuf = up.chain(base.iter().skip(common)).collect();
-    path.display().to_string()
 }
 
 fn broken(error: anyhow::Error) -> Failure {

@@ -103,7 +103,8 @@ struct Moment {
 /// A running sampler.
 pub struct Sampler {
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<Vec<Row>>,
+    /// None once its rows were taken.
+    thread: Option<JoinHandle<Vec<Row>>>,
     watched: Watched,
     before: Option<Moment>,
 }
@@ -114,7 +115,7 @@ impl Sampler {
         let stop = Arc::new(AtomicBool::new(false));
         let (seen, its) = (Arc::clone(&stop), watched.clone());
         let thread = std::thread::spawn(move || watch(&its, &seen));
-        Self { stop, thread, watched, before: None }
+        Self { stop, thread: Some(thread), watched, before: None }
     }
 
     /// Marks the beginning of the window.
@@ -123,12 +124,11 @@ impl Sampler {
     }
 
     /// Marks its end and hands out what happened in between.
-    pub fn window_ends(self, window_start_ns: u64) -> Observed {
+    pub fn window_ends(mut self, window_start_ns: u64) -> Observed {
         let after = self.watched.now();
         let pss: Vec<_> = self.watched.servers.iter().map(|first| pss_of_server(*first)).collect();
-        self.stop.store(true, Ordering::Relaxed);
-        let rows = self.thread.join().unwrap_or_default();
-        let before = self.before.unwrap_or_default();
+        let rows = self.end();
+        let before = self.before.take().unwrap_or_default();
         // Without a beginning of the window the difference is to the start of the process.
         let since = |i: usize| before.usage.get(i).copied().unwrap_or_default();
         Observed {
@@ -146,6 +146,19 @@ impl Sampler {
             wal_bytes_max: rows.iter().map(|r| r.wal_bytes).max().unwrap_or(0),
             series: series_csv(&rows, window_start_ns),
         }
+    }
+
+    /// Ends the thread; what it has seen.
+    fn end(&mut self) -> Vec<Row> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
+    }
+}
+
+impl Drop for Sampler {
+    /// A trial that fails before its window is over leaves nobody who looks at the next ones.
+    fn drop(&mut self) {
+        self.end();
     }
 }
 
@@ -311,6 +324,16 @@ mod tests {
     use std::os::unix::process::CommandExt;
     use std::process::Command;
     use std::time::Instant;
+
+    #[test]
+    fn a_sampler_that_is_dropped_looks_no_more() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let watched = Watched { workers: vec![], servers: vec![], dir: dir.path().into(), part: |_| Part::Other };
+        let sampler = Sampler::start(watched);
+        let stop = Arc::clone(&sampler.stop);
+        drop(sampler);
+        assert_eq!(Arc::strong_count(&stop), 1, "its thread is gone");
+    }
 
     #[test]
     fn what_a_worker_starts_is_its_own() {

@@ -6,6 +6,7 @@ use crate::engine::{Engine, Settings};
 use crate::record::model::ServerLockWaits;
 use crate::trial::admin::{Admin, Cancelled, EngineSaid};
 use crate::trial::data::script_target;
+use crate::trial::group::Group;
 use crate::trial::identity::{Identity, command};
 use crate::trial::janitor::Janitor;
 use crate::trial::killing::kill_all;
@@ -146,11 +147,18 @@ pub struct Running<'j> {
     rest_is_kept: bool,
 }
 
-/// Makes an empty data directory.
+/// Makes an empty data directory; what that says goes into `log`.
 ///
 /// # Errors
-/// The command that failed, with the last lines it said.
-pub fn initialise(server: &Server, programs: &Programs, data: &Path) -> Result<()> {
+/// The command that failed, with the last lines it said; [`Cancelled`].
+pub fn initialise(
+    server: &Server,
+    programs: &Programs,
+    data: &Path,
+    log: &Path,
+    janitor: &Janitor,
+    cancelled: &dyn Fn() -> bool,
+) -> Result<()> {
     let identity = Identity::for_servers(data)?;
     std::fs::create_dir_all(data).with_context(|| format!("cannot create {}", data.display()))?;
     identity.own(data)?;
@@ -162,12 +170,14 @@ pub fn initialise(server: &Server, programs: &Programs, data: &Path) -> Result<(
         connections: 1,
     };
     for line in (server.initialise)(&layout) {
-        let output = programs.command(&line, &identity)?.stdin(Stdio::null()).output();
-        let output = output.with_context(|| format!("cannot run {}", line[0]))?;
-        if !output.status.success() {
-            let said = [output.stdout, output.stderr].concat();
-            let said = last_lines(&String::from_utf8_lossy(&said));
-            bail!("{} could not make a data directory in {} ({}): {said}", line[0], data.display(), output.status);
+        let file = File::create(log).with_context(|| format!("cannot create {}", log.display()))?;
+        let mut command = programs.command(&line, &identity)?;
+        command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
+        let mut program = Group::start(&mut command, janitor).with_context(|| format!("cannot run {}", line[0]))?;
+        let status = program.wait(None, cancelled)?.context("it was waited for without a deadline")?;
+        if !status.success() {
+            let said = last_lines(&String::from_utf8_lossy(&std::fs::read(log).unwrap_or_default()));
+            bail!("{} could not make a data directory in {} ({status}): {said}", line[0], data.display());
         }
     }
     Ok(())

@@ -1,16 +1,16 @@
 //! A whole run: everything measured once beforehand, then part by part, each by its schedule slot by slot, resumable
 //! anywhere. A study without parts is its own only part.
 
-use crate::engine;
-use crate::record::model::{Disk, Finished, RECORD_VERSION, Run, ScenarioInfo, Slot, StudyFile, Trial};
+use crate::record::model::{Disk, Finished, Instead, RECORD_VERSION, Run, ScenarioInfo, Slot, StudyFile, Trial};
 use crate::record::parts::{Found, has_parts, write_study};
 use crate::record::store::{Record, RecordWriter};
 use crate::source::Source;
 use crate::study::model::{Study, Whole};
 use crate::study::{load_under, schedule};
 use crate::trial::admin::{Admin, Cancelled};
-use crate::trial::attached::{self, Attached};
+use crate::trial::attached::{self, Attached, Left};
 use crate::trial::cache::{self, Bases};
+use crate::trial::continued;
 use crate::trial::crew::Deadlines;
 use crate::trial::data::Base;
 use crate::trial::dialect::{dialect, one_per_engine, under_conditions};
@@ -93,18 +93,11 @@ fn begin(order: &Order, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'_>)) -
     let begun_ns = monotonic_ns();
     let mut site = Site::open(&order.out, &order.instead, order.allow_tmpfs)?;
     evidence::readable(&evidence::path(&site.out))?;
-    if let Some(attached) = &order.attached {
-        attached.tell(&site.janitor);
-        site.attached = Some(attached.address.clone());
-    }
+    site.attach(order.attached.as_ref());
     let mut admin = site.admin(cancelled)?;
-    if let Some(address) = &site.attached {
-        // What is wrong with it should show now, not in every trial.
-        let engines = order.whole.studies.iter().flat_map(|s| &s.contenders).filter_map(|c| engine::find(&c.engine));
-        if let Some(engine) = engines.into_iter().find(|e| e.server.is_some_and(|s| s.scheme == address.scheme)) {
-            attached::version(engine, address, &mut admin).context("cannot work on the server named with --dsn")?;
-        }
-    }
+    let contenders = order.whole.studies.iter().flat_map(|study| &study.contenders);
+    attached::try_out(site.attached.as_ref(), contenders, &mut admin)?;
+    let instead = continued::instead(&order.instead, site.attached.as_ref());
     tell(Note::Phase("measuring what a sync costs on this disk"));
     let disk = disk::measure(&site.scratch)?;
     let mut bases = Bases::default();
@@ -112,7 +105,7 @@ fn begin(order: &Order, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'_>)) -
     for (at, (study, source)) in order.whole.studies.iter().zip(&order.workloads).enumerate() {
         let scenario = order.scenarios.get(at).and_then(Option::as_ref);
         let scenario = scenario.map(|s| ScenarioInfo { file: s.name.clone(), text: s.text.clone() });
-        let run = Run { scenario, ..prepared(study, source, &order.command, &disk)? };
+        let run = Run { scenario, instead: instead.clone(), ..prepared(study, source, &order.command, &disk)? };
         let workloads = workloads(&run, &order.secrets)?;
         let (dir, asked) = (part_dir(&order.out, study.part.as_deref()), asked_of(&run)?);
         parts.push(Task { dir, run, workloads, asked, before: vec![] });
@@ -152,6 +145,7 @@ fn prepared(study: &Study, source: &Source, command: &[String], disk: &Disk) -> 
         contend: env!("CARGO_PKG_VERSION").to_string(),
         started: machine::now_utc(),
         command: command.to_vec(),
+        instead: Instead::default(),
         machine: machine::describe(),
         disk: disk.clone(),
         workload: workload_info(&workload, source, study)?,
@@ -198,16 +192,18 @@ fn create(out: &Path, file: Option<&StudyFile>, parts: &[Task]) -> Result<()> {
 pub fn resume(
     dir: &Path,
     instead: &InsteadOf,
+    attached: Option<&Attached>,
     deadlines: Deadlines,
     cancelled: &dyn Fn() -> bool,
     tell: &dyn Fn(Note<'_>),
 ) -> Result<Ending> {
-    stopped_is_no_error(go_on(dir, instead, deadlines, cancelled, tell))
+    stopped_is_no_error(go_on(dir, instead, attached, deadlines, cancelled, tell))
 }
 
 fn go_on(
     dir: &Path,
     instead: &InsteadOf,
+    attached: Option<&Attached>,
     deadlines: Deadlines,
     cancelled: &dyn Fn() -> bool,
     tell: &dyn Fn(Note<'_>),
@@ -227,16 +223,21 @@ fn go_on(
     if records.iter().all(complete) && file.as_ref().is_none_or(|file| file.finished.is_some()) {
         bail!("{} is complete; there is nothing to resume", dir.display());
     }
-    let left = records.into_iter().filter(|record| !complete(record)).map(unfinished).collect::<Result<_>>()?;
-    let site = Site::open(dir, instead, true)?;
+    let now = continued::instead(instead, attached.map(|attached| &attached.address));
+    let left = records.into_iter().filter(|record| !complete(record));
+    let left: Vec<Task> = left.map(|record| unfinished(record, &now)).collect::<Result<_>>()?;
+    let mut site = Site::open(dir, instead, true)?;
     evidence::readable(&evidence::path(&site.out))?;
+    site.attach(attached);
     let mut admin = site.admin(cancelled)?;
+    let contenders = left.iter().flat_map(|task| &task.run.study.contenders);
+    attached::try_out(site.attached.as_ref(), contenders, &mut admin)?;
     let crew = Common { site: &site, deadlines, cancelled, tell };
     crew.go_through(left, Bases::default(), &mut admin, begun_ns, file)
 }
 
-/// What is left of an interrupted run, if this machine may continue it.
-fn unfinished(record: Record) -> Result<Task> {
+/// What is left of an interrupted run, if it may be continued here and with this.
+fn unfinished(record: Record, now: &Instead) -> Result<Task> {
     let dir = &record.dir;
     if let Some((name, why)) = record.damaged.first() {
         bail!("trial {name} of {} is damaged ({why}); remove its directory, then resume", dir.display());
@@ -246,10 +247,7 @@ fn unfinished(record: Record) -> Result<Task> {
     if record.run.schedule.is_empty() || !record.run.schedule.iter().all(known) {
         bail!("the schedule in {} does not fit its study; the record is damaged", dir.display());
     }
-    let here = machine::describe();
-    if (&here.cpu, &here.kernel) != (&record.run.machine.cpu, &record.run.machine.kernel) {
-        bail!("this machine is not the one {} was begun on; one record holds one machine", dir.display());
-    }
+    continued::fits(&record.run, dir, &machine::describe(), now)?;
     let workloads = workloads(&record.run, &BTreeMap::new())?;
     let asked = asked_of(&record.run)?;
     Ok(Task { dir: record.dir, workloads, asked, run: record.run, before: record.trials })
@@ -334,6 +332,9 @@ impl Session<'_> {
         let result = (|| -> Result<()> {
             (self.common.tell)(Note::Phase("measuring the worker's own cost"));
             if run.generator_ns_per_operation == 0 {
+                // A measurement that was cut off begins anew.
+                run.generator_ns_by_condition.clear();
+                run.floors.clear();
                 for condition in 0..study.conditions.len() {
                     let ns = self.generator(&run, condition, &mut plans.borrow_mut())?;
                     run.generator_ns_by_condition.push(ns);
@@ -370,7 +371,7 @@ impl Session<'_> {
             Err(e) => {
                 // The first error is the one to report; this only keeps the time spent.
                 let _ = self.writer.write_run(&run);
-                if (self.common.cancelled)() { Ok(Ending::Stopped) } else { Err(e) }
+                if (self.common.cancelled)() && !e.is::<Left>() { Ok(Ending::Stopped) } else { Err(e) }
             }
         }
     }

@@ -3,6 +3,7 @@
 
 use crate::record::store::RecordWriter;
 use crate::trial::admin::Admin;
+use crate::trial::attached::Attached;
 use crate::trial::disk;
 use crate::trial::janitor::Janitor;
 use crate::trial::process::{InsteadOf, Launch};
@@ -95,6 +96,14 @@ impl Site {
             made_out,
             _lock: lock,
         })
+    }
+
+    /// Has trials made on a running server.
+    pub fn attach(&mut self, attached: Option<&Attached>) {
+        if let Some(attached) = attached {
+            attached.tell(&self.janitor);
+            self.attached = Some(attached.address.clone());
+        }
     }
 
     pub fn admin<'a>(&'a self, cancelled: &'a dyn Fn() -> bool) -> Result<Admin<'a>> {

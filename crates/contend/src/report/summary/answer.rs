@@ -24,7 +24,7 @@ pub fn answer(summary: &Summary<'_>, answer: &Answer) -> Vec<Answered> {
     let conditions: Vec<usize> = (0..study.conditions.len()).filter(|&i| wanted(&study.conditions[i].label)).collect();
     if conditions.is_empty() {
         let condition = answer.condition.clone().unwrap_or_default();
-        return vec![unanswered(answer, None, &format!("the condition {condition} is not part of this run"))];
+        return vec![unanswered(summary, answer, None, &format!("the condition {condition} is not part of this run"))];
     }
     conditions.into_iter().map(|condition| under(summary, answer, condition)).collect()
 }
@@ -35,15 +35,16 @@ fn ask(summary: &Summary<'_>, answer: &Answer, condition: usize) -> String {
     fill(&answer.ask, &[("condition", label)])
 }
 
-fn unanswered(answer: &Answer, condition: Option<usize>, why: &str) -> Answered {
+fn unanswered(summary: &Summary<'_>, answer: &Answer, condition: Option<usize>, why: &str) -> Answered {
     let text = format!("This run does not answer it: {why}.");
-    Answered { ask: answer.ask.clone(), condition, text, compared: None }
+    let ask = condition.map_or_else(|| answer.ask.clone(), |condition| ask(summary, answer, condition));
+    Answered { ask, condition, text, compared: None }
 }
 
 fn under(summary: &Summary<'_>, answer: &Answer, condition: usize) -> Answered {
     let study = &summary.record.run.study;
     let Some(figure) = summary.figure(&answer.metric) else {
-        return unanswered(answer, Some(condition), &format!("it has no metric {}", answer.metric));
+        return unanswered(summary, answer, Some(condition), &format!("it has no metric {}", answer.metric));
     };
     let contender = |label: &str| study.contenders.iter().position(|c| c.label == label);
     let cell = |label: &str| {
@@ -52,7 +53,7 @@ fn under(summary: &Summary<'_>, answer: &Answer, condition: usize) -> Answered {
     };
     let (this, against) = match (cell(&answer.this), cell(&answer.against)) {
         (Ok(this), Ok(against)) => (this, against),
-        (Err(why), _) | (_, Err(why)) => return unanswered(answer, Some(condition), &why),
+        (Err(why), _) | (_, Err(why)) => return unanswered(summary, answer, Some(condition), &why),
     };
     let estimator = summary.estimator();
     let values = [this, against].map(|cell| estimator.estimate(cell, &figure));

@@ -58,8 +58,9 @@ fn as_published_is_the_original() {
     assert_eq!(study.contenders[1].settings["transport"], "tcp");
 
     // Two roles of one run waited for different times: a contender for either.
-    let stress = part(&whole, "stress");
-    let waits = |c: &Contender| c.settings.get("busy_timeout").cloned();
-    let waits: Vec<_> = stress.contenders.iter().filter(|c| c.engine == "sqlite").filter_map(waits).collect();
-    assert_eq!(waits, ["100", "50"]);
+    for (name, expected) in [("stress", &["100", "50"][..]), ("locking", &["100", "5000", "100"])] {
+        let waits = |c: &Contender| c.settings.get("busy_timeout").cloned();
+        let of_sqlite = part(&whole, name).contenders.iter().filter(|c| c.engine == "sqlite");
+        assert_eq!(of_sqlite.filter_map(waits).collect::<Vec<_>>(), expected, "{name}");
+    }
 }

@@ -31,8 +31,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use toml::Value;
 use transaction::{Shared, check_single, transaction};
 
-/// Axes that are about load, not about the workload's own numbers.
-pub const LOAD_AXES: [&str; 4] = ["clients", "duration", "processes", "rate_per_s"];
+/// Axes that every study has, which are not the workload's own numbers; a condition keeps `rate` as `rate_per_s`.
+pub const LOAD_AXES: [&str; 7] = ["clients", "duration", "processes", "profile", "rate", "rate_per_s", "scale"];
 
 /// Reads a workload, with `axes` in place of the numbers of `[scale]` that they name.
 ///

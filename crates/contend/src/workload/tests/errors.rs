@@ -26,7 +26,9 @@ fn keys_and_types() {
     wrong("kind = \"read\"", "kind = \"maybe\"", "maybe");
     wrong("rows = \"items\"", "rows = true", "expected a number");
     wrong("items = 10", "items = -10", "not negative");
-    wrong("items = 10", "clients = 10", "axis of every study");
+    for axis in ["clients", "profile", "rate", "rate_per_s", "scale"] {
+        wrong("items = 10", &format!("{axis} = 10"), "axis of every study");
+    }
 }
 
 #[test]
