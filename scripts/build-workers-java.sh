@@ -31,3 +31,10 @@ exec java -cp "\$here/java/classes:\$here/java/lib/*" contend.Main $driver "\$@"
 END
     chmod +x "target/workers/contend-worker-java-$driver"
 done
+if [ "$test" = --test ]; then
+    tests=target/workers-build/java/own-tests
+    rm -rf $tests
+    mkdir -p $tests
+    javac -cp "$to/classes:$to/lib/*" -d $tests workers/java/test/contend/*.java
+    java -cp "$tests:$to/classes:$to/lib/*" contend.Tests conformance/statements.tsv
+fi

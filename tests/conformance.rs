@@ -3,10 +3,14 @@
 
 #[path = "conformance/case.rs"]
 mod case;
+#[path = "conformance/closing.rs"]
+mod closing;
 #[path = "conformance/expect.rs"]
 mod expect;
 #[path = "conformance/hikari.rs"]
 mod hikari;
+#[path = "conformance/memory.rs"]
+mod memory;
 #[path = "conformance/rules.rs"]
 mod rules;
 #[path = "conformance/servers.rs"]

@@ -3,6 +3,7 @@
 //! ```text
 //! CLIENT OPERATION ATTEMPT OUTCOME ROWS [interrupted] [waited] [lock-timeout] [>=MS] [<MS]
 //! CLIENT ...                      any number of further samples of this client, all ok
+//! each OUTCOME                    so did every attempt of every client end
 //! within A:B C:D                  client C's operation D began after A:B had, and ended before it
 //! exhausted N                     what `done` has to say; 0 if it is not there
 //! ```
@@ -22,11 +23,12 @@ const CLEAR_NS: u64 = 30_000_000;
 /// Holds the samples against the lines.
 pub fn check(lines: &[&str], ran: &Ran) -> Checked {
     let mut expected: BTreeMap<u32, Vec<Vec<&str>>> = BTreeMap::new();
-    let mut exhausted = "0";
+    let (mut exhausted, mut each) = ("0", None);
     for words in lines.iter().map(|line| line.split_whitespace().collect::<Vec<_>>()) {
         match words[..] {
             ["within", outer, inner] => within(outer, inner, &ran.samples)?,
             ["exhausted", count] => exhausted = count,
+            ["each", one] => each = Some(one),
             [client, ..] => expected.entry(client.parse().expect("a client")).or_default().push(words),
             [] => {}
         }
@@ -35,6 +37,12 @@ pub fn check(lines: &[&str], ran: &Ran) -> Checked {
     hold!(said == Some(exhausted), "`done` says exhausted={said:?}, expected {exhausted}");
     for (client, lines) in &expected {
         one_client(*client, lines, &of_client(&ran.samples, *client))?;
+    }
+    if let Some(one) = each {
+        hold!(!ran.samples.is_empty(), "no attempt at all was made");
+        let other = ran.samples.iter().find(|s| outcome(s) != one);
+        hold!(other.is_none(), "every attempt was to end with {one}: {other:?}");
+        return Ok(());
     }
     let other = ran.samples.iter().find(|s| !expected.contains_key(&s.client));
     hold!(other.is_none(), "nothing is expected of this client: {other:?}");

@@ -136,7 +136,11 @@ impl View<'_> {
                         return Err(Problem::Busy(format!("a back-off of {wait_ns} ns took {waited_ns}")));
                     }
                 }
-                None => hold!(s.finished_ns + wait_ns >= self.drain_end_ns(), "{s:?}: not tried again"),
+                // One that would begin right before the end of the drain may come to it too late.
+                None => {
+                    let early = s.finished_ns + wait_ns + BACKOFF_LATE_NS < self.drain_end_ns();
+                    hold!(!early, "{s:?}: not tried again");
+                }
             }
         }
         Ok(())
@@ -150,6 +154,8 @@ impl View<'_> {
     fn window(&self, s: &Sample, stopped: bool) -> Checked {
         let end_ns = self.start_ns.saturating_add(self.plan.head.window.end_ns());
         hold!(s.due_ns < end_ns, "{s:?}: due after the window's end, {end_ns}");
+        let late = s.attempt > 0 && !stopped && s.started_ns >= self.drain_end_ns();
+        hold!(!late, "{s:?}: tried again after the drain");
         let interrupted = s.flags & flag::INTERRUPTED != 0;
         let early = !stopped && s.finished_ns < self.drain_end_ns();
         hold!(!interrupted || !s.is_ok() && !early, "{s:?}: interrupted before the drain was over, or succeeded");

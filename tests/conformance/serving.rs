@@ -18,6 +18,7 @@ use std::time::Duration;
 const TRANSACTIONS: &str = "statement\t0\tSELECT id, name, price, none FROM item WHERE id >= ? ORDER BY id LIMIT 2\n\
     statement\t1\tINSERT INTO item (id, name, price) VALUES (?, ?, ?)\n\
     statement\t2\tUPDATE item SET name = ? WHERE id = ?\n\
+    statement\t3\tSELECT ? + 0 AS at\n\
     transaction\t0\tget items\tread\t-\t0\t0\t1\n\
     step\tsql\t0\t1..2\t1\t-\tp0+0\n\
     transaction\t1\tadd\twrite\tBEGIN IMMEDIATE\t2\t0\t3\n\
@@ -26,6 +27,8 @@ const TRANSACTIONS: &str = "statement\t0\tSELECT id, name, price, none FROM item
     step\tsql\t0\t1..2\t1\t-\tu1+0\n\
     transaction\t2\tdouble\twrite\tBEGIN IMMEDIATE\t0\t0\t1\n\
     step\tsql\t1\t1..1\t1\t-\ti1\tp0+0\tn\n\
+    transaction\t3\tcount\tread\t-\t0\t0\t1\n\
+    step\tsql\t3\t1..1\t1\t-\tc1000000000\n\
     retry\t1\t-\t-\t-\n";
 
 /// Operations of the plan and of the requests: what the plan says, what is asked, and the status.
@@ -42,7 +45,7 @@ fn plan(entry: &Entry, path: &Path, clients: &str) -> String {
     let sharing = if entry.connections == Connections::Client { "client" } else { "database" };
     let options: String = entry.options.iter().map(|(name, value)| format!("option\t{name}\t{value}\n")).collect();
     format!(
-        "contend-plan 2\nworker\t0\ndriver\t{}\t{}\nconnections\t{sharing}\nwindow\t0\t0\t2000000000\nnow\tclock\n\
+        "contend-plan 2\nworker\t0\ndriver\t{}\t{}\nconnections\t{sharing}\nwindow\t0\t0\t2000000000\nnow\tfixed\t0\t1000000000\n\
          option\tbusy_timeout_ms\t50\n{options}database\t{}\nreadback\tjournal_mode\tPRAGMA journal_mode\n{TRANSACTIONS}{clients}end\n",
         entry.driver,
         entry.model,
@@ -169,9 +172,12 @@ fn check(entry: &Entry, command: &[String], dir: &Path) {
         ("GET", "/get%20items?p0=i1&p1=i1", 400),
         ("GET", "/nothing", 404),
         ("POST", "/double?p0=tx", 405),
+        ("GET", "/add?u1=i1&p0=n&u0=i0", 400),
     ] {
         assert_eq!(Asked::connect(&address).ask(method, target).0, status, "{name}: {method} {target}");
     }
+    // Those that were refused are no operations, those that failed are.
+    assert_eq!(client.ask("GET", "/count").2, json!({"rows": [{"at": OPERATIONS.len()}]}), "{name}");
     let lock = Connection::open(&asked_path).expect("the database");
     lock.execute_batch("BEGIN IMMEDIATE").expect("a lock");
     let (status, code, _) = client.ask("GET", "/double?p0=tx");
@@ -181,7 +187,7 @@ fn check(entry: &Entry, command: &[String], dir: &Path) {
     match worker.hear().expect("an answer to `stop`").0 {
         WorkerLine::Done(facts) => {
             let told = ["requests", "failed"].map(|key| fact(&facts, key).and_then(|n| n.parse::<u64>().ok()));
-            assert_eq!(told, [Some(13), Some(9)], "{name}: {facts:?}");
+            assert_eq!(told, [Some(15), Some(10)], "{name}: {facts:?}");
             assert!(fact(&facts, "connections_opened").is_some(), "{name}: {facts:?}");
         }
         other => panic!("{name}: answered `stop` with {other:?}"),

@@ -54,12 +54,20 @@ pub struct ClientLoop<'p> {
 /// Samples all clients of a worker have room for from the start (128 MiB); more are allocated as needed.
 const SAMPLES_IN_ADVANCE: usize = 2 << 20;
 
+/// Where what a driver calls is at work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// In this process.
+    Here,
+    /// In that of a server.
+    Elsewhere,
+}
+
 /// Room for a client's samples: to be made before `ready`. Where the engine is in this process it is touched page by
 /// page, so that the window need not. What goes to another process and back takes so long that a page now and
 /// then is nothing, while the pages of all samples that could be are a cost that no server's client should bear.
-pub fn room_for_samples(plan: &Plan, client: &Client) -> Vec<Sample> {
-    let in_process = matches!(plan.head.driver.as_str(), "rusqlite" | "null");
-    let fastest_operation_ns = if in_process { 2_000 } else { 10_000 };
+pub fn room_for_samples(plan: &Plan, client: &Client, engine: Engine) -> Vec<Sample> {
+    let fastest_operation_ns = if engine == Engine::Here { 2_000 } else { 10_000 };
     let by_limit = if client.limit == 0 { usize::MAX } else { client.limit as usize };
     let by_load = match (client.load, plan.head.window.length_ns) {
         (Loop::Open, _) => client.operations.len(),
@@ -67,7 +75,7 @@ pub fn room_for_samples(plan: &Plan, client: &Client) -> Vec<Sample> {
         (Loop::Closed, _) => (plan.head.window.end_ns() / fastest_operation_ns) as usize,
     };
     let count = by_limit.min(by_load).min(SAMPLES_IN_ADVANCE / plan.clients.len().max(1));
-    if !in_process {
+    if engine == Engine::Elsewhere {
         return Vec::with_capacity(count);
     }
     let zero = Sample {
@@ -332,6 +340,26 @@ mod tests {
     const PLAN: &str = "contend-plan 2\nworker\t0\ndriver\tnull\tthread\nconnections\tclient\nwindow\t0\t1000\t500\nnow\tclock\n\
         database\tx\ntransaction\t0\tt\tread\t-\t0\t0\t1\nstep\tpause\t0\nretry\t9\t100\t-\tsqlite:5\nclients\t1\n\
         client\t0\t0\tclosed\tcyclic\t0\t0\t1\nop\t0\t0\nend\n";
+
+    /// Memory of this process that is not only promised, in bytes.
+    fn resident() -> u64 {
+        let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+        statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap() * 4096
+    }
+
+    #[test]
+    fn memory_for_samples_is_touched_only_where_the_engine_is_in_this_process() {
+        let mut plan = Plan::decode(PLAN).unwrap();
+        plan.clients[0].limit = 1 << 20;
+        plan.head.window.length_ns = 0;
+        let bytes = (1 << 20) * 64;
+        for (engine, touched) in [(Engine::Elsewhere, false), (Engine::Here, true)] {
+            let before = resident();
+            let room = room_for_samples(&plan, &plan.clients[0], engine);
+            assert!(room.is_empty() && room.capacity() >= 1 << 20);
+            assert_eq!(resident() - before.min(resident()) > bytes / 2, touched, "{engine:?}");
+        }
+    }
 
     #[test]
     fn no_retry_begins_after_the_drain() {

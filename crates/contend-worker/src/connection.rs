@@ -8,7 +8,16 @@ use crate::sqlite::Setup;
 use contend_wire::handshake::Facts;
 use contend_wire::plan::SqlStep;
 
-/// An open connection of a driver, with its statements ready.
+/// When a connection is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// All statements are prepared, so that a mistake shows.
+    BeforeTheRun,
+    /// Within an attempt: a statement is prepared when it is first used, as an application does.
+    InTheRun,
+}
+
+/// An open connection of a driver.
 pub trait Connection: Sized {
     /// The driver's errors.
     type Error;
@@ -16,11 +25,11 @@ pub trait Connection: Sized {
     /// What an operation fails with when there is no connection.
     fn not_connected() -> Failure;
 
-    /// Opens a connection, carries out the session statements and prepares all statements.
+    /// Opens a connection, carries out the session statements and, before the run, prepares all statements.
     ///
     /// # Errors
     /// The server refuses one of them, or placeholders and arguments do not fit.
-    fn open(setup: &Setup<'_>) -> Result<Self, OpenError>;
+    fn open(setup: &Setup<'_>, when: When) -> Result<Self, OpenError>;
 
     /// The first value of a query's answer, as text; empty if it has none.
     ///
@@ -85,8 +94,8 @@ impl<'p, C: Connection> ServerSession<'p, C> {
     ///
     /// # Errors
     /// As [`Connection::open`].
-    pub fn open(setup: &Setup<'p>) -> Result<Self, OpenError> {
-        Ok(Self { setup: *setup, open: Some(C::open(setup)?), begun: false, cut_short: false })
+    pub fn open(setup: &Setup<'p>, when: When) -> Result<Self, OpenError> {
+        Ok(Self { setup: *setup, open: Some(C::open(setup, when)?), begun: false, cut_short: false })
     }
 
     /// The settings of this connection, as read back.
@@ -110,7 +119,7 @@ impl<'p, C: Connection> ServerSession<'p, C> {
 
     #[cold]
     fn reopen(&self) -> Result<C, Failure> {
-        C::open(&self.setup).map_err(|e| {
+        C::open(&self.setup, When::InTheRun).map_err(|e| {
             std::thread::sleep(RECONNECT_PAUSE);
             e.failure
         })

@@ -2,7 +2,7 @@
 //! own, and interrupting a statement from outside without holding up whoever asks for it.
 
 use crate::client::ClientLoop;
-use crate::connection::{Connection, ServerSession};
+use crate::connection::{Connection, ServerSession, When};
 use crate::models::thread::{Leave, Loop};
 use crate::session::{Failure, Waits};
 use crate::sqlite::Setup;
@@ -14,6 +14,9 @@ use contend_wire::sample::worker_code;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
+
+/// The drivers whose engine is a server.
+pub const DRIVERS: &[&str] = &["postgres", "tokio-postgres", "mysql"];
 
 /// How often a connection is interrupted at most: each time costs the server a connection of its own.
 const INTERRUPT_EVERY_MS: u64 = 100;
@@ -53,7 +56,7 @@ pub fn drive<'p, C: Connection>(
     ready: impl FnOnce(Facts) -> Option<u64>,
 ) -> Result<()> {
     let words = |e: OpenError| e.in_words(setup);
-    let mut session = ServerSession::<C>::open(setup).map_err(words)?;
+    let mut session = ServerSession::<C>::open(setup, When::BeforeTheRun).map_err(words)?;
     let mut facts = vec![("client".to_string(), setup.client.to_string())];
     facts.extend(session.read_back().map_err(words)?);
     let mut kept = client.kept();
@@ -63,7 +66,7 @@ pub fn drive<'p, C: Connection>(
     let mut leave = client.run(&mut session, &mut kept, None);
     drop(session);
     while let Leave::Reconnect(turn) = leave {
-        leave = match ServerSession::<C>::open(setup) {
+        leave = match ServerSession::<C>::open(setup, When::InTheRun) {
             Ok(mut session) => client.run(&mut session, &mut kept, Some(turn)),
             Err(e) => {
                 std::thread::sleep(RECONNECT_PAUSE);

@@ -203,7 +203,8 @@ fn a_blocked_runtime_ends_with_the_drain_and_forgets_nobody() {
         let (ready, _sender, events) = ready(&p);
         let outcome = ready.run(start_ns, &events, |_| Ok(())).unwrap();
         let took_ms = (monotonic_ns() - start_ns) / MS;
-        assert!(took_ms < 3_000, "{model}: {took_ms} ms");
+        // With all holds in full it would be 25 s, and a client that needs 5 s longer than the drain fails the run.
+        assert!(took_ms < 15_000, "{model}: {took_ms} ms");
         for samples in &outcome.samples {
             assert_eq!(samples.len(), 1, "{model}: each was due once");
             let s = &samples[0];

@@ -124,7 +124,8 @@ fn the_window_ends_a_cycle() {
     let (ready, _sender, events) = ready(&p);
     let outcome = ready.run(start_ns, &events, |_| Ok(())).unwrap();
     assert!(outcome.samples[0].iter().all(|s| s.due_ns < start_ns + 20 * MS));
-    assert!((2..=20).contains(&outcome.attempts()), "{}", outcome.attempts());
+    // Each is due 1 ms after the one before; a busy machine may come to the first one only.
+    assert!((1..=20).contains(&outcome.attempts()), "{}", outcome.attempts());
     assert_eq!(outcome.exhausted, 0);
 }
 

@@ -366,14 +366,16 @@ fn a_connection_that_cannot_be_reopened_fails_attempts_until_it_can() {
     p.head.session.push("INSERT INTO once VALUES (1)".into());
     db.connection.execute_batch("CREATE TABLE once (a PRIMARY KEY)").unwrap();
     let read = Step::Sql(sql(&mut p, "SELECT 1", vec![]));
-    let again = transaction(&mut p, None, vec![Step::Connect, read]);
+    let again = transaction(&mut p, None, vec![Step::Connect, read.clone()]);
+    let begun = transaction(&mut p, Some("BEGIN"), vec![read]);
     p.clients.clear();
     let insert = |n| (0, 0, vec![Value::Integer(n)]);
-    client(&mut p, vec![insert(1), (0, again, vec![]), insert(2)]);
+    client(&mut p, vec![insert(1), (0, again, vec![]), insert(2), (0, begun, vec![])]);
     let samples = run_one(&p);
     assert_eq!(samples[0].failed_step, STEP_NONE);
     failed_with(&samples[1], 0, CodeSpace::Sqlite, 1555);
-    failed_with(&samples[2], STEP_BEGIN, CodeSpace::Sqlite, 1555);
+    failed_with(&samples[2], 0, CodeSpace::Sqlite, 1555);
+    failed_with(&samples[3], STEP_BEGIN, CodeSpace::Sqlite, 1555);
 }
 
 #[test]

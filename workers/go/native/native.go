@@ -138,6 +138,9 @@ func (p *pool[C, S]) Acquire() (worker.Conn, error) {
 
 func (p *pool[C, S]) Release(c worker.Conn) { p.inner.Put(c.(*conn[C, S]).conn) }
 
+// Idle are none: all connections are opened in advance.
+func (p *pool[C, S]) Idle() int { return 0 }
+
 func (p *pool[C, S]) Close() error {
 	for _, c := range p.conns {
 		c.finalize()
@@ -177,7 +180,13 @@ func (c *conn[C, S]) setUp() error {
 			return worker.OnSQL(sql, err)
 		}
 	}
-	for _, statement := range c.setup.Statements {
+	if !c.setup.Options.PrepareEach {
+		c.kept = make([]*prepared[S], len(c.setup.Statements))
+	}
+	if c.setup.InRun.Load() {
+		return nil // each when it is first used
+	}
+	for i, statement := range c.setup.Statements {
 		s, err := c.prepare(statement.SQL)
 		if err != nil {
 			return worker.OnSQL(statement.SQL, err)
@@ -185,10 +194,19 @@ func (c *conn[C, S]) setUp() error {
 		if c.setup.Options.PrepareEach {
 			_ = s.stmt.Finalize()
 		} else {
-			c.kept = append(c.kept, s)
+			c.kept[i] = s
 		}
 	}
 	return nil
+}
+
+// first prepares a statement that is kept when it is first used.
+func (c *conn[C, S]) first(statement *worker.Statement) (*prepared[S], error) {
+	s, err := c.prepare(statement.SQL)
+	if err == nil {
+		c.kept[statement.Index] = s
+	}
+	return s, err
 }
 
 func (c *conn[C, S]) prepare(sql string) (*prepared[S], error) {
@@ -204,7 +222,9 @@ func (c *conn[C, S]) Interrupt() {}
 
 func (c *conn[C, S]) finalize() {
 	for _, s := range c.kept {
-		_ = s.stmt.Finalize()
+		if s != nil {
+			_ = s.stmt.Finalize()
+		}
 	}
 	if c.load != nil {
 		_ = c.loading.stmt.Finalize()
@@ -241,7 +261,14 @@ func (c *conn[C, S]) Run(statement *worker.Statement, args []any, each func([]an
 	}
 	switch {
 	case statement.Index >= 0 && statement.Index < len(c.kept):
-		return c.run(c.kept[statement.Index], statement, args, each)
+		s := c.kept[statement.Index]
+		if s == nil {
+			var err error
+			if s, err = c.first(statement); err != nil {
+				return 0, err
+			}
+		}
+		return c.run(s, statement, args, each)
 	case statement.Keep:
 		if c.load != statement {
 			s, err := c.prepare(statement.SQL)

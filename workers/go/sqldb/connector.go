@@ -26,12 +26,12 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 		return nil, worker.OnSQL("open", err)
 	}
 	c.setup.Opened.Add(1)
-	conn := &conn{Conn: inner, library: c.library, context: context.Background(), kept: map[string]*stmt{}}
+	conn := &conn{Conn: inner, library: c.library, context: context.Background(), setup: c.setup, kept: map[string]*stmt{}}
 	conn.interrupt = c.library.Interrupt(inner, c.setup)
 	if c.library.Contexts {
 		conn.context = c.setup.Context
 	}
-	if err := conn.setUp(c.setup); err != nil {
+	if err := conn.setUp(); err != nil {
 		_ = inner.Close()
 		return nil, err
 	}
@@ -46,7 +46,7 @@ type direct struct{ *conn }
 
 // ExecContext leaves statements that are kept, and those the library would rather prepare, to be prepared.
 func (d *direct) ExecContext(_ context.Context, sql string, args []driver.NamedValue) (driver.Result, error) {
-	if d.kept[sql] != nil {
+	if _, keeps := d.kept[sql]; keeps {
 		return nil, driver.ErrSkip
 	}
 	return d.Conn.(driver.ExecerContext).ExecContext(d.context, sql, args)
@@ -54,7 +54,7 @@ func (d *direct) ExecContext(_ context.Context, sql string, args []driver.NamedV
 
 // QueryContext does the same for what returns rows.
 func (d *direct) QueryContext(_ context.Context, sql string, args []driver.NamedValue) (driver.Rows, error) {
-	if d.kept[sql] != nil {
+	if _, keeps := d.kept[sql]; keeps {
 		return nil, driver.ErrSkip
 	}
 	rows, err := d.Conn.(driver.QueryerContext).QueryContext(d.context, sql, args)
@@ -74,12 +74,15 @@ type conn struct {
 	// context is what the library gets: database/sql starts a goroutine for each call whose context can end.
 	context   context.Context
 	interrupt func()
-	kept      map[string]*stmt
+	setup     *worker.Setup
+	// kept are the statements that stay prepared, by their text; nil is one that nobody has used yet.
+	kept map[string]*stmt
 	// used: somebody has taken it before.
 	used bool
 }
 
-func (c *conn) setUp(setup *worker.Setup) error {
+func (c *conn) setUp() error {
+	setup := c.setup
 	for _, sql := range setup.Before() {
 		if err := c.once(sql); err != nil {
 			return worker.OnSQL(sql, err)
@@ -90,18 +93,28 @@ func (c *conn) setUp(setup *worker.Setup) error {
 		if c.kept[statement.SQL] != nil || isText {
 			continue
 		}
-		s, err := c.prepare(c.keeping(setup), statement.SQL)
+		if setup.InRun.Load() {
+			if !setup.Options.PrepareEach {
+				c.kept[statement.SQL] = nil // prepared when it is first used
+			}
+			continue
+		}
+		s, err := c.prepare(c.keeping(), statement.SQL)
 		if err != nil {
 			return worker.OnSQL(statement.SQL, err)
 		}
 		if setup.Options.PrepareEach {
 			_ = s.inner.Close()
 		} else {
-			s.keep = true
-			c.kept[statement.SQL] = s
+			c.keep(statement.SQL, s)
 		}
 	}
 	return nil
+}
+
+func (c *conn) keep(sql string, s *stmt) {
+	s.keep = true
+	c.kept[sql] = s
 }
 
 // once executes a statement of the set-up.
@@ -120,8 +133,8 @@ func (c *conn) once(sql string) error {
 }
 
 // keeping is the context in which statements are prepared that are kept.
-func (c *conn) keeping(setup *worker.Setup) context.Context {
-	if c.library.Keeping == nil || setup.Options.PrepareEach {
+func (c *conn) keeping() context.Context {
+	if c.library.Keeping == nil || c.setup.Options.PrepareEach {
 		return c.context
 	}
 	return c.library.Keeping(c.context)
@@ -153,16 +166,27 @@ func (c *conn) prepare(ctx context.Context, sql string) (*stmt, error) {
 
 // PrepareContext gives a statement that is kept, or prepares it anew.
 func (c *conn) PrepareContext(_ context.Context, sql string) (driver.Stmt, error) {
-	if s := c.kept[sql]; s != nil {
+	s, keeps := c.kept[sql]
+	if s != nil {
 		return s, nil
 	}
-	return c.prepare(c.context, sql)
+	if !keeps {
+		return c.prepare(c.context, sql)
+	}
+	s, err := c.prepare(c.keeping(), sql)
+	if err != nil {
+		return nil, err
+	}
+	c.keep(sql, s)
+	return s, nil
 }
 
 // Close finalizes what is kept.
 func (c *conn) Close() error {
 	for _, s := range c.kept {
-		_ = s.inner.Close()
+		if s != nil {
+			_ = s.inner.Close()
+		}
 	}
 	return c.Conn.Close()
 }

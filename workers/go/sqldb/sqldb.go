@@ -91,6 +91,7 @@ func (p *pool) Acquire() (worker.Conn, error) {
 	return conn, nil
 }
 func (p *pool) Release(c worker.Conn) { _ = c.Close() }
+func (p *pool) Idle() int             { return p.db.Stats().Idle }
 func (p *pool) Close() error          { return p.db.Close() }
 
 // connection is one taken from a pool, or the only one of its own.

@@ -2,7 +2,6 @@ package worker
 
 import (
 	"encoding/hex"
-	"fmt"
 	"math"
 	"strconv"
 	"time"
@@ -87,7 +86,7 @@ func appendJSON(out []byte, value any) ([]byte, error) {
 		// What drivers make of columns that are declared as a time.
 		return append(v.AppendFormat(append(out, '"'), time.RFC3339Nano), '"'), nil
 	}
-	return out, fmt.Errorf("the driver gave a %T, which is no value of SQL", value)
+	return out, WrongValue("the driver gave %s, which is no value of SQL", kindOf(value))
 }
 
 func appendReal(out []byte, r float64) []byte {

@@ -79,6 +79,7 @@ type attempt struct {
 	firstUnique  int64
 	uniques      []int64 // in place of those from firstUnique on
 	answer       *answer // where rows go; nil: nowhere
+	begun        bool    // a transaction
 	kept         [][]any
 	bound        []any
 	rows         uint32
@@ -132,6 +133,15 @@ func newAttempt(d *Driver, p *wire.Plan, s *statements, c *control) *attempt {
 	return a
 }
 
+// begin forgets the attempt before.
+func (a *attempt) begin(operation uint32, args []any) {
+	a.operation, a.args, a.rows = operation, args, 0
+	a.lockNS, a.timeoutSpent = wire.NotMeasured, false
+	for i := range a.kept {
+		a.kept[i] = a.kept[i][:0]
+	}
+}
+
 // part carries out some steps of a transaction, in a row; begin and commit are wanted with all of them. It
 // returns the step that failed.
 func (a *attempt) part(conn Conn, transaction, from, to int) (step int, err error) {
@@ -142,9 +152,10 @@ func (a *attempt) part(conn Conn, transaction, from, to int) (step int, err erro
 	}
 	t := &a.plan.Transactions[transaction]
 	step, err = a.steps(conn, t, a.statements.begins[transaction], from, to)
-	if err != nil {
+	if err != nil && (a.begun || !a.driver.Server) {
 		// Whether a transaction is open is not known of every driver, and SQLite rolls back by itself after some
-		// errors. Should the rollback fail where one is open, the next begin fails and shows it.
+		// errors. Should the rollback fail where one is open, the next begin fails and shows it. To a server it is a
+		// round trip, which belongs to the attempt: only if something was begun.
 		// An interrupt must not reach it: a lock that stays keeps everybody waiting.
 		a.use(nil)
 		_, _ = conn.Run(a.statements.rollback, nil, nil)
@@ -167,15 +178,12 @@ func (a *attempt) noteWait(waiter Waiter) {
 }
 
 func (a *attempt) steps(conn Conn, t *wire.Transaction, begin *Statement, from, to int) (int, error) {
-	if from == 0 {
-		for i := range a.kept {
-			a.kept[i] = a.kept[i][:0]
-		}
-	}
+	a.begun = false
 	if begin != nil {
 		if _, err := conn.Run(begin, nil, nil); err != nil {
 			return wire.FailedBegin, err
 		}
+		a.begun = true
 	}
 	for i := from; i < to; i++ {
 		step := &t.Steps[i]
@@ -269,7 +277,7 @@ func (a *attempt) keepRow(values []any) error {
 		}
 		value, err := plain(values[keep.Column])
 		if err != nil {
-			return workerFailure(wire.CodeValue)
+			return err
 		}
 		if bytes, ok := value.([]byte); ok {
 			value = append([]byte{}, bytes...)
@@ -291,7 +299,17 @@ func plain(value any) (any, error) {
 		}
 		return int64(0), nil
 	}
-	return nil, fmt.Errorf("the driver gave a %T, which is no value of SQL", value)
+	return nil, WrongValue("the driver gave %s, which is no value of SQL", kindOf(value))
+}
+
+// Foreign is a value of a type that has no counterpart in SQLite. It matters only to somebody who wants to have it.
+type Foreign struct{ Type string }
+
+func kindOf(value any) string {
+	if foreign, ok := value.(Foreign); ok {
+		return "a value of the type " + foreign.Type
+	}
+	return fmt.Sprintf("a %T", value)
 }
 
 func (a *attempt) resolve(source *wire.Source, repetition int) (any, error) {

@@ -14,6 +14,8 @@ import (
 type connections interface {
 	// carryOut does one attempt and returns the step that failed and what was waited for a connection.
 	carryOut(c *client, transaction int) (step int, acquireNS uint64, err error)
+	// unread is a connection that was opened in the run and whose settings nobody has read back, if it is still open.
+	unread() Conn
 	close()
 }
 
@@ -35,7 +37,7 @@ type client struct {
 	driver  *Driver
 	a       *attempt
 	conns   connections
-	samples []wire.Sample
+	samples sampleList
 	sleep   sleeper
 
 	previousEnd uint64
@@ -57,10 +59,17 @@ type client struct {
 const (
 	samplesInAdvance   = 2 << 20
 	fastestOperationNS = 2_000
+	fastestRoundTripNS = 10_000
 )
 
-// roomForSamples is memory for a client's samples, touched page by page so that the window need not.
-func roomForSamples(p *wire.Plan, spec *wire.Client) []wire.Sample {
+// roomForSamples is memory for a client's samples. Where the engine is in this process it is touched page by page, so that the
+// window need not. What goes to another process and back takes so long that a page now and then is nothing, while the pages of
+// all samples that could be are a cost that no server's client should bear.
+func roomForSamples(d *Driver, p *wire.Plan, spec *wire.Client) []wire.Sample {
+	fastest := uint64(fastestOperationNS)
+	if d.Server {
+		fastest = fastestRoundTripNS
+	}
 	count := uint64(samplesInAdvance / max(len(p.Clients), 1))
 	if spec.Limit > 0 {
 		count = min(count, uint64(spec.Limit))
@@ -68,9 +77,12 @@ func roomForSamples(p *wire.Plan, spec *wire.Client) []wire.Sample {
 	if spec.Open {
 		count = min(count, uint64(len(spec.Operations)))
 	} else if p.Length > 0 {
-		count = min(count, p.EndNS()/fastestOperationNS)
+		count = min(count, p.EndNS()/fastest)
 	}
 	samples := make([]wire.Sample, count)
+	if d.Server {
+		return samples[:0]
+	}
 	for i := 0; i < len(samples); i += 32 {
 		samples[i].Client = 1
 	}
@@ -84,6 +96,12 @@ func (c *client) use(conn Conn) {
 	c.lock.Lock()
 	c.current = conn
 	c.lock.Unlock()
+}
+
+func (c *client) holds() bool {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	return c.current != nil
 }
 
 func (c *client) interrupt() {
@@ -138,8 +156,8 @@ func (c *client) nextTurn() (turn, bool) {
 func (c *client) try(t turn) (turn, bool) {
 	transaction := c.spec.Operations[t.index].Transaction
 	a := c.a
-	a.operation, a.args, a.firstUnique, a.rows = c.operation, c.spec.Operations[t.index].Args, t.firstUnique, 0
-	a.lockNS, a.timeoutSpent = wire.NotMeasured, false
+	a.begin(c.operation, c.spec.Operations[t.index].Args)
+	a.firstUnique = t.firstUnique
 	step, acquireNS, err := c.conns.carryOut(c, transaction)
 	finished := monotonicNS()
 	sample := wire.Sample{
@@ -151,7 +169,7 @@ func (c *client) try(t turn) (turn, bool) {
 		sample.Flags |= wire.FlagLockTimeoutSpent
 	}
 	if err == nil {
-		c.samples = append(c.samples, sample)
+		c.samples.add(sample)
 		c.end(transaction, finished, false)
 		return turn{}, false
 	}
@@ -160,11 +178,10 @@ func (c *client) try(t turn) (turn, bool) {
 		code = c.driver.cutShort()
 	}
 	sample.FailedStep, sample.Space, sample.Code = uint16(step), code.Space, code.Number
-	cut := code == c.driver.Interrupted || code == c.driver.cutShort() || c.driver.CutsLockWaits && code == busy
-	if c.control.drainIsOver.Load() && cut {
+	if c.control.drainIsOver.Load() && c.driver.isCut(code) {
 		sample.Flags |= wire.FlagInterrupted
 	}
-	c.samples = append(c.samples, sample)
+	c.samples.add(sample)
 	if again, ok := c.retry(t, code, finished); ok {
 		return again, true
 	}
@@ -219,6 +236,8 @@ func (c *client) backoff(attempt uint16) uint64 {
 type own struct {
 	open func() (Conn, error)
 	conn Conn
+	// later: it was opened in the run.
+	later bool
 }
 
 func (o *own) carryOut(c *client, transaction int) (int, uint64, error) {
@@ -230,12 +249,12 @@ func (o *own) carryOut(c *client, transaction int) (int, uint64, error) {
 		conn, err := o.open()
 		if err != nil {
 			pauseIfGone(c)
-			if connects {
+			if connects || t.Begin == "" {
 				return 0, 0, err
 			}
 			return wire.FailedBegin, 0, err
 		}
-		o.conn = conn
+		o.conn, o.later = conn, true
 		c.use(conn)
 	}
 	step, err := c.a.part(o.conn, transaction, 0, len(t.Steps))
@@ -255,6 +274,13 @@ func pauseIfGone(c *client) {
 	}
 }
 
+func (o *own) unread() Conn {
+	if o.later {
+		return o.conn
+	}
+	return nil
+}
+
 func (o *own) close() {
 	if o.conn != nil {
 		_ = o.conn.Close()
@@ -265,7 +291,8 @@ func (o *own) close() {
 // shared is the model `pool`: a connection for the length of an operation, given back for its pauses if no
 // transaction is open.
 type shared struct {
-	pool  Pool
+	pool Pool
+	// reads, if there is one, reads back every connection that is opened, as part of opening it.
 	reads *readback
 }
 
@@ -314,11 +341,10 @@ func (s *shared) part(c *client, transaction, from, to int) (waited uint64, step
 	return waited, step, err
 }
 
-// acquire takes a connection; one that was opened for it is read back, which belongs to opening it.
 func (s *shared) acquire() (Conn, error) {
 	conn, err := s.pool.Acquire()
-	if err != nil {
-		return nil, err
+	if err != nil || s.reads == nil {
+		return conn, err
 	}
 	if newcomer, ok := conn.(Newcomer); ok && newcomer.New() {
 		if err := s.reads.opened(conn); err != nil {
@@ -328,5 +354,8 @@ func (s *shared) acquire() (Conn, error) {
 	}
 	return conn, nil
 }
+
+// unread: those of a pool are read back when nobody needs one any more.
+func (s *shared) unread() Conn { return nil }
 
 func (s *shared) close() {}

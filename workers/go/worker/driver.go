@@ -5,6 +5,7 @@ package worker
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -26,6 +27,8 @@ type Driver struct {
 	Code func(error) (wire.Code, bool)
 	// Interrupted is the engine's code of what it was told to stop.
 	Interrupted wire.Code
+	// Cut are further codes of what was executed when the drain ended: a connection may be lost with it.
+	Cut []wire.Code
 	// Open opens a connection of its own.
 	Open func(database string, setup *Setup) (Conn, error)
 	// OpenPool opens a pool of setup.Options.PoolSize connections.
@@ -56,6 +59,11 @@ func (d *Driver) cutShort() wire.Code {
 	return d.Interrupted
 }
 
+// isCut tells the codes of what was interrupted at the end of the drain.
+func (d *Driver) isCut(code wire.Code) bool {
+	return code == d.Interrupted || code == d.cutShort() || d.CutsLockWaits && code == busy || slices.Contains(d.Cut, code)
+}
+
 // Setup is what every new connection is given. Statements are prepared, and stay so unless
 // Options.PrepareEach.
 type Setup struct {
@@ -66,6 +74,8 @@ type Setup struct {
 	Context context.Context
 	// Opened counts connections.
 	Opened atomic.Int64
+	// InRun: whoever opens a connection now does so within an attempt, so a statement is prepared when it is first used.
+	InRun atomic.Bool
 }
 
 // Before are the statements that a driver for SQLite runs on a new connection, before anything is prepared.
@@ -139,5 +149,7 @@ type Waiter interface {
 type Pool interface {
 	Acquire() (Conn, error)
 	Release(Conn)
+	// Idle is how many connections are open and wait for somebody who needs one.
+	Idle() int
 	Close() error
 }

@@ -26,6 +26,8 @@ type handler struct {
 	connections  func() connections
 
 	requests, failed, inFlight atomic.Int64
+	// operations are the requests that ask for something of the plan.
+	operations atomic.Int64
 
 	lock  sync.Mutex
 	peers map[net.Conn]*peer
@@ -36,7 +38,6 @@ type peer struct {
 	client
 	args    []any
 	uniques []int64
-	given   []bool
 	answer  answer
 }
 
@@ -102,7 +103,7 @@ func (h *handler) connected() int {
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.inFlight.Add(1)
 	defer h.inFlight.Add(-1)
-	number := h.requests.Add(1) - 1
+	h.requests.Add(1)
 	if r.Method != http.MethodGet {
 		w.Header().Set("Allow", http.MethodGet)
 		h.refuse(w, http.StatusMethodNotAllowed, r.Method+": transactions are asked for with GET")
@@ -119,8 +120,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	p.a.operation = uint32(number)
-	p.a.args, p.a.uniques, p.a.rows = p.args, p.uniques, 0
+	p.a.begin(uint32(h.operations.Add(1)-1), p.args)
+	p.a.uniques = p.uniques
 	p.answer.begin()
 	if _, _, err := p.conns.carryOut(&p.client, transaction); err != nil {
 		w.Header().Set("contend-code", codeInWords(h.driver.codeOf(err)))
@@ -155,59 +156,49 @@ func codeInWords(code wire.Code) string {
 	return wire.SpaceWord(code.Space) + ":" + number
 }
 
-// parse reads `p0=VALUE&u0=VALUE`: every argument and every unique number once, in any order.
+// parse reads `p0=VALUE&u0=VALUE`: every argument and every unique number once, each kind in its order.
 func (p *peer) parse(query string, args, uniques int) error {
-	p.args, p.uniques, p.given = resized(p.args, args), resized(p.uniques, uniques), resized(p.given, args+uniques)
-	clear(p.given)
-	count := 0
+	p.args, p.uniques = resized(p.args, args)[:0], resized(p.uniques, uniques)[:0]
 	for query != "" {
 		var pair string
 		pair, query, _ = strings.Cut(query, "&")
 		if pair == "" {
 			continue
 		}
-		if err := p.argument(pair, args); err != nil {
+		if err := p.argument(pair, args, uniques); err != nil {
 			return err
 		}
-		count++
 	}
-	if count == args+uniques {
-		for i, number := range p.uniques {
-			if number != p.uniques[0]+int64(i) {
-				return errors.New("unique numbers must follow one another")
-			}
-		}
-		return nil
+	switch {
+	case len(p.args) < args:
+		return fmt.Errorf("argument p%d is missing", len(p.args))
+	case len(p.uniques) < uniques:
+		return fmt.Errorf("unique number u%d is missing", len(p.uniques))
 	}
-	for i, given := range p.given {
-		switch {
-		case !given && i < args:
-			return fmt.Errorf("argument p%d is missing", i)
-		case !given:
-			return fmt.Errorf("unique number u%d is missing", i-args)
+	for i, number := range p.uniques {
+		if number != p.uniques[0]+int64(i) {
+			return errors.New("unique numbers must follow one another")
 		}
 	}
 	return nil
 }
 
 // argument takes one of `p0=VALUE`.
-func (p *peer) argument(pair string, args int) error {
+func (p *peer) argument(pair string, args, uniques int) (err error) {
 	key, field, _ := strings.Cut(pair, "=")
-	index, err := -1, error(nil)
-	if len(key) > 1 {
-		index, err = strconv.Atoi(key[1:])
+	next, all := len(p.args), args
+	if strings.HasPrefix(key, "u") {
+		next, all = len(p.uniques), uniques
+	} else if !strings.HasPrefix(key, "p") {
+		all = 0
 	}
-	place := index
-	if len(key) > 1 && key[0] == 'u' {
-		place += args
-	}
-	known := err == nil && index >= 0 && strconv.Itoa(index) == key[1:] &&
-		(key[0] == 'p' && index < len(p.args) || key[0] == 'u' && index < len(p.uniques))
-	if !known || p.given[place] {
+	if next >= all {
 		return fmt.Errorf("`%s` is an argument too many: the transaction takes %d arguments (p0...) and %d unique numbers (u0...), each once",
-			key, len(p.args), len(p.uniques))
+			key, args, uniques)
 	}
-	p.given[place] = true
+	if key[1:] != strconv.Itoa(next) {
+		return fmt.Errorf("`%s` where number %d was expected", key, next)
+	}
 	if strings.IndexByte(field, '%') >= 0 {
 		if field, err = url.PathUnescape(field); err != nil {
 			return fmt.Errorf("%s: %w", key, err)
@@ -221,14 +212,14 @@ func (p *peer) argument(pair string, args int) error {
 		return fmt.Errorf("%s: `%s` refers to a text of a plan, which a request has not", key, field)
 	}
 	if key[0] == 'p' {
-		p.args[index] = value
+		p.args = append(p.args, value)
 		return nil
 	}
 	number, ok := value.(int64)
 	if !ok {
 		return fmt.Errorf("%s: `%s` is no integer, and unique numbers are", key, field)
 	}
-	p.uniques[index] = number
+	p.uniques = append(p.uniques, number)
 	return nil
 }
 

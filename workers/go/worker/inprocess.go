@@ -24,7 +24,11 @@ func RunPlan(driver *Driver, text string) ([][]wire.Sample, error) {
 	}
 	var samples [][]wire.Sample
 	for _, c := range r.clients {
-		samples = append(samples, c.samples)
+		var its []wire.Sample
+		for sample := range c.samples.all() {
+			its = append(its, *sample)
+		}
+		samples = append(samples, its)
 	}
 	return samples, nil
 }
@@ -50,8 +54,17 @@ func ServePlan(driver *Driver, text string) (*Served, error) {
 	return &Served{URL: s.url(), Sessions: len(s.sessions), serving: s}, nil
 }
 
-// Running is how many requests are being answered.
-func (s *Served) Running() int { return int(s.serving.handler.inFlight.Load()) }
+// Holding is how many HTTP connections have one to the database, for a request or, in the model thread, for good.
+func (s *Served) Holding() (count int) {
+	s.serving.handler.lock.Lock()
+	defer s.serving.handler.lock.Unlock()
+	for _, p := range s.serving.handler.peers {
+		if p.holds() {
+			count++
+		}
+	}
+	return count
+}
 
 // Stop ends it; what `done` would say.
 func (s *Served) Stop() (string, error) {

@@ -63,4 +63,5 @@ func (p *nullPool) Acquire() (Conn, error) {
 }
 
 func (p *nullPool) Release(Conn) { p.free <- nullConn{} }
+func (p *nullPool) Idle() int    { return len(p.free) }
 func (p *nullPool) Close() error { return nil }

@@ -35,8 +35,7 @@ func (r *readback) known(session []wire.Pair) {
 	}
 }
 
-// opened reads a connection that was opened just now. What is found is for the tool to judge, at the end; an error is that of
-// the attempt that needed the connection.
+// opened reads a connection that was opened later than the first. What is found is for the tool to judge, at the end.
 func (r *readback) opened(conn Conn) error {
 	session, err := look(r.driver, r.plan, r.setup, conn, false, nil)
 	if err != nil {
@@ -47,12 +46,25 @@ func (r *readback) opened(conn Conn) error {
 	r.later++
 	for _, found := range session {
 		for _, first := range r.first {
-			if found.Name == first.Name && found.Text != first.Text && r.differs == "" {
-				r.differs = fmt.Sprintf("a connection opened later reads back %s = %s, the first one %s", found.Name, found.Text, first.Text)
+			if found.Name == first.Name && found.Text != first.Text {
+				r.note(fmt.Sprintf("a connection opened later reads back %s = %s, the first one %s", found.Name, found.Text, first.Text))
 			}
 		}
 	}
 	return nil
+}
+
+// wrong notes what was found, unless something was before.
+func (r *readback) wrong(words string) {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	r.note(words)
+}
+
+func (r *readback) note(words string) {
+	if r.differs == "" {
+		r.differs = words
+	}
 }
 
 // facts are for the line `done`.
@@ -66,7 +78,8 @@ func (r *readback) facts() string {
 	return text
 }
 
-// reading opens connections that are read back at once.
+// reading opens connections that are read back at once, which is part of opening them: in a server of requests, which never ends
+// by itself, any of them may be the last.
 func (r *readback) reading(open func() (Conn, error)) func() (Conn, error) {
 	return func() (Conn, error) {
 		conn, err := open()

@@ -31,9 +31,11 @@ type ready struct {
 	pools    []Pool
 	sessions [][]wire.Pair
 	ended    chan error
-	opened   int64
+	opened   int64 // before the run
 	reads    *readback
-	pauses   pauses
+	// openedInRun is how many connections were opened by clients.
+	openedInRun int64
+	pauses      pauses
 }
 
 // prepare opens every connection, one after the other: session statements such as a change of the journal
@@ -51,7 +53,7 @@ func prepare(drivers []*Driver, plan *wire.Plan) (*ready, error) {
 		spec := &plan.Clients[i]
 		c := &client{
 			plan: plan, spec: spec, control: control, driver: driver,
-			a: newAttempt(driver, plan, statements, control), samples: roomForSamples(plan, spec),
+			a: newAttempt(driver, plan, statements, control), samples: sampleList{last: roomForSamples(driver, plan, spec)},
 		}
 		c.a.use = c.use
 		r.clients = append(r.clients, c)
@@ -65,6 +67,7 @@ func prepare(drivers []*Driver, plan *wire.Plan) (*ready, error) {
 		return nil, err
 	}
 	r.opened = setup.Opened.Load()
+	setup.InRun.Store(true)
 	for _, c := range r.clients {
 		go r.client(c)
 	}
@@ -190,7 +193,7 @@ func (r *ready) openOwn(driver *Driver) error {
 	for i, c := range r.clients {
 		database := r.plan.Databases[c.spec.Database]
 		open := func() (Conn, error) { return driver.Open(database, r.setup) }
-		o := &own{open: r.reads.reading(open)}
+		o := &own{open: open}
 		name := fmt.Sprintf("client %d, database %s", c.spec.ID, database)
 		conn, err := open()
 		if err != nil {
@@ -230,7 +233,7 @@ func (r *ready) openPools(driver *Driver) error {
 			}
 			pools[index] = pool
 		}
-		c.conns = &shared{pool: pools[index], reads: r.reads}
+		c.conns = &shared{pool: pools[index]}
 	}
 	return nil
 }
@@ -305,10 +308,15 @@ func (d *Driver) firstValue(conn Conn, sql string) (string, error) {
 	statement := d.statement(sql)
 	statement.Returns = true
 	_, err := conn.Run(statement, nil, func(values []any) error {
-		if !seen && len(values) > 0 {
-			text = inWords(values[0])
+		if seen || len(values) == 0 {
+			return nil
 		}
 		seen = true
+		if foreign, is := values[0].(Foreign); is {
+			_, err := plain(foreign)
+			return err
+		}
+		text = inWords(values[0])
 		return nil
 	})
 	return text, err
@@ -337,6 +345,7 @@ func (r *ready) client(c *client) {
 		c.run()
 	}
 	c.use(nil)
+	r.readBack(c.conns.unread())
 	c.conns.close()
 	r.ended <- nil
 }
@@ -400,8 +409,42 @@ func (r *ready) run(start uint64, s *server) error {
 			drain.Reset(r.untilDrain())
 		}
 	}
+	r.openedInRun = r.setup.Opened.Load() - r.opened
+	r.readBackPools()
 	r.close()
 	return broken
+}
+
+// readBack reads the settings of a connection that was opened in the run, once nobody measures any more: in an attempt it would
+// be part of what is measured, which no program does. After the end of the drain connections execute nothing.
+func (r *ready) readBack(conn Conn) {
+	if conn == nil || r.control.drainIsOver.Load() {
+		return
+	}
+	if err := r.reads.opened(conn); err != nil && !r.control.drainIsOver.Load() {
+		r.reads.wrong(fmt.Sprintf("a connection opened later cannot be read back: %v", err))
+	}
+}
+
+// readBackPools does the same for what the pools have kept open, if they have opened any. Where they keep none it is a new one.
+func (r *ready) readBackPools() {
+	if r.openedInRun == 0 || r.control.drainIsOver.Load() {
+		return
+	}
+	for _, pool := range r.pools {
+		var taken []Conn
+		for range max(pool.Idle(), 1) {
+			conn, err := pool.Acquire()
+			if err != nil {
+				break
+			}
+			taken = append(taken, conn)
+		}
+		for _, conn := range taken {
+			r.readBack(conn)
+			pool.Release(conn)
+		}
+	}
 }
 
 // untilDrain is the time until the drain ends, or until connections are interrupted again: an interrupt

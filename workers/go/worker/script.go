@@ -97,7 +97,7 @@ func (s *scripted) query(line *wire.ScriptLine) {
 		for _, value := range values {
 			value, err := plain(value)
 			if err != nil {
-				return workerFailure(wire.CodeValue)
+				return err
 			}
 			rows = append(rows, '\t')
 			if rows, err = wire.AppendValue(rows, value); err != nil {

@@ -54,6 +54,7 @@ func serve(drivers []*Driver, plan *wire.Plan) (*serving, error) {
 		return nil, fmt.Errorf("database %s: %w", database, err)
 	}
 	s.opened = setup.Opened.Load()
+	setup.InRun.Store(true)
 	s.handler = newHandler(driver, plan, statements, s.control, func() connections {
 		if s.pool != nil {
 			return &shared{pool: s.pool, reads: s.reads}

@@ -1,49 +1,48 @@
 package worker
 
-import "testing"
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
 
+	"contend/workers/wire"
+)
+
+// The table is that of all workers which look into the text of a statement.
 func TestWhatAStatementIsFollowsFromItsText(t *testing.T) {
-	for _, c := range []struct {
-		sql              string
-		returns, changes bool
-		params           int
-	}{
-		{"SELECT a FROM t WHERE b = ? AND c IN (?, ?)", true, false, 3},
-		{"select '?' || \"?\" || [?] || `?` -- ?\n /* ? */ , ?", true, false, 1},
-		{"INSERT INTO t VALUES (?, 'RETURNING')", false, true, 1},
-		{"INSERT INTO t VALUES (?) RETURNING id", true, true, 1},
-		{"WITH x AS (SELECT replace(a, 'b', ?) FROM t) SELECT * FROM x", true, false, 1},
-		{"WITH x(a) AS (SELECT 1) INSERT INTO t SELECT a FROM x", false, true, 0},
-		{"WITH x(a) AS (SELECT 1) UPDATE t SET a = ? RETURNING a", true, true, 1},
-		{"REPLACE INTO t VALUES (?1, ?2, ?1)", false, true, 2},
-		{"UPDATE t SET \"update\" = $2 WHERE a = $1", false, true, 2},
-		{"  pragma journal_mode", true, false, 0},
-		{"BEGIN IMMEDIATE", false, false, 0},
-		{"CREATE TABLE t (returning_ INTEGER)", false, false, 0},
-		{"VALUES (1), (2)", true, false, 0},
-		{"", false, false, 0},
-	} {
-		s := (&Driver{}).statement(c.sql)
-		if s.Returns != c.returns || s.Changes != c.changes || s.Params != c.params {
-			t.Errorf("%s: returns %v, changes %v, %d placeholders", c.sql, s.Returns, s.Changes, s.Params)
+	table, err := os.ReadFile("../../../conformance/statements.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tested := 0
+	for line := range strings.Lines(string(table)) {
+		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(fields) != 6 {
+			continue
+		}
+		sql, err := wire.Unescape(fields[5])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for dialect, server := range map[string]bool{"sqlite": false, "server": true} {
+			if fields[0] != "any" && fields[0] != dialect {
+				continue
+			}
+			s := (&Driver{Server: server}).statement(sql)
+			bit := map[bool]int{true: 1}
+			found := fmt.Sprintf("%d\t%d\t%d\t%d", s.Params, bit[s.Returns], bit[s.Changes], s.Upserts)
+			if expected := strings.Join(fields[1:5], "\t"); found != expected {
+				t.Errorf("%s: %s: found %s, expected %s", dialect, sql, found, expected)
+			}
+			tested++
 		}
 	}
-}
-
-func TestRowsOfAnUpsertAreCounted(t *testing.T) {
-	for sql, rows := range map[string]int64{
-		"INSERT INTO t (a, b) VALUES (?, f(?)) ON DUPLICATE KEY UPDATE b = VALUES(b)":  1,
-		"INSERT INTO t VALUES (1, (2)), (3, 4),(5, 6) ON DUPLICATE KEY UPDATE a = (7)": 3,
-		"REPLACE INTO t (a) VALUES (?)":                                                1,
-		"INSERT INTO t (a) VALUES (?), (?)":                                            0,
-		"INSERT INTO t SELECT (a) FROM u ON DUPLICATE KEY UPDATE a = 1":                0,
-	} {
-		if s := (&Driver{Server: true}).statement(sql); s.Upserts != rows {
-			t.Errorf("%s: %d rows", sql, s.Upserts)
-		}
+	if tested < 40 {
+		t.Errorf("only %d lines were found", tested)
 	}
-	if s := (&Driver{Server: true}).statement("SELECT a[$1] FROM t WHERE b = $2"); s.Params != 2 {
-		t.Errorf("%d placeholders around brackets", s.Params)
+	if s := (&Driver{}).statement(""); s.Returns || s.Changes || s.Params > 0 {
+		t.Error("an empty text does nothing")
 	}
 }
 

@@ -9,6 +9,8 @@ const BEGIN = 65534;
 const COMMIT = 65533;
 const MOST_ROWS = 4294967295;
 const UNIQUES = 2n ** 40n;
+/** When `performance.now()` was 0. */
+const ORIGIN = BigInt(Math.round(performance.timeOrigin * 1e3)) * 1000n;
 
 /** What a kept value is with a number added: NULL stays NULL. */
 function plus(value, number) {
@@ -26,6 +28,7 @@ class Attempt {
     this.plan = run.plan;
     this.driver = run.driver;
     this.control = run.control;
+    this.statements = run.statements;
     this.unique = BigInt(client.id) * UNIQUES;
     // The values of each step, in memory that is used again: drivers have taken them when they answer.
     this.bound = this.run.sqlSteps.map((step) => new Array(step.args.length).fill(null));
@@ -67,10 +70,10 @@ class Attempt {
     }
   }
 
-  /** Nanoseconds since 1970, in the milliseconds that a program in Node has. */
+  /** Nanoseconds since 1970: `Date.now()` would have milliseconds only. */
   time() {
     const { fixed } = this.plan;
-    return fixed ? fixed.base + fixed.step * BigInt(this.operation) : BigInt(Date.now()) * 1000000n;
+    return fixed ? fixed.base + fixed.step * BigInt(this.operation) : ORIGIN + BigInt(Math.round(performance.now() * 1e6));
   }
 
   values(step, repetition) {
@@ -123,14 +126,14 @@ class BlockingAttempt extends Attempt {
   from(conn, t, first) {
     let at = BEGIN;
     try {
-      if (t.begin && first === 0) conn.run(conn.begins[t.number], []);
+      if (t.begin && first === 0) conn.run(this.ready(conn, this.statements.begins[t.number]), []);
       for (at = first; at < t.steps.length; at++) {
         const step = t.steps[at];
         if (step.kind === 'pause' && !conn.inTransaction) return at;
         this.step(conn, step);
       }
       at = COMMIT;
-      if (t.begin) conn.run(conn.commit, []);
+      if (t.begin) conn.run(this.ready(conn, this.statements.commit), []);
     } catch (error) {
       this.fails(at, error);
       this.rollBack(conn);
@@ -142,11 +145,17 @@ class BlockingAttempt extends Attempt {
     if (step.kind === 'sql') {
       for (let repetition = 0; repetition < step.repeat; repetition++) {
         const values = this.values(step, repetition);
-        this.take(conn, step, this.driver.nothing ? step.min : conn.run(conn.steps[step.statement], values));
+        const statement = this.ready(conn, this.statements.steps[step.statement]);
+        this.take(conn, step, this.driver.nothing ? step.min : conn.run(statement, values));
       }
     } else if (step.kind !== 'connect' && !this.block(step.ns)) {
       throw cutShort(this.driver);
     }
+  }
+
+  /** A statement as this connection has prepared it; one that was opened in the run does so now. */
+  ready(conn, statement) {
+    return conn.statements[statement.index] ?? (conn.statements[statement.index] = conn.prepare(statement, false));
   }
 
   /** Keeps the thread for so long; false if the end of the drain cut it short. */
@@ -161,7 +170,7 @@ class BlockingAttempt extends Attempt {
 
   rollBack(conn) {
     try {
-      if (conn.inTransaction) conn.run(conn.rollback, []);
+      if (conn.inTransaction) conn.run(this.ready(conn, this.statements.rollback), []);
     } catch {
       // The next begin fails and shows it.
     }
@@ -172,32 +181,44 @@ class BlockingAttempt extends Attempt {
 class AwaitedAttempt extends Attempt {
   async carryOut(conn, t) {
     let at = BEGIN;
+    let begun = false;
     try {
-      if (t.begin) await this.execute(conn, conn.begins[t.number], []);
+      if (t.begin) {
+        await this.execute(conn, this.statements.begins[t.number], []);
+        begun = true;
+      }
       for (at = 0; at < t.steps.length; at++) await this.step(conn, t.steps[at]);
       at = COMMIT;
-      if (t.begin) await this.execute(conn, conn.commit, []);
+      if (t.begin) await this.execute(conn, this.statements.commit, []);
     } catch (error) {
       this.fails(at, error);
-      await this.rollBack(conn);
+      // To a server it is a round trip, which belongs to the attempt.
+      if (begun || !this.driver.server) await this.rollBack(conn);
     }
   }
 
   /** The supervisor may interrupt what is executed here. */
-  async execute(conn, prepared, values) {
+  async execute(conn, statement, values) {
     conn.busy = true;
     try {
-      return await conn.run(prepared, values);
+      return await conn.run(conn.statements[statement.index] ?? (await this.first(conn, statement)), values);
     } finally {
       conn.busy = false;
     }
+  }
+
+  /** A connection that was opened in the run prepares a statement when it is first used. */
+  async first(conn, statement) {
+    const prepared = await conn.prepare(statement, false, true);
+    conn.statements[statement.index] = prepared;
+    return prepared;
   }
 
   async step(conn, step) {
     if (step.kind === 'sql') {
       for (let repetition = 0; repetition < step.repeat; repetition++) {
         const values = this.values(step, repetition);
-        this.take(conn, step, await this.execute(conn, conn.steps[step.statement], values));
+        this.take(conn, step, await this.execute(conn, this.statements.steps[step.statement], values));
       }
     } else if (step.kind !== 'connect' && !(await this.run.pause(step.ns))) {
       throw cutShort(this.driver);
@@ -205,10 +226,11 @@ class AwaitedAttempt extends Attempt {
   }
 
   async rollBack(conn) {
+    const { rollback } = this.statements;
     // An interrupt that was under way may still hit the first; a lock that stays keeps everybody waiting.
     for (let tries = 0; tries < 3 && !conn.lost; tries++) {
       try {
-        await conn.run(conn.rollback, []);
+        await conn.run(conn.statements[rollback.index] ?? (await this.first(conn, rollback)), []);
         return;
       } catch {
         if (!this.driver.server) return;

@@ -2,7 +2,7 @@
 // One client's loop: which operation is next and when, what happens after a failed attempt, and the sample of each.
 
 const { AwaitedAttempt, BEGIN, BlockingAttempt, NONE } = require('./attempt');
-const { cutShort, failureOf } = require('./failure');
+const { failureOf, isCut } = require('./failure');
 const { Samples } = require('./samples');
 
 const INTERRUPTED = 2;
@@ -25,6 +25,8 @@ class Client {
     this.previousEnd = 0;
     this.exhausted = false;
     this.over = false;
+    // Its connection was opened in the run.
+    this.later = false;
   }
 
   /** Starts with a connection that has been looked at already. */
@@ -92,7 +94,7 @@ class Client {
     const t = this.run.plan.transactions[op.transaction];
     this.attempt.reset(this.operation, op.args, this.nextUnique);
     const connects = t.steps.length > 0 && t.steps[0].kind === 'connect';
-    if (connects || !this.conn || this.conn.lost) return this.anew(t, connects ? 0 : BEGIN);
+    if (connects || !this.conn || this.conn.lost) return this.anew(t, connects || !t.begin ? 0 : BEGIN);
     return this.attempt.carryOut(this.conn, t);
   }
 
@@ -101,6 +103,7 @@ class Client {
     try {
       if (this.conn) await this.close();
       this.conn = await this.run.connect(this.spec);
+      this.later = true;
     } catch (error) {
       this.attempt.fails(step, error);
       // The failures of a client whose server is gone must not fill the memory.
@@ -127,15 +130,13 @@ class Client {
     const failed = attempt.failedStep !== NONE;
     if (failed) {
       ({ space, code } = failureOf(attempt.error, run.driver));
-      const cut = [run.driver.interrupted, cutShort(run.driver)].some((one) => space === one.space && code === one.code);
-      if (run.control.drainIsOver && cut) flags |= INTERRUPTED;
+      if (run.control.drainIsOver && isCut(run.driver, space, code)) flags |= INTERRUPTED;
     }
     const { samples } = this;
     samples.add(this.operation, transaction, turn.attempt, attempt.failedStep, space, flags, code, attempt.rows, turn.due, turn.started, finished);
     if (failed && turn.attempt + 1 < run.plan.tries && run.plan.retryCodes.has(`${space}:${code}`)) {
       const until = finished + this.backoffNs(turn.attempt);
-      const again = !run.control.drainIsOver && until < run.control.drainEnd;
-      if (again) return { index: turn.index, attempt: turn.attempt + 1, due: turn.due, started: 0, until };
+      if (run.control.inTime(until)) return { index: turn.index, attempt: turn.attempt + 1, due: turn.due, started: 0, until };
     }
     this.end(transaction, finished, failed);
     return undefined;
@@ -161,10 +162,14 @@ class Client {
   /** Waits before another attempt; nothing if the drain ends before. */
   async backOff(turn) {
     const { run } = this;
-    const started = await run.sleeper.until(turn.until, () => run.control.drainIsOver);
-    if (started >= turn.until) {
-      if (run.driver.blocks) await nextTurn();
-      turn.started = run.driver.blocks ? run.clock.now() : started;
+    let started = await run.sleeper.until(turn.until, () => run.control.drainIsOver);
+    if (run.driver.blocks && started >= turn.until) {
+      await nextTurn();
+      started = run.clock.now();
+    }
+    // A busy loop may come to it after the drain, in which attempts in flight are to end.
+    if (started >= turn.until && run.control.inTime(started)) {
+      turn.started = started;
       return turn;
     }
     const { transaction } = this.spec.operations[turn.index];

@@ -6,10 +6,16 @@ const { before } = require('./options');
 const { Statement } = require('./sqltext');
 const { inWords } = require('./text');
 
-/** All statements of a plan, read once. */
+/** All statements of a plan, read once. Each has its place in what a connection has prepared. */
 function statementsOf(plan, driver) {
-  const read = (sql) => new Statement(sql, driver.server);
+  const all = [];
+  const read = (sql) => {
+    const statement = new Statement(sql, driver.server);
+    statement.index = all.push(statement) - 1;
+    return statement;
+  };
   return {
+    all,
     steps: plan.statements.map(read),
     begins: plan.transactions.map((t) => (t.begin ? read(t.begin) : undefined)),
     commit: read('COMMIT'),
@@ -29,12 +35,13 @@ async function onSql(sql, work) {
 /** Executes SQL outside of a plan. */
 async function execute(conn, driver, sql, values = []) {
   const statement = new Statement(sql, driver.server);
-  return onSql(sql, async () => conn.run(await conn.prepare(statement, true), values));
+  return onSql(sql, async () => conn.run(await conn.prepare(statement, true, true), values));
 }
 
 /** Opens a connection and carries out its options and session statements. */
 async function open(driver, database, options, session) {
   const conn = await driver.open(database, options);
+  conn.statements = [];
   try {
     const statements = driver.server || driver.nothing ? session : [...before(options), ...session];
     for (const sql of driver.nothing ? [] : statements) await execute(conn, driver, sql);
@@ -45,15 +52,11 @@ async function open(driver, database, options, session) {
   return conn;
 }
 
-/** Prepares what a plan needs on a connection. */
+/** Prepares what a plan needs on a connection that is opened before the run, so that a mistake shows. */
 async function prepare(conn, statements, each) {
-  const one = (statement) => onSql(statement.sql, () => conn.prepare(statement, each));
-  conn.steps = [];
-  conn.begins = [];
-  for (const statement of statements.steps) conn.steps.push(await one(statement));
-  for (const statement of statements.begins) conn.begins.push(statement && (await one(statement)));
-  conn.commit = await one(statements.commit);
-  conn.rollback = await one(statements.rollback);
+  for (const statement of statements.all) {
+    conn.statements.push(await onSql(statement.sql, () => conn.prepare(statement, each)));
+  }
 }
 
 /** Each step must bring one value for every placeholder, and keep only columns that are there. */
@@ -65,7 +68,7 @@ async function check(conn, plan, statements) {
         throw new Error(`\`${sql}\` has ${params} placeholders, the plan brings ${step.args.length} arguments`);
       }
       const last = Math.max(-1, ...step.keep.map((keep) => keep.column));
-      const columns = last < 0 ? Infinity : await conn.columns(conn.steps[step.statement]);
+      const columns = last < 0 ? Infinity : await conn.columns(conn.statements[statements.steps[step.statement].index]);
       if (last >= columns) throw new Error(`\`${sql}\` has ${columns} columns, the plan keeps column ${last}`);
     }
   }

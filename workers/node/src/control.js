@@ -29,6 +29,11 @@ class Control {
     return this.numbers[WINDOW_END] + this.numbers[DRAIN];
   }
 
+  /** Whether an attempt may still begin again at this time. */
+  inTime(at) {
+    return !this.drainIsOver && at < this.drainEnd;
+  }
+
   /** Ends the window now, unless it is over already. */
   stop(now) {
     if (now < this.windowEnd) this.numbers[WINDOW_END] = now;

@@ -29,6 +29,10 @@ const canceled = failure('os', 125);
 /** What a wait of the worker's own fails with when it is cut short, and a step that may not begin any more. */
 const cutShort = (driver) => (driver.server ? canceled : driver.interrupted);
 
+/** Whether this is what something fails with that was interrupted at the end of the drain. */
+const isCut = (driver, space, code) =>
+  [driver.interrupted, cutShort(driver), ...(driver.cuts ?? [])].some((one) => space === one.space && code === one.code);
+
 let told = 0;
 
 /** The failure behind an error of a driver; what has no code of the engine is told in words, a few times. */
@@ -40,4 +44,4 @@ function failureOf(error, driver) {
   return new Failure(WORKER, CODE_DRIVER, error.message);
 }
 
-module.exports = { CODE_DRIVER, CODE_NOT_KEPT, CODE_ROWS, CODE_VALUE, Failure, WORKER, cutShort, failure, failureOf, sqlstate, wrongValue };
+module.exports = { CODE_DRIVER, CODE_NOT_KEPT, CODE_ROWS, CODE_VALUE, Failure, WORKER, cutShort, failure, failureOf, isCut, sqlstate, wrongValue };

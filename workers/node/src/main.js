@@ -23,6 +23,8 @@ class Server {
       console.error(error);
       this.leave(`an exception nobody caught: ${error.message}`);
     });
+    // Without the clients' thread nothing would ever be answered.
+    this.loop.on('exit', (code) => this.leave(`the thread of the clients ended by itself (${code})`));
     process.stdout.on('error', () => this.leave());
     if (!listens) return;
     process.stdin.on('data', (bytes) => this.read(bytes));

@@ -93,7 +93,9 @@ class Run {
       const conn = await this.connect(spec);
       client.use(conn);
       if (veryFirst) await connection.check(conn, this.plan, this.statements);
-      return await connection.session(conn, this.driver, this.plan, spec.id);
+      const settings = await connection.session(conn, this.driver, this.plan, spec.id);
+      this.settings ??= settings;
+      return settings;
     } catch (error) {
       throw new Error(`client ${spec.id}, database ${this.plan.databases[spec.database]}: ${error.message}`);
     }
@@ -101,14 +103,37 @@ class Run {
 
   async connect(spec) {
     const conn = await connection.open(this.driver, this.plan.databases[spec.database], this.options, this.plan.session);
+    this.opened++;
+    if (this.running) {
+      // In the run a statement is prepared when it is first used. What is prepared for each execution belongs to no connection.
+      if (this.options.each) conn.statements = this.known;
+      return conn;
+    }
     try {
       await connection.prepare(conn, this.statements, this.options.each);
     } catch (error) {
       await conn.close();
       throw error;
     }
-    this.opened++;
+    this.known = conn.statements;
     return conn;
+  }
+
+  /** Settings of the connections that were opened in the run, once nobody measures any more. */
+  async readBack() {
+    const later = this.clients.filter(({ later, conn }) => later && conn && !conn.lost);
+    if (later.length === 0 || this.control.drainIsOver) return {};
+    const facts = { connections_read_back: later.length };
+    for (const { conn, spec } of later) {
+      try {
+        const found = await connection.session(conn, this.driver, this.plan, spec.id);
+        const other = Object.keys(found).find((name) => name !== 'client' && found[name] !== this.settings[name]);
+        if (other) facts.settings_differ = `a connection opened later reads back ${other} = ${found[other]}, the first one ${this.settings[other]}`;
+      } catch (error) {
+        facts.settings_differ = `a connection opened later cannot be read back: ${error.message}`;
+      }
+    }
+    return facts;
   }
 
   async close() {
@@ -138,12 +163,13 @@ class Run {
 
   /** Carries out the plan from `start` on, a reading of the monotonic clock. */
   async carryOut(start) {
+    this.running = true;
     this.clock = new Clock(start);
     this.sleeper = new Sleeper(this.clock);
     const loop = new LoopFacts();
     loop.begin();
     await Promise.all(this.clients.map((client) => client.carryOut()));
-    const facts = loop.end();
+    const facts = { ...loop.end(), ...(await this.readBack()) };
     await this.close();
     const { operations, failed } = this.control.counts;
     const attempts = this.clients.reduce((sum, client) => sum + client.samples.count, 0);

@@ -104,15 +104,17 @@ class Script {
   async query(conn, sql) {
     const rows = await connection.execute(conn, this.driver, sql);
     const count = typeof rows === 'number' ? 0 : rows.length;
-    this.reply.push(`result\t${count}`);
+    const lines = [`result\t${count}`];
     for (let i = 0; i < count; i++) {
       const values = conn.names(rows, i).map((_, column) => {
         const text = formatValue(conn.value(rows, i, column));
         if (text === undefined) throw wrongValue('a number that is not finite');
         return text;
       });
-      this.reply.push(`row\t${values.join('\t')}`);
+      lines.push(`row\t${values.join('\t')}`);
     }
+    // Only now: a value without a form is the error of the statement, which then has no result.
+    for (const line of lines) this.reply.push(line);
   }
 
   /** Inserts the rows that follow, in a transaction unless the script has begun one itself. */

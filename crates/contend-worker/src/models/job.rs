@@ -185,11 +185,11 @@ impl Job {
 
     /// The step at which it fails if it cannot begin.
     pub fn first_step(&self) -> u16 {
+        let transaction = &self.plan.head.transactions[usize::from(self.transaction())];
         match self.steps.start {
-            0 if self.connects() => 0,
-            0 => STEP_BEGIN,
+            0 if transaction.begin.is_some() && !self.connects() => STEP_BEGIN,
             // Behind a pause: what was before it is done.
-            later => later as u16,
+            first => first as u16,
         }
     }
 }

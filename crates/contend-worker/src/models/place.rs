@@ -7,7 +7,7 @@ use crate::models::job::Job;
 use crate::options::Options;
 use crate::session::Failure;
 use crate::sqlite::session::CachedSession;
-use crate::sqlite::{Setup, SetupError, check_arguments, memory, open_again, open_first, waits};
+use crate::sqlite::{Setup, check_arguments, memory, open_again, open_first, waits};
 use anyhow::{Context, Result};
 use contend_wire::handshake::Facts;
 use contend_wire::plan::{Plan, Step};
@@ -66,7 +66,8 @@ impl Place {
         };
         let setup = place.setup();
         let opened = open_first(&setup)?;
-        place.fill(&opened.connection).map_err(|e| e.in_words(&setup))?;
+        let session = CachedSession::new(&opened.connection, &plan.head, &place.options);
+        session.fill().map_err(|e| e.in_words(&setup))?;
         check_arguments(&opened.connection, &setup)?;
         if plan.head.transactions.iter().any(|t| matches!(t.steps.first(), Some(Step::Connect))) {
             place.stand_in = Mutex::new(Some(Connection::open_in_memory()?));
@@ -84,10 +85,6 @@ impl Place {
             control: &self.control,
             cancel: &self.cancel,
         }
-    }
-
-    fn fill(&self, connection: &Connection) -> Result<(), SetupError> {
-        CachedSession::new(connection, &self.plan.head, &self.options).fill()
     }
 
     /// Carries out a job on the connection, which the caller holds.
@@ -119,7 +116,7 @@ impl Place {
             drop(std::mem::replace(connection, stand_in));
         }
         let opened = open_again(&self.setup(), self.timeout_ms)?;
-        self.fill(&opened)?;
+        CachedSession::new(&opened, &self.plan.head, &self.options).make_room();
         *self.stand_in() = Some(std::mem::replace(connection, opened));
         self.connected.store(true, Relaxed);
         Ok(())

@@ -2,7 +2,7 @@
 //! the runtime adds is part of the response time, from due to finished, and not of the service time.
 
 use crate::attempt::Failed;
-use crate::client::{ClientLoop, room_for_samples};
+use crate::client::{ClientLoop, Engine, room_for_samples};
 use crate::clock::monotonic_ns;
 use crate::control::Control;
 use crate::models::job::{Job, Part, parts};
@@ -99,7 +99,7 @@ impl<A: Access> Tasks<A> {
             Arc::new(Common { plan: Arc::clone(plan), control: Arc::clone(control), parts, lock_wait_measured });
         for (index, (client, link)) in plan.clients.iter().zip(links).enumerate() {
             let farewell = Farewell { events: events.clone(), link: Arc::clone(link), index, said: false };
-            let (access, room) = (ways[&client.database].clone(), room_for_samples(plan, client));
+            let (access, room) = (ways[&client.database].clone(), room_for_samples(plan, client, Engine::Here));
             let task = client_task(Arc::clone(&common), index, access, room, farewell);
             tasks.runtime().spawn(task);
         }

@@ -4,7 +4,7 @@
 use crate::arguments::Kept;
 use crate::attempt::{Failed, attempt};
 use crate::busy;
-use crate::client::{ClientLoop, Turn, room_for_samples};
+use crate::client::{ClientLoop, Engine, Turn, room_for_samples};
 use crate::clock::{Wake, monotonic_ns, wait_until};
 use crate::control::Control;
 use crate::mysql;
@@ -83,7 +83,9 @@ fn client_thread(
     control.thread_begins();
     let mut started = false;
     let body = AssertUnwindSafe(|| {
-        let room = room_for_samples(plan, &plan.clients[index]);
+        let engine =
+            if server::DRIVERS.contains(&plan.head.driver.as_str()) { Engine::Elsewhere } else { Engine::Here };
+        let room = room_for_samples(plan, &plan.clients[index], engine);
         let mut client = ClientLoop::new(plan, index, control, &link.pulse, room);
         let ready = |facts| {
             // The receiver is there: it waits for exactly this.
@@ -179,7 +181,9 @@ impl Loop<'_, '_> {
 
     /// The connection this attempt needs could not be opened: it has failed. The next one needs one too.
     pub fn connect_failed(&mut self, turn: Turn, failure: Failure, waits: Waits) -> Leave {
-        let step = if self.begins_with_connect(&turn) { 0 } else { STEP_BEGIN };
+        let transaction = &self.head.transactions[usize::from(self.client.transaction(&turn))];
+        let begins = transaction.begin.is_some() && !self.begins_with_connect(&turn);
+        let step = if begins { STEP_BEGIN } else { 0 };
         self.client.end_attempt(turn, Err(Failed { step, failure }), 0, waits, monotonic_ns());
         self.next_turn().map_or(Leave::Finished, Leave::Reconnect)
     }
@@ -229,6 +233,6 @@ fn run_on_new_connection<'p>(
     timeout_ms: u32,
 ) -> Result<Leave, SetupError> {
     let connection = open_again(setup, timeout_ms)?;
-    let mut session = SqliteSession::new(&connection, setup)?;
+    let mut session = SqliteSession::in_the_run(&connection, setup);
     Ok(client.run(&mut session, kept, Some(turn)))
 }

@@ -6,7 +6,7 @@
 pub mod values;
 
 use crate::arguments::{Arguments, Kept};
-use crate::connection::{Connection, Judged, Stopped};
+use crate::connection::{Connection, Judged, Stopped, When};
 use crate::server::{self, CONNECT_TIME, OpenError, check_statement, interrupt_with, tell_of_driver_error};
 use crate::session::Failure;
 use crate::sqlite::Setup;
@@ -27,6 +27,8 @@ const NOT_CONNECTED: u32 = 2003;
 const LOST: u32 = 2013;
 /// ER_QUERY_INTERRUPTED and ER_CONNECTION_KILLED: told to stop.
 const INTERRUPTED: [u32; 2] = [1317, 1927];
+
+const NO_VALUE: Failure = Failure::worker(worker_code::VALUE);
 
 fn errno(code: u32) -> Failure {
     Failure { space: CodeSpace::Mysql, code }
@@ -103,7 +105,40 @@ enum Ready {
 /// An open connection with its statements.
 pub struct Connected {
     connection: Conn,
-    statements: Vec<(Ready, Counting)>,
+    /// None: not used yet, on a connection that was opened in the run.
+    statements: Vec<Option<(Ready, Counting)>>,
+}
+
+impl Connected {
+    /// Makes a statement ready that is used for the first time.
+    #[cold]
+    fn first_use(&mut self, setup: &Setup<'_>, index: usize) -> Result<(), mysql::Error> {
+        let sql = &setup.head.statements[index];
+        let ready = match setup.options.prepare_each {
+            true => Ready::Each(Template::of(sql, self.connection.no_backslash_escape())),
+            false => Ready::Prepared(self.connection.prep(sql)?),
+        };
+        self.statements[index] = Some((ready, Counting::of(sql)));
+        Ok(())
+    }
+
+    /// Prepares all statements, so that a mistake shows before the window.
+    fn prepare_all(&mut self, setup: &Setup<'_>) -> Result<(), OpenError> {
+        for (index, sql) in setup.head.statements.iter().enumerate() {
+            let prepared = self.connection.prep(sql).map_err(on(sql))?;
+            // MariaDB does not say beforehand what a RETURNING gives.
+            let silent = prepared.columns().is_empty() && sql.to_ascii_uppercase().contains("RETURNING");
+            let columns = if silent { usize::MAX } else { prepared.columns().len() };
+            check_statement(setup, index, prepared.params().len(), columns)?;
+            if setup.options.prepare_each {
+                self.connection.close(prepared).map_err(on(sql))?;
+                self.first_use(setup, index).map_err(on(sql))?;
+            } else {
+                self.statements[index] = Some((Ready::Prepared(prepared), Counting::of(sql)));
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Connection for Connected {
@@ -113,7 +148,7 @@ impl Connection for Connected {
         errno(NOT_CONNECTED)
     }
 
-    fn open(setup: &Setup<'_>) -> Result<Self, OpenError> {
+    fn open(setup: &Setup<'_>, when: When) -> Result<Self, OpenError> {
         let (address, password) = server::address(setup.database(), "mysql")?;
         let opts = opts(&address, password.as_deref());
         let mut connection = connect_with(opts.clone())?;
@@ -126,23 +161,12 @@ impl Connection for Connected {
         for sql in &setup.head.session {
             connection.query_drop(sql).map_err(on(sql))?;
         }
-        let mut statements = vec![];
-        for (index, sql) in setup.head.statements.iter().enumerate() {
-            // Prepared in either case, so that a mistake shows before the window.
-            let prepared = connection.prep(sql).map_err(on(sql))?;
-            // MariaDB does not say beforehand what a RETURNING gives.
-            let silent = prepared.columns().is_empty() && sql.to_ascii_uppercase().contains("RETURNING");
-            let columns = if silent { usize::MAX } else { prepared.columns().len() };
-            check_statement(setup, index, prepared.params().len(), columns)?;
-            let ready = if setup.options.prepare_each {
-                connection.close(prepared).map_err(on(sql))?;
-                Ready::Each(Template::of(sql, connection.no_backslash_escape()))
-            } else {
-                Ready::Prepared(prepared)
-            };
-            statements.push((ready, Counting::of(sql)));
+        let statements = setup.head.statements.iter().map(|_| None).collect();
+        let mut open = Self { connection, statements };
+        if when == When::BeforeTheRun {
+            open.prepare_all(setup)?;
         }
-        Ok(Self { connection, statements })
+        Ok(open)
     }
 
     fn ask(&mut self, sql: &str) -> Result<String, OpenError> {
@@ -162,13 +186,17 @@ impl Connection for Connected {
     #[inline]
     fn execute(
         &mut self,
-        _: &Setup<'_>,
+        setup: &Setup<'_>,
         step: &SqlStep,
         repetition: u32,
         arguments: &Arguments<'_>,
         kept: &mut Kept,
     ) -> Result<u32, Stopped<mysql::Error>> {
-        let (ready, counting) = &self.statements[step.statement as usize];
+        let index = step.statement as usize;
+        if self.statements[index].is_none() {
+            self.first_use(setup, index).map_err(Stopped::Driver)?;
+        }
+        let Some((ready, counting)) = &self.statements[index] else { return Err(Stopped::Worker(NO_VALUE)) };
         let mut values = Vec::with_capacity(step.args.len());
         for source in &step.args {
             values.push(as_sql(arguments.resolve(source, repetition, kept).map_err(Stopped::Worker)?));
@@ -176,15 +204,14 @@ impl Connection for Connected {
         let read = match ready {
             Ready::Prepared(statement) => {
                 let params = if values.is_empty() { Params::Empty } else { Params::Positional(values) };
-                let result = self.connection.exec_iter(statement, params);
-                result.and_then(|result| read_rows(result, *counting, step, kept))
+                self.connection.exec_iter(statement, params).map(|result| read_rows(result, *counting, step, kept))
             }
             Ready::Each(template) => {
                 let result = self.connection.query_iter(template.filled(&values));
-                result.and_then(|result| read_rows(result, *counting, step, kept))
+                result.map(|result| read_rows(result, *counting, step, kept))
             }
         };
-        read.map_err(Stopped::Driver)
+        read.map_err(Stopped::Driver)?
     }
 
     #[cold]
@@ -197,45 +224,51 @@ impl Connection for Connected {
     }
 }
 
-/// Reads every column of every row, as an application would, and keeps what the step keeps.
+/// Reads every column of every row, as an application would, and keeps what the step keeps. A value that SQLite has no counterpart
+/// for is a failure only if somebody wants it, and the rows after it are read all the same.
 #[inline]
 fn read_rows<T: Protocol>(
     mut result: QueryResult<'_, '_, '_, T>,
     counting: Counting,
     step: &SqlStep,
     kept: &mut Kept,
-) -> Result<u32, mysql::Error> {
+) -> Result<u32, Stopped<mysql::Error>> {
     for keep in &step.keep {
         kept.clear_slot(keep.slot);
     }
-    let mut found = 0u32;
+    let (mut found, mut wanted) = (0u32, Ok(()));
     let Some(rows) = result.iter() else { return Ok(0) };
     if rows.columns().as_ref().is_empty() {
         return Ok(counting.rows(rows.affected_rows(), &rows.info_str()));
     }
     for row in rows {
-        let row = row?;
+        let row = row.map_err(Stopped::Driver)?;
         let columns = row.columns_ref();
         if let Some(answer) = &mut kept.answer {
             answer.begin_row();
             for (number, column) in columns.iter().enumerate() {
-                let Some(value) = row.as_ref(number) else { continue };
-                let cell = cell(value, column).map_err(|_| mysql::Error::FromValueError(value.clone()))?;
-                answer.value(&column.name_str(), cell);
+                match row.as_ref(number).map(|value| cell(value, column)) {
+                    Some(Ok(cell)) => answer.value(&column.name_str(), cell),
+                    Some(Err(_)) => wanted = Err(NO_VALUE),
+                    None => {}
+                }
             }
             answer.end_row();
         }
         for (number, column) in columns.iter().enumerate() {
             let Some(value) = row.as_ref(number) else { continue };
-            let cell = cell(value, column).map_err(|_| mysql::Error::FromValueError(value.clone()))?;
+            let cell = cell(value, column);
             std::hint::black_box(&cell);
             for keep in &step.keep {
                 if usize::from(keep.column) == number && found < u32::from(keep.rows) {
-                    kept.keep(keep.slot, cell);
+                    match cell {
+                        Ok(value) => kept.keep(keep.slot, value),
+                        Err(_) => wanted = Err(NO_VALUE),
+                    }
                 }
             }
         }
         found = found.saturating_add(1);
     }
-    Ok(found)
+    wanted.map(|()| found).map_err(Stopped::Worker)
 }

@@ -8,6 +8,11 @@ use mysql::{Column, Value};
 /// Number of the character set of bytes.
 const BINARY: u16 = 63;
 
+/// Why a value is none of SQLite's kinds: that matters only to somebody who wants it.
+type Odd = &'static str;
+
+const FOREIGN: Odd = "a value of a type that has no counterpart in SQLite";
+
 /// A value to be bound.
 pub fn as_sql(value: Argument<'_>) -> Value {
     match value {
@@ -23,7 +28,7 @@ pub fn as_sql(value: Argument<'_>) -> Value {
 ///
 /// # Errors
 /// A type without a counterpart, or a number that is none.
-pub fn cell<'a>(value: &'a Value, column: &Column) -> Result<Argument<'a>, String> {
+pub fn cell<'a>(value: &'a Value, column: &Column) -> Result<Argument<'a>, Odd> {
     use ColumnType as T;
     match value {
         Value::NULL => Ok(Argument::Null),
@@ -53,13 +58,13 @@ pub fn cell<'a>(value: &'a Value, column: &Column) -> Result<Argument<'a>, Strin
                 BINARY => Argument::Blob(bytes),
                 _ => Argument::Text(bytes),
             }),
-            other => Err(format!("a value of type {other:?}, which has no counterpart in SQLite")),
+            _ => Err(FOREIGN),
         },
-        other => Err(format!("the value {other:?}, which has no counterpart in SQLite")),
+        _ => Err(FOREIGN),
     }
 }
 
-fn number<'a>(bytes: &[u8]) -> Result<Argument<'a>, String> {
+fn number<'a>(bytes: &[u8]) -> Result<Argument<'a>, Odd> {
     // A DECIMAL is sent with all its digits behind the point.
     let trimmed = |text: &str| match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').parse().ok(),
@@ -69,9 +74,9 @@ fn number<'a>(bytes: &[u8]) -> Result<Argument<'a>, String> {
     whole.map_or_else(|| real(bytes), |whole| Ok(Argument::Integer(whole)))
 }
 
-fn real<'a>(bytes: &[u8]) -> Result<Argument<'a>, String> {
-    let text = String::from_utf8_lossy(bytes);
-    text.parse().map(Argument::Real).map_err(|_| format!("`{text}` is no number"))
+fn real<'a>(bytes: &[u8]) -> Result<Argument<'a>, Odd> {
+    let number = std::str::from_utf8(bytes).ok().and_then(|text| text.parse().ok());
+    number.map(Argument::Real).ok_or("a number that is none")
 }
 
 /// What the server's count of affected rows means for a statement.

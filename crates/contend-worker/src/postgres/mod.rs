@@ -9,8 +9,8 @@ pub mod crate_postgres;
 pub mod direct;
 pub mod values;
 
-use crate::arguments::{Argument, Arguments, Kept};
-use crate::connection::{Connection, Judged, Stopped};
+use crate::arguments::{Arguments, Kept};
+use crate::connection::{Connection, Judged, Stopped, When};
 use crate::server::{self, OpenError, check_statement, interrupt_with, tell_of_driver_error};
 use crate::session::Failure;
 use crate::sqlite::Setup;
@@ -20,7 +20,7 @@ use contend_wire::sample::{CodeSpace, sqlstate_to_code, worker_code};
 use postgres::error::SqlState;
 use postgres::{Error, Row, SimpleQueryMessage, Statement};
 use std::path::Path;
-use values::Param;
+use values::{Cell, Param};
 
 /// The versions this worker was built with, for `hello`.
 pub const VERSIONS: [&str; 2] = ["postgres 0.19.14", "tokio-postgres 0.7.18"];
@@ -176,7 +176,8 @@ fn on<'s>(sql: &'s str) -> impl FnOnce(postgres::Error) -> OpenError + 's {
 /// An open connection, with its statements unless they are sent each time.
 pub struct Connected<L> {
     link: L,
-    prepared: Vec<Statement>,
+    /// None: sent each time, or not used yet on a connection that was opened in the run.
+    prepared: Vec<Option<Statement>>,
 }
 
 impl<L: Link> Connection for Connected<L> {
@@ -186,21 +187,20 @@ impl<L: Link> Connection for Connected<L> {
         sqlstate(NOT_CONNECTED)
     }
 
-    fn open(setup: &Setup<'_>) -> Result<Self, OpenError> {
+    fn open(setup: &Setup<'_>, when: When) -> Result<Self, OpenError> {
         let (mut link, interrupt) = L::open(setup.database())?;
         interrupt_with(setup, interrupt);
         for sql in &setup.head.session {
             link.batch(sql).map_err(on(sql))?;
         }
-        let mut prepared = vec![];
-        for (index, sql) in setup.head.statements.iter().enumerate() {
-            let statement = link.prepare(sql).map_err(on(sql))?;
-            check_statement(setup, index, statement.params().len(), statement.columns().len())?;
-            prepared.push(statement);
-        }
-        // Prepared in either case, so that a mistake shows before the window.
-        if setup.options.prepare_each {
-            prepared.clear();
+        let mut prepared: Vec<Option<Statement>> = setup.head.statements.iter().map(|_| None).collect();
+        if when == When::BeforeTheRun {
+            for (index, sql) in setup.head.statements.iter().enumerate() {
+                let statement = link.prepare(sql).map_err(on(sql))?;
+                check_statement(setup, index, statement.params().len(), statement.columns().len())?;
+                // Prepared in either case, so that a mistake shows before the window.
+                prepared[index] = (!setup.options.prepare_each).then_some(statement);
+            }
         }
         Ok(Self { link, prepared })
     }
@@ -233,27 +233,32 @@ impl<L: Link> Connection for Connected<L> {
             let value = arguments.resolve(source, repetition, kept).map_err(Stopped::Worker)?;
             values.push(Param { value, as_text: each });
         }
-        let sent = match each {
-            true => Sent::Text(&setup.head.statements[index], &values),
-            false => Sent::Prepared(&self.prepared[index], &values),
+        if !each && self.prepared[index].is_none() {
+            self.prepared[index] = Some(self.link.prepare(&setup.head.statements[index]).map_err(Stopped::Driver)?);
+        }
+        let sent = match &self.prepared[index] {
+            Some(statement) => Sent::Prepared(statement, &values),
+            None => Sent::Text(&setup.head.statements[index], &values),
         };
         let sent = self.link.send(&sent);
         drop(values);
         for keep in &step.keep {
             kept.clear_slot(keep.slot);
         }
-        let (mut found, mut columns) = (0u32, 0);
+        let (mut found, mut columns, mut wanted) = (0u32, 0, Ok(()));
         let read = sent.and_then(|rows| {
             L::each_row(rows, |row| {
                 columns = row.len();
-                read_row(&row, found, step, kept)?;
+                wanted = wanted.and(read_row(&row, found, step, kept)?);
                 found = found.saturating_add(1);
                 Ok(())
             })
         });
         // Without rows the count of the command stands for both: rows selected, or rows changed.
         let rows = |changed| if columns == 0 { found.max(u32::try_from(changed).unwrap_or(u32::MAX)) } else { found };
-        read.map(rows).map_err(Stopped::Driver)
+        let rows = read.map(rows).map_err(Stopped::Driver)?;
+        wanted.map_err(Stopped::Worker)?;
+        Ok(rows)
     }
 
     #[cold]
@@ -265,24 +270,32 @@ impl<L: Link> Connection for Connected<L> {
     }
 }
 
-/// Reads every column of a row, as an application would, and keeps what the step keeps of it.
+/// Reads every column of a row, as an application would, and keeps what the step keeps of it. The inner failure is that of a value
+/// that somebody wants and SQLite has no counterpart for.
 #[inline]
-fn read_row(row: &Row, number: u32, step: &SqlStep, kept: &mut Kept) -> Result<(), Error> {
+fn read_row(row: &Row, number: u32, step: &SqlStep, kept: &mut Kept) -> Result<Result<(), Failure>, Error> {
+    let mut wanted = Ok(());
     if let Some(answer) = &mut kept.answer {
         answer.begin_row();
         for (number, column) in row.columns().iter().enumerate() {
-            answer.value(column.name(), row.try_get::<_, Argument<'_>>(number)?);
+            match row.try_get::<_, Cell<'_>>(number)?.0 {
+                Ok(value) => answer.value(column.name(), value),
+                Err(_) => wanted = Err(Failure::worker(worker_code::VALUE)),
+            }
         }
         answer.end_row();
     }
     for column in 0..row.len() {
-        let cell: Argument<'_> = row.try_get(column)?;
+        let Cell(cell) = row.try_get(column)?;
         std::hint::black_box(&cell);
         for keep in &step.keep {
             if usize::from(keep.column) == column && number < u32::from(keep.rows) {
-                kept.keep(keep.slot, cell);
+                match &cell {
+                    Ok(value) => kept.keep(keep.slot, *value),
+                    Err(_) => wanted = Err(Failure::worker(worker_code::VALUE)),
+                }
             }
         }
     }
-    Ok(())
+    Ok(wanted)
 }

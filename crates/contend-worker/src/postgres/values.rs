@@ -102,34 +102,23 @@ impl ToSql for Param<'_> {
     }
 }
 
-fn fixed<const N: usize>(raw: &[u8]) -> Result<[u8; N], BoxedError> {
-    raw.try_into().map_err(|_| format!("{} bytes where {N} were expected", raw.len()).into())
+/// Why a value is none of SQLite's kinds.
+type Odd = &'static str;
+
+fn fixed<const N: usize>(raw: &[u8]) -> Result<[u8; N], Odd> {
+    raw.try_into().map_err(|_| "a value of another length than its type has")
 }
 
-/// A boolean is 0 or 1, a decimal number an integer if it has no fraction, else a real.
-impl<'a> FromSql<'a> for Argument<'a> {
+/// A value of a row, or why it is none: that matters only to somebody who wants it.
+pub struct Cell<'a>(pub Result<Argument<'a>, Odd>);
+
+impl<'a> FromSql<'a> for Cell<'a> {
     fn from_sql(ty: &Type, raw: &'a [u8]) -> Result<Self, BoxedError> {
-        Ok(match *ty {
-            Type::INT8 => Argument::Integer(i64::from_be_bytes(fixed(raw)?)),
-            Type::INT4 => Argument::Integer(i32::from_be_bytes(fixed(raw)?).into()),
-            Type::INT2 => Argument::Integer(i16::from_be_bytes(fixed(raw)?).into()),
-            Type::OID => Argument::Integer(u32::from_be_bytes(fixed(raw)?).into()),
-            Type::BOOL => Argument::Integer(u8::from_be_bytes(fixed(raw)?).into()),
-            Type::FLOAT8 => Argument::Real(f64::from_be_bytes(fixed(raw)?)),
-            Type::FLOAT4 => Argument::Real(f32::from_be_bytes(fixed(raw)?).into()),
-            Type::NUMERIC => numeric(raw)?,
-            Type::TEXT | Type::VARCHAR | Type::BPCHAR | Type::NAME | Type::UNKNOWN | Type::CHAR | Type::JSON => {
-                Argument::Text(raw)
-            }
-            Type::BYTEA => Argument::Blob(raw),
-            // What a function without a result gives.
-            Type::VOID => Argument::Null,
-            _ => return Err(format!("a value of type {ty}, which has no counterpart in SQLite").into()),
-        })
+        Ok(Cell(value(ty, raw)))
     }
 
     fn from_sql_null(_: &Type) -> Result<Self, BoxedError> {
-        Ok(Argument::Null)
+        Ok(Cell(Ok(Argument::Null)))
     }
 
     fn accepts(_: &Type) -> bool {
@@ -137,23 +126,45 @@ impl<'a> FromSql<'a> for Argument<'a> {
     }
 }
 
+/// A boolean is 0 or 1, a decimal number an integer if it has no digits behind the point, else a real.
+fn value<'a>(ty: &Type, raw: &'a [u8]) -> Result<Argument<'a>, Odd> {
+    Ok(match *ty {
+        Type::INT8 => Argument::Integer(i64::from_be_bytes(fixed(raw)?)),
+        Type::INT4 => Argument::Integer(i32::from_be_bytes(fixed(raw)?).into()),
+        Type::INT2 => Argument::Integer(i16::from_be_bytes(fixed(raw)?).into()),
+        Type::OID => Argument::Integer(u32::from_be_bytes(fixed(raw)?).into()),
+        Type::BOOL => Argument::Integer(u8::from_be_bytes(fixed(raw)?).into()),
+        Type::FLOAT8 => Argument::Real(f64::from_be_bytes(fixed(raw)?)),
+        Type::FLOAT4 => Argument::Real(f32::from_be_bytes(fixed(raw)?).into()),
+        Type::NUMERIC => numeric(raw)?,
+        Type::TEXT | Type::VARCHAR | Type::BPCHAR | Type::NAME | Type::UNKNOWN | Type::CHAR | Type::JSON => {
+            Argument::Text(raw)
+        }
+        Type::BYTEA => Argument::Blob(raw),
+        // What a function without a result gives.
+        Type::VOID => Argument::Null,
+        _ => return Err("a value of a type that has no counterpart in SQLite"),
+    })
+}
+
 /// The server's decimal numbers: count of digits, weight of the first, sign, digits after the point, then
 /// the digits, each from 0 to 9999 (PostgreSQL, `numeric_send`).
-fn numeric<'a>(raw: &[u8]) -> Result<Argument<'a>, BoxedError> {
+fn numeric<'a>(raw: &[u8]) -> Result<Argument<'a>, Odd> {
     const NEGATIVE: u16 = 0x4000;
-    let word = |i: usize| -> Result<u16, BoxedError> {
+    let word = |i: usize| -> Result<u16, Odd> {
         let bytes = raw.get(2 * i..2 * i + 2).ok_or("a decimal number that is cut off")?;
         Ok(u16::from_be_bytes(fixed(bytes)?))
     };
     let (digits, weight, sign, scale) = (word(0)?, word(1)? as i16, word(2)?, word(3)?);
     if sign > NEGATIVE {
-        return Err("a number that is not finite".into());
+        return Err("a number that is not finite");
     }
     let mut text = if sign == NEGATIVE { "-".to_string() } else { String::new() };
     let group = |at: i16| if (0..digits as i16).contains(&at) { word(4 + at as usize) } else { Ok(0) };
+    // Writing into a String cannot fail.
     text.push('0');
     for at in 0..=weight {
-        write!(text, "{:04}", group(at)?)?;
+        let _ = write!(text, "{:04}", group(at)?);
     }
     if scale == 0 {
         if let Ok(whole) = text.parse() {
@@ -162,10 +173,10 @@ fn numeric<'a>(raw: &[u8]) -> Result<Argument<'a>, BoxedError> {
     } else {
         text.push('.');
         for at in 0..=(scale as i16 / 4) {
-            write!(text, "{:04}", group(weight + 1 + at)?)?;
+            let _ = write!(text, "{:04}", group(weight + 1 + at)?);
         }
     }
-    Ok(Argument::Real(text.parse()?))
+    text.parse().map(Argument::Real).map_err(|_| "a decimal number that is none")
 }
 
 #[cfg(test)]
@@ -191,6 +202,19 @@ mod tests {
         assert_eq!(sent(Argument::Blob(&[0, 255]), &Type::BYTEA, false), (true, vec![0, 255]));
         assert_eq!(sent(Argument::Blob(&[0, 255]), &Type::BYTEA, true), (false, b"\\x00ff".to_vec()));
         assert_eq!(sent(Argument::Text("é".as_bytes()), &Type::TEXT, false), (false, "é".into()));
+    }
+
+    #[test]
+    fn a_value_without_a_counterpart_is_a_value_all_the_same() {
+        for (ty, raw, odd) in [
+            (Type::TIMESTAMPTZ, vec![0; 8], "no counterpart"),
+            (Type::NUMERIC, decimal(&[0, 0, 0xC000, 0]), "not finite"),
+            (Type::INT8, vec![0; 4], "another length"),
+        ] {
+            assert!(Cell::from_sql(&ty, &raw).unwrap().0.unwrap_err().contains(odd), "{ty}");
+        }
+        let zero = decimal(&[0, 0, 0, 2]);
+        assert_eq!(Cell::from_sql(&Type::NUMERIC, &zero).unwrap().0, Ok(Argument::Real(0.0)));
     }
 
     fn decimal(words: &[u16]) -> Vec<u8> {

@@ -2,6 +2,7 @@
 
 use super::{Database, LineError, LoadError, Rows, as_value, each_value, value_error};
 use crate::postgres::crate_postgres::connect;
+use crate::postgres::values::Cell;
 use crate::postgres::{code_of, in_words};
 use crate::session::Failure;
 use contend_wire::literal::{Scratch, Value, ValueRef};
@@ -44,7 +45,8 @@ impl Database for Postgres {
         let mut found = vec![];
         let mut rows = self.0.query_raw(sql, std::iter::empty::<i32>())?;
         while let Some(row) = rows.next()? {
-            let values = (0..row.len()).map(|column| as_value(row.try_get(column)?)).collect::<Result<_, _>>()?;
+            let value = |column| as_value(row.try_get::<_, Cell<'_>>(column)?.0.map_err(value_error)?);
+            let values = (0..row.len()).map(value).collect::<Result<_, _>>()?;
             found.push(values);
         }
         Ok(found)

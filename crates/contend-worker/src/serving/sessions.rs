@@ -5,13 +5,13 @@ use super::threads::arguments;
 use crate::arguments::{Asked, Kept};
 use crate::attempt::attempt;
 use crate::busy;
-use crate::connection::{Connection, ServerSession};
+use crate::connection::{Connection, ServerSession, When};
 use crate::control::Control;
 use crate::null::NullSession;
 use crate::server::OpenError;
 use crate::session::{Failure, Session};
 use crate::sqlite::session::CachedSession;
-use crate::sqlite::{Setup, check_arguments, open_again, open_first, read_back};
+use crate::sqlite::{Setup, check_arguments, open_and_read_back, open_first};
 use anyhow::{Result, anyhow};
 use contend_wire::handshake::Facts;
 use contend_wire::plan::Head;
@@ -98,12 +98,9 @@ impl<'d> Sqlite<'d> {
 
     fn connect(&self) -> Result<rusqlite::Connection, Failure> {
         let Setup { head, options, .. } = self.setup;
-        let connection = open_again(&self.setup, self.timeout_ms)?;
+        let (connection, found) = open_and_read_back(&self.setup, self.timeout_ms)?;
         self.desk.note_opened();
-        CachedSession::new(&connection, head, options).fill()?;
-        let mut found = read_back(&connection, &self.setup)?;
-        // Read back before contend's own handler took the place of SQLite's.
-        found.push(("busy_timeout".to_string(), self.timeout_ms.to_string()));
+        CachedSession::new(&connection, head, options).make_room();
         hold_settings(self.settings, &found)?;
         Ok(connection)
     }
@@ -112,6 +109,8 @@ impl<'d> Sqlite<'d> {
 impl Caller for Sqlite<'_> {
     fn try_out(&mut self) -> Result<Facts> {
         let opened = open_first(&self.setup)?;
+        let session = CachedSession::new(&opened.connection, self.setup.head, self.setup.options);
+        session.fill().map_err(|e| e.in_words(&self.setup))?;
         check_arguments(&opened.connection, &self.setup)?;
         Ok(opened.facts)
     }
@@ -145,8 +144,8 @@ impl<'d, C: Connection> OnServer<'d, C> {
         Self { setup, desk, settings, open: None }
     }
 
-    fn connect(&self) -> Result<(ServerSession<'d, C>, Facts), OpenError> {
-        let mut session = ServerSession::open(&self.setup)?;
+    fn connect(&self, when: When) -> Result<(ServerSession<'d, C>, Facts), OpenError> {
+        let mut session = ServerSession::open(&self.setup, when)?;
         let mut facts = vec![("client".to_string(), self.setup.client.to_string())];
         facts.extend(session.read_back()?);
         Ok((session, facts))
@@ -155,9 +154,8 @@ impl<'d, C: Connection> OnServer<'d, C> {
 
 impl<'d, C: Connection> Caller for OnServer<'d, C> {
     fn try_out(&mut self) -> Result<Facts> {
-        let opened =
-            self.connect().map_err(|e| anyhow!("database {}: `{}`: {}", self.setup.database(), e.what, e.message));
-        opened.map(|(_, facts)| facts)
+        let words = |e: OpenError| anyhow!("database {}: `{}`: {}", self.setup.database(), e.what, e.message);
+        Ok(self.connect(When::BeforeTheRun).map_err(words)?.1)
     }
 
     fn call(&mut self, asked: &Asked, kept: &mut Kept) -> Result<(), Failure> {
@@ -167,7 +165,7 @@ impl<'d, C: Connection> Caller for OnServer<'d, C> {
         let mut session = match self.open.take() {
             Some(session) => session,
             None => {
-                let (session, found) = self.connect().map_err(|e| e.failure)?;
+                let (session, found) = self.connect(When::InTheRun).map_err(|e| e.failure)?;
                 self.desk.note_opened();
                 hold_settings(self.settings, &found)?;
                 session
@@ -177,5 +175,51 @@ impl<'d, C: Connection> Caller for OnServer<'d, C> {
         let done = once(&mut session, self.setup.head, self.setup.control, asked, kept);
         self.open = Some(session);
         done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::Cancel;
+    use crate::options::Options;
+    use contend_wire::plan::Plan;
+
+    fn plan(lines: &str) -> Plan {
+        let (options, session) = lines.split_once("--\n").unwrap_or((lines, ""));
+        let text = format!(
+            "contend-plan 2\nworker\t0\ndriver\trusqlite\tthread\nconnections\tclient\nwindow\t0\t0\t0\nnow\tclock\n\
+             {options}database\t:memory:\n{session}statement\t0\tSELECT 1\n\
+             transaction\t0\tone\tread\t-\t0\t0\t1\nstep\tsql\t0\t1..1\t1\t-\nretry\t1\t-\t-\t-\nclients\t0\nend\n"
+        );
+        Plan::decode(&text).unwrap()
+    }
+
+    /// Opens a connection for a request where the first one has read back these timeouts.
+    fn opens(lines: &str, timeouts_ms: [&str; 2]) -> [bool; 2] {
+        let desk = Desk::new(plan(lines)).unwrap();
+        let options = Options::parse(&desk.plan.head.options).unwrap();
+        let (head, control, cancel) = (&desk.plan.head, &desk.control, Cancel::default());
+        let setup = Setup { head, client: 0, database: 0, options: &options, control, cancel: &cancel };
+        timeouts_ms.map(|ms| {
+            let mut settings = vec![("client".to_string(), "0".to_string())];
+            settings.push(("busy_timeout".to_string(), ms.to_string()));
+            Sqlite::new(setup, &desk, &settings).connect().is_ok()
+        })
+    }
+
+    #[test]
+    fn the_timeout_of_a_later_connection_is_its_own() {
+        let cases = [
+            ("option\tbusy_timeout_ms\t50\n", "50"),
+            ("option\tbusy_timeout_ms\t50\noption\tlock_wait\toff\n", "50"),
+            ("option\tbusy_timeout_ms\t50\n--\nreadback\tbusy_timeout\tPRAGMA busy_timeout\n", "50"),
+            ("option\tbusy_timeout_ms\t50\n--\nsession\tPRAGMA busy_timeout = 77\n", "77"),
+            ("option\tbusy_timeout_ms\t50\n--\nsession\tPRAGMA busy_timeout = 0\n", "0"),
+            ("option\tbusy_timeout_ms\t0\n", "0"),
+        ];
+        for (lines, found) in cases {
+            assert_eq!(opens(lines, [found, "1234"]), [true, false], "{lines}");
+        }
     }
 }

@@ -122,7 +122,13 @@ fn apply(connection: &Connection, options: &Options) -> rusqlite::Result<()> {
 
 /// Opens a connection. One opened inside an attempt knows the timeout, and waits with our handler
 /// from its first statement on; it takes the place of ours again if a session statement displaced it.
-fn open_and_set_up(setup: &Setup<'_>, timeout_ms: Option<u32>) -> Result<Connection, SetupError> {
+///
+/// `look` sees it twice before our handler takes the place of SQLite's: as the options made it, and after the session statements.
+fn open_and_set_up(
+    setup: &Setup<'_>,
+    timeout_ms: Option<u32>,
+    mut look: impl FnMut(&Connection) -> Result<(), SetupError>,
+) -> Result<Connection, SetupError> {
     let connection = if setup.options.in_memory {
         memory::load(setup.database()).map_err(SetupError::on("copy into memory"))?
     } else {
@@ -132,10 +138,12 @@ fn open_and_set_up(setup: &Setup<'_>, timeout_ms: Option<u32>) -> Result<Connect
     let measure = || timeout_ms.map_or(Ok(()), |ms| measure_lock_wait(&connection, ms, setup.options));
     let interrupt = connection.get_interrupt_handle();
     setup.cancel.set(move || interrupt.interrupt());
+    look(&connection)?;
     measure()?;
     for sql in &setup.head.session {
         execute_all(&connection, sql)?;
     }
+    look(&connection)?;
     measure()?;
     Ok(connection)
 }
@@ -148,6 +156,8 @@ fn measure_lock_wait(connection: &Connection, timeout_ms: u32, options: &Options
     let handler: Option<fn(i32) -> bool> = if timeout_ms > 0 { Some(busy::handler) } else { None };
     connection.busy_handler(handler).map_err(SetupError::on("busy handler"))
 }
+
+const BUSY_TIMEOUT: &str = "busy_timeout";
 
 fn busy_timeout_ms(connection: &Connection) -> Result<u32, SetupError> {
     let sql = "PRAGMA busy_timeout";
@@ -200,11 +210,11 @@ pub struct Opened {
 /// What went wrong, naming client, database and statement.
 pub fn open_first(setup: &Setup<'_>) -> Result<Opened> {
     let words = |e: SetupError| e.in_words(setup);
-    let connection = open_and_set_up(setup, None).map_err(words)?;
+    let connection = open_and_set_up(setup, None, |_| Ok(())).map_err(words)?;
     let mut facts = read_back(&connection, setup).map_err(words)?;
     let timeout_ms = busy_timeout_ms(&connection).map_err(words)?;
-    if !facts.iter().any(|(name, _)| name == "busy_timeout") {
-        facts.push(("busy_timeout".to_string(), timeout_ms.to_string()));
+    if !facts.iter().any(|(name, _)| name == BUSY_TIMEOUT) {
+        facts.push((BUSY_TIMEOUT.to_string(), timeout_ms.to_string()));
     }
     busy::open_account(timeout_ms, setup.control);
     measure_lock_wait(&connection, timeout_ms, setup.options).map_err(words)?;
@@ -216,7 +226,26 @@ pub fn open_first(setup: &Setup<'_>) -> Result<Opened> {
 /// # Errors
 /// The code of what failed.
 pub fn open_again(setup: &Setup<'_>, timeout_ms: u32) -> Result<Connection, SetupError> {
-    open_and_set_up(setup, Some(timeout_ms))
+    open_and_set_up(setup, Some(timeout_ms), |_| Ok(()))
+}
+
+/// As [`open_again`], with the settings of the connection.
+///
+/// # Errors
+/// The code of what failed.
+pub fn open_and_read_back(setup: &Setup<'_>, timeout_ms: u32) -> Result<(Connection, Facts), SetupError> {
+    let (mut made_ms, mut now_ms) = (0, 0);
+    let connection = open_and_set_up(setup, Some(timeout_ms), |connection| {
+        (made_ms, now_ms) = (now_ms, busy_timeout_ms(connection)?);
+        Ok(())
+    })?;
+    let mut facts = read_back(&connection, setup)?;
+    // With our handler in its place SQLite tells a timeout of 0, unless a session statement has set another one since.
+    let displaced = setup.options.lock_wait_measured && timeout_ms > 0 && now_ms == 0;
+    let found_ms = if displaced { made_ms } else { now_ms };
+    facts.retain(|(name, _)| name != BUSY_TIMEOUT);
+    facts.push((BUSY_TIMEOUT.to_string(), found_ms.to_string()));
+    Ok((connection, facts))
 }
 
 /// Each step must bring one argument for every placeholder: unbound ones would silently be NULL.

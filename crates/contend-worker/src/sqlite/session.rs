@@ -8,14 +8,40 @@ use crate::options::Options;
 use crate::session::{Failure, Session, Waits};
 use crate::sqlite::{Setup, SetupError, failure, waits};
 use contend_wire::plan::{Head, SqlStep};
+use contend_wire::sample::worker_code;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, Row, Statement};
 
-/// Statements prepared once.
+const COMMIT: &str = "COMMIT";
+
+/// A statement prepared once; none if it was not used yet.
+type Slot<'c> = Option<Statement<'c>>;
+
+/// Statements of the plan, by their numbers.
 struct Prepared<'c> {
-    steps: Vec<Statement<'c>>,
-    begins: Vec<Option<Statement<'c>>>,
-    commit: Statement<'c>,
+    steps: Vec<Slot<'c>>,
+    begins: Vec<Slot<'c>>,
+    commit: Slot<'c>,
+}
+
+impl<'c> Prepared<'c> {
+    fn none(head: &Head) -> Self {
+        let empty = |count| std::iter::repeat_with(|| None).take(count).collect();
+        Self { steps: empty(head.statements.len()), begins: empty(head.transactions.len()), commit: None }
+    }
+}
+
+/// The statement in a slot, prepared now if it is used for the first time.
+#[inline(always)]
+fn in_slot<'s, 'c>(
+    slot: &'s mut Slot<'c>,
+    connection: &'c Connection,
+    sql: &str,
+) -> Result<&'s mut Statement<'c>, Failure> {
+    if slot.is_none() {
+        *slot = Some(connection.prepare(sql).map_err(failure)?);
+    }
+    slot.as_mut().ok_or(Failure::worker(worker_code::DRIVER))
 }
 
 /// A client's own open connection.
@@ -36,17 +62,23 @@ impl<'c> SqliteSession<'c> {
         let head = setup.head;
         let prepare = |sql: &str| connection.prepare(sql).map_err(SetupError::on(sql));
         let prepared = Prepared {
-            steps: head.statements.iter().map(|sql| prepare(sql)).collect::<Result<_, _>>()?,
+            steps: head.statements.iter().map(|sql| prepare(sql).map(Some)).collect::<Result<_, _>>()?,
             begins: head
                 .transactions
                 .iter()
                 .map(|t| t.begin.as_deref().map(prepare).transpose())
                 .collect::<Result<_, _>>()?,
-            commit: prepare("COMMIT")?,
+            commit: Some(prepare(COMMIT)?),
         };
         // Prepared in either case, so that a mistake shows before the window.
         let prepared = (!setup.options.prepare_each).then_some(prepared);
         Ok(Self { connection, head, options: setup.options, prepared })
+    }
+
+    /// For a connection that was opened within an attempt: a statement is prepared when it is first used.
+    pub fn in_the_run(connection: &'c Connection, setup: &Setup<'c>) -> Self {
+        let prepared = (!setup.options.prepare_each).then(|| Prepared::none(setup.head));
+        Self { connection, head: setup.head, options: setup.options, prepared }
     }
 
     fn once(&self, sql: &str) -> Result<(), Failure> {
@@ -152,12 +184,13 @@ impl Session for SqliteSession<'_> {
     #[inline]
     fn begin(&mut self, transaction: u16) -> Result<(), Failure> {
         let index = usize::from(transaction);
+        let Some(sql) = self.head.transactions[index].begin.as_deref() else { return Ok(()) };
         match &mut self.prepared {
-            Some(prepared) => match &mut prepared.begins[index] {
-                Some(begin) => begin.raw_execute().map(drop).map_err(failure),
-                None => Ok(()),
-            },
-            None => self.head.transactions[index].begin.as_deref().map_or(Ok(()), |sql| self.once(sql)),
+            Some(prepared) => {
+                let begin = in_slot(&mut prepared.begins[index], self.connection, sql)?;
+                begin.raw_execute().map(drop).map_err(failure)
+            }
+            None => self.once(sql),
         }
     }
 
@@ -171,7 +204,10 @@ impl Session for SqliteSession<'_> {
     ) -> Result<u32, Failure> {
         let index = step.statement as usize;
         match &mut self.prepared {
-            Some(p) => execute(self.connection, &mut p.steps[index], step, repetition, arguments, kept),
+            Some(p) => {
+                let statement = in_slot(&mut p.steps[index], self.connection, &self.head.statements[index])?;
+                execute(self.connection, statement, step, repetition, arguments, kept)
+            }
             None => {
                 let mut statement = self.connection.prepare(&self.head.statements[index]).map_err(failure)?;
                 execute(self.connection, &mut statement, step, repetition, arguments, kept)
@@ -182,8 +218,11 @@ impl Session for SqliteSession<'_> {
     #[inline]
     fn commit(&mut self) -> Result<(), Failure> {
         match &mut self.prepared {
-            Some(prepared) => prepared.commit.raw_execute().map(drop).map_err(failure),
-            None => self.once("COMMIT"),
+            Some(prepared) => {
+                let commit = in_slot(&mut prepared.commit, self.connection, COMMIT)?;
+                commit.raw_execute().map(drop).map_err(failure)
+            }
+            None => self.once(COMMIT),
         }
     }
 
@@ -216,16 +255,24 @@ impl<'c> CachedSession<'c> {
     /// # Errors
     /// The statement that cannot be prepared.
     pub fn fill(&self) -> Result<(), SetupError> {
-        let begins = self.head.transactions.iter().filter_map(|t| t.begin.as_deref());
-        let all: Vec<&str> = self.head.statements.iter().map(String::as_str).chain(begins).chain(["COMMIT"]).collect();
-        self.connection.set_prepared_statement_cache_capacity(all.len());
-        for sql in all {
+        self.make_room();
+        for sql in self.all() {
             self.connection.prepare_cached(sql).map_err(SetupError::on(sql))?;
         }
         if self.options.prepare_each {
             self.connection.flush_prepared_statement_cache();
         }
         Ok(())
+    }
+
+    /// Makes room for the plan's statements, each of which is prepared when it is first used.
+    pub fn make_room(&self) {
+        self.connection.set_prepared_statement_cache_capacity(self.all().count());
+    }
+
+    fn all(&self) -> impl Iterator<Item = &'c str> {
+        let begins = self.head.transactions.iter().filter_map(|t| t.begin.as_deref());
+        self.head.statements.iter().map(String::as_str).chain(begins).chain([COMMIT])
     }
 
     fn once(&self, sql: &str) -> Result<(), Failure> {
@@ -266,7 +313,7 @@ impl Session for CachedSession<'_> {
     }
 
     fn commit(&mut self) -> Result<(), Failure> {
-        self.once("COMMIT")
+        self.once(COMMIT)
     }
 
     #[cold]

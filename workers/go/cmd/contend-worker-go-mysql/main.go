@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strconv"
@@ -62,6 +63,7 @@ func config(database string, options *worker.Options) (*mysql.Config, error) {
 	c.ClientFoundRows = true
 	c.InterpolateParams = options.PrepareEach
 	c.Timeout = address.ConnectTime
+	c.DialFunc = dial
 	return c, nil
 }
 
@@ -74,7 +76,7 @@ type connector struct {
 type connection struct {
 	driver.Conn
 	config *mysql.Config
-	id     string
+	id     uint32
 }
 
 func newConnector(database string, options *worker.Options) (driver.Connector, error) {
@@ -87,37 +89,20 @@ func newConnector(database string, options *worker.Options) (driver.Connector, e
 }
 
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
-	inner, err := c.Connector.Connect(ctx)
+	var socket *greeting
+	inner, err := c.Connector.Connect(listening(ctx, &socket))
 	if err == nil {
-		id, wrong := connectionID(ctx, inner)
-		if wrong == nil {
+		if id, told := connectionID(socket.heard); told {
 			return &connection{inner, c.config, id}, nil
 		}
 		_ = inner.Close()
-		err = wrong
+		err = errors.New("the server does not tell the connection's number")
 	}
 	var told *mysql.MySQLError
 	if !errors.As(err, &told) {
 		err = worker.Failed(errno(notConnected), err.Error())
 	}
 	return nil, err
-}
-
-func connectionID(ctx context.Context, conn driver.Conn) (string, error) {
-	rows, err := conn.(driver.QueryerContext).QueryContext(ctx, "SELECT CAST(CONNECTION_ID() AS CHAR)", nil)
-	if err != nil {
-		return "", err
-	}
-	defer rows.Close()
-	values := make([]driver.Value, 1)
-	if err := rows.Next(values); err != nil {
-		return "", err
-	}
-	id, ok := values[0].([]byte)
-	if !ok {
-		return "", errors.New("the server does not tell the connection's number")
-	}
-	return string(id), rows.Close()
 }
 
 func (c *connection) PrepareContext(ctx context.Context, sql string) (driver.Stmt, error) {
@@ -149,7 +134,7 @@ func interrupt(conn driver.Conn, _ *worker.Setup) func() {
 			return
 		}
 		if second, err := connector.Connect(ctx); err == nil {
-			_, _ = second.(driver.ExecerContext).ExecContext(ctx, "KILL QUERY "+c.id, nil)
+			_, _ = second.(driver.ExecerContext).ExecContext(ctx, fmt.Sprintf("KILL QUERY %d", c.id), nil)
 			_ = second.Close()
 		}
 	})
@@ -163,6 +148,7 @@ func library() *worker.Driver {
 		Server:      true,
 		Code:        code,
 		Interrupted: errno(interrupted),
+		Cut:         []wire.Code{errno(lost), errno(killed)},
 		Load:        load,
 	}, &sqldb.Library{
 		Connector: newConnector,

@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"slices"
 	"testing"
 )
 
@@ -28,6 +29,30 @@ func TestLoadsAreInsertsWithManyRows(t *testing.T) {
 	}
 	if err := l.row([]any{int64(1)}); err == nil {
 		t.Error("a row with too few values")
+	}
+}
+
+func TestTheGreetingTellsTheConnectionsNumber(t *testing.T) {
+	packet := append([]byte("\x4a\x00\x00\x00\x0a11.4.2-MariaDB\x00"), 0x39, 0x30, 0, 0, 'a', 'b')
+	if id, told := connectionID(packet); !told || id != 12345 {
+		t.Errorf("%d %v", id, told)
+	}
+	for cut := range len(packet) - 2 {
+		if id, told := connectionID(packet[:cut]); told {
+			t.Errorf("%d of %d bytes", id, cut)
+		}
+	}
+	if _, told := connectionID([]byte("\x17\x00\x00\x00\xff\x10\x04Too many connections\x00\x01\x02\x03\x04")); told {
+		t.Error("a refusal has no number")
+	}
+}
+
+func TestWhatIsInterruptedAtTheEndOfTheDrain(t *testing.T) {
+	d := library()
+	for number, cut := range map[uint32]bool{1317: true, 2013: true, 1927: true, 1205: false, 2003: false} {
+		if slices.Contains(append(d.Cut, d.Interrupted), errno(number)) != cut {
+			t.Errorf("%d", number)
+		}
 	}
 }
 

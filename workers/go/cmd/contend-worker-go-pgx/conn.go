@@ -47,6 +47,9 @@ func newConn(inner *pgx.Conn, setup *worker.Setup) (*conn, error) {
 	}
 	c.prepared = make([]*pgconn.StatementDescription, len(setup.Statements))
 	c.results = make([]*result, len(setup.Statements))
+	if setup.InRun.Load() {
+		return c, nil // each when it is first used
+	}
 	for i, statement := range setup.Statements {
 		if isText(statement) {
 			continue
@@ -109,6 +112,9 @@ func (c *conn) Run(s *worker.Statement, values []any, each func([]any) error) (i
 	if s.Always && c.pg.PgConn().TxStatus() == 'I' {
 		return 0, nil // no transaction is open, so there is nothing to roll back
 	}
+	if err := c.first(s); err != nil {
+		return 0, err
+	}
 	args := c.bind(s, values)
 	if !s.Returns {
 		tag, err := c.pg.Exec(background, s.SQL, args...)
@@ -123,6 +129,18 @@ func (c *conn) Run(s *worker.Statement, values []any, each func([]any) error) (i
 	}
 	defer rows.Close()
 	return c.read(s, rows, each)
+}
+
+// first prepares a statement of the plan that was not before.
+func (c *conn) first(s *worker.Statement) error {
+	if s.Index < 0 || s.Index >= len(c.prepared) || c.prepared[s.Index] != nil || c.setup.Options.PrepareEach || isText(s) {
+		return nil
+	}
+	described, err := c.pg.Prepare(background, s.SQL, s.SQL)
+	if err == nil {
+		c.prepared[s.Index] = described
+	}
+	return err
 }
 
 // bind makes arguments of values: in the types the server wants where they are known.
@@ -158,7 +176,7 @@ func (c *conn) read(s *worker.Statement, rows pgx.Rows, each func([]any) error) 
 			return count, err
 		}
 		if each != nil {
-			if c.values, err = into.values(c.values[:0]); err != nil {
+			if c.values, err = into.values(c.values[:0], c.fields, rows.RawValues()); err != nil {
 				return count, err
 			}
 			if err := each(c.values); err != nil {

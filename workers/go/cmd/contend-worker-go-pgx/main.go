@@ -147,6 +147,8 @@ func (p *pool) Acquire() (worker.Conn, error) {
 
 func (p *pool) Release(c worker.Conn) { c.(*conn).held.Release() }
 
+func (p *pool) Idle() int { return int(p.inner.Stat().IdleConns()) }
+
 func (p *pool) Close() error {
 	p.inner.Close()
 	return nil

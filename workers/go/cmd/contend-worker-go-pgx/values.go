@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"math"
 	"strconv"
@@ -72,14 +75,12 @@ func suited(value any, oid uint32) any {
 // into a variable of its type.
 type result struct {
 	targets []any
-	oids    []uint32
 }
 
 func newResult(fields []pgconn.FieldDescription) *result {
 	r := &result{}
 	for _, field := range fields {
 		r.targets = append(r.targets, target(field.DataTypeOID))
-		r.oids = append(r.oids, field.DataTypeOID)
 	}
 	return r
 }
@@ -107,13 +108,20 @@ func target(oid uint32) any {
 // voidOID is the type of what a function without a result gives.
 const voidOID = 2278
 
-// values are the row in SQLite's kinds: a boolean is 0 or 1, a decimal number an integer if it has no fraction, else a
-// real.
-func (r *result) values(values []any) ([]any, error) {
+// values are the row in SQLite's kinds: a boolean is 0 or 1, a decimal number an integer if it has no digits behind the point,
+// else a real. One without a counterpart matters only to somebody who wants it.
+func (r *result) values(values []any, fields []pgconn.FieldDescription, raw [][]byte) ([]any, error) {
 	for i, target := range r.targets {
 		value, err := plain(target)
-		if target == nil && r.oids[i] != voidOID {
-			err = worker.WrongValue("a value of the type with number %d, which has no counterpart in SQLite", r.oids[i])
+		switch t := target.(type) {
+		case nil:
+			if fields[i].DataTypeOID != voidOID && raw[i] != nil {
+				value = worker.Foreign{Type: fmt.Sprintf("with number %d", fields[i].DataTypeOID)}
+			}
+		case *pgtype.Numeric:
+			if zero(t) && hasFraction(raw[i], fields[i].Format) {
+				value = 0.0
+			}
 		}
 		if err != nil {
 			return values, err
@@ -121,6 +129,17 @@ func (r *result) values(values []any) ([]any, error) {
 		values = append(values, value)
 	}
 	return values, nil
+}
+
+func zero(n *pgtype.Numeric) bool { return n.Valid && n.Int != nil && n.Int.Sign() == 0 && n.Exp == 0 }
+
+// hasFraction finds digits behind the point of a decimal number as the server sent it: of a zero the library forgets them.
+func hasFraction(raw []byte, format int16) bool {
+	if format == pgtype.TextFormatCode {
+		return bytes.IndexByte(raw, '.') >= 0
+	}
+	const scaleAt = 6 // after the count of digits, the weight and the sign, two bytes each
+	return len(raw) >= scaleAt+2 && binary.BigEndian.Uint16(raw[scaleAt:]) > 0
 }
 
 func plain(target any) (any, error) {
@@ -162,7 +181,7 @@ func number(n *pgtype.Numeric) (any, error) {
 		return nil, nil
 	}
 	if n.NaN || n.InfinityModifier != pgtype.Finite {
-		return nil, worker.WrongValue("a number that is not finite")
+		return worker.Foreign{Type: "NUMERIC that is not finite"}, nil
 	}
 	if n.Exp >= 0 {
 		if whole, err := n.Int64Value(); err == nil {

@@ -2,12 +2,17 @@ package main
 
 import (
 	"bytes"
+	"encoding/binary"
 	"io"
 	"math/big"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
+	"contend/workers/worker"
+
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
@@ -49,8 +54,66 @@ func TestDecimalNumbersBecomeIntegersOrReals(t *testing.T) {
 			t.Errorf("%d e %d: %#v, %v", c.digits, c.exponent, value, err)
 		}
 	}
-	if _, err := number(&pgtype.Numeric{NaN: true, Valid: true}); err == nil {
+	if value, _ := number(&pgtype.Numeric{NaN: true, Valid: true}); !isForeign(value) {
 		t.Error("not a number is no value")
+	}
+}
+
+func isForeign(value any) bool {
+	_, is := value.(worker.Foreign)
+	return is
+}
+
+func TestAZeroKeepsItsDigitsBehindThePoint(t *testing.T) {
+	numbers := pgtype.NewMap()
+	for text, expected := range map[string]any{"0": int64(0), "0.00": 0.0, "0.0": 0.0, "100": int64(100), "1.0": 1.0} {
+		for _, format := range []int16{pgtype.BinaryFormatCode, pgtype.TextFormatCode} {
+			raw := []byte(text)
+			if format == pgtype.BinaryFormatCode {
+				raw = inBinary(t, text)
+			}
+			field := []pgconn.FieldDescription{{DataTypeOID: pgtype.NumericOID, Format: format}}
+			r := newResult(field)
+			if err := numbers.Scan(pgtype.NumericOID, format, raw, r.targets[0]); err != nil {
+				t.Fatal(err)
+			}
+			if values, err := r.values(nil, field, [][]byte{raw}); err != nil || values[0] != expected {
+				t.Errorf("%s in format %d: %#v, %v", text, format, values, err)
+			}
+		}
+	}
+}
+
+// inBinary is a number as the server sends it: what the library itself would send has no digits behind the point of a zero.
+func inBinary(t *testing.T, text string) []byte {
+	t.Helper()
+	whole, fraction, _ := strings.Cut(text, ".")
+	number, err := strconv.ParseUint(whole, 10, 16)
+	if err != nil || strings.Trim(fraction, "0") != "" {
+		t.Fatalf("%s is not one of the numbers this makes", text)
+	}
+	words := []uint16{0, 0, 0, uint16(len(fraction))}
+	if number > 0 {
+		words = append(words, uint16(number))
+		words[0] = 1
+	}
+	var raw []byte
+	for _, word := range words {
+		raw = binary.BigEndian.AppendUint16(raw, word)
+	}
+	return raw
+}
+
+func TestAValueWithoutACounterpartMattersOnlyToWhoeverWantsIt(t *testing.T) {
+	fields := []pgconn.FieldDescription{{DataTypeOID: pgtype.TimestamptzOID}, {DataTypeOID: pgtype.Int8OID}, {DataTypeOID: voidOID}}
+	r := newResult(fields)
+	r.targets[1].(*pgtype.Int8).Valid = true
+	values, err := r.values(nil, fields, [][]byte{{1}, {2}, {}})
+	if err != nil || !isForeign(values[0]) || values[1] != int64(0) || values[2] != nil {
+		t.Errorf("%#v, %v", values, err)
+	}
+	if values, _ := r.values(nil, fields, [][]byte{nil, {2}, {}}); values[0] != nil {
+		t.Errorf("NULL has no type: %#v", values)
 	}
 }
 

@@ -12,6 +12,7 @@ const { integer } = require('../text');
 const CONNECT_MS = 10000;
 const INTERRUPT_EVERY_MS = 100;
 const INTERRUPTED = 1317;
+const KILLED = 1927;
 const NOT_CONNECTED = 2003;
 const LOST = 2013;
 const CHUNK = 1 << 20;
@@ -57,11 +58,12 @@ class Connection {
     });
   }
 
-  async prepare(statement, each) {
+  /** The library prepares a statement by itself with its first execution. */
+  async prepare(statement, each, inRun) {
     // BEGIN and COMMIT go as text, as every program sends them.
     const simple = statement.params === 0 && !statement.returns && !statement.changes;
     let columns = 0;
-    if (!simple) {
+    if (!simple && !inRun) {
       const made = await this.inner.prepare(statement.sql);
       columns = made.statement.columns.length;
       if (each) await made.close();
@@ -192,6 +194,8 @@ module.exports = {
   name: 'node-mysql2',
   server: true,
   interrupted: errno(INTERRUPTED),
+  // A connection may be killed or lost with what it executes.
+  cuts: [errno(LOST), errno(KILLED)],
   versions: () => ({ driver: `mysql2 ${version}`, engine: 'MariaDB' }),
   failure(error) {
     if (error.sqlState && error.errno > 0) return errno(error.errno, error.message);

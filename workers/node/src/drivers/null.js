@@ -6,7 +6,7 @@ const { CODE_DRIVER, failure } = require('../failure');
 
 const conn = {
   inTransaction: false,
-  prepare: () => undefined,
+  prepare: () => ({}),
   run: () => 0,
   columns: () => Infinity,
   value: () => null,

@@ -120,11 +120,12 @@ class Connection {
     });
   }
 
-  async prepare(statement, each) {
+  /** In a run the server hears of a statement with its first execution. */
+  async prepare(statement, each, inRun) {
     // BEGIN and COMMIT go as text, as every program sends them.
     const plain = statement.params === 0 && !statement.returns && !statement.changes;
     const name = each || plain ? '' : `s${this.made++}`;
-    const columns = plain ? 0 : await this.submit((done) => new Describe(name, statement.sql, done));
+    const columns = plain || inRun ? 0 : await this.submit((done) => new Describe(name, statement.sql, done));
     const query = { text: statement.sql, rowMode: 'array', types, ...(name ? { name } : {}) };
     return { query, statement, columns };
   }

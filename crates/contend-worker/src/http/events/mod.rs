@@ -1,6 +1,7 @@
 //! An event loop and its clients. A request costs one write, one read and its share of one wait; the clock is read
-//! right before the first write of an attempt and right after the read that completes its last answer, and what is
-//! done between them is nothing but the exchange. Nothing allocates once buffers have grown.
+//! right before the first write of an attempt and right after the read that completes its last answer. Between them lies
+//! the exchange, and in an attempt of several requests what comes between two of them in any program: looking for what the
+//! next one needs in the answer, and writing it. Nothing allocates once buffers have grown.
 //!
 //! A client goes from phase to phase: its attempt is due at some time, perhaps a connection is opened, the request is
 //! sent, the answer read, a pause kept, and so on through the steps of the transaction.
@@ -10,7 +11,7 @@ mod wait;
 
 use crate::arguments::{Arguments, Kept};
 use crate::attempt::Failed;
-use crate::client::{ClientLoop, Turn, room_for_samples};
+use crate::client::{ClientLoop, Engine, Turn, room_for_samples};
 use crate::clock::monotonic_ns;
 use crate::control::Control;
 use crate::http::Service;
@@ -178,7 +179,7 @@ impl<'p> Events<'p> {
         let client = |index: &usize| {
             let of = &plan.clients[*index];
             let pulse = &members[*index].link.pulse;
-            let pace = ClientLoop::new(plan, *index, control, pulse, room_for_samples(plan, of));
+            let pace = ClientLoop::new(plan, *index, control, pulse, room_for_samples(plan, of, Engine::Elsewhere));
             Client::new(*index, Kept::new(&plan.head), Kept::new(&plan.head), pace, &services[of.database as usize])
         };
         let mut events = Self {

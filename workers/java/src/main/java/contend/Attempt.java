@@ -80,10 +80,12 @@ final class Attempt {
     /** Carries out some steps of a transaction; begin and commit are wanted with all of them. */
     void part(Conn conn, Transaction t, int from, int to) {
         int at = BEGIN;
+        boolean begun = false;
         try {
             Sql begin = run.begins[t.number()];
             if (begin != null) {
                 execute(conn, begin);
+                begun = true;
             }
             for (at = from; at < to; at++) {
                 step(conn, t.steps().get(at));
@@ -94,7 +96,10 @@ final class Attempt {
             }
         } catch (SQLException | Failure e) {
             fails(at, failureOf(e, driver));
-            rollBack(conn);
+            // To a server it is a round trip, which belongs to the attempt.
+            if (begun || !driver.server()) {
+                rollBack(conn);
+            }
         }
     }
 

@@ -18,6 +18,8 @@ final class Client implements Runnable {
     /** Its own connection; none in a pool. */
     Conn conn;
     Pool pool;
+    /** Its connection was opened in the run. */
+    private boolean later;
     private int operation;
     private int next;
     private long nextUnique;
@@ -27,6 +29,7 @@ final class Client implements Runnable {
     boolean exhausted;
     volatile long operations;
     volatile long failed;
+    /** No operation begins any more; the connection may still be open. */
     volatile boolean over;
     volatile Throwable broken;
 
@@ -44,10 +47,17 @@ final class Client implements Runnable {
             while (turn()) { }
         } catch (RuntimeException | Error e) {
             broken = e;
-        } finally {
-            over = true;
-            attempt.current = null;
+        }
+        // From here on nothing is interrupted: what is left is closing, which may take its time.
+        over = true;
+        attempt.current = null;
+        try {
+            if (later && conn != null && !conn.lost) {
+                run.readBack(conn);
+            }
             close();
+        } catch (RuntimeException | Error e) {
+            broken = broken == null ? e : broken;
         }
     }
 
@@ -94,15 +104,16 @@ final class Client implements Runnable {
         }
         long finished = System.nanoTime();
         Failure failure = attempt.failure;
-        boolean cut = failure != null && run.control.drainIsOver && (failure.is(run.driver.interrupted()) || failure.is(run.driver.cutShort()));
+        boolean cut = failure != null && run.control.drainIsOver && (run.driver.cut(failure) || failure.is(run.driver.cutShort()));
         samples.add(operation, op.transaction(), number, attempt.failedStep, failure, cut ? INTERRUPTED : 0, attempt.rows, due, started,
                 finished, acquireNs);
         boolean worth = failure != null && number + 1 < plan.tries && plan.retryCodes.contains(Plan.retryCode(failure.space, failure.code));
         if (worth) {
             long until = Plan.saturatingAdd(finished, backoff(number));
-            if (!run.control.drainIsOver && until < run.control.drainEnd()) {
+            if (run.control.inTime(until)) {
                 long again = run.control.sleepUntil(until, () -> run.control.drainIsOver);
-                if (again >= until) {
+                // A busy machine may come to it after the drain, in which attempts in flight are to end.
+                if (again >= until && run.control.inTime(again)) {
                     return again;
                 }
             }
@@ -141,9 +152,10 @@ final class Client implements Runnable {
                 attempt.current = null;
                 close();
                 conn = run.connect(spec.database());
+                later = true;
                 attempt.current = conn;
             } catch (SQLException e) {
-                gone(connects ? 0 : Attempt.BEGIN, e);
+                gone(connects || t.begin() == null ? 0 : Attempt.BEGIN, e);
                 return;
             }
         }

@@ -31,7 +31,7 @@ final class Conn {
     private volatile boolean interrupting;
     private long interruptedAt;
     boolean lost;
-    /** The statements of the plan are prepared. */
+    /** The statements of the plan are prepared, but for those that are when they are first used. */
     boolean ready;
 
     Conn(Driver driver, Connection raw, boolean each) {
@@ -60,7 +60,10 @@ final class Conn {
     private Prepared make(Sql sql) throws SQLException {
         Prepared made = new Prepared();
         made.statement = raw.prepareStatement(sql.jdbc);
-        made.types = isText(sql) ? new int[0] : driver.parameterTypes(made.statement, sql);
+        if (sql.types == null) {
+            sql.types = isText(sql) ? new int[0] : driver.parameterTypes(made.statement, sql);
+        }
+        made.types = sql.types;
         return made;
     }
 
@@ -84,7 +87,10 @@ final class Conn {
                 return runText(sql);
             }
             Prepared known = prepared.get(sql);
-            if (known != null && known.statement == null) {
+            if (known == null && sql.keep && !each) {
+                known = make(sql);
+                prepared.put(sql, known);
+            } else if (known != null && known.statement == null) {
                 known.statement = raw.prepareStatement(sql.jdbc);
             }
             if (known != null) {

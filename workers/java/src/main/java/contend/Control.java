@@ -33,6 +33,11 @@ final class Control {
         threads.forEach(LockSupport::unpark);
     }
 
+    /** Whether an attempt may still begin again at this time. */
+    boolean inTime(long at) {
+        return !drainIsOver && at < drainEnd();
+    }
+
     long drainEnd() {
         return Plan.saturatingAdd(windowEnd, drain);
     }

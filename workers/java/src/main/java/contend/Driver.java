@@ -35,6 +35,11 @@ interface Driver {
     /** The engine's code of what it was told to stop. */
     Failure interrupted();
 
+    /** Whether it is what a statement fails with that was interrupted at the end of the drain. */
+    default boolean cut(Failure failure) {
+        return failure.is(interrupted());
+    }
+
     /**
      * What a wait of the worker's own fails with when it is cut short, and a step that may not begin any more: a server never
      * heard of it.

@@ -65,10 +65,10 @@ public final class Main {
         }
     }
 
-    private synchronized void sayBytes(String word, byte[] bytes) {
+    private synchronized void sayBytes(String word, byte[] bytes, int length) {
         try {
-            out.write((word + " " + bytes.length + "\n").getBytes(StandardCharsets.UTF_8));
-            out.write(bytes);
+            out.write((word + " " + length + "\n").getBytes(StandardCharsets.UTF_8));
+            out.write(bytes, 0, length);
             out.flush();
         } catch (IOException e) {
             Runtime.getRuntime().halt(1);
@@ -76,7 +76,22 @@ public final class Main {
     }
 
     private void failed(Throwable e) {
-        say("failed\t" + Text.escape(String.valueOf(e.getMessage() == null ? e : e.getMessage())));
+        say("failed\t" + Text.escape(inWords(e)));
+    }
+
+    /** An exception's own words; those of an error, such as the end of the memory, say little without its name. */
+    private static String inWords(Throwable e) {
+        return e instanceof Error || e.getMessage() == null ? e.toString() : e.getMessage();
+    }
+
+    /** Leaves after what cannot be mended: a client may still hold its database, and the memory may be at its end. */
+    private void leave(Throwable e) {
+        try {
+            e.printStackTrace();
+            failed(e);
+        } finally {
+            Runtime.getRuntime().halt(1);
+        }
     }
 
     private void serve() throws Exception {
@@ -127,6 +142,9 @@ public final class Main {
         } catch (IOException | InterruptedException | NumberFormatException e) {
             System.err.println("contend worker: cannot read requests: " + e);
             Runtime.getRuntime().halt(1);
+        } catch (Throwable e) {
+            // Nobody would hear the tool any more.
+            leave(e);
         }
     }
 
@@ -146,9 +164,12 @@ public final class Main {
             case "script" -> {
                 try {
                     String reply = Script.carryOut(new String(request.bytes, StandardCharsets.UTF_8), driver);
-                    sayBytes("reply", reply.getBytes(StandardCharsets.UTF_8));
+                    byte[] bytes = reply.getBytes(StandardCharsets.UTF_8);
+                    sayBytes("reply", bytes, bytes.length);
                 } catch (RuntimeException e) {
                     failed(e);
+                } catch (Error e) {
+                    leave(e);
                 }
             }
             case "plan" -> plan(new String(request.bytes, StandardCharsets.UTF_8));
@@ -177,25 +198,30 @@ public final class Main {
             say("ready");
         } catch (Exception e) {
             failed(e);
+        } catch (Error e) {
+            leave(e);
         }
     }
 
-    private void start(long at) throws InterruptedException {
+    private void start(long at) {
         Run run = ready;
         ready = null;
-        JvmFacts machine = new JvmFacts();
-        run.start(at);
-        watch(run, at);
         try {
+            JvmFacts machine = new JvmFacts();
+            run.start(at);
+            watch(run, at);
+            // The tool goes on when it hears `done`: by then every connection must be closed, and what that writes written.
+            run.join();
             Map<String, Object> done = run.done();
             machine.end(done);
             run.close();
             say(Text.factsLine("done", done));
-            run.clients.forEach(client -> client.samples.frames().forEach(frame -> sayBytes("samples", frame)));
+            for (Client client : run.clients) {
+                client.samples.frames((bytes, length) -> sayBytes("samples", bytes, length));
+            }
             say("end");
-        } catch (IllegalStateException e) {
-            e.printStackTrace();
-            failed(e);
+        } catch (Throwable e) {
+            leave(e);
         }
     }
 
@@ -215,7 +241,7 @@ public final class Main {
                 if (!run.control.drainIsOver) {
                     run.control.endDrain();
                 }
-                if (now >= drainEnd + STUCK_NS) {
+                if (now >= drainEnd + STUCK_NS && run.isStuck()) {
                     say("failed\tclients did not return 5 s after they were interrupted");
                     Runtime.getRuntime().halt(1);
                 }
@@ -243,12 +269,11 @@ public final class Main {
                 }
                 Thread.sleep(1);
             }
-            say(Text.factsLine("done", run.done()).replace('\t', ' '));
+            run.join();
             run.close();
+            say(Text.factsLine("done", run.done()).replace('\t', ' '));
             for (Client client : run.clients) {
-                for (byte[] frame : client.samples.frames()) {
-                    file.write(frame);
-                }
+                client.samples.frames((bytes, length) -> file.write(bytes, 0, length));
             }
         } catch (RuntimeException e) {
             System.err.println(e.getMessage());

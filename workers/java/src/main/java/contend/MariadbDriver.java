@@ -21,6 +21,7 @@ final class MariadbDriver implements Driver {
     private static final int NOT_CONNECTED = 2003;
     private static final int LOST = 2013;
     private static final int INTERRUPTED = 1317;
+    private static final int KILLED = 1927;
     /** One INSERT of a load has rows of about so many characters. */
     private static final int CHUNK = 1 << 20;
 
@@ -83,6 +84,13 @@ final class MariadbDriver implements Driver {
     @Override
     public Failure interrupted() {
         return interrupted;
+    }
+
+    /** A connection may be killed or lost with what it executes. */
+    @Override
+    public boolean cut(Failure failure) {
+        boolean mysql = failure.space == interrupted.space;
+        return mysql && (failure.code == INTERRUPTED || failure.code == LOST || failure.code == KILLED);
     }
 
     @Override

@@ -17,6 +17,7 @@ import org.postgresql.PGConnection;
 import org.postgresql.PGProperty;
 import org.postgresql.copy.CopyIn;
 import org.postgresql.util.DriverInfo;
+import org.postgresql.util.PGobject;
 import org.postgresql.util.PSQLState;
 
 /** pgjdbc. A value goes in the type that the server wants for its parameter where it fits, else as text. */
@@ -153,6 +154,9 @@ final class PostgresDriver implements Driver {
         }
         if (value instanceof BigDecimal number) {
             return number.scale() <= 0 && number.toBigInteger().bitLength() < 64 ? (Object) number.longValue() : number.doubleValue();
+        }
+        if (value instanceof PGobject object && object.getType().equals("json")) {
+            return object.getValue();
         }
         throw Failure.wrongValue("a value of the type " + row.getMetaData().getColumnTypeName(column) + ", which has no counterpart in SQLite");
     }

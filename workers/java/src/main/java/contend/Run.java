@@ -32,6 +32,9 @@ final class Run {
     private final Map<Integer, Pool> pools = new HashMap<>();
     private final AtomicLong opened = new AtomicLong();
     private long openedBefore;
+    private volatile boolean started;
+    private final AtomicLong readBack = new AtomicLong();
+    private volatile String differs;
 
     Run(Plan plan, Driver driver) throws SQLException {
         this.plan = plan;
@@ -44,10 +47,10 @@ final class Run {
         options = Options.parse(driver, plan.options);
         options.checkModel(plan.model);
         control = new Control(plan.drain, threads);
-        steps = plan.statements.stream().map(this::sql).toArray(Sql[]::new);
-        begins = plan.transactions.stream().map(t -> t.begin() == null ? null : sql(t.begin())).toArray(Sql[]::new);
-        commit = sql("COMMIT");
-        rollback = sql("ROLLBACK");
+        steps = plan.statements.stream().map(text -> sql(text).kept()).toArray(Sql[]::new);
+        begins = plan.transactions.stream().map(t -> t.begin() == null ? null : sql(t.begin()).kept()).toArray(Sql[]::new);
+        commit = sql("COMMIT").kept();
+        rollback = sql("ROLLBACK").kept();
         checkPlaceholders();
         try {
             for (Plan.Client spec : plan.clients) {
@@ -171,6 +174,13 @@ final class Run {
             checkColumns(conn);
         }
         Map<String, Object> facts = Text.facts("client", client);
+        facts.putAll(settings(conn));
+        options.tell(facts);
+        sessions.add(facts);
+    }
+
+    private Map<String, Object> settings(Conn conn) throws SQLException {
+        Map<String, Object> facts = Text.facts();
         if (!driver.nothing()) {
             List<Pair> asked = new ArrayList<>(plan.readbacks);
             if (!driver.server() && asked.stream().noneMatch(pair -> pair.name().equals("busy_timeout"))) {
@@ -180,8 +190,27 @@ final class Run {
                 facts.put(pair.name(), onSql(pair.text(), () -> firstValue(conn, pair.text())));
             }
         }
-        options.tell(facts);
-        sessions.add(facts);
+        return facts;
+    }
+
+    /** Holds a connection that was opened in the run against the first one, once its client measures nothing any more. */
+    void readBack(Conn conn) {
+        if (control.drainIsOver) {
+            return;
+        }
+        try {
+            settings(conn).forEach((name, found) -> {
+                Object first = sessions.get(0).get(name);
+                if (!found.equals(first)) {
+                    differs = "a connection opened later reads back " + name + " = " + found + ", the first one " + first;
+                }
+            });
+            readBack.incrementAndGet();
+        } catch (SQLException e) {
+            if (!control.drainIsOver) {
+                differs = "a connection opened later cannot be read back: " + e.getMessage();
+            }
+        }
     }
 
     private String firstValue(Conn conn, String text) throws SQLException {
@@ -225,8 +254,9 @@ final class Run {
         return conn;
     }
 
+    /** Before the run all of them, so that a mistake shows; on a connection opened in it each is prepared when it is first used. */
     void prepareStatements(Conn conn) throws SQLException {
-        if (conn.ready) {
+        if (conn.ready || started) {
             return;
         }
         for (Sql sql : steps) {
@@ -252,11 +282,25 @@ final class Run {
     /** Lets the clients begin, at a reading of the monotonic clock. */
     void start(long at) {
         control.open(at, plan.end());
+        started = true;
         threads.forEach(Thread::start);
     }
 
+    /** Every client has come to its end and closed its connection. */
     boolean isOver() {
-        return clients.stream().allMatch(client -> client.over);
+        return threads.stream().noneMatch(Thread::isAlive);
+    }
+
+    /** Somebody still carries out an operation. */
+    boolean isStuck() {
+        return clients.stream().anyMatch(client -> !client.over);
+    }
+
+    /** Waits for the threads to end, so that everything they did is seen here. */
+    void join() throws InterruptedException {
+        for (Thread thread : threads) {
+            thread.join();
+        }
     }
 
     /** Interrupts whoever still executes something, again and again: an interrupt reaches only what runs at that moment. */
@@ -285,6 +329,12 @@ final class Run {
         facts.put("attempts", clients.stream().mapToLong(c -> c.samples.count).sum());
         facts.put("exhausted", clients.stream().filter(c -> c.exhausted).count());
         facts.put("connections_opened", opened.get() - openedBefore);
+        if (readBack.get() > 0) {
+            facts.put("connections_read_back", readBack.get());
+        }
+        if (differs != null) {
+            facts.put("settings_differ", differs);
+        }
         return facts;
     }
 

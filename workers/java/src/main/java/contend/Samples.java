@@ -37,14 +37,17 @@ final class Samples {
         count++;
     }
 
-    /** Pieces of whole samples. */
-    List<byte[]> frames() {
-        List<byte[]> frames = new ArrayList<>();
+    /** Gets samples where they are: a copy of them all could be more than the memory holds. */
+    interface Frames<E extends Exception> {
+        void frame(byte[] bytes, int length) throws E;
+    }
+
+    /** Hands out pieces of whole samples. */
+    <E extends Exception> void frames(Frames<E> frames) throws E {
         for (ByteBuffer one : chunks) {
             if (one.position() > 0) {
-                frames.add(java.util.Arrays.copyOf(one.array(), one.position()));
+                frames.frame(one.array(), one.position());
             }
         }
-        return frames;
     }
 }

@@ -27,6 +27,10 @@ final class Sql {
     final boolean returns;
     /** How many rows of values it has, if it replaces or changes those that are there already. */
     final int upserts;
+    /** It is one of the plan's, executed again and again: worth keeping prepared. */
+    boolean keep;
+    /** Types of its parameters once a connection has told them: they are the same on every other one. */
+    volatile int[] types;
 
     Sql(String text, boolean server) {
         this.text = text;
@@ -66,6 +70,11 @@ final class Sql {
         int duplicate = words.indexOf("DUPLICATE");
         boolean replaces = word.equals("REPLACE") || duplicate > 0 && words.get(duplicate - 1).equals("ON");
         upserts = replaces ? groups : 0;
+    }
+
+    Sql kept() {
+        keep = true;
+        return this;
     }
 
     /** A BEGIN or COMMIT, say: nothing that takes or gives values. */

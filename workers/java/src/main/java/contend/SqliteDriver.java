@@ -59,6 +59,10 @@ final class SqliteDriver implements Driver {
 
     @Override
     public Failure failure(SQLException error) {
+        // One that was told with its statement: only the library's own knows the extended code.
+        if (error.getCause() instanceof SQLException own) {
+            return failure(own);
+        }
         if (error instanceof SQLiteException own && own.getResultCode() != SQLiteErrorCode.UNKNOWN_ERROR) {
             return new Failure("sqlite", own.getResultCode().code, error.getMessage());
         }

@@ -1,0 +1,52 @@
+//! The tool goes on when a run is over: it looks at the data, copies it, removes it. By then every connection of the worker must be
+//! closed, and what closing writes must be written: here the write-ahead log, which the last connection copies into the database.
+
+use crate::support::{self, tool};
+use crate::worker::Worker;
+use crate::workers::{ENTRIES, Entry};
+use contend_wire::plan::Connections;
+use rusqlite::Connection;
+use std::path::Path;
+
+/// Pages that the log has at the end, at least: copying them takes longer than the samples of the run take to be sent.
+const PAGES: usize = 8_000;
+
+/// Closes a connection only once its statements are collected as garbage.
+const LEAVES_OPEN: &str = "node-libsql";
+
+fn plan(entry: &Entry, path: &Path) -> String {
+    let sharing = if entry.connections == Connections::Client { "client" } else { "database" };
+    let options: String = entry.options.iter().map(|(name, value)| format!("option\t{name}\t{value}\n")).collect();
+    format!(
+        "contend-plan 2\nworker\t0\ndriver\t{}\t{}\nconnections\t{sharing}\nwindow\t0\t0\t10000000000\nnow\tclock\n{options}database\t{}\n\
+         session\tPRAGMA wal_autocheckpoint = 0\n\
+         statement\t0\tWITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {PAGES}) \
+         INSERT INTO t SELECT zeroblob(4000) FROM n\n\
+         transaction\t0\tfill\twrite\tBEGIN IMMEDIATE\t0\t0\t1\nstep\tsql\t0\t{PAGES}..{PAGES}\t1\t-\n\
+         retry\t1\t-\t-\t-\nclients\t1\nclient\t0\t0\tclosed\tfinite\t1\t0\t1\nop\t0\t0\nend\n",
+        entry.driver,
+        entry.model,
+        path.display()
+    )
+}
+
+#[test]
+fn every_worker_has_closed_its_connections_when_the_run_is_over() {
+    let bench = support::Bench::new();
+    let only = std::env::var("CONTEND_CONFORMANCE").unwrap_or_default();
+    for entry in ENTRIES.iter().filter(|e| e.engine == "sqlite" && e.name().contains(&only)) {
+        let Some(command) = entry.command(tool()).filter(|_| entry.driver != LEAVES_OPEN) else { continue };
+        let (name, path) = (entry.name(), bench.path("a.db"));
+        let made =
+            Connection::open(&path).and_then(|c| c.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE t (x)"));
+        made.expect("a database");
+        let mut worker = Worker::start(&command, &bench.path("log")).expect("a worker");
+        worker.plan(&plan(entry, &path)).expect("an answer").unwrap_or_else(|e| panic!("{name}: {e}"));
+        let ran = worker.run(None).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let log = path.with_extension("db-wal");
+        assert!(!log.exists(), "{name}: {} is still there: a connection is open", log.display());
+        assert!(ran.samples.iter().all(contend_wire::sample::Sample::is_ok), "{name}: {:?}", ran.samples);
+        drop(worker);
+        std::fs::remove_file(&path).expect("the database");
+    }
+}

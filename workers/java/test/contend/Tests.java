@@ -1,0 +1,106 @@
+package contend;
+
+import java.io.ByteArrayOutputStream;
+import java.lang.reflect.Proxy;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.sql.ResultSet;
+import java.util.List;
+import org.postgresql.util.PGobject;
+
+/** What conformance cases do not reach on every machine. Without a library for tests: scripts/build-workers-java.sh --test runs it. */
+public final class Tests {
+    private Tests() {}
+
+    private static void check(boolean holds, String words) {
+        if (!holds) {
+            throw new AssertionError(words);
+        }
+    }
+
+    /** The argument is the table of statements, which is that of all workers that look into the text of one. */
+    public static void main(String[] args) throws Exception {
+        statements(Path.of(args[0]));
+        retriesEndWithTheDrain();
+        whatIsCutAtTheEndOfTheDrain();
+        jsonIsText();
+        samplesAreHandedOutWhereTheyAre();
+        System.out.println("workers-java: tests passed");
+    }
+
+    private static void statements(Path table) throws Exception {
+        int tested = 0;
+        for (String line : Files.readAllLines(table)) {
+            String[] fields = line.split("\t", -1);
+            for (boolean server : fields.length == 6 ? new boolean[] {false, true} : new boolean[0]) {
+                if (!fields[0].equals("any") && !fields[0].equals(server ? "server" : "sqlite")) {
+                    continue;
+                }
+                Sql sql = new Sql(Text.unescape(fields[5]), server);
+                List<String> found = List.of(String.valueOf(sql.params), sql.returns ? "1" : "0", sql.changes ? "1" : "0",
+                        String.valueOf(sql.upserts));
+                check(found.equals(List.of(fields).subList(1, 5)), fields[0] + ": " + sql.text + ": " + found);
+                tested++;
+            }
+        }
+        check(tested >= 40, "only " + tested + " lines were found");
+    }
+
+    private static void retriesEndWithTheDrain() {
+        Control control = new Control(500, List.of());
+        control.open(1000, 1000);
+        check(control.inTime(2499), "before the end of the drain");
+        check(!control.inTime(2500), "at its end");
+        control.endDrain();
+        check(!control.inTime(2499), "it is over");
+    }
+
+    private static void whatIsCutAtTheEndOfTheDrain() {
+        Driver driver = new MariadbDriver();
+        for (int code : new int[] {1317, 2013, 1927}) {
+            check(driver.cut(new Failure("mysql", code, "")), String.valueOf(code));
+        }
+        check(!driver.cut(new Failure("mysql", 1205, "")), "a lock's timeout");
+        check(!driver.cut(new Failure("sqlstate", 1317, "")), "of somebody else");
+    }
+
+    private static void jsonIsText() throws Exception {
+        PGobject json = new PGobject();
+        json.setType("json");
+        json.setValue("{\"a\": 1}");
+        PGobject point = new PGobject();
+        point.setType("point");
+        ResultSet row = (ResultSet) Proxy.newProxyInstance(Tests.class.getClassLoader(), new Class<?>[] {ResultSet.class},
+                (proxy, method, args) -> method.getName().equals("getObject") ? ((Integer) args[0] == 1 ? json : point)
+                        : Proxy.newProxyInstance(Tests.class.getClassLoader(), new Class<?>[] {java.sql.ResultSetMetaData.class},
+                                (meta, asked, column) -> "point"));
+        Driver driver = new PostgresDriver();
+        check("{\"a\": 1}".equals(driver.value(row, 1)), "JSON");
+        try {
+            driver.value(row, 2);
+            check(false, "a point is no value");
+        } catch (Failure e) {
+            check(e.code == Failure.VALUE, e.getMessage());
+        }
+    }
+
+    private static void samplesAreHandedOutWhereTheyAre() throws Exception {
+        Samples samples = new Samples(7);
+        for (int i = 0; i < 40_000; i++) {
+            samples.add(i, 0, 0, Attempt.NONE, null, 0, 1, i, i, i, 0);
+        }
+        ByteArrayOutputStream all = new ByteArrayOutputStream();
+        byte[][] first = new byte[2][];
+        for (int turn = 0; turn < 2; turn++) {
+            int now = turn;
+            all.reset();
+            samples.frames((bytes, length) -> {
+                check(length % Samples.BYTES == 0, "whole samples");
+                first[now] = first[now] == null ? bytes : first[now];
+                all.write(bytes, 0, length);
+            });
+        }
+        check(all.size() == 40_000 * Samples.BYTES, all.size() + " bytes");
+        check(first[0] == first[1], "nothing is copied");
+    }
+}
