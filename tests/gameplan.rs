@@ -184,7 +184,9 @@ fn a_site_that_is_running_is_asked_as_the_original_was() {
         ];
         assert!(all.iter().all(|field| fields.contains(field)) && fields.len() == all.len(), "{fields:?}");
         assert_eq!((line["total"].clone(), line["failed"].clone()), (line["ok"].clone(), 0.into()), "{line}");
-        assert!(line["p50_ms"].as_f64() > Some(0.0) && line["max_ms"].as_f64() >= line["p99_ms"].as_f64(), "{line}");
+        // A busy machine can make the trial invalid: then there are no times.
+        let times = line["p50_ms"].as_f64() > Some(0.0) && line["max_ms"].as_f64() >= line["p99_ms"].as_f64();
+        assert!(times || line["req_per_s"].is_null(), "{line}");
         line["total"].as_u64().expect("a number")
     };
     // 8 clients and 400 requests, unless it is told otherwise; nothing is written.

@@ -61,8 +61,9 @@ fn what_nobody_expected_of_a_write_is_unknown_unless_the_scenario_says_otherwise
         let said = ask(&bench, "pay.toml", &service.url, &[]);
         assert_eq!(outcomes(&bench), [(expected, 10)].into(), "{answer} {kind} {step}: {said:?}");
         let line: Value = serde_json::from_str(&said.out).expect("a line of JSON");
-        // No answer that counts took no time, which is not 0 ms.
-        assert_eq!(line["p50_ms"].is_null(), expected != Outcome::Committed, "{line}");
+        // No answer that counts took no time, which is not 0 ms; a busy machine can make the trial invalid.
+        assert!(line["p50_ms"].is_null() || expected == Outcome::Committed, "{line}");
+        assert!(line["p50_ms"].as_f64() > Some(0.0) || said.code != Some(0), "{line}");
     }
     payment(&bench, "write", "status = '200-299'\nrefused = '204'");
     let said = ask(&bench, "pay.toml", "http://127.0.0.1:1", &[]).exits(2);

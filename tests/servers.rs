@@ -49,6 +49,27 @@ fn trials_on_servers_are_whole() {
 }
 
 #[test]
+fn where_every_write_is_a_sync_no_count_of_syncs_is_told() {
+    let place = Place::new();
+    let written_through =
+        ["postgres:tier=durable,wal_sync_method=open_datasync", "mariadb:tier=durable,innodb_flush_method=o_dsync"];
+    let further: Vec<&str> = written_through.iter().flat_map(|contender| ["--contender", contender]).collect();
+    place.run(&[&further[..], &["--rounds", "1"]].concat()).ran();
+    let record = record(&place);
+    let mut told = vec![];
+    for trial in &record.trials {
+        let contender = &record.run.study.contenders[trial.slot.contender];
+        let Some(server) = &trial.server else { continue };
+        let through = contender.settings.values().any(|value| ["open_datasync", "o_dsync"].contains(&value.as_str()));
+        assert_eq!(server.syncs.map(|syncs| syncs.count > 0), (!through).then_some(true), "{}", contender.name);
+        told.push(through);
+    }
+    told.sort_unstable();
+    assert_eq!(told, [false, false, true, true], "{:?}", reasons(&place.bench.path("record")));
+    place.assert_nothing_left();
+}
+
+#[test]
 fn over_tcp_the_password_is_nowhere() {
     let place = Place::new();
     let tcp = ["--contender", "mariadb:transport=tcp", "--contender", "postgres:transport=tcp", "--only", "*tcp*"];

@@ -70,6 +70,8 @@ pub(crate) struct Column {
     pub generated: bool,
     /// PostgreSQL compares it by bytes.
     pub bytewise: bool,
+    /// Its texts are no numbers under NUMERIC affinity.
+    pub wordy: bool,
     pub has_default: bool,
 }
 
@@ -335,6 +337,8 @@ pub(crate) fn read_column(definition: &ColumnDefinition) -> R<Column> {
         nullable: true,
         generated: false,
         bytewise: known.ty == Ty::Text,
+        // SQLite would have stored a text that is a number as one.
+        wordy: known.ty == Ty::Text && known.affinity.numeric(),
         has_default: false,
     };
     for constraint in definition.constraints {

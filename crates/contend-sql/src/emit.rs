@@ -46,6 +46,8 @@ pub(crate) struct Tr<'a> {
     pub having: bool,
     /// Names are written with their table, because an output column's name could be taken for them.
     pub qualify: bool,
+    /// A literal beyond all doubles was written.
+    pub infinite: bool,
     /// Inside an upsert's DO UPDATE: the table whose bare columns need its name.
     pub upsert: Option<&'a crate::catalogue::Table>,
     /// The text has the word COLLATE; looked for when it first matters.
@@ -94,6 +96,7 @@ impl<'a> Tr<'a> {
             query_reads: 0,
             having: false,
             qualify: false,
+            infinite: false,
             upsert: None,
             collates: None,
             folded_result: None,
@@ -235,7 +238,8 @@ impl<'a> Tr<'a> {
             self.slots.push((number, bound));
             self.sql.push('?');
         }
-        Ok(Val::of(if known { ty } else { Ty::Param }))
+        // Which texts are bound no statement shows.
+        Ok(Val { wordy: ty == Ty::Text, ..Val::of(if known { ty } else { Ty::Param }) })
     }
 
     /// The table of a name, in the catalogue.

@@ -225,6 +225,13 @@ pub fn translate(sql: &str, catalogue: &Catalogue, options: &Options) -> Result<
         };
         let mut tr = Tr::new(catalogue, options, text, names);
         tr.statement(command, own.as_ref())?;
+        if tr.infinite && options.target == Target::MariaDb {
+            return refuse::no(
+                Id::Literals,
+                "",
+                "a number beyond all doubles is infinite to SQLite; MariaDB has no such real",
+            );
+        }
         if options.target == Target::MariaDb && !tr.slots.is_empty() && emit::placeholders(&tr.sql) != tr.slots.len() {
             return refuse::no(
                 Id::Parameters,

@@ -21,6 +21,7 @@ pub(crate) mod insert;
 pub(crate) mod json;
 pub(crate) mod like;
 pub(crate) mod membership;
+pub(crate) mod moments;
 pub(crate) mod order;
 pub(crate) mod printf;
 pub(crate) mod references;
@@ -159,6 +160,7 @@ pub(crate) enum Id {
     SequenceBump,
     Assignment,
     NumericColumns,
+    TextsInNumericColumns,
     UntypedColumns,
     DeclaredTypes,
     InsertSelect,
@@ -229,7 +231,7 @@ const RULES: &[Rule] = &[
     rule("glob", "GLOB as a regular expression.", EXACT, EXACT),
     rule("regexp", "REGEXP is the application's.", Outcome::Refuses, Outcome::Refuses),
     rule("collations", "NOCASE and RTRIM by folding both sides, of what a column or a COLLATE anywhere within says; refused where the spelling shown would depend on the row.", EXACT, EXACT),
-    rule("overflow", "Integer arithmetic.", Outcome::Fires(Certainty::Equivalent("no result beyond 64 bits, where SQLite goes on with reals and the server fails")), Outcome::Fires(Certainty::Equivalent("no result beyond 64 bits, where SQLite goes on with reals and the server fails"))),
+    rule("overflow", "Integer arithmetic.", Outcome::Fires(Certainty::Equivalent("no result beyond 64 bits, where SQLite goes on with reals and the server fails; nor a sum on its way, where SQLite fails")), Outcome::Fires(Certainty::Equivalent("no result beyond 64 bits, where SQLite goes on with reals and the server fails; nor a sum on its way, where SQLite fails"))),
     rule("division", "`/` and `%`: integers stay integers, by zero is NULL.", EXACT, EXACT),
     rule("modulus", "`%` on reals cuts both sides to integers.", EXACT, EXACT),
     rule("reals", "Sums and roundings of reals.", Outcome::Fires(Certainty::Equivalent("equal to the last digits: the order of additions is the server's")), Outcome::Fires(Certainty::Equivalent("equal to the last digits: the order of additions is the server's"))),
@@ -239,7 +241,7 @@ const RULES: &[Rule] = &[
     rule("text-arithmetic", "A text in `+`, `-`, `*`, `/`, `%` is the integer it begins with, by the function pack; refused without it.", Outcome::Fires(Certainty::Equivalent("that number is an integer of 64 bits; others are errors")), Outcome::Fires(Certainty::Equivalent("that number is an integer below 10^18; others are errors"))),
     rule("text-with-number", "A text is compared with a numeric column: as a number if it is one, else it is larger; by the function pack, refused without it.", EXACT, Outcome::Fires(Certainty::Equivalent("integers below 2^53"))),
     rule("real-as-text", "The text of a real, by the function pack; refused without it.", EXACT, EXACT),
-    rule("text-integer", "CAST of a text to an integer.", Outcome::Fires(Certainty::Equivalent("at most 18 digits")), Outcome::Fires(Certainty::Equivalent("at most 18 digits"))),
+    rule("text-integer", "CAST of a text to an integer: the one it begins with, held to 64 bits.", EXACT, EXACT),
     rule("cast", "CAST between integers, reals and texts.", EXACT, EXACT),
     rule("functions", "Scalar functions that have a translation.", EXACT, EXACT),
     rule("random", "random() is a 64-bit integer.", EXACT, Outcome::Fires(Certainty::Equivalent("53 random bits"))),
@@ -247,7 +249,7 @@ const RULES: &[Rule] = &[
     rule("group-concat", "group_concat() and string_agg().", Outcome::Fires(Certainty::Equivalent("the order is the server's")), Outcome::Fires(Certainty::Equivalent("the order is the server's"))),
     rule("filter", "FILTER after an aggregate.", EXACT, Outcome::Refuses),
     rule("windows", "Window functions and OVER.", EXACT, EXACT),
-    rule("dates", "Dates are text in UTC, as SQLite's; modifiers are literals.", Outcome::Fires(Certainty::Equivalent("years 0 to 9999 and valid dates: others are NULL to SQLite and errors or NULL to the server")), Outcome::Fires(Certainty::Equivalent("years 0 to 9999 and valid dates: others are NULL to SQLite and errors or NULL to the server"))),
+    rule("dates", "Dates are text in UTC, as SQLite's; modifiers are literals.", Outcome::Fires(Certainty::Equivalent("years 1 to 9999, before and after modifiers; texts that only SQLite reads, such as the 31st of a shorter month or the hour 24, are errors: without the function pack also an offset from UTC and a Julian day")), Outcome::Fires(Certainty::Equivalent("years 1 to 9999, before and after modifiers; texts that only SQLite reads, such as the 31st of a shorter month or the hour 24, are errors: without the function pack also an offset from UTC and a Julian day"))),
     rule("current-time", "The time now, as UTC text.", EXACT, EXACT),
     rule("json", "json_array(), json_object(), json_group_array(), json_quote() of values of known type.", EXACT, EXACT),
     rule("json-paths", "json_extract(), -> and other functions that read JSON.", Outcome::Refuses, Outcome::Refuses),
@@ -278,6 +280,7 @@ const RULES: &[Rule] = &[
     rule("sequence-bump", "After rows with keys of their own a second statement moves the counter past them.", EXACT, EXACT),
     rule("assignment", "A value stored becomes what the column's affinity makes of it; what would not fit is refused.", EXACT, EXACT),
     rule("numeric-columns", "Columns of NUMERIC affinity hold integers and reals side by side: a number without a fraction is an integer.", Outcome::Fires(Certainty::Equivalent("reals of at most 15 digits")), Outcome::Fires(Certainty::Equivalent("reals of at most 15 digits, below 10^30, none further than 30 places behind the point"))),
+    rule("texts-in-numeric-columns", "Columns of types like DATE, TIME, JSON and UUID, of NUMERIC affinity to SQLite, are taken to hold texts; a text that may be a number is refused there.", Outcome::Fires(Certainty::Equivalent("texts bound for them or compared with them are no numbers")), Outcome::Fires(Certainty::Equivalent("texts bound for them or compared with them are no numbers"))),
     rule("untyped-columns", "Columns without a type, or with one that says nothing.", Outcome::Refuses, Outcome::Refuses),
     rule("declared-types", "typeof() of a column is its declared type.", Outcome::Fires(Certainty::Equivalent("the column holds values of its type")), Outcome::Fires(Certainty::Equivalent("the column holds values of its type"))),
     rule("insert-select", "INSERT from a query.", EXACT, EXACT),

@@ -177,6 +177,7 @@ impl<'a> Tr<'a> {
             bytewise: column.bytewise,
             narrow: false,
             digits: false,
+            wordy: column.wordy,
             nullable: column.nullable || source.nullable,
             strength: Strength::Atom,
         };

@@ -102,6 +102,8 @@ pub(crate) struct Val {
     pub narrow: bool,
     /// A text that is the digits of an integer, such as a year or seconds.
     pub digits: bool,
+    /// A text that is no number, so that NUMERIC affinity leaves it a text.
+    pub wordy: bool,
     /// It may be NULL.
     pub nullable: bool,
     pub strength: Strength,
@@ -133,6 +135,7 @@ impl Val {
             bytewise: false,
             narrow: false,
             digits: false,
+            wordy: false,
             nullable: true,
             strength: Strength::Atom,
         }
@@ -185,9 +188,12 @@ pub(crate) fn contains_ignoring_case(text: &str, word: &str) -> bool {
     text.as_bytes().windows(word.len()).any(|w| w.eq_ignore_ascii_case(word.as_bytes()))
 }
 
+/// SQLite's white space.
+const BLANKS: [char; 6] = [' ', '\t', '\n', '\r', '\x0b', '\x0c'];
+
 /// What SQLite makes of a text under numeric affinity: the number, if the whole text is one.
 pub(crate) fn number_in_text(text: &str) -> Option<Number> {
-    let trimmed = text.trim_matches([' ', '\t', '\n', '\r', '\x0b', '\x0c']);
+    let trimmed = text.trim_matches(BLANKS);
     let bytes = trimmed.as_bytes();
     let unsigned = bytes.strip_prefix(b"-").or(bytes.strip_prefix(b"+")).unwrap_or(bytes);
     if !unsigned.first().is_some_and(|b| b.is_ascii_digit() || *b == b'.') {
@@ -205,12 +211,40 @@ pub(crate) fn number_in_text(text: &str) -> Option<Number> {
     trimmed.parse::<f64>().ok().map(Number::Real)
 }
 
-/// What CAST makes of a text: the number it begins with, 0 without one.
+/// What CAST AS NUMERIC makes of a text: the number it begins with, 0 without one.
 pub(crate) fn number_prefix(text: &str) -> Number {
-    let trimmed = text.trim_start_matches([' ', '\t', '\n', '\r', '\x0b', '\x0c']);
-    let ends = trimmed.char_indices().map(|(i, c)| i + c.len_utf8()).take(64);
-    let longest = ends.filter_map(|end| number_in_text(&trimmed[..end])).last();
-    longest.unwrap_or(Number::Int(0))
+    let trimmed = text.trim_start_matches(BLANKS);
+    let digits = |from: usize| trimmed[from..].bytes().take_while(u8::is_ascii_digit).count();
+    let sign = usize::from(trimmed.starts_with(['+', '-']));
+    let whole = digits(sign);
+    let mut end = sign + whole;
+    let fraction = if trimmed[end..].starts_with('.') { digits(end + 1) } else { 0 };
+    if whole + fraction == 0 {
+        return Number::Int(0);
+    }
+    if trimmed[end..].starts_with('.') {
+        end += 1 + fraction;
+    }
+    if trimmed[end..].starts_with(['e', 'E']) {
+        let sign = usize::from(trimmed[end + 1..].starts_with(['+', '-']));
+        let exponent = digits(end + 1 + sign);
+        end += if exponent > 0 { 1 + sign + exponent } else { 0 };
+    }
+    number_in_text(&trimmed[..end]).unwrap_or(Number::Int(0))
+}
+
+/// What CAST AS INTEGER makes of a text: the integer it begins with, held to 64 bits. An exponent does not count.
+pub(crate) fn integer_prefix(text: &str) -> i64 {
+    let trimmed = text.trim_start_matches(BLANKS);
+    let sign = usize::from(trimmed.starts_with(['+', '-']));
+    let digits = trimmed[sign..].bytes().take_while(u8::is_ascii_digit).count();
+    let number = &trimmed[..sign + digits];
+    match number.parse() {
+        Ok(number) => number,
+        Err(_) if digits == 0 => 0,
+        Err(_) if number.starts_with('-') => i64::MIN,
+        Err(_) => i64::MAX,
+    }
 }
 
 /// The text SQLite makes of a real: 15 significant digits, never without a point (`%!.15g`).
@@ -296,6 +330,14 @@ mod tests {
         assert_eq!(number_in_text("0x10"), None);
         assert_eq!(number_in_text(""), None);
         assert_eq!(number_in_text("inf"), None);
+        assert_eq!(number_prefix("\x0b-1.5e3x"), Number::Real(-1500.0));
+        assert_eq!(
+            (number_prefix("1e"), number_prefix("1.e"), number_prefix(".")),
+            (Number::Int(1), Number::Real(1.0), Number::Int(0))
+        );
+        assert_eq!(integer_prefix("\t123e+5"), 123);
+        assert_eq!(integer_prefix("-99999999999999999999"), i64::MIN);
+        assert_eq!((integer_prefix("9007199254740993.5"), integer_prefix("- 1")), (9007199254740993, 0));
         assert_eq!(number_literal("0x1F"), Some(Number::Int(31)));
         assert_eq!(number_literal("0xFFFFFFFFFFFFFFFF"), Some(Number::Int(-1)));
         assert_eq!(number_literal("1_000"), Some(Number::Int(1000)));

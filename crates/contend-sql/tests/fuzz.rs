@@ -11,12 +11,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 use std::time::{Duration, Instant};
 use support::engines::Engine;
-use support::generate::{Generator, schema};
+use support::generate::{Generated, Generator, schema};
 use support::judge::Verdict;
 use support::mariadb::MariaDb;
 use support::pair::Pair;
 use support::postgresql::Postgres;
 use support::random::Random;
+use support::values::Values;
 use support::{cases, servers};
 
 /// Of the processor, as a busy machine makes others wait; far above what a translation takes.
@@ -252,6 +253,17 @@ impl Found {
         }
     }
 
+    /// Runs a statement that changes rows, and compares the tables; whether the two sides have different rows then.
+    fn changed(&mut self, pair: &mut Pair, change: &Generated, what: &str) -> bool {
+        let verdict = match pair.run(change) {
+            Verdict::Pass => pair.contents(),
+            other => other,
+        };
+        let differs = !matches!(verdict, Verdict::Pass | Verdict::Refused(_));
+        self.count(verdict, &format!("{what} {} {:?}", change.sql, change.params));
+        differs
+    }
+
     fn report(&self, server: &str) {
         let refused: u64 = self.refused.values().map(|(count, _)| count).sum();
         let (schemas, pass, errors) = (self.schemas, self.pass, self.errors.len());
@@ -281,25 +293,26 @@ fn compare_random(target: Target, seed: u64, until: Option<Instant>, server: &mu
         number += 1;
         found.schemas += 1;
         let mut generator = Generator::new(number, false);
-        let filled = [schema(number).to_vec(), generator.rows()].concat();
+        // With numbers of its own, so that a schema's other statements stay the same.
+        let mut values = Values::new(number);
+        let filled = [schema(number).to_vec(), generator.rows(), values.filled()].concat();
         let options = Options { target, pack: generator.random.chance(50), savepoints: false };
         let what = format!("[seed {number}, pack {}]", options.pack);
         let mut pair = Pair::new(&format!("fuzz_{number}"), &filled, options, server);
         for _ in 0..STATEMENTS_PER_SCHEMA {
+            if values.random.chance(30) {
+                let select = values.select();
+                found.count(pair.run(&select), &what);
+            }
+            if values.random.chance(10) && found.changed(&mut pair, &values.change(), &what) {
+                break;
+            }
             if generator.random.chance(85) {
                 let select = generator.select();
                 found.count(pair.run(&select), &format!("{what} {:?}", select.params));
                 continue;
             }
-            let change = generator.change();
-            let verdict = match pair.run(&change) {
-                Verdict::Pass => pair.contents(),
-                other => other,
-            };
-            // After a difference the two sides have different rows.
-            let differs = !matches!(verdict, Verdict::Pass | Verdict::Refused(_));
-            found.count(verdict, &format!("{what} {} {:?}", change.sql, change.params));
-            if differs {
+            if found.changed(&mut pair, &generator.change(), &what) {
                 break;
             }
         }

@@ -9,7 +9,7 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tier {
-    /// Whoever keeps the data, if anybody does, is out of contend's sight.
+    /// What keeps the data, if anything does, is out of contend's sight, or nothing was set or proved of it.
     Unknown,
     /// A power cut may corrupt the database.
     Unsafe,

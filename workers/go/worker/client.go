@@ -37,7 +37,7 @@ type client struct {
 	driver  *Driver
 	a       *attempt
 	conns   connections
-	samples []wire.Sample
+	samples sampleList
 	sleep   sleeper
 
 	previousEnd uint64
@@ -169,7 +169,7 @@ func (c *client) try(t turn) (turn, bool) {
 		sample.Flags |= wire.FlagLockTimeoutSpent
 	}
 	if err == nil {
-		c.samples = append(c.samples, sample)
+		c.samples.add(sample)
 		c.end(transaction, finished, false)
 		return turn{}, false
 	}
@@ -181,7 +181,7 @@ func (c *client) try(t turn) (turn, bool) {
 	if c.control.drainIsOver.Load() && c.driver.isCut(code) {
 		sample.Flags |= wire.FlagInterrupted
 	}
-	c.samples = append(c.samples, sample)
+	c.samples.add(sample)
 	if again, ok := c.retry(t, code, finished); ok {
 		return again, true
 	}

@@ -24,7 +24,11 @@ func RunPlan(driver *Driver, text string) ([][]wire.Sample, error) {
 	}
 	var samples [][]wire.Sample
 	for _, c := range r.clients {
-		samples = append(samples, c.samples)
+		var its []wire.Sample
+		for sample := range c.samples.all() {
+			its = append(its, *sample)
+		}
+		samples = append(samples, its)
 	}
 	return samples, nil
 }

@@ -53,7 +53,7 @@ func prepare(drivers []*Driver, plan *wire.Plan) (*ready, error) {
 		spec := &plan.Clients[i]
 		c := &client{
 			plan: plan, spec: spec, control: control, driver: driver,
-			a: newAttempt(driver, plan, statements, control), samples: roomForSamples(driver, plan, spec),
+			a: newAttempt(driver, plan, statements, control), samples: sampleList{last: roomForSamples(driver, plan, spec)},
 		}
 		c.a.use = c.use
 		r.clients = append(r.clients, c)

@@ -250,7 +250,7 @@ func (s *server) run(start uint64) error {
 	operations, failed := r.counts()
 	attempts, exhausted := 0, 0
 	for _, c := range r.clients {
-		attempts += len(c.samples)
+		attempts += c.samples.len()
 		if c.exhausted {
 			exhausted++
 		}
@@ -259,8 +259,8 @@ func (s *server) run(start uint64) error {
 		operations, attempts, failed, exhausted, r.openedInRun) + r.reads.facts() + r.pauses.facts())
 	frame := make([]byte, 0, frameBytes)
 	for _, c := range r.clients {
-		for i := range c.samples {
-			frame = c.samples[i].Append(frame)
+		for sample := range c.samples.all() {
+			frame = sample.Append(frame)
 			if len(frame) == frameBytes {
 				s.sayBytes("samples", frame)
 				frame = frame[:0]

@@ -53,13 +53,29 @@ CREATE OR REPLACE FUNCTION contend_sql.text_real(x text) RETURNS float8 LANGUAGE
   SELECT COALESCE(substring(x FROM '^[ \t\n\r\f\v]*([+-]?(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]+)?)')::float8, 0)
 $$;
 
--- The moment a text means, as SQLite reads it: NULL for others; a day beyond the month's end goes on into the next.
-CREATE OR REPLACE FUNCTION contend_sql.moment(x text) RETURNS timestamp LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
-  SELECT CASE WHEN p[1]::int BETWEEN 1 AND 9999 AND p[2]::int BETWEEN 1 AND 12 AND p[3]::int BETWEEN 1 AND 31
-      AND COALESCE(p[4]::int, 0) < 24 AND COALESCE(p[5]::int, 0) < 60 AND COALESCE(p[6]::numeric, 0) < 60
-    THEN make_date(p[1]::int, p[2]::int, 1)::timestamp + make_interval(days => p[3]::int - 1,
-      hours => COALESCE(p[4]::int, 0), mins => COALESCE(p[5]::int, 0), secs => COALESCE(p[6]::float8, 0)) END
-  FROM (SELECT regexp_match(x, '^([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[ T]+([0-9]{2}):([0-9]{2})(?::([0-9]{2}(?:[.][0-9]+)?))?)?Z?$') AS p) AS parts
+-- The moment a text means to SQLite, NULL if none: a date, a time (of 2000-01-01), both, with an offset from UTC, or a
+-- Julian day. A day beyond the month's end is one of the next month if `rolls`. What a timestamp cannot be as it is to
+-- SQLite is an error: years before 1, the hour 24, 'now', such a day otherwise, an offset without a date.
+CREATE OR REPLACE FUNCTION contend_sql.moment(x text, rolls boolean) RETURNS timestamp LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE
+    WHEN p IS NOT NULL AND (p[1] = '-' OR p[2] = '0000' OR p[5] = '24' OR p[2] IS NULL AND ahead <> 0
+        OR NOT rolls AND p[4]::int > extract(day FROM make_date(p[2]::int, p[3]::int, 1) + interval '1 month - 1 day'))
+      OR x ~* '^(now|subsec|subsecond)$' OR days >= 0 AND days < 1721425.5
+    THEN make_date(('a moment that only SQLite reads: ' || x)::int, 1, 1)::timestamp
+    WHEN p IS NOT NULL THEN make_date(COALESCE(p[2], '2000')::int, COALESCE(p[3], '1')::int, 1)::timestamp
+      + make_interval(days => COALESCE(p[4], '1')::int - 1, hours => COALESCE(p[5], '0')::int,
+        mins => COALESCE(p[6], '0')::int - ahead,
+        secs => floor((COALESCE(p[7], '0')::float8 + LEAST(fraction::float8 / 10::float8 ^ length(fraction), 0.999)) * 1000 + 0.5) / 1000)
+    WHEN days < 5373484.5 THEN timestamp '1970-01-01' + make_interval(days => floor(ms / 86400000)::int,
+      secs => (ms - 86400000 * floor(ms / 86400000))::float8 / 1000)
+  END
+  FROM (SELECT regexp_match(x, '^(?=-?[0-9])(?:(-?)([0-9]{4})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])[ \t\n\r\f\vT]*)?'
+          '(?:([01][0-9]|2[0-4]):([0-5][0-9])(?::([0-5][0-9])(?:[.]([0-9]+))?)?'
+          '[ \t\n\r\f\v]*(?:[Zz][ \t\n\r\f\v]*|([+-])(0[0-9]|1[0-4]):([0-5][0-9])[ \t\n\r\f\v]*)?)?$') AS p,
+          CASE WHEN x ~ '^[ \t\n\r\f\v]*[+-]?(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]+)?[ \t\n\r\f\v]*$' THEN x::float8 END AS days) AS read,
+    LATERAL (SELECT left(COALESCE(p[8], '0'), 15) AS fraction,
+          CASE p[9] WHEN '+' THEN 1 WHEN '-' THEN -1 ELSE 0 END * (COALESCE(p[10], '0')::int * 60 + COALESCE(p[11], '0')::int) AS ahead,
+          CASE WHEN days BETWEEN 1721425.5 AND 5373484.5 THEN floor(days * 86400000 + 0.5)::numeric - 210866760000000 END AS ms) AS parts
 $$;
 
 -- The integer that a text begins with, as arithmetic reads it; an error where it is no integer, as the type would
@@ -73,7 +89,7 @@ $$;
 -- The number that a text is under numeric affinity; NULL where it is none.
 CREATE OR REPLACE FUNCTION contend_sql.number(x text) RETURNS numeric LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
   SELECT CASE
-    WHEN x ~ '^[ \t\n\r\f\v]*[+-]?[0-9]{1,18}[ \t\n\r\f\v]*$' THEN btrim(x, E' \t\n\r\f\v')::numeric
+    WHEN x ~ '^[ \t\n\r\f\v]*[+-]?[0-9]{1,18}[ \t\n\r\f\v]*$' THEN btrim(x, E' \t\n\r\f\x0B')::numeric
     WHEN x ~ '^[ \t\n\r\f\v]*[+-]?(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]+)?[ \t\n\r\f\v]*$'
-      THEN contend_sql.exact(btrim(x, E' \t\n\r\f\v')::float8) END
+      THEN contend_sql.exact(btrim(x, E' \t\n\r\f\x0B')::float8) END
 $$;

@@ -188,7 +188,8 @@ impl<'a> Tr<'a> {
                 Ok(Val::of(Ty::Int).with(Strength::Operator))
             }
             ("sum", false) if integer => {
-                self.wrap(start, "CAST(", " AS SIGNED)");
+                // A CAST would hold a sum that is too large to 64 bits; this is an error.
+                self.wrap(start, "(", " DIV 1)");
                 Ok(Val::of(Ty::Int))
             }
             ("sum", _) => Ok(Val::of(value.ty)),

@@ -226,6 +226,7 @@ impl<'a> Tr<'a> {
             let value = self.text_operand(part)?;
             result.nullable |= value.nullable;
             result.bytewise |= value.bytewise;
+            result.wordy |= i == 0 && is_date(part);
         }
         if !self.postgres {
             self.put(")");
@@ -272,11 +273,18 @@ impl<'a> Tr<'a> {
             other => return no(Id::RealAsText, "", format!("the text of {}", other.word())),
         }
         self.enclose(start, &mut value, Strength::Atom);
+        value.wordy &= value.ty == Ty::Text;
         value.ty = Ty::Text;
         value.affinity = Affinity::None;
         value.narrow = false;
         Ok(value)
     }
+}
+
+/// Whether no text that begins with this one is a number: it is a date or a time.
+fn is_date(expr: &Expr) -> bool {
+    let Expr::FunctionCall { name, .. } = bare(expr) else { return false };
+    ["date", "time", "datetime"].iter().any(|known| plain(name.0).eq_ignore_ascii_case(known))
 }
 
 /// The value of an integer expression of literals, `+`, `-` and `*`.

@@ -75,6 +75,7 @@ impl<'a> Tr<'a> {
     pub(crate) fn assignable(&mut self, column: &Column, start: usize, mut value: Val) -> R<Val> {
         match (column.ty, value.ty) {
             (_, Ty::Null) => {}
+            (Ty::Text, Ty::Text) if column.affinity.numeric() => self.stays_text(&column.name, value)?,
             (a, b) if a == b && a != Ty::Any => {}
             (_, Ty::Param) if !self.postgres => {}
             (Ty::Int | Ty::Number, Ty::Bool) | (Ty::Real | Ty::Number, Ty::Int) => {}
@@ -111,5 +112,20 @@ impl<'a> Tr<'a> {
             }
         }
         Ok(value)
+    }
+
+    /// Whether a text may go into a column of NUMERIC affinity, where SQLite would store one that is a number as that.
+    pub(crate) fn stays_text(&mut self, column: &str, value: Val) -> R<()> {
+        if !value.wordy {
+            return no(
+                Id::Assignment,
+                column,
+                "SQLite stores a text that is a number as one here, as the column's type is numeric to it",
+            );
+        }
+        if !self.slots.is_empty() {
+            self.fire(Id::TextsInNumericColumns);
+        }
+        Ok(())
     }
 }

@@ -5,6 +5,7 @@ use crate::parse::tree::{Expr, Literal, Type};
 use crate::refuse::{R, no};
 use crate::rules::Id;
 use crate::rules::expr::bare;
+use crate::rules::moments::BLANK;
 use crate::types::{Affinity, Number, Strength, Ty, Val, declared};
 
 impl<'a> Tr<'a> {
@@ -28,12 +29,13 @@ impl<'a> Tr<'a> {
                 let number = crate::types::number_prefix(&plain(text));
                 self.number(whole(number))
             }
-            (Ty::Int | Ty::Real, Expr::Literal(Literal::String(text))) => {
-                let number = crate::types::number_prefix(&plain(text));
-                self.number(match (target, number) {
-                    (Ty::Int, Number::Real(n)) => Number::Int(n as i64),
-                    (Ty::Real, Number::Int(n)) => Number::Real(n as f64),
-                    (_, number) => number,
+            (Ty::Int, Expr::Literal(Literal::String(text))) => {
+                self.number(Number::Int(crate::types::integer_prefix(&plain(text))))
+            }
+            (Ty::Real, Expr::Literal(Literal::String(text))) => {
+                self.number(match crate::types::number_prefix(&plain(text)) {
+                    Number::Int(n) => Number::Real(n as f64),
+                    real => real,
                 })
             }
             (Ty::Real, Expr::Variable(parameter)) => {
@@ -83,8 +85,9 @@ impl<'a> Tr<'a> {
                 if self.postgres {
                     let n = self.sql.split_off(start);
                     self.sql.push_str(&format!(
-                        "CASE WHEN ({n}) >= 9.2e18 THEN 9223372036854775807 WHEN ({n}) <= -9.2e18 \
-                         THEN -9223372036854775807 - 1 ELSE trunc({n})::bigint END"
+                        "CASE WHEN ({n}) >= 9223372036854775808::float8 THEN 9223372036854775807 \
+                         WHEN ({n}) < -9223372036854775808::float8 THEN -9223372036854775807 - 1 \
+                         ELSE trunc({n})::bigint END"
                     ));
                 } else {
                     self.wrap(start, "CAST(TRUNCATE(", ", 0) AS SIGNED)");
@@ -96,18 +99,22 @@ impl<'a> Tr<'a> {
                 value.strength = Strength::Atom;
             }
             (Ty::Int, Ty::Text) => {
-                // The integer it begins with, 0 without one; 18 digits always fit.
+                // The integer it begins with, held to 64 bits, 0 without one.
                 self.fire(Id::TextInteger);
                 let x = self.sql.split_off(start);
                 if self.postgres {
                     self.sql.push_str(&format!(
-                        "CASE WHEN ({x}) IS NOT NULL \
-                         THEN COALESCE(substring({x} FROM '^[ \\t\\n\\r]*([+-]?[0-9]+)')::bigint, 0) END"
+                        "CASE WHEN ({x}) IS NOT NULL THEN \
+                         LEAST(GREATEST(COALESCE(substring({x} FROM '^{BLANK}*([+-]?[0-9]+)')::numeric, 0), \
+                         -9223372036854775808), 9223372036854775807)::bigint END"
                     ));
                 } else {
+                    // CAST itself knows no other blank than the space.
                     self.sql.push_str(&format!(
-                        "CASE WHEN ({x}) REGEXP '^[ ]*[+-]?[0-9]' \
-                         THEN CAST(REGEXP_SUBSTR({x}, '^[ ]*[+-]?[0-9]{{1,18}}') AS SIGNED) WHEN ({x}) IS NOT NULL THEN 0 END"
+                        "CASE WHEN ({x}) REGEXP '^{BLANK}*[+-]?[0-9]' \
+                         THEN CAST(LEAST(GREATEST(CAST(REGEXP_SUBSTR(REGEXP_SUBSTR({x}, \
+                         '^{BLANK}*[+-]?0*[0-9]{{1,40}}'), '[+-]?[0-9]+') AS DECIMAL(60)), -9223372036854775808), \
+                         9223372036854775807) AS SIGNED) WHEN ({x}) IS NOT NULL THEN 0 END"
                     ));
                 }
                 value.strength = Strength::Atom;

@@ -108,8 +108,10 @@ pub(crate) fn unify(one: Val, other: Val) -> R<Val> {
             );
         }
     };
+    let wordy = |value: Val| value.wordy || value.ty == Ty::Null;
     Ok(Val {
         ty,
+        wordy: wordy(one) && wordy(other),
         narrow: (one.narrow || one.ty == Ty::Null) && (other.narrow || other.ty == Ty::Null),
         digits: one.digits && other.digits,
         nullable: one.nullable || other.nullable,

@@ -42,7 +42,11 @@ impl<'a> Tr<'a> {
         match self.compare_values(left, op, right) {
             Err(refused) if refused.rule == Id::MixedComparison => {
                 self.back_to(mark);
-                self.compare_classes(left, op, right)
+                // The first refusal says more than that the classes are the same.
+                self.compare_classes(left, op, right).map_err(|later| match later.rule == refused.rule {
+                    true => refused,
+                    false => later,
+                })
             }
             done => done,
         }
@@ -211,6 +215,9 @@ impl<'a> Tr<'a> {
             (a, b) if a.numeric() && b.numeric() => {}
             (Ty::Text, Ty::Text) => {
                 self.fire(Id::TextComparison);
+                if order {
+                    self.texts_in_order(l, r)?;
+                }
                 match collation(l, r) {
                     Collation::Binary => {
                         if order && self.postgres && !l.bytewise && !r.bytewise {
@@ -257,21 +264,44 @@ impl<'a> Tr<'a> {
         Ok(())
     }
 
+    /// Whether the order of two texts is that of their bytes: beside NUMERIC affinity a text that is a number is one, and
+    /// less than every text.
+    pub(crate) fn texts_in_order(&mut self, l: Val, r: Val) -> R<()> {
+        let number = |text: Val, partner: Val| {
+            text.ty == Ty::Text && partner.ty == Ty::Text && partner.affinity.numeric() && !text.affinity.numeric()
+        };
+        if !number(l, r) && !number(r, l) {
+            return Ok(());
+        }
+        if number(l, r) && !l.wordy || number(r, l) && !r.wordy {
+            return no(
+                Id::MixedComparison,
+                "",
+                "under numeric affinity a text that is a number is less than the column's texts",
+            );
+        }
+        if !self.slots.is_empty() {
+            self.fire(Id::TextsInNumericColumns);
+        }
+        Ok(())
+    }
+
     pub(crate) fn compare_rows(&mut self, left: &'a [Expr<'a>], op: Operator, right: &'a [Expr<'a>]) -> R<Val> {
         self.fire(Id::RowValues);
         if left.len() != right.len() {
             return no(Id::RowValues, "", "rows of different length are compared");
         }
-        // A row comparison is spelled out: (a, b) < (c, d) is a < c OR (a = c AND b < d).
-        let (strict, last) = match op {
+        // A row comparison is spelled out: (a, b) < (c, d) is a <= c AND (a < c OR b < d). Without a `=` beside OR, for
+        // which MariaDB 10.11 loses rows where an EXISTS of the same column stands beside it.
+        let (strict, loose) = match op {
             Operator::Equals | Operator::NotEquals | Operator::Is | Operator::IsNot => (op, op),
-            Operator::Less | Operator::LessEquals => (Operator::Less, op),
-            Operator::Greater | Operator::GreaterEquals => (Operator::Greater, op),
+            Operator::Less | Operator::LessEquals => (Operator::Less, Operator::LessEquals),
+            Operator::Greater | Operator::GreaterEquals => (Operator::Greater, Operator::GreaterEquals),
             _ => return no(Id::RowValues, "", "this operator on rows"),
         };
         let start = self.at();
         let pairs = || left.iter().zip(right);
-        if strict == last && matches!(op, Operator::Equals | Operator::NotEquals | Operator::Is | Operator::IsNot) {
+        if strict == loose {
             let any = matches!(op, Operator::NotEquals | Operator::IsNot);
             for (i, (l, r)) in pairs().enumerate() {
                 if i > 0 {
@@ -285,14 +315,15 @@ impl<'a> Tr<'a> {
             return Ok(Val::of(Ty::Bool));
         }
         for (i, (l, r)) in pairs().enumerate() {
-            let is_last = i + 1 == left.len();
             self.put("(");
-            self.compare(l, if is_last { last } else { strict }, r)?;
-            if !is_last {
-                self.put(" OR (");
-                self.compare(l, Operator::Equals, r)?;
-                self.put(" AND ");
+            if i + 1 == left.len() {
+                self.compare(l, op, r)?;
+                break;
             }
+            self.compare(l, loose, r)?;
+            self.put(" AND (");
+            self.compare(l, strict, r)?;
+            self.put(" OR ");
         }
         for i in 0..left.len() {
             self.put(if i + 1 == left.len() { ")" } else { "))" });
@@ -311,10 +342,11 @@ impl<'a> Tr<'a> {
         };
         let probed_low = self.probe_operand(low, l)?;
         let probed_high = self.probe_operand(high, l)?;
+        let ordered = [probed_low, probed_high].into_iter().all(|bound| self.texts_in_order(l, bound).is_ok());
         let numbers = |v: Val| v.ty.numeric() && l.ty.numeric() && self.postgres;
         let plain = |v: Val| collation(l, v) == Collation::Binary && (v.ty == l.ty || numbers(v));
         let simple = l.ty != Ty::Bool && ![l, probed_low, probed_high].iter().any(|v| v.ty == Ty::Null);
-        if !(simple && plain(probed_low) && plain(probed_high)) {
+        if !(simple && ordered && plain(probed_low) && plain(probed_high)) {
             // Not the same for both bounds: written as two comparisons.
             self.sql.truncate(start);
             self.slots.truncate(slots);

@@ -51,6 +51,7 @@ impl<'a> Tr<'a> {
                 column.ty = value.ty;
                 column.nullable = value.nullable;
                 column.bytewise = value.bytewise;
+                column.wordy = value.wordy;
                 column.affinity = if column.affinity == other.affinity { column.affinity } else { Affinity::None };
             }
         }

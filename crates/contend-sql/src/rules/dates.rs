@@ -8,13 +8,58 @@ use crate::refuse::{R, no};
 use crate::rules::Id;
 use crate::rules::compare::INTEGER_TEXT;
 use crate::rules::expr::bare;
-use crate::types::{Strength, Ty, Val};
+use crate::rules::moments::{EPOCH, canonical, moment_of_text};
+use crate::types::{Strength, Ty, Val, number_in_text};
 
-/// Texts that SQLite reads as a moment, of those that begin with a date.
-const MOMENT: &str = "^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]+)?)?)?$";
-const EPOCH: &str = "TIMESTAMP'1970-01-01 00:00:00'";
 /// Milliseconds from the Julian day 0 to 1970.
 const JULIAN_EPOCH_MS: &str = "210866760000000";
+
+/// Whole seconds since 1970, also of a moment with a fraction before it.
+fn epoch_seconds(at: &str, postgres: bool) -> String {
+    match postgres {
+        true => format!("floor(extract(epoch FROM {at}))::bigint"),
+        // Counted from the year 1, as MariaDB cuts towards zero.
+        false => format!("(TIMESTAMPDIFF(SECOND, TIMESTAMP'0001-01-01 00:00:00', {at}) - 62135596800)"),
+    }
+}
+
+/// Milliseconds within the second, rounded but never to the next one, as SQLite reads them.
+fn milliseconds(at: &str, postgres: bool) -> String {
+    match postgres {
+        true => format!("LEAST(round(extract(microseconds FROM {at}) % 1000000 / 1000), 999)::int"),
+        false => format!("LEAST(ROUND(MICROSECOND({at}) / 1000), 999)"),
+    }
+}
+
+/// Whether a day beyond the month's end counts as one of the next month: a modifier that asks for the month, or for the
+/// start of the day, sees what was written.
+fn rolls(modifiers: &[Expr]) -> bool {
+    let asks = |text: String| ["month", "year", "start of"].iter().any(|word| text.to_ascii_lowercase().contains(word));
+    !modifiers.iter().filter_map(text_of).any(asks)
+}
+
+/// Whether no text of this format is a number: tried with digits in the places.
+fn never_a_number(format: &str) -> bool {
+    let mut sample = String::new();
+    let mut rest = format.chars();
+    while let Some(c) = rest.next() {
+        match (c, rest.clone().next()) {
+            ('%', Some(place)) => {
+                rest.next();
+                sample.push_str(match place {
+                    'F' => "2024-01-01",
+                    'T' => "10:00:00",
+                    'R' => "10:00",
+                    'f' => "10.500",
+                    '%' => "%",
+                    _ => "10",
+                });
+            }
+            _ => sample.push(c),
+        }
+    }
+    number_in_text(&sample).is_none()
+}
 
 fn text_of(expr: &Expr) -> Option<String> {
     match bare(expr) {
@@ -44,28 +89,20 @@ impl<'a> Tr<'a> {
         let value = Val { nullable: moment.nullable, ..Val::of(Ty::Text) };
         let value = match name {
             "unixepoch" => {
-                if self.postgres {
-                    self.sql.push_str(&format!("floor(extract(epoch FROM {at}))::bigint"));
-                } else {
-                    self.sql.push_str(&format!("TIMESTAMPDIFF(SECOND, {EPOCH}, {at})"));
-                }
+                let seconds = epoch_seconds(&at, self.postgres);
+                self.put(&seconds);
                 Val { ty: Ty::Int, strength: Strength::Operator, ..value }
             }
             "julianday" => {
-                if self.postgres {
-                    self.sql.push_str(&format!(
-                        "((round(extract(epoch FROM {at}) * 1000) + {JULIAN_EPOCH_MS})::float8 / 86400000::float8)"
-                    ));
-                } else {
-                    self.sql.push_str(&format!(
-                        "((TIMESTAMPDIFF(MICROSECOND, {EPOCH}, {at}) DIV 1000 + {JULIAN_EPOCH_MS}) / 86400000e0)"
-                    ));
-                }
+                let (seconds, ms) = (epoch_seconds(&at, self.postgres), milliseconds(&at, self.postgres));
+                let (cast, real) = if self.postgres { ("::float8", "::float8") } else { ("", "e0") };
+                self.sql.push_str(&format!("(({seconds} * 1000 + {ms} + {JULIAN_EPOCH_MS}){cast} / 86400000{real})"));
                 Val { ty: Ty::Real, ..value }
             }
             _ => {
                 let digits = ["%s", "%Y", "%m", "%d", "%H", "%M", "%S", "%j", "%w", "%u"].contains(&format.as_str());
-                Val { digits, ..self.formatted(token, &format, &at, value)? }
+                let wordy = !digits && never_a_number(&format);
+                Val { digits, wordy, ..self.formatted(token, &format, &at, value)? }
             }
         };
         Ok(Some(value))
@@ -82,7 +119,7 @@ impl<'a> Tr<'a> {
         match first.map(|f| (f, text_of(f))) {
             None => moment = self.now(),
             Some((_, Some(text))) if text.eq_ignore_ascii_case("now") => moment = self.now(),
-            Some((_, Some(text))) => match canonical(&text) {
+            Some((_, Some(text))) => match canonical(&text, rolls(modifiers)) {
                 Some(text) => {
                     self.fire(Id::Dates);
                     self.put("TIMESTAMP");
@@ -112,19 +149,11 @@ impl<'a> Tr<'a> {
                         return no(Id::Dates, token, format!("{} as a moment", value.ty.word()));
                     }
                     let text = self.sql.split_off(start);
-                    if self.postgres && self.options.pack {
-                        self.sql.push_str(&format!("contend_sql.moment({text})"));
-                    } else if self.postgres {
-                        self.sql.push_str(&format!(
-                            "CASE WHEN rtrim({text}, 'Z') ~ '{MOMENT}' THEN rtrim({text}, 'Z')::timestamp END"
-                        ));
-                        self.wrap(start, "(", ")");
-                    } else {
-                        let bare = format!("TRIM(TRAILING 'Z' FROM {text})");
-                        self.sql.push_str(&format!(
-                            "(CASE WHEN {bare} REGEXP '{MOMENT}' THEN CAST({bare} AS DATETIME(3)) END)"
-                        ));
-                    }
+                    let sql = match self.options.pack {
+                        true => format!("contend_sql.moment({text}, {})", rolls(modifiers)),
+                        false => moment_of_text(&text, self.postgres),
+                    };
+                    self.put(&sql);
                 }
             }
         }
@@ -133,7 +162,7 @@ impl<'a> Tr<'a> {
                 return no(Id::Dates, token, "a modifier that is not a text literal");
             };
             self.fire(Id::Dates);
-            self.modify(token, start, text.trim().to_ascii_lowercase())?;
+            self.modify(token, start, text.to_ascii_lowercase())?;
         }
         Ok(moment)
     }
@@ -168,7 +197,9 @@ impl<'a> Tr<'a> {
             }
         } else {
             let (count, unit) = modifier.split_once(' ').unwrap_or((&modifier, ""));
-            let unit = unit.trim().trim_end_matches('s');
+            // SQLite knows no blank in front of or behind a modifier.
+            let unit = unit.trim_start();
+            let unit = unit.strip_suffix('s').unwrap_or(unit);
             let Ok(count) = count.parse::<i32>() else { return refused() };
             match (unit, self.postgres) {
                 ("day" | "hour" | "minute" | "second", true) => format!("({moment} + interval '{count} {unit}s')"),
@@ -230,16 +261,20 @@ impl<'a> Tr<'a> {
                 Some(special @ ('s' | 'w' | 'f' | 'u')) => {
                     flush(&mut template, &mut parts);
                     parts.push(match (special, postgres) {
-                        ('s', true) => format!("floor(extract(epoch FROM {at}))::bigint::text"),
+                        ('s', true) => format!("{}::text", epoch_seconds(at, true)),
                         ('s', false) => {
-                            format!("{}TIMESTAMPDIFF(SECOND, {EPOCH}, {at}){}", INTEGER_TEXT.0, INTEGER_TEXT.1)
+                            format!("{}{}{}", INTEGER_TEXT.0, epoch_seconds(at, false), INTEGER_TEXT.1)
                         }
                         ('w', true) => format!("extract(dow FROM {at})::int::text"),
                         ('w', false) => format!("DATE_FORMAT({at}, '%w')"),
                         ('u', true) => format!("extract(isodow FROM {at})::int::text"),
                         ('u', false) => format!("{}WEEKDAY({at}) + 1{}", INTEGER_TEXT.0, INTEGER_TEXT.1),
-                        (_, true) => format!("to_char({at}, 'SS.MS')"),
-                        (_, false) => format!("COALESCE(LEFT(DATE_FORMAT({at}, '%s.%f'), 6))"),
+                        (_, true) => {
+                            format!("to_char({at}, 'SS.') || lpad({}::text, 3, '0')", milliseconds(at, true))
+                        }
+                        (_, false) => {
+                            format!("CONCAT(DATE_FORMAT({at}, '%s.'), LPAD({}, 3, '0'))", milliseconds(at, false))
+                        }
                     });
                     continue;
                 }
@@ -261,64 +296,22 @@ impl<'a> Tr<'a> {
                 self.put(")");
             }
         }
-        if parts.len() == 1 && parts[0].contains("::") {
+        if parts.len() == 1 && (parts[0].contains("::") || parts[0].contains(" || ")) {
             value.strength = Strength::Operator;
         }
         Ok(value)
     }
 }
 
-/// A literal moment with date and time, or nothing where SQLite would say NULL or something unexpected.
-fn canonical(text: &str) -> Option<String> {
-    let text = text.strip_suffix('Z').unwrap_or(text);
-    let digits = |from: usize, to: usize| text.get(from..to)?.parse::<u32>().ok();
-    let shape = |from: usize, shape: &str| {
-        let part = text.get(from..from + shape.len());
-        part.is_some_and(|part| {
-            part.chars()
-                .zip(shape.chars())
-                .all(|(c, s)| if s == '0' { c.is_ascii_digit() } else { c == s || s == ' ' && c == 'T' })
-        })
-    };
-    if !shape(0, "0000-00-00") {
-        return None;
-    }
-    let (year, month, day) = (digits(0, 4)?, digits(5, 7)?, digits(8, 10)?);
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let last = match month {
-        2 => 28 + u32::from(leap),
-        4 | 6 | 9 | 11 => 30,
-        1..=12 => 31,
-        _ => return None,
-    };
-    // SQLite takes the 31st of any month and goes on into the next.
-    if year == 0 || !(1..=31).contains(&day) {
-        return None;
-    }
-    let moved = format!("{year:04}-{:02}-{:02}{}", month + 1, day.saturating_sub(last), &text[10..]);
-    let text = if day > last { moved.as_str() } else { text };
-    let time = |length| {
-        text.len() == length && digits(11, 13).is_some_and(|h| h < 24) && digits(14, 16).is_some_and(|m| m < 60)
-    };
-    match text.len() {
-        10 => Some(format!("{text} 00:00:00")),
-        16 if shape(10, " 00:00") && time(16) => Some(format!("{}:00", text.replace('T', " "))),
-        19 if shape(10, " 00:00:00") && time(19) && digits(17, 19)? < 60 => Some(text.replace('T', " ")),
-        23 if shape(10, " 00:00:00.000") && time(23) && digits(17, 19)? < 60 => Some(text.replace('T', " ")),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::canonical;
+    use super::never_a_number;
 
     #[test]
-    fn literal_moments_are_read_as_sqlite_reads_them() {
-        assert_eq!(canonical("2024-01-31").as_deref(), Some("2024-01-31 00:00:00"));
-        assert!(canonical("2024-02-29").is_some() && canonical("2023-02-31").as_deref() == Some("2023-03-03 00:00:00"));
-        assert_eq!(canonical("2024-01-31T12:30Z").as_deref(), Some("2024-01-31 12:30:00"));
-        assert_eq!(canonical("2024-01-31 25:00"), None);
-        assert_eq!(canonical("tomorrow"), None);
+    fn formats_of_which_no_text_is_a_number() {
+        let words = ["%Y-%m-%d", "%H:%M", "%F", "at %s", "%Y-%m", "%%", "", "%d.%m.%Y"];
+        let numbers = ["%s", "%Y", "%Y%m%d", "%H.%M", "-%s", "%Ye%m", "%f", " %Y"];
+        assert!(words.iter().all(|format| never_a_number(format)));
+        assert!(!numbers.iter().any(|format| never_a_number(format)));
     }
 }

@@ -5,7 +5,7 @@ use crate::names::push_text;
 use crate::parse::tree::{Expr, Literal, Operator, UnaryOperator};
 use crate::refuse::{R, no};
 use crate::rules::Id;
-use crate::types::{Affinity, Number, Strength, Ty, Val, number_literal};
+use crate::types::{Affinity, Number, Strength, Ty, Val, number_in_text, number_literal};
 
 /// The expression inside parentheses.
 pub(crate) fn bare<'a, 'b>(mut expr: &'b Expr<'a>) -> &'b Expr<'a> {
@@ -122,7 +122,12 @@ impl<'a> Tr<'a> {
                 }
                 self.put(")");
                 match &columns[..] {
-                    [only] => Ok(Val { affinity: only.affinity, bytewise: only.bytewise, ..Val::of(only.ty) }),
+                    [only] => Ok(Val {
+                        affinity: only.affinity,
+                        bytewise: only.bytewise,
+                        wordy: only.wordy,
+                        ..Val::of(only.ty)
+                    }),
                     _ => no(Id::RowValues, "", "a subquery with several columns stands where one value is wanted"),
                 }
             }
@@ -165,8 +170,9 @@ impl<'a> Tr<'a> {
                 None => no(Id::Literals, text, "a number of a form that is not understood"),
             },
             Literal::String(text) => {
-                self.text_literal(text)?;
-                Ok(Val::of(Ty::Text).never_null())
+                let text = plain(text);
+                push_text(&mut self.sql, &text);
+                Ok(Val { wordy: number_in_text(&text).is_none(), ..Val::of(Ty::Text).never_null() })
             }
             Literal::Blob(hex) => {
                 self.fire(Id::Blobs);
@@ -204,13 +210,7 @@ impl<'a> Tr<'a> {
             self.put(mariadb);
         }
         self.put("')");
-        Val::of(Ty::Text).never_null()
-    }
-
-    /// Writes a text literal given with its quotes.
-    pub(crate) fn text_literal(&mut self, quoted: &str) -> R<()> {
-        push_text(&mut self.sql, &plain(quoted));
-        Ok(())
+        Val { wordy: true, ..Val::of(Ty::Text).never_null() }
     }
 
     pub(crate) fn number(&mut self, number: Number) -> Val {
@@ -230,8 +230,9 @@ impl<'a> Tr<'a> {
             }
             Number::Real(n) => {
                 if n.is_infinite() {
-                    // SQLite reads 1e999 as infinity, which MariaDB has not.
-                    self.either("'Infinity'", "1.7976931348623157e308");
+                    // SQLite reads 1e999 as infinity, which MariaDB has not: the statement is refused in the end.
+                    self.infinite = true;
+                    self.put(if n > 0.0 { "'Infinity'" } else { "'-Infinity'" });
                 } else if self.postgres {
                     self.sql.push_str(&format!("'{n:e}'"));
                 } else {

@@ -69,6 +69,7 @@ impl<'a> Tr<'a> {
             self.name(alias)?;
         }
         let mut explicit_rowid = false;
+        let mut rows = self.at();
         match insert.select {
             None => self.either(" DEFAULT VALUES", " () VALUES ()"),
             Some(select) => {
@@ -80,6 +81,7 @@ impl<'a> Tr<'a> {
                 {
                     self.with(with)?;
                 }
+                rows = self.at();
                 explicit_rowid = self.insert_rows(table, &positions, select, replace)?;
             }
         }
@@ -103,7 +105,7 @@ impl<'a> Tr<'a> {
             }
             (Some(ResolveType::Ignore), None) => self.ignore(table, insert.returning.is_some())?,
             (Some(ResolveType::Replace), None) => {
-                self.replace(table, &positions, explicit_rowid, insert.select, only)?;
+                self.replace(table, &positions, explicit_rowid, (insert.select, rows), only)?;
             }
             (Some(ResolveType::Fail), None) if one_row(insert.select) => self.fire(Id::OrConflict),
             (Some(other), None) => {
@@ -200,7 +202,7 @@ impl<'a> Tr<'a> {
                 tr.put("(");
                 tr.list(row.iter().zip(positions), |tr, (expr, position)| {
                     if table.rowid == Some(*position) {
-                        return tr.rowid_value(table, *position, expr, &mut explicit);
+                        return tr.rowid_value(table, *position, expr, &mut explicit, replace);
                     }
                     let column = &table.columns[*position];
                     if replace
@@ -238,8 +240,8 @@ impl<'a> Tr<'a> {
                     format!("{} stored in a column of {}", value.ty.word(), column.ty.word()),
                 );
             }
-            if column.affinity.numeric() && column.ty == Ty::Text && !value.affinity.numeric() {
-                return no(Id::Assignment, &column.name, "SQLite would store texts that look like numbers as numbers");
+            if column.affinity.numeric() && column.ty == Ty::Text && value.ty == Ty::Text {
+                self.stays_text(&column.name, crate::rules::select::as_value(value))?;
             }
             if table.rowid == Some(*position) {
                 explicit = true;
@@ -276,10 +278,16 @@ impl<'a> Tr<'a> {
         position: usize,
         expr: &'a Expr<'a>,
         explicit: &mut bool,
+        replace: bool,
     ) -> R<()> {
         if let Expr::Literal(Literal::Null) = bare(expr) {
             self.fire(Id::Rowid);
-            self.either("DEFAULT", "NULL");
+            match (self.postgres, replace) {
+                // REPLACE may have to write its row as a query, which knows no DEFAULT.
+                (true, true) => self.put(&format!("nextval({})", sequence(table))),
+                (true, false) => self.put("DEFAULT"),
+                (false, _) => self.put("NULL"),
+            }
             return Ok(());
         }
         *explicit = true;

@@ -21,6 +21,7 @@ pub(crate) fn output(name: String, value: Val) -> Column {
         nullable: value.nullable,
         generated: false,
         bytewise: value.bytewise,
+        wordy: value.wordy,
         has_default: false,
     }
 }
@@ -407,6 +408,7 @@ pub(crate) fn as_value(column: &Column) -> Val {
         collation: column.collation,
         column: true,
         bytewise: column.bytewise,
+        wordy: column.wordy,
         nullable: column.nullable,
         ..Val::of(column.ty)
     }

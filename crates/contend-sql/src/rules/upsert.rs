@@ -6,9 +6,10 @@ use crate::parse::tree::{Expr, Select, Set, Upsert, UpsertDo};
 use crate::parse::tree::{Literal, OneSelect};
 use crate::refuse::{R, no};
 use crate::rules::Id;
+use crate::rules::expr::bare;
 use crate::rules::insert::source;
 use crate::scope::Scope;
-use crate::types::{Collation, Ty, Val};
+use crate::types::{Collation, Strength, Ty, Val};
 use std::borrow::Cow;
 
 impl<'a> Tr<'a> {
@@ -163,13 +164,14 @@ impl<'a> Tr<'a> {
         self.no_change(table, returning)
     }
 
-    /// INSERT OR REPLACE. MariaDB has it; PostgreSQL updates every column where only one key can conflict.
+    /// INSERT OR REPLACE. MariaDB has it; PostgreSQL updates every column where only one key can conflict. `rows` is where
+    /// the rows were written.
     pub(crate) fn replace(
         &mut self,
         table: &'a Table,
         positions: &[usize],
         explicit_rowid: bool,
-        select: Option<&'a Select<'a>>,
+        (select, rows): (Option<&'a Select<'a>>, usize),
         only: Option<&[usize]>,
     ) -> R<()> {
         self.fire(Id::Replace);
@@ -188,7 +190,7 @@ impl<'a> Tr<'a> {
         let mut sets = self.catalogue.unique_sets(table).filter(|set| !numbered(set));
         let Some(target) = only.or(sets.next()) else { return Ok(()) };
         if only.is_none() && sets.any(|other| other != target) {
-            return self.delete_conflicting(table, positions, select);
+            return self.delete_conflicting(table, positions, select, rows);
         }
         if target.iter().any(|p| table.columns[*p].collation != Collation::Binary) {
             return no(Id::Collation, "REPLACE", "the key ignores case");
@@ -216,14 +218,28 @@ impl<'a> Tr<'a> {
         })
     }
 
-    /// REPLACE where several keys can conflict: a statement before deletes every row that one of them finds.
-    fn delete_conflicting(&mut self, table: &'a Table, positions: &[usize], select: Option<&'a Select<'a>>) -> R<()> {
+    /// REPLACE where several keys can conflict: the statement deletes every row that one of them finds, then inserts.
+    /// Both see the rows as they were before, so that a value may be made of the row that is replaced.
+    fn delete_conflicting(
+        &mut self,
+        table: &'a Table,
+        positions: &[usize],
+        select: Option<&'a Select<'a>>,
+        rows: usize,
+    ) -> R<()> {
         let row = match select.map(|s| (&s.body.select, &s.body.compounds)) {
             Some((OneSelect::Values(rows), None)) if rows.len() == 1 => &rows[0],
             _ => return no(Id::Replace, "REPLACE", "several rows, where more than one unique key can conflict"),
         };
-        let (insert, slots) = (std::mem::take(&mut self.sql), std::mem::take(&mut self.slots));
-        self.put("DELETE FROM ");
+        let defaults = |(expr, p): (&Expr, &usize)| {
+            let column = &table.columns[*p];
+            matches!(bare(expr), Expr::Literal(Literal::Null)) && !column.nullable && column.has_default
+        };
+        if row.iter().zip(positions).any(defaults) || !self.sql.starts_with("INSERT ") {
+            return no(Id::Replace, "REPLACE", "WITH or a default, where more than one unique key can conflict");
+        }
+        let insert = std::mem::take(&mut self.sql);
+        self.put("WITH \"contend_gone\" AS (DELETE FROM ");
         self.name(&table.name)?;
         let mut word = " WHERE ";
         let sets: Vec<Vec<usize>> = self.catalogue.unique_sets(table).map(<[usize]>::to_vec).collect();
@@ -235,7 +251,7 @@ impl<'a> Tr<'a> {
             // A key with a NULL in it conflicts with none.
             let absent = |p: &usize| match given(p) {
                 None => (table.columns[*p].nullable || table.rowid == Some(*p)) && !table.columns[*p].has_default,
-                Some(expr) => matches!(expr, Expr::Literal(Literal::Null)),
+                Some(expr) => matches!(bare(expr), Expr::Literal(Literal::Null)),
             };
             if set.iter().any(absent) {
                 continue;
@@ -248,18 +264,30 @@ impl<'a> Tr<'a> {
                 self.put(if i == 0 { "(" } else { " AND " });
                 self.name(&table.columns[*position].name)?;
                 self.put(" = ");
+                let start = self.at();
                 if let Some(expr) = given(position) {
-                    self.assign(&table.columns[*position], expr)?;
+                    let mut value = self.assign(&table.columns[*position], expr)?;
+                    self.enclose(start, &mut value, Strength::Operator);
+                }
+                if self.sql[start..].contains("gen_random_uuid(") {
+                    return no(Id::Replace, "REPLACE", "a random key, where more than one unique key can conflict");
                 }
             }
             self.put(")");
             word = " OR ";
         }
-        let delete = std::mem::replace(&mut self.sql, insert);
-        let delete_slots = std::mem::replace(&mut self.slots, slots);
-        if word == " OR " {
-            self.before.push((delete, delete_slots));
+        if word == " WHERE " {
+            self.sql = insert;
+            return Ok(());
         }
+        let values = insert[rows..].strip_prefix("VALUES (").and_then(|rest| rest.strip_suffix(')'));
+        let Some(values) = values else { return no(Id::Replace, "REPLACE", "rows of another form than VALUES") };
+        self.put(" RETURNING 1) ");
+        self.put(&insert[..rows]);
+        self.put("SELECT ");
+        self.put(values);
+        // So that the rows are gone before the new one comes.
+        self.put(" WHERE (SELECT count(*) FROM \"contend_gone\") >= 0");
         Ok(())
     }
 
@@ -336,7 +364,10 @@ impl<'a> Tr<'a> {
         }
         for (value, position) in columns.iter().zip(names) {
             let column = &table.columns[*position];
-            if value.ty != column.ty || column.affinity.numeric() && column.ty == Ty::Text {
+            if column.affinity.numeric() && (column.ty, value.ty) == (Ty::Text, Ty::Text) {
+                self.stays_text(&column.name, crate::rules::select::as_value(value))?;
+            }
+            if value.ty != column.ty {
                 return no(
                     Id::Assignment,
                     &column.name,

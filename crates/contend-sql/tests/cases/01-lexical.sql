@@ -264,6 +264,11 @@ CREATE TABLE t (a TEXT);
 INSERT INTO t VALUES ('0x10');
 SELECT CAST(a AS INTEGER) FROM t;
 
+--! case 11e adversarial unmatched=MariaDB: A number beyond all doubles is infinite
+CREATE TABLE t (id INTEGER PRIMARY KEY, r REAL);
+INSERT INTO t VALUES (1, 1e999), (2, -1e999), (3, 1.7e308);
+SELECT id, r, r > 1.7e308, r < 1e400 FROM t;
+
 --! case 12a: Blobs
 CREATE TABLE t (a BLOB);
 INSERT INTO t VALUES (x'00ff10'), (X'');

@@ -106,6 +106,35 @@ SELECT n, count(*) FROM t WHERE n > 9.25 OR n = 10 GROUP BY n;
 UPDATE t SET n = d WHERE id > 2;
 SELECT max(n), min(n) FROM t WHERE n <> 2.5;
 
+--! case 19h adversarial unmatched: A DATE column takes a text of seconds as an integer
+CREATE TABLE t (id INTEGER PRIMARY KEY, d DATE);
+INSERT INTO t VALUES (1, '2024-01-05'), (2, 'n/a');
+UPDATE t SET d = strftime('%s', '2024-01-01') WHERE id = 1;
+SELECT id, d, typeof(d), d > '2024-01-01' FROM t;
+
+--! case 19i adversarial unmatched: A DATETIME column takes texts of other columns as what they look like
+CREATE TABLE t (id INTEGER PRIMARY KEY, d DATETIME, b TEXT);
+INSERT INTO t VALUES (1, '2024-01-05', '10'), (2, 'n/a', 'x');
+UPDATE t SET d = b;
+SELECT id, d, typeof(d) FROM t;
+
+--! case 19j adversarial unmatched: A year into a DATE column, by an expression and by an upsert
+CREATE TABLE t (id INTEGER PRIMARY KEY, d DATE, b TEXT);
+INSERT INTO t VALUES (1, '2024-01-05', '2024-06-07');
+UPDATE t SET d = substr(b, 1, 4);
+INSERT INTO t VALUES (1, NULL, '12') ON CONFLICT (id) DO UPDATE SET d = excluded.b;
+UPDATE t SET d = '20' || '24';
+SELECT d, typeof(d) FROM t;
+
+--! case 19k adversarial: Texts that are no numbers go into a DATE column by any expression
+CREATE TABLE t (id INTEGER PRIMARY KEY, d DATE, e DATETIME, b TEXT);
+INSERT INTO t VALUES (1, '2024-01-05', NULL, '2024-06-07'), (2, NULL, 'n/a', NULL);
+UPDATE t SET d = date(b, '+1 day'), e = coalesce(e, d, 'none') WHERE id = 1;
+UPDATE t SET e = date('2024-05-06') || ' 10:00', d = strftime('%Y-%m', '2024-05-06') WHERE id = 2;
+INSERT INTO t (d, e) SELECT max(d), datetime('2024-05-06', '+1 hour') FROM t;
+INSERT INTO t (id, d) VALUES (1, NULL) ON CONFLICT (id) DO UPDATE SET d = CASE WHEN t.id = 1 THEN t.e ELSE excluded.d END;
+SELECT id, d, e, typeof(d), typeof(e) FROM t;
+
 --! case 20a adversarial unmatched: A text in an integer column stays one
 CREATE TABLE t (a INTEGER);
 INSERT INTO t VALUES ('abc'), (1);
@@ -228,6 +257,19 @@ INSERT INTO u VALUES (1, 1.0), (2, 2.5), (3, 3.0);
 SELECT t.id, u.id FROM t LEFT JOIN u ON u.id = 1.5;
 SELECT t.id, u.id FROM t LEFT JOIN u ON u.id = t.r;
 SELECT id FROM u WHERE id IN (1.5, 3.0) OR id = 2.5 OR id BETWEEN 2.5 AND 3.5;
+
+--! case 23i adversarial: A DATE column is larger than a text that is a number
+CREATE TABLE t (id INTEGER PRIMARY KEY, d DATE, b TEXT);
+INSERT INTO t VALUES (1, '09:00', '10'), (2, '10:30', '09:15'), (3, '2024-01-01', '2025');
+SELECT id, d > b, d <= b, d = b FROM t;
+SELECT id FROM t WHERE d BETWEEN '0' || '1' AND b;
+
+--! case 23j adversarial: A DATE column against dates of functions, parameters and itself
+CREATE TABLE t (id INTEGER PRIMARY KEY, d DATE, b TEXT);
+INSERT INTO t VALUES (1, '09:00', '10'), (2, '2024-05-05', '2024-05-04'), (3, 'n/a', '2025');
+SELECT id, d > date('2024-05-06', '-1 month'), d < strftime('%Y-%m', '2024-05-06'), d = b, d >= (SELECT min(d) FROM t) FROM t;
+--! params 'a', 'z'
+SELECT id FROM t WHERE d BETWEEN ? AND ?;
 
 --! case 24a adversarial unmatched: NULL, numbers, texts and blobs in their order
 CREATE TABLE t (a);

@@ -104,6 +104,29 @@ INSERT INTO u VALUES (1, 1, -7), (2, 1, -3), (3, 2, 2), (4, 3, -5);
 SELECT CAST(7 / u.n AS TEXT), t.r + 1 FROM t LEFT JOIN u ON u.t = t.id ORDER BY t.f DESC, t.id, u.id LIMIT 4;
 SELECT DISTINCT CAST(7 / n AS TEXT), 'x' || (9 / n) FROM u;
 
+--! case 38j adversarial: CAST of reals near the ends of 64 bits
+CREATE TABLE t (r REAL);
+INSERT INTO t VALUES (9.2e18), (9.21e18), (-9.21e18), (9223372036854774784.0), (-9223372036854775808.0), (9.3e18), (-9.3e18), (1e300), (-0.5), (NULL);
+SELECT r, CAST(r AS INTEGER) FROM t;
+SELECT CAST(9.21e18 AS INTEGER), CAST(-9.21e18 AS INTEGER), CAST(9223372036854775807.0 AS INTEGER), CAST(-9.3e18 AS INTEGER);
+
+--! case 38k adversarial: CAST of texts behind every white space of SQLite's, and behind others
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT);
+INSERT INTO t VALUES (1, char(9) || '12'), (2, char(10) || '-3'), (3, char(11) || '4x'), (4, char(12) || '5'), (5, char(13, 32) || '6'), (6, '  ' || char(9) || ' 7');
+INSERT INTO t VALUES (11, char(133) || '8'), (12, char(8232) || '9'), (13, char(160) || '10'), (14, '- 1'), (15, 'v1');
+SELECT id, CAST(a AS INTEGER) FROM t;
+
+--! case 38l adversarial: Texts behind white space as reals, in arithmetic and against a number
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT, n INTEGER);
+INSERT INTO t VALUES (1, char(9) || '12', 12), (2, char(11) || '-3' || char(11), -3), (3, char(12) || '4' || char(10), 4), (4, char(133) || '8', 8), (5, '9' || char(8232), 9);
+SELECT id, CAST(a AS REAL), a + 1, a = n, a > n FROM t;
+
+--! case 38m adversarial: The integer that a text begins with has no exponent and is held to 64 bits
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT);
+INSERT INTO t VALUES (1, '1e3'), (2, '99999999999999999999'), (3, '-9223372036854775809'), (4, '9007199254740993.5'), (5, '00000000000000000000000000000000000000000000000012');
+SELECT id, CAST(a AS INTEGER) FROM t;
+SELECT CAST('1e3' AS INTEGER), CAST('123e+5' AS INTEGER), CAST('99999999999999999999' AS INTEGER), CAST('-9223372036854775809' AS INTEGER), CAST('9007199254740993.5' AS INTEGER), CAST('1e3' AS NUMERIC), CAST('1e' AS REAL);
+
 --! case 39a: A text that is a number in arithmetic
 SELECT '3' + 4, '3.5' * 2, -'5';
 
@@ -204,6 +227,20 @@ SELECT total(a), total(r), sum(r) FROM t;
 CREATE TABLE t (a INT);
 INSERT INTO t VALUES (2147483647), (2147483647), (1);
 SELECT sum(a), sum(DISTINCT a), count(DISTINCT a) FROM t;
+
+--! case 42e adversarial fails: SUM of integers beyond 64 bits fails
+CREATE TABLE t (a INTEGER, g TEXT);
+INSERT INTO t VALUES (9223372036854775807, 'x'), (1, 'x'), (5, 'y'), (-9223372036854775807, 'z'), (-2, 'z');
+SELECT sum(a) FROM t WHERE g = 'x';
+SELECT sum(a) FROM t WHERE g = 'z';
+SELECT a, sum(a) OVER (PARTITION BY g) FROM t;
+SELECT g, sum(a) FROM t WHERE g = 'y' GROUP BY g;
+
+--! case 42f adversarial: SUM of integers up to the ends of 64 bits
+CREATE TABLE t (a INTEGER, g TEXT);
+INSERT INTO t VALUES (9223372036854775806, 'x'), (1, 'x'), (-9223372036854775807, 'z'), (-1, 'z'), (NULL, 'n');
+SELECT g, sum(a), typeof(sum(a)), 'is ' || sum(a) FROM t GROUP BY g;
+SELECT g, sum(a) OVER (PARTITION BY g), sum(DISTINCT a) FROM t GROUP BY g, a;
 
 --! case 43a: max and min of several
 CREATE TABLE t (a INTEGER, b INTEGER);
@@ -484,6 +521,43 @@ SELECT datetime('now', '-1 day') < datetime('now'), unixepoch('now') > 170000000
 
 --! case 53i adversarial: The 31st of February is in March, and weekdays
 SELECT date('2023-02-31'), date('2024-06-15', 'weekday 0'), date('2024-06-16', 'weekday 0');
+
+--! case 53j adversarial: Times without a date
+CREATE TABLE t (id INTEGER PRIMARY KEY, opens TEXT);
+INSERT INTO t VALUES (1, '12:30'), (2, '08:05:09'), (3, '23:59:59.9996'), (4, '10:00Z'), (5, NULL), (6, 'late'), (7, '9:30'), (8, '10:60');
+SELECT id, time(opens), strftime('%H', opens), datetime(opens, '+1 day') FROM t;
+SELECT id FROM t WHERE time(opens) > '09:00';
+SELECT time('12:30'), datetime('08:05:09.25', '+1 day'), unixepoch('00:00');
+
+--! case 53k adversarial breaks=dates: Offsets from UTC, and Julian days
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT);
+INSERT INTO t VALUES (1, '2024-01-01T10:00:00+02:00'), (2, '2024-01-01 00:30-05:30'), (3, '2460000.5'), (4, '2024-03-01 00:15:00.5+14:00'), (5, ' 2460310.123456789 '), (6, '2024-01-01 10:00+15:00'), (7, '1700000000'), (8, '-1');
+SELECT id, datetime(a), julianday(a), strftime('%s %f', a), date(a, 'start of month') FROM t;
+
+--! case 53l adversarial: Texts like moments that are none
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT);
+INSERT INTO t VALUES (1, '2024-01-01Z'), (2, '2024-01-01 10:00ZZ'), (3, '2024-01-01t10:00'), (4, '10:00:60'), (5, '2024-01-01 10:60'), (6, '2024-01-32'), (7, '2024-01-01 1:00'), (8, '2024-00-10'), (9, '10:00:005'), (10, '2024-01-01 10:00 x'), (11, 'nowadays'), (12, '2024-01-01 25:00');
+SELECT id, date(a), time(a), unixepoch(a) FROM t;
+
+--! case 53m adversarial: Fractions of seconds are rounded to thousandths, and no second becomes the next one
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT);
+INSERT INTO t VALUES (1, '2024-01-01 00:00:00.0006'), (2, '2024-12-31 23:59:59.9996'), (3, '2024-01-01 10:00:00.123456'), (4, '2024-01-01 10:00:00.1234567'), (5, '2024-12-31 23:59:59.999999999'), (6, '1969-12-31 23:59:59.5'), (7, '2024-01-01T10:00:00.7Z');
+SELECT id, strftime('%f', a), strftime('%f', a, '+1 day'), datetime(a), unixepoch(a), strftime('%s', a), julianday(a) FROM t;
+SELECT strftime('%f', '2024-01-01 00:00:00.0006'), datetime('2024-12-31 23:59:59.9999999');
+
+--! case 53n adversarial: Blanks and letters in a moment
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT);
+INSERT INTO t VALUES (1, '2024-01-01  10:00'), (2, '2024-01-01 10:00 Z'), (3, '2024-01-01T10:00z'), (4, '2024-01-01T'), (5, '2024-01-01 '), (6, '2024-01-01 10:00:30Z '), (7, ' 2024-01-01'), (8, '2024-01-01 10 :00');
+SELECT id, datetime(a), unixepoch(a) FROM t;
+SELECT datetime('2024-01-01  10:00'), datetime('2024-01-01T10:00z '), date('2024-01-01T');
+
+--! case 53o adversarial breaks=dates: Days beyond the end of a month, in a column
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT);
+INSERT INTO t VALUES (1, '2023-02-31'), (2, '2024-04-31 10:00'), (3, '2024-02-29'), (4, '2024-02-30');
+SELECT id, date(a), datetime(a, '+1 day'), strftime('%j', a) FROM t;
+
+--! case 53p adversarial: A month counted from a day beyond its end, and a modifier that is none
+SELECT date('2023-02-31', '+1 month'), date('2023-02-31', 'start of month'), date('2023-02-31', 'start of day'), date('2024-01-01', ' +1 day'), date('2024-01-01', '+1 dayss');
 
 --! case 54a: CURRENT_TIMESTAMP is text of 19 characters
 SELECT length(CURRENT_TIMESTAMP), typeof(CURRENT_TIMESTAMP), length(CURRENT_DATE), length(CURRENT_TIME);

@@ -229,6 +229,15 @@ INSERT INTO t VALUES (1, 1), (1, 2), (1, NULL), (2, 0), (NULL, 5);
 SELECT a, b FROM t WHERE (a, b) > (1, 1) ORDER BY a, b;
 SELECT (a, b) < (1, 2), (a, b) IS (1, NULL) FROM t;
 
+--! case 65d adversarial: Rows in order beside an EXISTS of the same column
+CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER);
+CREATE TABLE u (id INTEGER PRIMARY KEY, t INTEGER);
+CREATE INDEX u_t ON u (t);
+INSERT INTO t VALUES (1, 1), (2, 1), (3, 1), (4, NULL), (5, 1), (6, 1), (7, 1), (8, 1), (9, 1), (10, 1);
+INSERT INTO u VALUES (120, 0), (9, 1), (8, 1), (2, 1), (6, 2), (7, 2), (1, 3), (12, 6), (11, 8), (10, 9), (3, 11);
+SELECT t.id FROM t JOIN u ON u.t = t.id WHERE (t.id, 'a') <= (3, 'b') AND EXISTS (SELECT 1 FROM u AS z WHERE z.t = t.id);
+SELECT id, (a, id) < (1, 5), (id, a) >= (4, 1), (a, id, a) > (1, 7, NULL), (NULL, 1) < (1, id) FROM t;
+
 --! case 66a: FULL and RIGHT JOIN
 CREATE TABLE t (a INTEGER);
 CREATE TABLE u (b INTEGER);

@@ -42,6 +42,29 @@ INSERT INTO t VALUES (2, 'y');
 INSERT OR ROLLBACK INTO t VALUES (1, 'z');
 INSERT INTO t VALUES (3, 'after');
 
+--! case 73i adversarial: INSERT OR REPLACE makes values of the rows in its way, under two keys
+CREATE TABLE u (k TEXT PRIMARY KEY, v INTEGER, w INTEGER UNIQUE);
+INSERT INTO u VALUES ('a', 41, 1), ('b', 5, 2);
+INSERT OR REPLACE INTO u (k, v) VALUES ('a', coalesce((SELECT v FROM u WHERE k = 'a'), 0) + 1);
+SELECT k, v, w FROM u;
+INSERT OR REPLACE INTO u VALUES ('c', (SELECT count(*) FROM u), 2);
+--! params 'a', 7
+INSERT OR REPLACE INTO u VALUES (?1, (SELECT max(v) FROM u WHERE k = ?1), ?2);
+INSERT OR REPLACE INTO u VALUES ((SELECT max(k) FROM u), (SELECT v FROM u WHERE k = 'a'), 7);
+
+--! case 73j adversarial: INSERT OR REPLACE makes values of the row in its way, under one key
+CREATE TABLE u (k TEXT PRIMARY KEY, v INTEGER, w INTEGER DEFAULT 3);
+INSERT INTO u VALUES ('a', 41, 1), ('b', 5, 2);
+INSERT OR REPLACE INTO u (k, v) VALUES ('a', coalesce((SELECT v FROM u WHERE k = 'a'), 0) + 1);
+REPLACE INTO u VALUES ('b', (SELECT count(*) FROM u), (SELECT max(w) FROM u));
+
+--! case 73k adversarial: An INSERT OR REPLACE that fails deletes nothing
+CREATE TABLE u (k TEXT PRIMARY KEY, v INTEGER NOT NULL CHECK (v < 100), w INTEGER UNIQUE);
+INSERT INTO u VALUES ('a', 41, 1), ('b', 5, 2);
+INSERT OR REPLACE INTO u VALUES ('a', NULL, 2);
+INSERT OR REPLACE INTO u VALUES ('b', 100, 1);
+INSERT OR REPLACE INTO u VALUES ('b', 99, 1);
+
 --! case 74a: REPLACE INTO
 CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT);
 INSERT INTO t VALUES (1, 'x'), (2, 'y');

@@ -7,7 +7,7 @@
 //! and goes on to the next one. Between the number (line of the checklist and a letter) and the colon may stand
 //! `adversarial` (a sloppy translation gives other rows without an error), `savepoints` (translated with implicit
 //! savepoints), `unmatched` (no server has a counterpart: refusing is the right answer; `unmatched=PostgreSQL` for one of
-//! them) and `breaks=RULE` (it leaves what the rule states as its condition, so that a difference is no surprise). A statement ends
+//! them), `fails` (that SQLite fails is the point) and `breaks=RULE` (it leaves what the rule states as its condition, so that a difference is no surprise). A statement ends
 //! with a `;` at the end of a line; in front of it may stand lines of their own:
 //! `--! params 1, 'x', NULL` (literals of SQLite), `--! ordered` (the order is total), `--! names` (the names of the
 //! columns count) and `--! reference SQL` (what SQLite runs in its place, where the bundled one lacks the syntax).
@@ -32,6 +32,8 @@ pub struct Case {
     pub title: String,
     pub adversarial: bool,
     pub savepoints: bool,
+    /// SQLite fails for another reason than a constraint, and a server must too.
+    pub fails: bool,
     /// Servers without a counterpart.
     pub unmatched: Vec<String>,
     /// The rule whose stated condition does not hold here.
@@ -51,6 +53,7 @@ fn header(text: &str, place: &str) -> Case {
         title: title.trim().to_string(),
         adversarial: false,
         savepoints: false,
+        fails: false,
         unmatched: vec![],
         breaks: None,
         steps: vec![],
@@ -59,6 +62,7 @@ fn header(text: &str, place: &str) -> Case {
         match word {
             "adversarial" => case.adversarial = true,
             "savepoints" => case.savepoints = true,
+            "fails" => case.fails = true,
             "unmatched" => case.unmatched = ["PostgreSQL", "MariaDB"].map(str::to_string).to_vec(),
             other if other.starts_with("unmatched=") => case.unmatched.push(other["unmatched=".len()..].to_string()),
             other if other.starts_with("breaks=") => case.breaks = Some(other["breaks=".len()..].to_string()),

@@ -12,3 +12,4 @@ pub mod random;
 pub mod servers;
 pub mod sqlite;
 pub mod value;
+pub mod values;

@@ -8,10 +8,10 @@ use crate::record::powercut::{Control, Powercut};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Promise {
     pub tier: Tier,
-    /// Nothing is lost when only the database's processes die.
-    pub survives_kill: bool,
-    /// It waits for the disk at some time.
-    pub syncs: bool,
+    /// Whether nothing is lost when only the database's processes die; none: nobody knows.
+    pub survives_kill: Option<bool>,
+    /// It waits for the disk at some time; none: nobody knows.
+    pub syncs: Option<bool>,
 }
 
 /// Everything that can be held against what was known.
@@ -22,17 +22,17 @@ pub fn controls(promise: Promise, found: &Powercut) -> Vec<Control> {
         let found = format!("{count} of {of} crashes left something else");
         controls.push(Control { name: name.to_string(), found, holds });
     };
-    if promise.survives_kill && process.count > 0 {
+    if promise.survives_kill == Some(true) && process.count > 0 {
         add("a crash of the process takes nothing", process.bad(), process.count, process.bad() == 0);
     }
-    if !promise.survives_kill && process.count >= CUTS_MIN {
+    if promise.survives_kill == Some(false) && process.count >= CUTS_MIN {
         add("documented not to survive the process: that is found", process.bad(), process.count, process.bad() > 0);
     }
     if promise.tier == Tier::Durable && power.count > 0 {
         add("documented as durable: a power cut takes nothing", power.bad(), power.count, power.bad() == 0);
     }
     let (lossy, bad, of) = (power.lossy + posix.lossy, power.bad() + posix.bad(), power.count + posix.count);
-    if !promise.syncs && of >= CUTS_MIN {
+    if promise.syncs == Some(false) && of >= CUTS_MIN {
         add("it never syncs: that is found", bad, of, bad > 0);
     }
     if promise.tier == Tier::Bounded {
@@ -90,8 +90,8 @@ mod tests {
         ];
         for (tier, survives_kill, found, expected) in table {
             // What is unsafe and survives the process is so because it never syncs.
-            let syncs = tier != Tier::Unsafe || !survives_kill;
-            let controls = controls(Promise { tier, survives_kill, syncs }, &found);
+            let syncs = Some(tier != Tier::Unsafe || !survives_kill);
+            let controls = controls(Promise { tier, survives_kill: Some(survives_kill), syncs }, &found);
             let failed: Vec<&Control> = controls.iter().filter(|c| !c.holds).collect();
             match expected {
                 None => assert!(failed.is_empty(), "{failed:?}"),
@@ -101,11 +101,20 @@ mod tests {
     }
 
     #[test]
+    fn of_what_nobody_knows_nothing_is_asked() {
+        let unknown = Promise { tier: Tier::Unknown, survives_kill: None, syncs: None };
+        for found in [found(0, 0, 0), found(9, 9, 9)] {
+            assert!(controls(unknown, &found).is_empty());
+        }
+    }
+
+    #[test]
     fn a_lie_that_nothing_survives_must_be_caught() {
         let lie = |name: &str, caught, must| Lie { name: name.to_string(), images: 200, caught, must };
         let lies = vec![lie("no sync", false, true), lie("no sync of directories", false, false)];
         let found = Powercut { lies, ..found(0, 0, 0) };
-        let controls = controls(Promise { tier: Tier::Durable, survives_kill: true, syncs: true }, &found);
+        let promise = Promise { tier: Tier::Durable, survives_kill: Some(true), syncs: Some(true) };
+        let controls = controls(promise, &found);
         let failed: Vec<&str> = controls.iter().filter(|c| !c.holds).map(|c| c.name.as_str()).collect();
         assert_eq!(failed, ["a disk that lies is found out: no sync"]);
     }

@@ -3,6 +3,7 @@
 use crate::check::Invalid;
 use crate::check::samples::Totals;
 use crate::engine::Expected;
+use crate::outcome::Outcome;
 use crate::record::model::{InvariantResult, Reason};
 use crate::record::tally::{ClientTally, Tally};
 use crate::stats::little::{self, ClientTime};
@@ -113,9 +114,11 @@ fn client_time(client: &ClientTally, late_ns: u64) -> ClientTime {
     }
 }
 
-/// The generator must not be the limit: its own cost against the mean time of an operation.
+/// The generator must not be the limit: its own cost against the mean time of an operation that was sent.
 pub fn head_room(generator_ns_per_operation: u64, tally: &Tally) -> Option<Reason> {
-    let operations = tally.counts(|_| true).planned();
+    let counts = tally.counts(|_| true);
+    // What was never sent took nobody any time.
+    let operations = counts.planned() - counts.outcome(Outcome::Unsent);
     let busy_ns = tally.latencies(|_| true).busy_ns;
     if operations == 0 || busy_ns == 0 {
         return None;

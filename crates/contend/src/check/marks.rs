@@ -1,17 +1,53 @@
 //! What a reader should know about a trial that counts: found in its samples, in words.
 
-use crate::record::tally::{Bin, Tally, trend};
+use crate::record::tally::{Bin, ClientTally, Tally, trend};
+use crate::stats::precision::Ns;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// All that is found.
-pub fn of_work(tally: &Tally, clients: u32) -> Vec<String> {
-    starved(tally, clients).into_iter().chain(unsteady(&tally.bins)).collect()
+/// Foreign CPU time from which a trial is marked, in thousandths of the machine's capacity.
+const FOREIGN_CPU_PERMILLE: u32 = 50;
+
+/// How marks begin that are about what came from outside: the machine was not quiet.
+const NOISY: &str = "noisy";
+
+/// Whether a mark tells of something that disturbed the trial; what else is marked was found in the work itself.
+pub fn is_disturbance(mark: &str) -> bool {
+    mark.starts_with(NOISY)
+}
+
+/// Whether one of a trial's marks does.
+pub fn is_disturbed(marks: &[String]) -> bool {
+    marks.iter().any(|mark| is_disturbance(mark))
+}
+
+/// The disk was not quiet before the window.
+pub fn noisy_disk(sync_ns: u64) -> String {
+    format!("{NOISY} disk: a sync took {} right before", Ns(sync_ns))
+}
+
+/// Others used the processors in the window, by how much in thousandths of what these could do.
+pub fn noisy_cpu(permille: u32) -> Option<String> {
+    let percent = f64::from(permille) / 10.0;
+    (permille > FOREIGN_CPU_PERMILLE).then(|| format!("{NOISY}: others used {percent:.1} % of the CPU"))
+}
+
+/// Busy time of all processors that was not ours, in thousandths of what all of them could do in the window.
+pub fn foreign_cpu_permille(busy_ns: u64, ours_ns: u64, window_ns: u64, processors: u32) -> u32 {
+    let capacity_ns = u128::from(window_ns.max(1)) * u128::from(processors.max(1));
+    u32::try_from(u128::from(busy_ns.saturating_sub(ours_ns)) * 1000 / capacity_ns).unwrap_or(u32::MAX)
+}
+
+/// All that is found in the work; `due` are the clients that had something to do in the window.
+pub fn of_work(tally: &Tally, due: &BTreeSet<u32>) -> Vec<String> {
+    starved(&tally.clients, due).into_iter().chain(unsteady(&tally.bins)).collect()
 }
 
 /// An operation counts by when it was due. A client that has waited since before the window has none in it, so
-/// its wait is in no latency: that must be said.
-fn starved(tally: &Tally, clients: u32) -> Option<String> {
-    let starved = tally.clients.values().filter(|c| c.first_due_ns.is_none()).count();
-    (starved > 0).then(|| format!("starved: {starved} of {clients} clients began nothing in the window"))
+/// its wait is in no latency: that must be said. Of whom the plan asked nothing in the window nothing was kept.
+fn starved(clients: &BTreeMap<u32, ClientTally>, due: &BTreeSet<u32>) -> Option<String> {
+    let waited = |(id, client): &(&u32, &ClientTally)| client.first_due_ns.is_none() && due.contains(*id);
+    let (starved, all) = (clients.iter().filter(waited).count(), clients.len());
+    (starved > 0).then(|| format!("starved: {starved} of {all} clients began nothing in the window"))
 }
 
 /// A rate that still changes has no mean: a compiler that goes on warming up, a file that grows, a cache that fills.
@@ -30,6 +66,28 @@ mod tests {
 
     fn bins(of: impl Fn(u64) -> u64) -> Vec<Bin> {
         (0..100).map(|i| Bin { committed: of(i), ..Bin::default() }).collect()
+    }
+
+    #[test]
+    fn only_who_had_something_to_do_is_starved() {
+        let began = ClientTally { first_due_ns: Some(1), ..ClientTally::default() };
+        let clients = BTreeMap::from([(0, began), (1, ClientTally::default()), (2, ClientTally::default())]);
+        let starved = |due: &[u32]| starved(&clients, &due.iter().copied().collect());
+        assert_eq!(starved(&[0]), None, "the others had nothing due");
+        let found = starved(&[0, 2]).expect("client 2 waited");
+        assert_eq!(found, "starved: 1 of 3 clients began nothing in the window");
+        assert!(!is_disturbance(&found));
+    }
+
+    #[test]
+    fn the_time_of_all_processors_is_held_against_all_processors() {
+        const S: u64 = 1_000_000_000;
+        // Others keep 14 of 32 processors busy for 10 s; this process may use two of them.
+        let permille = foreign_cpu_permille(142 * S, 2 * S, 10 * S, 32);
+        assert_eq!(permille, 437);
+        assert_eq!(noisy_cpu(permille).as_deref(), Some("noisy: others used 43.7 % of the CPU"));
+        assert_eq!((foreign_cpu_permille(S, 2 * S, S, 1), noisy_cpu(50)), (0, None));
+        assert!(is_disturbance(&noisy_cpu(51).unwrap()) && is_disturbance(&noisy_disk(9_000_000)));
     }
 
     #[test]

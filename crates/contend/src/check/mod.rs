@@ -97,8 +97,28 @@ impl Invalid {
         }
     }
 
+    /// Whether it is about how fast the trial was, and about nothing else.
+    pub fn is_of_speed(self) -> bool {
+        matches!(self, Invalid::LittlesLaw | Invalid::GeneratorLimited | Invalid::NothingDone | Invalid::NotCredible)
+    }
+
     /// The reason with what was found.
     pub fn because(self, detail: impl Into<String>) -> Reason {
         Reason { kind: self.word().to_string(), detail: detail.into() }
     }
+}
+
+/// Whether the crashes of a trial with these reasons show what its contender keeps: that does not depend on how fast it
+/// was, but on its settings, its data and its accounts. A control that does not hold contradicts them, which must be told.
+pub fn crashes_count(invalid: &[Reason]) -> bool {
+    all(invalid, |kind| kind.is_of_speed() || kind == Invalid::Control)
+}
+
+/// Whether what a trial did is as told, if not how fast.
+pub fn deeds_count(invalid: &[Reason]) -> bool {
+    all(invalid, Invalid::is_of_speed)
+}
+
+fn all(invalid: &[Reason], wanted: impl Fn(Invalid) -> bool) -> bool {
+    invalid.iter().all(|reason| Invalid::ALL.into_iter().any(|kind| kind.word() == reason.kind && wanted(kind)))
 }

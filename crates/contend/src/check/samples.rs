@@ -5,7 +5,7 @@ use crate::check::Invalid;
 use crate::record::model::Reason;
 use contend_wire::plan::{Client, Loop};
 use contend_wire::sample::Sample;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// Findings after which looking further tells nothing new.
 const FINDINGS_MAX: usize = 3;
@@ -26,6 +26,8 @@ pub struct PlanCheck<'p> {
     tries: u16,
     findings: Vec<Reason>,
     attempts: u64,
+    /// Every sample is in the counts of its client.
+    counted: bool,
 }
 
 /// What was counted on the way, to be held against the workers' own totals: operations begun, attempts, and
@@ -44,16 +46,18 @@ impl<'p> PlanCheck<'p> {
             .into_iter()
             .map(|(client, start_ns)| (client.id, Progress { client, start_ns, last: None, operations: 0, failed: 0 }))
             .collect();
-        Self { clients, tries, findings: vec![], attempts: 0 }
+        Self { clients, tries, findings: vec![], attempts: 0, counted: true }
     }
 
     /// Looks at the next sample.
     pub fn push(&mut self, sample: &Sample) {
         self.attempts += 1;
         if self.findings.len() >= FINDINGS_MAX {
+            self.counted = false;
             return;
         }
         let Some(progress) = self.clients.get_mut(&sample.client) else {
+            self.counted = false;
             self.findings
                 .push(Invalid::Accounts.because(format!("a sample of client {}, which no plan has", sample.client)));
             return;
@@ -64,9 +68,17 @@ impl<'p> PlanCheck<'p> {
         }
     }
 
-    /// What was found, and the totals. `length_ns` is the time from start to the end of the window, if time
-    /// decides when a client stops.
-    pub fn finish(mut self, length_ns: Option<u64>) -> (Vec<Reason>, Totals) {
+    /// Clients that have something to do in the window, which begins `run_in_ns` after the start and is over `length_ns`
+    /// after it. A closed loop's next operation is due when the last one is over; one that lasts into the window keeps its
+    /// client from what would have been due there if it had taken no time.
+    pub fn with_something_due(&self, run_in_ns: u64, length_ns: u64) -> BTreeSet<u32> {
+        let has = |progress: &&Progress<'_>| progress.had_something_due(run_in_ns, length_ns);
+        self.clients.values().filter(has).map(|progress| progress.client.id).collect()
+    }
+
+    /// What was found, and the totals, if every sample was looked at. `length_ns` is the time from start to the end of the
+    /// window, if time decides when a client stops.
+    pub fn finish(mut self, length_ns: Option<u64>) -> (Vec<Reason>, Option<Totals>) {
         let mut ids: Vec<u32> = self.clients.keys().copied().collect();
         ids.sort_unstable();
         for id in ids {
@@ -79,7 +91,8 @@ impl<'p> PlanCheck<'p> {
         }
         let sum = |of: fn(&Progress<'_>) -> u64| self.clients.values().map(of).sum();
         let failed = sum(|p| p.failed + u64::from(p.last.is_some_and(|s| !s.is_ok())));
-        (self.findings, Totals { operations: sum(|p| p.operations), attempts: self.attempts, failed })
+        let totals = Totals { operations: sum(|p| p.operations), attempts: self.attempts, failed };
+        (self.findings, self.counted.then_some(totals))
     }
 }
 
@@ -117,6 +130,25 @@ impl Progress<'_> {
         let due_ns = self.last.map_or(self.start_ns + self.client.start_ns, |s| s.finished_ns) + pause_ns;
         let early_ns = (self.start_ns + length_ns).saturating_sub(due_ns);
         (early_ns > 0).then(|| format!("stopped after {done} operations, {early_ns} ns before the end of the window"))
+    }
+
+    fn had_something_due(&self, run_in_ns: u64, length_ns: u64) -> bool {
+        let (begin_ns, end_ns) = (self.start_ns + run_in_ns, self.start_ns + length_ns);
+        let operations = &self.client.operations;
+        if self.client.load == Loop::Open {
+            return operations.iter().any(|op| (begin_ns..end_ns).contains(&(self.start_ns + op.offset_ns)));
+        }
+        let done = self.operations as usize;
+        let over = self.client.limit > 0 && done >= self.client.limit as usize;
+        let next = operations.get(if self.client.cyclic { done % operations.len().max(1) } else { done });
+        let Some(pause_ns) = next.filter(|_| !over).map(|op| op.offset_ns) else {
+            return self.last.is_some_and(|last| last.due_ns >= begin_ns);
+        };
+        match self.last {
+            None => self.start_ns + self.client.start_ns + pause_ns < end_ns,
+            Some(last) if last.finished_ns < begin_ns => last.finished_ns + pause_ns < end_ns,
+            Some(last) => last.due_ns >= begin_ns || last.due_ns + pause_ns < end_ns,
+        }
     }
 
     fn next_operation(&mut self, previous: Option<Sample>, sample: &Sample) -> Result<(), String> {
@@ -197,11 +229,11 @@ mod tests {
         }
     }
 
-    fn check(client: &Client, samples: &[Sample]) -> (Vec<Reason>, Totals) {
+    fn check(client: &Client, samples: &[Sample]) -> (Vec<Reason>, Option<Totals>) {
         check_until(client, samples, Some(0))
     }
 
-    fn check_until(client: &Client, samples: &[Sample], length_ns: Option<u64>) -> (Vec<Reason>, Totals) {
+    fn check_until(client: &Client, samples: &[Sample], length_ns: Option<u64>) -> (Vec<Reason>, Option<Totals>) {
         let mut check = PlanCheck::new([(client, 1000)], 2);
         samples.iter().for_each(|s| check.push(s));
         check.finish(length_ns)
@@ -217,7 +249,8 @@ mod tests {
         ];
         let (findings, totals) = check(&client(Loop::Closed, true), &closed);
         assert_eq!(findings, []);
-        assert_eq!(totals, Totals { operations: 3, attempts: 4, failed: 0 }, "a retried operation has not failed");
+        let expected = Totals { operations: 3, attempts: 4, failed: 0 };
+        assert_eq!(totals, Some(expected), "a retried operation has not failed");
         let open = [sample(0, 0, 0, true, [1010, 1016, 1090]), sample(1, 1, 0, true, [1020, 1090, 1095])];
         assert_eq!(check(&client(Loop::Open, false), &open).0, []);
     }
@@ -265,6 +298,37 @@ mod tests {
         assert_eq!(check_until(&limited, &[], None).0.len(), 1);
         assert_eq!(check_until(&client(Loop::Open, false), &[], Some(1000)).0, [], "unsent work is an outcome");
         let failed = [sample(0, 0, 0, false, [1015, 1016, 1020])];
-        assert_eq!(check(&cyclic, &failed).1.failed, 1);
+        assert_eq!(check(&cyclic, &failed).1.map(|totals| totals.failed), Some(1));
+    }
+
+    #[test]
+    fn there_are_no_totals_of_samples_that_were_not_looked_at() {
+        let cyclic = client(Loop::Closed, true);
+        // Every one is due at another time than planned, so the check stops on the way.
+        let wrong: Vec<Sample> = (0..20).map(|i| sample(i, 0, 0, true, [i.into(), 2000, 2001])).collect();
+        let (findings, totals) = check(&cyclic, &wrong);
+        assert_eq!((findings.len(), totals), (FINDINGS_MAX, None));
+        let stranger = Sample { client: 8, ..sample(0, 0, 0, true, [1015, 1016, 1020]) };
+        assert_eq!(check(&cyclic, &[stranger]).1, None, "it is in no client's count");
+        let (findings, totals) = check(&cyclic, &wrong[..2]);
+        assert!(!findings.is_empty() && totals.is_some_and(|totals| totals.operations == 2), "{totals:?}");
+    }
+
+    #[test]
+    fn something_is_due_in_the_window_by_the_plan_or_was_kept_from_it() {
+        let due = |client: &Client, samples: &[Sample], run_in_ns, length_ns| {
+            let mut check = PlanCheck::new([(client, 1000)], 2);
+            samples.iter().for_each(|s| check.push(s));
+            check.with_something_due(run_in_ns, length_ns).contains(&7)
+        };
+        let open = client(Loop::Open, false);
+        assert!(due(&open, &[], 5, 15) && due(&open, &[], 15, 21), "due after 10 and after 20");
+        assert!(!due(&open, &[], 11, 20) && !due(&open, &[], 21, 99), "nothing is due there");
+        let closed = client(Loop::Closed, true);
+        let first = |finished| [sample(0, 0, 0, true, [1015, 1016, finished])];
+        assert!(due(&closed, &first(1100), 30, 90), "the first one lasts all through the window");
+        assert!(!due(&closed, &first(1018), 19, 37), "the pause of 20 after the first one lasts longer");
+        assert!(due(&closed, &first(1018), 10, 20), "due in it");
+        assert!(!due(&Client { limit: 1, ..closed }, &first(1100), 30, 90), "it was the only one");
     }
 }

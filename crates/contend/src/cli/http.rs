@@ -3,8 +3,8 @@
 use super::run::{conclude, numbered_out};
 use super::{INVALID, OK, STOPPED, print, stop_on_signals};
 use crate::engine;
-use crate::outcome::code_name;
 use crate::record::store::{Record, RecordWriter};
+use crate::report;
 use crate::source::Source;
 use crate::study::model::{Arrivals, Condition, Contender, Extent, Load, Study, Tier, TrialKind, Variant, Whole};
 use crate::trial::crew::Deadlines;
@@ -17,7 +17,6 @@ use crate::units::duration_ns;
 use crate::workload::{self, Workload, scenario};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{Args, ValueEnum, ValueHint};
-use contend_wire::sample::Sample;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -95,8 +94,9 @@ pub struct HttpArgs {
     /// Directory of the record [default: results/DATE-http-SCENARIO]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: Option<PathBuf>,
-    /// Print one line of JSON instead of the report: label, total, ok, failed, wall_s, req_per_s (of those that
-    /// succeeded), p50_ms, p95_ms, p99_ms, max_ms (response times of those that succeeded; null if none did), err_sample
+    /// Print one line of JSON instead of the report: label, total, ok, failed, wall_s, req_per_s (what succeeded inside the
+    /// window), p50_ms, p95_ms, p99_ms, max_ms (response times of those that succeeded; null, as the rate, without a valid
+    /// trial), err_sample
     #[arg(long)]
     json_line: bool,
     /// Show no progress
@@ -349,66 +349,14 @@ fn study(args: &HttpArgs, workload: &Workload, contender: Contender) -> Result<S
     })
 }
 
-/// The three most frequent messages with their counts.
-fn most_frequent(errors: BTreeMap<String, u64>) -> String {
-    let mut errors: Vec<(String, u64)> = errors.into_iter().collect();
-    errors.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    errors.iter().take(3).map(|(message, count)| format!("{message} x {count}")).collect::<Vec<_>>().join(", ")
-}
-
-/// All trials as one line: operations that were due in the window, and those that were never begun.
+/// The run as one line, and which trials do not count in full.
 fn json_line(dir: &Path, label: &str) -> Result<u8> {
     let record = Record::open(dir)?;
-    let (mut ok_ns, mut failed, mut sent, mut planned, mut wall_ns) = (vec![], 0u64, 0u64, 0u64, 0u64);
-    let mut errors: BTreeMap<String, u64> = BTreeMap::new();
     for trial in &record.trials {
-        let in_window = |s: &Sample| (trial.window_start_ns..trial.window_end_ns).contains(&s.due_ns);
-        let mut last = BTreeMap::new();
-        record.samples(trial.slot.trial, |s| {
-            if in_window(&s) {
-                last.insert((s.client, s.operation), s);
-            }
-        })?;
-        for s in last.values() {
-            if s.is_ok() {
-                ok_ns.push(s.finished_ns - s.due_ns);
-            } else {
-                failed += 1;
-                *errors.entry(code_name(s.code_space, s.code)).or_default() += 1;
-            }
-        }
-        sent += last.len() as u64;
-        planned += trial.planned.values().sum::<u64>();
-        wall_ns += trial.window_end_ns.saturating_sub(trial.window_start_ns);
         if let Some(reason) = trial.invalid.first() {
             eprintln!("trial {} is invalid: {}: {}", trial.slot.trial, reason.kind, reason.detail);
         }
     }
-    let unsent = planned.saturating_sub(sent);
-    if unsent > 0 {
-        errors.insert("unsent".to_string(), unsent);
-    }
-    ok_ns.sort_unstable();
-    let quantile = |q: f64| {
-        let rank = (q * ok_ns.len() as f64).ceil() as usize;
-        ok_ns.get(rank.max(1) - 1).copied()
-    };
-    // Where nothing succeeded nothing took any time, which is not 0.
-    let ms = |ns: Option<u64>| ns.map(|ns| (ns as f64 / 1e3).round() / 1e3);
-    let wall_s = wall_ns as f64 / 1e9;
-    let line = serde_json::json!({
-        "label": label,
-        "total": sent + unsent,
-        "ok": ok_ns.len(),
-        "failed": failed + unsent,
-        "wall_s": (wall_s * 1e3).round() / 1e3,
-        "req_per_s": if wall_s > 0.0 { (ok_ns.len() as f64 / wall_s * 10.0).round() / 10.0 } else { 0.0 },
-        "p50_ms": ms(quantile(0.5)),
-        "p95_ms": ms(quantile(0.95)),
-        "p99_ms": ms(quantile(0.99)),
-        "max_ms": ms(quantile(1.0)),
-        "err_sample": most_frequent(errors),
-    });
-    print(&format!("{line}\n"))?;
+    print(&format!("{}\n", report::line::line(&record, label)?))?;
     Ok(if record.trials.iter().all(|t| t.invalid.is_empty()) { OK } else { INVALID })
 }

@@ -120,9 +120,9 @@ const SERVER: Server = Server {
     // Its page cleaner looks once a second (10.11.19), whenever it is told.
     write_back: &["SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0", "SET GLOBAL innodb_max_dirty_pages_pct = 0"],
     write_back_ns: 2_400_000_000,
-    // Of data files and of the redo log.
+    // Of data files and of the redo log. With o_dsync each write is a sync, and none is counted.
     syncs: "SELECT CAST(variable_value AS SIGNED) FROM information_schema.global_status \
-        WHERE variable_name = 'INNODB_DATA_FSYNCS'",
+        WHERE variable_name = 'INNODB_DATA_FSYNCS' AND @@innodb_flush_method <> 'O_DSYNC'",
     lock_waits: LockWaits::Counters(
         "SELECT sum(if(variable_name = 'INNODB_ROW_LOCK_WAITS', variable_value, 0)), \
          sum(if(variable_name = 'INNODB_ROW_LOCK_TIME', variable_value, 0)), \
@@ -131,6 +131,9 @@ const SERVER: Server = Server {
 };
 
 const CONFIGURATION: &str = "contend.cnf";
+
+/// How files are written and synced.
+const FLUSH_METHOD: &str = "innodb_flush_method";
 
 /// A setting that came with 10.8.4.
 const LOG_BUFFERING: &str = "innodb_log_file_buffering";
@@ -179,7 +182,7 @@ const SETTINGS: &[Setting] = &[
         about: "whether the redo log goes through the system's cache; on whenever innodb_flush_log_at_trx_commit=2, and on servers without this setting",
     },
     Setting {
-        name: "innodb_flush_method",
+        name: FLUSH_METHOD,
         values: Values::Words(&["o_direct", "fsync", "o_dsync", "o_direct_no_fsync"]),
         default: "o_direct",
         about: "how data files are written",
@@ -205,6 +208,9 @@ fn tier(settings: &Settings) -> Tier {
     let binlog_behind = value("log_bin") == "on" && value("sync_binlog") != "1";
     if value("innodb_doublewrite") == "off" {
         Tier::Unsafe
+    } else if value(FLUSH_METHOD) == "o_direct_no_fsync" {
+        // Nothing takes data files out of the device's cache, and no power was cut to see what that costs.
+        Tier::Unknown
     } else if value("innodb_flush_log_at_trx_commit") != "1" || binlog_behind {
         Tier::Bounded
     } else {
@@ -346,6 +352,9 @@ mod tests {
             (&[("log_bin", "on")], Tier::Bounded),
             (&[("log_bin", "on"), ("sync_binlog", "1")], Tier::Durable),
             (&[("innodb_doublewrite", "off")], Tier::Unsafe),
+            (&[("innodb_flush_method", "o_dsync")], Tier::Durable),
+            (&[("innodb_flush_method", "o_direct_no_fsync")], Tier::Unknown),
+            (&[("innodb_flush_method", "o_direct_no_fsync"), ("innodb_doublewrite", "off")], Tier::Unsafe),
         ];
         assert_tiers(&ENGINE, &cases);
     }

@@ -3,6 +3,7 @@
 //! the statements of a connection. Adding an engine adds one file here and one entry to [`ENGINES`].
 
 pub mod app;
+mod common;
 pub mod go;
 pub mod http;
 pub mod java;
@@ -16,11 +17,11 @@ pub mod sqlite;
 pub mod translator;
 mod worker;
 
+pub use common::{COMMON_SETTINGS, REQUEST_TIMEOUT, as_it_comes};
 pub use worker::{Facts, Worker};
 
 use crate::contender::{Contender, Tier};
-use crate::outcome::codes_worth_retrying;
-use contend_wire::plan::{Connections, Retry};
+use contend_wire::plan::Connections;
 use contend_wire::sample::CodeSpace;
 use server::Server;
 use std::collections::BTreeMap;
@@ -167,10 +168,6 @@ pub const TRANSPORT: &str = "transport";
 /// Its value for clients that ask a worker over HTTP, in which the driver is.
 pub const HTTP: &str = "http";
 
-/// The setting that says who sets what a connection has, and its value for nobody: what is found then is the driver's own.
-const OPENED: &str = "connection";
-const AS_IT_COMES: &str = "as-it-comes";
-
 /// One setting a contender may name.
 #[derive(Debug)]
 pub struct Setting {
@@ -241,38 +238,6 @@ impl Expected {
         found == self.value || Some(found) == self.or
     }
 }
-
-/// How long clients wait for the answer of a worker that serves.
-pub const REQUEST_TIMEOUT: &str = "request_timeout_ms";
-
-/// Settings that belong to the harness and not to an engine: every contender may name them.
-pub const COMMON_SETTINGS: &[Setting] = &[
-    Setting {
-        name: "retry",
-        values: Values::Words(&["none", "spin", "backoff"]),
-        default: "none",
-        about: "after a conflict or lock timeout: give up, try again at once, or wait 1, 2, 5, 10, 20, 50 ms (with jitter) first",
-    },
-    Setting {
-        name: "retry_tries",
-        values: Values::Integer(1, 65_535),
-        default: "10",
-        about: "attempts of one operation at most, when retry is spin or backoff",
-    },
-    Setting {
-        name: REQUEST_TIMEOUT,
-        values: Values::Integer(0, 86_400_000),
-        default: "0",
-        about: "over HTTP: longest wait for an answer; 0: until the end of the drain, and 30000 where a trial has no window",
-    },
-    Setting {
-        name: OPENED,
-        values: Values::Words(&["as-set", AS_IT_COMES]),
-        default: "as-set",
-        about: "as-it-comes: nothing is set on a connection, whatever the other settings say; what it has is read back and not \
-                held against anything",
-    },
-];
 
 /// All engines.
 pub const ENGINES: &[&Engine] = &[&sqlite::ENGINE, &postgres::ENGINE, &mariadb::ENGINE, &translator::ENGINE];
@@ -361,27 +326,7 @@ impl Driver {
     }
 }
 
-/// Waits of `retry = "backoff"`, in milliseconds; the last one repeats.
-const BACKOFF_MS: [u64; 6] = [1, 2, 5, 10, 20, 50];
-
 impl Engine {
-    /// What the settings say about trying again.
-    pub fn retry(&self, settings: &Settings) -> Retry {
-        let tries = self.value(settings, "retry_tries").parse().unwrap_or(1);
-        let codes = || codes_worth_retrying(self.code_space);
-        match self.value(settings, "retry") {
-            "spin" => Retry { tries, codes: codes(), ..Retry::never() },
-            "backoff" => Retry {
-                tries,
-                backoff_ns: BACKOFF_MS.map(|ms| ms * 1_000_000).to_vec(),
-                // Half to one and a half times the wait, in an order that does not repeat soon.
-                jitter_permille: (0..97_u32).map(|i| 500 + ((i * 61 % 97) * 1000 / 97) as u16).collect(),
-                codes: codes(),
-            },
-            _ => Retry::never(),
-        }
-    }
-
     /// Whether a contender with this driver and model, as far as they are said, can name this setting: those of pools are for
     /// models that have one, those of an app for it alone.
     pub fn may_name(&self, driver: Option<&str>, model: Option<&str>, setting: &str) -> bool {
@@ -419,12 +364,6 @@ impl Engine {
         self.aliases.iter().find(|(common, _)| *common == name).map_or(name, |(_, own)| own)
     }
 
-    /// How settings are applied and read back, or left alone.
-    pub fn setup_with(&self, settings: &Settings) -> Setup {
-        let setup = (self.setup)(settings);
-        if self.value(settings, OPENED) == AS_IT_COMES { self.as_it_comes(setup) } else { setup }
-    }
-
     /// The settings that connections report as these facts; what no setting has said that way is left out.
     pub fn settings_told(&self, told: &BTreeMap<String, String>) -> Settings {
         let as_set = |name: &str, word: &str| {
@@ -440,20 +379,6 @@ impl Engine {
             Some((setting.name.to_string(), word.to_string()))
         };
         self.settings.iter().filter_map(of).collect()
-    }
-
-    /// What is left of a setup when nothing is set: the same is asked, and a few things more.
-    fn as_it_comes(&self, setup: Setup) -> Setup {
-        let further = self.further.iter().map(|(name, sql)| Expected::asked(name, *sql, ""));
-        let asked = setup.readbacks.into_iter().filter(|read| !read.sql.is_empty());
-        Setup {
-            readbacks: asked.chain(further).collect(),
-            // Without it a server would not understand the workload.
-            session: self.server.map(|server| server::session(server.dialect)).unwrap_or_default(),
-            begin_write: setup.begin_write,
-            only_told: true,
-            ..Setup::default()
-        }
     }
 
     /// Names of all settings, for messages.

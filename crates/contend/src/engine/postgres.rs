@@ -115,8 +115,8 @@ const SERVER: Server = Server {
     ],
     write_back: &["CHECKPOINT"],
     write_back_ns: 100_000_000,
-    // Of the log alone.
-    syncs: "SELECT wal_sync FROM pg_stat_wal",
+    // Of the log alone. Where each write is a sync the server counts none: its manual says so of `pg_stat_wal`.
+    syncs: "SELECT wal_sync FROM pg_stat_wal WHERE current_setting('wal_sync_method') NOT LIKE 'open%'",
     lock_waits: LockWaits::Log(logged_wait_ns),
 };
 

@@ -1,5 +1,6 @@
 //! What all engines have in common holds for each of them.
 
+use super::common::{AS_IT_COMES, OPENED};
 use super::*;
 
 #[test]
@@ -17,6 +18,12 @@ fn as_it_comes_sets_nothing_and_asks_everything() {
     for engine in ENGINES.iter().filter(|engine| engine.executes) {
         let settings = Settings::from([(OPENED.to_string(), AS_IT_COMES.to_string())]);
         let (set, comes) = ((engine.setup)(&settings), engine.setup_with(&settings));
+        for tier in Tier::ALL {
+            let named =
+                (engine.tier_settings)(tier).iter().map(|(name, value)| ((*name).to_string(), (*value).to_string()));
+            let settings: Settings = named.chain(settings.clone()).collect();
+            assert_eq!(engine.tier_of(&settings), Tier::Unknown, "what is not set promises nothing: {settings:?}");
+        }
         assert!(
             comes.session.len() <= set.session.len() && comes.options.is_empty() && comes.prepare.is_empty(),
             "{}",

@@ -239,6 +239,9 @@ pub struct Trial {
     pub planned: BTreeMap<String, u64>,
     /// Busy time of all processors that was not ours, in thousandths of the capacity of the window.
     pub foreign_cpu_permille: u32,
+    /// The server is one that somebody else runs: what it used, if it is on this machine, is among the others' too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub server_unwatched: bool,
     /// Median fsync right before the window.
     pub fsync_ns_p50_before: u64,
     pub invariants: Vec<InvariantResult>,

@@ -191,6 +191,8 @@ pub struct Tally {
     pub window_end_ns: u64,
     pub counting: Counting,
     pub samples: u64,
+    /// When the last attempt of all was over, in the drain or before.
+    pub last_finished_ns: u64,
     pub groups: Vec<Group>,
     pub clients: BTreeMap<u32, ClientTally>,
     pub bins: Vec<Bin>,
@@ -238,6 +240,7 @@ impl Tallying {
             window_end_ns: trial.window_end_ns,
             counting,
             samples: 0,
+            last_finished_ns: 0,
             groups: vec![],
             // All of them: a client that gets nothing done is what fairness is about.
             clients: (0..trial.clients.min(CLIENTS_MAX)).map(|client| (client, ClientTally::default())).collect(),
@@ -252,6 +255,7 @@ impl Tallying {
     pub fn push(&mut self, sample: Sample) {
         let role = role_of(&self.crews, sample.client);
         self.tally.samples += 1;
+        self.tally.last_finished_ns = self.tally.last_finished_ns.max(sample.finished_ns);
         // The pending operation is of the same client, so of the same role.
         self.operations.push(sample, &mut |op| self.tally.count(role, op));
     }

@@ -16,7 +16,7 @@ use crate::report::text::{self, Colour};
 use crate::stats::interval::MIN_ROUNDS;
 use crate::stats::shift;
 use crate::stats::verdict::{self, Comparison, Verdict};
-use crate::study::model::Variant;
+use crate::study::model::{Condition, Variant};
 use serde::Serialize;
 
 /// How it is compared, for readers.
@@ -170,7 +170,9 @@ fn compare_figure(
     if contender.tier != tier_b {
         guards.push(format!("tiers differ: {} in A, {tier_b} in B", contender.tier));
     }
-    guards.extend(unprintable(cell_a, figure, "A").or_else(|| unprintable(cell_b, figure, "B")));
+    let condition_b = &b.record.run.study.conditions[cell_b.condition];
+    guards.extend(other_condition(&study.conditions[cell_a.condition], condition_b));
+    guards.extend(nothing_whole(cell_a, figure, "A").or_else(|| nothing_whole(cell_b, figure, "B")));
     let values = [values(a, cell_a, figure), values(b, cell_b, figure)];
     let estimates = [a.estimator().estimate(cell_a, figure), b.estimator().estimate(cell_b, figure)];
     ComparedRow {
@@ -188,13 +190,30 @@ fn compare_figure(
     }
 }
 
+/// A label leaves out what is usual in its study, and what is usual may have changed between the runs.
+fn other_condition(a: &Condition, b: &Condition) -> Option<String> {
+    if (&a.profile, &a.axes) == (&b.profile, &b.axes) {
+        return None;
+    }
+    let said = |condition: &Condition| {
+        let profile = condition.profile.iter().map(|profile| format!("profile={profile}"));
+        let axes = condition.axes.iter().map(|(axis, value)| format!("{axis}={value}"));
+        let all: Vec<String> = profile.chain(axes).collect();
+        if all.is_empty() { "nothing set".to_string() } else { all.join(", ") }
+    };
+    Some(format!("the condition differs: {} in A, {} in B", said(a), said(b)))
+}
+
 fn values(summary: &Summary<'_>, cell: &Cell, figure: &Figure) -> Vec<f64> {
     summary.estimator().rounds(cell, figure).into_iter().map(|(_, value)| value).collect()
 }
 
-/// A quantile that may not be printed is not compared.
-fn unprintable(cell: &Cell, figure: &Figure, which: &str) -> Option<String> {
-    compare::unprintable(cell, figure.quantile()?, which)
+/// A quantile that may not be printed is not compared, and neither is a mean of what was cut off.
+fn nothing_whole(cell: &Cell, figure: &Figure, which: &str) -> Option<String> {
+    match figure.quantile() {
+        Some(of) => compare::unprintable(cell, of, which),
+        None => compare::no_mean(cell, figure, which),
+    }
 }
 
 fn judge(

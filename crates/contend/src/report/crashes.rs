@@ -1,5 +1,6 @@
-//! `crashes.csv`: one row per trial and model, for whoever wants to count again.
+//! `crashes.csv`: one row per model and trial whose crashes count, for whoever wants to count again.
 
+use crate::check::crashes_count;
 use crate::report::summary::Summary;
 use anyhow::{Context, Result};
 
@@ -25,7 +26,7 @@ pub fn csv(summary: &Summary<'_>) -> Result<Option<String>> {
         "lost_work_ns_max",
         "lost_commits",
     ])?;
-    for trial in &summary.record.trials {
+    for trial in summary.record.trials.iter().filter(|trial| crashes_count(&trial.invalid)) {
         let Some(contender) = study.contenders.get(trial.slot.contender) else { continue };
         for c in trial.powercut.iter().flat_map(|found| &found.crashes) {
             let numbers =

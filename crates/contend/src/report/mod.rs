@@ -16,12 +16,15 @@ pub mod export;
 pub mod gnuplot;
 pub mod html;
 pub mod json;
+pub mod line;
 pub mod markdown;
 mod plot;
 pub mod summary;
 pub mod text;
 pub mod volume;
 
+#[cfg(test)]
+mod claims_tests;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

@@ -159,6 +159,7 @@ impl Story {
             settings: contender.settings.clone(),
             planned: BTreeMap::new(),
             foreign_cpu_permille: 12 + slot.trial % 9,
+            server_unwatched: false,
             fsync_ns_p50_before: 1_400_000,
             tables: BTreeMap::new(),
             invariants: vec![],

@@ -5,6 +5,8 @@ mod beside;
 mod markdown;
 mod text;
 
+use crate::check::marks::is_disturbed;
+use crate::record::model::Trial;
 use crate::record::parts::StudyRecord;
 use crate::record::store::Record;
 use crate::report::document::{Block, Document, Section};
@@ -159,9 +161,8 @@ fn warnings(record: &StudyRecord, summaries: &[Summary<'_>]) -> Vec<String> {
         }),
         ("Trials that cannot be read", of(&|part, _| some(part.damaged.len(), part.run.schedule.len()))),
         ("Disturbed, and counting nevertheless", {
-            let marked =
-                |part: &Record| part.trials.iter().filter(|t| t.invalid.is_empty() && !t.marks.is_empty()).count();
-            of(&|part, _| some(marked(part), part.trials.len()))
+            let counts = |trial: &&Trial| trial.invalid.is_empty() && is_disturbed(&trial.marks);
+            of(&|part, _| some(part.trials.iter().filter(counts).count(), part.trials.len()))
         }),
     ];
     let notes = notes.into_iter().filter(|(_, parts)| !parts.is_empty());

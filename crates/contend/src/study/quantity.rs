@@ -26,14 +26,15 @@ pub const COUNTS: [&str; 12] = [
 ];
 
 /// What was set for a trial, or is known of it, beside the names of the workload's `[scale]` and the
-/// contender's settings: the window as configured and as it was, clients and processes over all roles,
+/// contender's settings: the window as configured and as it was, the time in which there were clients, clients and processes over all roles,
 /// arrivals per second, the factor of the row counts, databases; CPU time of a server, and what it tells of waits for
 /// locks: their number, their sum, the longest; what a server and the worker that serves used together and each alone;
 /// syncs for each commit, as the server or the recorder of a power cut counts them; what an app tried again and gave up;
 /// bytes of all tables; what the worker takes for itself.
-pub const OF_TRIAL: [&str; 30] = [
+pub const OF_TRIAL: [&str; 31] = [
     "window_s",
     "elapsed_s",
+    "clients_s",
     "clients",
     "processes",
     "rate_per_s",

@@ -133,7 +133,7 @@ impl Draft {
             ));
         }
         let settings = self.complete_settings(common)?;
-        let tier = (self.engine.tier)(&settings);
+        let tier = self.engine.tier_of(&settings);
         if let Some(wanted) = self.tier.filter(|wanted| *wanted != tier) {
             return Err(format!(
                 "the tier is to be {wanted}, but with these settings it is {tier}: {}",
@@ -265,6 +265,7 @@ mod tests {
             ("sqlite:tier=gold", "tiers are durable, bounded, unsafe"),
             ("sqlite:tier=durable,synchronous=normal", "it is bounded: journal_mode=wal,synchronous=normal"),
             ("sqlite:synchronous=full,synchronous=off", "given twice"),
+            ("sqlite:tier=durable,connection=as-it-comes", "it is unknown: connection=as-it-comes"),
             (
                 "mariadb:innodb_flush_log_at_trx_commit=2,innodb_log_file_buffering=off",
                 "cannot be off: with the other settings mariadb makes it on",
@@ -273,6 +274,15 @@ mod tests {
             let message = canonical(typed).unwrap_err();
             assert!(message.contains(part), "{typed}: {message}");
         }
+    }
+
+    #[test]
+    fn settings_that_are_not_applied_make_no_tier() {
+        let tier = |text: &str| parse(text).unwrap().complete(&Settings::new()).unwrap().tier;
+        assert_eq!(tier("sqlite:journal_mode=wal,synchronous=full"), Tier::Durable);
+        assert_eq!(tier("sqlite:connection=as-it-comes,journal_mode=wal,synchronous=full"), Tier::Unknown);
+        assert_eq!(tier("sqlite:connection=as-it-comes"), Tier::Unknown);
+        assert_eq!(tier("sqlite:connection=as-set"), Tier::Bounded);
     }
 
     #[test]
@@ -317,7 +327,7 @@ mod tests {
                         engine: engine.name.to_string(),
                         driver: driver.name.to_string(),
                         model: model.to_string(),
-                        tier: (engine.tier)(&settings),
+                        tier: engine.tier_of(&settings),
                         settings,
                     }
                 })

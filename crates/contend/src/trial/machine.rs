@@ -2,7 +2,7 @@
 
 use crate::record::model::Machine;
 use crate::units::write_time;
-use procfs::Current;
+use procfs::{Current, CurrentSI};
 use std::fs::read_to_string;
 
 /// Reads it from /proc and /etc; what cannot be read is `unknown` or 0.
@@ -26,6 +26,11 @@ pub fn describe() -> Machine {
 /// Processors this process may use.
 pub fn cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |n| n.get() as u32)
+}
+
+/// Processors of the whole machine, whose time the kernel adds up: a process may be kept to some of them.
+pub fn processors() -> u32 {
+    procfs::KernelStats::current().map_or(0, |stats| stats.cpu_time.len() as u32).max(1)
 }
 
 /// Now, in UTC, as RFC 3339 to the second.
@@ -62,5 +67,6 @@ mod tests {
         let machine = describe();
         assert!(machine.cores > 0 && machine.memory_bytes > 1 << 20, "{machine:?}");
         assert!(!machine.kernel.is_empty());
+        assert!(processors() >= machine.cores, "{} of {}", machine.cores, processors());
     }
 }

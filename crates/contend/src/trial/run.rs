@@ -10,7 +10,6 @@ use crate::record::model::{
 };
 use crate::record::store::{RecordWriter, SAMPLES_FILE, TrialWriter, read_samples};
 use crate::record::tally::{Counting, Tally, Tallying, per_second};
-use crate::stats::precision::Ns;
 use crate::study::model::{Contender, Study, Tier};
 use crate::trial::admin::{Admin, Cancelled};
 use crate::trial::aftermath;
@@ -19,6 +18,7 @@ use crate::trial::crew::{Crew, Deadlines, Failure, Member};
 use crate::trial::data::{self, Base, Fresh};
 use crate::trial::disk;
 use crate::trial::janitor::Janitor;
+use crate::trial::machine;
 use crate::trial::over_http::{Asking, timeout_ms};
 use crate::trial::plans::{DrawnRound, Plans, Sql};
 use crate::trial::process::{InsteadOf, Launch, monotonic_ns};
@@ -35,9 +35,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Foreign CPU time from which a trial is marked, in thousandths of the machine's capacity.
-const FOREIGN_CPU_PERMILLE_MARK: u32 = 50;
-
 /// Log of the server, in the trial's directory.
 const SERVER_LOG: &str = "server.log";
 
@@ -53,7 +50,6 @@ pub struct Bench<'a> {
     pub deadlines: Deadlines,
     pub janitor: &'a Janitor,
     pub disk: &'a Disk,
-    pub cores: u32,
     pub generator_ns_per_operation: u64,
     pub transactions: &'a [TransactionInfo],
     /// What clients of an app send.
@@ -118,14 +114,6 @@ impl Bench<'_> {
         let mut trial = self.blank(&stage);
         let mut series = String::new();
         let ran = self.run(&stage, &mut trial, &mut series, &mut writer, admin);
-        let ran = match ran {
-            // What survives a crash does not depend on how fast it was.
-            Err(Failure::Invalid(reason)) if self.study.powercut.is_some() => {
-                trial.invalid.push(shown(reason, self.workload, self.asked));
-                Ok(Done { throughput_per_s: 0.0, failed: 0, window_ns: 0, invalid: vec![] })
-            }
-            other => other,
-        };
         let done = match ran.and_then(|done| self.crash(&stage, &mut trial, &mut writer, admin, done)) {
             Ok(done) => done,
             Err(Failure::Cancelled) => return Err(Cancelled.into()),
@@ -168,7 +156,7 @@ impl Bench<'_> {
         let moment = disk::wait_until_quiet(&self.data_dir, self.disk.fsync_ns_p50, self.cancelled)?;
         trial.fsync_ns_p50_before = moment.fsync_ns_p50;
         if !moment.quiet {
-            trial.marks.push(format!("noisy disk: a sync took {} right before", Ns(moment.fsync_ns_p50)));
+            trial.marks.push(marks::noisy_disk(moment.fsync_ns_p50));
         }
         let run = self.window(stage, fresh, writer, admin)?;
         let died = fresh.server.as_mut().and_then(|server| server.death());
@@ -346,6 +334,7 @@ impl Bench<'_> {
             settings: BTreeMap::new(),
             planned: stage.round.planned.clone(),
             foreign_cpu_permille: 0,
+            server_unwatched: false,
             fsync_ns_p50_before: 0,
             invariants: vec![],
             footprint: Footprint::default(),
@@ -433,10 +422,11 @@ impl Bench<'_> {
         trial.samples = Some(tally.samples);
         let load = &stage.round.load;
         let length_ns = (load.window_ns > 0).then_some(load.run_in_ns + load.window_ns);
+        let due = plan_check.with_something_due(load.run_in_ns, length_ns.unwrap_or(u64::MAX / 2));
         let (findings, counted) = plan_check.finish(length_ns);
         trial.invalid.extend(findings);
         let reported: Vec<_> = run.members.iter().map(|m| m.done.clone()).collect();
-        trial.invalid.extend(guards::totals(&reported, counted));
+        trial.invalid.extend(counted.and_then(|counted| guards::totals(&reported, counted)));
         trial.invalid.extend(guards::exhausted(&reported));
         if stage.round.load.rate_per_s.is_none() {
             let model = engine::model(stage.contender).context("a contender's model must be known")?;
@@ -449,8 +439,8 @@ impl Bench<'_> {
         }
         trial.invalid.extend(self.generator_limit(stage, run, &tally));
         self.check_rates(trial, stage, &tally, fastest_sync_ns);
-        trial.marks.extend(marks::of_work(&tally, trial.clients));
-        self.mark_foreign_cpu(trial, run, &tally);
+        trial.marks.extend(marks::of_work(&tally, &due));
+        foreign_cpu(trial, stage, run, &tally);
         Ok((tally, ever.finish()))
     }
 
@@ -467,17 +457,16 @@ impl Bench<'_> {
             trial.invalid.extend(guards::credible(rate, fastest_sync_ns, self.workload.databases as usize));
         }
     }
+}
 
-    fn mark_foreign_cpu(&self, trial: &mut Trial, run: &Run, tally: &Tally) {
-        let ours_ns: u64 = run.observed.usage.iter().chain(&run.observed.server).map(|u| u.cpu_ns).sum();
-        let foreign_ns = run.observed.machine_busy_ns.saturating_sub(ours_ns);
-        let capacity_ns = tally.elapsed_ns().max(1) * u64::from(self.cores);
-        trial.foreign_cpu_permille = (foreign_ns as u128 * 1000 / u128::from(capacity_ns)) as u32;
-        if trial.foreign_cpu_permille > FOREIGN_CPU_PERMILLE_MARK {
-            let percent = f64::from(trial.foreign_cpu_permille) / 10.0;
-            trial.marks.push(format!("noisy: others used {percent:.1} % of the CPU"));
-        }
-    }
+/// What others used of the processors. A server that contend does not watch is among them, and may be on another machine:
+/// then nobody can tell a disturbance from the work itself.
+fn foreign_cpu(trial: &mut Trial, stage: &Stage<'_>, run: &Run, tally: &Tally) {
+    let ours_ns: u64 = run.observed.usage.iter().chain(&run.observed.server).map(|used| used.cpu_ns).sum();
+    let (busy_ns, window_ns) = (run.observed.machine_busy_ns, tally.elapsed_ns());
+    trial.foreign_cpu_permille = marks::foreign_cpu_permille(busy_ns, ours_ns, window_ns, machine::processors());
+    trial.server_unwatched = stage.base.attached.is_some() || stage.setup.service.is_some();
+    trial.marks.extend(marks::noisy_cpu(trial.foreign_cpu_permille).filter(|_| !trial.server_unwatched));
 }
 
 fn role_clients(drawn: &DrawnRole) -> RoleClients {

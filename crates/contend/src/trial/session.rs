@@ -415,7 +415,6 @@ impl Session<'_> {
             deadlines: self.common.deadlines,
             janitor: &self.common.site.janitor,
             disk: &run.disk,
-            cores: run.machine.cores,
             generator_ns_per_operation: run.generator_ns_under(slot.condition),
             transactions: &run.workload.transactions,
             asked,

@@ -26,8 +26,14 @@ const PERCENTILES: [(f64, &str, bool); 9] = [
 ];
 
 /// Shown in bars, below the throughput: what the work cost.
-const RESOURCES: [&str; 5] =
-    ["cpu_ns_per_operation", "written_bytes_per_operation", "rss_bytes_client", "size_bytes_compact", "size_bytes_wal"];
+const RESOURCES: [&str; 6] = [
+    "cpu_ns_per_operation",
+    "written_bytes_per_operation",
+    "rss_bytes_client",
+    "rss_bytes_server",
+    "size_bytes_compact",
+    "size_bytes_wal",
+];
 
 fn conditions(summary: &Summary<'_>) -> std::ops::Range<usize> {
     0..summary.record.run.study.conditions.len()
@@ -105,7 +111,8 @@ fn bar(summary: &Summary<'_>, cell: &Cell, figure: &Figure) -> Bar {
         value: estimate.value,
         low: estimate.low,
         high: estimate.high,
-        points: estimate.rounds.iter().map(|(_, value)| *value).collect(),
+        // Rounds that do not make a value do not stand for one either.
+        points: estimate.rounds.iter().filter(|_| estimate.value.is_some()).map(|(_, value)| *value).collect(),
         shown: shown.text,
         tip,
     }
@@ -258,8 +265,10 @@ fn foreign(summary: &Summary<'_>) -> String {
     permille.sort_unstable();
     let share = |at: usize| Percent(f64::from(permille.get(at).copied().unwrap_or(0)) / 1000.0);
     let last = permille.len().saturating_sub(1);
+    let unwatched = summary.record.trials.iter().any(|t| t.server_unwatched);
+    let server = if unwatched { ", with the server if it is on this machine," } else { "" };
     format!(
-        "Other programs used {} of the processors' time in the median trial, {} in the busiest.",
+        "Other programs{server} used {} of the processors' time in the median trial, {} in the busiest.",
         share(last / 2),
         share(last)
     )

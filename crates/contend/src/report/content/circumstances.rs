@@ -1,5 +1,6 @@
 //! Under which circumstances: machine, disk, settings as read back, the schedule, and what went wrong.
 
+use crate::check::marks::{is_disturbance, is_disturbed};
 use crate::record::model::{DataInfo, WorkloadInfo};
 use crate::record::store::Record;
 use crate::report::content::evidence;
@@ -43,15 +44,29 @@ pub fn warnings(summary: &Summary<'_>) -> Vec<String> {
         ));
     }
     warnings.extend(disturbance(record));
+    warnings.extend(marked_otherwise(record));
     warnings
+}
+
+/// Trials that count, with a mark for something else: what was found in their work, or not looked for.
+fn marked_otherwise(record: &Record) -> Option<String> {
+    let counting = || record.trials.iter().filter(|t| t.invalid.is_empty());
+    let marked = counting().filter(|t| t.marks.iter().any(|mark| !is_disturbance(mark))).count();
+    let (all, verb) = (counting().count(), if marked == 1 { "has" } else { "have" });
+    (marked > 0).then(|| {
+        format!("{marked} of {all} trials {verb} a mark that is no disturbance (under \"Trials with a mark\").")
+    })
 }
 
 /// Trials that count although something disturbed them, and by how much.
 fn disturbance(record: &Record) -> Option<String> {
     let counting = || record.trials.iter().filter(|t| t.invalid.is_empty());
-    let marked = counting().filter(|t| !t.marks.is_empty()).count();
-    let worst = counting().map(|t| t.foreign_cpu_permille).max().filter(|_| marked > 0)?;
-    let all = counting().count();
+    let marked = counting().filter(|t| is_disturbed(&t.marks)).count();
+    let (all, watched) = (counting().count(), counting().filter(|t| !t.server_unwatched));
+    let worst = watched.map(|t| t.foreign_cpu_permille).max().unwrap_or(0);
+    if marked == 0 {
+        return None;
+    }
     let cpu = match worst {
         0..=50 => String::new(),
         _ => format!(" Other programs used up to {} % of the CPU.", worst / 10),
@@ -233,8 +248,8 @@ pub fn schedule(summary: &Summary<'_>) -> Section {
         ));
     }
     let mut blocks = vec![Block::List(facts)];
-    if let Some(table) = disturbed(summary) {
-        blocks.push(Block::Heading("Disturbed trials".to_string()));
+    if let Some(table) = marked(summary) {
+        blocks.push(Block::Heading("Trials with a mark".to_string()));
         blocks.push(Block::Table(table));
     }
     blocks.push(Block::Heading("Order of the trials".to_string()));
@@ -286,7 +301,7 @@ fn order(summary: &Summary<'_>) -> Table {
 }
 
 /// Trials with a mark.
-fn disturbed(summary: &Summary<'_>) -> Option<Table> {
+fn marked(summary: &Summary<'_>) -> Option<Table> {
     let mut table = Table::new(&["trial|", "contender", "condition", "marks", "others' CPU|", "fsync before|"]);
     for row in &summary.rows {
         let trial = &summary.record.trials[row.at];
@@ -298,7 +313,8 @@ fn disturbed(summary: &Summary<'_>) -> Option<Table> {
             TableCell::new(words::label(summary, row.contender)).series(row.contender),
             TableCell::new(words::condition(summary, row.condition)),
             TableCell::new(trial.marks.join(", ")),
-            TableCell::new(Percent(f64::from(trial.foreign_cpu_permille) / 1000.0).to_string()),
+            TableCell::new(Percent(f64::from(trial.foreign_cpu_permille) / 1000.0).to_string())
+                .small(if trial.server_unwatched { "with the server's" } else { "" }),
             TableCell::new(Ns(trial.fsync_ns_p50_before).to_string()),
         ]);
     }

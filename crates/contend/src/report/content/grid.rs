@@ -1,5 +1,5 @@
-//! The study's own tables of two dimensions, and what they say in words: which is best, and how much each of the two
-//! choices matters while the other is kept.
+//! The study's own tables of two dimensions, and what they say in words: which is best of a tier where intervals tell it from
+//! chance, and how much each of the two choices matters while the other is kept.
 
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Said, Table, Tone};
@@ -8,7 +8,8 @@ use crate::report::summary::metric::Figure;
 use crate::stats::precision::{Percent, Ratio};
 use crate::stats::verdict::Direction;
 use crate::study::grid::{Layout, driver_facts, layout};
-use crate::study::model::Grid;
+use crate::study::model::{Grid, Tier};
+use std::cmp::Ordering;
 
 /// A grid under one condition, with its values.
 struct Filled<'g> {
@@ -16,24 +17,33 @@ struct Filled<'g> {
     figure: Figure,
     layout: Layout,
     condition: usize,
-    values: Vec<Vec<Option<f64>>>,
+    values: Vec<Vec<Option<Found>>>,
 }
 
 fn filled<'g>(summary: &'g Summary<'_>, condition: usize) -> Vec<Filled<'g>> {
     let study = &summary.record.run.study;
     let fill = |grid: &'g Grid| {
         let (figure, layout) = (summary.figure(&grid.metric)?, layout(study, grid)?);
-        let value = |contender: usize| {
+        let found = |contender: usize| {
             let cell = summary.cell(condition, contender).filter(|cell| cell.has_data())?;
-            summary.estimator().estimate(cell, &figure).value
+            let estimate = summary.estimator().estimate(cell, &figure);
+            Some(Found {
+                value: estimate.value?,
+                interval: estimate.low.zip(estimate.high).filter(|_| !summary.as_published()),
+                at_least: estimate.at_least,
+                tier: study.contenders[contender].tier,
+            })
         };
         let whole = grid.part_of.as_ref().map(|label| {
             let part = study.contenders.iter().position(|contender| contender.label == *label);
-            part.and_then(value)
+            part.and_then(found)
         });
-        let shown = |contender: &Option<usize>| match (contender.and_then(value), whole) {
-            (value, None) => value,
-            (Some(value), Some(Some(part))) if value > 0.0 => Some(part / value),
+        let shown = |contender: &Option<usize>| match (contender.and_then(found), whole) {
+            (found, None) => found,
+            // Of a lower bound there is no part.
+            (Some(found), Some(Some(part))) if found.value > 0.0 && !found.at_least && !part.at_least => {
+                Some(Found { value: part.value / found.value, interval: None, ..found })
+            }
             _ => None,
         };
         let values = layout.cells.iter().map(|row| row.iter().map(shown).collect()).collect();
@@ -65,17 +75,43 @@ pub fn tables(summary: &Summary<'_>, condition: usize) -> Vec<Block> {
     filled(summary, condition).into_iter().flat_map(of).collect()
 }
 
+/// What a contender has of the figure.
+#[derive(Debug, Clone, Copy)]
+struct Found {
+    value: f64,
+    /// None: there are too few rounds, or the figure has none.
+    interval: Option<(f64, f64)>,
+    at_least: bool,
+    tier: Tier,
+}
+
 /// A value and where it stands.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 struct At {
     row: usize,
     column: usize,
-    value: f64,
+    found: Found,
+}
+
+impl At {
+    fn is(&self, other: &At) -> bool {
+        (self.row, self.column) == (other.row, other.column)
+    }
+
+    /// Whether chance does not explain the difference: their intervals do not touch.
+    fn apart(&self, other: &At) -> bool {
+        let both = self.found.interval.zip(other.found.interval);
+        both.is_some_and(|((low, high), (other_low, other_high))| high < other_low || other_high < low)
+    }
 }
 
 impl Filled<'_> {
-    fn show(&self, value: f64) -> String {
-        if self.grid.part_of.is_some() { Percent(value).to_string() } else { self.figure.show(value) }
+    fn show(&self, found: Found) -> String {
+        let bound = if found.at_least { "at least " } else { "" };
+        match self.grid.part_of.is_some() {
+            true => Percent(found.value).to_string(),
+            false => format!("{bound}{}", self.figure.show(found.value)),
+        }
     }
 
     fn table(&self, summary: &Summary<'_>) -> Table {
@@ -93,7 +129,7 @@ impl Filled<'_> {
             for (column, value) in self.values[row].iter().enumerate() {
                 let series = self.layout.cells[row][column];
                 cells.push(match value {
-                    Some(value) => TableCell { series, ..TableCell::new(self.show(*value)) },
+                    Some(found) => TableCell { series, ..TableCell::new(self.show(*found)) },
                     None => TableCell::muted(NOTHING),
                 });
             }
@@ -104,8 +140,8 @@ impl Filled<'_> {
 
     fn all(&self) -> Vec<At> {
         let rows = self.values.iter().enumerate();
-        let of_row = |(row, values): (usize, &Vec<Option<f64>>)| {
-            let at = |(column, value): (usize, &Option<f64>)| Some(At { row, column, value: (*value)? });
+        let of_row = |(row, values): (usize, &Vec<Option<Found>>)| {
+            let at = |(column, found): (usize, &Option<Found>)| Some(At { row, column, found: (*found)? });
             values.iter().enumerate().filter_map(at).collect::<Vec<_>>()
         };
         rows.flat_map(of_row).collect()
@@ -116,53 +152,121 @@ impl Filled<'_> {
         format!("{row} with {} {column}", spoken(&self.grid.columns))
     }
 
+    fn with_value(&self, at: At) -> String {
+        format!("{} ({})", self.show(at.found), self.name(at))
+    }
+
+    fn better(&self, a: &At, b: &At) -> Ordering {
+        match self.figure.direction {
+            _ if self.grid.part_of.is_some() => a.found.value.total_cmp(&b.found.value),
+            Direction::HigherIsBetter => a.found.value.total_cmp(&b.found.value),
+            Direction::LowerIsBetter => b.found.value.total_cmp(&a.found.value),
+        }
+    }
+
+    /// The best and the worst, if these are two.
+    fn ends<'a>(&self, all: impl Iterator<Item = &'a At> + Clone) -> Option<(At, At)> {
+        let (best, worst) = (all.clone().max_by(|a, b| self.better(a, b))?, all.min_by(|a, b| self.better(a, b))?);
+        (!best.is(worst)).then_some((*best, *worst))
+    }
+
     fn in_words(&self) -> Option<String> {
-        let better = |a: &At, b: &At| match self.figure.direction {
-            _ if self.grid.part_of.is_some() => a.value.total_cmp(&b.value),
-            Direction::HigherIsBetter => a.value.total_cmp(&b.value),
-            Direction::LowerIsBetter => b.value.total_cmp(&a.value),
-        };
-        let all = self.all();
-        let (best, worst) = (*all.iter().max_by(|a, b| better(a, b))?, *all.iter().min_by(|a, b| better(a, b))?);
+        let (bounds, all): (Vec<At>, Vec<At>) = self.all().into_iter().partition(|at| at.found.at_least);
         if self.grid.part_of.is_some() {
-            return Some(format!(
-                "From {} ({}) to {} ({}).",
-                self.show(worst.value),
-                self.name(worst),
-                self.show(best.value),
-                self.name(best)
-            ));
+            let (best, worst) = self.ends(all.iter())?;
+            return Some(capital(&self.between(best, worst)) + ".");
         }
-        let mut text = format!(
-            "{} is first with {}, {} last with {}.",
-            capital(&self.name(best)),
-            self.show(best.value),
-            self.name(worst),
-            self.show(worst.value)
-        );
-        let choices = [(&self.grid.rows, &self.grid.columns, false), (&self.grid.columns, &self.grid.rows, true)];
-        for (choice, kept, by_row) in choices {
-            let lines = if by_row { self.layout.rows.len() } else { self.layout.columns.len() };
-            let widest = (0..lines).filter_map(|line| {
-                let in_line = || all.iter().filter(|at| line == if by_row { at.row } else { at.column });
-                let (high, low) = (in_line().max_by(|a, b| better(a, b))?, in_line().min_by(|a, b| better(a, b))?);
-                let factor = (high.value / low.value).max(low.value / high.value);
-                (high.row, high.column).ne(&(low.row, low.column)).then_some((factor, *high, *low))
-            });
-            if let Some((factor, high, low)) = widest.max_by(|a, b| a.0.total_cmp(&b.0)) {
-                text += &format!(
-                    " With the same {}, the choice of {} matters by a factor of up to {} ({}: {}; {}: {}).",
-                    spoken(kept),
-                    spoken(choice),
-                    Ratio(factor),
-                    self.name(high),
-                    self.show(high.value),
-                    self.name(low),
-                    self.show(low.value)
-                );
+        let of_tier = |tier: Tier| all.iter().copied().filter(|at| at.found.tier == tier).collect::<Vec<_>>();
+        let tiers: Vec<Tier> = Tier::GROUPS.into_iter().filter(|tier| !of_tier(*tier).is_empty()).collect();
+        let mut said: Vec<String> = vec![];
+        for tier in &tiers {
+            let bounds = bounds.iter().filter(|at| at.found.tier == *tier).copied().collect::<Vec<_>>();
+            let ends = self.ranked(&of_tier(*tier), &bounds);
+            said.extend(ends.map(|text| match tiers.len() {
+                1 => capital(&text),
+                _ => format!("{}: {text}", capital(tier.word())),
+            }));
+        }
+        if said.is_empty() && !tiers.is_empty() {
+            said.push("No two of them promise the same and have a value, so none is ranked.".to_string());
+        }
+        said.extend([false, true].into_iter().filter_map(|by_row| self.choice(&all, by_row)));
+        (!said.is_empty()).then(|| said.join(" "))
+    }
+
+    fn between(&self, best: At, worst: At) -> String {
+        format!("from {} to {}", self.with_value(worst), self.with_value(best))
+    }
+
+    /// Who is first and who is last of one tier: said only of who is apart from all others.
+    fn ranked(&self, all: &[At], bounds: &[At]) -> Option<String> {
+        let (best, worst) = self.ends(all.iter())?;
+        let alone = |one: At| bounds.is_empty() && all.iter().all(|other| other.is(&one) || other.apart(&one));
+        let is = |at: At, what: &str| format!("{} is {what} with {}", self.name(at), self.show(at.found));
+        let said = match (alone(best), alone(worst)) {
+            (true, true) => {
+                format!("{}, {} last with {}.", is(best, "first"), self.name(worst), self.show(worst.found))
             }
+            (true, false) => {
+                format!("{}; the worst, {}, is not apart from all others.", is(best, "first"), self.with_value(worst))
+            }
+            (false, true) => {
+                format!("{}; the best, {}, is not apart from all others.", is(worst, "last"), self.with_value(best))
+            }
+            (false, false) => format!("{}; {}.", self.between(best, worst), self.not_apart(all)),
+        };
+        let left_out: Vec<String> = bounds.iter().map(|at| self.with_value(*at)).collect();
+        Some(match left_out.is_empty() {
+            true => said,
+            false => format!("{said} Not ranked, as only the least is known: {}.", left_out.join(", ")),
+        })
+    }
+
+    /// Why there is no first and no last.
+    fn not_apart(&self, all: &[At]) -> &'static str {
+        if all.iter().any(|at| at.found.interval.is_none()) {
+            "there is no interval of each that would tell it from chance"
+        } else if all.iter().any(|a| all.iter().any(|b| a.apart(b))) {
+            "neither end is apart from all others"
+        } else {
+            "no two of them are apart from each other"
         }
-        Some(text)
+    }
+
+    /// How much one of the two choices matters where the other one and the tier are the same.
+    fn choice(&self, all: &[At], by_row: bool) -> Option<String> {
+        let (rows, columns) = (spoken(&self.grid.rows), spoken(&self.grid.columns));
+        let (choice, kept) = if by_row { (columns, rows) } else { (rows, columns) };
+        let line = |at: &At| if by_row { at.row } else { at.column };
+        let comparable = |a: &At, b: &At| line(a) == line(b) && a.found.tier == b.found.tier;
+        let of =
+            |a: At| all.iter().filter(move |b| comparable(&a, b) && self.better(&a, b).is_gt()).map(move |b| (a, *b));
+        let pairs = || all.iter().copied().flat_map(of);
+        let factor = |(a, b): &(At, At)| (a.found.value / b.found.value).max(b.found.value / a.found.value);
+        let widest = |pairs: &mut dyn Iterator<Item = (At, At)>| {
+            pairs.filter(|pair| factor(pair).is_finite()).max_by(|a, b| factor(a).total_cmp(&factor(b)))
+        };
+        let known = pairs().all(|(a, b)| a.found.interval.is_some() && b.found.interval.is_some());
+        let (pair, what) = match widest(&mut pairs().filter(|(a, b)| a.apart(b))) {
+            Some(pair) => (pair, format!("the choice of {choice} matters by a factor of up to")),
+            None if known && pairs().next().is_some() => {
+                return Some(format!(
+                    "With the same {kept}, no choice of {choice} makes a difference beyond the intervals."
+                ));
+            }
+            None => {
+                (widest(&mut pairs())?, format!("values differ by {choice}, which is not told from chance, by up to"))
+            }
+        };
+        let (high, low) = pair;
+        Some(format!(
+            "With the same {kept}, {what} {} ({}: {}; {}: {}).",
+            Ratio(factor(&pair)),
+            self.name(high),
+            self.show(high.found),
+            self.name(low),
+            self.show(low.found)
+        ))
     }
 }
 

@@ -1,6 +1,7 @@
 //! What crashes have shown: what each setting keeps in words, the table of what was promised and what was reached, the
 //! commit rate beside it, and everything by which it can be checked.
 
+use crate::check::crashes_count;
 use crate::record::powercut::{Crashes, Failing, PROCESS, Powercut};
 use crate::report::content::recording::recorded;
 use crate::report::content::words::{self, NOTHING, count};
@@ -19,10 +20,22 @@ pub const NOTE: &str = "Crashes that left something else than everything acknowl
     where each name needs a sync of its directory. Reached is what the first two show; promised is what the settings are \
     documented to keep. Commits per second are of the ordinary disk, from the same run.";
 
+const COLUMNS: [&str; 9] = [
+    "setting",
+    "promised",
+    "reached",
+    "commits/s|",
+    "process crash|",
+    "power cut|",
+    "most lost|",
+    "most work lost|",
+    "posix|",
+];
+
 /// What the crashes of a contender under a condition have shown, all rounds together.
 struct Shown<'r> {
     contender: usize,
-    /// Trial and what it kept.
+    /// Trial and what it kept; empty: it has trials, and the crashes of none of them count.
     found: Vec<(u32, &'r Powercut)>,
     /// A control did not hold.
     contradicted: bool,
@@ -38,7 +51,7 @@ impl Shown<'_> {
         self.found.iter().find_map(|(_, found)| found.not_verified.as_deref())
     }
 
-    /// The worst tier of all rounds.
+    /// The worst tier of all rounds; none if no power was cut.
     fn reached(&self) -> Option<Tier> {
         let reached: Option<Vec<Tier>> = self.found.iter().map(|(_, found)| found.reached()).collect();
         Tier::ALL.into_iter().rev().find(|tier| reached.as_ref().is_some_and(|all| all.contains(tier)))
@@ -46,14 +59,16 @@ impl Shown<'_> {
 }
 
 fn shown<'r>(summary: &Summary<'r>, condition: usize) -> Vec<Shown<'r>> {
-    let trials = &summary.record.trials;
+    let (trials, makes_some) = (&summary.record.trials, summary.record.run.study.powercut.is_some());
     let of = |contender: usize| {
-        let mine = trials.iter().filter(|t| t.slot.contender == contender && t.slot.condition == condition);
-        let found: Vec<_> = mine.filter_map(|t| Some((t.slot.trial, t.powercut.as_ref()?))).collect();
+        let mine = || trials.iter().filter(|t| t.slot.contender == contender && t.slot.condition == condition);
+        let counting = mine().filter(|trial| crashes_count(&trial.invalid));
+        let found: Vec<_> = counting.filter_map(|t| Some((t.slot.trial, t.powercut.as_ref()?))).collect();
+        let left_out = mine().any(|trial| !crashes_count(&trial.invalid));
         let contradicted = found.iter().any(|(_, found)| found.controls.iter().any(|control| !control.holds));
-        (!found.is_empty()).then_some(Shown { contender, found, contradicted })
+        (!found.is_empty() || left_out).then_some(Shown { contender, found, contradicted })
     };
-    (0..summary.record.run.study.contenders.len()).filter_map(of).collect()
+    (0..summary.record.run.study.contenders.len()).filter(|_| makes_some).filter_map(of).collect()
 }
 
 fn conditions(summary: &Summary<'_>) -> std::ops::Range<usize> {
@@ -71,7 +86,7 @@ pub fn answers(summary: &Summary<'_>) -> Vec<Block> {
             let Some(one) = all.iter().find(|s| study.contenders[s.contender].label == kept.contender) else {
                 continue;
             };
-            let tone = if one.contradicted { Tone::Worse } else { Tone::Plain };
+            let tone = if one.contradicted || one.found.is_empty() { Tone::Worse } else { Tone::Plain };
             let condition = (study.conditions.len() > 1).then(|| words::condition(summary, condition));
             said.push(Said { condition, text: sentence(one), tone });
         }
@@ -79,7 +94,8 @@ pub fn answers(summary: &Summary<'_>) -> Vec<Block> {
             blocks.push(Block::Answer { ask: kept.ask.clone(), said });
         }
     }
-    if blocks.is_empty() && conditions(summary).all(|condition| shown(summary, condition).is_empty()) {
+    let none = |condition| shown(summary, condition).iter().all(|one| one.found.is_empty());
+    if blocks.is_empty() && conditions(summary).all(none) {
         let text = "No crash was made in this run, so there is no answer. The reasons are below.".to_string();
         let said = vec![Said { condition: None, text, tone: Tone::Worse }];
         blocks.push(Block::Answer { ask: String::new(), said });
@@ -89,6 +105,10 @@ pub fn answers(summary: &Summary<'_>) -> Vec<Block> {
 
 /// What one contender keeps.
 fn sentence(one: &Shown<'_>) -> String {
+    if one.found.is_empty() {
+        return "This run cannot tell: no trial of it counts (the reasons are under \"Trials that do not count\")."
+            .to_string();
+    }
     if one.contradicted {
         return "This run cannot tell: a control did not hold, so what it found does not count (see the controls below)."
             .to_string();
@@ -172,17 +192,7 @@ pub fn table(summary: &Summary<'_>, condition: usize) -> Option<Block> {
     if all.is_empty() {
         return None;
     }
-    let mut table = Table::new(&[
-        "setting",
-        "promised",
-        "reached",
-        "commits/s|",
-        "process crash|",
-        "power cut|",
-        "most lost|",
-        "most work lost|",
-        "posix|",
-    ]);
+    let mut table = Table::new(&COLUMNS);
     table.condition = Some(condition);
     for one in &all {
         table.row(row(summary, condition, one));
@@ -193,14 +203,22 @@ pub fn table(summary: &Summary<'_>, condition: usize) -> Option<Block> {
 fn row(summary: &Summary<'_>, condition: usize, one: &Shown<'_>) -> Vec<TableCell> {
     let contender = &summary.record.run.study.contenders[one.contender];
     let (process, power, posix) = (one.sum(Powercut::process), one.sum(Powercut::power), one.sum(Powercut::posix));
+    if one.found.is_empty() {
+        let mut cells =
+            vec![TableCell::new(&contender.label).series(one.contender), TableCell::new(contender.tier.word())];
+        cells.push(TableCell::new("does not count").tone(Tone::Worse));
+        cells.resize(COLUMNS.len(), TableCell::muted(NOTHING));
+        return cells;
+    }
     let reached = match (one.contradicted, one.reached()) {
         (true, _) => TableCell::new("control failed").tone(Tone::Worse),
         (_, None) => TableCell::muted("not verified"),
         // In the order of what they promise, the best first.
         (_, Some(tier)) => {
             let place = |tier| Tier::ALL.iter().position(|t| *t == tier);
-            let tone = if place(tier) > place(contender.tier) { Tone::Worse } else { Tone::Plain };
-            let better = place(tier) < place(contender.tier);
+            let promised = place(contender.tier);
+            let tone = if promised.is_some() && place(tier) > promised { Tone::Worse } else { Tone::Plain };
+            let better = place(tier) < promised;
             // What is documented to be rare is not refuted by not being seen.
             TableCell::new(tier.word()).tone(tone).small(if better { "in these images" } else { "" })
         }
@@ -257,7 +275,7 @@ pub fn promise(summary: &Summary<'_>) -> Option<Section> {
         for tier in groups {
             let bars: Vec<BarRow> = all
                 .iter()
-                .filter(|one| !one.contradicted && one.reached() == tier)
+                .filter(|one| !one.contradicted && !one.found.is_empty() && one.reached() == tier)
                 .filter_map(|one| Some((one, rate(summary, condition, one.contender)?)))
                 .map(|(one, (value, shown))| {
                     let label = words::label(summary, one.contender).to_string();

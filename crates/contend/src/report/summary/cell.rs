@@ -6,6 +6,7 @@
 use crate::record::tally::{Bin, Counts, Latencies, Tally};
 use crate::report::summary::course::{Course, CourseBuilder};
 use crate::report::summary::dist::{Dist, Shown};
+use crate::report::summary::metric::Figure;
 use crate::report::summary::trial::{Measure, Measured, RoleFairness, Scope, TrialRow, is_write, observations};
 use crate::stats::drift::TRIAL_BINS;
 use crate::stats::fairness::Fairness;
@@ -88,6 +89,11 @@ impl Cell {
     /// The pool of this kind of transaction.
     pub fn pool(&self, scope: Scope) -> &Pool {
         &self.pools[scope as usize]
+    }
+
+    /// Whether the figure is the mean of something that did not end in time: then there is none.
+    pub fn cut_off(&self, figure: &Figure) -> bool {
+        figure.mean().is_some_and(|(measure, scope)| self.pool(scope).dist(measure).censored > 0)
     }
 
     pub fn has_data(&self) -> bool {

@@ -80,15 +80,9 @@ fn guard(
     }
     let pairs = pairs(on, rounds, figure);
     if pairs.iter().any(|p| p.baseline.is_nan() || p.candidate.is_nan()) && figure.quantile().is_none() {
-        let cut_off = |cell: &Cell| figure.mean().is_some_and(|of| cell.pool(of.1).dist(of.0).censored > 0);
-        return Some(match [baseline, candidate].into_iter().find(|cell| cut_off(cell)) {
-            Some(cell) => format!(
-                "timeouts or cut-off operations reach into the {} of {}",
-                figure.label(),
-                study.contenders[cell.contender].label
-            ),
-            None => format!("{} was not measured in every round", figure.label()),
-        });
+        let label = |cell: &Cell| study.contenders[cell.contender].label.clone();
+        let cut_off = [baseline, candidate].into_iter().find_map(|cell| no_mean(cell, figure, &label(cell)));
+        return Some(cut_off.unwrap_or_else(|| format!("{} was not measured in every round", figure.label())));
     }
     let ratios: Vec<f64> = pairs.iter().filter_map(|p| p.log_ratio()).map(f64::exp).collect();
     let trend = drift::trend(&ratios).filter(|trend| trend.drifting)?;
@@ -144,6 +138,12 @@ pub fn unprintable(cell: &Cell, (measure, quantile, scope): (Measure, Quantile, 
     }
 }
 
+/// Why a mean may not be compared: some of what it is of has no end. `label` is whose it is.
+pub fn no_mean(cell: &Cell, figure: &Figure, label: &str) -> Option<String> {
+    let reach = || format!("timeouts or cut-off operations reach into the {} of {label}", figure.label());
+    cell.cut_off(figure).then(reach)
+}
+
 /// Round and value.
 type Rounds = Vec<(u32, f64)>;
 
@@ -197,12 +197,14 @@ fn effect_of_cells(
     cells: &[(&Cell, &Cell)],
     figure: &Figure,
 ) -> Result<Effect, String> {
-    if let Some(of) = figure.quantile() {
-        let both = cells.iter().flat_map(|&(a, b)| [a, b]);
-        let label = |cell: &Cell| study.contenders[cell.contender].label.clone();
-        if let Some(reason) = both.filter_map(|cell| unprintable(cell, of, &label(cell))).next() {
-            return Err(reason);
-        }
+    let mut both = cells.iter().flat_map(|&(a, b)| [a, b]);
+    let label = |cell: &Cell| study.contenders[cell.contender].label.clone();
+    let without = |cell: &Cell| match figure.quantile() {
+        Some(of) => unprintable(cell, of, &label(cell)),
+        None => no_mean(cell, figure, &label(cell)),
+    };
+    if let Some(reason) = both.find_map(without) {
+        return Err(reason);
     }
     let by_round: Vec<[Rounds; 2]> = cells.iter().map(|(a, b)| [on.rounds(a, figure), on.rounds(b, figure)]).collect();
     let value = |of: &[(u32, f64)], round: u32| of.iter().find(|(r, _)| *r == round).map(|(_, v)| *v);

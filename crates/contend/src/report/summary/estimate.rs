@@ -47,10 +47,13 @@ impl Estimator<'_> {
             let value = formula.value(&|name| quantity::of_cell(name, self, cell));
             return Estimate { value, rounds, ..Estimate::default() };
         }
-        let cut_off = figure.mean().is_some_and(|(measure, scope)| cell.pool(scope).dist(measure).censored > 0);
+        if cell.cut_off(figure) {
+            // The rounds in which nothing was cut off are the lucky ones: they do not stand for the others.
+            let lacking = Some("some operations were cut off and took nobody knows how long".to_string());
+            return Estimate { lacking, rounds, ..Estimate::default() };
+        }
         let interval = interval::median_interval(&values);
         Estimate {
-            lacking: cut_off.then(|| "some operations were cut off and took nobody knows how long".to_string()),
             value: interval::median(&values),
             low: interval.map(|i| i.low),
             high: interval.map(|i| i.high),

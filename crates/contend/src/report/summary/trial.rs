@@ -8,6 +8,7 @@ use crate::stats::drift::Trend;
 use crate::stats::fairness::{Fairness, fairness};
 use crate::stats::histogram::{Histogram, SparseHistogram};
 use crate::stats::quantile::{Observations, Quantile, QuantileValue};
+use crate::study::load_under;
 use crate::study::quantity::set_by;
 use crate::study::readback::floor_driver;
 use std::collections::BTreeMap;
@@ -269,6 +270,8 @@ pub struct TrialRow {
     /// Of the database server, or of the worker that serves.
     pub cpu_ns_server: Option<u64>,
     pub rss_bytes_server: Option<u64>,
+    /// Of both together: an embedded database works in its clients, a server beside them. None where a server was not watched.
+    pub cpu_ns_all: Option<u64>,
     pub written_bytes: Option<u64>,
     pub size_bytes_db: Option<u64>,
     pub size_bytes_wal: Option<u64>,
@@ -283,6 +286,12 @@ impl TrialRow {
     /// From a trial and what its samples say, or why they could not be read.
     pub fn new(at: usize, trial: &Trial, tally: Result<&Tally, String>, run: &Run, writes: &[bool]) -> Self {
         let mut reasons = trial.invalid.clone();
+        let mut set = set_for(trial, run);
+        if let Ok(tally) = &tally {
+            let load = load_under(&run.study.load, &run.study.conditions[trial.slot.condition]);
+            let start_ns = tally.window_start_ns.saturating_sub(load.run_in_ns);
+            set.insert("clients_s".to_string(), tally.last_finished_ns.saturating_sub(start_ns) as f64 / 1e9);
+        }
         let measured = match tally {
             Ok(tally) => (tally.elapsed_ns() > 0).then(|| Measured::new(tally, writes)),
             Err(detail) => {
@@ -302,13 +311,14 @@ impl TrialRow {
             rss_bytes: over_workers(trial, |w| was_seen(w).then_some(w.rss_bytes)),
             cpu_ns_server: trial.server.as_ref().and_then(|server| server.cpu_ns),
             rss_bytes_server: trial.server.as_ref().and_then(|server| server.rss_bytes),
-            written_bytes: over_workers(trial, |w| w.written_bytes),
+            cpu_ns_all: with_server(trial, |w| was_seen(w).then_some(w.cpu_ns), |server| server.cpu_ns),
+            written_bytes: with_server(trial, |w| w.written_bytes, |server| server.written_bytes),
             size_bytes_db: measured_size(footprint.size_bytes_db),
             // A log may be empty; it was looked at if the database was.
             size_bytes_wal: (footprint.size_bytes_db > 0 || footprint.size_bytes_wal > 0)
                 .then_some(footprint.size_bytes_wal),
             size_bytes_compact: footprint.size_bytes_compact,
-            set: set_for(trial, run),
+            set,
             measured,
         }
     }
@@ -390,6 +400,16 @@ fn sorted(mut groups: Vec<GroupRow>) -> Vec<GroupRow> {
 fn over_workers(trial: &Trial, of: impl Fn(&WorkerInfo) -> Option<u64>) -> Option<u64> {
     let mut each = trial.workers.iter().map(of);
     each.next()?.and_then(|first| each.try_fold(first, |sum, value| Some(sum.saturating_add(value?))))
+}
+
+/// The same with what a server used; none if one was there that could not be looked at.
+fn with_server(
+    trial: &Trial,
+    worker: impl Fn(&WorkerInfo) -> Option<u64>,
+    server: impl Fn(&ServerInfo) -> Option<u64>,
+) -> Option<u64> {
+    let clients = over_workers(trial, worker).filter(|_| !trial.server_unwatched)?;
+    trial.server.as_ref().map_or(Some(clients), |running| Some(clients.saturating_add(server(running)?)))
 }
 
 /// Whether the worker was there to be looked at: a process that lives has memory.

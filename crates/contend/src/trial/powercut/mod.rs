@@ -15,7 +15,7 @@ mod write_back;
 
 use crate::check::controls::{Promise, controls};
 use crate::check::survival::Ledger;
-use crate::check::{Invalid, survival};
+use crate::check::{Invalid, crashes_count, survival};
 use crate::engine::{self, Engine};
 use crate::record::powercut::{BASE_DIR, LOG_FILE, Powercut};
 use crate::record::store::TrialWriter;
@@ -63,6 +63,10 @@ impl Bench<'_> {
         done: Done,
     ) -> Result<Done, Failure> {
         let Some(wanted) = &self.study.powercut else { return Ok(done) };
+        if !crashes_count(&trial.invalid) {
+            // Nobody would be shown what they left.
+            return Ok(Done { invalid: trial.invalid.clone(), ..done });
+        }
         let mut found = Powercut { models_version: model::MODELS_VERSION, ..Powercut::default() };
         self.remove_data()?;
         match self.cut(stage, wanted, &mut found, writer, admin) {
@@ -76,10 +80,11 @@ impl Bench<'_> {
             let _ = std::fs::remove_file(writer.partial_dir().join(LOG_FILE));
         }
         self.kill(stage, wanted, &mut found, writer.partial_dir(), admin)?;
+        let told = !engine::as_it_comes(stage.contender);
         let promise = Promise {
             tier: stage.contender.tier,
-            survives_kill: (stage.engine.survives_kill)(&stage.contender.settings),
-            syncs: (stage.engine.syncs)(&stage.contender.settings),
+            survives_kill: told.then(|| (stage.engine.survives_kill)(&stage.contender.settings)),
+            syncs: told.then(|| (stage.engine.syncs)(&stage.contender.settings)),
         };
         found.controls = controls(promise, &found);
         let failed = found.controls.iter().filter(|control| !control.holds);

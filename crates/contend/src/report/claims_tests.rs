@@ -1,0 +1,324 @@
+//! What a report may not claim: figures of trials that do not count, ranks that cross tiers or rest on chance, causes that
+//! nobody saw.
+
+use super::testing::Story;
+use super::*;
+use crate::check::{Invalid, guards, marks};
+use crate::outcome::Outcome;
+use crate::record::model::{Reason, ServerInfo};
+use crate::record::powercut::{Control, Crashes, Powercut};
+use crate::record::tally::{Counting, Tallying};
+use crate::report::summary::trial::Scope;
+use crate::stats::verdict::Verdict;
+use crate::study::model::{Grid, Kept, Metric, Powercut as Wanted};
+use std::collections::BTreeMap;
+use tempfile::TempDir;
+
+fn record(story: &Story) -> (TempDir, Record) {
+    let dir = tempfile::tempdir().unwrap();
+    let record = story.write(dir.path());
+    (dir, record)
+}
+
+/// Small, as the report is made again and again.
+fn sound(rounds: u32) -> (TempDir, Record) {
+    record(&Story { rounds, invalid: vec![], window_ns: 60_000_000, ..Story::default() })
+}
+
+fn crashes(record: &Record) -> String {
+    crashes::csv(&Summary::new(record)).unwrap().unwrap()
+}
+
+fn page(record: &Record) -> String {
+    markdown::markdown(&content::document(&Summary::new(record)))
+}
+
+/// The report, however its lines are broken.
+fn told(record: &Record) -> String {
+    page(record).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A study of crashes in which every trial kept everything, asked about its first contender.
+fn crashed(invalid: &[Reason], controls: Vec<Control>) -> (TempDir, Record) {
+    let (dir, mut record) = sound(1);
+    let ask = "What does the first keep?".to_string();
+    record.run.study.kept = vec![Kept { ask, contender: "WAL/FULL".to_string() }];
+    record.run.study.powercut = Some(Wanted {
+        crashes: vec![],
+        namespaces: vec![],
+        aim: None,
+        points: 2000,
+        server_points: 0,
+        kills: 0,
+        lie_points: 0,
+        window_ns: 1,
+        bound_mib: 1,
+        keep: 0,
+    });
+    let of = |model: &str, namespace: &str| Crashes {
+        model: model.to_string(),
+        namespace: namespace.to_string(),
+        count: 2000,
+        ..Crashes::default()
+    };
+    for trial in &mut record.trials {
+        trial.powercut = Some(Powercut { crashes: vec![of("drop", "journal"), of("kill", "")], ..Powercut::default() });
+    }
+    let first = record.trials.iter_mut().filter(|trial| trial.slot.contender == 0);
+    first.for_each(|trial| {
+        trial.invalid = invalid.to_vec();
+        trial.powercut.as_mut().unwrap().controls.clone_from(&controls);
+    });
+    (dir, record)
+}
+
+#[test]
+fn crashes_of_a_trial_that_is_not_what_it_says_show_nothing() {
+    let nothing_lost = "nothing is lost in 2,000 crashes";
+    let (_dir, of_speed) = crashed(&[Invalid::GeneratorLimited.because("")], vec![]);
+    assert!(told(&of_speed).contains(nothing_lost), "how fast it was does not matter");
+    for kind in [Invalid::Settings, Invalid::Accounts, Invalid::Invariant, Invalid::WorkerDied] {
+        let (_dir, wrong) = crashed(&[kind.because("")], vec![]);
+        let text = told(&wrong);
+        assert!(!text.contains(nothing_lost) && text.contains("no trial of it counts"), "{text}");
+        let page = page(&wrong);
+        let row = page.lines().find(|line| line.contains("WAL/FULL") && line.contains("durable")).unwrap();
+        assert!(row.contains("does not count") && !row.contains("2,000"), "{row}");
+        assert!(!crashes(&wrong).contains("WAL/FULL"), "whoever counts again counts the same");
+        assert!(crashes(&of_speed).contains("WAL/FULL"));
+    }
+    let control = Control { name: "c".to_string(), found: "f".to_string(), holds: false };
+    let (_dir, contradicted) = crashed(&[Invalid::Control.because("")], vec![control]);
+    assert!(told(&contradicted).contains("a control did not hold"), "what contradicts is told");
+}
+
+#[test]
+fn the_rounds_without_a_timeout_do_not_stand_for_those_with_one() {
+    let (_dir, mut record) = record(&Story::default());
+    let metric = |name: &str, value: &str| Metric {
+        name: name.to_string(),
+        about: String::new(),
+        value: value.to_string(),
+        higher_is_better: false,
+    };
+    record.run.study.metrics = vec![metric("mean_ms", "service_ns_mean.write / 1e6")];
+    for effect in &mut record.run.study.effects {
+        effect.metric = "service_ns_mean.write".to_string();
+    }
+    let summary = Summary::new(&record);
+    let cell = summary.cell(1, 2).unwrap();
+    assert!(cell.pool(Scope::Write).counts.outcome(Outcome::Timeout) > 0);
+    for name in ["service_ns_mean.write", "mean_ms"] {
+        let estimate = summary.estimate(cell, name);
+        assert!(!estimate.rounds.is_empty(), "{name}: some rounds had no timeout");
+        assert_eq!((estimate.value, estimate.low, estimate.high), (None, None, None), "{name}");
+    }
+    assert!(summary.estimate(cell, "service_ns_mean.write").lacking.is_some());
+    assert!(summary.estimate(cell, "service_ns_mean.read").value.is_some(), "reads were not cut off");
+    let effect = summary.effects.iter().find(|e| e.condition == 1 && e.factor.factor == "journal_mode").unwrap();
+    assert_eq!(effect.pairs, [(2, 0)]);
+    let why = effect.result.as_ref().unwrap_err();
+    assert!(why.contains("cut-off operations reach into the mean service time of writes of DELETE/FULL"), "{why}");
+}
+
+fn grid(rows: &str, columns: &str, at: &[(&str, &str)], metric: &str) -> Grid {
+    Grid {
+        about: "A grid".to_string(),
+        ask: Some("Which, and how much does it matter?".to_string()),
+        rows: rows.to_string(),
+        columns: columns.to_string(),
+        at: at.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect(),
+        metric: metric.to_string(),
+        part_of: None,
+    }
+}
+
+/// What the first screen says to the question of a grid, in one line.
+fn said(record: &mut Record, grid: Grid) -> String {
+    record.run.study.grids = vec![grid];
+    let text = told(record);
+    let (_, after) = text.split_once("how much does it matter?").unwrap_or_else(|| panic!("{text}"));
+    let end = after.find("Is the log faster").unwrap_or(after.len());
+    after[..end].to_string()
+}
+
+#[test]
+fn a_grid_ranks_within_a_tier_and_where_intervals_are_apart() {
+    let (_dir, mut record) = sound(6);
+    let ranked = said(&mut record, grid("journal_mode", "synchronous", &[], "throughput_ops_per_s"));
+    for words in [
+        "Durable: WAL with synchronous FULL is first with",
+        "DELETE with synchronous EXTRA last with",
+        "Bounded: WAL with synchronous NORMAL is first with",
+        "DELETE with synchronous FULL last with",
+    ] {
+        assert!(ranked.contains(words), "{words} is not in {ranked}");
+    }
+    assert!(!ranked.contains("matters"), "nothing else is the same of two with the same promise: {ranked}");
+    let twins = said(&mut record, grid("begin", "journal_mode", &[("synchronous", "NORMAL")], "throughput_ops_per_s"));
+    assert!(twins.contains("no two of them are apart from each other") && !twins.contains("first"), "{twins}");
+    assert!(twins.contains("no choice of begin makes a difference beyond the intervals"), "{twins}");
+    let (_dir, mut few) = sound(2);
+    let few = said(&mut few, grid("journal_mode", "synchronous", &[], "throughput_ops_per_s"));
+    assert!(few.contains("there is no interval of each") && !few.contains("first"), "{few}");
+}
+
+#[test]
+fn a_lower_bound_in_a_grid_is_called_one() {
+    let (_dir, mut record) = record(&Story { invalid: vec![], ..Story::default() });
+    record.run.study.grids = vec![grid("journal_mode", "synchronous", &[], "response_ns_max")];
+    let summary = Summary::new(&record);
+    assert!(summary.estimate(summary.cell(1, 2).unwrap(), "response_ns_max").at_least);
+    let page = page(&record);
+    let table = page.split_once("A grid").unwrap().1;
+    assert!(table.contains("at least "), "{table}");
+}
+
+#[test]
+fn the_line_for_scripts_is_of_trials_that_count_and_of_their_windows() {
+    let (_dir, mut record) = sound(1);
+    // Nothing is under way when the window begins, and every client is at work when it ends.
+    record.trials.iter_mut().for_each(|trial| trial.window_start_ns -= 30_000_000);
+    let value = |record: &Record| serde_json::from_str::<serde_json::Value>(&line::line(record, "x").unwrap()).unwrap();
+    let throughput = |record: &Record| {
+        let summary = Summary::new(record);
+        let valid = summary.rows.iter().filter(|row| row.is_valid()).map(|row| row.measured.as_ref().unwrap());
+        let (done, ns) = valid.fold((0, 0), |(n, ns), m| (n + m.counts.committed_inside, ns + m.elapsed_ns));
+        (done as f64 * 1e9 / ns as f64 * 10.0).round() / 10.0
+    };
+    let all = value(&record);
+    assert_eq!(all["req_per_s"].as_f64(), Some(throughput(&record)));
+    let due = all["ok"].as_f64().unwrap() / all["wall_s"].as_f64().unwrap();
+    assert!(due > throughput(&record) + 1.0, "some were due in the window and ended after it: {due}");
+    record.trials[0].invalid.push(Invalid::Accounts.because(""));
+    let rest = value(&record);
+    assert!(rest["total"].as_u64() < all["total"].as_u64(), "{rest}");
+    assert_eq!(rest["req_per_s"].as_f64(), Some(throughput(&record)));
+    // What was done is as told, but not how fast.
+    record.trials.iter_mut().for_each(|trial| trial.invalid = vec![Invalid::GeneratorLimited.because("")]);
+    let counts = value(&record);
+    assert_eq!((&counts["total"], &counts["failed"]), (&all["total"], &all["failed"]));
+    assert!(counts["req_per_s"].is_null() && counts["p99_ms"].is_null(), "{counts}");
+    record.trials.iter_mut().for_each(|trial| trial.invalid = vec![Invalid::Settings.because("")]);
+    assert_eq!((value(&record)["total"].as_u64(), value(&record)["req_per_s"].is_null()), (Some(0), true));
+}
+
+#[test]
+fn what_was_never_sent_makes_no_operation_shorter() {
+    let (_dir, record) = sound(1);
+    let trial = &record.trials[0];
+    let tally = |planned: u64| {
+        let mut tallying = Tallying::new(trial, Counting::Corrected);
+        record.samples(trial.slot.trial, |sample| tallying.push(sample)).unwrap();
+        tallying.finish(&BTreeMap::from([("page_view".to_string(), planned)]), &["page_view".to_string()])
+    };
+    let sent = tally(0);
+    let mean_ns = sent.latencies(|_| true).busy_ns / sent.counts(|_| true).planned();
+    let behind = tally(100_000);
+    assert!(behind.counts(|_| true).outcome(Outcome::Unsent) > 90_000);
+    for tally in [&sent, &behind] {
+        assert_eq!(guards::head_room(mean_ns / 25, tally), None, "4 % of the mean operation");
+        assert!(guards::head_room(mean_ns / 5, tally).is_some());
+    }
+}
+
+#[test]
+fn only_a_noisy_machine_is_called_a_disturbance() {
+    let (_dir, mut record) = sound(1);
+    for trial in &mut record.trials {
+        trial.marks = vec!["starved: 3 of 4 clients began nothing in the window".to_string()];
+    }
+    let text = told(&record);
+    assert!(!text.contains("disturbed") && !text.contains("quieter machine"), "{text}");
+    assert!(text.contains("10 of 10 trials have a mark that is no disturbance"), "{text}");
+    for trial in &mut record.trials {
+        trial.foreign_cpu_permille = 900;
+        trial.marks = marks::noisy_cpu(900).into_iter().collect();
+    }
+    let text = told(&record);
+    assert!(text.contains("10 of 10 trials were disturbed") && text.contains("quieter machine"), "{text}");
+    assert!(text.contains("Other programs used up to 90 % of the CPU"), "{text}");
+    // With a server that nobody watched the time of others says nothing of a disturbance.
+    for trial in &mut record.trials {
+        trial.server_unwatched = true;
+        trial.marks = vec![marks::noisy_disk(9_000_000)];
+    }
+    let page = told(&record);
+    assert!(!page.contains("used up to 90 %") && page.contains("with the server if it is on this machine"), "{page}");
+}
+
+/// Figures that are of clients and server.
+const NAMES: [&str; 2] = ["cpu_ns_per_operation", "written_bytes_per_operation"];
+
+#[test]
+fn what_an_operation_costs_is_the_clients_and_the_servers_part_together() {
+    let (_dir, mut record) = sound(1);
+    let server = |cpu_ns: Option<u64>| ServerInfo {
+        version: "1".to_string(),
+        cpu_ns,
+        rss_bytes: cpu_ns,
+        pss_bytes: None,
+        written_bytes: cpu_ns,
+        translation: vec![],
+        hello: BTreeMap::new(),
+        done: BTreeMap::new(),
+        lock_waits: None,
+        daemon: None,
+        serving: None,
+        syncs: None,
+    };
+    let costs = |record: &Record| {
+        let summary = Summary::new(record);
+        let cell = summary.cell(0, 0).unwrap();
+        NAMES.map(|name| summary.estimate(cell, name).value)
+    };
+    let alone = costs(&record).map(Option::unwrap);
+    record.trials.iter_mut().for_each(|trial| trial.server = Some(server(Some(7_000_000_000))));
+    let both = costs(&record).map(Option::unwrap);
+    let operations = {
+        let summary = Summary::new(&record);
+        let row = summary.rows.iter().find(|row| (row.condition, row.contender) == (0, 0)).unwrap();
+        row.measured.as_ref().unwrap().counts.committed_inside as f64
+    };
+    for (both, alone) in both.iter().zip(alone) {
+        assert!((both - alone - 7e9 / operations).abs() < 1.0, "{both} {alone}");
+    }
+    for name in NAMES {
+        assert!(Summary::new(&record).figure(name).unwrap().label().contains("clients and server"));
+    }
+    record.trials.iter_mut().for_each(|trial| trial.server = Some(server(None)));
+    assert_eq!(costs(&record), [None, None], "half of it would look like the whole");
+}
+
+#[test]
+fn conditions_of_one_label_are_compared_only_if_they_are_the_same() {
+    let (_dir, a) = sound(6);
+    let (_other, mut b) = record(&Story { seed: 2, invalid: vec![], window_ns: 60_000_000, ..Story::default() });
+    b.run.study.conditions[0].axes.insert("clients".to_string(), "9".to_string());
+    let found = compare_records::compare(&a, &b);
+    assert!(found.differences.is_empty(), "{:?}", found.differences);
+    for row in &found.rows {
+        let other = matches!(&row.comparison.verdict, Verdict::NotComparable(why) if why.contains("clients=9 in B"));
+        assert_eq!(other, row.condition == b.run.study.conditions[0].label, "{:?}", row.comparison.verdict);
+    }
+}
+
+#[test]
+fn what_a_server_counts_all_the_time_is_held_against_all_the_time() {
+    let (_dir, mut record) = sound(1);
+    record.run.study.metrics = vec![Metric {
+        name: "spent".to_string(),
+        about: String::new(),
+        value: "clients_s".to_string(),
+        higher_is_better: false,
+    }];
+    let trial = &record.trials[0];
+    let mut last_ns = 0;
+    record.samples(trial.slot.trial, |sample| last_ns = last_ns.max(sample.finished_ns)).unwrap();
+    let begun_ns = trial.window_start_ns - record.run.study.load.run_in_ns;
+    let summary = Summary::new(&record);
+    let row = summary.rows.iter().find(|row| row.number == trial.slot.trial).unwrap();
+    let spent = summary.figure("spent").unwrap().of_trial(row, &summary.transactions).unwrap();
+    assert!((spent - (last_ns - begun_ns) as f64 / 1e9).abs() < 1e-9, "{spent}");
+    assert!(spent > (trial.window_end_ns - trial.window_start_ns) as f64 / 1e9);
+}

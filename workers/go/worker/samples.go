@@ -1,0 +1,45 @@
+package worker
+
+import (
+	"iter"
+
+	"contend/workers/wire"
+)
+
+// pieceSamples is how many samples a further piece of memory holds: 4 MiB of them.
+const pieceSamples = 1 << 16
+
+// sampleList keeps a client's samples in pieces: a slice that outgrows its memory is copied, which stops a client that is fast
+// for tenths of a second.
+type sampleList struct {
+	full [][]wire.Sample
+	last []wire.Sample
+}
+
+func (l *sampleList) add(sample wire.Sample) {
+	if len(l.last) == cap(l.last) {
+		l.full = append(l.full, l.last)
+		l.last = make([]wire.Sample, 0, pieceSamples)
+	}
+	l.last = append(l.last, sample)
+}
+
+func (l *sampleList) len() int {
+	n := len(l.last)
+	for _, piece := range l.full {
+		n += len(piece)
+	}
+	return n
+}
+
+func (l *sampleList) all() iter.Seq[*wire.Sample] {
+	return func(yield func(*wire.Sample) bool) {
+		for _, piece := range append(l.full[:len(l.full):len(l.full)], l.last) {
+			for i := range piece {
+				if !yield(&piece[i]) {
+					return
+				}
+			}
+		}
+	}
+}
