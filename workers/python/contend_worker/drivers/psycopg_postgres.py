@@ -4,6 +4,7 @@ import os
 
 import psycopg
 from psycopg import pq
+from psycopg.types.string import TextLoader
 
 from .. import wire
 from ..driver import Connection, Driver, Failure, default, worker_failure
@@ -128,6 +129,8 @@ class Psycopg(Driver):
             )
         except psycopg.Error as e:
             raise Failure(wire.SQLSTATE, wire.base36(e.sqlstate) if e.sqlstate else _NOT_CONNECTED, str(e)) from None
+        # JSON is text, as the server sends it.
+        inner.adapters.register_loader("json", TextLoader)
         return Opened(inner, options)
 
     def code_of(self, error):
