@@ -11,8 +11,14 @@ use std::path::Path;
 /// Pages that the log has at the end, at least: copying them takes longer than the samples of the run take to be sent.
 const PAGES: usize = 8_000;
 
-/// Closes a connection only once its statements are collected as garbage.
-const LEAVES_OPEN: &str = "node-libsql";
+/// Those that leave the log, each with the reason.
+const KNOWN: &[(&str, &str)] = &[
+    ("node-libsql/event-loop", "a connection is closed once its statements are collected as garbage"),
+    (
+        "crawshaw/pool",
+        "the library's pool interrupts its connections when it closes them, and with them the copying of the log",
+    ),
+];
 
 fn plan(entry: &Entry, path: &Path) -> String {
     let sharing = if entry.connections == Connections::Client { "client" } else { "database" };
@@ -34,8 +40,9 @@ fn plan(entry: &Entry, path: &Path) -> String {
 fn every_worker_has_closed_its_connections_when_the_run_is_over() {
     let bench = support::Bench::new();
     let only = std::env::var("CONTEND_CONFORMANCE").unwrap_or_default();
+    let mut problems = vec![];
     for entry in ENTRIES.iter().filter(|e| e.engine == "sqlite" && e.name().contains(&only)) {
-        let Some(command) = entry.command(tool()).filter(|_| entry.driver != LEAVES_OPEN) else { continue };
+        let Some(command) = entry.command(tool()) else { continue };
         let (name, path) = (entry.name(), bench.path("a.db"));
         let made =
             Connection::open(&path).and_then(|c| c.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE t (x)"));
@@ -44,9 +51,18 @@ fn every_worker_has_closed_its_connections_when_the_run_is_over() {
         worker.plan(&plan(entry, &path)).expect("an answer").unwrap_or_else(|e| panic!("{name}: {e}"));
         let ran = worker.run(None).unwrap_or_else(|e| panic!("{name}: {e}"));
         let log = path.with_extension("db-wal");
-        assert!(!log.exists(), "{name}: {} is still there: a connection is open", log.display());
+        let known = KNOWN.iter().any(|(leaves, _)| *leaves == name);
+        if log.exists() != known {
+            problems.push(format!(
+                "{name}: the log is {}; known to leave it: {known}",
+                if known { "gone" } else { "still there" }
+            ));
+        }
         assert!(ran.samples.iter().all(contend_wire::sample::Sample::is_ok), "{name}: {:?}", ran.samples);
         drop(worker);
-        std::fs::remove_file(&path).expect("the database");
+        for suffix in ["db", "db-wal", "db-shm"] {
+            let _ = std::fs::remove_file(path.with_extension(suffix));
+        }
     }
+    assert!(problems.is_empty(), "\n{}", problems.join("\n"));
 }

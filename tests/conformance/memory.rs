@@ -39,7 +39,8 @@ fn a_worker_without_memory_fails_or_dies() {
         match ready.and_then(|_| worker.run(None)) {
             Ok(ran) => panic!("{driver}: {:?}, {} samples", ran.done, ran.samples.len()),
             Err(words) => {
-                let told = ["failed", "gone", "closed its output", "does not listen"].iter().any(|how| words.contains(how));
+                let told =
+                    ["failed", "gone", "closed its output", "does not listen"].iter().any(|how| words.contains(how));
                 assert!(told && !words.contains("silent"), "{driver}: {words}");
             }
         }
