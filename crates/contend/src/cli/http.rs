@@ -171,7 +171,7 @@ fn carry_out(args: &HttpArgs) -> Result<u8> {
     match ending? {
         Ending::Stopped => Ok(STOPPED),
         Ending::Complete if args.json_line => json_line(&out, args.label.as_deref().unwrap_or(&before.name)),
-        Ending::Complete => conclude(&out, false),
+        Ending::Complete => conclude(&out, false, args.quiet),
     }
 }
 

@@ -50,8 +50,7 @@ pub struct Engine {
     pub syncs: fn(&Settings) -> bool,
     /// The settings that `tier = "..."` stands for.
     pub tier_settings: fn(Tier) -> &'static [(&'static str, &'static str)],
-    /// Settings that hold whenever these do, whatever the server is told: a contender with others would not be what it
-    /// says.
+    /// Settings that hold whenever these do, whatever the server is told.
     pub implied: fn(&Settings) -> &'static [(&'static str, &'static str)],
     /// How the settings are applied and read back.
     pub setup: fn(&Settings) -> Setup,
@@ -68,8 +67,7 @@ pub struct Engine {
     pub integrity: fn(&[String]) -> String,
     /// Statements after which the data of these tables takes no more room than it needs.
     pub compact: fn(&[String]) -> Vec<String>,
-    /// Asks a compacted database for each table's bytes: its name, those of its rows, those of its indexes. Empty: there
-    /// is nothing to ask.
+    /// Asks a compacted database for each table's name and the bytes of its rows and indexes; empty: nothing to ask.
     pub table_bytes: &'static str,
     /// Statements on the connection that loads data. Nothing is lost if a load is cut off: one that did not
     /// finish is never used.

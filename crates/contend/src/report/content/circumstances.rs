@@ -75,9 +75,9 @@ fn disturbance(record: &Record) -> Option<String> {
         true => " That is most of them: repeat the run on a quieter machine before you rely on it.",
         false => "",
     };
-    let verb = if marked == 1 { "was" } else { "were" };
+    let (verb, counts) = if marked == 1 { ("was", "counts") } else { ("were", "count") };
     Some(format!(
-        "{marked} of {all} trials {verb} disturbed (marked below with the reason) and count nevertheless.{cpu}{advice}"
+        "{marked} of {all} trials {verb} disturbed (marked below with the reason) and {counts} nevertheless.{cpu}{advice}"
     ))
 }
 

@@ -73,7 +73,13 @@ fn asked_effects(summary: &Summary<'_>) -> Vec<Block> {
     let mut blocks: Vec<Block> = vec![];
     for effect in &summary.effects {
         let (Some(ask), Ok(found)) = (&effect.factor.ask, &effect.result) else { continue };
-        let interval = found.interval.map_or(String::new(), |i| format!(" ({} to {})", plain(i.low), plain(i.high)));
+        let interval = match found.interval {
+            Some(i) if i.low <= 1.0 && i.high >= 1.0 => {
+                format!(" ({} to {}, so it may be none)", plain(i.low), plain(i.high))
+            }
+            Some(i) => format!(" ({} to {})", plain(i.low), plain(i.high)),
+            None => " (too few rounds for an interval)".to_string(),
+        };
         let figure = effect.figure.as_ref().map_or(effect.factor.metric.clone(), Figure::label);
         let text = format!("{}: {figure} x {}{interval}.", effect.about, plain(found.ratio));
         let condition = several_conditions(summary).then(|| words::condition(summary, effect.condition));

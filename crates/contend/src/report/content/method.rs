@@ -162,7 +162,9 @@ pub fn published(summary: &Summary<'_>) -> Option<Section> {
         summary.beside.iter().for_each(|beside| table.row(beside_row(summary, beside)));
         blocks.push(Block::Table(table));
         blocks.push(Block::Note(
-            "Another machine, another day: rates differ, the order and the proportions should not.".to_string(),
+            "Another machine, another day: rates differ, the order should not. How large a difference is depends on \
+             processors and disk, too."
+                .to_string(),
         ));
         if summary.as_published() {
             blocks.push(Block::Note(words::FEW_NOTE.to_string()));

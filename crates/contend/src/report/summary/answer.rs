@@ -4,6 +4,7 @@ use crate::report::summary::Summary;
 use crate::report::summary::compare::{Compared, compare};
 use crate::report::summary::estimate::Estimate;
 use crate::report::summary::metric::{Figure, plain};
+use crate::stats::interval::MIN_ROUNDS;
 use crate::stats::verdict::{Comparison, Verdict};
 use crate::study::model::Answer;
 
@@ -64,7 +65,11 @@ fn under(summary: &Summary<'_>, answer: &Answer, condition: usize) -> Answered {
         None => verdict_sentence(answer, &compared, summary.as_published()),
     };
     let sentence = with_what_there_is(sentence, &compared.comparison);
-    let text = fill(&sentence, &blanks(summary, answer, &figure, &values, &compared));
+    let mut text = fill(&sentence, &blanks(summary, answer, &figure, &values, &compared));
+    let rounds = compared.comparison.rounds as usize;
+    if fact.is_some() && rounds < MIN_ROUNDS && !summary.as_published() {
+        text += &format!(" ({rounds} of the {MIN_ROUNDS} rounds that a verdict takes.)");
+    }
     let compared = fact.is_none().then_some(compared);
     Answered { ask: ask(summary, answer, condition), condition: Some(condition), text, compared }
 }

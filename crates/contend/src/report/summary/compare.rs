@@ -3,7 +3,8 @@
 
 use crate::report::summary::cell::Cell;
 use crate::report::summary::estimate::{Estimator, histograms};
-use crate::report::summary::metric::Figure;
+use crate::outcome::Outcome;
+use crate::report::summary::metric::{Figure, What, plain};
 use crate::report::summary::trial::{Measure, Scope, TrialRow};
 use crate::stats::bootstrap;
 use crate::stats::drift;
@@ -78,6 +79,9 @@ fn guard(
     if rounds.is_empty() {
         return Some("no round has a valid trial of both".to_string());
     }
+    if let Some(unequal) = unequal_work(on, study, baseline, candidate, figure) {
+        return Some(unequal);
+    }
     let pairs = pairs(on, rounds, figure);
     if pairs.iter().any(|p| p.baseline.is_nan() || p.candidate.is_nan()) && figure.quantile().is_none() {
         let label = |cell: &Cell| study.contenders[cell.contender].label.clone();
@@ -87,6 +91,46 @@ fn guard(
     let ratios: Vec<f64> = pairs.iter().filter_map(|p| p.log_ratio()).map(f64::exp).collect();
     let trend = drift::trend(&ratios).filter(|trend| trend.drifting)?;
     Some(format!("drift: the ratio changes by {:+.0} % from the first rounds to the last", trend.change * 100.0))
+}
+
+/// Operations of a transaction below which the share that was refused says nothing.
+const REFUSALS_MIN: u64 = 20;
+
+/// What one of them refuses and the other does: a rate of the rest, or its times, are of other work. As published such
+/// figures are shown as they were.
+fn unequal_work(
+    on: &Estimator<'_>,
+    study: &Study,
+    baseline: &Cell,
+    candidate: &Cell,
+    figure: &Figure,
+) -> Option<String> {
+    let of_work = matches!(figure.what, What::Throughput(_) | What::Latency { .. });
+    if study.variant == Variant::AsPublished || !of_work {
+        return None;
+    }
+    let committed = |cell: &Cell, role: &str, transaction: u16| {
+        let found = cell.transactions.iter().find(|t| t.role == role && t.transaction == transaction)?;
+        let outcome = |outcome| found.pool.counts.outcome(outcome);
+        let refused = [Outcome::Rejected, Outcome::Conflict, Outcome::Timeout].into_iter().map(outcome).sum::<u64>();
+        let all = outcome(Outcome::Committed) + refused;
+        (all >= REFUSALS_MIN).then(|| outcome(Outcome::Committed) as f64 / all as f64)
+    };
+    baseline.transactions.iter().find_map(|of| {
+        let [base, other] = [baseline, candidate].map(|cell| committed(cell, &of.role, of.transaction));
+        let (base, other) = (base?, other?);
+        let label = |cell: &Cell| &study.contenders[cell.contender].label;
+        ((base - other).abs() > study.margin).then(|| {
+            format!(
+                "not the same work: of {} {} % were committed with {}, {} % with {}",
+                on.transactions.get(usize::from(of.transaction)).map_or("a transaction", String::as_str),
+                plain(other * 100.0),
+                label(candidate),
+                plain(base * 100.0),
+                label(baseline)
+            )
+        })
+    })
 }
 
 /// Pooled quantiles: the ratio of both over the common rounds, its interval from the bootstrap.
@@ -101,7 +145,7 @@ fn compare_quantile(
 ) -> Comparison {
     let unprintable =
         |cell: &Cell| unprintable(cell, (measure, quantile, scope), &study.contenders[cell.contender].label);
-    let guard = guard.or_else(|| unprintable(baseline)).or_else(|| unprintable(candidate));
+    let guard = unprintable(baseline).or_else(|| unprintable(candidate)).or(guard);
     let arm = |rows: Vec<&TrialRow>| histograms(rows.into_iter(), measure, scope);
     let arms = arm(rounds.iter().map(|(b, _)| *b).collect()).zip(arm(rounds.iter().map(|(_, c)| *c).collect()));
     let center = arms.as_ref().and_then(|(b, c)| {
