@@ -121,7 +121,7 @@ fn carry_out(args: &HttpArgs) -> Result<u8> {
     let stop = stop_on_signals()?;
     let cancelled = || stop.load(Ordering::Relaxed);
     engine::http::check_url(&args.url).map_err(|e| anyhow!("--url: {e}"))?;
-    let written = scenario::open(&args.scenario, |path| std::fs::read_to_string(path))?;
+    let written = scenario::open(&args.scenario, |path| super::read_text(path))?;
     let (secrets, variables) = given(&written, &args.set)?;
     let source = scenario::filled_in(&scenario::without_defaults(&written, secrets.keys())?, &variables)?;
     let before = secret::told(workload::parse(&source)?, &secrets)?;

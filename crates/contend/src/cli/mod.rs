@@ -22,7 +22,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -329,6 +329,23 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 fn colour() -> Colour {
     let wanted = std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
     if wanted && std::io::stdout().is_terminal() { Colour::Ansi } else { Colour::No }
+}
+
+/// A definition is no longer than this: whoever names a device or a dump should learn it before memory is gone.
+const TEXT_BYTES_MAX: u64 = 16 << 20;
+
+/// The text of a file that somebody wrote.
+fn read_text(path: impl AsRef<Path>) -> std::io::Result<String> {
+    use std::io::Error;
+    let path = path.as_ref();
+    let file = std::fs::metadata(path)?;
+    if !file.is_file() {
+        return Err(Error::other("it is no regular file"));
+    }
+    if file.len() > TEXT_BYTES_MAX {
+        return Err(Error::other(format!("it has {} bytes, and a definition at most {TEXT_BYTES_MAX}", file.len())));
+    }
+    std::fs::read_to_string(path)
 }
 
 /// Writes to standard output; a closed pipe is an error of the kind [`is_broken_pipe`] knows.

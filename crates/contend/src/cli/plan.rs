@@ -73,7 +73,7 @@ pub(super) fn show(args: &ShowArgs) -> Result<u8> {
         }
         _ => {
             let name = args.workload.as_deref().context("name a workload, or --record and --trial")?;
-            let workload = workload::parse(&workload::open(name, |path| std::fs::read_to_string(path))?)?;
+            let workload = workload::parse(&workload::open(name, |path| super::read_text(path))?)?;
             let contenders = vec![contender(&args.contender)?];
             let profile = args.profile.as_deref();
             let mut study = single(&workload, contenders, profile, args.seed, args.scale, args.cycle)?;

@@ -224,7 +224,7 @@ fn study_and_workloads(args: &RunArgs) -> Result<(Whole, Vec<Source>, Vec<Option
     // The first of the built-in ones needs nothing but this binary.
     let first = study::builtin_names().next().context("no study is built in")?;
     let name = args.study.as_deref().unwrap_or(first);
-    let source = study::open(name, |path| std::fs::read_to_string(path))?;
+    let source = study::open(name, |path| super::read_text(path))?;
     let whole = resolve_parts(&source, &choices(args)?)?;
     let of_study = |study| secret::from_environment_only(&workload_of(&source, study)?);
     let workloads = whole.studies.iter().map(of_study).collect::<Result<Vec<_>>>()?;
@@ -250,7 +250,7 @@ fn workload_of(source: &Source, study: &Study) -> Result<Source> {
 /// A path in a study file is relative to that file.
 fn read_beside(source: &Source, path: &str) -> std::io::Result<String> {
     let beside = Path::new(&source.name).parent().map(Path::to_path_buf).unwrap_or_default();
-    std::fs::read_to_string(beside.join(path)).or_else(|_| std::fs::read_to_string(path))
+    super::read_text(beside.join(path)).or_else(|_| super::read_text(path))
 }
 
 /// The scenario of a study or part, whose requests must fit its workload.

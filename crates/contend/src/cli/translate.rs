@@ -83,7 +83,7 @@ pub(super) fn translate(args: &TranslateArgs) -> Result<u8> {
 }
 
 fn read(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+    super::read_text(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
 /// Says where, why and by which rule, under the line that is meant.

@@ -262,12 +262,12 @@ fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Without our own signs beyond ASCII, and without what could control a terminal.
+/// Without our own signs beyond ASCII, and without what could control a terminal or turn the direction of a text.
 fn ascii(text: &str) -> String {
     let plain = |c: char| match c {
         'µ' => 'u',
         '†' => '+',
-        c if c.is_control() => ' ',
+        c if c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') => ' ',
         c => c,
     };
     text.chars().map(plain).collect()

@@ -54,6 +54,8 @@ pub(super) struct Arm {
 /// Fewer rounds than this cannot give an interval of 95 %.
 const LEAST_ROUNDS: u32 = 6;
 const DEFAULT_ROUNDS: u32 = 12;
+/// Nobody waits for more, and the schedule of each is in memory.
+pub(super) const ROUNDS_MAX: u32 = 10_000;
 
 /// Reads one variant and extent.
 pub(super) fn read(file: &File, variant: Variant, extent: Extent) -> Result<Arm, Problem> {
@@ -99,6 +101,7 @@ fn read_rounds(layers: &[Layer], variant: Variant, describes: bool) -> Result<u3
     let Some((path, rounds)) = given else { return Ok(DEFAULT_ROUNDS) };
     match variant {
         _ if rounds == 0 => Err(Problem::at(path, &["rounds"], "must be at least 1")),
+        _ if rounds > ROUNDS_MAX => Err(Problem::at(path, &["rounds"], format!("must be at most {ROUNDS_MAX}"))),
         Variant::Corrected if rounds < LEAST_ROUNDS && !describes => Err(Problem::at(
             path,
             &["rounds"],

@@ -1,6 +1,6 @@
 //! What a run chooses of a study: variant, extent, and overrides from the command line.
 
-use super::arm::{Arm, Entry};
+use super::arm::{Arm, Entry, ROUNDS_MAX};
 use super::axis::{self, Axis, CONDITIONS};
 use super::load::is_positive;
 use super::model::{Contender, Extent, Variant};
@@ -88,6 +88,9 @@ fn apply_load(arm: &mut Arm, choices: &Choices) -> Result<(), String> {
     let counts = [("rounds", choices.rounds), ("clients", choices.clients), ("processes", choices.processes)];
     if let Some((name, _)) = counts.iter().find(|(_, count)| *count == Some(0)) {
         return Err(format!("--{name} must be at least 1"));
+    }
+    if choices.rounds.is_some_and(|rounds| rounds > ROUNDS_MAX) {
+        return Err(format!("--rounds must be at most {ROUNDS_MAX}"));
     }
     for (name, number) in [("rate", choices.rate_per_s), ("scale", choices.scale)] {
         if number.is_some_and(|number| !is_positive(number)) {

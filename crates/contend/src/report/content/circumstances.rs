@@ -24,7 +24,8 @@ pub fn warnings(summary: &Summary<'_>) -> Vec<String> {
             words::count(record.run.schedule.len() as u64)
         ));
     } else if missing > 0 {
-        warnings.push(format!("{} of the schedule are missing from the record.", words::counted(missing, "trial")));
+        let is = if missing == 1 { "is" } else { "are" };
+        warnings.push(format!("{} of the schedule {is} missing from the record.", words::counted(missing, "trial")));
     }
     let invalid = summary.rows.iter().filter(|row| !row.is_valid()).count();
     if invalid > 0 {

@@ -1,9 +1,9 @@
 //! Comparisons with a baseline, inside one tier and condition, with the round as the unit; effects of a
 //! factor, which may cross tiers and get no word.
 
+use crate::outcome::Outcome;
 use crate::report::summary::cell::Cell;
 use crate::report::summary::estimate::{Estimator, histograms};
-use crate::outcome::Outcome;
 use crate::report::summary::metric::{Figure, What, plain};
 use crate::report::summary::trial::{Measure, Scope, TrialRow};
 use crate::stats::bootstrap;

@@ -20,6 +20,7 @@ const MISTAKES: &[(&str, &str, &str, &str)] = &[
     ("margin = 0.1", "rounds = 5", "rounds = 5", "at least 6"),
     ("rounds = 6", "rounds = 2", "rounds = 2", "at least 6"),
     ("rounds = 3", "rounds = 0", "rounds = 0", "at least 1"),
+    ("rounds = 3", "rounds = 99999999", "rounds = 99999999", "at most 10000"),
     ("headline = \"throughput_ops_per_s\"", "headline = \"speed\"", "headline", "metrics are failures, throughput"),
     ("rounds = 6", "headline = \"speed\"", "headline = \"speed\"", "there is no metric"),
     ("[\"WAL/FULL\"]", "[\"WAL/FAST\"]", "baseline", "contenders are `WAL/FULL`"),
