@@ -139,3 +139,16 @@ pub fn shipped<'r>(records: impl IntoIterator<Item = (&'r Run, &'r [Trial])>) ->
     }
     proofs.text()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_contend_brings_along_is_of_the_models_of_today() {
+        let proofs = Proofs::parse(SHIPPED).expect("a file of proofs").proof;
+        assert!(!proofs.is_empty());
+        let outdated: Vec<_> = proofs.iter().filter(|proof| proof.found.models != MODELS_VERSION).collect();
+        assert!(outdated.is_empty(), "run the study again (docs/study-durability.md): {outdated:?}");
+    }
+}
