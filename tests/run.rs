@@ -166,9 +166,13 @@ fn a_record_that_is_damaged_or_too_new_says_so() {
     let bytes = fs::read(&samples).expect("samples");
     fs::write(&samples, &bytes[..bytes.len() - 10]).expect("cut");
     fs::write(bench.path("record/trials/0003/trial.toml"), "format = 1\nslot = 7\n").expect("broken");
+    let other = bench.path("record/trials/0004/trial.toml");
+    let text = fs::read_to_string(&other).expect("a trial");
+    let window = text.lines().find(|line| line.starts_with("window_end_ns")).expect("its window").to_string();
+    fs::write(&other, text.replace(&window, "window_end_ns = 1")).expect("written");
     let said = bench.contend(&["report", "record"]).exits(1);
     assert!(said.err.contains("trial 0002") && said.err.contains("cut off"), "{}", said.err);
-    assert!(said.err.contains("trial 0003"), "{}", said.err);
+    assert!(said.err.contains("trial 0003") && said.err.contains("ends before it begins"), "{}", said.err);
     assert!(bench.path("record/report.md").exists(), "what is complete is reported");
 
     let run = fs::read_to_string(bench.path("record/run.toml")).expect("run.toml");

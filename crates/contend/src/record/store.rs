@@ -213,6 +213,9 @@ fn read_trial(path: &Path) -> Result<Trial> {
     if length == 0 || !length.is_multiple_of(SAMPLE_BYTES as u64) {
         bail!("{} is cut off: {length} bytes are not whole samples", samples.display());
     }
+    if trial.invalid.is_empty() && trial.window_end_ns <= trial.window_start_ns {
+        bail!("{} is damaged: a window that ends before it begins", path.join(TRIAL_FILE).display());
+    }
     Ok(trial)
 }
 

@@ -144,7 +144,7 @@ impl Figure {
             What::CpuPerOperation => "CPU time per operation, clients and server".to_string(),
             What::WrittenBytes => "bytes written by clients and server".to_string(),
             What::WrittenPerOperation => "bytes written per operation, clients and server".to_string(),
-            What::RssClient => "resident memory of the clients".to_string(),
+            What::RssClient => "resident memory of the clients, room for samples included".to_string(),
             What::CpuServer => "CPU time of the server".to_string(),
             What::RssServer => "resident memory of the server".to_string(),
             What::SizeDb => "database size".to_string(),
