@@ -70,7 +70,9 @@ fn refusal(error: &std::io::Error) -> String {
     } else {
         "fusermount3 must be set-uid root, and not in a container that forbids mounting"
     };
-    format!("a file system cannot be mounted here: {error}; {hint}")
+    // What fusermount3 says ends its line.
+    let error = error.to_string();
+    format!("a file system cannot be mounted here: {}; {hint}", error.trim_end())
 }
 
 fn new_directory(parent: &Path) -> std::io::Result<PathBuf> {
