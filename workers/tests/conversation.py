@@ -89,8 +89,11 @@ class Worker:
             if said[0] in words:
                 return said, frame
 
-    def ready(self, text):
+    def plan(self, text):
         self.tell(f"plan {len(text.encode())}\n{text}")
+
+    def ready(self, text):
+        self.plan(text)
         said, _ = self.until("ready", "failed")
         if said[0] == "failed":
             raise AssertionError(said[1])

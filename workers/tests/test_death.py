@@ -17,6 +17,14 @@ def endless(driver):
     return text.replace("closed\tfinite\t1", "closed\tcyclic\t0")
 
 
+def huge(driver):
+    return plan(driver, "none", LINES, [0] * 2_000_000)
+
+
+def needs(driver):
+    return unittest.skipIf(program(driver) is None, f"{driver} is not built")
+
+
 class Death(unittest.TestCase):
     def worker(self, command, **more):
         worker = Worker(command, **more)
@@ -30,47 +38,45 @@ class Death(unittest.TestCase):
             self.assertIn(one, said[1])
         self.assertNotEqual(worker.process.wait(60), 0)
 
-    def test_python_without_memory(self):
-        if program("python-null") is None:
-            self.skipTest("python-null is not built")
+    def python(self):
         most = 200 << 20
-        worker = self.worker([program("python-null")], preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (most, most)))
+        limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        return self.worker([program("python-null")], preexec_fn=limit)
+
+    def php(self):
+        limits = ["-d", "memory_limit=64M", "-d", "display_errors=stderr"]
+        return self.worker([shutil.which("php"), *limits, f"{WORKERS}/php/worker.php", "php-null"])
+
+    @needs("python-null")
+    def test_python_without_memory(self):
+        worker = self.python()
         worker.ready(endless("python-null"))
         worker.start()
         self.fails(worker, "client 0", "out of memory")
 
+    @needs("python-null")
     def test_python_without_memory_for_the_plan(self):
-        if program("python-null") is None:
-            self.skipTest("python-null is not built")
-        most = 200 << 20
-        worker = self.worker([program("python-null")], preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (most, most)))
-        text = plan("python-null", "none", LINES, [0] * 2_000_000)
-        worker.tell(f"plan {len(text)}\n{text}")
+        worker = self.python()
+        worker.plan(huge("python-null"))
         self.fails(worker, "out of memory")
 
+    @needs("php-null")
     def test_php_without_memory(self):
-        if program("php-null") is None:
-            self.skipTest("php-null is not built")
-        command = [shutil.which("php"), "-d", "memory_limit=64M", "-d", "display_errors=stderr", f"{WORKERS}/php/worker.php", "php-null"]
-        worker = self.worker(command)
+        worker = self.php()
         worker.ready(endless("php-null"))
         worker.start()
         self.fails(worker, "client 0", "status 255")
 
+    @needs("php-null")
     def test_php_without_memory_for_the_plan(self):
-        if program("php-null") is None:
-            self.skipTest("php-null is not built")
-        command = [shutil.which("php"), "-d", "memory_limit=64M", "-d", "display_errors=stderr", f"{WORKERS}/php/worker.php", "php-null"]
-        worker = self.worker(command)
-        text = plan("php-null", "none", LINES, [0] * 2_000_000)
-        worker.tell(f"plan {len(text)}\n{text}")
+        worker = self.php()
+        worker.plan(huge("php-null"))
         with self.assertRaises(Died) as died:
             worker.until("failed", "ready")
         self.assertIn("memory", str(died.exception))
 
+    @needs("php-null")
     def test_a_client_of_php_that_is_killed(self):
-        if program("php-null") is None:
-            self.skipTest("php-null is not built")
         worker = self.worker([program("php-null")])
         worker.ready(endless("php-null"))
         worker.start()
