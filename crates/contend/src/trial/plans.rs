@@ -3,7 +3,7 @@
 
 use crate::engine::{self, Engine, Setup};
 use crate::record::model::Slot;
-use crate::study::model::{Contender, Load, Study};
+use crate::study::model::{Condition, Contender, Load, Study};
 use crate::study::{load_under, seed_of_round};
 use crate::trial::data::hex;
 use crate::trial::over_http::{self, Asking};
@@ -82,17 +82,26 @@ impl Plans {
     }
 }
 
+/// Whether everything that a study asks for under a condition can be drawn and loaded; says so at once.
+pub fn check(study: &Study, condition: usize, workload: &Workload) -> Result<()> {
+    let (condition, load) = under(study, condition);
+    workload.check_draw(&request(condition, &load, load.seed))?;
+    workload.rows_to_load(load.scale).map(drop)
+}
+
+fn under(study: &Study, condition: usize) -> (&Condition, Load) {
+    let condition = &study.conditions[condition];
+    (condition, load_under(&study.load, condition))
+}
+
+fn request<'a>(condition: &'a Condition, load: &'a Load, seed: u64) -> DrawRequest<'a> {
+    DrawRequest { seed, scale: load.scale, profile: condition.profile.as_deref(), load, axes: &condition.axes }
+}
+
 fn draw(study: &Study, workload: &Workload, slot: Slot) -> Result<DrawnRound> {
-    let condition = &study.conditions[slot.condition];
-    let load = load_under(&study.load, condition);
+    let (condition, load) = under(study, slot.condition);
     let seed = seed_of_round(load.seed, slot.round);
-    let drawn = workload.draw_clients(&DrawRequest {
-        seed,
-        scale: load.scale,
-        profile: condition.profile.as_deref(),
-        load: &load,
-        axes: &condition.axes,
-    })?;
+    let drawn = workload.draw_clients(&request(condition, &load, seed))?;
     let mut hash = Sha256::new();
     let bodies: Vec<Arc<[u8]>> = drawn
         .workers

@@ -17,7 +17,7 @@ use crate::trial::dialect::{dialect, one_per_engine, under_conditions};
 use crate::trial::disk;
 use crate::trial::evidence;
 use crate::trial::machine;
-use crate::trial::plans::Plans;
+use crate::trial::plans::{self, Plans};
 use crate::trial::process::{InsteadOf, monotonic_ns};
 use crate::trial::recorded::{asked_of, workload_info};
 use crate::trial::run::{Bench, Done};
@@ -107,6 +107,7 @@ fn begin(order: &Order, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'_>)) -
         let scenario = scenario.map(|s| ScenarioInfo { file: s.name.clone(), text: s.text.clone() });
         let run = Run { scenario, instead: instead.clone(), ..prepared(study, source, &order.command, &disk)? };
         let workloads = workloads(&run, &order.secrets)?;
+        check_sizes(study, &workloads)?;
         let (dir, asked) = (part_dir(&order.out, study.part.as_deref()), asked_of(&run)?);
         parts.push(Task { dir, run, workloads, asked, before: vec![] });
     }
@@ -125,6 +126,14 @@ fn begin(order: &Order, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'_>)) -
     cache::prune(&site.cache);
     let crew = Common { site: &site, deadlines: order.deadlines, cancelled, tell };
     crew.go_through(parts, bases, &mut admin, begun_ns, file)
+}
+
+/// What is too much is said before anything is loaded for it.
+fn check_sizes(study: &Study, workloads: &[Editions]) -> Result<()> {
+    for (at, (condition, workload)) in study.conditions.iter().zip(workloads).enumerate() {
+        plans::check(study, at, workload.of(None)).with_context(|| format!("condition `{}`", condition.label))?;
+    }
+    Ok(())
 }
 
 /// The directory of a part's record; that of the run, for a study without parts.

@@ -57,19 +57,10 @@ impl Workload {
     /// Draws the clients of a trial.
     ///
     /// # Errors
-    /// An unknown or missing profile, an axis that is no number or changes nothing, a load without end,
-    /// a reference to a table without rows.
+    /// As for [`Workload::check_draw`], and a reference to a table without rows.
     pub fn draw_clients(&self, request: &DrawRequest<'_>) -> Result<Drawn> {
-        self.check_axes(request.axes)?;
-        let crews = self.crews(request)?;
-        let clients: u64 = crews.iter().map(|crew| crew.total(self.databases)).sum();
-        ensure!(clients > 0, "the load has no clients");
-        ensure!(clients <= u64::from(CLIENTS_MAX), "{clients} clients; the most is {CLIENTS_MAX}");
+        let (crews, pace) = self.asked(request)?;
         let with_processes = || crews.iter().filter(|crew| crew.role.home.is_none());
-        let processes: usize = with_processes().map(|crew| crew.processes as usize).sum();
-        ensure!(processes <= PROCESSES_MAX, "{processes} processes; the most is {PROCESSES_MAX}");
-        let clients = clients as u32;
-        let pace = Pace::new(request, clients)?;
         let (makers, texts) = self.makers(request)?;
         let mut window = vec![0; self.transactions.len()];
         let mut workers = vec![];
@@ -103,6 +94,29 @@ impl Workload {
             }
         }
         Ok(Drawn { texts, workers, planned: (pace.model() == Loop::Open).then_some(window) })
+    }
+
+    /// Whether all of it can be drawn, which takes no time to say: for whoever is about to load data for it.
+    ///
+    /// # Errors
+    /// An unknown or missing profile, an axis that is no number or changes nothing, a load without end, more clients,
+    /// processes or operations than a trial may have.
+    pub fn check_draw(&self, request: &DrawRequest<'_>) -> Result<()> {
+        self.asked(request).map(drop)
+    }
+
+    /// Who takes part, and how fast.
+    fn asked(&self, request: &DrawRequest<'_>) -> Result<(Vec<Crew<'_>>, Pace)> {
+        self.check_axes(request.axes)?;
+        let crews = self.crews(request)?;
+        let clients: u64 = crews.iter().map(|crew| crew.total(self.databases)).sum();
+        ensure!(clients > 0, "the load has no clients");
+        ensure!(clients <= u64::from(CLIENTS_MAX), "{clients} clients; the most is {CLIENTS_MAX}");
+        let hosts = crews.iter().filter(|crew| crew.role.home.is_none());
+        let processes: u64 = hosts.map(|crew| u64::from(crew.processes)).sum();
+        ensure!(processes <= PROCESSES_MAX, "{processes} processes; the most is {PROCESSES_MAX}");
+        let pace = Pace::new(request, clients as u32)?;
+        Ok((crews, pace))
     }
 
     /// The named number of every axis must be the one this workload was read with.
@@ -304,7 +318,7 @@ const OPERATIONS_MAX: u32 = 4_000_000;
 
 /// Clients and processes of one trial at most.
 const CLIENTS_MAX: u32 = 100_000;
-const PROCESSES_MAX: usize = 1_000;
+const PROCESSES_MAX: u64 = 1_000;
 
 fn too_many(operations: u64) -> String {
     format!(

@@ -28,13 +28,7 @@ impl Workload {
         target: &Target,
         emit: &mut dyn FnMut(String) -> Result<()>,
     ) -> Result<u64> {
-        ensure!(scale.is_finite() && scale > 0.0, "the scale must be greater than 0, found {scale}");
-        let rows: Vec<u64> = self.tables.iter().map(|table| table.rows.at(&self.scale, scale)).collect();
-        let total = rows.iter().fold(0, |sum: u64, rows| sum.saturating_add(*rows));
-        ensure!(
-            total <= ROWS_MAX,
-            "{total} rows would have to be loaded, the most is {ROWS_MAX}: choose a lower scale"
-        );
+        let rows = self.rows_to_load(scale)?;
         let mut loader = Loader { binder: Binder { tables: &self.tables, rows }, seed, chunk_bytes, target, emit };
         let mut writer = ScriptWriter::new(target);
         for ddl in self.schema_sql() {
@@ -55,6 +49,21 @@ impl Workload {
         }
         (loader.emit)(writer.finish())?;
         Ok(loader.binder.rows.iter().sum())
+    }
+
+    /// Rows of each table at a scale.
+    ///
+    /// # Errors
+    /// A scale that is none, and one with more rows than anybody loads.
+    pub fn rows_to_load(&self, scale: f64) -> Result<Vec<u64>> {
+        ensure!(scale.is_finite() && scale > 0.0, "the scale must be greater than 0, found {scale}");
+        let rows: Vec<u64> = self.tables.iter().map(|table| table.rows.at(&self.scale, scale)).collect();
+        let total = rows.iter().fold(0, |sum: u64, rows| sum.saturating_add(*rows));
+        ensure!(
+            total <= ROWS_MAX,
+            "{total} rows would have to be loaded, the most is {ROWS_MAX}: choose a lower scale"
+        );
+        Ok(rows)
     }
 
     /// Stands for the data: equal if and only if [`Workload::load`] makes equal data.
