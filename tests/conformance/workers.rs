@@ -77,6 +77,7 @@ const UNMEASURED: &[(&str, &str)] = &[("lock_wait", "off")];
 /// Those of engines that are servers.
 pub const SERVER_ENTRIES: &[Entry] = &[
     Entry { engine: "postgres", driver: "postgres", options: UNMEASURED, ..OWN },
+    Entry { engine: "postgres", driver: "tokio-postgres", options: UNMEASURED, ..OWN },
     Entry { engine: "postgres", ..own("pgx", "contend-worker-go-pgx") },
     Entry { engine: "postgres", ..pool("pgx", "contend-worker-go-pgx") },
     Entry {

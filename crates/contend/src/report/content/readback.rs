@@ -7,19 +7,23 @@ use crate::study::model::Readback;
 use crate::study::readback::{language, tier_told};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What was found under a name, by contender; none where nobody told.
+/// What was found under a name, by contender; none where nobody told. What a worker says of its library comes before what its
+/// connection shows: a worker may have told the connection otherwise to carry out plans.
 fn found(summary: &Summary<'_>, name: &str) -> Vec<Option<String>> {
+    let contenders = &summary.record.run.study.contenders;
     let of = |contender: usize| {
         let trials = summary.record.trials.iter().filter(|trial| trial.slot.contender == contender);
+        // Of a worker with several drivers.
+        let of_driver = format!("{}.{name}", contenders[contender].driver);
         let told = trials.flat_map(|trial| {
             let hello = trial.workers.iter().map(|worker| &worker.hello);
-            let own = trial.settings.get(name).into_iter();
-            own.chain(hello.filter_map(|hello| hello.get(name)).filter(|_| !trial.settings.contains_key(name)))
+            let said: Vec<&String> = hello.filter_map(|hello| hello.get(&of_driver).or_else(|| hello.get(name))).collect();
+            if said.is_empty() { trial.settings.get(name).into_iter().collect() } else { said }
         });
         let values: BTreeSet<&str> = told.map(String::as_str).collect();
         (!values.is_empty()).then(|| values.into_iter().collect::<Vec<_>>().join("; "))
     };
-    (0..summary.record.run.study.contenders.len()).map(of).collect()
+    (0..contenders.len()).map(of).collect()
 }
 
 /// The answers in words: each setting in which contenders differ, with who has what.
@@ -36,10 +40,13 @@ pub fn answers(summary: &Summary<'_>) -> Vec<Block> {
 fn in_words(summary: &Summary<'_>, table: &Readback) -> Vec<String> {
     let mut same = vec![];
     let mut lines = vec![];
+    let all = summary.record.run.study.contenders.len();
     for name in &table.names {
         let mut who: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        let mut told = 0;
         for (contender, value) in found(summary, name).into_iter().enumerate() {
             if let Some(value) = value {
+                told += 1;
                 who.entry(value).or_default().push(words::label(summary, contender));
             }
         }
@@ -48,7 +55,10 @@ fn in_words(summary: &Summary<'_>, table: &Readback) -> Vec<String> {
         values.sort_by_key(|(_, labels)| labels.len());
         match values.pop() {
             None => {}
-            Some((value, _)) if values.is_empty() => same.push(format!("{name} = {}", shown(&value))),
+            Some((value, _)) if values.is_empty() => {
+                let few = if told < all { format!(" (told by {told} of {all})") } else { String::new() };
+                same.push(format!("{name} = {}{few}", shown(&value)));
+            }
             Some((common, rest)) => {
                 let of = |(value, labels): &(String, Vec<&str>)| format!("{} with {}", shown(value), labels.join(", "));
                 let rare: Vec<String> = values.iter().map(of).collect();
@@ -56,7 +66,11 @@ fn in_words(summary: &Summary<'_>, table: &Readback) -> Vec<String> {
                     1 => format!("with {}", rest[0]),
                     n => format!("with the other {n}"),
                 };
-                lines.push(format!("{name}: {}; {} {others}.", rare.join("; "), shown(&common)));
+                let silent = match all - told {
+                    0 => String::new(),
+                    n => format!("; {n} of {all} do not tell"),
+                };
+                lines.push(format!("{name}: {}; {} {others}{silent}.", rare.join("; "), shown(&common)));
             }
         }
     }
