@@ -22,6 +22,8 @@ pub struct Entry {
     pub opens: usize,
     /// What it cannot do, of the words that cases need.
     pub lacks: &'static [&'static str],
+    /// What the cases say in words that its dialect does not have, and what they say to it instead.
+    pub words: &'static [(&'static str, &'static str)],
     /// Cases it fails, each with the reason. One that passes after all fails the test.
     pub known: &'static [(&'static str, &'static str)],
 }
@@ -36,6 +38,7 @@ const OWN: Entry = Entry {
     options: &[],
     opens: 1,
     lacks: &[],
+    words: &[],
     known: &[],
 };
 
@@ -64,6 +67,12 @@ pub const ENTRIES: &[Entry] = &[
     python("python-sqlite3", "contend-worker-python-sqlite3"),
     python("apsw", "contend-worker-python-apsw"),
     Entry { known: REALS, ..php("php-pdo-sqlite", "contend-worker-php-pdo-sqlite") },
+    Entry { words: MYSQL, known: ON_SQLITE, ..php("mysql-on-sqlite", "contend-worker-php-mysql-on-sqlite") },
+    Entry {
+        engine: "mysql-on-sqlite",
+        variant: "-own",
+        ..php("mysql-on-sqlite", "contend-worker-php-mysql-on-sqlite")
+    },
     node_blocking("node-better-sqlite3", "contend-worker-node-better-sqlite3"),
     Entry { known: LIBSQL, ..node_blocking("node-libsql", "contend-worker-node-libsql") },
     java("java-sqlite", "contend-worker-java-sqlite"),
@@ -147,6 +156,35 @@ const fn php(driver: &'static str, program: &'static str) -> Entry {
     Entry { model: "process", lacks: &["serve"], ..own(driver, program) }
 }
 
+/// It makes BEGIN IMMEDIATE of every BEGIN by itself.
+const MYSQL: &[(&str, &str)] = &[
+    ("BEGIN IMMEDIATE", "BEGIN"),
+    ("BEGIN DEFERRED", "BEGIN"),
+    ("BEGIN EXCLUSIVE", "BEGIN"),
+    ("sql\tPRAGMA journal_mode = WAL\n", ""),
+];
+
+/// What these show is in cases of its own, as far as it can mean the same.
+const UNTYPED: &str = "columns without a type are not in its grammar";
+const BEGINS: &str = "it begins every transaction with BEGIN IMMEDIATE";
+const ON_SQLITE: &[(&str, &str)] = &[
+    ("codes", UNTYPED),
+    ("connect", "it keeps tables in mind, and does not know what a session statement makes"),
+    ("declared-types", "it refuses what a column of MySQL's type does not hold"),
+    ("keep", UNTYPED),
+    ("lock-busy", BEGINS),
+    ("lock-rollback-journal", BEGINS),
+    ("refused-plans", "it tells the columns of a statement only with its rows"),
+    ("refused-scripts", UNTYPED),
+    ("repeat", UNTYPED),
+    ("returning", "RETURNING is not MySQL's"),
+    ("rows", UNTYPED),
+    ("script-large", UNTYPED),
+    ("script", UNTYPED),
+    ("snapshot", BEGINS),
+    ("values", UNTYPED),
+];
+
 const LIBSQL: &[(&str, &str)] = &[("values", "it ends a text at its first NUL when it reads it")];
 
 const NUMBERS: &str =
@@ -214,6 +252,11 @@ impl Entry {
             "mariadb" => "mysql",
             _ => "rusqlite",
         }
+    }
+
+    /// The text of a case in the words of its dialect.
+    pub fn in_its_words(&self, text: &str) -> String {
+        self.words.iter().fold(text.to_string(), |text, (ours, its)| text.replace(ours, its))
     }
 
     /// Whether it carries out scripts.
