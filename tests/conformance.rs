@@ -389,8 +389,8 @@ fn every_worker_comes_to_the_same_samples_and_data() {
     assert!(problems.is_empty(), "\n{}", problems.join("\n"));
 }
 
-/// The cases are in SQLite's SQL or need a server: a driver that speaks another dialect on SQLite is held against the others
-/// by what comes of a workload.
+/// Not all cases can be said in its words: a driver that speaks another dialect on SQLite is also held against the others by what
+/// comes of a workload.
 #[test]
 fn a_driver_with_a_dialect_of_its_own_comes_to_the_same_data() {
     let program = workers::workers_dir(tool()).join("contend-worker-php-mysql-on-sqlite");

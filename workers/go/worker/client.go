@@ -50,8 +50,8 @@ type client struct {
 	// Signs of life, read by the supervisor.
 	operations, failed atomic.Uint64
 	// told is when they were last told: in every operation it would cost more than the operation's own record.
-	told uint64
-	loopOver           atomic.Bool
+	told     uint64
+	loopOver atomic.Bool
 
 	// The connection in use, for the supervisor to interrupt; the lock keeps it from being closed meanwhile.
 	lock    sync.Mutex

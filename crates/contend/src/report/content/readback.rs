@@ -40,13 +40,10 @@ pub fn answers(summary: &Summary<'_>) -> Vec<Block> {
 fn in_words(summary: &Summary<'_>, table: &Readback) -> Vec<String> {
     let mut same = vec![];
     let mut lines = vec![];
-    let all = summary.record.run.study.contenders.len();
     for name in &table.names {
         let mut who: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-        let mut told = 0;
         for (contender, value) in found(summary, name).into_iter().enumerate() {
             if let Some(value) = value {
-                told += 1;
                 who.entry(value).or_default().push(words::label(summary, contender));
             }
         }
@@ -55,10 +52,7 @@ fn in_words(summary: &Summary<'_>, table: &Readback) -> Vec<String> {
         values.sort_by_key(|(_, labels)| labels.len());
         match values.pop() {
             None => {}
-            Some((value, _)) if values.is_empty() => {
-                let few = if told < all { format!(" (told by {told} of {all})") } else { String::new() };
-                same.push(format!("{name} = {}{few}", shown(&value)));
-            }
+            Some((value, _)) if values.is_empty() => same.push(format!("{name} = {}", shown(&value))),
             Some((common, rest)) => {
                 let of = |(value, labels): &(String, Vec<&str>)| format!("{} with {}", shown(value), labels.join(", "));
                 let rare: Vec<String> = values.iter().map(of).collect();
@@ -66,11 +60,7 @@ fn in_words(summary: &Summary<'_>, table: &Readback) -> Vec<String> {
                     1 => format!("with {}", rest[0]),
                     n => format!("with the other {n}"),
                 };
-                let silent = match all - told {
-                    0 => String::new(),
-                    n => format!("; {n} of {all} do not tell"),
-                };
-                lines.push(format!("{name}: {}; {} {others}{silent}.", rare.join("; "), shown(&common)));
+                lines.push(format!("{name}: {}; {} {others}.", rare.join("; "), shown(&common)));
             }
         }
     }
