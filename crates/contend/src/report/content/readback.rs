@@ -17,7 +17,8 @@ fn found(summary: &Summary<'_>, name: &str) -> Vec<Option<String>> {
         let of_driver = format!("{}.{name}", contenders[contender].driver);
         let told = trials.flat_map(|trial| {
             let hello = trial.workers.iter().map(|worker| &worker.hello);
-            let said: Vec<&String> = hello.filter_map(|hello| hello.get(&of_driver).or_else(|| hello.get(name))).collect();
+            let said: Vec<&String> =
+                hello.filter_map(|hello| hello.get(&of_driver).or_else(|| hello.get(name))).collect();
             if said.is_empty() { trial.settings.get(name).into_iter().collect() } else { said }
         });
         let values: BTreeSet<&str> = told.map(String::as_str).collect();
