@@ -17,7 +17,7 @@ missing() {
 }
 
 for program in java javac mvn; do
-    command -v $program >/dev/null || missing "$program is not installed; apt-get install openjdk-17-jdk-headless maven"
+    command -v $program >/dev/null || missing "$program is not installed; apt-get install default-jdk-headless maven"
 done
 (cd workers/java && mvn -q -B prepare-package)
 mkdir -p $to

@@ -340,6 +340,7 @@ fn study(args: &HttpArgs, workload: &Workload, contender: Contender) -> Result<S
         answers: vec![],
         effects: vec![],
         grids: vec![],
+        alongs: vec![],
         readbacks: vec![],
         published: vec![],
         powercut: None,

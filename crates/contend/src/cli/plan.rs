@@ -205,6 +205,7 @@ pub(super) fn single(
         answers: vec![],
         effects: vec![],
         grids: vec![],
+        alongs: vec![],
         readbacks: vec![],
         published: vec![],
         powercut: None,
