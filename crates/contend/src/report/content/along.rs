@@ -95,7 +95,12 @@ impl<'a> Course<'a> {
 
     fn compared(&self, from: &Point<'_>, to: &Point<'_>) -> Comparison {
         let study = &self.summary.record.run.study;
-        compare(&self.summary.estimator(), study, from.cell, to.cell, self.figure).comparison
+        let compared = compare(&self.summary.estimator(), study, from.cell, to.cell, self.figure).comparison;
+        match compared.verdict {
+            // Without words there is nothing but the two values that are shown; their ratio is not to contradict them.
+            Verdict::NoWords if from.value > 0.0 => Comparison { ratio: Some(to.value / from.value), ..compared },
+            _ => compared,
+        }
     }
 
     /// From where on it improves no more, and whether that was found.
@@ -111,17 +116,17 @@ impl<'a> Course<'a> {
             let before = &points[knee - 1];
             let by = by(&self.compared(before, last));
             let (x, before) = (trimmed(last.x), trimmed(before.x));
-            return (format!("best with {x}, the most that was tried: {by} what it is with {before}"), false);
+            return (format!("best with {x}, the most that was tried: {by} that with {before}"), false);
         }
         let compared = self.compared(from, last);
         let (here, there, by) = (trimmed(from.x), trimmed(last.x), by(&compared));
         match change(&compared, self.figure, margin) {
-            Change::Worse => (format!("best with {here}, and worse with more: {by} that with {there}"), true),
+            Change::Worse => (format!("best with {here}, and worse with more: with {there} {by} that"), true),
             Change::NotComparable(reason) => (format!("{here} and {there} cannot be compared ({reason})"), false),
             Change::Unknown => {
-                (format!("whether it improves beyond {here} cannot be told: {by} that with {there}"), false)
+                (format!("whether it improves beyond {here} cannot be told: with {there} {by} that"), false)
             }
-            _ => (format!("from {here} on it improves no more: {by} that with {there}"), true),
+            _ => (format!("from {here} on it improves no more: with {there} {by} that"), true),
         }
     }
 
@@ -139,7 +144,7 @@ impl<'a> Course<'a> {
             let compared = self.compared(next, best);
             let told = compared.verdict.is_difference();
             let rather = match (told, &compared.verdict) {
-                (true, _) | (_, Verdict::NoWords) => format!("{} of {}", by(&compared), name(next)),
+                (true, _) | (_, Verdict::NoWords) => format!("{} that of {}", by(&compared), name(next)),
                 _ => format!("not told from {} with {}", name(next), self.figure.show(next.value)),
             };
             Some(format!("with {} {} ({}, {rather})", trimmed(x), name(best), self.figure.show(best.value)))

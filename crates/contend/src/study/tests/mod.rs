@@ -116,6 +116,12 @@ from = "full"
 to = "normal"
 at = { journal_mode = "wal" }
 metric = "failures"
+[[along]]
+ask = "Up to how many?"
+axis = "clients"
+metric = "throughput_ops_per_s"
+tells = "plateau"
+because = { "safe" = "locks" }
 [[published]]
 condition = "a"
 contender = "original"
