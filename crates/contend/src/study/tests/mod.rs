@@ -2,6 +2,7 @@
 
 mod durability;
 mod errors;
+mod gameplan;
 mod models;
 mod overrides;
 mod parts;
