@@ -5,6 +5,7 @@
 //! ([`resolve()`]), from which the order of the trials follows ([`schedule()`]). Pure: no file is opened
 //! and no clock read. `docs/study-file.md` explains every key.
 
+mod along;
 mod arm;
 mod axis;
 mod choices;
