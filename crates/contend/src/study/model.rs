@@ -177,7 +177,8 @@ pub struct Condition {
     /// The profile of the workload, if it has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// Overrides by axis: `clients`, `duration`, `processes`, `rate_per_s`, or a name of the workload's `[scale]`.
+    /// Overrides by axis: `clients`, `duration`, `operations_each`, `processes`, `rate_per_s`, or a name of the workload's
+    /// `[scale]`.
     #[serde(default)]
     pub axes: BTreeMap<String, String>,
 }
