@@ -124,11 +124,14 @@ fn what_cannot_begin_says_why() {
     assert_eq!(unsound(&bench), [["not-started"]]);
     let weights = format!("{}[profile.none]\nmix = {{ get = 0 }}\n", fs::read_to_string(bench.path(&one)).expect("it"));
     fs::write(bench.path("weights.toml"), weights).expect("written");
+    let status = fs::read_to_string(bench.path(&one)).expect("it") + "status = '200,600'\n";
+    fs::write(bench.path("status.toml"), status).expect("written");
     let service = Service::start(|_| reply("403 Forbidden", "{\"why\": \"wrong password\"}"));
     let example = root().join("examples/notes.toml").display().to_string();
     for (scenario, url, args, complaint) in [
         (example.as_str(), service.url.as_str(), vec![], "403"),
         ("weights.toml", service.url.as_str(), vec![], "weights.toml:8"),
+        ("status.toml", service.url.as_str(), vec![], "from 100 to 599"),
         ("missing.toml", &service.url, vec![], "missing.toml"),
         ("nonsense", &service.url, vec![], "gameplan"),
         ("one.toml", "https://127.0.0.1:1", vec![], "http://"),

@@ -264,14 +264,9 @@ fn warmed(
     Ok(!matches!(ending?, Ending::Stopped))
 }
 
-/// The run as one line for each condition, and which trials do not count in full.
+/// The run as one line for each condition. Why a trial does not count was said when it was over.
 fn json_lines(dir: &Path, label: &str) -> Result<u8> {
     let record = Record::open(dir)?;
-    for trial in &record.trials {
-        if let Some(reason) = trial.invalid.first() {
-            eprintln!("trial {} is invalid: {}: {}", trial.slot.trial, reason.kind, reason.detail);
-        }
-    }
     print(&report::line::lines(&record, label)?)?;
     Ok(if record.trials.iter().all(|t| t.invalid.is_empty()) { OK } else { INVALID })
 }

@@ -4,7 +4,7 @@
 use crate::outcome::Outcome;
 use crate::report::content::circumstances::{self, order};
 use crate::report::content::words::{self, FEW, NOTHING};
-use crate::report::content::{charts, course, detail, floors, method, sweep};
+use crate::report::content::{charts, course, detail, method, sweep};
 use crate::report::document::{Block, Cell as TableCell, Said, Section, Table, Tone};
 use crate::report::line::{Sum, sum};
 use crate::report::messages::Message;
@@ -48,7 +48,6 @@ pub fn sections(summary: &Summary<'_>) -> Vec<Option<Section>> {
         client(summary),
         detail::fairness(summary),
         circumstances::invalid(summary),
-        floors::section(summary),
         Some(machine(summary)),
         Some(settings(summary)),
         Some(schedule(summary)),
