@@ -3,7 +3,7 @@
 
 use super::load::load_under;
 use super::model::{Contender, Load, Study, Tier};
-use super::powercut::{LIES, MINIMISE_TRIES, SERVER_LIE_POINTS, SERVER_LIES};
+use super::powercut::{LIE_CAUGHT, LIES, LIES_IN_VAIN, MINIMISE_TRIES, SERVER_LIE_POINTS, SERVER_LIES};
 
 /// Around the measured time of a trial: fresh data, workers that start, waiting for a quiet disk, checks. Measured on two
 /// processors with an ordinary disk, where it is 0.3 to 0.6 s.
@@ -22,14 +22,17 @@ const SERVER_IMAGE_NS: u64 = 350_000_000;
 const KILL_NS: u64 = 1_000_000_000;
 const RECORDING_NS: u64 = 1_000_000_000;
 
+/// A kernel that is booted, killed, and booted again.
+const KERNEL_CUT_NS: u64 = 4_000_000_000;
+
 /// Estimated time of all trials of a study, in nanoseconds.
 pub fn estimate_ns(study: &Study) -> u64 {
     let contenders = study.contenders.len() as u64;
     let crashes_ns: u64 = study.contenders.iter().map(|contender| crashes_ns(study, contender)).sum();
     let trial_ns = |load: Load| load.run_in_ns + measured_ns(&load) + AROUND_NS;
-    let of = |at| contenders * trial_ns(load_under(&study.load, at)) + crashes_ns;
-    let round_ns: u64 = study.conditions.iter().map(of).sum();
-    round_ns * u64::from(study.rounds)
+    let round_ns: u64 = study.conditions.iter().map(|at| contenders * trial_ns(load_under(&study.load, at))).sum();
+    // Crashes are made once, in the last round.
+    round_ns * u64::from(study.rounds) + crashes_ns * study.conditions.len() as u64
 }
 
 /// What crashes of one contender take.
@@ -41,15 +44,17 @@ fn crashes_ns(study: &Study, contender: &Contender) -> u64 {
         true => (powercut.server_points, SERVER_IMAGE_NS),
         false => (powercut.points, IMAGE_NS),
     };
-    // Most planted faults are looked for to the end; an image worse than lossy is made smaller.
+    // Most planted faults are caught after few images; an image worse than lossy is made smaller.
     let more = match (is_server, contender.tier) {
         // A lie is caught after few images; where it is not, the run does not count.
         (true, Tier::Durable) => SERVER_LIES as u32 * SERVER_LIE_POINTS / 4,
         (true, _) => 0,
-        (_, Tier::Durable) => LIES as u32 * powercut.lie_points,
+        (_, Tier::Durable) => LIES_IN_VAIN * powercut.lie_points + (LIES as u32 - LIES_IN_VAIN) * LIE_CAUGHT,
         (_, _) => MINIMISE_TRIES,
     };
-    u64::from(images + more) * image_ns + u64::from(powercut.kills) * KILL_NS + RECORDING_NS + window_ns
+    let kernel_cuts = if crate::engine::can_boot(contender) { powercut.kernel_cuts } else { 0 };
+    let real_ns = u64::from(powercut.kills) * KILL_NS + u64::from(kernel_cuts) * KERNEL_CUT_NS;
+    u64::from(images + more) * image_ns + real_ns + RECORDING_NS + window_ns
 }
 
 fn measured_ns(load: &Load) -> u64 {
@@ -92,8 +97,8 @@ mod tests {
             let choices = Choices::new(Variant::Corrected, Extent::Full);
             estimate_ns(&resolve(&Source::new("e.toml", text), &choices).unwrap())
         };
-        assert_eq!(of("full", 200) - of("full", 100), 8 * 100 * IMAGE_NS);
+        assert_eq!(of("full", 200) - of("full", 100), u64::from(LIES_IN_VAIN) * 100 * IMAGE_NS);
         assert_eq!(of("off", 200), of("off", 100), "no disk lies to what is not durable");
-        assert_eq!(of("full", 100) - of("off", 100), (8 * 100 - 60) * IMAGE_NS);
+        assert_eq!(of("full", 100) - of("off", 100), (100 + 7 * 20 - 60) * IMAGE_NS);
     }
 }

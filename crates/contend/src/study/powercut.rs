@@ -12,11 +12,17 @@ pub const CRASHES: [&str; 5] = ["kill", "drop", "reorder", "torn", "prefix"];
 pub const NAMESPACES: [&str; 2] = ["journal", "posix"];
 
 /// Axes of `--set` that are none of the contenders or conditions.
-pub(super) const AXES: [&str; 5] = ["crash", "namespace", "points", "server_points", "kills"];
+pub(super) const AXES: [&str; 6] = ["crash", "namespace", "points", "server_points", "kills", "kernel_cuts"];
 
 /// Planted faults of the disk that a record is replayed with.
 pub const LIES: usize = 8;
 pub const SERVER_LIES: usize = 2;
+
+/// Those of them that most settings do not depend on, so that all images are looked at in vain.
+pub const LIES_IN_VAIN: u32 = 1;
+
+/// Images after which one that is depended on is caught.
+pub const LIE_CAUGHT: u32 = 20;
 
 /// Images of a server at most until one of these is caught: whichever it is, most moments show it.
 pub const SERVER_LIE_POINTS: u32 = 20;
@@ -41,6 +47,7 @@ impl Default for Powercut {
             points: DEFAULT_POINTS,
             server_points: DEFAULT_SERVER_POINTS,
             kills: DEFAULT_KILLS,
+            kernel_cuts: 0,
             lie_points: DEFAULT_LIE_POINTS,
             window_ns: DEFAULT_WINDOW_NS,
             bound_mib: DEFAULT_BOUND_MIB,
@@ -80,6 +87,7 @@ pub(super) fn read(layers: &[Layer], kind: TrialKind) -> Result<Option<Powercut>
         }
         found.aim = written.aim.clone().or(found.aim);
         found.kills = written.kills.unwrap_or(found.kills);
+        found.kernel_cuts = written.kernel_cuts.unwrap_or(found.kernel_cuts);
         found.keep = written.keep.unwrap_or(found.keep);
     }
     if found.window_ns == 0 {
@@ -99,6 +107,7 @@ pub(super) fn set(powercut: &mut Powercut, name: &str, values: &[String]) -> Res
         "namespace" => powercut.namespaces = checked(values, &NAMESPACES)?,
         "points" => powercut.points = number()?.max(1),
         "server_points" => powercut.server_points = number()?.max(1),
+        "kernel_cuts" => powercut.kernel_cuts = number()?,
         _ => powercut.kills = number()?,
     }
     Ok(())

@@ -94,38 +94,91 @@ pub(super) struct Run {
     window_end_ns: Option<u64>,
 }
 
+/// A trial whose window is over, and which is not in the record yet.
+pub struct Measured {
+    trial: Trial,
+    series: String,
+    writer: TrialWriter,
+    /// None if it came to nothing.
+    done: Option<Done>,
+}
+
 impl Bench<'_> {
     /// Runs one trial and writes it into the record, valid or not.
     ///
     /// # Errors
     /// [`Cancelled`], or what stops the whole run (the record cannot be written).
     pub fn trial(&self, slot: Slot, plans: &mut Plans, base: &Base, admin: &mut Admin<'_>) -> Result<Done> {
+        let measured = self.measure(slot, plans, base, admin)?;
+        self.conclude(measured)
+    }
+
+    /// The window of a trial with its checks.
+    ///
+    /// # Errors
+    /// As for [`Bench::trial`].
+    pub fn measure(&self, slot: Slot, plans: &mut Plans, base: &Base, admin: &mut Admin<'_>) -> Result<Measured> {
+        let round = plans.of(self.study, self.workload, slot)?;
+        let stage = self.stage(slot, &round, base)?;
+        let mut writer = self.writer.trial(slot.trial)?;
+        let (mut trial, mut series) = (self.blank(&stage), String::new());
+        let ran = self.run(&stage, &mut trial, &mut series, &mut writer, admin);
+        let done = self.unless_invalid(ran, &mut trial)?;
+        self.remove_data()?;
+        Ok(Measured { trial, series, writer, done })
+    }
+
+    /// The crashes that belong to a trial, and its place in the record.
+    ///
+    /// # Errors
+    /// As for [`Bench::trial`].
+    pub fn crash_and_conclude(
+        &self,
+        mut measured: Measured,
+        plans: &mut Plans,
+        base: &Base,
+        admin: &mut Admin<'_>,
+    ) -> Result<Done> {
+        if let Some(done) = measured.done.take() {
+            let slot = measured.trial.slot;
+            let round = plans.of(self.study, self.workload, slot)?;
+            let stage = self.stage(slot, &round, base)?;
+            let crashed = self.crash(&stage, &mut measured.trial, &mut measured.writer, admin, done);
+            measured.done = self.unless_invalid(crashed, &mut measured.trial)?;
+            self.remove_data()?;
+        }
+        self.conclude(measured)
+    }
+
+    fn conclude(&self, measured: Measured) -> Result<Done> {
+        let Measured { trial, series, writer, done } = measured;
+        writer.commit(&trial, &series)?;
+        let nothing = Done { throughput_per_s: 0.0, failed: 0, window_ns: 0, invalid: trial.invalid };
+        Ok(done.unwrap_or(nothing))
+    }
+
+    /// None if a trial came to nothing, which then says why.
+    fn unless_invalid(&self, done: Result<Done, Failure>, trial: &mut Trial) -> Result<Option<Done>> {
+        match done {
+            Ok(done) => Ok(Some(done)),
+            Err(Failure::Cancelled) => Err(Cancelled.into()),
+            Err(Failure::Fatal(e)) => Err(e),
+            Err(Failure::Invalid(reason)) => {
+                trial.invalid.push(shown(reason, self.workload, self.asked));
+                Ok(None)
+            }
+        }
+    }
+
+    fn stage<'b>(&'b self, slot: Slot, round: &'b DrawnRound, base: &'b Base) -> Result<Stage<'b>> {
         let contender = &self.study.contenders[slot.contender];
         let engine = engine::find(&contender.engine).context("a contender's engine must be known")?;
-        let round = plans.of(self.study, self.workload, slot)?;
-        let setup = match base.attached {
+        let mut setup = match base.attached {
             Some(_) => attached::setup_of(engine, &contender.settings),
             None => engine::setup_of(engine, contender),
         };
-        let mut setup = setup;
         engine::app::tell(engine, contender, &mut setup);
-        let stage = Stage { contender, engine, setup, round: &round, base, slot };
-        let mut writer = self.writer.trial(slot.trial)?;
-        let mut trial = self.blank(&stage);
-        let mut series = String::new();
-        let ran = self.run(&stage, &mut trial, &mut series, &mut writer, admin);
-        let done = match ran.and_then(|done| self.crash(&stage, &mut trial, &mut writer, admin, done)) {
-            Ok(done) => done,
-            Err(Failure::Cancelled) => return Err(Cancelled.into()),
-            Err(Failure::Fatal(e)) => return Err(e),
-            Err(Failure::Invalid(reason)) => {
-                trial.invalid.push(shown(reason, self.workload, self.asked));
-                Done { throughput_per_s: 0.0, failed: 0, window_ns: 0, invalid: trial.invalid.clone() }
-            }
-        };
-        self.remove_data()?;
-        writer.commit(&trial, &series)?;
-        Ok(done)
+        Ok(Stage { contender, engine, setup, round, base, slot })
     }
 
     fn run(

@@ -354,18 +354,33 @@ impl Session<'_> {
                 self.writer.write_run(&run)?;
             }
             (self.common.tell)(Note::Prepared { disk: &run.disk, generator_ns: run.generator_ns_per_operation });
-            for (i, slot) in left.iter().enumerate() {
+            // Images are written long after them, so all rates are measured on a disk that has not seen any.
+            let (mut to_crash, mut unfinished) = (vec![], left.len());
+            let begins = |slot: &Slot, left: usize| {
+                (self.common.tell)(Note::Begins { study: &study, slot: *slot, total: run.schedule.len(), left });
+            };
+            let mut note = |slot: &Slot, done: &Done| {
+                measured_ns += done.window_ns;
+                (self.common.tell)(Note::Done { study: &study, slot: *slot, done });
+            };
+            for slot in &left {
                 let base = self.base(bases, &study, slot, admin)?;
-                (self.common.tell)(Note::Begins {
-                    study: &study,
-                    slot: *slot,
-                    total: run.schedule.len(),
-                    left: left.len() - i,
-                });
-                let trial_done =
-                    self.bench(&run, slot, asked.as_ref()).trial(*slot, &mut plans.borrow_mut(), &base, admin)?;
-                measured_ns += trial_done.window_ns;
-                (self.common.tell)(Note::Done { study: &study, slot: *slot, done: &trial_done });
+                begins(slot, unfinished);
+                let (bench, mut plans) = (self.bench(&run, slot, asked.as_ref()), plans.borrow_mut());
+                if study.powercut.is_some() && slot.round == study.rounds {
+                    to_crash.push((slot, bench.measure(*slot, &mut plans, &base, admin)?));
+                } else {
+                    note(slot, &bench.trial(*slot, &mut plans, &base, admin)?);
+                    unfinished -= 1;
+                }
+            }
+            for (slot, measured) in to_crash {
+                let base = self.base(bases, &study, slot, admin)?;
+                begins(slot, unfinished);
+                let bench = self.bench(&run, slot, asked.as_ref());
+                let done = bench.crash_and_conclude(measured, &mut plans.borrow_mut(), &base, admin)?;
+                note(slot, &done);
+                unfinished -= 1;
             }
             Ok(())
         })();

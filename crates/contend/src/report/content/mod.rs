@@ -2,6 +2,7 @@
 
 pub mod axes;
 pub mod charts;
+mod checks;
 mod circumstances;
 mod course;
 mod detail;
@@ -14,6 +15,7 @@ mod powercut;
 mod readback;
 mod recording;
 mod servers;
+mod speed;
 pub mod sweep;
 pub mod words;
 

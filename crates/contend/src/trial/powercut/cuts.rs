@@ -2,8 +2,6 @@
 
 use crate::study::SplitMix64;
 use crate::study::model::Powercut;
-use crate::study::powercut::LIES;
-use contend_powercut::lies::Lie;
 use contend_powercut::log::{Entry, Log, Op};
 use contend_powercut::replay::{Cut, Model, Namespace};
 use std::collections::BTreeSet;
@@ -92,36 +90,6 @@ fn kinds(powercut: &Powercut) -> Vec<(Model, Namespace)> {
         }
     }
     kinds
-}
-
-/// A planted fault of the disk, and from how many syncs on no setting survives it: whoever waits for a sync that is not
-/// done, or is done later, loses what it acknowledged. None: what depends on the setting.
-pub type Planted = (&'static str, Lie, Option<u64>);
-
-/// For a server, whose images take long, only what few images show; whichever sync a server repeats by itself is not among it.
-pub fn lies_to_servers() -> [Planted; 2] {
-    // A commit of a server with a binary log alone is several entries, and it may repeat itself from either log.
-    [("no sync is done", Lie::IgnoreSync { every: 1 }, Some(10)), late(200)]
-}
-
-/// A disk that is behind by so many entries of the log.
-const fn late(entries: usize) -> Planted {
-    ("a sync is acknowledged before it is done", Lie::LateSync { entries }, Some(10))
-}
-
-/// For an engine in the process of its client; `log` is how the name of its log ends.
-pub fn lies(log: &str) -> [Planted; LIES] {
-    [
-        ("no sync is done", Lie::IgnoreSync { every: 1 }, Some(10)),
-        // Five of those that are not done, of different kinds where a commit takes several.
-        ("every 10th sync is not done", Lie::IgnoreSync { every: 10 }, Some(50)),
-        ("every 50th sync is not done", Lie::IgnoreSync { every: 50 }, None),
-        ("every 200th sync is not done", Lie::IgnoreSync { every: 200 }, None),
-        late(20),
-        ("a sync takes another file", Lie::SyncOtherFile, None),
-        ("no sync of directories is done", Lie::NoDirectorySync, None),
-        ("no sync of the log is done: data comes before it", Lie::IgnoreSyncOf { suffix: log.to_string() }, None),
-    ]
 }
 
 /// Syncs of files in a stretch, and writes that are synced themselves.
