@@ -13,17 +13,15 @@ use crate::record::tally::{Counting, Tally, Tallying, per_second};
 use crate::study::model::{Contender, Study, Tier};
 use crate::trial::admin::{Admin, Cancelled};
 use crate::trial::aftermath;
-use crate::trial::attached;
 use crate::trial::crew::{Crew, Deadlines, Failure, Member};
 use crate::trial::data::{self, Base, Fresh};
 use crate::trial::disk;
 use crate::trial::janitor::Janitor;
 use crate::trial::machine;
 use crate::trial::over_http::{Asking, timeout_ms};
-use crate::trial::plans::{DrawnRound, Plans, Sql};
+use crate::trial::plans::{DrawnRound, Sql};
 use crate::trial::process::{InsteadOf, Launch, monotonic_ns};
 use crate::trial::sampler::{Observed, Sampler, Watched};
-use crate::trial::secret::shown;
 use crate::trial::served::{Served, Serving};
 use crate::trial::session::Note;
 use crate::workload::{Asked, DrawnRole, Workload};
@@ -94,94 +92,9 @@ pub(super) struct Run {
     window_end_ns: Option<u64>,
 }
 
-/// A trial whose window is over, and which is not in the record yet.
-pub struct Measured {
-    trial: Trial,
-    series: String,
-    writer: TrialWriter,
-    /// None if it came to nothing.
-    done: Option<Done>,
-}
-
 impl Bench<'_> {
-    /// Runs one trial and writes it into the record, valid or not.
-    ///
-    /// # Errors
-    /// [`Cancelled`], or what stops the whole run (the record cannot be written).
-    pub fn trial(&self, slot: Slot, plans: &mut Plans, base: &Base, admin: &mut Admin<'_>) -> Result<Done> {
-        let measured = self.measure(slot, plans, base, admin)?;
-        self.conclude(measured)
-    }
-
-    /// The window of a trial with its checks.
-    ///
-    /// # Errors
-    /// As for [`Bench::trial`].
-    pub fn measure(&self, slot: Slot, plans: &mut Plans, base: &Base, admin: &mut Admin<'_>) -> Result<Measured> {
-        let round = plans.of(self.study, self.workload, slot)?;
-        let stage = self.stage(slot, &round, base)?;
-        let mut writer = self.writer.trial(slot.trial)?;
-        let (mut trial, mut series) = (self.blank(&stage), String::new());
-        let ran = self.run(&stage, &mut trial, &mut series, &mut writer, admin);
-        let done = self.unless_invalid(ran, &mut trial)?;
-        self.remove_data()?;
-        Ok(Measured { trial, series, writer, done })
-    }
-
-    /// The crashes that belong to a trial, and its place in the record.
-    ///
-    /// # Errors
-    /// As for [`Bench::trial`].
-    pub fn crash_and_conclude(
-        &self,
-        mut measured: Measured,
-        plans: &mut Plans,
-        base: &Base,
-        admin: &mut Admin<'_>,
-    ) -> Result<Done> {
-        if let Some(done) = measured.done.take() {
-            let slot = measured.trial.slot;
-            let round = plans.of(self.study, self.workload, slot)?;
-            let stage = self.stage(slot, &round, base)?;
-            let crashed = self.crash(&stage, &mut measured.trial, &mut measured.writer, admin, done);
-            measured.done = self.unless_invalid(crashed, &mut measured.trial)?;
-            self.remove_data()?;
-        }
-        self.conclude(measured)
-    }
-
-    fn conclude(&self, measured: Measured) -> Result<Done> {
-        let Measured { trial, series, writer, done } = measured;
-        writer.commit(&trial, &series)?;
-        let nothing = Done { throughput_per_s: 0.0, failed: 0, window_ns: 0, invalid: trial.invalid };
-        Ok(done.unwrap_or(nothing))
-    }
-
-    /// None if a trial came to nothing, which then says why.
-    fn unless_invalid(&self, done: Result<Done, Failure>, trial: &mut Trial) -> Result<Option<Done>> {
-        match done {
-            Ok(done) => Ok(Some(done)),
-            Err(Failure::Cancelled) => Err(Cancelled.into()),
-            Err(Failure::Fatal(e)) => Err(e),
-            Err(Failure::Invalid(reason)) => {
-                trial.invalid.push(shown(reason, self.workload, self.asked));
-                Ok(None)
-            }
-        }
-    }
-
-    fn stage<'b>(&'b self, slot: Slot, round: &'b DrawnRound, base: &'b Base) -> Result<Stage<'b>> {
-        let contender = &self.study.contenders[slot.contender];
-        let engine = engine::find(&contender.engine).context("a contender's engine must be known")?;
-        let mut setup = match base.attached {
-            Some(_) => attached::setup_of(engine, &contender.settings),
-            None => engine::setup_of(engine, contender),
-        };
-        engine::app::tell(engine, contender, &mut setup);
-        Ok(Stage { contender, engine, setup, round, base, slot })
-    }
-
-    fn run(
+    /// The window on fresh data, with its checks.
+    pub(super) fn run(
         &self,
         stage: &Stage<'_>,
         trial: &mut Trial,
@@ -366,7 +279,7 @@ impl Bench<'_> {
         }
     }
 
-    fn blank(&self, stage: &Stage<'_>) -> Trial {
+    pub(super) fn blank(&self, stage: &Stage<'_>) -> Trial {
         let condition = &self.study.conditions[stage.slot.condition];
         Trial {
             format: RECORD_VERSION,

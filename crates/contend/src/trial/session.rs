@@ -280,7 +280,7 @@ pub(super) struct Common<'s> {
     pub(super) site: &'s Site,
     deadlines: Deadlines,
     cancelled: &'s dyn Fn() -> bool,
-    tell: &'s dyn Fn(Note<'_>),
+    pub(super) tell: &'s dyn Fn(Note<'_>),
 }
 
 impl Common<'_> {
@@ -354,35 +354,7 @@ impl Session<'_> {
                 self.writer.write_run(&run)?;
             }
             (self.common.tell)(Note::Prepared { disk: &run.disk, generator_ns: run.generator_ns_per_operation });
-            // Images are written long after them, so all rates are measured on a disk that has not seen any.
-            let (mut to_crash, mut unfinished) = (vec![], left.len());
-            let begins = |slot: &Slot, left: usize| {
-                (self.common.tell)(Note::Begins { study: &study, slot: *slot, total: run.schedule.len(), left });
-            };
-            let mut note = |slot: &Slot, done: &Done| {
-                measured_ns += done.window_ns;
-                (self.common.tell)(Note::Done { study: &study, slot: *slot, done });
-            };
-            for slot in &left {
-                let base = self.base(bases, &study, slot, admin)?;
-                begins(slot, unfinished);
-                let (bench, mut plans) = (self.bench(&run, slot, asked.as_ref()), plans.borrow_mut());
-                if study.powercut.is_some() && slot.round == study.rounds {
-                    to_crash.push((slot, bench.measure(*slot, &mut plans, &base, admin)?));
-                } else {
-                    note(slot, &bench.trial(*slot, &mut plans, &base, admin)?);
-                    unfinished -= 1;
-                }
-            }
-            for (slot, measured) in to_crash {
-                let base = self.base(bases, &study, slot, admin)?;
-                begins(slot, unfinished);
-                let bench = self.bench(&run, slot, asked.as_ref());
-                let done = bench.crash_and_conclude(measured, &mut plans.borrow_mut(), &base, admin)?;
-                note(slot, &done);
-                unfinished -= 1;
-            }
-            Ok(())
+            self.trials(&run, &left, asked.as_ref(), (&mut plans.borrow_mut(), bases, admin), &mut measured_ns)
         })();
         run.spent_ns += monotonic_ns() - begun_ns;
         match result {
@@ -412,7 +384,7 @@ impl Session<'_> {
         self.writer.write_run(&run)
     }
 
-    fn base(&self, bases: &mut Bases, study: &Study, slot: &Slot, admin: &mut Admin<'_>) -> Result<Base> {
+    pub(super) fn base(&self, bases: &mut Bases, study: &Study, slot: &Slot, admin: &mut Admin<'_>) -> Result<Base> {
         let load = load_under(&study.load, &study.conditions[slot.condition]);
         bases.of(
             self.common.site,

@@ -85,7 +85,11 @@ impl Bench<'_> {
         let fallback = self.data_dir.parent().unwrap_or(&self.data_dir);
         let place = Place::make(DISK_BYTES, 0, fallback, self.janitor).map_err(prepare)?;
         let statements = stage.setup.prepare.iter().chain(&stage.setup.session).cloned().collect();
-        let machine = Machine { place: &place, statements, janitor: self.janitor, cancelled: self.cancelled };
+        // The kernel lays devices of its own over /dev, with all that is in memory there: what it begins with lies elsewhere.
+        let init = tempfile::Builder::new().prefix(".begin-").tempfile_in(fallback);
+        let init = init.map_err(|e| prepare(e.into()))?.into_temp_path();
+        let machine =
+            Machine { place: &place, init: &init, statements, janitor: self.janitor, cancelled: self.cancelled };
         let mut random = SplitMix64(stage.round.seed);
         let mut cuts = KernelCuts { system, ..KernelCuts::default() };
         for _ in 0..wanted.kernel_cuts {
@@ -107,6 +111,8 @@ impl Bench<'_> {
 /// A disk, and what commits on it.
 struct Machine<'m> {
     place: &'m Place<'m>,
+    /// The first program that the kernel runs.
+    init: &'m Path,
     statements: Vec<String>,
     janitor: &'m Janitor,
     cancelled: &'m dyn Fn() -> bool,
@@ -141,7 +147,8 @@ impl Machine<'_> {
         }
         drop(kernel);
         if acknowledged < after {
-            bail!("the kernel ended, or hung, after {acknowledged} of {after} commits. {first_words}");
+            let said = if first_words.is_empty() { String::new() } else { format!(": {first_words}") };
+            bail!("the kernel ended, or hung, after {acknowledged} of {after} commits{said}");
         }
         let mut said = None;
         let mut kernel = self.boot(LOOKS)?;
@@ -159,7 +166,6 @@ impl Machine<'_> {
     }
 
     fn boot(&self, verb: &str) -> Result<Kernel<'_>> {
-        let init = self.place.path("init");
         let own = Launch::own()?;
         let mut worker = quoted(&own.program.display().to_string());
         let more = [verb, "/mnt/db"].into_iter().chain(self.statements.iter().map(String::as_str));
@@ -170,9 +176,9 @@ impl Machine<'_> {
             "#!/bin/sh\nmount -t proc none /proc\nmount -t devtmpfs none /dev\nmount -t {FILE_SYSTEM} /dev/ubda /mnt || echo\n\
              {worker}\numount /mnt\necho o > /proc/sysrq-trigger\nsleep 60\n"
         );
-        std::fs::write(&init, script).context("cannot write what it begins with")?;
-        std::fs::set_permissions(&init, std::fs::Permissions::from_mode(0o755))?;
-        Kernel::boot(&self.place.path(DISK), &init, self.janitor)
+        std::fs::write(self.init, script).context("cannot write what it begins with")?;
+        std::fs::set_permissions(self.init, std::fs::Permissions::from_mode(0o755))?;
+        Kernel::boot(&self.place.path(DISK), self.init, self.janitor)
     }
 }
 
