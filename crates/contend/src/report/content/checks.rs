@@ -68,7 +68,7 @@ fn sum_of_faults(all: &[Checked<'_>]) -> String {
     format!(
         "{caught} of {} that a setting depends on {} caught; with the others {} of {}. The same record is replayed on a disk that \
          lies and persists names in order. Demanded is what the setting cannot survive, where enough syncs were recorded; \
-         what it does not depend on is not caught. Every 50th and 200th sync is looked for right after it was not done.",
+         what it does not depend on is not caught. Every 50th and 200th sync is looked for right after it was not done, that of the log while data is on its way.",
         counted(demanded().count(), "planted fault"),
         if caught == 1 { "was" } else { "were" },
         faults().filter(|lie| lie.caught).count(),

@@ -43,25 +43,8 @@ impl Moments {
     /// disk. Files are torn there rarely, and some engines keep in that page what they know the file by.
     pub fn of(log: &Log, stretch: Stretch, aim: Option<&str>) -> Self {
         let Some(ending) = aim else { return Moments::All(stretch) };
-        let known = log.known.iter().map(|known| (known.ino, &known.name));
-        let created = log.entries.iter().filter_map(|entry| match &entry.op {
-            Op::Create { ino, name, .. } => Some((*ino, name)),
-            _ => None,
-        });
-        let is_aim = |name: &OsString| name.to_string_lossy().ends_with(ending);
-        let files: BTreeSet<u64> = known.chain(created).filter(|(_, name)| is_aim(name)).map(|(ino, _)| ino).collect();
-        let (mut pending, mut moments) = (BTreeSet::new(), vec![]);
-        for (at, entry) in log.entries.iter().enumerate().take(stretch.last) {
-            match &entry.op {
-                Op::Write { ino, offset: 0, .. } if files.contains(ino) => drop(pending.insert(*ino)),
-                Op::Sync { ino, .. } => drop(pending.remove(ino)),
-                _ => {}
-            }
-            if !pending.is_empty() && at + 1 >= stretch.first {
-                moments.push(at + 1);
-            }
-        }
-        Moments::Some(moments)
+        let first_page = |offset| offset == 0;
+        Moments::Some(pending(log, stretch, |name| name.ends_with(ending), first_page))
     }
 
     pub fn count(&self) -> u64 {
@@ -77,6 +60,33 @@ impl Moments {
             Moments::Some(positions) => positions[number as usize],
         }
     }
+}
+
+/// Positions at which something of a file with such a name is on its way to the disk.
+pub fn while_written(log: &Log, stretch: Stretch, is_one: impl Fn(&str) -> bool) -> Vec<usize> {
+    pending(log, stretch, is_one, |_| true)
+}
+
+fn pending(log: &Log, stretch: Stretch, is_one: impl Fn(&str) -> bool, counts: impl Fn(u64) -> bool) -> Vec<usize> {
+    let known = log.known.iter().map(|known| (known.ino, &known.name));
+    let created = log.entries.iter().filter_map(|entry| match &entry.op {
+        Op::Create { ino, name, .. } => Some((*ino, name)),
+        _ => None,
+    });
+    let is_one = |name: &OsString| is_one(&name.to_string_lossy());
+    let files: BTreeSet<u64> = known.chain(created).filter(|(_, name)| is_one(name)).map(|(ino, _)| ino).collect();
+    let (mut pending, mut positions) = (BTreeSet::new(), vec![]);
+    for (at, entry) in log.entries.iter().enumerate().take(stretch.last) {
+        match &entry.op {
+            Op::Write { ino, offset, .. } if files.contains(ino) && counts(*offset) => drop(pending.insert(*ino)),
+            Op::Sync { ino, .. } => drop(pending.remove(ino)),
+            _ => {}
+        }
+        if !pending.is_empty() && at + 1 >= stretch.first {
+            positions.push(at + 1);
+        }
+    }
+    positions
 }
 
 /// Each model with each way of keeping names; without a loss of anything there is only one.
@@ -138,6 +148,7 @@ mod tests {
         let stretch = Stretch { first: 0, last: 7 };
         assert_eq!(Moments::of(&log, stretch, Some(".tab")), Moments::Some(vec![5, 6]));
         assert_eq!(Moments::of(&log, stretch, Some(".none")).count(), 0);
+        assert_eq!(while_written(&log, stretch, |name| name != "log"), [4, 5, 6], "any page of it");
         assert_eq!(Moments::of(&log, stretch, None).count(), 8);
         let cuts = draw(&Powercut::default(), 90, &Moments::of(&log, stretch, Some(".tab")), 1);
         assert!(cuts.iter().all(|cut| [5, 6].contains(&cut.position)));

@@ -2,7 +2,7 @@
 
 use crate::engine::{Engine, Settings};
 use crate::study::powercut::{LIES, SERVER_LIES};
-use crate::trial::powercut::cuts::{Moments, Stretch};
+use crate::trial::powercut::cuts::{self, Moments, Stretch};
 use contend_powercut::lies::Lie;
 use contend_powercut::log::{Log, Op};
 
@@ -74,13 +74,12 @@ impl Planted {
 
     /// Where to look for it.
     pub fn moments(&self, log: &Log, stretch: Stretch) -> Moments {
-        match self.lie {
-            Lie::IgnoreSync { every } if self.rare => match after_each(log, stretch, every) {
-                none if none.is_empty() => Moments::All(stretch),
-                some => Moments::Some(some),
-            },
-            _ => Moments::All(stretch),
-        }
+        let some = match &self.lie {
+            Lie::IgnoreSync { every } if self.rare => after_each(log, stretch, *every),
+            Lie::IgnoreSyncOf { suffix } => cuts::while_written(log, stretch, |name| !name.ends_with(suffix)),
+            _ => vec![],
+        };
+        if some.is_empty() { Moments::All(stretch) } else { Moments::Some(some) }
     }
 }
 
