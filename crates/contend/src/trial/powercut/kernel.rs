@@ -28,15 +28,30 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 const KERNEL: &str = "linux.uml";
-const MAKES_FILE_SYSTEM: &str = "mkfs.ext4";
-const FILE_SYSTEM: &str = "ext4";
+
+/// A file system that the kernel has built in, and what makes one on a disk that is large enough for it.
+struct FileSystem {
+    name: &'static str,
+    program: &'static str,
+    force: &'static str,
+    bytes: u64,
+}
+
+/// The first must be there; cuts go through all that are, in turn.
+const FILE_SYSTEMS: [FileSystem; 3] = [
+    FileSystem { name: "ext4", program: "mkfs.ext4", force: "-F", bytes: 32 << 20 },
+    FileSystem { name: "xfs", program: "mkfs.xfs", force: "-f", bytes: 320 << 20 },
+    FileSystem { name: "btrfs", program: "mkfs.btrfs", force: "-f", bytes: 128 << 20 },
+];
+
 const INSTALL: &str = "apt-get install user-mode-linux e2fsprogs";
 
 /// Where programs of the administrator are, which a user's path often lacks.
 const ALSO: [&str; 2] = ["/usr/sbin", "/sbin"];
 
 const MEMORY: &str = "mem=128M";
-const DISK_BYTES: u64 = 32 << 20;
+/// What is really written to a disk.
+const ROOM_BYTES: u64 = 64 << 20;
 const DISK: &str = "disk";
 
 /// Longest life of a kernel.
@@ -51,14 +66,25 @@ const COMMITS_MORE: u64 = 140;
 
 /// What can be booted, or why nothing can and what helps.
 pub fn available() -> Result<String, String> {
-    let missing: Vec<&str> = [KERNEL, MAKES_FILE_SYSTEM].into_iter().filter(|name| find(name).is_none()).collect();
+    let needed = [KERNEL, FILE_SYSTEMS[0].program];
+    let missing: Vec<&str> = needed.into_iter().filter(|name| find(name).is_none()).collect();
     if !missing.is_empty() {
         let are = if missing.len() == 1 { "is" } else { "are" };
         return Err(format!("{} {are} not here: {INSTALL}", missing.join(" and ")));
     }
+    Ok(system(&file_systems()))
+}
+
+/// The kernel with these file systems, in words.
+fn system(kinds: &[&FileSystem]) -> String {
     let version = find(KERNEL).and_then(|path| Command::new(path).arg("--version").output().ok());
     let version = version.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_string()).unwrap_or_default();
-    Ok(format!("User-Mode Linux {version}, {FILE_SYSTEM}"))
+    let names: Vec<&str> = kinds.iter().map(|kind| kind.name).collect();
+    format!("User-Mode Linux {version} with {}", names.join(", "))
+}
+
+fn file_systems() -> Vec<&'static FileSystem> {
+    FILE_SYSTEMS.iter().filter(|made| find(made.program).is_some()).collect()
 }
 
 fn find(name: &str) -> Option<PathBuf> {
@@ -74,16 +100,13 @@ impl Bench<'_> {
         if wanted.kernel_cuts == 0 || !own || !engine::can_boot(stage.contender) {
             return Ok(());
         }
-        let system = match available() {
-            Ok(system) => system,
-            Err(why) => {
-                found.no_kernel = Some(why);
-                return Ok(());
-            }
-        };
+        if let Err(why) = available() {
+            found.no_kernel = Some(why);
+            return Ok(());
+        }
         (self.progress)(Note::Phase("cutting the power of a real kernel"));
         let fallback = self.data_dir.parent().unwrap_or(&self.data_dir);
-        let place = Place::make(DISK_BYTES, 0, fallback, self.janitor).map_err(prepare)?;
+        let place = Place::make(ROOM_BYTES, 0, fallback, self.janitor).map_err(prepare)?;
         let statements = stage.setup.prepare.iter().chain(&stage.setup.session).cloned().collect();
         // The kernel lays devices of its own over /dev, with all that is in memory there: what it begins with lies elsewhere.
         let init = tempfile::Builder::new().prefix(".begin-").tempfile_in(fallback);
@@ -91,9 +114,12 @@ impl Bench<'_> {
         let machine =
             Machine { place: &place, init: &init, statements, janitor: self.janitor, cancelled: self.cancelled };
         let mut random = SplitMix64(stage.round.seed);
-        let mut cuts = KernelCuts { system, ..KernelCuts::default() };
-        for _ in 0..wanted.kernel_cuts {
-            match machine.cut(COMMITS_MIN + random.below(COMMITS_MORE), &mut cuts) {
+        let kinds = file_systems();
+        let used = &kinds[..kinds.len().min(wanted.kernel_cuts as usize)];
+        let mut cuts = KernelCuts { system: system(used), ..KernelCuts::default() };
+        for number in 0..wanted.kernel_cuts as usize {
+            let after = COMMITS_MIN + random.below(COMMITS_MORE);
+            match machine.cut(kinds[number % kinds.len()], after, &mut cuts) {
                 Ok(()) => {}
                 Err(e) if e.is::<Cancelled>() => return Err(Failure::Cancelled),
                 // It is not the database that failed.
@@ -120,18 +146,19 @@ struct Machine<'m> {
 
 impl Machine<'_> {
     /// One cut after so many commits.
-    fn cut(&self, after: u64, cuts: &mut KernelCuts) -> Result<()> {
+    fn cut(&self, kind: &FileSystem, after: u64, cuts: &mut KernelCuts) -> Result<()> {
         let disk = self.place.path(DISK);
         let _ = std::fs::remove_file(&disk);
-        File::create(&disk).and_then(|file| file.set_len(DISK_BYTES)).context("cannot make its disk")?;
-        let program = find(MAKES_FILE_SYSTEM).context("no file system can be made")?;
-        let made = Command::new(program).args(["-q", "-F"]).arg(&disk).output().context("cannot make a file system")?;
+        File::create(&disk).and_then(|file| file.set_len(kind.bytes)).context("cannot make its disk")?;
+        let program = find(kind.program).with_context(|| format!("{} is gone", kind.program))?;
+        let made =
+            Command::new(program).args(["-q", kind.force]).arg(&disk).output().context("cannot make a file system")?;
         if !made.status.success() {
-            bail!("{MAKES_FILE_SYSTEM}: {}", String::from_utf8_lossy(&made.stderr).trim());
+            bail!("{}: {}", kind.program, String::from_utf8_lossy(&made.stderr).trim());
         }
         let mut acknowledged = 0;
         let mut first_words = String::new();
-        let mut kernel = self.boot(COMMITS)?;
+        let mut kernel = self.boot(kind, COMMITS)?;
         while let Some(line) = kernel.line(self.cancelled)? {
             match split(&line).as_slice() {
                 [word, n] if *word == ACKNOWLEDGED => {
@@ -148,16 +175,16 @@ impl Machine<'_> {
         drop(kernel);
         if acknowledged < after {
             let said = if first_words.is_empty() { String::new() } else { format!(": {first_words}") };
-            bail!("the kernel ended, or hung, after {acknowledged} of {after} commits{said}");
+            bail!("the kernel, with {}, ended, or hung, after {acknowledged} of {after} commits{said}", kind.name);
         }
         let mut said = None;
-        let mut kernel = self.boot(LOOKS)?;
+        let mut kernel = self.boot(kind, LOOKS)?;
         while let Some(line) = kernel.line(self.cancelled)? {
             if split(&line).first().is_some_and(|word| [FOUND, FAILED].contains(word)) {
                 said = Some(line);
             }
         }
-        let said = said.context("the kernel did not come back after the cut")?;
+        let said = said.with_context(|| format!("the kernel, with {}, did not come back after the cut", kind.name))?;
         let (lost, wrong) = judged(acknowledged, &said);
         cuts.acknowledged.push(acknowledged);
         cuts.lost.push(lost);
@@ -165,7 +192,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    fn boot(&self, verb: &str) -> Result<Kernel<'_>> {
+    fn boot(&self, kind: &FileSystem, verb: &str) -> Result<Kernel<'_>> {
         let own = Launch::own()?;
         let mut worker = quoted(&own.program.display().to_string());
         let more = [verb, "/mnt/db"].into_iter().chain(self.statements.iter().map(String::as_str));
@@ -173,8 +200,9 @@ impl Machine<'_> {
             let _ = write!(worker, " {}", quoted(arg));
         }
         let script = format!(
-            "#!/bin/sh\nmount -t proc none /proc\nmount -t devtmpfs none /dev\nmount -t {FILE_SYSTEM} /dev/ubda /mnt || echo\n\
-             {worker}\numount /mnt\necho o > /proc/sysrq-trigger\nsleep 60\n"
+            "#!/bin/sh\nmount -t proc none /proc\nmount -t devtmpfs none /dev\nmount -t {} /dev/ubda /mnt || echo\n\
+             {worker}\numount /mnt\necho o > /proc/sysrq-trigger\nsleep 60\n",
+            kind.name
         );
         std::fs::write(self.init, script).context("cannot write what it begins with")?;
         std::fs::set_permissions(self.init, std::fs::Permissions::from_mode(0o755))?;
