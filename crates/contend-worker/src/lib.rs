@@ -20,6 +20,8 @@ pub mod clock;
 pub mod connection;
 pub mod control;
 #[cfg(feature = "rusqlite")]
+pub mod guest;
+#[cfg(feature = "rusqlite")]
 pub mod hello;
 #[cfg(feature = "rusqlite")]
 pub mod http;
@@ -52,5 +54,15 @@ pub use cli::main_of;
 /// Runs the worker with its own drivers.
 #[cfg(feature = "rusqlite")]
 pub fn main(args: &[String]) -> std::process::ExitCode {
+    let is_guest = |word: &String| [guest::COMMITS, guest::LOOKS].contains(&word.as_str());
+    if args.first().is_some_and(is_guest) {
+        return match guest::run(args) {
+            Ok(()) => std::process::ExitCode::SUCCESS,
+            Err(e) => {
+                println!("\n{} {e:#}", guest::FAILED);
+                std::process::ExitCode::FAILURE
+            }
+        };
+    }
     main_of(own::KIT, args)
 }

@@ -2,7 +2,7 @@
 
 use crate::contender::Tier;
 use crate::record::evidence::CUTS_MIN;
-use crate::record::powercut::{Control, Powercut};
+use crate::record::powercut::{Control, Crashes, KernelCuts, Powercut};
 
 /// What the settings of a contender promise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +44,7 @@ pub fn controls(promise: Promise, found: &Powercut) -> Vec<Control> {
             add("documented as lossy: the loss is found", lossy, of, lossy > 0);
         }
     }
+    controls.extend(found.kernel.as_ref().map(|kernel| of_kernel(promise, &power, kernel)));
     controls.extend(found.lies.iter().filter(|lie| lie.must).map(|lie| Control {
         name: format!("a disk that lies is found out: {}", lie.name),
         found: format!("{} after {} images", if lie.caught { "caught" } else { "not caught" }, lie.images),
@@ -52,10 +53,27 @@ pub fn controls(promise: Promise, found: &Powercut) -> Vec<Control> {
     controls
 }
 
+/// A kernel may keep more than the models do, and never less. How much is gone where much may be depends on the load.
+fn of_kernel(promise: Promise, power: &Crashes, kernel: &KernelCuts) -> Control {
+    let most = kernel.lost.iter().copied().max().unwrap_or(0);
+    let may_lose = match (promise.tier, power.count, power.lossy) {
+        (Tier::Durable, _, _) | (_, 1.., 0) => 0,
+        (_, 1.., _) if power.lost_commits_max == 1 => 1,
+        _ => u64::MAX,
+    };
+    let lost = kernel.lost.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+    let wrong = kernel.wrong.first().map_or(String::new(), |wrong| format!("; {wrong}"));
+    Control {
+        name: "a real kernel loses no more than the models do".to_string(),
+        found: format!("commits lost, cut by cut: {lost}{wrong}"),
+        holds: most <= may_lose && kernel.wrong.is_empty(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::powercut::{Crashes, Lie};
+    use crate::record::powercut::Lie;
 
     fn found(kill_lossy: u64, lossy: u64, corrupt: u64) -> Powercut {
         let crashes = |model: &str, lossy, corrupt| Crashes {
@@ -97,6 +115,31 @@ mod tests {
                 None => assert!(failed.is_empty(), "{failed:?}"),
                 Some(words) => assert!(failed.len() == 1 && failed[0].name.starts_with(words), "{failed:?}"),
             }
+        }
+    }
+
+    #[test]
+    fn a_kernel_that_loses_more_than_the_models_contradicts_them() {
+        let cuts = |lost: &[u64], wrong: &[&str]| KernelCuts {
+            lost: lost.to_vec(),
+            wrong: wrong.iter().map(ToString::to_string).collect(),
+            ..KernelCuts::default()
+        };
+        let one = Crashes { lost_commits_max: 1, ..found(0, 9, 0).power() };
+        let many = Crashes { lost_commits_max: 40, ..one.clone() };
+        for (tier, power, kernel, holds) in [
+            (Tier::Durable, found(0, 0, 0).power(), cuts(&[0, 0], &[]), true),
+            (Tier::Durable, found(0, 0, 0).power(), cuts(&[0, 1], &[]), false),
+            (Tier::Durable, found(0, 0, 0).power(), cuts(&[0], &["does not open"]), false),
+            (Tier::Durable, Crashes::default(), cuts(&[1], &[]), false),
+            (Tier::Bounded, found(0, 0, 0).power(), cuts(&[1], &[]), false),
+            (Tier::Bounded, one.clone(), cuts(&[0, 1], &[]), true),
+            (Tier::Bounded, one, cuts(&[2], &[]), false),
+            (Tier::Bounded, many, cuts(&[90, 0], &[]), true),
+            (Tier::Bounded, Crashes::default(), cuts(&[90], &[]), true),
+        ] {
+            let promise = Promise { tier, survives_kill: Some(true), syncs: Some(true) };
+            assert_eq!(of_kernel(promise, &power, &kernel).holds, holds, "{tier:?} {power:?} {kernel:?}");
         }
     }
 

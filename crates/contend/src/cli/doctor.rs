@@ -4,6 +4,7 @@ use super::{DoctorArgs, OK, USAGE, print};
 use crate::engine::server::Server;
 use crate::engine::{Driver, ENGINES};
 use crate::stats::precision::{Bytes, Ns};
+use crate::trial::powercut::kernel;
 use crate::trial::{
     admin::Admin, disk, identity::Identity, janitor::Janitor, machine, probe, process::Launch, server::Programs,
 };
@@ -41,6 +42,7 @@ pub(super) fn doctor(args: &DoctorArgs) -> Result<u8> {
     findings.extend(program_findings());
     findings.extend(ENGINES.iter().filter_map(|engine| engine.server).map(server_finding));
     findings.push(recorder_finding());
+    findings.push(kernel_finding());
     findings.push(gnuplot_finding());
     let bad = findings.iter().any(|f| f.state == State::Bad);
     let text = if args.json { serde_json::to_string_pretty(&findings)? + "\n" } else { as_text(&findings) };
@@ -130,6 +132,17 @@ fn recorder_finding() -> Finding {
             Finding { what: "power cuts", state: State::Note, detail }
         }
     }
+}
+
+/// Whether what the models of a power cut say can be held against a real kernel.
+fn kernel_finding() -> Finding {
+    let (state, detail) = match kernel::available() {
+        Ok(system) => (State::Ok, format!("{system}: its power can be cut, too")),
+        Err(why) => {
+            (State::Note, format!("studies of crashes cannot compare their models with a real kernel, as {why}"))
+        }
+    };
+    Finding { what: "kernel", state, detail }
 }
 
 fn worker_versions() -> Result<String> {

@@ -43,6 +43,7 @@ pub const ENGINE: Engine = Engine {
         "sync_binlog",
     ],
     log_ending: |_| "",
+    commits_by_name: |_| false,
     survives_kill: |settings| ENGINE.value(settings, "innodb_flush_log_at_trx_commit") != "0",
     syncs: |_| true,
     tier_settings,

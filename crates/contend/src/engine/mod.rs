@@ -44,6 +44,8 @@ pub struct Engine {
     pub keeps: &'static [&'static str],
     /// How the name of the file ends that is synced before data is overwritten; in the process of its client.
     pub log_ending: fn(&Settings) -> &'static str,
+    /// Whether a commit is the removal of that file, so that it needs a sync of its directory; in the process of its client.
+    pub commits_by_name: fn(&Settings) -> bool,
     /// Whether a commit is still there when only the database's processes die.
     pub survives_kill: fn(&Settings) -> bool,
     /// Whether it ever waits for the disk: if not, a power cut must show.
@@ -283,6 +285,15 @@ pub fn is_app(contender: &Contender) -> bool {
 pub fn executes(contender: &Contender) -> bool {
     let nothing = driver(contender).is_some_and(|driver| driver.executes_nothing);
     !nothing && find(&contender.engine).is_some_and(|engine| engine.executes)
+}
+
+/// Whether a contender can commit inside of a kernel whose power is cut: its database and its driver are in the tool's own
+/// worker, and its settings promise that what is left is consistent.
+pub fn can_boot(contender: &Contender) -> bool {
+    let embedded = find(&contender.engine).is_some_and(|engine| engine.executes && engine.server.is_none());
+    let own = driver(contender).is_some_and(|driver| driver.program.is_none() && !driver.executes_nothing);
+    let promises = matches!(contender.tier, Tier::Durable | Tier::Bounded);
+    embedded && own && promises && !is_over_http(contender) && !as_it_comes(contender)
 }
 
 /// The driver of the same worker that does nothing: what it takes is the worker's, and its language's, own cost. None for an

@@ -45,6 +45,7 @@ pub const ENGINE: Engine = Engine {
     tier,
     keeps: &["fsync", "full_page_writes", "synchronous_commit", "wal_sync_method"],
     log_ending: |_| "",
+    commits_by_name: |_| false,
     survives_kill: |settings| ENGINE.value(settings, "synchronous_commit") != "off",
     syncs: |settings| ENGINE.value(settings, "fsync") != "off",
     tier_settings,

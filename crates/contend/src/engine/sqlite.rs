@@ -19,6 +19,7 @@ pub const ENGINE: Engine = Engine {
         "wal" => "-wal",
         _ => "-journal",
     },
+    commits_by_name: |settings| ENGINE.value(settings, "journal_mode") == "delete",
     survives_kill,
     syncs: |settings| ENGINE.value(settings, "synchronous") != "off",
     tier_settings,

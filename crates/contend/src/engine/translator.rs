@@ -25,6 +25,7 @@ pub const ENGINE: Engine = Engine {
     tier: |_| Tier::Unknown,
     keeps: &[],
     log_ending: |_| "",
+    commits_by_name: |_| false,
     survives_kill: |_| false,
     syncs: |_| false,
     tier_settings: |_| &[],

@@ -368,6 +368,13 @@ pub struct ServerLockWaits {
     pub max_ns: u64,
 }
 
+impl Trial {
+    /// Whether crashes of its contender belong to it, made or not: they come after all rates, in the last round.
+    pub fn is_to_crash(&self, study: &Study) -> bool {
+        study.powercut.is_some() && (self.powercut.is_some() || self.slot.round == study.rounds)
+    }
+}
+
 /// The clients `first_client .. first_client + clients` of one role in one worker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoleClients {

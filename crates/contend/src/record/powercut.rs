@@ -24,6 +24,12 @@ pub struct Powercut {
     /// Why SQLite's VFS wrote the log, of one process, and not a mounted file system; none: that did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by_vfs: Option<String>,
+    /// Power cuts of a real kernel, which knows nothing of the models.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<KernelCuts>,
+    /// Why there are none, or not all, though the study asks for them of this contender.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_kernel: Option<String>,
     /// Version of the models.
     #[serde(default)]
     pub models_version: u32,
@@ -75,6 +81,19 @@ pub struct Crashes {
     pub lost_work_ns_max: u64,
     /// Over all crashes.
     pub lost_commits: u64,
+}
+
+/// Cuts of the power of a real kernel on which one client committed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelCuts {
+    /// The kernel and its file system.
+    pub system: String,
+    /// Commits that were acknowledged, and how many of them were gone, cut by cut.
+    pub acknowledged: Vec<u64>,
+    pub lost: Vec<u64>,
+    /// What was wrong with what was left, other than commits that were gone.
+    #[serde(default)]
+    pub wrong: Vec<String>,
 }
 
 /// A planted fault of the disk.

@@ -50,6 +50,7 @@ fn crashed(invalid: &[Reason], controls: Vec<Control>) -> (TempDir, Record) {
         points: 2000,
         server_points: 0,
         kills: 0,
+        kernel_cuts: 0,
         lie_points: 0,
         window_ns: 1,
         bound_mib: 1,

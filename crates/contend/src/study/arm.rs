@@ -2,7 +2,7 @@
 //! command line can still be applied.
 
 use super::axis::{self, Axis};
-use super::file::{self, File, Layer};
+use super::file::{self, File, Layer, RunKind};
 use super::load;
 use super::model::{Extent, Load, Powercut, TrialKind, Variant};
 use super::powercut;
@@ -60,7 +60,7 @@ pub const ROUNDS_MAX: u32 = 10_000;
 /// Reads one variant and extent.
 pub(super) fn read(file: &File, variant: Variant, extent: Extent) -> Result<Arm, Problem> {
     let layers = file.layers(variant, extent);
-    let entries = read_contenders(&layers)?;
+    let entries = read_contenders(&layers, RunKind::of(variant, extent))?;
     let (baseline_path, baseline) = find(&layers, |layer| layer.baseline)
         .map_or((&[][..], Vec::new()), |(path, baseline)| (path, baseline.clone()));
     Ok(Arm {
@@ -114,11 +114,23 @@ fn read_rounds(layers: &[Layer], variant: Variant, describes: bool) -> Result<u3
     }
 }
 
-fn read_contenders(layers: &[Layer]) -> Result<Vec<Entry>, Problem> {
+fn read_contenders(layers: &[Layer], kind: RunKind) -> Result<Vec<Entry>, Problem> {
     let (prefix, written) = find(layers, |layer| layer.contender)
         .filter(|(_, written)| !written.is_empty())
         .ok_or_else(|| Problem::new(&["contender"], "a study needs at least one [[contender]]"))?;
-    written.iter().enumerate().map(|(index, contender)| read_contender(prefix, index, contender)).collect()
+    if let Some(index) = written.iter().position(|contender| contender.runs.as_ref().is_some_and(Vec::is_empty)) {
+        let message = "must name at least one of quick, full, as-published";
+        return Err(Problem::at(prefix, &["contender", &index.to_string(), "runs"], message));
+    }
+    let takes_part = |contender: &file::Contender| contender.runs.as_ref().is_none_or(|runs| runs.contains(&kind));
+    let taking_part = written.iter().enumerate().filter(|(_, contender)| takes_part(contender));
+    let entries: Vec<Entry> =
+        taking_part.map(|(index, contender)| read_contender(prefix, index, contender)).collect::<Result<_, _>>()?;
+    if entries.is_empty() {
+        let message = format!("no contender takes part in {} runs: none has it among its `runs`", kind.word());
+        return Err(Problem::at(prefix, &["contender"], message));
+    }
+    Ok(entries)
 }
 
 fn read_contender(prefix: &[&str], index: usize, written: &file::Contender) -> Result<Entry, Problem> {

@@ -80,8 +80,38 @@ pub struct Contender {
     pub model: Option<String>,
     pub label: Option<String>,
     pub tier: Option<String>,
+    /// In which runs it takes part; in all if not said.
+    pub runs: Option<Vec<RunKind>>,
     #[serde(default)]
     pub settings: Table,
+}
+
+/// The kinds of runs that a part, or a contender, may take part in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunKind {
+    Quick,
+    Full,
+    AsPublished,
+}
+
+impl RunKind {
+    pub fn of(variant: Variant, extent: Extent) -> Self {
+        match (variant, extent) {
+            (Variant::AsPublished, _) => Self::AsPublished,
+            (Variant::Corrected, Extent::Quick) => Self::Quick,
+            (Variant::Corrected, Extent::Full) => Self::Full,
+        }
+    }
+
+    /// As it is written.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Quick => "quick",
+            Self::Full => "full",
+            Self::AsPublished => "as-published",
+        }
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -109,6 +139,7 @@ pub struct Powercut {
     pub points: Option<u32>,
     pub server_points: Option<u32>,
     pub kills: Option<u32>,
+    pub kernel_cuts: Option<u32>,
     pub lie_points: Option<u32>,
     pub window: Option<String>,
     pub bound_mib: Option<u32>,

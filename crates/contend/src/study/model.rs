@@ -198,6 +198,9 @@ pub struct Powercut {
     pub server_points: u32,
     /// Times the database's processes are really killed in mid-load.
     pub kills: u32,
+    /// Times the power of a real kernel is cut, of contenders for which that can be done.
+    #[serde(default)]
+    pub kernel_cuts: u32,
     /// Images at most until a planted lie of the disk is caught.
     pub lie_points: u32,
     /// Length of the load that is recorded.

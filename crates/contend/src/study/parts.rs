@@ -4,7 +4,7 @@
 //! if it were a study file of its own. So a part may say whatever a study may, including keys that are added later,
 //! and every value keeps its place in the text for errors.
 
-use super::file::File;
+use super::file::{File, RunKind};
 use super::model::{Extent, Variant};
 use crate::source::{FileError, Source};
 use serde::Deserialize;
@@ -21,25 +21,6 @@ const OF_THE_PART: [&str; 5] = ["headline", "baseline", "settings", "axes", "con
 
 /// Names of directories of a record, which no part may take.
 const RESERVED: [&str; 2] = ["data", "trials"];
-
-/// The kinds of runs a part may take part in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum RunKind {
-    Quick,
-    Full,
-    AsPublished,
-}
-
-impl RunKind {
-    fn of(variant: Variant, extent: Extent) -> Self {
-        match (variant, extent) {
-            (Variant::AsPublished, _) => Self::AsPublished,
-            (Variant::Corrected, Extent::Quick) => Self::Quick,
-            (Variant::Corrected, Extent::Full) => Self::Full,
-        }
-    }
-}
 
 /// What only a part says.
 #[derive(Debug, Deserialize)]

@@ -12,11 +12,17 @@ pub const CRASHES: [&str; 5] = ["kill", "drop", "reorder", "torn", "prefix"];
 pub const NAMESPACES: [&str; 2] = ["journal", "posix"];
 
 /// Axes of `--set` that are none of the contenders or conditions.
-pub(super) const AXES: [&str; 5] = ["crash", "namespace", "points", "server_points", "kills"];
+pub(super) const AXES: [&str; 6] = ["crash", "namespace", "points", "server_points", "kills", "kernel_cuts"];
 
 /// Planted faults of the disk that a record is replayed with.
 pub const LIES: usize = 8;
 pub const SERVER_LIES: usize = 2;
+
+/// Those of them that most settings do not depend on, so that all images are looked at in vain.
+pub const LIES_IN_VAIN: u32 = 1;
+
+/// Images after which one that is depended on is caught.
+pub const LIE_CAUGHT: u32 = 20;
 
 /// Images of a server at most until one of these is caught: whichever it is, most moments show it.
 pub const SERVER_LIE_POINTS: u32 = 20;
@@ -45,6 +51,7 @@ impl Default for Powercut {
             points: DEFAULT_POINTS,
             server_points: DEFAULT_SERVER_POINTS,
             kills: DEFAULT_KILLS,
+            kernel_cuts: 0,
             lie_points: DEFAULT_LIE_POINTS,
             window_ns: DEFAULT_WINDOW_NS,
             bound_mib: DEFAULT_BOUND_MIB,
@@ -81,6 +88,8 @@ pub(super) fn read(layers: &[Layer], kind: TrialKind) -> Result<Option<Powercut>
         }
         found.aim = written.aim.clone().or(found.aim);
         found.kills = within(written.kills.unwrap_or(found.kills), 0, KILLS_MAX).map_err(|m| wrong("kills", m))?;
+        let cuts = written.kernel_cuts.unwrap_or(found.kernel_cuts);
+        found.kernel_cuts = within(cuts, 0, KILLS_MAX).map_err(|m| wrong("kernel_cuts", m))?;
         found.keep = written.keep.unwrap_or(found.keep);
     }
     if found.window_ns == 0 {
@@ -100,6 +109,7 @@ pub(super) fn set(powercut: &mut Powercut, name: &str, values: &[String]) -> Res
         "namespace" => powercut.namespaces = checked(values, &NAMESPACES)?,
         "points" => powercut.points = within(number()?, 1, POINTS_MAX)?,
         "server_points" => powercut.server_points = within(number()?, 1, POINTS_MAX)?,
+        "kernel_cuts" => powercut.kernel_cuts = within(number()?, 0, KILLS_MAX)?,
         _ => powercut.kills = within(number()?, 0, KILLS_MAX)?,
     }
     Ok(())

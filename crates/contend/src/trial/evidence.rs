@@ -1,6 +1,6 @@
 //! What a run proves of its contenders, and how the tiers of any run are known. The file of proofs lies beside the results.
 
-use crate::engine;
+use crate::engine::{self, Engine};
 use crate::record::evidence::{CUTS_MIN, Found, Known, Proof, Proofs, Subject};
 use crate::record::model::{Machine, Run, Trial};
 use crate::record::powercut::{Crashes, Powercut};
@@ -8,6 +8,7 @@ use crate::study::model::Contender;
 use crate::study::powercut::CRASHES;
 use anyhow::Result;
 use contend_powercut::replay::MODELS_VERSION;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Proofs that contend brings along, made on another machine.
@@ -60,7 +61,8 @@ pub fn keep(run: &Run, trials: &[Trial], path: &Path) -> Result<()> {
 /// What a run has proved: of contenders whose power was cut in every way, in trials that count.
 pub fn proved(run: &Run, trials: &[Trial]) -> Vec<Proof> {
     let of = |(at, contender): (usize, &Contender)| {
-        let mine: Vec<&Trial> = trials.iter().filter(|trial| trial.slot.contender == at).collect();
+        let mine = trials.iter().filter(|trial| trial.slot.contender == at && trial.is_to_crash(&run.study));
+        let mine: Vec<&Trial> = mine.collect();
         let subject = subject(contender, mine.iter().copied())?;
         let found = all_cut(&mine)?;
         let sum = |of: fn(&Powercut) -> Crashes| found.iter().map(|found| of(found).count).sum::<u64>();
@@ -103,13 +105,18 @@ fn subject<'t>(contender: &Contender, trials: impl Iterator<Item = &'t Trial>) -
     let mut versions: Vec<String> = trials.map(|trial| version(trial, embedded)).collect::<Option<_>>()?;
     versions.dedup();
     let [version] = versions.as_slice() else { return None };
-    let value = |name: &&str| ((*name).to_string(), engine.value(&contender.settings, name).to_string());
     Some(Subject {
         engine: engine.name.to_string(),
         version: version.clone(),
         driver: if embedded { contender.driver.clone() } else { String::new() },
-        settings: engine.keeps.iter().map(value).collect(),
+        settings: deciding(engine, contender),
     })
+}
+
+/// The values of all settings that decide what survives.
+fn deciding(engine: &Engine, contender: &Contender) -> BTreeMap<String, String> {
+    let value = |name: &&str| ((*name).to_string(), engine.value(&contender.settings, name).to_string());
+    engine.keeps.iter().map(value).collect()
 }
 
 /// As the engine itself said in a trial. Of a server that somebody else runs not all settings are known.
@@ -143,6 +150,8 @@ pub fn shipped<'r>(records: impl IntoIterator<Item = (&'r Run, &'r [Trial])>) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::study::model::{Extent, Variant};
+    use crate::study::{self, Choices};
 
     #[test]
     fn what_contend_brings_along_is_of_the_models_of_today() {
@@ -150,5 +159,27 @@ mod tests {
         assert!(!proofs.is_empty());
         let outdated: Vec<_> = proofs.iter().filter(|proof| proof.found.models != MODELS_VERSION).collect();
         assert!(outdated.is_empty(), "run the study again (docs/study-durability.md): {outdated:?}");
+    }
+
+    #[test]
+    fn what_contend_brings_along_has_every_setting_of_the_quick_study_and_no_other_of_it() {
+        let proofs = Proofs::parse(SHIPPED).expect("a file of proofs").proof;
+        let source = study::builtin("durability").expect("embedded");
+        let of = |extent| study::resolve(&source, &Choices::new(Variant::Corrected, extent)).expect("a study");
+        let settings = |extent| {
+            let of_one = |c: &Contender| {
+                let engine = engine::find(&c.engine).expect("an engine");
+                (engine.name.to_string(), deciding(engine, c))
+            };
+            of(extent).contenders.iter().map(of_one).collect::<Vec<_>>()
+        };
+        let proved: Vec<_> = proofs.iter().map(|p| (p.subject.engine.clone(), p.subject.settings.clone())).collect();
+        let run_again = "run the study again (docs/study-durability.md)";
+        for one in settings(Extent::Quick) {
+            assert!(proved.contains(&one), "{run_again}: nothing is proved of {one:?}");
+        }
+        for one in &proved {
+            assert!(settings(Extent::Full).contains(one), "{run_again}: the study has no such settings: {one:?}");
+        }
     }
 }

@@ -35,3 +35,4 @@ pub mod service;
 pub mod session;
 mod shared_memory;
 pub mod site;
+mod steps;

@@ -19,11 +19,10 @@ use crate::trial::disk::{self, is_full};
 use crate::trial::janitor::Janitor;
 use crate::trial::machine;
 use crate::trial::over_http::{Asking, timeout_ms};
-use crate::trial::plans::{self, DrawnRound, Plans, Sql};
+use crate::trial::plans::{DrawnRound, Sql};
 use crate::trial::powercut::place;
 use crate::trial::process::{InsteadOf, Launch, monotonic_ns};
 use crate::trial::sampler::{Observed, Sampler, Watched};
-use crate::trial::secret::shown;
 use crate::trial::served::{Served, Serving};
 use crate::trial::session::Note;
 use crate::workload::{Asked, DrawnRole, Workload};
@@ -96,35 +95,8 @@ pub(super) struct Run {
 }
 
 impl Bench<'_> {
-    /// Runs one trial and writes it into the record, valid or not.
-    ///
-    /// # Errors
-    /// [`Cancelled`], or what stops the whole run (the record cannot be written).
-    pub fn trial(&self, slot: Slot, plans: &mut Plans, base: &Base, admin: &mut Admin<'_>) -> Result<Done> {
-        let contender = &self.study.contenders[slot.contender];
-        let engine = engine::find(&contender.engine).context("a contender's engine must be known")?;
-        let round = plans.of(self.study, self.workload, slot)?;
-        let setup = plans::setup_of(engine, contender, base.attached.is_some());
-        let stage = Stage { contender, engine, setup, round: &round, base, slot };
-        let mut writer = self.writer.trial(slot.trial)?;
-        let mut trial = self.blank(&stage);
-        let mut series = String::new();
-        let ran = self.run(&stage, &mut trial, &mut series, &mut writer, admin);
-        let done = match ran.and_then(|done| self.crash(&stage, &mut trial, &mut writer, admin, done)) {
-            Ok(done) => done,
-            Err(Failure::Cancelled) => return Err(Cancelled.into()),
-            Err(Failure::Fatal(e)) => return Err(e),
-            Err(Failure::Invalid(reason)) => {
-                trial.invalid.push(shown(reason, self.workload, self.asked));
-                Done { throughput_per_s: 0.0, failed: 0, window_ns: 0, invalid: trial.invalid.clone() }
-            }
-        };
-        self.remove_data()?;
-        writer.commit(&trial, &series)?;
-        Ok(done)
-    }
-
-    fn run(
+    /// The window on fresh data, with its checks.
+    pub(super) fn run(
         &self,
         stage: &Stage<'_>,
         trial: &mut Trial,
@@ -319,7 +291,7 @@ impl Bench<'_> {
         }
     }
 
-    fn blank(&self, stage: &Stage<'_>) -> Trial {
+    pub(super) fn blank(&self, stage: &Stage<'_>) -> Trial {
         let condition = &self.study.conditions[stage.slot.condition];
         Trial {
             format: RECORD_VERSION,

@@ -239,7 +239,7 @@ pub(super) struct Common<'s> {
     pub(super) site: &'s Site,
     deadlines: Deadlines,
     cancelled: &'s dyn Fn() -> bool,
-    tell: &'s dyn Fn(Note<'_>),
+    pub(super) tell: &'s dyn Fn(Note<'_>),
 }
 
 impl Common<'_> {
@@ -313,20 +313,7 @@ impl Session<'_> {
                 self.writer.write_run(&run)?;
             }
             (self.common.tell)(Note::Prepared { disk: &run.disk, generator_ns: run.generator_ns_per_operation });
-            for (i, slot) in left.iter().enumerate() {
-                let base = self.base(bases, &study, slot, admin)?;
-                (self.common.tell)(Note::Begins {
-                    study: &study,
-                    slot: *slot,
-                    total: run.schedule.len(),
-                    left: left.len() - i,
-                });
-                let trial_done =
-                    self.bench(&run, slot, asked.as_ref()).trial(*slot, &mut plans.borrow_mut(), &base, admin)?;
-                measured_ns += trial_done.window_ns;
-                (self.common.tell)(Note::Done { study: &study, slot: *slot, done: &trial_done });
-            }
-            Ok(())
+            self.trials(&run, &left, asked.as_ref(), (&mut plans.borrow_mut(), bases, admin), &mut measured_ns)
         })();
         run.spent_ns += monotonic_ns() - begun_ns;
         match result {
@@ -356,7 +343,7 @@ impl Session<'_> {
         evidence::known(run, &trials, &path)
     }
 
-    fn base(&self, bases: &mut Bases, study: &Study, slot: &Slot, admin: &mut Admin<'_>) -> Result<Base> {
+    pub(super) fn base(&self, bases: &mut Bases, study: &Study, slot: &Slot, admin: &mut Admin<'_>) -> Result<Base> {
         let load = load_under(&study.load, &study.conditions[slot.condition]);
         bases.of(
             self.common.site,

@@ -3,6 +3,7 @@
 mod along;
 pub mod axes;
 pub mod charts;
+mod checks;
 mod circumstances;
 mod course;
 mod detail;
@@ -16,6 +17,7 @@ mod readback;
 mod recording;
 mod servers;
 mod service;
+mod speed;
 pub mod sweep;
 pub mod words;
 

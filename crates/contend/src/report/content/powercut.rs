@@ -2,8 +2,11 @@
 //! commit rate beside it, and everything by which it can be checked.
 
 use crate::check::crashes_count;
+use crate::record::model::Trial;
 use crate::record::powercut::{Crashes, Failing, PROCESS, Powercut};
+use crate::report::content::checks;
 use crate::report::content::recording::recorded;
+use crate::report::content::speed::rate;
 use crate::report::content::words::{self, NOTHING, count};
 use crate::report::document::{Bar, BarRow, Bars, Block, Cell as TableCell, Said, Section, Table, Tone};
 use crate::report::summary::Summary;
@@ -18,7 +21,8 @@ pub const NOTE: &str = "Crashes that left something else than everything acknowl
     they left, or with 95 % confidence the most that their share can be (3/n). Process crash: simulated at many moments, and \
     really made with SIGKILL. Power cut: on a file system that persists names in order, as ext4 and XFS do; posix: on one \
     where each name needs a sync of its directory. Reached is what the first two show; promised is what the settings are \
-    documented to keep. Commits per second are of the ordinary disk, from the same run.";
+    documented to keep. Commits per second are of the ordinary disk, from the same run: the median of the rounds, with the \
+    slowest and the fastest.";
 
 const COLUMNS: [&str; 9] = [
     "setting",
@@ -61,7 +65,10 @@ impl Shown<'_> {
 fn shown<'r>(summary: &Summary<'r>, condition: usize) -> Vec<Shown<'r>> {
     let (trials, makes_some) = (&summary.record.trials, summary.record.run.study.powercut.is_some());
     let of = |contender: usize| {
-        let mine = || trials.iter().filter(|t| t.slot.contender == contender && t.slot.condition == condition);
+        let mine = || {
+            let of = |t: &&Trial| t.slot.contender == contender && t.slot.condition == condition;
+            trials.iter().filter(of).filter(|t| t.is_to_crash(&summary.record.run.study))
+        };
         let counting = mine().filter(|trial| crashes_count(&trial.invalid));
         let found: Vec<_> = counting.filter_map(|t| Some((t.slot.trial, t.powercut.as_ref()?))).collect();
         let left_out = mine().any(|trial| !crashes_count(&trial.invalid));
@@ -231,7 +238,8 @@ fn row(summary: &Summary<'_>, condition: usize, one: &Shown<'_>) -> Vec<TableCel
         TableCell::new(&contender.label).series(one.contender),
         TableCell::new(contender.tier.word()),
         reached,
-        TableCell::new(rate(summary, condition, one.contender).map_or(NOTHING.to_string(), |(_, shown)| shown)),
+        rate(summary, condition, one.contender)
+            .map_or(TableCell::new(NOTHING), |rate| TableCell::new(&rate.shown).small(rate.range())),
         cell(&process),
         cell(&power),
         TableCell::new(lost),
@@ -257,14 +265,6 @@ fn cell(crashes: &Crashes) -> TableCell {
     TableCell::new(format!("{} of {}", count(bad), count(crashes.count))).small(small).tone(tone)
 }
 
-/// The headline of the ordinary disk, as a number and as it is shown.
-fn rate(summary: &Summary<'_>, condition: usize, contender: usize) -> Option<(f64, String)> {
-    let cell = summary.cell(condition, contender).filter(|cell| cell.has_data())?;
-    let figure = summary.headline.as_ref()?;
-    let value = summary.estimator().estimate(cell, figure).value?;
-    Some((value, figure.show(value)))
-}
-
 /// Speed against promise: the commit rate of each setting, grouped by what it really keeps.
 pub fn promise(summary: &Summary<'_>) -> Option<Section> {
     let mut blocks = vec![];
@@ -277,10 +277,12 @@ pub fn promise(summary: &Summary<'_>) -> Option<Section> {
                 .iter()
                 .filter(|one| !one.contradicted && !one.found.is_empty() && one.reached() == tier)
                 .filter_map(|one| Some((one, rate(summary, condition, one.contender)?)))
-                .map(|(one, (value, shown))| {
+                .map(|(one, rate)| {
                     let label = words::label(summary, one.contender).to_string();
-                    let tip = format!("{label}\n{shown}");
-                    BarRow::Bar(Bar { series: one.contender, label, value: Some(value), shown, tip, ..Bar::default() })
+                    let tip = format!("{label}\n{}\n{}", rate.shown, rate.range());
+                    let points = rate.rounds.iter().map(|(value, _)| *value).collect();
+                    let (series, value, shown) = (one.contender, Some(rate.value), rate.shown);
+                    BarRow::Bar(Bar { series, label, value, points, shown, tip, ..Bar::default() })
                 })
                 .collect();
             if bars.is_empty() {
@@ -301,8 +303,9 @@ pub fn promise(summary: &Summary<'_>) -> Option<Section> {
             }));
         }
     }
-    let text = "Commits per second on the ordinary disk, grouped by what was found to survive. The power was cut on a \
-                recording file system, whose own speed is nowhere in this report.";
+    let text = "Commits per second on the ordinary disk, grouped by what was found to survive: bars end at the median of the \
+                rounds, each dot is one round. All of them were measured before the first crash was made, in turns. The power \
+                was cut on a recording file system, whose own speed is nowhere in this report.";
     (!blocks.is_empty()).then(|| Section {
         id: "promise",
         title: "Speed against promise".to_string(),
@@ -324,10 +327,8 @@ pub fn details(summary: &Summary<'_>) -> Option<Section> {
         "real kills|",
     ]);
     let kills = summary.record.run.study.powercut.as_ref().map_or(0, |wanted| wanted.kills);
-    let mut controls = Table::new(&["setting", "control", "found", "holds"]);
-    let mut lies = Table::new(&["setting", "planted fault of the disk", "caught|", "images|"]);
     let mut failing = Table::new(&["image", "setting", "model", "found", "fewest lost pieces"]);
-    let (mut images, mut ns) = (0, 0);
+    let (mut images, mut ns, mut checked) = (0, 0, vec![]);
     let all =
         conditions(summary).flat_map(|condition| shown(summary, condition).into_iter().map(move |s| (condition, s)));
     for (condition, one) in all {
@@ -335,24 +336,12 @@ pub fn details(summary: &Summary<'_>) -> Option<Section> {
         for (trial, found) in &one.found {
             images += found.images;
             ns += found.judging_ns;
-            let rate = rate(summary, condition, one.contender).map(|(rate, _)| rate);
+            let rate = rate(summary, condition, one.contender).map(|rate| rate.value);
             made.row([vec![label()], recorded(found, kills, rate)].concat());
             for crashes in &found.crashes {
                 models.row([vec![label()], by_model(crashes)].concat());
             }
-            for control in &found.controls {
-                let (word, tone) = if control.holds { ("yes", Tone::Plain) } else { ("NO", Tone::Worse) };
-                controls.row([
-                    label(),
-                    TableCell::new(&control.name),
-                    TableCell::new(&control.found),
-                    TableCell::new(word).tone(tone),
-                ]);
-            }
-            for lie in &found.lies {
-                let word = if lie.caught { "yes" } else { "no" };
-                lies.row([label(), TableCell::new(&lie.name), TableCell::new(word), TableCell::new(count(lie.images))]);
-            }
+            checked.push((label(), *found));
             for image in &found.failing {
                 failing.row(
                     [vec![TableCell::new(format!("{trial:04}-{}", image.number)), label()], of_image(image)].concat(),
@@ -381,13 +370,6 @@ pub fn details(summary: &Summary<'_>) -> Option<Section> {
              kills that were made of those that were asked for.",
             made,
         ),
-        ("Controls", "What was known beforehand. Where one does not hold, the trial does not count.", controls),
-        (
-            "Planted faults",
-            "The same record replayed on a disk that lies and persists names in order. A fault that a setting does not \
-             depend on is not caught, and of too few syncs none is asked for.",
-            lies,
-        ),
         (
             "Images that failed",
             "`contend durability replay RECORD/IMAGE` rebuilds one of them, bit for bit, and says how to open it.",
@@ -398,6 +380,7 @@ pub fn details(summary: &Summary<'_>) -> Option<Section> {
             blocks.extend([Block::Heading(title.to_string()), Block::Text(text.to_string()), Block::Table(table)]);
         }
     }
+    blocks.extend(checks::blocks(&checked));
     Some(Section { id: "crashes", title: "Crashes".to_string(), blocks })
 }
 

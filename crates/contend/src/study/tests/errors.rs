@@ -40,6 +40,8 @@ const MISTAKES: &[(&str, &str, &str, &str)] = &[
     ("label = \"safe\"", "driver = \"odbc\"", "[[contender]]", "drivers are rusqlite"),
     ("label = \"safe\"", "tier = \"bounded\"", "[[contender]]", "tier is to be bounded"),
     ("label = \"safe\"", "tier = \"best\"", "tier", "tiers are durable"),
+    ("label = \"safe\"", "runs = []", "runs", "at least one of quick, full"),
+    ("label = \"safe\"", "runs = [\"weekly\"]", "runs", "unknown variant"),
     ("label = \"safe\"", "colour = 1", "colour", "unknown field"),
     ("label = \"original\"", "settings = { colour = 1 }", "colour", "settings are journal_mode"),
     ("window = \"2s\"", "window = \"2\"", "window", "no duration"),

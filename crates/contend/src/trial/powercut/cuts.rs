@@ -2,8 +2,6 @@
 
 use crate::study::SplitMix64;
 use crate::study::model::Powercut;
-use crate::study::powercut::LIES;
-use contend_powercut::lies::Lie;
 use contend_powercut::log::{Entry, Log, Op};
 use contend_powercut::replay::{Cut, Model, Namespace};
 use std::collections::BTreeSet;
@@ -45,25 +43,8 @@ impl Moments {
     /// disk. Files are torn there rarely, and some engines keep in that page what they know the file by.
     pub fn of(log: &Log, stretch: Stretch, aim: Option<&str>) -> Self {
         let Some(ending) = aim else { return Moments::All(stretch) };
-        let known = log.known.iter().map(|known| (known.ino, &known.name));
-        let created = log.entries.iter().filter_map(|entry| match &entry.op {
-            Op::Create { ino, name, .. } => Some((*ino, name)),
-            _ => None,
-        });
-        let is_aim = |name: &OsString| name.to_string_lossy().ends_with(ending);
-        let files: BTreeSet<u64> = known.chain(created).filter(|(_, name)| is_aim(name)).map(|(ino, _)| ino).collect();
-        let (mut pending, mut moments) = (BTreeSet::new(), vec![]);
-        for (at, entry) in log.entries.iter().enumerate().take(stretch.last) {
-            match &entry.op {
-                Op::Write { ino, offset: 0, .. } if files.contains(ino) => drop(pending.insert(*ino)),
-                Op::Sync { ino, .. } => drop(pending.remove(ino)),
-                _ => {}
-            }
-            if !pending.is_empty() && at + 1 >= stretch.first {
-                moments.push(at + 1);
-            }
-        }
-        Moments::Some(moments)
+        let first_page = |offset| offset == 0;
+        Moments::Some(pending(log, stretch, |name| name.ends_with(ending), first_page))
     }
 
     pub fn count(&self) -> u64 {
@@ -81,6 +62,33 @@ impl Moments {
     }
 }
 
+/// Positions at which something of a file with such a name is on its way to the disk.
+pub fn while_written(log: &Log, stretch: Stretch, is_one: impl Fn(&str) -> bool) -> Vec<usize> {
+    pending(log, stretch, is_one, |_| true)
+}
+
+fn pending(log: &Log, stretch: Stretch, is_one: impl Fn(&str) -> bool, counts: impl Fn(u64) -> bool) -> Vec<usize> {
+    let known = log.known.iter().map(|known| (known.ino, &known.name));
+    let created = log.entries.iter().filter_map(|entry| match &entry.op {
+        Op::Create { ino, name, .. } => Some((*ino, name)),
+        _ => None,
+    });
+    let is_one = |name: &OsString| is_one(&name.to_string_lossy());
+    let files: BTreeSet<u64> = known.chain(created).filter(|(_, name)| is_one(name)).map(|(ino, _)| ino).collect();
+    let (mut pending, mut positions) = (BTreeSet::new(), vec![]);
+    for (at, entry) in log.entries.iter().enumerate().take(stretch.last) {
+        match &entry.op {
+            Op::Write { ino, offset, .. } if files.contains(ino) && counts(*offset) => drop(pending.insert(*ino)),
+            Op::Sync { ino, .. } => drop(pending.remove(ino)),
+            _ => {}
+        }
+        if !pending.is_empty() && at + 1 >= stretch.first {
+            positions.push(at + 1);
+        }
+    }
+    positions
+}
+
 /// Each model with each way of keeping names; without a loss of anything there is only one.
 fn kinds(powercut: &Powercut) -> Vec<(Model, Namespace)> {
     let mut kinds = vec![];
@@ -92,36 +100,6 @@ fn kinds(powercut: &Powercut) -> Vec<(Model, Namespace)> {
         }
     }
     kinds
-}
-
-/// A planted fault of the disk, and from how many syncs on no setting survives it: whoever waits for a sync that is not
-/// done, or is done later, loses what it acknowledged. None: what depends on the setting.
-pub type Planted = (&'static str, Lie, Option<u64>);
-
-/// For a server, whose images take long, only what few images show; whichever sync a server repeats by itself is not among it.
-pub fn lies_to_servers() -> [Planted; 2] {
-    // A commit of a server with a binary log alone is several entries, and it may repeat itself from either log.
-    [("no sync is done", Lie::IgnoreSync { every: 1 }, Some(10)), late(200)]
-}
-
-/// A disk that is behind by so many entries of the log.
-const fn late(entries: usize) -> Planted {
-    ("a sync is acknowledged before it is done", Lie::LateSync { entries }, Some(10))
-}
-
-/// For an engine in the process of its client; `log` is how the name of its log ends.
-pub fn lies(log: &str) -> [Planted; LIES] {
-    [
-        ("no sync is done", Lie::IgnoreSync { every: 1 }, Some(10)),
-        // Five of those that are not done, of different kinds where a commit takes several.
-        ("every 10th sync is not done", Lie::IgnoreSync { every: 10 }, Some(50)),
-        ("every 50th sync is not done", Lie::IgnoreSync { every: 50 }, None),
-        ("every 200th sync is not done", Lie::IgnoreSync { every: 200 }, None),
-        late(20),
-        ("a sync takes another file", Lie::SyncOtherFile, None),
-        ("no sync of directories is done", Lie::NoDirectorySync, None),
-        ("no sync of the log is done: data comes before it", Lie::IgnoreSyncOf { suffix: log.to_string() }, None),
-    ]
 }
 
 /// Syncs of files in a stretch, and writes that are synced themselves.
@@ -170,6 +148,7 @@ mod tests {
         let stretch = Stretch { first: 0, last: 7 };
         assert_eq!(Moments::of(&log, stretch, Some(".tab")), Moments::Some(vec![5, 6]));
         assert_eq!(Moments::of(&log, stretch, Some(".none")).count(), 0);
+        assert_eq!(while_written(&log, stretch, |name| name != "log"), [4, 5, 6], "any page of it");
         assert_eq!(Moments::of(&log, stretch, None).count(), 8);
         let cuts = draw(&Powercut::default(), 90, &Moments::of(&log, stretch, Some(".tab")), 1);
         assert!(cuts.iter().all(|cut| [5, 6].contains(&cut.position)));

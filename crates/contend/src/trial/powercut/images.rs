@@ -8,6 +8,7 @@ use crate::trial::admin::{Admin, Cancelled};
 use crate::trial::crew::Failure;
 use crate::trial::powercut::cuts::{self, Moments, Stretch};
 use crate::trial::powercut::judge::{self, Judge};
+use crate::trial::powercut::lies;
 use crate::trial::powercut::place::Place;
 use crate::trial::powercut::{instant, prepare};
 use crate::trial::process::Launch;
@@ -85,10 +86,7 @@ impl Images<'_> {
         if self.stage.contender.tier != Tier::Durable {
             return Ok(());
         }
-        let lies = match self.stage.engine.server {
-            Some(_) => cuts::lies_to_servers().to_vec(),
-            None => cuts::lies((self.stage.engine.log_ending)(&self.stage.contender.settings)).to_vec(),
-        };
+        let all = lies::planted_for(self.stage.engine, &self.stage.contender.settings);
         let stretch = self.stretch()?;
         // Where names need a sync of their own, an honest disk may lose something too, and that is no lie found out.
         let kinds = Wanted {
@@ -97,15 +95,12 @@ impl Images<'_> {
             ..self.wanted.clone()
         };
         let points = if self.stage.engine.server.is_some() { SERVER_LIE_POINTS } else { self.wanted.lie_points };
-        for (name, lie, syncs_min) in lies {
-            let must = syncs_min.is_some_and(|least| found.syncs >= least);
-            let mut replayer = Replayer::with_lies(base, self.log, &[lie]).map_err(broken)?;
-            let cuts = cuts::draw(
-                &kinds,
-                points.min(self.wanted.lie_points),
-                &Moments::All(stretch),
-                self.stage.round.seed ^ 0x5eed,
-            );
+        for planted in all {
+            let mut replayer =
+                Replayer::with_lies(base, self.log, std::slice::from_ref(&planted.lie)).map_err(broken)?;
+            let points = points.min(self.wanted.lie_points);
+            let moments = planted.moments(self.log, stretch);
+            let cuts = cuts::draw(&kinds, points, &moments, self.stage.round.seed ^ 0x5eed);
             let (mut images, mut caught) = (0, false);
             let mut note = |_: &Cut, verdict: &Verdict| {
                 images += 1;
@@ -114,7 +109,8 @@ impl Images<'_> {
             };
             self.go_through(&mut replayer, &cuts, logs, admin, &mut note)?;
             found.images += images;
-            found.lies.push(Lie { name: name.to_string(), images, caught, must });
+            let must = planted.must(found.syncs);
+            found.lies.push(Lie { name: planted.name.to_string(), images, caught, must });
         }
         Ok(())
     }

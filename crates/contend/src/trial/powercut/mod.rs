@@ -6,7 +6,9 @@
 pub mod cuts;
 mod images;
 mod judge;
+pub mod kernel;
 mod kills;
+mod lies;
 pub mod place;
 pub mod recorder;
 pub mod replay;
@@ -80,6 +82,7 @@ impl Bench<'_> {
             let _ = std::fs::remove_file(writer.partial_dir().join(LOG_FILE));
         }
         self.kill(stage, wanted, &mut found, writer.partial_dir(), admin)?;
+        self.cut_kernel(stage, wanted, &mut found)?;
         let told = !engine::as_it_comes(stage.contender);
         let promise = Promise {
             tier: stage.contender.tier,
