@@ -174,6 +174,13 @@ INSERT INTO t VALUES (5), (2), (7), (NULL);
 SELECT flags FROM t WHERE flags & 4;
 UPDATE t SET flags = flags & ~1 WHERE flags & 1 = 1;
 
+--! case 40f adversarial: Shifts to the right of shifts, of both ends of the integers
+CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER);
+INSERT INTO t VALUES (1, 9223372036854775807), (2, -9223372036854775807), (3, -1), (4, 0), (5, -5), (6, 1000), (7, NULL),
+  (8, -9223372036854775807 - 1);
+SELECT id, n >> 1, n >> 63, n >> 0, n >> 62 >> 1, n >> 3 >> 2 >> 1 >> 1 >> 1, (n >> 1) * 2, -(n >> 2) FROM t ORDER BY id;
+SELECT id FROM t WHERE n >> 2 >> 1 = -1;
+
 --! case 41a: AVG is a real
 CREATE TABLE t (a INTEGER);
 INSERT INTO t VALUES (1), (2), (4), (NULL);
