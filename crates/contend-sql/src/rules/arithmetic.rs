@@ -38,7 +38,14 @@ impl<'a> Tr<'a> {
         let start = self.at();
         let mut value = self.value(expr, want)?;
         match value.ty {
-            Ty::Int | Ty::Real | Ty::Null => {}
+            Ty::Int | Ty::Real => {}
+            Ty::Null => {
+                if self.postgres {
+                    // An operator on nothing but NULL could be of any type.
+                    self.enclose(start, &mut value, Strength::Atom);
+                    self.put("::bigint");
+                }
+            }
             Ty::Text if texts && value.digits => {
                 self.fire(Id::TextAsNumber);
                 if self.postgres {

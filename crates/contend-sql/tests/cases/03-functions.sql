@@ -23,6 +23,12 @@ CREATE TABLE t (r REAL);
 INSERT INTO t VALUES (7.9), (-7.9);
 SELECT r % 3, 7 % 2.9 FROM t;
 
+--! case 35f adversarial: Operators on nothing but NULL
+CREATE TABLE t (a INTEGER, r REAL);
+INSERT INTO t VALUES (1, 2.5), (NULL, NULL);
+SELECT -CAST(NULL AS INTEGER), NULL + NULL, - - NULL, a * -NULL, -NULL / r, count(-CAST(NULL AS REAL)), sum(NULL + 1) FROM t GROUP BY a, r;
+SELECT a FROM t WHERE -a / -CAST(NULL AS INTEGER) + - -a IS NOT NULL OR -NULL <> a OR NULL % r > 1 OR (NULL - NULL) IS NULL;
+
 --! case 36a: Divided by zero is NULL
 CREATE TABLE t (a INTEGER, b INTEGER);
 INSERT INTO t VALUES (1, 0), (0, 0), (4, 2);

@@ -116,7 +116,7 @@ const AROUND: (usize, usize) = (60, 50);
 /// The part of a long line around a column (from 0), and the spaces in front of the mark below it.
 fn around(line: &str, column: usize) -> (String, String) {
     let (before, behind) = AROUND;
-    let from = if column > before { column - before } else { 0 };
+    let from = column.saturating_sub(before);
     let length = line.chars().count();
     let mut part = String::from(if from > 0 { "..." } else { "" });
     let mark = " ".repeat(part.len() + column - from);
