@@ -15,6 +15,9 @@ cargo bench --quiet -p contend --bench load
 echo
 cargo bench --quiet -p contend --bench report
 echo
+echo "SQL translation: five statements cold, the parser alone, and caches by design"
+cargo bench --quiet -p contend-sql
+echo
 scripts/bench-servers.sh
 echo
 echo "HTTP client against wrk, oha and hey, 50 connections, client and service on a core each"

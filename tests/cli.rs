@@ -286,6 +286,38 @@ fn a_csv_in_a_study_s_columns_is_drawn() {
 }
 
 #[test]
+fn who_translates_is_told_of_every_refusal_and_of_what_differs() {
+    let bench = Bench::new();
+    let long = "x".repeat(5_000);
+    let sql = format!(
+        "\u{feff}CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER, b TEXT);\n\
+         SELECT id FROM t; SELECT nope FROM t;\n/* {long} */ SELECT id FROM t WHERE b < n;"
+    );
+    std::fs::write(bench.path("bad.sql"), sql).expect("written");
+    let said = bench.contend(&["translate", "--to", "mariadb", "bad.sql"]).exits(1);
+    let errors = said.err;
+    for part in
+        ["bad.sql:2:26: no translation, by the rule `unknown-column`", "bad.sql:3:5031: ", "mixed-comparison", "...x"]
+    {
+        assert!(errors.contains(part), "{part} is not in {errors}");
+    }
+    assert!(errors.lines().all(|line| line.len() < 200), "{errors}");
+    assert_eq!(said.out, "");
+    let upsert = "CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER);\n\
+         INSERT INTO t VALUES (1, 2) ON CONFLICT (id) DO UPDATE SET n = n + 1;\n";
+    std::fs::write(bench.path("lossy.sql"), upsert).expect("written");
+    let said = bench.contend(&["translate", "--to", "mariadb", "lossy.sql"]).exits(0);
+    assert!(said.err.contains("NOT the same as on SQLite: upsert-count - "), "{}", said.err);
+    assert!(said.err.contains(" conditions, which --explain names"), "{}", said.err);
+    let explained = bench.contend(&["translate", "--to", "mariadb", "--explain", "lossy.sql"]).exits(0);
+    assert!(
+        explained.out.contains("-- NOT the same: upsert-count - ") && explained.err.is_empty(),
+        "{}",
+        explained.err
+    );
+}
+
+#[test]
 fn who_translates_without_a_schema_is_told_of_it() {
     let bench = Bench::new();
     std::fs::write(bench.path("q.sql"), "SELECT 1\nWHERE 2 == == 2").expect("written");

@@ -1,7 +1,8 @@
 //! Caches in front of [`crate::translate`], keyed by the statement's text: one per thread, and [`shared`] ones to compare
 //! it with. A cache belongs to one catalogue and one set of options; where these change, a new one is needed.
 //!
-//! All are the same table: sets of four slots, found by a hash of the whole text and confirmed by comparing the text.
+//! All are the same table: sets of four slots, found by a hash of the whole text and confirmed by comparing the text. The
+//! thread's own first looks where the text lies in memory, and makes no hash of one that is asked from the same place again.
 //! It never grows: in a full set the slot whose turn it is gives way.
 
 pub mod shared;
@@ -192,6 +193,16 @@ impl<V> ThreadCache<V> {
         Ok(self.table.value(slot).expect("a slot that was found or filled just now"))
     }
 
+    /// The same without a look at where the text lies: its hash is made each time, as in the shared caches.
+    ///
+    /// # Errors
+    /// Whatever `make` fails with; failures are not kept.
+    #[inline]
+    pub fn get_by_hash<E>(&mut self, text: &str, make: impl FnOnce() -> Result<V, E>) -> Result<&V, E> {
+        let slot = self.by_hash(text, make)?;
+        Ok(self.table.value(slot).expect("a slot that was found or filled just now"))
+    }
+
     /// The slot of a text that was not where it was last asked from.
     fn by_hash<E>(&mut self, text: &str, make: impl FnOnce() -> Result<V, E>) -> Result<usize, E> {
         let hash = hash(text);
@@ -236,6 +247,9 @@ mod tests {
         }
         assert_eq!(cache.get("SELECT 1 ", || length("SELECT 1 ")), Ok(&9));
         assert_eq!((cache.counts(), cache.len()), (Counts { hits: 2, misses: 2 }, 2));
+        assert_eq!(cache.get_by_hash("SELECT 1", || length("SELECT 1")), Ok(&8));
+        assert_eq!(cache.get_by_hash("SELECT 12", || length("SELECT 12")), Ok(&9));
+        assert_eq!((cache.counts(), cache.len()), (Counts { hits: 3, misses: 3 }, 3));
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use crate::names::unquote;
 use crate::parse::tree::{
-    AlterTableBody, ColumnConstraint, ColumnDefinition, CreateTableBody, Expr, IndexedColumn, NamedTableConstraint,
-    ResolveType, Select, SortedColumn, Stmt, TabFlags, TableConstraint,
+    AlterTableBody, Cmd, ColumnConstraint, ColumnDefinition, CreateTableBody, Expr, IndexedColumn,
+    NamedColumnConstraint, NamedTableConstraint, ResolveType, Select, SortedColumn, Stmt, TabFlags, TableConstraint,
 };
 use crate::refuse::{No, R, no};
 use crate::rules::Id;
@@ -36,6 +36,8 @@ pub(crate) struct Table {
     /// Tables that its columns refer to.
     pub references: Vec<String>,
     pub temporary: bool,
+    /// It has CHECK.
+    pub checked: bool,
     /// SQLite lists it, or its keys, in another way than other tables: AUTOINCREMENT, WITHOUT ROWID.
     pub listed_apart: bool,
 }
@@ -91,7 +93,19 @@ impl Catalogue {
     /// # Errors
     /// A text that is not SQLite's, or a statement whose effect on the schema is not understood.
     pub fn learn(&mut self, sqlite_ddl: &str) -> Result<(), crate::Refusal> {
-        crate::with_statements(sqlite_ddl, |text, statement| self.take_in(text, statement))
+        crate::read::each(sqlite_ddl, |text, _, command| self.hear(text, command))
+    }
+
+    /// The same of a text with parts that are not understood: what they are, in their order, and the rest is taken in.
+    pub fn learn_what_can_be(&mut self, sqlite_ddl: &str) -> Vec<crate::Refusal> {
+        crate::read::all(sqlite_ddl, |text, _, command| self.hear(text, command))
+    }
+
+    fn hear(&mut self, text: &str, command: &Cmd) -> R<()> {
+        match command {
+            Cmd::Stmt(statement) => self.take_in(text, statement),
+            _ => Ok(()),
+        }
     }
 
     /// A view or table with the columns of a query; opaque where the query has no translation.
@@ -225,7 +239,11 @@ impl Catalogue {
                 let new = table.name.clone();
                 self.indexes.iter_mut().filter(|i| i.table == old).for_each(|i| i.table.clone_from(&new));
             }
-            AlterTableBody::AddColumn(column) => table.columns.push(read_column(column)?),
+            AlterTableBody::AddColumn(column) => {
+                table.columns.push(read_column(column)?);
+                let check = |c: &NamedColumnConstraint| matches!(c.constraint, ColumnConstraint::Check(_));
+                table.checked |= column.constraints.iter().any(check);
+            }
             AlterTableBody::RenameColumn { old, new } => {
                 let Some(column) = table.position(&unquote(old.0)) else {
                     return no(Id::UnknownColumn, old.0, "there is no such column");
@@ -283,6 +301,7 @@ impl Table {
             conflicts: Conflicts::Abort,
             references: vec![],
             temporary: false,
+            checked: false,
             listed_apart: false,
         }
     }
@@ -393,6 +412,7 @@ fn read_table(
                 ColumnConstraint::ForeignKey { clause, .. } => {
                     table.references.push(unquote(clause.tbl_name.0).into_owned());
                 }
+                ColumnConstraint::Check(_) => table.checked = true,
                 _ => {}
             }
         }
@@ -416,7 +436,10 @@ fn read_table(
                 table.note_conflict(*conflict_clause, Some(&set));
                 table.unique.push(set);
             }
-            TableConstraint::Check(_, clause) => table.note_conflict(*clause, None),
+            TableConstraint::Check(_, clause) => {
+                table.checked = true;
+                table.note_conflict(*clause, None);
+            }
             TableConstraint::ForeignKey { clause, .. } => {
                 table.references.push(unquote(clause.tbl_name.0).into_owned());
             }

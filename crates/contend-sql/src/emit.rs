@@ -50,6 +50,8 @@ pub(crate) struct Tr<'a> {
     pub infinite: bool,
     /// Inside an upsert's DO UPDATE: the table whose bare columns need its name.
     pub upsert: Option<&'a crate::catalogue::Table>,
+    /// The column's name that is being written, as it stands in the statement, for refusals.
+    pub token: &'a str,
     /// The text has the word COLLATE; looked for when it first matters.
     pub collates: Option<bool>,
     /// A query's result that is written folded, as it is searched under NOCASE.
@@ -98,6 +100,7 @@ impl<'a> Tr<'a> {
             qualify: false,
             infinite: false,
             upsert: None,
+            token: "",
             collates: None,
             folded_result: None,
             windows: Vec::new(),

@@ -15,10 +15,7 @@
 //! # Ok::<(), contend_sql::Refusal>(())
 //! ```
 
-use std::cell::Cell;
 use std::fmt;
-
-use bumpalo::Bump;
 
 pub mod cache;
 mod catalogue;
@@ -26,6 +23,7 @@ mod emit;
 mod names;
 mod pack;
 mod parse;
+mod read;
 mod refuse;
 #[cfg(test)]
 mod robustness_tests;
@@ -42,7 +40,7 @@ pub use rules::{Outcome, Rule, rules};
 
 use emit::Tr;
 use parse::tree::{Cmd, Stmt};
-use refuse::{No, R};
+use refuse::R;
 use rules::Id;
 
 /// The server whose SQL is written.
@@ -130,7 +128,7 @@ pub enum Certainty {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     pub rule: &'static str,
-    /// Byte offset of what is refused: where its word first stands in the text.
+    /// Byte offset of what is refused: the expression or word that is meant, or else its statement.
     pub offset: usize,
     pub line: u32,
     pub column: u32,
@@ -152,73 +150,64 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-fn refusal(sql: &str, no: No) -> Refusal {
-    let offset = no.offset.unwrap_or_else(|| refuse::find(sql, &no.anchor));
-    let (line, column) = refuse::position(sql, offset);
-    Refusal { rule: rules()[no.rule as usize].id, offset, line, column, reason: no.reason }
-}
-
-/// Reads the statements of a text and hands each to `each`, with the text as it was read and its named parameters.
-fn read(sql: &str, mut each: impl FnMut(&str, &[(&str, u16)], &Cmd) -> R<()>) -> Result<(), Refusal> {
-    let scanned = parse::scan(sql).map_err(|e| {
-        let rule = if e.1.starts_with("more than") { Id::Depth } else { Id::Syntax };
-        refusal(sql, No { rule, anchor: String::new(), offset: Some(e.0), reason: e.1 })
-    })?;
-    let bump = Memory::take();
-    let unparsable = |e: parse::Unparsable| {
-        // Placeholders were numbered, so offsets behind the first are only near.
-        Box::new(No { rule: Id::Syntax, anchor: String::new(), offset: Some(e.0.min(sql.len())), reason: e.1 })
-    };
-    parse::statements(&bump.0, &scanned.text, unparsable, |command| each(&scanned.text, &scanned.names, command))
-        .map_err(|no| refusal(sql, *no))
-}
-
-/// The memory that a thread's trees are built in, kept from one text to the next.
-struct Memory(Bump);
-
-thread_local! {
-    static KEPT: Cell<Option<Bump>> = const { Cell::new(None) };
-}
-
-/// Most bytes kept: more was for an unusually long text.
-const KEPT_MAX: usize = 64 * 1024;
-
-impl Memory {
-    fn take() -> Memory {
-        // Where the thread is ending, or this one is inside another, it is made anew.
-        let kept = KEPT.try_with(Cell::take).ok().flatten();
-        Memory(kept.unwrap_or_else(|| Bump::with_capacity(8 * 1024)))
-    }
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        let mut bump = std::mem::take(&mut self.0);
-        if bump.allocated_bytes() <= KEPT_MAX {
-            bump.reset();
-            let _ = KEPT.try_with(|kept| kept.set(Some(bump)));
-        }
-    }
-}
-
-pub(crate) fn with_statements(sql: &str, mut each: impl FnMut(&str, &Stmt) -> R<()>) -> Result<(), Refusal> {
-    read(sql, |text, _, command| match command {
-        Cmd::Stmt(statement) => each(text, statement),
-        _ => Ok(()),
-    })
-}
-
 /// Translates one statement, or several in one text.
 ///
 /// # Errors
 /// Whatever is not understood to be right: with the rule, the place and the reason.
 pub fn translate(sql: &str, catalogue: &Catalogue, options: &Options) -> Result<Translation, Refusal> {
-    let mut translation = Translation { statements: Vec::with_capacity(1), rules: Vec::new(), on_error: None };
-    let (mut fired, mut seen) = (0u128, 0);
-    // What earlier statements of the same text made, once there are any.
-    let mut wider: Option<Catalogue> = None;
-    read(sql, |text, names, command| {
-        let catalogue = wider.as_ref().unwrap_or(catalogue);
+    let mut work = Work::new(catalogue, options);
+    read::each(sql, |text, names, command| work.take(text, names, command))?;
+    work.translation.rules = fired_rules(work.fired, options.target);
+    Ok(work.translation)
+}
+
+/// All that [`translate`] would refuse, were each statement alone: the first refusal of every statement, in their order.
+pub fn refusals(sql: &str, catalogue: &Catalogue, options: &Options) -> Vec<Refusal> {
+    let mut work = Work::new(catalogue, options);
+    let mut parameters_refused = false;
+    read::all(sql, |text, names, command| match work.take(text, names, command) {
+        // That is about the whole text.
+        Err(no) if no.rule == Id::SeveralStatements && std::mem::replace(&mut parameters_refused, true) => Ok(()),
+        told => told,
+    })
+}
+
+/// A text that is being translated.
+struct Work<'o> {
+    catalogue: &'o Catalogue,
+    options: &'o Options,
+    translation: Translation,
+    fired: u128,
+    /// Statements so far.
+    seen: usize,
+    /// What earlier statements of the same text made, once there are any.
+    wider: Option<Catalogue>,
+}
+
+impl<'o> Work<'o> {
+    fn new(catalogue: &'o Catalogue, options: &'o Options) -> Work<'o> {
+        let translation = Translation { statements: Vec::with_capacity(1), rules: Vec::new(), on_error: None };
+        Work { catalogue, options, translation, fired: 0, seen: 0, wider: None }
+    }
+
+    /// Translates the next statement.
+    fn take(&mut self, text: &str, names: &[(&str, u16)], command: &Cmd) -> R<()> {
+        let translated = self.translated(text, names, command);
+        if let Cmd::Stmt(statement) = command
+            && defines(statement)
+        {
+            let mut next = self.wider.as_ref().unwrap_or(self.catalogue).clone();
+            // A table that is known already stays as it is.
+            if next.take_in(text, statement).is_ok() {
+                self.wider = Some(next);
+            }
+        }
+        translated
+    }
+
+    fn translated(&mut self, text: &str, names: &[(&str, u16)], command: &Cmd) -> R<()> {
+        let options = self.options;
+        let catalogue = self.wider.as_ref().unwrap_or(self.catalogue);
         let own = match command {
             Cmd::Stmt(statement) => rules::statement::created(text, statement)?,
             _ => None,
@@ -239,22 +228,23 @@ pub fn translate(sql: &str, catalogue: &Catalogue, options: &Options) -> Result<
                 "MariaDB would need a parameter several times inside one expression",
             );
         }
-        seen += 1;
-        if seen > 1 {
+        let translation = &mut self.translation;
+        self.seen += 1;
+        if self.seen > 1 {
             tr.fire(Id::SeveralStatements);
             if !tr.slots.is_empty() || translation.statements.iter().any(|s| !s.params.is_empty()) {
                 return refuse::no(Id::SeveralStatements, "", "parameters in a text of several statements");
             }
         }
-        fired |= tr.fired;
+        self.fired |= tr.fired;
         let guarded = options.savepoints && options.target == Target::Postgres && changes(command);
         if guarded {
-            fired |= 1 << Id::ImplicitSavepoints as u8;
+            self.fired |= 1 << Id::ImplicitSavepoints as u8;
             translation.on_error = Some("ROLLBACK TO SAVEPOINT contend_sql");
             translation.statements.push(upkeep("SAVEPOINT contend_sql".to_string()));
         }
         if options.target == Target::MariaDb && commits(command) && !tr.sql.is_empty() {
-            fired |= 1 << Id::ImplicitCommit as u8;
+            self.fired |= 1 << Id::ImplicitCommit as u8;
             translation.statements.push(upkeep(NOT_IN_TRANSACTION.to_string()));
         }
         translation.statements.extend(tr.before.into_iter().map(|(sql, slots)| statement(sql, &slots, false)));
@@ -265,19 +255,8 @@ pub fn translate(sql: &str, catalogue: &Catalogue, options: &Options) -> Result<
         if guarded {
             translation.statements.push(upkeep("RELEASE SAVEPOINT contend_sql".to_string()));
         }
-        if let Cmd::Stmt(statement) = command
-            && defines(statement)
-        {
-            let mut next = catalogue.clone();
-            // A table that is known already stays as it is.
-            if next.take_in(text, statement).is_ok() {
-                wider = Some(next);
-            }
-        }
         Ok(())
-    })?;
-    translation.rules = fired_rules(fired, options.target);
-    Ok(translation)
+    }
 }
 
 /// MariaDB commits the transaction at such a statement, SQLite does not: this fails inside one ("Subquery returns more

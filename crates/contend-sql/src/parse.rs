@@ -9,6 +9,8 @@ use sqlite3_parser::lexer::sql::{Error, Parser};
 
 pub(crate) use sqlite3_parser::ast as tree;
 
+pub(crate) mod places;
+
 /// Deepest nesting of parentheses that is handed to the parser. SQLite's own limit on an expression's depth is 1,000.
 const PARENTHESES_MAX: usize = 500;
 /// Longest statement, as `SQLITE_MAX_SQL_LENGTH` by default.
@@ -108,14 +110,24 @@ pub(crate) fn scan(sql: &str) -> Result<Scan<'_>, Unscannable> {
                     copied = at + 1;
                 }
             }
-            b':' | b'@' | b'$'
-                if is_word(bytes.get(at + 1).copied()) && !is_word(at.checked_sub(1).map(|b| bytes[b])) =>
-            {
-                let length = 1 + bytes[at + 1..].iter().take_while(|b| is_word(Some(**b))).count();
+            b':' | b'@' | b'$' if !is_word(at.checked_sub(1).map(|b| bytes[b])) => {
+                let (length, of_tcl) = name_length(&bytes[at..]);
                 let name = &sql[at..at + length];
-                if !found.names.iter().any(|(known, _)| *known == name) {
+                let known = found.names.iter().find(|(known, _)| *known == name).map(|(_, number)| *number);
+                if known.is_none() && length > 1 {
                     largest += 1;
+                    if largest > 32_766 {
+                        return Err(Unscannable(at, "more than 32766 parameters".into()));
+                    }
                     found.names.push((name, largest));
+                }
+                if of_tcl {
+                    // The parser does not know such names; as long as before, not counting the number.
+                    rewritten.push_str(&sql[copied..at]);
+                    rewritten.push('?');
+                    push_number(&mut rewritten, known.unwrap_or(largest));
+                    rewritten.extend(std::iter::repeat_n(' ', length - 1));
+                    copied = at + length;
                 }
                 at += length - 1;
             }
@@ -129,6 +141,29 @@ pub(crate) fn scan(sql: &str) -> Result<Scan<'_>, Unscannable> {
         found.text = Cow::Owned(rewritten);
     }
     Ok(found)
+}
+
+/// The length of a named parameter with its first character, and whether it is of a form that only Tcl has, with `::` or
+/// a part in parentheses.
+fn name_length(bytes: &[u8]) -> (usize, bool) {
+    let (mut at, mut of_tcl) = (1, false);
+    loop {
+        match bytes.get(at) {
+            Some(b':') if bytes.get(at + 1) == Some(&b':') && is_word(bytes.get(at + 2).copied()) => {
+                of_tcl = true;
+                at += 2;
+            }
+            Some(b'(') if at > 1 => {
+                let inside = bytes[at..].iter().take_while(|b| !b.is_ascii_whitespace() && **b != b')').count();
+                return match bytes.get(at + inside) {
+                    Some(b')') => (at + inside + 1, true),
+                    _ => (at, of_tcl),
+                };
+            }
+            Some(byte) if is_word(Some(*byte)) => at += 1,
+            _ => return (at, of_tcl),
+        }
+    }
 }
 
 fn push_number(out: &mut String, number: u16) {
@@ -146,23 +181,28 @@ fn is_word(byte: Option<u8>) -> bool {
 /// A statement the parser refuses: byte offset, its words.
 pub(crate) struct Unparsable(pub usize, pub String);
 
-/// Reads the statements of `text` into `bump`, and hands each to `each`.
+/// Reads the statements of `text` into `bump`, and hands each to `each` with its number, until one is answered with
+/// false.
 ///
 /// The trees are never dropped (their memory is the bump's), so that dropping a deep one cannot overflow the stack.
-pub(crate) fn statements<'a, E>(
+pub(crate) fn statements<'a>(
     bump: &'a Bump,
     text: &'a str,
-    unparsable: impl Fn(Unparsable) -> E,
-    mut each: impl FnMut(&'a tree::Cmd<'a>) -> Result<(), E>,
-) -> Result<(), E> {
+    mut each: impl FnMut(usize, &'a tree::Cmd<'a>) -> bool,
+) -> Result<(), Unparsable> {
     let mut parser = Parser::new(bump, text.as_bytes());
-    loop {
+    for number in 0.. {
         match parser.next() {
-            Ok(None) => return Ok(()),
-            Ok(Some(command)) => each(bump.alloc(command))?,
-            Err(error) => return Err(unparsable(describe(&error, text))),
+            Ok(None) => break,
+            Ok(Some(command)) => {
+                if !each(number, bump.alloc(command)) {
+                    break;
+                }
+            }
+            Err(error) => return Err(describe(&error, text)),
         }
     }
+    Ok(())
 }
 
 fn describe(error: &Error, text: &str) -> Unparsable {
@@ -183,11 +223,23 @@ fn describe(error: &Error, text: &str) -> Unparsable {
         | Error::MalformedHexInteger(position) => position.as_ref(),
         _ => None,
     };
-    let offset = position.map_or(0, |p| {
-        let line: usize = text.split_inclusive('\n').take(p.line.saturating_sub(1)).map(str::len).sum();
-        (line + p.column.saturating_sub(1)).min(text.len())
-    });
-    Unparsable(offset, words)
+    Unparsable(position.map_or(0, |p| offset_of(text, p.line, p.column)), words)
+}
+
+/// The offset of the parser's line and column (bytes), both from 1.
+fn offset_of(text: &str, line: usize, column: usize) -> usize {
+    let before: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
+    (before + column.saturating_sub(1)).min(text.len())
+}
+
+/// The offset in the caller's text of an offset in the text with numbered placeholders.
+pub(crate) fn unnumbered(sql: &str, numbered: &str, offset: usize) -> usize {
+    let mut at = 0;
+    for byte in numbered.bytes().take(offset) {
+        // What is not in the caller's text is a number that was put behind a `?`, where no digit stood.
+        at += usize::from(!byte.is_ascii_digit() || sql.as_bytes().get(at) == Some(&byte));
+    }
+    at
 }
 
 /// The forms of LIMIT with two numbers that occur in a text, which the tree does not tell apart.
@@ -276,6 +328,9 @@ mod tests {
         let Ok(found) = scan("SELECT :a, @b, $c, :a, ?") else { panic!() };
         assert_eq!(found.names, [(":a", 1), ("@b", 2), ("$c", 3)]);
         assert_eq!(found.text, "SELECT :a, @b, $c, :a, ?4");
+        assert_eq!(numbered("SELECT $::a, $b::c(d), ?, $::a;"), "SELECT ?1   , ?2       , ?3, ?1   ;");
+        let (sql, text) = ("SELECT $::a, ?, x", "SELECT ?1   , ?2, x");
+        assert_eq!((numbered(sql).as_str(), unnumbered(sql, text, text.len() - 1)), (text, sql.len() - 1));
         assert!(scan("SELECT ?0").is_err());
         assert!(scan("SELECT 'open").is_err());
     }

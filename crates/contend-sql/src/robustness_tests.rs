@@ -31,6 +31,11 @@ fn deep_and_long_texts_end_in_time() {
         nested("CASE WHEN a THEN ", "1", " END", 400),
         nested("(SELECT ", "a", ")", 300),
         nested("a + ", "1", "", 50_000),
+        nested("a % r * ", "1", "", 450),
+        nested("", "a", " >> 1", 95),
+        nested("", "c", " % 7", 900),
+        nested("printf('%5s', ", "b", ")", 90),
+        nested("- - + ", "a", "", 95),
         nested("a AND ", "1", "", 50_000),
         nested("b || ", "'x'", "", 50_000),
         nested("abs(", "a", ")", 400),
@@ -51,6 +56,35 @@ fn deep_and_long_texts_end_in_time() {
             assert!(refusal.offset <= text.len() && refusal.line > 0 && refusal.column > 0);
         }
     }
+}
+
+/// The smallest stack that Rust gives a thread by default, whoever calls.
+const STACK: usize = 2 * 1024 * 1024;
+
+#[test]
+fn a_thread_s_stack_is_enough_for_chains_and_for_the_deepest_nesting() {
+    let deepest = |open: &str, middle: &str, close: &str, n: usize| {
+        format!("SELECT {}{middle}{} FROM t", open.repeat(n), close.repeat(n))
+    };
+    let work = move || {
+        for (text, translates) in [
+            (deepest("", "a", " + a", 1_000), true),
+            (deepest("", "a", " + a * 2 - id", 333), true),
+            (deepest("", "a", " + a", 1_001), false),
+            (deepest("a + (", "a", ")", 48), true),
+            (deepest("a + (", "a", ")", 400), false),
+            (deepest("(SELECT ", "a", ")", 400), false),
+            (deepest("a IN (SELECT id FROM t WHERE ", "a", ")", 100), false),
+            (deepest("CASE WHEN a THEN ", "1", " END", 400), false),
+            (deepest("coalesce(a, ", "a", ")", 400), false),
+            (deepest("- ", "a", "", 1_900), false),
+        ] {
+            for result in both(&text) {
+                assert_eq!(result.is_ok(), translates, "{}...: {:?}", &text[..40], result.err());
+            }
+        }
+    };
+    std::thread::Builder::new().stack_size(STACK).spawn(work).expect("a thread").join().expect("no overflow");
 }
 
 /// Pieces of statements put together at random: a small generator of our own, so that a failure can be repeated.

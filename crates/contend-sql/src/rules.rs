@@ -203,7 +203,7 @@ pub(crate) enum Id {
 #[rustfmt::skip]
 const RULES: &[Rule] = &[
     rule("syntax", "What SQLite's parser refuses, or a form of it that no rule knows.", Outcome::Refuses, Outcome::Refuses),
-    rule("depth", "Nesting deeper than 100 levels, SQL longer than SQLite's own limit.", Outcome::Refuses, Outcome::Refuses),
+    rule("depth", "Nesting deeper than 100 levels, more than 1,000 operators in a row, SQL longer than SQLite's own limit.", Outcome::Refuses, Outcome::Refuses),
     rule("literals", "Numbers in decimal, hexadecimal and with `_`; texts by SQLite's quoting.", EXACT, EXACT),
     rule("names", "Identifiers by any of SQLite's quotes, written as declared, between double quotes.", EXACT, EXACT),
     rule("parameters", "`?`, `?NNN`, `:a`, `@a`, `$a` as numbered placeholders with a type (PostgreSQL) or `?`, repeated where used again (MariaDB).", EXACT, EXACT),
@@ -267,7 +267,7 @@ const RULES: &[Rule] = &[
     rule("values", "VALUES as a query.", EXACT, EXACT),
     rule("first-row", "A subquery that is a value gives its first row.", EXACT, EXACT),
     rule("compound", "UNION, EXCEPT and INTERSECT from left to right.", EXACT, EXACT),
-    rule("comma-join", "A comma joins as strongly as JOIN.", EXACT, EXACT),
+    rule("comma-join", "Beside JOIN a comma joins as strongly.", EXACT, EXACT),
     rule("using", "USING and NATURAL as conditions.", EXACT, EXACT),
     rule("star", "`*` over a USING join is written out in SQLite's order.", EXACT, EXACT),
     rule("full-join", "FULL JOIN.", EXACT, Outcome::Refuses),
@@ -287,7 +287,7 @@ const RULES: &[Rule] = &[
     rule("upsert", "ON CONFLICT.", EXACT, Outcome::Fires(Certainty::Equivalent("no other unique key conflicts"))),
     rule("upsert-count", "Affected rows of an upsert.", EXACT, Outcome::Fires(Certainty::Lossy("an updated row counts twice, an unchanged one once"))),
     rule("or-conflict", "OR ABORT; OR FAIL where one row is stored; OR ROLLBACK and UPDATE OR are refused.", EXACT, EXACT),
-    rule("or-ignore", "INSERT OR IGNORE.", Outcome::Fires(Certainty::Equivalent("a row that breaks NOT NULL or CHECK is an error, not skipped")), Outcome::Fires(Certainty::Equivalent("a row that breaks NOT NULL or CHECK is an error, not skipped"))),
+    rule("or-ignore", "INSERT OR IGNORE.", Outcome::Fires(Certainty::Equivalent("a row that breaks NOT NULL or CHECK is an error, not skipped")), Outcome::Fires(Certainty::Equivalent("a row that breaks NOT NULL or CHECK may be an error, not skipped"))),
     rule("replace", "INSERT OR REPLACE and REPLACE.", Outcome::Fires(Certainty::Equivalent("an update in place where one key can conflict")), EXACT),
     rule("set-order", "All of SET sees the row as it was.", EXACT, Outcome::Fires(Certainty::Equivalent("sql_mode has SIMULTANEOUS_ASSIGNMENT"))),
     rule("changed-rows", "UPDATE counts the rows found.", EXACT, Outcome::Fires(Certainty::Equivalent("the client asks for CLIENT_FOUND_ROWS"))),

@@ -28,8 +28,8 @@ pub(crate) struct Scope<'a> {
     pub checked: bool,
     /// The only min() or max() of the query: what it is of, and whether it is max().
     pub pick: Option<(&'a Expr<'a>, bool)>,
-    /// The first column found there that is not.
-    pub ungrouped: Option<String>,
+    /// The first column found there that is not, as it stands in the statement.
+    pub ungrouped: Option<&'a str>,
 }
 
 /// A table or query in FROM.
@@ -271,9 +271,8 @@ impl<'a> Tr<'a> {
         if !scope.checked || scope.ungrouped.is_some() || self.follows(found) {
             return;
         }
-        let scope = &mut self.scopes[found.scope];
-        let column = &scope.sources[found.source].columns.all()[found.column];
-        scope.ungrouped = Some(column.name.clone());
+        let token = self.token;
+        self.scopes[found.scope].ungrouped = Some(token);
     }
 
     /// The result column that a bare name is an alias of, in the innermost query.

@@ -38,8 +38,10 @@ pub enum What {
 pub enum Design {
     /// Every text is translated.
     None,
-    /// One for each client.
+    /// One for each client, which knows a text by where it lies in memory.
     Thread,
+    /// One for each client, which makes a text's hash each time, as the shared ones do.
+    ThreadHash,
     /// One for the process, behind a mutex.
     Mutex,
     /// One for the process, behind a lock that readers hold together.
@@ -95,9 +97,10 @@ impl Wanted {
     }
 }
 
-const DESIGNS: [(&str, Design); 5] = [
+const DESIGNS: [(&str, Design); 6] = [
     ("none", Design::None),
     ("thread", Design::Thread),
+    ("thread-hash", Design::ThreadHash),
     ("mutex", Design::Mutex),
     ("rwlock", Design::RwLock),
     ("atomic", Design::Atomic),
@@ -165,6 +168,7 @@ enum Kind {
 enum Cache<V> {
     None,
     Thread(Box<ThreadCache<V>>),
+    ThreadHash(Box<ThreadCache<V>>),
     Mutex(Arc<MutexCache<V>>),
     RwLock(Arc<RwLockCache<V>>, Counts),
     Atomic(Arc<AtomicCache<V>>, Counts),
@@ -182,6 +186,7 @@ impl<V> Cache<V> {
         Ok(match self {
             Cache::None => look(&make()?),
             Cache::Thread(cache) => look(cache.get(text, make)?),
+            Cache::ThreadHash(cache) => look(cache.get_by_hash(text, make)?),
             Cache::Mutex(cache) => look(&*cache.get(text, make)?),
             Cache::RwLock(cache, counts) => look(&*cache.get(text, counts, make)?),
             Cache::Atomic(cache, counts) => cache.with(text, counts, make, look)?,
@@ -191,7 +196,7 @@ impl<V> Cache<V> {
     fn counts(&self) -> Option<Counts> {
         match self {
             Cache::None => None,
-            Cache::Thread(cache) => Some(cache.counts()),
+            Cache::Thread(cache) | Cache::ThreadHash(cache) => Some(cache.counts()),
             Cache::Mutex(cache) => Some(cache.counts()),
             Cache::RwLock(_, counts) | Cache::Atomic(_, counts) => Some(*counts),
         }
@@ -241,6 +246,7 @@ fn cache<V>(wanted: &Wanted, shared: &Designs<V>) -> Cache<V> {
     match wanted.design {
         Design::None => Cache::None,
         Design::Thread => Cache::Thread(Box::new(ThreadCache::new(wanted.slots as usize))),
+        Design::ThreadHash => Cache::ThreadHash(Box::new(ThreadCache::new(wanted.slots as usize))),
         Design::Mutex => Cache::Mutex(Arc::clone(&shared.mutex)),
         Design::RwLock => Cache::RwLock(Arc::clone(&shared.rwlock), Counts::default()),
         Design::Atomic => Cache::Atomic(Arc::clone(&shared.atomic), Counts::default()),

@@ -30,7 +30,7 @@ const STATEMENTS: [&str; 2] = ["SELECT a FROM t WHERE id = ?", "INSERT INTO t (a
 fn every_cache_gives_the_same_and_nothing_is_executed() {
     let db = db(SCHEMA);
     for to in ["postgres", "mariadb"] {
-        for cache in ["thread", "mutex", "rwlock", "atomic"] {
+        for cache in ["thread", "thread-hash", "mutex", "rwlock", "atomic"] {
             for (what, texts) in [("cold", "1"), ("hot", "20"), ("look-up", "20")] {
                 let options = [
                     ("translate_to", to),

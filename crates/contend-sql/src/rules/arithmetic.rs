@@ -9,6 +9,9 @@ use crate::rules::compare::INTEGER_TEXT;
 use crate::rules::expr::{bare, literal_number};
 use crate::types::{Affinity, Number, Strength, Ty, Val, number_in_text};
 
+/// Most operators in a row: SQLite's own limit on the depth of an expression, which a chain of them has.
+const CHAIN_MAX: usize = 1_000;
+
 impl<'a> Tr<'a> {
     /// Writes an operand that must be a number. A text literal is read as the number SQLite reads in it.
     pub(crate) fn numeric_operand(&mut self, expr: &'a Expr<'a>, want: Ty) -> R<Val> {
@@ -35,7 +38,14 @@ impl<'a> Tr<'a> {
         let start = self.at();
         let mut value = self.value(expr, want)?;
         match value.ty {
-            Ty::Int | Ty::Real | Ty::Null => {}
+            Ty::Int | Ty::Real => {}
+            Ty::Null => {
+                if self.postgres {
+                    // An operator on nothing but NULL could be of any type.
+                    self.enclose(start, &mut value, Strength::Atom);
+                    self.put("::bigint");
+                }
+            }
             Ty::Text if texts && value.digits => {
                 self.fire(Id::TextAsNumber);
                 if self.postgres {
@@ -74,14 +84,38 @@ impl<'a> Tr<'a> {
         Ok(value)
     }
 
+    /// `+`, `-`, `*`, `/`, `%`: what stands to the left is written step by step, so that a long chain is not deep.
     pub(crate) fn arithmetic(&mut self, left: &'a Expr<'a>, op: Operator, right: &'a Expr<'a>, want: Ty) -> R<Val> {
         let start = self.at();
         let hint = if matches!(want, Ty::Real) { Ty::Real } else { Ty::Int };
-        let left_hint = match bare(left) {
-            Expr::Variable(_) => Some(self.probe_numeric(right)?).filter(|t| t.numeric()).unwrap_or(hint),
+        let mut steps = vec![(op, right)];
+        let mut first = left;
+        while let Expr::Binary(l, o, r) = first
+            && is_arithmetic(*o)
+            && !self.groups_by(first)
+        {
+            steps.push((*o, *r));
+            first = l;
+        }
+        if steps.len() > CHAIN_MAX {
+            return no(Id::Depth, "", format!("more than {CHAIN_MAX} operators in a row, which SQLite has not either"));
+        }
+        let first_hint = match (bare(first), steps.last()) {
+            (Expr::Variable(_), Some(&(_, second))) => {
+                Some(self.probe_numeric(second)?).filter(|t| t.numeric()).unwrap_or(hint)
+            }
             _ => hint,
         };
-        let mut l = self.arithmetic_operand(left, left_hint)?;
+        let mut value = self.arithmetic_operand(first, first_hint)?;
+        while let Some((op, right)) = steps.pop() {
+            self.enclose(start, &mut value, Strength::Atom);
+            value = self.arithmetic_step(start, value, op, right, hint)?;
+        }
+        Ok(value)
+    }
+
+    /// Writes an operator and what stands to the right of it, behind the left side, which was written from `start` on.
+    fn arithmetic_step(&mut self, start: usize, mut l: Val, op: Operator, right: &'a Expr<'a>, hint: Ty) -> R<Val> {
         let right_hint = if l.ty == Ty::Null { hint } else { l.ty };
         let left_end = self.at();
         let symbol = match op {
@@ -179,11 +213,11 @@ impl<'a> Tr<'a> {
             }
             let count = count.min(63) as i64;
             if right_shift && !self.postgres {
-                // MariaDB's bits are unsigned: a negative number is shifted as its complement.
-                let operand = self.sql.split_off(start);
-                self.sql.push_str(&format!(
-                    "CAST(CASE WHEN {operand} < 0 THEN ~((~{operand}) >> {count}) ELSE {operand} >> {count} END AS SIGNED)"
-                ));
+                // MariaDB's bits are unsigned: the smallest number becomes 0 before, and is what it must be again behind.
+                if count > 0 {
+                    let behind = format!(" ^ 9223372036854775808) >> {count} AS SIGNED) - {})", 1u64 << (63 - count));
+                    self.wrap(start, "(CAST((", &behind);
+                }
                 return Ok(Val { nullable: l.nullable, ..Val::of(Ty::Int) });
             }
             self.put(if right_shift { " >> " } else { " << " });
@@ -279,6 +313,10 @@ impl<'a> Tr<'a> {
         value.narrow = false;
         Ok(value)
     }
+}
+
+pub(crate) fn is_arithmetic(op: Operator) -> bool {
+    matches!(op, Operator::Add | Operator::Subtract | Operator::Multiply | Operator::Divide | Operator::Modulus)
 }
 
 /// Whether no text that begins with this one is a number: it is a date or a time.

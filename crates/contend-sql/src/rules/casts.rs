@@ -60,6 +60,15 @@ impl<'a> Tr<'a> {
         };
         let was = value.ty;
         match (target, was) {
+            (Ty::Int | Ty::Real | Ty::Number, Ty::Null) if self.postgres => {
+                self.enclose(start, &mut value, Strength::Atom);
+                self.put(match target {
+                    Ty::Int => "::bigint",
+                    Ty::Real => "::float8",
+                    _ => "::numeric",
+                });
+                value.strength = Strength::Atom;
+            }
             (_, Ty::Null) => {}
             (Ty::Int, Ty::Int) | (Ty::Real, Ty::Real) | (Ty::Text, Ty::Text) | (Ty::Blob, Ty::Blob) => {}
             (Ty::Number, Ty::Int | Ty::Number) => value.affinity = Affinity::Numeric,

@@ -44,6 +44,8 @@ fn signed_number(expr: &Expr, signs: u8) -> Option<Number> {
 /// Most expressions written for a statement, beside four for each of its bytes. What is probed before it is written
 /// counts twice, so that nesting of such expressions ends here.
 const STEPS_MAX: usize = 50_000;
+/// Longest translation, about as much as MariaDB takes by default.
+const WRITTEN_MAX: usize = 16_000_000;
 /// Longest statement whose expressions are compared with each other, as comparing is recursive.
 pub(crate) const COMPARED_MAX: usize = 4_000;
 
@@ -54,18 +56,29 @@ impl<'a> Tr<'a> {
         if self.steps > STEPS_MAX + 4 * self.text.len() {
             return no(Id::Depth, "", "an expression of too many nested parts that are written more than once");
         }
-        self.deeper(|tr| match tr.scopes.last_mut() {
-            // An expression that is grouped by may have any columns in it.
-            Some(scope) if scope.checked && tr.text.len() <= COMPARED_MAX && scope.terms.contains(&expr) => {
-                scope.checked = false;
-                let value = tr.expr_here(expr, want);
-                if let Some(scope) = tr.scopes.last_mut() {
-                    scope.checked = true;
-                }
-                value
+        let written = self.deeper(|tr| {
+            if !tr.groups_by(expr) {
+                return tr.expr_here(expr, want);
             }
-            _ => tr.expr_here(expr, want),
-        })
+            // It may have any columns in it.
+            let here = tr.scopes.len() - 1;
+            tr.scopes[here].checked = false;
+            let value = tr.expr_here(expr, want);
+            tr.scopes[here].checked = true;
+            value
+        });
+        // Some functions are written with an operand twice, so that nesting of them doubles.
+        if self.sql.len() > WRITTEN_MAX {
+            return no(Id::Depth, "", format!("its translation has more than {WRITTEN_MAX} bytes"));
+        }
+        written.map_err(|no| no.within(expr))
+    }
+
+    /// Whether an expression is one that the innermost query groups by, in a part where that matters.
+    pub(crate) fn groups_by(&self, expr: &'a Expr<'a>) -> bool {
+        self.scopes
+            .last()
+            .is_some_and(|scope| scope.checked && self.text.len() <= COMPARED_MAX && scope.terms.contains(&expr))
     }
 
     fn expr_here(&mut self, expr: &'a Expr<'a>, want: Ty) -> R<Val> {
@@ -252,6 +265,7 @@ impl<'a> Tr<'a> {
         let quoted = token.starts_with('"');
         if let Some(found) = self.find(None, &name)? {
             let upsert = self.upsert.is_some();
+            self.token = token;
             return self.write_column(&found, upsert);
         }
         if let Some((_, expr)) = self.alias(&name) {
@@ -288,7 +302,10 @@ impl<'a> Tr<'a> {
             return self.excluded(target, &column_name);
         }
         match self.find(Some(&table_name), &column_name)? {
-            Some(found) => self.write_column(&found, true),
+            Some(found) => {
+                self.token = column;
+                self.write_column(&found, true)
+            }
             None => no(Id::UnknownColumn, column, format!("no table here has a column `{table_name}.{column_name}`")),
         }
     }
@@ -383,9 +400,7 @@ impl<'a> Tr<'a> {
             Operator::And | Operator::Or => self.logical(left, op, right),
             Operator::Concat => self.concat(left, right),
             Operator::ArrowRight | Operator::ArrowRightShift => self.json_arrow(left, op, right),
-            Operator::Add | Operator::Subtract | Operator::Multiply | Operator::Divide | Operator::Modulus => {
-                self.arithmetic(left, op, right, want)
-            }
+            op if crate::rules::arithmetic::is_arithmetic(op) => self.arithmetic(left, op, right, want),
             Operator::BitwiseAnd | Operator::BitwiseOr | Operator::LeftShift | Operator::RightShift => {
                 self.bits(left, op, right)
             }

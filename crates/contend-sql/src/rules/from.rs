@@ -183,7 +183,14 @@ impl<'a> Tr<'a> {
     /// Writes FROM, after `bind`.
     pub(crate) fn from(&mut self, from: &'a FromClause<'a>) -> R<()> {
         let mut next = 0;
-        self.tables_part(from, &mut next)
+        let joins = from.joins.as_deref().unwrap_or_default();
+        let by_commas = joins.iter().all(|join| join.operator == JoinOperator::Comma && join.constraint.is_none());
+        if !by_commas {
+            return self.tables_part(from, &mut next);
+        }
+        // As it is: PostgreSQL takes the order of JOIN for the order of the plan where there are more than eight.
+        let tables = from.select.into_iter().chain(joins.iter().map(|join| &join.table));
+        self.list(tables, |tr, table| tr.write_table(table, &mut next))
     }
 
     /// Writes FROM where other tables are before it in the scope.

@@ -49,9 +49,11 @@ impl<'a> Tr<'a> {
             (None | Some(ResolveType::Abort), Some(upsert)) => matches!(upsert.do_clause, UpsertDo::Nothing),
             _ => false,
         };
-        // IGNORE would leave out rows without a parent too.
+        // IGNORE would leave out rows without a parent too, and rows that break CHECK, which OR IGNORE does as well but DO
+        // NOTHING does not.
         let unbound = table.references.is_empty() || !self.catalogue.foreign_keys;
-        let ignore = nothing && !self.postgres && unbound && ignorable(table, &positions, insert.select);
+        let only_keys = unbound && (upsert.is_none() || !table.checked);
+        let ignore = nothing && !self.postgres && only_keys && ignorable(table, &positions, insert.select);
         if !self.postgres && replace {
             self.put("REPLACE INTO ");
         } else if ignore {

@@ -173,7 +173,7 @@ impl<'a> Tr<'a> {
         {
             return no(
                 Id::BareColumns,
-                &name,
+                name,
                 "it is neither grouped by nor inside an aggregate, so any row's value would do",
             );
         }
@@ -287,6 +287,9 @@ impl<'a> Tr<'a> {
                 if let Some(alias) = alias {
                     tr.put(" AS ");
                     tr.name(&plain(as_name(alias)))?;
+                } else if let Some(column) = tr.picks(expr) {
+                    tr.put(" AS ");
+                    tr.name(&column)?;
                 }
                 if collect {
                     outputs.push(output(result_name(expr, alias.as_ref()), value));
@@ -296,6 +299,18 @@ impl<'a> Tr<'a> {
             ResultColumn::Star => tr.star(None, distinct, collect, outputs),
             ResultColumn::TableStar(table) => tr.star(Some(&plain(table.0)), distinct, collect, outputs),
         })
+    }
+
+    /// The name of a column of the select list, if its value comes from the row of the only min() or max(), so that the
+    /// server would call it otherwise.
+    fn picks(&self, expr: &Expr) -> Option<String> {
+        self.scopes.last()?.pick.filter(|_| self.postgres)?;
+        let found = match expr {
+            Expr::Id(id) => self.find(None, &plain(id.0)),
+            Expr::Qualified(table, column) => self.find(Some(&plain(table.0)), &plain(column.0)),
+            _ => return None,
+        };
+        Some(self.column_of(&found.ok()??).name.clone())
     }
 
     /// `*` and `t.*`. Written out where the servers would order the columns of a USING join in another way.
@@ -319,6 +334,8 @@ impl<'a> Tr<'a> {
             return no(Id::UnknownTable, table.unwrap_or("*"), "there is no such table here to take all columns of");
         }
         let joined = sources.iter().any(|s| !s.joined.is_empty());
+        // The columns that are not grouped by come from one row, each by an expression of its own.
+        let picked = self.postgres && self.scopes[here].pick.is_some();
         if table.is_none() && sources.iter().any(|s| s.mixed || s.right) {
             return no(Id::FullJoin, "*", "in this join the shared column is a mix of both tables; name the columns");
         }
@@ -327,12 +344,18 @@ impl<'a> Tr<'a> {
         }
         let start = self.at();
         let mut first = true;
+        self.token = "*";
         for (source, column) in wanted {
             if !std::mem::take(&mut first) {
                 self.put(", ");
             }
             let found = crate::scope::Found { scope: here, source, column };
             let value = self.write_column(&found, true)?;
+            if picked {
+                self.put(" AS ");
+                let name = self.column_of(&found).name.clone();
+                self.name(&name)?;
+            }
             if distinct {
                 self.distinct_values("DISTINCT", value)?;
             }
@@ -341,7 +364,7 @@ impl<'a> Tr<'a> {
                 outputs.push(output(name, value));
             }
         }
-        if !joined {
+        if !joined && !picked {
             self.sql.truncate(start);
             if let Some(table) = table {
                 let source = self.scopes[here].sources.iter().find(|s| s.name.eq_ignore_ascii_case(table));

@@ -23,6 +23,12 @@ CREATE TABLE t (r REAL);
 INSERT INTO t VALUES (7.9), (-7.9);
 SELECT r % 3, 7 % 2.9 FROM t;
 
+--! case 35f adversarial: Operators on nothing but NULL
+CREATE TABLE t (a INTEGER, r REAL);
+INSERT INTO t VALUES (1, 2.5), (NULL, NULL);
+SELECT -CAST(NULL AS INTEGER), NULL + NULL, - - NULL, a * -NULL, -NULL / r, count(-CAST(NULL AS REAL)), sum(NULL + 1) FROM t GROUP BY a, r;
+SELECT a FROM t WHERE -a / -CAST(NULL AS INTEGER) + - -a IS NOT NULL OR -NULL <> a OR NULL % r > 1 OR (NULL - NULL) IS NULL;
+
 --! case 36a: Divided by zero is NULL
 CREATE TABLE t (a INTEGER, b INTEGER);
 INSERT INTO t VALUES (1, 0), (0, 0), (4, 2);
@@ -173,6 +179,13 @@ CREATE TABLE t (flags INTEGER);
 INSERT INTO t VALUES (5), (2), (7), (NULL);
 SELECT flags FROM t WHERE flags & 4;
 UPDATE t SET flags = flags & ~1 WHERE flags & 1 = 1;
+
+--! case 40f adversarial: Shifts to the right of shifts, of both ends of the integers
+CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER);
+INSERT INTO t VALUES (1, 9223372036854775807), (2, -9223372036854775807), (3, -1), (4, 0), (5, -5), (6, 1000), (7, NULL),
+  (8, -9223372036854775807 - 1);
+SELECT id, n >> 1, n >> 63, n >> 0, n >> 62 >> 1, n >> 3 >> 2 >> 1 >> 1 >> 1, (n >> 1) * 2, -(n >> 2) FROM t ORDER BY id;
+SELECT id FROM t WHERE n >> 2 >> 1 = -1;
 
 --! case 41a: AVG is a real
 CREATE TABLE t (a INTEGER);

@@ -73,6 +73,25 @@ CREATE TABLE t (a INTEGER);
 INSERT INTO t VALUES (1), (2), (3), (4);
 SELECT a % 2, count(*), a % 2 + 10 FROM t GROUP BY a % 2;
 
+--! case 60f adversarial: All columns of the row with the largest value, by their names
+CREATE TABLE t (g TEXT, n INTEGER, name TEXT);
+INSERT INTO t VALUES ('x', 1, 'one'), ('x', 3, 'three'), ('x', 2, 'two'), ('y', 5, 'five');
+--! names
+SELECT *, max(n) AS most FROM t GROUP BY g;
+--! names
+SELECT t.*, max(n) AS most FROM t;
+--! names
+SELECT min(n) AS least, * FROM t AS s WHERE n > 1 GROUP BY g;
+SELECT name FROM (SELECT *, max(n) FROM t GROUP BY g) WHERE n = 5;
+CREATE TABLE u (n INTEGER, word TEXT);
+INSERT INTO u VALUES (1, 'a'), (2, 'b');
+--! names
+SELECT name, min(n) AS least FROM t;
+--! names
+SELECT *, max(word) AS last FROM t JOIN u ON u.n = t.n;
+--! names
+SELECT *, max(word) AS last FROM t JOIN u USING (n);
+
 --! case 61a: An alias in WHERE
 CREATE TABLE t (a INTEGER);
 INSERT INTO t VALUES (1), (2), (3);

@@ -332,7 +332,20 @@ impl Generator {
         self.finish(sql, ordered)
     }
 
+    /// All columns of the row with the largest or smallest key: of another column several rows might have it.
+    fn picked(&mut self) -> Generated {
+        self.scope = vec![T];
+        let (star, extreme) = (*self.random.pick(&["*", "t.*"]), *self.random.pick(&["max", "min"]));
+        let condition = self.clause("WHERE", 50);
+        let group = if self.random.chance(60) { self.column(|s| s.integers) } else { String::new() };
+        let by = if group.is_empty() { String::new() } else { format!(" GROUP BY {group}") };
+        self.finish(format!("SELECT {star}, {extreme}(id) FROM t{condition}{by}"), false)
+    }
+
     fn grouped(&mut self) -> Generated {
+        if !self.plain && self.random.chance(15) {
+            return self.picked();
+        }
         let (from, _) = self.from();
         // A column: the same expression with parameters twice would be two expressions to a server.
         let group = if self.random.chance(50) { self.column(|s| s.integers) } else { self.column(|s| s.texts) };

@@ -48,8 +48,9 @@ pub(super) fn translate(args: &TranslateArgs) -> Result<u8> {
     let mut catalogue = Catalogue::default();
     if let Some(path) = &args.schema {
         let schema = read(path)?;
-        if let Err(refusal) = catalogue.learn(&schema) {
-            return refuse(&path.display().to_string(), &schema, &refusal);
+        let refused = catalogue.learn_what_can_be(&schema);
+        if !refused.is_empty() {
+            return Ok(refuse(&path.display().to_string(), &schema, &refused));
         }
     }
     let (name, sql) = match &args.file {
@@ -57,42 +58,92 @@ pub(super) fn translate(args: &TranslateArgs) -> Result<u8> {
         None => {
             let mut sql = String::new();
             std::io::stdin().read_to_string(&mut sql).context("cannot read standard input")?;
-            ("standard input".to_string(), sql)
+            ("standard input".to_string(), without_mark(sql))
         }
     };
     // Tables that the text creates itself may be used in it, too.
-    if let Err(refusal) = catalogue.learn(&sql) {
-        return refuse(&name, &sql, &refusal);
-    }
+    let mut refused = catalogue.learn_what_can_be(&sql);
     let options = Options { pack: args.pack, ..Options::to(target) };
-    match contend_sql::translate(&sql, &catalogue, &options) {
-        Ok(translation) => {
-            print(&as_text(&translation, args.explain))?;
-            Ok(OK)
+    if refused.is_empty()
+        && let Ok(translation) = contend_sql::translate(&sql, &catalogue, &options)
+    {
+        print(&as_text(&translation, args.explain))?;
+        if !args.explain {
+            eprint!("{}", warned(&translation));
         }
-        Err(refusal) => {
-            let refused = refuse(&name, &sql, &refusal)?;
-            if refusal.wants_a_table() && args.schema.is_none() {
-                eprintln!(
-                    "  what it means depends on its tables: name a file of their CREATE statements with --schema"
-                );
-            }
-            Ok(refused)
-        }
+        return Ok(OK);
     }
+    refused.extend(contend_sql::refusals(&sql, &catalogue, &options));
+    refused.sort_by_key(|refusal| refusal.offset);
+    refused.dedup();
+    let code = refuse(&name, &sql, &refused);
+    if args.schema.is_none() && refused.iter().any(Refusal::wants_a_table) {
+        eprintln!("  what it means depends on its tables: name a file of their CREATE statements with --schema");
+    }
+    Ok(code)
 }
 
 fn read(path: &Path) -> Result<String> {
-    super::read_text(path).with_context(|| format!("cannot read {}", path.display()))
+    let text = super::read_text(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(without_mark(text))
 }
 
-/// Says where, why and by which rule, under the line that is meant.
-fn refuse(name: &str, sql: &str, refusal: &Refusal) -> Result<u8> {
-    let Refusal { rule, line, column, reason, .. } = refusal;
-    let shown = sql.lines().nth(line.saturating_sub(1) as usize).unwrap_or_default().trim_end();
-    let mark = " ".repeat(column.saturating_sub(1) as usize);
-    eprintln!("{name}:{line}:{column}: no translation, by the rule `{rule}`: {reason}\n  {shown}\n  {mark}^");
-    Ok(INVALID)
+/// Without the byte order mark that some editors put in front, which SQLite takes for a space.
+fn without_mark(text: String) -> String {
+    text.strip_prefix('\u{feff}').map(str::to_string).unwrap_or(text)
+}
+
+/// Most refusals that are shown.
+const SHOWN: usize = 50;
+
+/// Says of each where, why and by which rule, under the line that is meant.
+fn refuse(name: &str, sql: &str, refused: &[Refusal]) -> u8 {
+    for refusal in refused.iter().take(SHOWN) {
+        let Refusal { rule, line, column, reason, .. } = refusal;
+        let shown = sql.lines().nth(line.saturating_sub(1) as usize).unwrap_or_default().trim_end();
+        let (part, mark) = around(shown, column.saturating_sub(1) as usize);
+        eprintln!("{name}:{line}:{column}: no translation, by the rule `{rule}`: {reason}\n  {part}\n  {mark}^");
+    }
+    if refused.len() > SHOWN {
+        eprintln!("{name}: and {} more without a translation", refused.len() - SHOWN);
+    }
+    INVALID
+}
+
+/// Characters shown before a column and from it on.
+const AROUND: (usize, usize) = (60, 50);
+
+/// The part of a long line around a column (from 0), and the spaces in front of the mark below it.
+fn around(line: &str, column: usize) -> (String, String) {
+    let (before, behind) = AROUND;
+    let from = column.saturating_sub(before);
+    let length = line.chars().count();
+    let mut part = String::from(if from > 0 { "..." } else { "" });
+    let mark = " ".repeat(part.len() + column - from);
+    part.extend(line.chars().skip(from).take(column - from + behind).map(|c| if c.is_control() { ' ' } else { c }));
+    if length > column + behind {
+        part.push_str("...");
+    }
+    (part, mark)
+}
+
+/// What is not SQLite's, and under how many conditions the rest is: for who did not ask to have it explained.
+fn warned(translation: &Translation) -> String {
+    let mut text = String::new();
+    let mut conditions = 0;
+    for fired in &translation.rules {
+        match fired.certainty {
+            Certainty::Exact => {}
+            Certainty::Lossy(how) => drop(writeln!(text, "NOT the same as on SQLite: {} - {how}", fired.rule)),
+            Certainty::Equivalent(_) => conditions += 1,
+        }
+    }
+    let _ = match conditions {
+        0 => Ok(()),
+        1 => writeln!(text, "the same as on SQLite under one condition, which --explain names"),
+        more => writeln!(text, "the same as on SQLite under {more} conditions, which --explain names"),
+    };
+    text
 }
 
 /// Rules by how sure they are: what is to be known comes first, in a line each.
@@ -119,4 +170,26 @@ fn as_text(translation: &Translation, explain: bool) -> String {
         let _ = writeln!(text, "{};", statement.sql);
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_line_is_cut_around_the_column() {
+        assert_eq!(around("SELECT a", 7), ("SELECT a".to_string(), " ".repeat(7)));
+        let line = format!("{}é{}", "x".repeat(5_000), "y".repeat(5_000));
+        let (part, mark) = around(&line, 5_000);
+        assert_eq!(part, format!("...{}é{}...", "x".repeat(60), "y".repeat(49)));
+        assert_eq!(part.chars().nth(mark.len()), Some('é'));
+        assert_eq!(around("", 3), (String::new(), "   ".to_string()));
+        assert_eq!(around("a\tb", 2), ("a b".to_string(), "  ".to_string()));
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_left_out() {
+        assert_eq!(without_mark("\u{feff}SELECT 1".to_string()), "SELECT 1");
+        assert_eq!(without_mark("SELECT 1".to_string()), "SELECT 1");
+    }
 }

@@ -61,9 +61,9 @@ const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "cache",
-        values: Values::Words(&["none", "thread", "mutex", "rwlock", "atomic"]),
+        values: Values::Words(&["none", "thread", "thread-hash", "mutex", "rwlock", "atomic"]),
         default: "thread",
-        about: "none, one for each client, or one for all clients of a process: behind a mutex, a read-write lock, or with slots filled once and read without a lock",
+        about: "none; one for each client, which knows a text by where it lies in memory or, with thread-hash, by its hash alone; or one for all clients of a process, by hash: behind a mutex, a read-write lock, or with slots filled once and read without a lock",
     },
     Setting {
         name: "cache_slots",

@@ -1,0 +1,223 @@
+//! Where in a text a refusal points. The tree does not say where its tokens stood, so the refused one is found again:
+//! the tree is written out as tokens, where it is told from others that read the same by where it lies in memory, and
+//! the one of that number is looked up among the text's. All of this is for refusals only.
+
+use std::convert::Infallible;
+
+use bumpalo::Bump;
+use fallible_iterator::FallibleIterator;
+use sqlite3_parser::ast::fmt::{ToTokens, TokenStream};
+use sqlite3_parser::lexer::Scanner;
+use sqlite3_parser::lexer::sql::{Parser, TokenType, Tokenizer};
+
+use super::tree::{Cmd, Expr, Literal};
+use super::{Unparsable, describe, offset_of};
+use crate::names::unquote;
+use crate::refuse::No;
+
+/// A token of the tree.
+#[derive(Debug, Default)]
+pub(crate) struct Token {
+    pub text: String,
+    address: usize,
+    /// How many of the statement's tokens of this text are before it, once that is known.
+    before: Option<usize>,
+}
+
+impl Token {
+    /// A token as it stands in the tree, or its text without quotes; another text is only looked for.
+    pub(crate) fn new(text: &str) -> Token {
+        Token { text: text.to_string(), address: text.as_ptr() as usize, before: None }
+    }
+}
+
+/// The first token of an expression that is its own, and how many that are none of the tree's are before it.
+pub(crate) fn first(mut expr: &Expr) -> Option<(Token, usize)> {
+    let mut lead = 0;
+    let text: &str = loop {
+        expr = match expr {
+            Expr::Literal(Literal::Numeric(text) | Literal::String(text) | Literal::Keyword(text)) => break text,
+            Expr::Literal(_) | Expr::Raise(..) | Expr::Exists(_) | Expr::Subquery(_) => return None,
+            Expr::Id(id) | Expr::FunctionCall { name: id, .. } | Expr::FunctionCallStar { name: id, .. } => break id.0,
+            Expr::Name(name) | Expr::Qualified(name, _) | Expr::DoublyQualified(name, ..) => break name.0,
+            Expr::Variable(name) if name.starts_with(|c: char| c.is_ascii_digit()) => {
+                return Some((Token { text: format!("?{name}"), ..Token::default() }, lead));
+            }
+            Expr::Variable(name) => break name,
+            Expr::Parenthesized(parts) => {
+                lead += 1;
+                parts.first()?
+            }
+            Expr::Unary(_, inner) => {
+                lead += 1;
+                inner
+            }
+            Expr::Cast { expr, .. } => {
+                lead += 2;
+                expr
+            }
+            Expr::Case { base: Some(base), .. } => {
+                lead += 1;
+                base
+            }
+            Expr::Case { base: None, when_then_pairs, .. } => {
+                lead += 2;
+                &when_then_pairs.first()?.0
+            }
+            Expr::Binary(inner, ..) | Expr::Collate(inner, _) | Expr::IsNull(inner) | Expr::NotNull(inner) => inner,
+            Expr::Between { lhs, .. } | Expr::Like { lhs, .. } | Expr::InList { lhs, .. } => lhs,
+            Expr::InSelect { lhs, .. } | Expr::InTable { lhs, .. } => lhs,
+        };
+    };
+    Some((Token::new(text), lead))
+}
+
+/// A statement written out as tokens: their texts and where these lie.
+#[derive(Default)]
+struct Written(Vec<(String, std::ops::Range<usize>)>);
+
+impl TokenStream for Written {
+    type Error = Infallible;
+
+    fn append(&mut self, kind: TokenType, value: Option<&str>) -> Result<(), Infallible> {
+        let text = value.or(kind.as_str()).unwrap_or_default();
+        let from = text.as_ptr() as usize;
+        let text = if kind == TokenType::TK_BLOB { format!("x'{text}'") } else { text.to_string() };
+        // A numbered parameter is put together anew for each writing, so that its place in memory says nothing.
+        let place = if text.starts_with('?') { 0..0 } else { from..from + value.map_or(0, str::len) };
+        self.0.push((text, place));
+        Ok(())
+    }
+}
+
+/// Counts the tokens that a refusal is about among those of its statement. Writing out a tree is recursive, so that this
+/// is for texts of bounded length.
+pub(crate) fn count(command: &Cmd, no: &mut No) {
+    let mut written = Written::default();
+    let Ok(()) = command.to_tokens(&mut written);
+    for token in [&mut no.anchor].into_iter().chain(no.part.as_mut().map(|(token, _)| token)) {
+        let Some(at) = written.0.iter().position(|(_, place)| place.contains(&token.address)) else { continue };
+        let text = &written.0[at].0;
+        token.before = Some(written.0[..at].iter().filter(|(other, _)| other.eq_ignore_ascii_case(text)).count());
+        token.text.clone_from(text);
+    }
+}
+
+/// The tokens of a text with their offsets, as far as they can be read.
+fn tokens(text: &str) -> Vec<(usize, &str)> {
+    let mut scanner = Scanner::new(Tokenizer::new());
+    let mut found = vec![];
+    while let Ok((from, Some(_), to)) = scanner.scan(text.as_bytes()) {
+        found.extend(text.get(from..to).map(|token| (from, token)));
+    }
+    found
+}
+
+/// The offset of what is refused in its statement; of the statement's first token, if nothing more is known.
+pub(crate) fn offset(statement: &str, no: &No) -> usize {
+    let tokens = tokens(statement);
+    let reads =
+        |token: &str, wanted: &str| token.eq_ignore_ascii_case(wanted) || unquote(token).eq_ignore_ascii_case(wanted);
+    let find = |token: &Token, from: usize| -> Option<usize> {
+        let all = tokens.iter().enumerate().skip(if token.before.is_some() { 0 } else { from });
+        let mut same = all.filter(|(_, (_, text))| match token.before {
+            Some(_) => text.eq_ignore_ascii_case(&token.text),
+            None => reads(text, &token.text),
+        });
+        Some(same.nth(token.before.unwrap_or(0))?.0)
+    };
+    let part = no.part.as_ref().and_then(|(token, lead)| Some((find(token, 0)?, *lead)));
+    let anchored = !no.anchor.text.is_empty();
+    let anchor =
+        anchored.then(|| part.and_then(|(at, _)| find(&no.anchor, at)).or_else(|| find(&no.anchor, 0))).flatten();
+    let at = anchor.or(part.map(|(at, lead)| at.saturating_sub(lead))).unwrap_or(0);
+    tokens.get(at).map_or(statement.len() - statement.trim_start().len(), |(offset, _)| *offset)
+}
+
+/// Reads the statements of a text one by one, so that each one's place is known: hands out its beginning and end, and
+/// what it is. Behind what the parser refuses it goes on after the next semicolon. It ends where `each` says false.
+pub(crate) fn one_by_one<'a>(
+    bump: &'a Bump,
+    text: &'a str,
+    mut each: impl FnMut(std::ops::Range<usize>, Result<&'a Cmd<'a>, Unparsable>) -> bool,
+) {
+    let mut from = 0;
+    while from < text.len() {
+        let rest = &text[from..];
+        let mut parser = Parser::new(bump, rest.as_bytes());
+        let (to, read) = match parser.next() {
+            Ok(None) => return,
+            Ok(Some(command)) => {
+                let end = parser.position();
+                (offset_of(rest, end.line, end.column), Ok(&*bump.alloc(command)))
+            }
+            Err(error) => {
+                let Unparsable(at, words) = describe(&error, rest);
+                let behind = tokens(&rest[at..]).into_iter().find(|(_, token)| *token == ";");
+                (behind.map_or(rest.len(), |(offset, _)| at + offset + 1), Err(Unparsable(from + at, words)))
+            }
+        };
+        // Whatever it is, the next one begins behind it.
+        let next = from + to.max(1).min(rest.len());
+        if !each(from..next, read) || !text.is_char_boundary(next) {
+            return;
+        }
+        from = next;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Catalogue, Options, Target, refusals, translate};
+
+    const SCHEMA: &str =
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, b TEXT, \"the c\" REAL); CREATE TABLE u (a, d TEXT)";
+
+    /// The text behind the place that a refusal names.
+    fn refused(sql: &str) -> String {
+        let mut catalogue = Catalogue::default();
+        catalogue.learn(SCHEMA).expect("the schema");
+        let refusal = translate(sql, &catalogue, &Options::to(Target::Postgres)).expect_err(sql);
+        sql[refusal.offset..].to_string()
+    }
+
+    #[test]
+    fn a_refusal_points_to_the_expression() {
+        for (sql, place) in [
+            ("SELECT max(a), min(a), a FROM t", "a FROM"),
+            ("SELECT max(a), min(a), \"the c\" FROM t", "\"the c\" FROM"),
+            ("SELECT a FROM t WHERE id > 1 AND b < a", "b < a"),
+            ("SELECT a FROM t WHERE id > ? AND a = ? AND b < a", "b < a"),
+            ("SELECT CASE WHEN a THEN a ELSE b END FROM t", "CASE"),
+            ("SELECT id, (CASE a WHEN 1 THEN b ELSE a END) FROM t", "CASE a"),
+            ("SELECT b, no_such(b) FROM t", "no_such"),
+            ("SELECT 'word' AS word, word.x FROM t", "x FROM"),
+            ("SELECT a FROM t /* missing */ -- missing\n WHERE 'missing' = missing", "missing"),
+        ] {
+            let found = refused(sql);
+            assert!(found.starts_with(place), "{sql}: {found}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_in_its_own_statement() {
+        assert_eq!(refused("SELECT a FROM t; SELECT b < a, b FROM t"), "b < a, b FROM t");
+        assert_eq!(refused("SELECT missing FROM t WHERE 1 -- ;\n"), "missing FROM t WHERE 1 -- ;\n");
+    }
+
+    #[test]
+    fn all_refusals_are_told() {
+        let mut catalogue = Catalogue::default();
+        catalogue.learn(SCHEMA).expect("the schema");
+        let sql = "SELECT a FROM t;;\nSELECT x FROM t;\nSELECT ?, FROM t WHERE 'a;b';\nSELECT y FROM t WHERE a = ?;\n\
+            CREATE TABLE v (w INTEGER);\nSELECT w, z FROM v";
+        let found = refusals(sql, &catalogue, &Options::to(Target::MariaDb));
+        let places: Vec<_> = found.iter().map(|r| (r.rule, r.line, r.column)).collect();
+        assert_eq!(
+            places,
+            [("unknown-column", 2, 8), ("syntax", 3, 11), ("unknown-column", 4, 8), ("unknown-column", 6, 11)],
+            "{found:?}"
+        );
+        assert!(refusals("SELECT a FROM t; SELECT id FROM t", &catalogue, &Options::to(Target::MariaDb)).is_empty());
+    }
+}
