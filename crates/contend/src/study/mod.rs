@@ -24,7 +24,7 @@ mod questions;
 pub mod readback;
 mod resolve;
 mod schedule;
-mod sentence;
+pub mod sentence;
 pub mod spec;
 mod vocabulary;
 

@@ -39,6 +39,15 @@ impl RunKind {
             (Variant::Corrected, Extent::Full) => Self::Full,
         }
     }
+
+    /// How it is asked for.
+    pub fn flag(self) -> &'static str {
+        match self {
+            Self::Quick => "--quick",
+            Self::Full => "--full",
+            Self::AsPublished => "--as-published",
+        }
+    }
 }
 
 /// What only a part says.
@@ -92,6 +101,17 @@ impl Part {
         let variant = head.variant.unwrap_or(variant);
         let original = variant == Variant::Corrected || head.variant.is_some() || self.file.as_published.is_some();
         original.then_some(variant)
+    }
+
+    /// The kinds of runs that it takes part in.
+    pub fn runs(&self) -> Vec<RunKind> {
+        const ALL: [(Variant, Extent); 3] = [
+            (Variant::Corrected, Extent::Quick),
+            (Variant::Corrected, Extent::Full),
+            (Variant::AsPublished, Extent::Full),
+        ];
+        let takes_part = |(variant, extent): &&(Variant, Extent)| self.variant_in(*variant, *extent).is_some();
+        ALL.iter().filter(takes_part).map(|(variant, extent)| RunKind::of(*variant, *extent)).collect()
     }
 
     /// The variants and extents that any run may ask of it; every one is checked, whichever is run.

@@ -14,7 +14,7 @@ use super::label;
 use super::model::{
     Answer, Contender, Effect, Export, Extent, Grid, Kept, Metric, Published, Readback, Study, Tier, Variant, Whole,
 };
-use super::parts::{self, Part};
+use super::parts::{self, Part, RunKind};
 use super::questions::{self, Covered, Reach};
 use super::readback;
 use super::spec::{self, Spec};
@@ -165,7 +165,7 @@ impl Chosen<'_> {
             powercut: arm.powercut,
             kept: file.kept.iter().map(|k| Kept { ask: k.ask.clone(), contender: k.contender.clone() }).collect(),
             changes: file.changes.clone(),
-            limits: file.limits.clone(),
+            limits: file.limits_of(variant, extent),
         };
         let arm = checked.part.arms().iter().position(|arm| *arm == (variant, extent));
         if let Some(whole) = arm.and_then(|index| checked.reach.arms.get(index)) {
@@ -191,7 +191,11 @@ fn chosen_parts<'w>(study: &str, all: &'w [Checked<'w>], choices: &Choices) -> R
     }
     if arms.is_empty() {
         let kind = if choices.variant == Variant::AsPublished { "as-published" } else { choices.extent.word() };
-        return Err(format!("no part that is asked for takes part in {kind} runs of study {study}"));
+        let named: Vec<String> = wanted_parts(study, all, &choices)?.0.iter().map(|checked| runs_of(checked)).collect();
+        return Err(format!(
+            "no part that is asked for takes part in {kind} runs of study {study}: {}",
+            named.join("; ")
+        ));
     }
     let named = |checked: &Checked| checked.part.name().unwrap_or_default().to_string();
     let known = choices::shared_out(arms.iter().map(|(checked, _, arm)| (named(checked), arm)), &choices)?;
@@ -202,6 +206,12 @@ fn chosen_parts<'w>(study: &str, all: &'w [Checked<'w>], choices: &Choices) -> R
         chosen.push(Chosen { checked, variant, extent: choices.extent, arm, contenders });
     }
     keep_matching(chosen, choices.only.as_deref())
+}
+
+/// In which runs a part is to be had, and how they are asked for.
+fn runs_of(checked: &Checked) -> String {
+    let flags: Vec<&str> = checked.part.runs().into_iter().map(RunKind::flag).collect();
+    format!("{} runs with {}", checked.part.name().unwrap_or_default(), flags.join(" or "))
 }
 
 /// `--only` leaves out what does not match: contenders, and the parts that then have none.
