@@ -179,7 +179,8 @@ struct RunArgs {
     /// Start this shell command in place of contend's own client that asks over HTTP (with transport=http)
     #[arg(long, value_name = "COMMAND")]
     client_command: Option<String>,
-    /// Seconds a worker may take to get ready, and be silent while it works
+    /// Seconds a worker may take to get ready, be silent while it works, hand over its samples, and that the check of one
+    /// database's data may take [default: 60, 15, 60 and 60]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
     deadline: Option<u64>,
     /// Print the result as JSON instead of text
@@ -286,7 +287,14 @@ pub fn main() -> ExitCode {
         _ => {}
     }
     // clap prints help, version and usage errors itself, and leaves with 0 or 2.
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|e| {
+        let unknown = e.kind() == clap::error::ErrorKind::UnknownArgument;
+        if unknown && args.get(1).is_some_and(|verb| verb == "http") {
+            // clap leaves at once.
+            eprintln!("A scenario's variables are set with --set NAME=VALUE,...\n");
+        }
+        e.exit()
+    });
     match dispatch(cli.verb) {
         Ok(code) => ExitCode::from(code),
         Err(e) if is_broken_pipe(&e) => ExitCode::SUCCESS,

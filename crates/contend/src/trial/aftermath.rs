@@ -6,14 +6,16 @@ use crate::engine::{self, Engine};
 use crate::record::model::{Footprint, InvariantResult, Reason, ServerInfo, Syncs, TableBytes, Trial};
 use crate::record::tally::Tally;
 use crate::study::model::Contender;
-use crate::trial::admin::{Admin, Cancelled};
+use crate::trial::admin::{Admin, Cancelled, Late};
 use crate::trial::attached;
 use crate::trial::crew::Failure;
 use crate::trial::data::{self, Fresh};
 use crate::trial::over_http::THREADS;
 use crate::trial::run::{Bench, Run, Stage};
 use crate::trial::sampler::{self, Observed};
+use crate::trial::secret::hidden;
 use crate::workload::invariant::Judged;
+use crate::workload::{Asked, Workload};
 use anyhow::Result;
 use contend_wire::handshake::{Facts, fact};
 use contend_wire::literal::Value;
@@ -117,9 +119,15 @@ impl Bench<'_> {
         for (database, address) in fresh.inside.iter().enumerate() {
             let target = data::script_target(engine, address);
             let statements = invariants.iter().map(|i| i.sql.as_str());
-            let answers = match admin.sql(&target, statements.chain([check.as_str()])) {
+            let statements = statements.chain([check.as_str()]);
+            let answers = match admin.within(self.deadlines.check, |admin| admin.sql(&target, statements)) {
                 Ok(answers) => answers,
                 Err(e) if e.is::<Cancelled>() => return Err(Failure::Cancelled),
+                Err(e) if e.is::<Late>() => {
+                    let raise = "if the check needs that long, raise --deadline";
+                    trial.invalid.push(Invalid::Invariant.because(format!("cannot be checked: {e:#}; {raise}")));
+                    return Ok(());
+                }
                 Err(e) => {
                     trial.invalid.push(Invalid::Invariant.because(format!("cannot be checked: {e:#}")));
                     return Ok(());
@@ -188,9 +196,10 @@ pub(super) fn who_worked(
 }
 
 /// What a worker's `done` tells beside its accounts, which its samples show again.
-pub(super) fn beside_accounts(done: &Facts) -> BTreeMap<String, String> {
+pub(super) fn beside_accounts(done: &Facts, workload: &Workload, asked: Option<&Asked>) -> BTreeMap<String, String> {
     const ACCOUNTS: [&str; 5] = ["operations", "attempts", "failed", "exhausted", "retries"];
-    done.iter().filter(|(name, _)| !ACCOUNTS.contains(&name.as_str())).cloned().collect()
+    let beside = done.iter().filter(|(name, _)| !ACCOUNTS.contains(&name.as_str()));
+    beside.map(|(name, text)| (name.clone(), hidden(text, workload, asked))).collect()
 }
 
 /// What each table takes; nothing of an engine that cannot be asked.

@@ -8,7 +8,8 @@ use crate::report::summary::dist::Shown;
 use crate::report::summary::estimate::Estimate;
 use crate::report::summary::metric::Figure;
 use crate::stats::interval::MIN_ROUNDS;
-use crate::stats::precision::{Ns, Percent, Ratio, with_thousands};
+use crate::stats::precision::{Ns, Percent, Ratio};
+pub use crate::stats::precision::{count, counted};
 use crate::stats::quantile::QuantileValue;
 use crate::stats::verdict::Verdict;
 use crate::study::model::Tier;
@@ -115,16 +116,6 @@ pub fn rounds(cell: &Cell) -> String {
     }
 }
 
-/// A count with thousands apart.
-pub fn count(n: u64) -> String {
-    with_thousands(&n.to_string())
-}
-
-/// `1 trial`, `2 trials`.
-pub fn counted(n: usize, noun: &str) -> String {
-    format!("{} {noun}{}", count(n as u64), if n == 1 { "" } else { "s" })
-}
-
 /// A part of a whole: none, a trace of it, or how much.
 pub fn share(part: u64, whole: u64) -> String {
     match (part, whole) {
@@ -144,6 +135,11 @@ pub fn tier(tier: Tier) -> (String, String) {
 pub fn condition(summary: &Summary<'_>, index: usize) -> String {
     let label = &summary.record.run.study.conditions[index].label;
     if label.is_empty() { "the one load of this study".to_string() } else { label.clone() }
+}
+
+/// Heads a column of those that were measured.
+pub fn subject(summary: &Summary<'_>) -> &'static str {
+    if summary.of_service() { "service" } else { "contender" }
 }
 
 pub fn label<'a>(summary: &'a Summary<'_>, contender: usize) -> &'a str {
