@@ -393,7 +393,7 @@ fn records_of_different_machines_or_data_get_no_words() {
 
 #[test]
 fn blanks_are_filled_in_once() {
-    let blanks = [("this", "{against}".to_string()), ("against", "B".to_string())];
+    let blanks = [("this", "{against}"), ("against", "B")].map(|(name, value)| (name.to_string(), value.to_string()));
     let fill = |sentence| summary::answer::fill(sentence, &blanks);
     assert_eq!(fill("{this} and {against}, {nobody} {"), "{against} and B, {nobody} {");
 }

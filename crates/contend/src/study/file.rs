@@ -1,7 +1,7 @@
 //! A study file as written. What it means is worked out in `resolve.rs`.
 //!
 //! `[quick]` and `[as_published]` lie over the rest of the file: what they give replaces what the file
-//! gives, a whole table or list at a time, except `[load]`, which is replaced key by key.
+//! gives, a whole table or list at a time, except `[load]`, which is replaced key by key, and `limits`, which are added.
 
 use super::model::{Arrivals, ExportRows, Extent, Tells, TrialKind, Variant};
 use serde::Deserialize;
@@ -68,6 +68,9 @@ pub struct Overlay {
     pub contender: Option<Vec<Contender>>,
     pub load: Option<Load>,
     pub powercut: Option<Powercut>,
+    /// What such a run does not show beside what the others do not.
+    #[serde(default)]
+    pub limits: Vec<String>,
     /// Only in `[as_published]`.
     pub quick: Option<Box<Overlay>>,
 }
@@ -278,6 +281,7 @@ pub struct Layer<'f> {
     pub contender: Option<&'f Vec<Contender>>,
     pub load: Option<&'f Load>,
     pub powercut: Option<&'f Powercut>,
+    pub limits: &'f [String],
 }
 
 impl Overlay {
@@ -292,6 +296,7 @@ impl Overlay {
             contender: self.contender.as_ref(),
             load: self.load.as_ref(),
             powercut: self.powercut.as_ref(),
+            limits: &self.limits,
         }
     }
 }
@@ -317,7 +322,13 @@ impl File {
             contender: self.contender.as_ref(),
             load: self.load.as_ref(),
             powercut: self.powercut.as_ref(),
+            limits: &self.limits,
         });
         layers
+    }
+
+    /// What such a run does not show: what no run does, and what the overlays add.
+    pub fn limits_of(&self, variant: Variant, extent: Extent) -> Vec<String> {
+        self.layers(variant, extent).iter().rev().flat_map(|layer| layer.limits).cloned().collect()
     }
 }

@@ -25,7 +25,7 @@ mod questions;
 pub mod readback;
 mod resolve;
 mod schedule;
-mod sentence;
+pub mod sentence;
 pub mod spec;
 mod vocabulary;
 

@@ -75,6 +75,17 @@ impl Part {
         original.then_some(variant)
     }
 
+    /// The kinds of runs that it takes part in.
+    pub fn runs(&self) -> Vec<RunKind> {
+        const ALL: [(Variant, Extent); 3] = [
+            (Variant::Corrected, Extent::Quick),
+            (Variant::Corrected, Extent::Full),
+            (Variant::AsPublished, Extent::Full),
+        ];
+        let takes_part = |(variant, extent): &&(Variant, Extent)| self.variant_in(*variant, *extent).is_some();
+        ALL.iter().filter(takes_part).map(|(variant, extent)| RunKind::of(*variant, *extent)).collect()
+    }
+
     /// The variants and extents that any run may ask of it; every one is checked, whichever is run.
     pub fn arms(&self) -> Vec<(Variant, Extent)> {
         let mut arms = vec![];

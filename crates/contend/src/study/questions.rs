@@ -119,7 +119,7 @@ pub(super) fn read_answers(file: &File, metrics: &[Metric], reach: &Reach) -> Re
         if let Some(condition) = &written.condition {
             reach.check_condition(condition).map_err(|message| wrong(&["condition"], message))?;
         }
-        let (words, facts) = sentence::read(written).map_err(|(path, message)| {
+        let (words, facts) = sentence::read(written, metrics).map_err(|(path, message)| {
             let path: Vec<&str> = path.iter().map(String::as_str).collect();
             wrong(&path, message)
         })?;

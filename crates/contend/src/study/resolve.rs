@@ -169,7 +169,7 @@ impl Chosen<'_> {
             powercut: arm.powercut,
             kept: file.kept.iter().map(|k| Kept { ask: k.ask.clone(), contender: k.contender.clone() }).collect(),
             changes: file.changes.clone(),
-            limits: file.limits.clone(),
+            limits: file.limits_of(variant, extent),
         };
         let arm = checked.part.arms().iter().position(|arm| *arm == (variant, extent));
         if let Some(whole) = arm.and_then(|index| checked.reach.arms.get(index)) {
@@ -195,7 +195,11 @@ fn chosen_parts<'w>(study: &str, all: &'w [Checked<'w>], choices: &Choices) -> R
     }
     if arms.is_empty() {
         let kind = if choices.variant == Variant::AsPublished { "as-published" } else { choices.extent.word() };
-        return Err(format!("no part that is asked for takes part in {kind} runs of study {study}"));
+        let named: Vec<String> = wanted_parts(study, all, &choices)?.0.iter().map(|checked| runs_of(checked)).collect();
+        return Err(format!(
+            "no part that is asked for takes part in {kind} runs of study {study}: {}",
+            named.join("; ")
+        ));
     }
     let named = |checked: &Checked| checked.part.name().unwrap_or_default().to_string();
     let known = choices::shared_out(arms.iter().map(|(checked, _, arm)| (named(checked), arm)), &choices)?;
@@ -206,6 +210,12 @@ fn chosen_parts<'w>(study: &str, all: &'w [Checked<'w>], choices: &Choices) -> R
         chosen.push(Chosen { checked, variant, extent: choices.extent, arm, contenders });
     }
     keep_matching(chosen, choices.only.as_deref())
+}
+
+/// In which runs a part is to be had, and how they are asked for.
+fn runs_of(checked: &Checked) -> String {
+    let flags: Vec<String> = checked.part.runs().into_iter().map(|kind| format!("--{}", kind.word())).collect();
+    format!("{} runs with {}", checked.part.name().unwrap_or_default(), flags.join(" or "))
 }
 
 /// `--only` leaves out what does not match: contenders, and the parts that then have none.

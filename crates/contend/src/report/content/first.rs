@@ -1,5 +1,6 @@
 //! The first screen: the answer in words, the table that supports it, and what it does not show.
 
+use crate::engine;
 use crate::outcome::Outcome;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::content::{along, charts, evidence, grid, powercut, readback};
@@ -13,6 +14,9 @@ use crate::stats::precision::{Percent, Ratio};
 use crate::stats::quantile::Quantile;
 use crate::stats::verdict::Verdict;
 use crate::study::model::Tier;
+
+/// Of a tier whose contenders all do nothing.
+const NO_PROMISE: &str = "of drivers that do nothing, so nothing is promised";
 
 pub fn answer(summary: &Summary<'_>) -> Section {
     let mut blocks = readback::answers(summary);
@@ -121,13 +125,25 @@ fn plain_answers(summary: &Summary<'_>) -> Vec<Block> {
         if !said.is_empty() {
             let against = words::label(summary, baseline);
             let ask = match tier {
-                Tier::Unknown => format!("{}: against {against}", charts::capitalised(&figure)),
+                // Who executes nothing promises nothing, whatever is set.
+                tier if tier == Tier::Unknown || executes_nothing(summary, tier) => {
+                    format!("{}: against {against}", charts::capitalised(&figure))
+                }
                 _ => format!("Where {}: {figure}, against {against}", tier.promise()),
             };
             blocks.push(Block::Answer { ask, said });
         }
     }
     blocks
+}
+
+/// Whether there are only drivers that do nothing in a tier.
+fn executes_nothing(summary: &Summary<'_>, tier: Tier) -> bool {
+    let nothing = |&contender: &usize| {
+        let driver = engine::driver(&summary.record.run.study.contenders[contender]);
+        driver.is_some_and(|driver| driver.executes_nothing)
+    };
+    summary.of_tier(tier).iter().all(nothing)
 }
 
 fn plain_sentence(summary: &Summary<'_>, compared: &crate::report::summary::compare::Compared) -> String {
@@ -157,7 +173,10 @@ fn table(summary: &Summary<'_>, condition: usize) -> Table {
             continue;
         }
         let (name, promise) = words::tier(tier);
-        table.group(name, promise);
+        match executes_nothing(summary, tier) {
+            true => table.group(format!("set as {name}"), NO_PROMISE),
+            false => table.group(name, promise),
+        }
         for contender in contenders {
             if let Some(cell) = summary.cell(condition, contender) {
                 table.row(row(summary, cell, &figures, tier));

@@ -41,9 +41,14 @@ pub fn answers(summary: &Summary<'_>) -> Vec<Block> {
 fn in_words(summary: &Summary<'_>, table: &Readback) -> Vec<String> {
     let mut same = vec![];
     let mut lines = vec![];
+    let mut by_few = vec![];
     for name in &table.names {
         let mut who: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-        for (contender, value) in found(summary, name).into_iter().enumerate() {
+        let found = found(summary, name);
+        let (all, told) = (found.len(), found.iter().flatten().count());
+        // What few tell is said with their number: a reader would take it for all.
+        let of = if told < all { format!(" ({told} of {all} {})", tell(told)) } else { String::new() };
+        for (contender, value) in found.into_iter().enumerate() {
             if let Some(value) = value {
                 who.entry(value).or_default().push(words::label(summary, contender));
             }
@@ -53,22 +58,33 @@ fn in_words(summary: &Summary<'_>, table: &Readback) -> Vec<String> {
         values.sort_by_key(|(_, labels)| labels.len());
         match values.pop() {
             None => {}
+            Some((value, _)) if values.is_empty() && told < all => {
+                by_few.push(format!("{name} = {}{of}", shown(&value)))
+            }
             Some((value, _)) if values.is_empty() => same.push(format!("{name} = {}", shown(&value))),
             Some((common, rest)) => {
-                let of = |(value, labels): &(String, Vec<&str>)| format!("{} with {}", shown(value), labels.join(", "));
-                let rare: Vec<String> = values.iter().map(of).collect();
+                let who =
+                    |(value, labels): &(String, Vec<&str>)| format!("{} with {}", shown(value), labels.join(", "));
+                let rare: Vec<String> = values.iter().map(who).collect();
                 let others = match rest.len() {
                     1 => format!("with {}", rest[0]),
                     n => format!("with the other {n}"),
                 };
-                lines.push(format!("{name}: {}; {} {others}.", rare.join("; "), shown(&common)));
+                lines.push(format!("{name}{of}: {}; {} {others}.", rare.join("; "), shown(&common)));
             }
         }
     }
     if !same.is_empty() {
-        lines.push(format!("The same wherever it can be asked: {}.", same.join(", ")));
+        lines.push(format!("The same with all: {}.", same.join(", ")));
+    }
+    if !by_few.is_empty() {
+        lines.push(format!("The same with those that tell it: {}.", by_few.join(", ")));
     }
     lines
+}
+
+fn tell(told: usize) -> &'static str {
+    if told == 1 { "tells it" } else { "tell it" }
 }
 
 fn shown(value: &str) -> &str {

@@ -1,12 +1,15 @@
 //! The study's questions answered in its own sentences. The one place where sentences are filled in.
 
+use crate::report::content::words::counted;
 use crate::report::summary::Summary;
+use crate::report::summary::cell::Cell;
 use crate::report::summary::compare::{Compared, compare};
 use crate::report::summary::estimate::Estimate;
 use crate::report::summary::metric::{Figure, plain};
 use crate::stats::interval::MIN_ROUNDS;
 use crate::stats::verdict::{Comparison, Verdict};
-use crate::study::model::Answer;
+use crate::study::model::{Answer, Study};
+use crate::study::sentence::VALUE_OF;
 
 /// A question and what this run says to it.
 #[derive(Debug, Clone)]
@@ -33,7 +36,7 @@ pub fn answer(summary: &Summary<'_>, answer: &Answer) -> Vec<Answered> {
 /// The question; only a condition can be left open in it.
 fn ask(summary: &Summary<'_>, answer: &Answer, condition: usize) -> String {
     let label = summary.record.run.study.conditions[condition].label.clone();
-    fill(&answer.ask, &[("condition", label)])
+    fill(&answer.ask, &[("condition".to_string(), label)])
 }
 
 fn unanswered(summary: &Summary<'_>, answer: &Answer, condition: Option<usize>, why: &str) -> Answered {
@@ -65,10 +68,15 @@ fn under(summary: &Summary<'_>, answer: &Answer, condition: usize) -> Answered {
         None => verdict_sentence(answer, &compared, summary.as_published()),
     };
     let sentence = with_what_there_is(sentence, &compared.comparison);
-    let mut text = fill(&sentence, &blanks(summary, answer, &figure, &values, &compared));
+    let mut blanks = blanks(answer, &figure, &values, &compared, study);
+    blanks.extend(other_metrics(summary, &sentence, [this, against]));
+    let mut text = fill(&sentence, &blanks);
     let rounds = compared.comparison.rounds as usize;
     if fact.is_some() && rounds < MIN_ROUNDS && !summary.as_published() {
-        text += &format!(" ({rounds} of the {MIN_ROUNDS} rounds that a verdict takes.)");
+        text += &match study.rounds as usize {
+            planned if planned < MIN_ROUNDS => format!(" ({}.)", counted(rounds, "round")),
+            _ => format!(" ({rounds} of the {MIN_ROUNDS} rounds that a verdict takes.)"),
+        };
     }
     let compared = fact.is_none().then_some(compared);
     Answered { ask: ask(summary, answer, condition), condition: Some(condition), text, compared }
@@ -144,49 +152,71 @@ fn shield(text: &str) -> String {
     text.replace(['{', '}'], "")
 }
 
+/// Names and what is filled in for them.
+type Blanks = Vec<(String, String)>;
+
+/// What a sentence asks for of other metrics: `{this.NAME}` and `{against.NAME}`.
+fn other_metrics(summary: &Summary<'_>, sentence: &str, cells: [&Cell; 2]) -> Blanks {
+    let mut blanks = vec![];
+    for (name, whose) in sentence.split('{').skip(1).filter_map(|after| {
+        let (name, _) = after.split_once('}')?;
+        let whose = VALUE_OF.iter().position(|whose| name.starts_with(whose))?;
+        Some((name, whose))
+    }) {
+        if let Some(figure) = summary.figure(&name[VALUE_OF[whose].len()..]) {
+            let estimate = summary.estimator().estimate(cells[whose], &figure);
+            blanks.push((name.to_string(), shown(&figure, &estimate)));
+        }
+    }
+    blanks
+}
+
+fn shown(figure: &Figure, estimate: &Estimate) -> String {
+    match estimate.value {
+        Some(value) if estimate.at_least => format!("at least {}", figure.show(value)),
+        Some(value) => figure.show(value),
+        None => "not measured".to_string(),
+    }
+}
+
 fn blanks(
-    summary: &Summary<'_>,
     answer: &Answer,
     figure: &Figure,
     [this, against]: &[Estimate; 2],
     compared: &Compared,
-) -> Vec<(&'static str, String)> {
-    let study = &summary.record.run.study;
+    study: &Study,
+) -> Blanks {
     let number = |value: Option<f64>| value.map(plain).unwrap_or_default();
-    let value = |estimate: &Estimate| match estimate.value {
-        Some(value) if estimate.at_least => format!("at least {}", figure.show(value)),
-        Some(value) => figure.show(value),
-        None => "not measured".to_string(),
-    };
     let reason = match &compared.comparison.verdict {
         Verdict::NotComparable(reason) => reason.clone(),
         _ => String::new(),
     };
-    vec![
+    let blanks = [
         ("this", answer.this.clone()),
         ("against", answer.against.clone()),
         ("ratio", number(compared.comparison.ratio)),
         ("low", number(compared.comparison.low)),
         ("high", number(compared.comparison.high)),
-        ("this_value", value(this)),
-        ("against_value", value(against)),
+        ("this_value", shown(figure, this)),
+        ("against_value", shown(figure, against)),
         ("condition", study.conditions[compared.condition].label.clone()),
         ("tier", study.contenders[compared.candidate].tier.to_string()),
         ("rounds", compared.comparison.rounds.to_string()),
         ("reason", reason),
-    ]
+    ];
+    blanks.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
 }
 
 /// Fills `{blanks}` in, once: what is filled in is never looked at again, and a blank that nobody knows
 /// stays as it is.
-pub fn fill(sentence: &str, blanks: &[(&'static str, String)]) -> String {
+pub fn fill(sentence: &str, blanks: &[(String, String)]) -> String {
     let mut filled = String::new();
     let mut rest = sentence;
     while let Some(open) = rest.find('{') {
         filled.push_str(&rest[..open]);
         rest = &rest[open..];
         let known = rest.find('}').and_then(|close| {
-            let (_, value) = blanks.iter().find(|(name, _)| *name == &rest[1..close])?;
+            let (_, value) = blanks.iter().find(|(name, _)| *name == rest[1..close])?;
             Some((close, value))
         });
         match known {
