@@ -12,9 +12,11 @@ from .address import engine_of
 class DatabaseError(Exception):
     """What the engine said, in terms that do not depend on it."""
 
-    def __init__(self, message, space, code, retry=False, lost=False, unknown=False):
+    def __init__(self, message, space, code, retry=False, lost=False, unknown=False, full=False):
         super().__init__(message)
         self.space, self.code, self.retry, self.lost = space, code, retry, lost
+        # There is no room to write; the transaction is rolled back, as after any other refusal.
+        self.full = full
         # It happened while a transaction was committed: whether it did is not known.
         self.unknown = unknown
 
@@ -141,4 +143,4 @@ class Database:
         space, code, retry, lost = self.engine.code(error)
         if lost:
             self.close()
-        return DatabaseError(str(error), space, code, retry, lost)
+        return DatabaseError(str(error), space, code, retry, lost, full=code in self.engine.FULL)

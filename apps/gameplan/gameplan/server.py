@@ -6,6 +6,8 @@ import os
 
 from gunicorn.app.base import BaseApplication
 
+from . import engines
+from .address import engine_of
 from .counters import Counters
 from .web import App
 
@@ -16,6 +18,9 @@ class Server(BaseApplication):
     def __init__(self, config, bind=None, report=None):
         self._config, self._bind, self._report = config, bind or config.listen, report
         self._counters = Counters()
+        # Before there are workers, so that they need not each do it; connections are each worker's own.
+        for site in config.sites.values():
+            engines.load(engine_of(site.database))
         super().__init__()
 
     def load_config(self):

@@ -94,6 +94,8 @@ class App:
         elif error.retry:
             self.counters.add("gave_up")
             response = failure(503, "QueryDeadlockError", "the database is busy, try again later")
+        elif error.full:
+            response = failure(507, "DiskFull", "the database has no room to write; nothing of this request was kept")
         elif error.lost:
             response = failure(503, "DatabaseDown", "the database cannot be reached")
         else:

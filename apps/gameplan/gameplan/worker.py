@@ -117,12 +117,11 @@ class Plan:
 
 
 class Gunicorn:
-    """gunicorn's master as a child process, on a socket that was opened here."""
+    """gunicorn's master as a child process, on a socket that was opened here. It is started at once, and loads its modules
+    while the tool is told who this is and makes its plan; what it serves it reads when there is a plan."""
 
-    def __init__(self, plan):
-        config, self.host = plan.config()
-        self.workers = config["workers"]
-        self.process = None
+    def __init__(self):
+        self.workers, self.process = 0, None
         self.reports, writing = os.pipe()
         self._rest = b""
         # By host, what the first worker read back.
@@ -137,13 +136,19 @@ class Gunicorn:
             self.process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=sys.stderr, pass_fds=(listener.fileno(), writing),
                 preexec_fn=_end_with_parent)
-            # Not in a file, which would stay behind a process that is killed.
-            with self.process.stdin as pipe, contextlib.suppress(BrokenPipeError):
-                pipe.write(json.dumps(config).encode())
         finally:
             # gunicorn has its own copies; ours would keep the port open after it.
             listener.close()
             os.close(writing)
+
+    def serve(self, plan):
+        """Tells it what to serve; what each worker read back, site by site."""
+        config, _ = plan.config()
+        self.workers = config["workers"]
+        # Not in a file, which would stay behind a process that is killed.
+        with self.process.stdin as pipe, contextlib.suppress(BrokenPipeError):
+            pipe.write(json.dumps(config).encode())
+        return self._sessions()
 
     def report(self, deadline):
         """The next report of a process of gunicorn's; None: all have ended."""
@@ -157,8 +162,7 @@ class Gunicorn:
         line, _, self._rest = self._rest.partition(b"\n")
         return json.loads(line)
 
-    def sessions(self):
-        """What each worker read back, site by site."""
+    def _sessions(self):
         deadline, found = time.monotonic() + READY_S, []
         while len(found) < self.workers:
             report = self.report(deadline)
@@ -190,6 +194,9 @@ class Gunicorn:
             return totals
         with contextlib.suppress(ProcessLookupError):
             self.process.send_signal(signal.SIGTERM)
+        # Without a plan it still reads; a pipe that breaks tells nothing new.
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
         with contextlib.suppress(Refused, ValueError):
             deadline = time.monotonic() + patience_s
             while (report := self.report(deadline)) is not None:
@@ -239,6 +246,7 @@ class Conversation:
         self.sink.flush()
 
     def run(self):
+        self.gunicorn = Gunicorn()
         self.say("hello", {
             "protocol": 1, "language": f"Python {platform.python_version()}", "driver": f"gameplan {VERSION}",
             "engine": _sqlite(), "lock_wait": "off", "drivers": "gameplan", "models": "gunicorn", "libraries": _libraries()})
@@ -276,8 +284,7 @@ class Conversation:
         self.served = True
         plan = Plan(text.decode())
         self.drain_ns = plan.drain_ns
-        self.gunicorn = Gunicorn(plan)
-        for facts in self.gunicorn.sessions():
+        for facts in self.gunicorn.serve(plan):
             self.say("session", facts)
         self.say("serving", text=self.gunicorn.url)
 

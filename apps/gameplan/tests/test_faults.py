@@ -1,7 +1,11 @@
 """What goes wrong around the app: locks, killed workers, databases that are down, a tool that is gone."""
 
+import contextlib
 import os
+import shutil
 import signal
+import subprocess
+import tempfile
 import threading
 import unittest
 
@@ -180,6 +184,64 @@ class SqliteFaults(Faults, unittest.TestCase):
             differs = program.done().get("settings_differ")
             self.assertEqual(differs is None, mode == "delete", differs)
             self.assertIn("journal_mode is wal", differs or "journal_mode is wal")
+
+    def test_a_disk_that_is_full(self):
+        """A file system of its own fills up, once by a journal and once by a log; then somebody makes room."""
+        for mode in ("delete", "wal"):
+            with self.subTest(mode=mode), self.small_disk() as folder:
+                site = self.site()
+                path = shutil.copy(site.database, folder)
+                site = engines.SiteConfig(path, (f"PRAGMA journal_mode = {mode}", "PRAGMA wal_autocheckpoint = 100000"))
+                program, client = self.program(site, workers=2)
+                before = state.counts(site)["gp_comment"]
+                filler = os.path.join(folder, "filler")
+                with open(filler, "wb") as file, contextlib.suppress(OSError):
+                    # A few comments still find room.
+                    file.write(b"x" * (shutil.disk_usage(folder).free - (96 << 10)))
+                answers = [client.comment(1 + i % 3, "x" * 2000) for i in range(40)]
+                kept = sum(answer.status == 200 for answer in answers)
+                refused = [answer for answer in answers if answer.status != 200]
+                self.assertTrue(refused, "the disk never was full")
+                for answer in refused:
+                    self.assertEqual((answer.status, answer.headers["contend-code"]), (507, "sqlite:13"), answer.text)
+                    self.assertEqual(answer.json["errors"][0]["type"], "DiskFull")
+                self.assertEqual(client.open(1).status, 200, "reading goes on")
+                os.remove(filler)
+                self.assertEqual(client.comment(1, "there is room again").status, 200)
+                self.assertEqual(state.counts(site)["gp_comment"], before + kept + 1)
+                state.check(self, site)
+                self.assertEqual(program.done()["failed"], len(refused))
+
+    @contextlib.contextmanager
+    def small_disk(self):
+        folder = tempfile.mkdtemp(prefix="gp-full-")
+        mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", folder]
+        try:
+            if subprocess.run(mount, check=False, capture_output=True).returncode != 0:
+                self.skipTest("this user may mount nothing")
+            try:
+                yield folder
+            finally:
+                # Whoever still has a file open there ends now, and the file system with the last of them.
+                self.doCleanups()
+                subprocess.run(["umount", "--lazy", folder], check=True)
+        finally:
+            os.rmdir(folder)
+
+    def test_a_database_without_room_for_another_page(self):
+        site = self.site()
+        db = Database(site)
+        pages = db.value("PRAGMA page_count")
+        db.close()
+        site = engines.SiteConfig(site.database, (f"PRAGMA max_page_count = {pages + 4}",))
+        program, client = self.program(site)
+        before = state.counts(site)["gp_comment"]
+        statuses = [client.comment(1, "x" * 4000).status for _ in range(20)]
+        self.assertEqual(set(statuses), {200, 507}, statuses)
+        self.assertEqual(client.feed(limit=1).status, 200)
+        self.assertEqual(state.counts(site)["gp_comment"], before + statuses.count(200))
+        state.check(self, site)
+        program.done()
 
     def test_no_database(self):
         program = Program(plan([engines.SiteConfig("/nowhere/at/all.db")]))

@@ -6,6 +6,7 @@ SQL is written once, with `?` for values and double quotes around names that are
 - `execute(connection, sql, values)`: a cursor;
 - `code(error)`: (space, code, retry, lost): the engine's own code, whether the transaction should be tried again, and
   whether the connection is of no use any more;
+- `FULL`: codes for a disk or a table without room;
 - `FOR_UPDATE`, `next_value(table)`, `begin(site)`, `VERSION`: where engines differ.
 """
 

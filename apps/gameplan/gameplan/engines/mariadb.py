@@ -14,6 +14,8 @@ Error = pymysql.err.Error
 # Lock wait timeout, deadlock, record changed since it was read (innodb_snapshot_isolation).
 _RETRY = {1205, 1213, 1020}
 _LOST = {0, 2006, 2013, 2014, 2055, 1053, 1927}
+# Disk full, table full.
+FULL = {"1021", "1114"}
 _NO_CONNECTION = {2002, 2003, 1040, 1203, 1226}
 
 

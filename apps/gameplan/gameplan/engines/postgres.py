@@ -13,6 +13,8 @@ DRIVER = f"psycopg {psycopg.__version__}"
 Error = psycopg.Error
 # Serialization failure, deadlock, lock not available.
 _RETRY = {"40001", "40P01", "55P03"}
+# Disk full.
+FULL = {"53100"}
 
 
 def connect(site):

@@ -12,6 +12,8 @@ Error = sqlite3.Error
 _RETRY = {5, 6}
 # Cannot open, not a database, disk I/O.
 _LOST = {10, 14, 26}
+# Database or disk is full.
+FULL = {"13"}
 
 
 def connect(site):

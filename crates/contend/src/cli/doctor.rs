@@ -2,7 +2,7 @@
 
 use super::{DoctorArgs, OK, USAGE, print};
 use crate::engine::server::Server;
-use crate::engine::{Driver, ENGINES, app};
+use crate::engine::{Driver, ENGINES};
 use crate::stats::precision::{Bytes, Ns};
 use crate::trial::powercut::kernel;
 use crate::trial::{
@@ -174,29 +174,36 @@ fn findings_of(build: &str, drivers: &[&'static Driver]) -> Vec<Finding> {
         [] => "none".to_string(),
         some => some.iter().map(|driver| driver.name).collect::<Vec<_>>().join(", "),
     };
-    let (built, missing): (Vec<&Driver>, Vec<&Driver>) = drivers.iter().partition(|driver| Launch::of(driver).is_ok());
-    let needs = drivers.iter().find_map(|driver| driver.program.as_ref()).map_or("", |program| program.needs);
+    let (built, missing): (Vec<&'static Driver>, Vec<&'static Driver>) =
+        drivers.iter().partition(|driver| Launch::of(driver).is_ok());
     let mut findings = vec![match missing.is_empty() {
         true => finding(State::Ok, format!("{} are built", names(&built))),
         false => finding(
             State::Note,
             format!(
                 "built: {}; not built, and needed only for themselves: {}; `{build}` in the project's directory builds \
-                 them, which needs {needs}",
+                 them, which needs {}",
                 names(&built),
-                names(&missing)
+                names(&missing),
+                needs(&missing)
             ),
         ),
     }];
-    // An app only serves.
-    let workers: Vec<&Driver> = built.into_iter().filter(|driver| !app::is_app(driver.name)).collect();
-    for (driver, said) in workers.iter().zip(probe::all(&workers)) {
+    for (driver, said) in built.iter().zip(probe::all(&built)) {
         if let Err(e) = said {
+            let needs = needs(&[*driver]);
             let advice = format!("driver {}: {e:#}; it needs {needs}, and `{build}` builds it anew", driver.name);
             findings.push(finding(State::Note, advice));
         }
     }
     findings
+}
+
+/// What building these takes; drivers of one command may need different things.
+fn needs(drivers: &[&'static Driver]) -> String {
+    let mut all: Vec<&str> = drivers.iter().filter_map(|driver| Some(driver.program.as_ref()?.needs)).collect();
+    all.dedup();
+    all.join("; ")
 }
 
 fn server_finding(server: &'static Server) -> Finding {

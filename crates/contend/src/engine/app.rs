@@ -42,6 +42,7 @@ struct AppFile {
     language: String,
     program: String,
     build: String,
+    needs: String,
     model: ModelFile,
     host: BTreeMap<String, String>,
     #[serde(default)]
@@ -91,7 +92,7 @@ fn read(name: &str, source: &Source) -> Result<App, FileError> {
         language: kept(&file.language),
         models: Vec::leak(vec![model]),
         about: kept(&file.about),
-        program: Some(Program { name: kept(&file.program), build: kept(&file.build), needs: "what its README names" }),
+        program: Some(Program { name: kept(&file.program), build: kept(&file.build), needs: kept(&file.needs) }),
         facts: &[],
         executes_nothing: false,
     };
@@ -171,7 +172,7 @@ fn value(engine: &Engine, settings: &Settings, name: &str) -> String {
 mod tests {
     use super::*;
 
-    const TEXT: &str = "about = 'a'\nlanguage = 'b'\nprogram = 'c'\nbuild = 'd'\n\
+    const TEXT: &str = "about = 'a'\nlanguage = 'b'\nprogram = 'c'\nbuild = 'd'\nneeds = 'n'\n\
         [model]\nname = 'e'\nabout = 'f'\n[host]\nsqlite = 'a.test'\n\
         [setting.hands]\nabout = 'g'\nleast = 1\nmost = 8\ndefault = 2\n";
 
@@ -194,10 +195,10 @@ mod tests {
         let error = |text: String| read("x", &Source::new("app.toml", text)).unwrap_err().to_string();
         assert!(read("x", &Source::new("app.toml", TEXT)).is_ok());
         for (from, to, expected) in [
-            ("sqlite = ", "oracle = ", "app.toml:9: host.oracle: there is no engine"),
-            ("a.test", "a test", "app.toml:9: host.sqlite: `a test` is not a host"),
-            ("default = 2", "default = 9", "app.toml:14: setting.hands.default: 9 is not between 1 and 8"),
-            ("hands", "busy_timeout", "app.toml:10: setting.busy_timeout: an engine has"),
+            ("sqlite = ", "oracle = ", "app.toml:10: host.oracle: there is no engine"),
+            ("a.test", "a test", "app.toml:10: host.sqlite: `a test` is not a host"),
+            ("default = 2", "default = 9", "app.toml:15: setting.hands.default: 9 is not between 1 and 8"),
+            ("hands", "busy_timeout", "app.toml:11: setting.busy_timeout: an engine has"),
             ("language", "tongue", "app.toml:2"),
         ] {
             let found = error(TEXT.replace(from, to));

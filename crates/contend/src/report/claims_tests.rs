@@ -10,7 +10,7 @@ use crate::record::powercut::{Control, Crashes, Powercut};
 use crate::record::tally::{Counting, Tallying};
 use crate::report::summary::trial::Scope;
 use crate::stats::verdict::Verdict;
-use crate::study::model::{Grid, Kept, Metric, Powercut as Wanted};
+use crate::study::model::{Along, Grid, Kept, Metric, Powercut as Wanted, Tells};
 use std::collections::BTreeMap;
 use tempfile::TempDir;
 
@@ -322,4 +322,49 @@ fn what_a_server_counts_all_the_time_is_held_against_all_the_time() {
     let spent = summary.figure("spent").unwrap().of_trial(row, &summary.transactions).unwrap();
     assert!((spent - (last_ns - begun_ns) as f64 / 1e9).abs() < 1e-9, "{spent}");
     assert!(spent > (trial.window_end_ns - trial.window_start_ns) as f64 / 1e9);
+}
+
+/// What the first screen says along the clients, when the two loads of the record are those of so many clients.
+fn along(record: &mut Record, clients: [&str; 2], metric: &str, tells: Tells) -> String {
+    let study = &mut record.run.study;
+    for (condition, clients) in study.conditions.iter_mut().zip(clients) {
+        condition.profile = None;
+        condition.axes.insert("clients".to_string(), clients.to_string());
+    }
+    let ask = "Up to how many?".to_string();
+    let because = BTreeMap::from([("WAL/FULL".to_string(), "One writes at a time.".to_string())]);
+    study.alongs = vec![Along { ask, axis: "clients".to_string(), metric: metric.to_string(), tells, because }];
+    let text = told(record);
+    let (_, after) = text.split_once("Up to how many?").unwrap_or_else(|| panic!("{text}"));
+    let end = after.find("What does each setting do?").unwrap_or_else(|| panic!("{after}"));
+    after[..end].to_string()
+}
+
+#[test]
+fn what_stops_along_an_axis_is_said_where_rounds_tell_it() {
+    let (_dir, mut record) = sound(6);
+    // Three in ten are writes under the second load, one in ten under the first.
+    let falls = along(&mut record, ["1", "64"], "throughput_ops_per_s", Tells::Plateau);
+    assert!(falls.contains("Throughput by clients, best of durable: with 1 WAL/FULL ("), "{falls}");
+    assert!(falls.contains("with 1 and 64 clients; best with 1, and worse with more: with 64 0."), "{falls}");
+    assert_eq!(falls.matches("One writes at a time.").count(), 1, "of the one that the study says it of: {falls}");
+    assert!(!falls.contains("rounds that a verdict takes"), "{falls}");
+    let grows = along(&mut record, ["64", "1"], "throughput_ops_per_s", Tells::Plateau);
+    assert!(grows.contains("; best with 64, the most that was tried: 1.") && !grows.contains("worse with"), "{grows}");
+    assert!(!grows.contains("One writes at a time."), "nothing stopped it: {grows}");
+    let (_dir, mut few) = sound(2);
+    let few = along(&mut few, ["1", "64"], "throughput_ops_per_s", Tells::Plateau);
+    assert!(few.contains("(2 of the 6 rounds that a verdict takes.)"), "{few}");
+}
+
+#[test]
+fn a_threshold_is_the_first_value_with_anything_above_zero() {
+    let (_dir, mut record) = sound(6);
+    let found = along(&mut record, ["1", "64"], "locked_per_1000", Tells::Threshold);
+    assert!(found.contains("WAL/NORMAL: 0 and 0 with 1 and 64 clients; none up to 64."), "{found}");
+    assert!(found.contains("clients; already with 1, the least that was tried."), "{found}");
+    // Refusals of the first load are taken away: then there is a value without.
+    record.run.study.metrics[0].value = "max(0, 1000 * code.sqlite.517 / attempts - 15)".to_string();
+    let found = along(&mut record, ["1", "64"], "locked_per_1000", Tells::Threshold);
+    assert!(found.contains("none up to 1, and some from 64 on."), "{found}");
 }

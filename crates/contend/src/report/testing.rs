@@ -266,6 +266,7 @@ impl Story {
             answers: answers(),
             effects: effects(),
             grids: vec![],
+            alongs: vec![],
             readbacks: vec![],
             published: [("public", "WAL/NORMAL", 6780.6), ("write-burst", "DELETE/FULL", 1102.4)]
                 .map(published)

@@ -3,7 +3,7 @@
 //! `[quick]` and `[as_published]` lie over the rest of the file: what they give replaces what the file
 //! gives, a whole table or list at a time, except `[load]`, which is replaced key by key.
 
-use super::model::{Arrivals, ExportRows, Extent, TrialKind, Variant};
+use super::model::{Arrivals, ExportRows, Extent, Tells, TrialKind, Variant};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use toml::Value;
@@ -45,6 +45,8 @@ pub struct File {
     pub effect: Vec<Effect>,
     #[serde(default)]
     pub grid: Vec<Grid>,
+    #[serde(default)]
+    pub along: Vec<Along>,
     #[serde(default)]
     pub readback: Vec<Readback>,
     #[serde(default)]
@@ -235,6 +237,17 @@ pub struct Grid {
     pub at: Table,
     pub metric: String,
     pub part_of: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Along {
+    pub ask: String,
+    pub axis: String,
+    pub metric: String,
+    pub tells: Tells,
+    #[serde(default)]
+    pub because: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -3,6 +3,7 @@
 
 pub use crate::contender::{Contender, Tier};
 
+use crate::stats::verdict::MARGIN;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -114,6 +115,8 @@ pub struct Study {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grids: Vec<Grid>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alongs: Vec<Along>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub readbacks: Vec<Readback>,
     #[serde(default)]
     pub published: Vec<Published>,
@@ -133,6 +136,44 @@ pub struct Study {
 
 fn yes() -> bool {
     true
+}
+
+impl Study {
+    /// Contenders under one condition, without anything that a study file says beside: no comparison, no answer.
+    pub fn alone(name: &str, question: &str, load: Load, contenders: Vec<Contender>, condition: Condition) -> Self {
+        Self {
+            name: name.to_string(),
+            part: None,
+            about: String::new(),
+            beside: None,
+            question: question.to_string(),
+            workload: name.to_string(),
+            scenario: None,
+            kind: TrialKind::Load,
+            variant: Variant::Corrected,
+            extent: Extent::Full,
+            headline: "throughput_ops_per_s".to_string(),
+            margin: MARGIN,
+            compact: false,
+            rounds: 1,
+            load,
+            contenders,
+            conditions: vec![condition],
+            baselines: vec![],
+            metrics: vec![],
+            exports: vec![],
+            answers: vec![],
+            effects: vec![],
+            grids: vec![],
+            alongs: vec![],
+            readbacks: vec![],
+            published: vec![],
+            powercut: None,
+            kept: vec![],
+            changes: vec![],
+            limits: vec![],
+        }
+    }
 }
 
 /// How crashes are made.
@@ -337,6 +378,29 @@ pub struct Grid {
     /// Label of a contender of which each shows how large a part of its own figure that one's is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part_of: Option<String>,
+}
+
+/// What becomes of a figure along an axis of numbers, in words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Along {
+    pub ask: String,
+    /// `clients`, or another axis of numbers.
+    pub axis: String,
+    pub metric: String,
+    pub tells: Tells,
+    /// By a contender's label: a sentence that is added where its figure stops improving, or is above 0.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub because: BTreeMap<String, String>,
+}
+
+/// What is looked for along an axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tells {
+    /// From where on the figure improves no more, and who is first at each value.
+    Plateau,
+    /// From where on the figure is above 0.
+    Threshold,
 }
 
 /// A table of what each contender's connections reported, on the first screen.

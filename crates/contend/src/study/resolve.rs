@@ -4,6 +4,7 @@
 //! in one that is seldom run is found all the same. Overrides are applied to the chosen one after that,
 //! so what then goes wrong is the command line's fault.
 
+use super::along;
 use super::arm::{self, Arm, Problem};
 use super::axis::{self, Expanded};
 use super::choices::{self, Choices};
@@ -12,7 +13,8 @@ use super::file::File;
 use super::grid;
 use super::label;
 use super::model::{
-    Answer, Contender, Effect, Export, Extent, Grid, Kept, Metric, Published, Readback, Study, Tier, Variant, Whole,
+    Along, Answer, Contender, Effect, Export, Extent, Grid, Kept, Metric, Published, Readback, Study, Tier, Variant,
+    Whole,
 };
 use super::parts::{self, Part};
 use super::questions::{self, Covered, Reach};
@@ -20,9 +22,8 @@ use super::readback;
 use super::spec::{self, Spec};
 use crate::engine;
 use crate::source::{FileError, Source};
+use crate::stats::verdict::MARGIN;
 use std::fmt;
-
-const DEFAULT_MARGIN: f64 = 0.05;
 
 /// The axis of `--set` that chooses among the parts.
 const PART: &str = "part";
@@ -99,6 +100,7 @@ struct Checked<'w> {
     answers: Vec<Answer>,
     effects: Vec<Effect>,
     grids: Vec<Grid>,
+    alongs: Vec<Along>,
     readbacks: Vec<Readback>,
     published: Vec<Published>,
 }
@@ -115,6 +117,7 @@ fn check<'w>(source: &Source, part: &'w Part) -> Result<Checked<'w>, StudyError>
         answers: questions::read_answers(file, &metrics, &reach).map_err(in_file)?,
         effects: questions::read_effects(file, &metrics, &reach).map_err(in_file)?,
         grids: grid::read(file, &metrics, &reach).map_err(in_file)?,
+        alongs: along::read(file, &metrics, &reach).map_err(in_file)?,
         readbacks: readback::read(file).map_err(in_file)?,
         published: questions::read_published(file, &metrics, &reach).map_err(in_file)?,
         exports: export::read(file, &reach).map_err(in_file)?,
@@ -148,7 +151,7 @@ impl Chosen<'_> {
             variant,
             extent,
             headline: arm.headline.clone(),
-            margin: file.margin.unwrap_or(DEFAULT_MARGIN),
+            margin: file.margin.unwrap_or(MARGIN),
             compact: file.compact.unwrap_or(true),
             rounds: arm.rounds,
             baselines: baselines(&arm, &contenders),
@@ -160,6 +163,7 @@ impl Chosen<'_> {
             answers: checked.answers.clone(),
             effects: checked.effects.clone(),
             grids: checked.grids.clone(),
+            alongs: checked.alongs.clone(),
             readbacks: checked.readbacks.clone(),
             published: checked.published.clone(),
             powercut: arm.powercut,

@@ -1,7 +1,8 @@
 //! Whether workers start, and what they say of themselves.
 
-use crate::engine::Driver;
+use crate::engine::{Driver, app};
 use crate::trial::process::{Event, Launch, Worker};
+use crate::trial::served;
 use anyhow::{Result, bail};
 use contend_wire::handshake::{Facts, WorkerLine};
 use std::sync::mpsc::channel;
@@ -21,7 +22,10 @@ pub fn all(drivers: &[&'static Driver]) -> Vec<Result<Facts>> {
 fn hello(driver: &Driver) -> Result<Facts> {
     let log = tempfile::NamedTempFile::new()?;
     let (sender, events) = channel();
-    let mut worker = Worker::start(&Launch::of(driver)?, 0, log.path(), sender)?;
+    let launch = Launch::of(driver)?;
+    // An app only serves.
+    let launch = if app::is_app(driver.name) { served::serving(&launch) } else { launch };
+    let mut worker = Worker::start(&launch, 0, log.path(), sender)?;
     match events.recv_timeout(HELLO_TIME) {
         Ok((_, Event::Line(WorkerLine::Hello(facts), _))) => Ok(facts),
         Err(_) => bail!("it says nothing"),

@@ -20,6 +20,12 @@ const STOP_TIME: Duration = Duration::from_secs(10);
 /// Longest until it has closed everything: it may write a log back.
 const CLOSE_TIME: Duration = Duration::from_secs(30);
 
+/// How a worker program is started to serve.
+pub fn serving(launch: &Launch) -> Launch {
+    let args = launch.args.iter().cloned().chain([VERB.to_string()]).collect();
+    Launch { program: launch.program.clone(), args }
+}
+
 /// A worker that serves.
 pub struct Serving<'a> {
     worker: Worker,
@@ -36,7 +42,7 @@ pub struct Served {
     pub hello: Facts,
     /// Settings of its connections.
     pub sessions: Vec<Facts>,
-    /// None if it was not there any more.
+    /// Empty if it was not there any more.
     pub done: Facts,
     /// How it ended before it was told to.
     pub death: Option<String>,
@@ -53,9 +59,7 @@ impl<'a> Serving<'a> {
         cancelled: &'a dyn Fn() -> bool,
     ) -> Result<Self, Failure> {
         let (sender, events) = channel();
-        let args = launch.args.iter().cloned().chain([VERB.to_string()]).collect();
-        let launch = Launch { program: launch.program.clone(), args };
-        let worker = Worker::start(&launch, 0, &logs.join(LOG), sender)
+        let worker = Worker::start(&serving(launch), 0, &logs.join(LOG), sender)
             .map_err(|e| Failure::Invalid(Invalid::NotStarted.because(format!("{e:#}"))))?;
         janitor.group_lives(worker.pid());
         let served = Served::default();

@@ -5,11 +5,10 @@ use crate::engine;
 use crate::record::model::{Run, Slot, Trial};
 use crate::record::store::TrialWriter;
 use crate::trial::admin::{Admin, Cancelled};
-use crate::trial::attached;
 use crate::trial::cache::Bases;
 use crate::trial::crew::Failure;
 use crate::trial::data::Base;
-use crate::trial::plans::{DrawnRound, Plans};
+use crate::trial::plans::{self, DrawnRound, Plans};
 use crate::trial::run::{Bench, Done, Stage};
 use crate::trial::secret::shown;
 use crate::trial::session::{Note, Session};
@@ -95,11 +94,7 @@ impl Bench<'_> {
     fn stage<'b>(&'b self, slot: Slot, round: &'b DrawnRound, base: &'b Base) -> Result<Stage<'b>> {
         let contender = &self.study.contenders[slot.contender];
         let engine = engine::find(&contender.engine).context("a contender's engine must be known")?;
-        let mut setup = match base.attached {
-            Some(_) => attached::setup_of(engine, &contender.settings),
-            None => engine::setup_of(engine, contender),
-        };
-        engine::app::tell(engine, contender, &mut setup);
+        let setup = plans::setup_of(engine, contender, base.attached.is_some());
         Ok(Stage { contender, engine, setup, round, base, slot })
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::outcome::Outcome;
 use crate::report::content::words::{self, NOTHING};
-use crate::report::content::{charts, evidence, grid, powercut, readback};
+use crate::report::content::{along, charts, evidence, grid, powercut, readback};
 use crate::report::document::{Block, Cell as TableCell, Said, Section, Table, Tone};
 use crate::report::summary::Summary;
 use crate::report::summary::answer::Answered;
@@ -18,6 +18,7 @@ pub fn answer(summary: &Summary<'_>) -> Section {
     let mut blocks = readback::answers(summary);
     blocks.extend(grid::answers(summary));
     blocks.extend(answers(summary));
+    blocks.extend(along::answers(summary));
     blocks.extend(asked_effects(summary));
     blocks.extend(readback::tables(summary));
     for condition in 0..summary.record.run.study.conditions.len() {
@@ -57,7 +58,8 @@ fn answers(summary: &Summary<'_>) -> Vec<Block> {
     if summary.answers.is_empty() {
         // A study whose question is what connections report has its answer already.
         let told = summary.record.run.study.readbacks.iter().any(|table| table.ask.is_some());
-        return if told { vec![] } else { plain_answers(summary) };
+        // So has one that asks for the course of a figure, if this run has one.
+        return if told || !along::answers(summary).is_empty() { vec![] } else { plain_answers(summary) };
     }
     let said = |a: &Answered| Said {
         condition: a.condition.filter(|_| several_conditions(summary)).map(|c| words::condition(summary, c)),

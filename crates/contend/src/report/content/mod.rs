@@ -1,5 +1,6 @@
 //! The document, section by section, from the numbers.
 
+mod along;
 pub mod axes;
 pub mod charts;
 mod checks;

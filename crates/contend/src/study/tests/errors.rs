@@ -71,6 +71,9 @@ const MISTAKES: &[(&str, &str, &str, &str)] = &[
     ("value = \"failures\"", "value = \"1 +\"", "name = \"fails\"", "at character 4"),
     ("decimals = 2", "decimals = 12", "name = \"fails\"", "9 or less"),
     ("ask = \"Is it?\"", "ask = \"Is {this}?\"", "ask", "cannot fill in {this}"),
+    ("axis = \"clients\"", "axis = \"client\"", "axis = ", "axes are clients, profile, synchronous"),
+    ("\"safe\" = \"locks\"", "\"save\" = \"locks\"", "because", "there is no contender `save`"),
+    ("\"plateau\"", "\"peak\"", "tells", "unknown variant"),
     ("this = \"WAL/FULL\"", "this = \"WAL\"", "this = \"WAL\"", "contenders are `WAL/FULL`"),
     ("this = \"WAL/FULL\"", "this = \"safe\"", "against", "the same contender"),
     ("this = \"WAL/FULL\"", "this = []", "this = []", "at least one contender"),
@@ -132,6 +135,7 @@ fn an_answer_without_sentences_is_an_error() {
 fn names_of_the_workload_are_checked_against_it() {
     let text =
         SAMPLE.replace("clients = [1, 8]", "posts = [10]").replace("conflict /", "conflict.pay / posts * elapsed_s /");
+    let text = text.replace("axis = \"clients\"", "axis = \"posts\"");
     let source = Source::new("s.toml", &text);
     let mut choices = Choices::new(CORRECTED.0, CORRECTED.1);
     let words = |list: &[&str]| list.iter().map(ToString::to_string).collect::<Vec<_>>();

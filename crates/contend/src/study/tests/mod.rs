@@ -2,6 +2,7 @@
 
 mod durability;
 mod errors;
+mod gameplan;
 mod models;
 mod overrides;
 mod parts;
@@ -116,6 +117,12 @@ from = "full"
 to = "normal"
 at = { journal_mode = "wal" }
 metric = "failures"
+[[along]]
+ask = "Up to how many?"
+axis = "clients"
+metric = "throughput_ops_per_s"
+tells = "plateau"
+because = { "safe" = "locks" }
 [[published]]
 condition = "a"
 contender = "original"

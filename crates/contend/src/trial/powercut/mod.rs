@@ -9,7 +9,7 @@ mod judge;
 pub mod kernel;
 mod kills;
 mod lies;
-mod place;
+pub mod place;
 pub mod recorder;
 pub mod replay;
 pub mod shim;
