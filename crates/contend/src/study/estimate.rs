@@ -36,7 +36,7 @@ const RECORDING_NS: u64 = 1_000_000_000;
 /// A kernel that is booted, killed, and booted again.
 const KERNEL_CUT_NS: u64 = 4_000_000_000;
 
-/// Estimated time of a study, in nanoseconds: crashes are made once, in the last round. How large its data is, and how many clients its workload's roles have, is not
+/// Estimated time of a study, in nanoseconds. How large its data is, and how many clients its workload's roles have, is not
 /// in it.
 pub fn estimate_ns(study: &Study) -> u64 {
     let engines: BTreeSet<&str> = study.contenders.iter().map(|contender| contender.engine.as_str()).collect();
@@ -44,20 +44,20 @@ pub fn estimate_ns(study: &Study) -> u64 {
     let before_ns = loading_ns + COST_NS * study.conditions.len() as u64;
     let round = study.conditions.iter().flat_map(|at| study.contenders.iter().map(move |c| trial_ns(study, at, c)));
     let round_ns = round.fold(0, u64::saturating_add);
-    let crashes_ns = study.contenders.iter().map(|contender| crashes_ns(study, contender)).sum::<u64>();
-    let all_crashes_ns = crashes_ns.saturating_mul(study.conditions.len() as u64);
-    round_ns.saturating_mul(u64::from(study.rounds)).saturating_add(all_crashes_ns).saturating_add(before_ns)
+    // Crashes are made once, in the last round.
+    let crashes_ns = study.contenders.iter().map(|c| crashes_ns(study, c)).fold(0, u64::saturating_add);
+    let crashes_ns = crashes_ns.saturating_mul(study.conditions.len() as u64);
+    round_ns.saturating_mul(u64::from(study.rounds)).saturating_add(before_ns).saturating_add(crashes_ns)
 }
 
 /// Estimated time of these trials of a study, whose data and costs are there.
 pub fn estimate_left_ns<'s>(study: &Study, slots: impl Iterator<Item = &'s Slot>) -> u64 {
-    let known = |slot: &Slot| Some((study.conditions.get(slot.condition)?, study.contenders.get(slot.contender)?));
-    let of_slot = |slot: &Slot| {
-        let (at, contender) = known(slot)?;
+    let of = |slot: &Slot| {
+        let (at, contender) = (study.conditions.get(slot.condition)?, study.contenders.get(slot.contender)?);
         let crashes_ns = if slot.round == study.rounds { crashes_ns(study, contender) } else { 0 };
         Some(trial_ns(study, at, contender).saturating_add(crashes_ns))
     };
-    slots.filter_map(of_slot).fold(0, u64::saturating_add)
+    slots.filter_map(of).fold(0, u64::saturating_add)
 }
 
 fn trial_ns(study: &Study, at: &Condition, contender: &Contender) -> u64 {
@@ -65,7 +65,7 @@ fn trial_ns(study: &Study, at: &Condition, contender: &Contender) -> u64 {
     let server_ns = engine::find(&contender.engine).and_then(|engine| engine.server).map_or(0, |_| SERVER_NS);
     let app_ns = if engine::is_app(contender) { APP_NS } else { 0 };
     let around_ns = AROUND_NS + server_ns + app_ns;
-    load.run_in_ns.saturating_add(measured_ns(&load)).saturating_add(around_ns)
+    load.run_in_ns.saturating_add(measured_ns(&load)) + around_ns
 }
 
 /// What crashes of one contender take.
