@@ -7,4 +7,7 @@ if [ ! -d target/workers/node/node_modules ]; then
     echo "workers for Node: not built; make workers-node"
     exit 0
 fi
-node --expose-gc workers/node/bench.js "$@"
+# The Node that the packages were built for: the one that the launchers start.
+node=node
+grep -q runtime/bin/node target/workers/contend-worker-node-null && node=target/workers/node/runtime/bin/node
+exec "$node" --expose-gc workers/node/bench.js "$@"

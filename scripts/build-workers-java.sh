@@ -19,6 +19,8 @@ missing() {
 for program in java javac mvn; do
     command -v $program >/dev/null || missing "$program is not installed; apt-get install default-jdk-headless maven"
 done
+release=$(javac -version 2>&1 | sed 's/^javac \(1\.\)*\([0-9]*\).*/\2/')
+[ "$release" -ge 17 ] || missing "this is Java $release, and the workers need 17 or newer"
 (cd workers/java && mvn -q -B prepare-package)
 mkdir -p $to
 cp -r target/workers-build/java/classes target/workers-build/java/lib $to/
@@ -37,4 +39,5 @@ if [ "$test" = --test ]; then
     mkdir -p $tests
     javac -cp "$to/classes:$to/lib/*" -d $tests workers/java/test/contend/*.java
     java -cp "$tests:$to/classes:$to/lib/*" contend.Tests conformance/statements.tsv
+    if command -v python3 >/dev/null; then ONLY=java- python3 -B -m unittest discover -q -s workers/tests -t workers; fi
 fi

@@ -23,7 +23,7 @@ command -v fusermount3 >/dev/null || missing+=(fuse3)
 # Workers and apps in Python have environments of their own; Debian keeps what makes those apart.
 python=${PYTHON:-$(command -v python3.11 || command -v python3 || true)}
 "$python" -c 'import venv, ensurepip' 2>/dev/null || missing+=(python3-venv)
-# For the workers of Node and in Java; with a Node older than 20 those for Node are left out.
+# For the workers of Node and in Java. Where Node is older than 20, scripts/build-workers-node.sh fetches one for its workers.
 for pair in node:nodejs npm:npm g++:g++; do
   command -v "${pair%%:*}" >/dev/null || missing+=("${pair##*:}")
 done

@@ -2,6 +2,7 @@
 
 mod support;
 
+use contend_wire::plan::Plan;
 use std::fs;
 use support::{Bench, root, sound, tiny_study};
 
@@ -44,6 +45,19 @@ fn usage_errors_leave_with_2_and_nothing_behind() {
         (vec!["run", &study, "--window", "fast"], "--window"),
         (vec!["run", &study, "--scale=-1"], "scale"),
         (vec!["run", &study, "--set", "profile=absent"], "mixed"),
+        (
+            vec!["run", &study, "--clients", "1000000"],
+            "condition `mixed, 1000000 clients`: 2000000 clients; the most is",
+        ),
+        (vec!["run", &study, "--scale", "1e12"], "rows would have to be loaded"),
+        (vec!["run", &study, "--window", "5000000h"], "the longest is ten years"),
+        (vec!["run", "plex", "--set", "part=contention", "--clients", "8"], "part contention, condition `"),
+        (vec!["run", "plex", "--set", "part=contention", "--clients", "8"], "axis `clients` changes nothing"),
+        (vec!["run", "plex", "--set", "part=contention", "--processes", "3"], "axis `processes` changes nothing"),
+        (vec!["run", "durability", "--set", "points=4294967295"], "--set points: must be at most 1000000"),
+        (vec!["verify", "bank", "--operations", "0"], "--operations"),
+        (vec!["verify", "bank", "--scale", "1e12"], "rows would have to be loaded"),
+        (vec!["http", "gameplan", "--seed", "9223372036854775808"], "--seed"),
         (vec!["plan", "show", "bank", "--worker", "9"], "there is no worker 9"),
         (vec!["plan", "show", "bank", "--profile", "absent"], "it has mixed, transfers"),
         (vec!["compare", "one"], "2"),
@@ -194,6 +208,23 @@ fn a_plan_can_be_carried_out_by_hand() {
     assert!(status.expect("sh").success(), "{copy}");
     let said = bench.contend(&["worker", "--plan", "plan.txt"]).exits(0);
     assert!(said.out.contains("transfer") && said.out.contains("balance"), "{}", said.out);
+}
+
+/// With a worker that serves there are two plans, and no file that clients open.
+#[test]
+fn the_plan_of_clients_that_ask_over_http_is_shown_as_they_get_it() {
+    let bench = Bench::new();
+    bench.tiny(&["--rounds", "1", "--only", "WAL/FULL*", "--set", "transport=http", "--processes", "1"]).ran();
+    let show = |more: &[&str]| bench.contend(&[&["plan", "show", "--record", "record", "--trial", "1"], more].concat());
+    let clients = show(&[]).exits(0);
+    let plan = Plan::decode(&clients.out).expect("a plan");
+    assert_eq!((plan.head.driver.as_str(), plan.head.statements.len(), plan.clients.len()), ("http", 0, 2));
+    assert!(!clients.err.contains("cp ") && clients.err.contains("--serving"), "{}", clients.err);
+    let serving = Plan::decode(&show(&["--serving"]).exits(0).out).expect("a plan");
+    assert_eq!((serving.head.driver.as_str(), serving.clients.len()), ("rusqlite", 0));
+    assert!(!serving.head.statements.is_empty());
+    let in_process = bench.contend(&["plan", "show", "bank", "--cycle", "2", "--serving"]).exits(2);
+    assert!(in_process.err.contains("no worker serves it"), "{}", in_process.err);
 }
 
 #[test]

@@ -5,7 +5,8 @@ mod possible;
 mod support;
 
 use contend::contender::Contender;
-use contend::record::model::Trial;
+use contend::record::model::{StudyFile, Trial};
+use contend::record::parts::write_study;
 use contend::record::powercut::{PROCESS, Powercut};
 use contend::record::store::Record;
 use possible::{can_record, not_verified};
@@ -119,6 +120,7 @@ fn tells_other_studies(bench: &Bench) {
     bench.contend(&["run", &study, "--out", "elsewhere", "--quiet"]);
     let text = fs::read_to_string(bench.path("elsewhere/report.md")).expect("a report");
     assert!(text.contains("proved elsewhere: cut; only documented: other settings"), "{text}");
+    as_a_part(bench, &shipped);
     // A damaged file of proofs is told of before anything runs.
     fs::write(bench.path(".evidence/proofs.toml"), "[[proof]]\nengine = ").expect("written");
     let said = bench.contend(&["run", &study, "--out", "refused", "--quiet"]).exits(2);
@@ -127,6 +129,33 @@ fn tells_other_studies(bench: &Bench) {
     fs::write(bench.path(".evidence/proofs.toml"), &shipped).expect("written");
     let said = bench.contend(&["durability", "evidence", "load"]).exits(2);
     assert!(said.err.contains("proves nothing"), "{}", said.err);
+}
+
+/// A study with parts has images and proofs in those that cut the power.
+fn as_a_part(bench: &Bench, shipped: &str) {
+    let whole = bench.path("whole");
+    fs::create_dir(&whole).expect("made");
+    let run = Record::open(&bench.path("record")).expect("a record").run;
+    let study = run.study;
+    let parts = StudyFile {
+        format: run.format,
+        contend: run.contend,
+        started: run.started,
+        command: run.command,
+        study: study.name,
+        question: study.question,
+        variant: study.variant,
+        extent: study.extent,
+        parts: vec!["power".to_string(), "load".to_string()],
+        finished: None,
+    };
+    write_study(&whole, &parts).expect("written");
+    for (from, part) in [("record", "power"), ("load", "load")] {
+        std::os::unix::fs::symlink(bench.path(from), whole.join(part)).expect("linked");
+    }
+    assert_eq!(bench.contend(&["durability", "evidence", "whole"]).exits(0).out, shipped);
+    let said = bench.contend(&["durability", "replay", "whole/0001-1"]).exits(2);
+    assert!(said.err.contains("whole/PART/0001-1") && said.err.contains("power, load"), "{}", said.err);
 }
 
 #[test]

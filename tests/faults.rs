@@ -3,14 +3,16 @@
 mod support;
 
 use contend::check::Invalid;
+use contend::record::model::Reason;
+use contend::record::store::Record;
 use contend::trial::crew::{Crew, Deadlines, Failure};
 use contend::trial::janitor::Janitor;
 use contend::trial::process::Launch;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 use support::{Bench, Said, reasons, root, sound, tool, wait_for};
 
 /// A fault of the lying worker, as it lists them itself.
@@ -197,4 +199,72 @@ fn no_reason_is_without_a_fault() {
     let reasons: BTreeSet<String> = Invalid::ALL.iter().map(|r| r.word().to_string()).collect();
     assert_eq!(provoked, reasons);
     assert_eq!(reasons.len(), Invalid::ALL.len(), "words must differ");
+}
+
+/// Programs that keep all processors busy with what nobody waits for.
+struct Busy(Vec<Child>);
+
+impl Busy {
+    fn all() -> Self {
+        let program =
+            || Command::new("nice").args(["-n", "19", "sh", "-c", "while :; do :; done"]).spawn().expect("sh");
+        Self((0..processors()).map(|_| program()).collect())
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn processors() -> u32 {
+    contend::trial::machine::processors()
+}
+
+/// In a crowd a single client may lose more of its time, but not what a lying worker does.
+#[test]
+fn a_worker_that_begins_late_is_found_among_more_clients_than_processors_too() {
+    let _busy = Busy::all();
+    let fake = root().join("workers/fake/fake.py");
+    let found = (0..3).find_map(|_| {
+        let bench = Bench::new();
+        let fault = format!("--only-plan 1 --trial-file '{}' --fault late", bench.path("plans-seen").display());
+        let command = format!("python3 '{}' --real '{} worker' {fault}", fake.display(), tool());
+        let processes = processors().to_string();
+        bench.tiny(&["--rounds", "1", "--only", "WAL/FULL*", "--worker-command", &command, "--processes", &processes]);
+        let trials = Record::open(&bench.path("record")).expect("a record").trials;
+        let reasons: Vec<Reason> = trials.into_iter().flat_map(|trial| trial.invalid).collect();
+        reasons.into_iter().find(|reason| reason.kind == Invalid::LittlesLaw.word())
+    });
+    let reason = found.expect("a trial that is invalid for it");
+    let in_crowd = reason.detail.contains("(at most 20 %)") || reason.detail.contains("all clients' time");
+    assert!(in_crowd, "the processors were busy, and the clients more: {reason:?}");
+}
+
+/// The smallest study on a workload of its own with one invariant more.
+fn with_invariant(bench: &Bench, sql: &str) {
+    let workload = fs::read_to_string(root().join("workloads/bank.toml")).expect("the workload");
+    let invariant = format!("\n[[invariant]]\nname = 'one more'\nsql = '{sql}'\nequals = '1'\n");
+    fs::write(bench.path("own.toml"), workload + &invariant).expect("written");
+    let study = fs::read_to_string(support::tiny_study()).expect("the study");
+    fs::write(bench.path("study.toml"), study.replacen("\"bank\"", "\"own.toml\"", 1)).expect("written");
+}
+
+#[test]
+fn an_invariant_that_never_ends_is_given_up_at_the_deadline() {
+    let bench = Bench::new();
+    with_invariant(&bench, "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c");
+    let begun = Instant::now();
+    let args =
+        ["run", "study.toml", "--out", "record", "--rounds", "1", "--only", "WAL/FULL", "--quiet", "--deadline", "5"];
+    let said = bench.contend(&args).exits(1);
+    assert!(begun.elapsed() < Duration::from_secs(120), "{:?}", begun.elapsed());
+    for part in ["invariant: cannot be checked", "no answer within 5 s", "raise --deadline"] {
+        assert!(said.err.contains(part), "{part}: {}", said.err);
+    }
+    bench.assert_nothing_left();
 }

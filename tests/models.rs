@@ -107,7 +107,8 @@ fn data_in_memory_is_not_opened_twice() {
     let args = ["--contender", "sqlite/rusqlite/thread:storage=memory", "--rounds", "1", "--out", "record", "--quiet"];
     let mut all = vec!["run", &study, "--only", "sqlite/rusqlite/thread:*storage=memory*"];
     all.extend(args);
-    let said = bench.contend(&all).exits(1);
-    assert!(said.out.contains("more than once") || said.err.contains("more than once"), "{said:?}");
+    let said = bench.contend(&all).exits(2);
+    assert!(said.err.contains("more than once") && said.err.contains("condition `"), "{said:?}");
+    assert!(!bench.path("record").exists(), "it is said before anything is loaded");
     bench.assert_nothing_left();
 }

@@ -210,3 +210,16 @@ fn a_directory_that_was_there_stays_and_one_that_was_not_goes() {
         assert!(!stays || fs::read_dir(bench.path(out)).expect("readable").next().is_none(), "empty as before");
     }
 }
+
+#[test]
+fn a_whole_that_cannot_be_begun_leaves_no_part() {
+    let bench = Bench::new();
+    fs::create_dir_all(bench.path("record/reads/.run.toml.partial/x")).expect("in the way of the second part");
+    fs::write(bench.path("record/.lock"), "").expect("as a run leaves it");
+    let said = bench.contend(&["run", &study(), "--out", "record", "--quiet"]).exits(2);
+    assert!(said.err.contains(".run.toml.partial"), "{}", said.err);
+    for part in ["transfers", "reads/trials", "study.toml"] {
+        assert!(!bench.path("record").join(part).exists(), "{part}");
+    }
+    bench.assert_nothing_left();
+}

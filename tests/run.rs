@@ -3,7 +3,7 @@
 mod support;
 
 use contend::record::model::{Floor, Instead};
-use contend::record::store::Record;
+use contend::record::store::{Record, RecordWriter};
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeSet;
 use std::fs;
@@ -201,6 +201,94 @@ fn a_full_disk_keeps_finished_trials_and_says_what_to_do() {
     let record = Record::open(&bench.path("kept")).expect("the record is whole");
     assert!(!record.trials.is_empty() && record.damaged.is_empty(), "{:?}", record.damaged);
     bench.assert_nothing_left();
+}
+
+/// What has no room while data is copied says nothing of the contender; when the copy is removed there is room again.
+#[test]
+fn a_disk_that_is_full_before_a_trial_stops_the_run_and_makes_no_trial_invalid() {
+    let bench = Bench::new();
+    let (study, tool) = (tiny_study(), support::tool());
+    let run = |what: &str| format!("{tool} run {what} --quiet; echo code $?");
+    let begin = format!("{study} --out small/record --only TRUNCATE/FULL --rounds 1 --scale 330 --allow-tmpfs");
+    // Room for the data that is loaded, and not for a copy of it.
+    let script = format!(
+        "mkdir small && mount -t tmpfs -o size=12m tmpfs small && {}; cp -r small/record stopped; \
+         mount -t tmpfs -o remount,size=120m tmpfs small && {}; cp -r small/record kept",
+        run(&begin),
+        run("--resume small/record")
+    );
+    let mut command = std::process::Command::new("unshare");
+    command.args(["-rm", "sh", "-c", &script]).current_dir(bench.dir.path());
+    let said: support::Said = command.output().expect("unshare").into();
+    assert!(said.out.starts_with("code 2\n"), "{said:?}");
+    assert!(said.err.contains("The disk is full") && said.err.contains("--resume"), "{}", said.err);
+    let stopped = Record::open(&bench.path("stopped")).expect("the record is whole");
+    assert!(stopped.trials.is_empty() && stopped.run.finished.is_none(), "{:?}", stopped.trials);
+    let kept = Record::open(&bench.path("kept")).expect("the record is whole");
+    assert!(kept.trials.len() == 1 && kept.run.finished.is_some(), "{said:?}");
+    bench.assert_nothing_left();
+}
+
+#[test]
+fn a_record_that_cannot_be_begun_leaves_its_directory_to_the_next_run() {
+    let bench = Bench::new();
+    bench.tiny(&["--rounds", "1"]).ran();
+    let run = Record::open(&bench.path("record")).expect("a record").run;
+    // As on a disk that is full after the first directory: the file cannot be written.
+    let in_the_way = bench.path("second/.run.toml.partial/x");
+    fs::create_dir_all(&in_the_way).expect("made");
+    assert!(RecordWriter::create(&bench.path("second"), &run).is_err());
+    assert!(!bench.path("second/trials").exists());
+    fs::remove_dir_all(bench.path("second/.run.toml.partial")).expect("removed");
+    bench.contend(&["run", &tiny_study(), "--out", "second", "--rounds", "1", "--quiet"]).ran();
+}
+
+#[test]
+fn who_resumes_hears_how_much_is_left() {
+    let bench = Bench::new();
+    bench.tiny(&["--rounds", "1"]).ran();
+    interrupt(&bench.path("record"), 2, |_| ());
+    let said = bench.contend(&["run", "--resume", "record"]);
+    said.ran();
+    assert!(said.err.contains("study tiny: 1 of 2 trials left, about 1 s"), "{}", said.err);
+}
+
+/// What is known of tiers is part of a record that is complete.
+#[test]
+fn a_run_whose_proofs_cannot_be_read_in_the_end_is_resumed_to_its_report() {
+    let bench = Bench::new();
+    let child = bench.start(&["run", &tiny_study(), "--out", "record", "--only", "WAL/FULL", "--quiet"]);
+    wait_for("a finished trial", || finished_trials(&bench) >= 1);
+    // It was readable when the run began.
+    let proofs = bench.path(".evidence/proofs.toml");
+    fs::create_dir_all(&proofs).expect("in its place");
+    let output = child.wait_with_output().expect("it ends");
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && err.contains("proofs.toml") && err.contains("--resume"), "{err}");
+    let run = Record::open(&bench.path("record")).expect("a record").run;
+    assert!(run.finished.is_none() && run.tiers.is_empty());
+    fs::remove_dir(&proofs).expect("removed");
+    bench.contend(&["run", "--resume", "record", "--quiet"]).ran();
+    let run = Record::open(&bench.path("record")).expect("a record").run;
+    assert!(run.finished.is_some() && run.tiers.len() == 1, "{:?}", run.tiers);
+    assert!(finished_trials(&bench) == 6 && bench.path("record/report.md").exists());
+    bench.assert_nothing_left();
+}
+
+#[test]
+fn the_numbers_for_programs_name_every_trial_that_does_not_count() {
+    let bench = Bench::new();
+    bench.tiny_sound(&["--rounds", "2"]);
+    let samples = bench.path("record/trials/0002/samples.bin");
+    let bytes = fs::read(&samples).expect("samples");
+    fs::write(&samples, &bytes[..bytes.len() - 64]).expect("without its last sample");
+    fs::write(bench.path("record/trials/0003/trial.toml"), "format = 1\nslot = 7\n").expect("broken");
+    let said = bench.contend(&["report", "record", "--json"]).exits(1);
+    let json: serde_json::Value = serde_json::from_str(&said.out).expect("JSON");
+    let invalid = json["invalid"].as_array().expect("a list");
+    assert!(invalid.len() == 1 && invalid[0]["trial"] == 2, "{invalid:?}");
+    assert_eq!(invalid[0]["reasons"][0]["kind"], "samples");
+    assert_eq!(json["damaged"][0]["trial"], "0003");
 }
 
 #[test]

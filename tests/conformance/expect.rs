@@ -6,6 +6,7 @@
 //! each OUTCOME                    so did every attempt of every client end
 //! within A:B C:D                  client C's operation D began after A:B had, and ended before it
 //! exhausted N                     what `done` has to say; 0 if it is not there
+//! differs NAME                    `done` tells that this setting is another one on a later connection; else it must not tell any
 //! ```
 //!
 //! OUTCOME is `ok`, or `STEP:SPACE:CODE` with `begin`, `commit` or a number as STEP; alternatives are
@@ -23,18 +24,22 @@ const CLEAR_NS: u64 = 30_000_000;
 /// Holds the samples against the lines.
 pub fn check(lines: &[&str], ran: &Ran) -> Checked {
     let mut expected: BTreeMap<u32, Vec<Vec<&str>>> = BTreeMap::new();
-    let (mut exhausted, mut each) = ("0", None);
+    let (mut exhausted, mut each, mut differs) = ("0", None, None);
     for words in lines.iter().map(|line| line.split_whitespace().collect::<Vec<_>>()) {
         match words[..] {
             ["within", outer, inner] => within(outer, inner, &ran.samples)?,
             ["exhausted", count] => exhausted = count,
             ["each", one] => each = Some(one),
+            ["differs", name] => differs = Some(name),
             [client, ..] => expected.entry(client.parse().expect("a client")).or_default().push(words),
             [] => {}
         }
     }
     let said = fact(&ran.done, "exhausted");
     hold!(said == Some(exhausted), "`done` says exhausted={said:?}, expected {exhausted}");
+    let told = fact(&ran.done, "settings_differ");
+    let right = differs.map_or(told.is_none(), |name| told.is_some_and(|told| told.contains(name)));
+    hold!(right, "`done` says settings_differ={told:?}, expected {differs:?}");
     for (client, lines) in &expected {
         one_client(*client, lines, &of_client(&ran.samples, *client))?;
     }

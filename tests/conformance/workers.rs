@@ -22,6 +22,8 @@ pub struct Entry {
     pub opens: usize,
     /// What it cannot do, of the words that cases need.
     pub lacks: &'static [&'static str],
+    /// What the cases say in words that its dialect does not have, and what they say to it instead.
+    pub words: &'static [(&'static str, &'static str)],
     /// Cases it fails, each with the reason. One that passes after all fails the test.
     pub known: &'static [(&'static str, &'static str)],
 }
@@ -36,12 +38,13 @@ const OWN: Entry = Entry {
     options: &[],
     opens: 1,
     lacks: &[],
+    words: &[],
     known: &[],
 };
 
 /// Everything that is to pass. Another model of a driver is another line.
 pub const ENTRIES: &[Entry] = &[
-    OWN,
+    Entry { known: UNREAD, ..OWN },
     tasks("direct"),
     tasks("spawn-blocking"),
     tasks("dedicated"),
@@ -64,6 +67,12 @@ pub const ENTRIES: &[Entry] = &[
     python("python-sqlite3", "contend-worker-python-sqlite3"),
     python("apsw", "contend-worker-python-apsw"),
     Entry { known: REALS, ..php("php-pdo-sqlite", "contend-worker-php-pdo-sqlite") },
+    Entry { words: MYSQL, known: ON_SQLITE, ..php("mysql-on-sqlite", "contend-worker-php-mysql-on-sqlite") },
+    Entry {
+        engine: "mysql-on-sqlite",
+        variant: "-own",
+        ..php("mysql-on-sqlite", "contend-worker-php-mysql-on-sqlite")
+    },
     node_blocking("node-better-sqlite3", "contend-worker-node-better-sqlite3"),
     Entry { known: LIBSQL, ..node_blocking("node-libsql", "contend-worker-node-libsql") },
     java("java-sqlite", "contend-worker-java-sqlite"),
@@ -77,6 +86,7 @@ const UNMEASURED: &[(&str, &str)] = &[("lock_wait", "off")];
 /// Those of engines that are servers.
 pub const SERVER_ENTRIES: &[Entry] = &[
     Entry { engine: "postgres", driver: "postgres", options: UNMEASURED, ..OWN },
+    Entry { engine: "postgres", driver: "tokio-postgres", options: UNMEASURED, ..OWN },
     Entry { engine: "postgres", ..own("pgx", "contend-worker-go-pgx") },
     Entry { engine: "postgres", ..pool("pgx", "contend-worker-go-pgx") },
     Entry {
@@ -100,9 +110,12 @@ pub const SERVER_ENTRIES: &[Entry] = &[
     Entry { engine: "mariadb", ..node("node-mysql2", "contend-worker-node-mysql2") },
 ];
 
+const UNREAD: &[(&str, &str)] =
+    &[("settings-differ", "the Rust worker does not read back the connections that it opens in the run")];
+
 /// Clients of the Rust worker as tasks that share connections: one that writes, so none can keep another out.
 const fn tasks(model: &'static str) -> Entry {
-    Entry { model, connections: Connections::Database, lacks: &["own-connections"], ..OWN }
+    Entry { model, connections: Connections::Database, lacks: &["own-connections"], known: UNREAD, ..OWN }
 }
 
 /// A worker that only carries out plans: the witness carries out the scripts of its cases.
@@ -112,6 +125,10 @@ const SQLX: Entry = Entry {
     opens: 5,
     lacks: &["own-connections", "scripts", "serve"],
     known: &[
+        (
+            "settings-differ",
+            "its pools open several connections in advance, and none that is opened later is read back",
+        ),
         ("settings", "sqlx gives only text for what is read back; bytes that are no text are an error"),
         ("refused-plans", "an error of a session statement does not name the statement"),
     ],
@@ -145,6 +162,35 @@ const PDO: &[&str] = &["serve", "scripts"];
 const fn php(driver: &'static str, program: &'static str) -> Entry {
     Entry { model: "process", lacks: &["serve"], ..own(driver, program) }
 }
+
+/// It makes BEGIN IMMEDIATE of every BEGIN by itself.
+const MYSQL: &[(&str, &str)] = &[
+    ("BEGIN IMMEDIATE", "BEGIN"),
+    ("BEGIN DEFERRED", "BEGIN"),
+    ("BEGIN EXCLUSIVE", "BEGIN"),
+    ("sql\tPRAGMA journal_mode = WAL\n", ""),
+];
+
+/// What these show is in cases of its own, as far as it can mean the same.
+const UNTYPED: &str = "columns without a type are not in its grammar";
+const BEGINS: &str = "it begins every transaction with BEGIN IMMEDIATE";
+const ON_SQLITE: &[(&str, &str)] = &[
+    ("codes", UNTYPED),
+    ("connect", "it keeps tables in mind, and does not know what a session statement makes"),
+    ("declared-types", "it refuses what a column of MySQL's type does not hold"),
+    ("keep", UNTYPED),
+    ("lock-busy", BEGINS),
+    ("lock-rollback-journal", BEGINS),
+    ("refused-plans", "it tells the columns of a statement only with its rows"),
+    ("refused-scripts", UNTYPED),
+    ("repeat", UNTYPED),
+    ("returning", "RETURNING is not MySQL's"),
+    ("rows", UNTYPED),
+    ("script-large", UNTYPED),
+    ("script", UNTYPED),
+    ("snapshot", BEGINS),
+    ("values", UNTYPED),
+];
 
 const LIBSQL: &[(&str, &str)] = &[("values", "it ends a text at its first NUL when it reads it")];
 
@@ -213,6 +259,11 @@ impl Entry {
             "mariadb" => "mysql",
             _ => "rusqlite",
         }
+    }
+
+    /// The text of a case in the words of its dialect.
+    pub fn in_its_words(&self, text: &str) -> String {
+        self.words.iter().fold(text.to_string(), |text, (ours, its)| text.replace(ours, its))
     }
 
     /// Whether it carries out scripts.

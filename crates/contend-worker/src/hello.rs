@@ -4,7 +4,7 @@ use crate::kit::LANGUAGE;
 use crate::own::DRIVERS;
 use crate::{http, models, mysql, postgres};
 use contend_wire::handshake::{Facts, PROTOCOL_VERSION};
-use rusqlite::Connection;
+use rusqlite::{Connection, StatementStatus};
 
 fn compile_options() -> rusqlite::Result<String> {
     let connection = Connection::open_in_memory()?;
@@ -18,6 +18,35 @@ const RUSQLITE: &str = "rusqlite 0.40.2";
 /// All drivers with their versions: which of them a plan wants is not known yet.
 fn driver_versions() -> String {
     [&[RUSQLITE, mysql::VERSION, http::VERSION], &postgres::VERSIONS[..]].concat().join(",")
+}
+
+/// More statements than a connection is likely to keep by itself.
+const MANY: usize = 64;
+
+/// How many statements rusqlite's cache keeps unless it is told otherwise, which it does not show: those that have been executed
+/// before are the same ones.
+fn statements_kept(connection: &Connection) -> rusqlite::Result<usize> {
+    let prepare = |i: usize| connection.prepare_cached(&format!("SELECT {i}"));
+    for i in 0..MANY {
+        prepare(i)?.query_row([], |_| Ok(()))?;
+    }
+    let mut kept = 0;
+    while kept < MANY && prepare(MANY - 1 - kept)?.get_status(StatementStatus::Run) > 0 {
+        kept += 1;
+    }
+    Ok(kept)
+}
+
+/// What connections of these libraries do by themselves, each under its driver's name.
+fn defaults() -> rusqlite::Result<[(&'static str, String); 3]> {
+    let connection = Connection::open_in_memory()?;
+    connection.execute_batch("CREATE TABLE probe (value); INSERT INTO probe VALUES (1)")?;
+    let autocommit = if connection.is_autocommit() { "on" } else { "off" };
+    Ok([
+        ("rusqlite.autocommit", autocommit.to_string()),
+        ("rusqlite.statement_cache", statements_kept(&connection)?.to_string()),
+        ("mysql.statement_cache", ::mysql::Opts::default().get_stmt_cache_size().to_string()),
+    ])
 }
 
 /// Versions and capabilities.
@@ -36,7 +65,7 @@ pub fn facts() -> rusqlite::Result<Facts> {
         ("models", format!("{},{}", models::names(), http::MODEL)),
         ("compile_options", compile_options()?),
     ];
-    Ok(facts.map(|(key, value)| (key.to_string(), value)).to_vec())
+    Ok(facts.into_iter().chain(defaults()?).map(|(key, value)| (key.to_string(), value)).collect())
 }
 
 #[cfg(test)]

@@ -10,10 +10,14 @@ const UNITS: [(&str, u128); 6] = [
     ("s", 1_000_000_000),
 ];
 
+/// Longest duration: ten years. Nobody waits for more, and what is computed from several of them stays far from the end of 64
+/// bits.
+const LONGEST_NS: u128 = 10 * 365 * 24 * 3_600_000_000_000;
+
 /// Nanoseconds of a duration. Exact: no floating point on the way.
 ///
 /// # Errors
-/// A number or unit that is missing, more digits than nanoseconds have, or a duration out of range.
+/// A number or unit that is missing, more digits than nanoseconds have, or more than ten years.
 pub fn duration_ns(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let wrong = || format!("`{text}` is no duration; write a number with its unit, such as 1.5s, 200ms or 2min");
@@ -32,7 +36,8 @@ pub fn duration_ns(text: &str) -> Result<u64, String> {
     if part_ns % divisor != 0 {
         return Err(format!("`{text}` is finer than a nanosecond"));
     }
-    u64::try_from(number(whole) * unit_ns + part_ns / divisor).map_err(|_| format!("`{text}` is too long"))
+    let ns = number(whole) * unit_ns + part_ns / divisor;
+    (ns <= LONGEST_NS).then_some(ns as u64).ok_or_else(|| format!("`{text}` is too long: the longest is ten years"))
 }
 
 /// A duration in the largest unit of which it is a whole number, as [`duration_ns`] reads it.
@@ -138,7 +143,11 @@ mod tests {
             assert!(duration_ns(text).unwrap_err().contains("1.5s"), "{text}");
         }
         assert!(duration_ns("0.5ns").unwrap_err().contains("finer"));
-        assert!(duration_ns("999999999999999h").unwrap_err().contains("too long"));
+        for text in ["999999999999999h", "87600.001h", "5000000h"] {
+            assert!(duration_ns(text).unwrap_err().contains("the longest is ten years"), "{text}");
+        }
+        let longest_ns = duration_ns("87600h").unwrap();
+        assert!(longest_ns.checked_mul(50).is_some(), "what is computed from some of them fits");
     }
 
     #[test]

@@ -35,6 +35,8 @@ type Stmt interface {
 type Conn[S Stmt] interface {
 	comparable
 	PrepareTransient(sql string) (S, int, error)
+	// Prepare keeps the statement, and gives the same one again for the same text.
+	Prepare(sql string) (S, error)
 	Changes() int
 	// SetInterrupt makes the connection end what it executes once the channel is closed.
 	SetInterrupt(<-chan struct{}) <-chan struct{}
@@ -43,12 +45,13 @@ type Conn[S Stmt] interface {
 
 // Library is what differs; C is its connection, S its statement.
 type Library[C Conn[S], S Stmt] struct {
-	Open func(database string) (C, error)
+	// Open opens a connection; asItComes: as the library does by itself, where a plan sets nothing.
+	Open func(database string, asItComes bool) (C, error)
 	// Type is SQLite's number for the type of a column.
 	Type func(S, int) int
 	// BytesAreText: what is bound as bytes arrives as text, so there are no blobs.
 	BytesAreText bool
-	OpenPool     func(database string, size int) (Pool[C], error)
+	OpenPool     func(database string, size int, asItComes bool) (Pool[C], error)
 }
 
 // Pool is a pool of the library.
@@ -68,9 +71,10 @@ const (
 // Driver makes a worker's driver of a library. The rest of d must be filled in.
 func Driver[C Conn[S], S Stmt](d worker.Driver, library *Library[C, S]) *worker.Driver {
 	d.PoolFixed = true
+	d.StatementCache = library.keeps
 	d.Interrupted = wire.Code{Space: wire.SpaceSQLite, Number: 9}
 	d.Open = func(database string, setup *worker.Setup) (worker.Conn, error) {
-		inner, err := library.Open(database)
+		inner, err := library.Open(database, setup.AsItComes)
 		if err != nil {
 			return nil, worker.OnSQL("open", err)
 		}
@@ -85,7 +89,7 @@ func Driver[C Conn[S], S Stmt](d worker.Driver, library *Library[C, S]) *worker.
 		return c, nil
 	}
 	d.OpenPool = func(database string, setup *worker.Setup) (worker.Pool, error) {
-		inner, err := library.OpenPool(database, setup.Options.PoolSize)
+		inner, err := library.OpenPool(database, setup.Options.PoolSize, setup.AsItComes)
 		if err != nil {
 			return nil, worker.OnSQL("open", err)
 		}

@@ -46,6 +46,9 @@ type Driver struct {
 	Load func(conn Conn, sql string, next func() ([]any, error)) (count int, err error)
 	// Scratch is a database to ask for version and compile options.
 	Scratch string
+	// StatementCache is how many statements the library itself keeps on a connection unless it is told otherwise, in its own
+	// words; nil: it does not tell, or has no such thing.
+	StatementCache func() (string, error)
 }
 
 // canceled is ECANCELED of code space `os`: a server never heard of what this worker did not begin, or waited for.
@@ -70,6 +73,8 @@ type Setup struct {
 	Options    *Options
 	Session    []string
 	Statements []*Statement
+	// AsItComes: the plan sets nothing on a connection, so what the library does when it opens one is what is asked for.
+	AsItComes bool
 	// Context is cancelled at the end of the drain.
 	Context context.Context
 	// Opened counts connections.

@@ -1,12 +1,6 @@
 package worker
 
-import (
-	"bufio"
-	"io"
-	"runtime"
-
-	"contend/workers/wire"
-)
+import "contend/workers/wire"
 
 // RunPlan prepares a plan and carries it out at once, for benchmarks; the samples of each client.
 func RunPlan(driver *Driver, text string) ([][]wire.Sample, error) {
@@ -14,12 +8,8 @@ func RunPlan(driver *Driver, text string) ([][]wire.Sample, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := prepare([]*Driver{driver}, plan)
+	r, err := atOnce([]*Driver{driver}, plan)
 	if err != nil {
-		return nil, err
-	}
-	runtime.GC() // as before `ready`
-	if err := r.run(monotonicNS(), &server{out: bufio.NewWriter(io.Discard)}); err != nil {
 		return nil, err
 	}
 	var samples [][]wire.Sample

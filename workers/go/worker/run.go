@@ -93,7 +93,9 @@ func check(drivers []*Driver, plan *wire.Plan) (*Driver, *Setup, *statements, er
 			return nil, nil, nil, err
 		}
 	}
-	return driver, &Setup{Options: options, Session: plan.Session, Statements: statements.all}, statements, nil
+	setup := &Setup{Options: options, Session: plan.Session, Statements: statements.all}
+	setup.AsItComes = !driver.Server && len(setup.Before()) == 0
+	return driver, setup, statements, nil
 }
 
 func find(drivers []*Driver, name string) (*Driver, error) {

@@ -36,10 +36,11 @@ type server struct {
 	serving *serving
 }
 
-const usage = `usage: %s [serve]
+const usage = `usage: %s [serve | --plan FILE --samples FILE]
 
 A worker of contend: it is told on standard input what to do, and answers on standard output (docs/formats.md of
-the project). With "serve" it answers HTTP requests for the transactions of a plan in place of carrying it out.
+the project). With "serve" it answers HTTP requests for the transactions of a plan in place of carrying it out. With
+--plan it carries out the plan in a file, at once, and writes its samples to another.
 `
 
 // Main answers the tool on standard input and output until it says `quit` or closes the pipe.
@@ -48,6 +49,12 @@ func Main(drivers ...*Driver) {
 	switch args := os.Args[1:]; {
 	case len(args) == 1 && args[0] == "serve":
 		s.serves = true
+	case len(args) == 4 && args[0] == "--plan" && args[2] == "--samples":
+		if err := byHand(drivers, args[1], args[3]); err != nil {
+			fmt.Fprintf(os.Stderr, "contend worker: %v\n", err)
+			os.Exit(1)
+		}
+		return
 	case len(args) == 1 && (args[0] == "--help" || args[0] == "-h"):
 		fmt.Printf(usage, os.Args[0])
 		return
@@ -286,8 +293,12 @@ func facts(pairs []wire.Pair) string {
 func (s *server) hello() ([]wire.Pair, error) {
 	var names, modules, engines []string
 	options, lockWait := "", "measured"
+	var defaults []wire.Pair
 	for _, d := range s.drivers {
 		version, compiled, err := d.facts()
+		if err == nil {
+			defaults, err = d.defaults()
+		}
 		if err != nil {
 			return nil, fmt.Errorf("driver %s: %w", d.Name, err)
 		}
@@ -299,7 +310,7 @@ func (s *server) hello() ([]wire.Pair, error) {
 			lockWait = "off"
 		}
 	}
-	return []wire.Pair{
+	return append([]wire.Pair{
 		{Name: "protocol", Text: "1"},
 		{Name: "language", Text: runtime.Version()},
 		{Name: "driver", Text: strings.Join(modules, ", ")},
@@ -308,7 +319,7 @@ func (s *server) hello() ([]wire.Pair, error) {
 		{Name: "drivers", Text: strings.Join(names, ",")},
 		{Name: "models", Text: modelThread + "," + modelPool},
 		{Name: "compile_options", Text: options},
-	}, nil
+	}, defaults...), nil
 }
 
 func addOnce(list []string, text string) []string {

@@ -33,6 +33,7 @@ async function hello() {
     v8: process.versions.v8,
     uv_threads: process.env.UV_THREADPOOL_SIZE ?? '4',
     ...(versions.autocommit ? { autocommit: versions.autocommit } : {}),
+    ...(versions.statementCache === undefined ? {} : { statement_cache: versions.statementCache }),
     ...(versions.compileOptions ? { compile_options: versions.compileOptions } : {}),
   }));
 }

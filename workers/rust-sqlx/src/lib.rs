@@ -17,7 +17,7 @@ use contend_worker::options::{Options, TOKIO_THREADS};
 use contend_worker::run::{Crew, Event, Link, Member, Ready};
 use contend_worker::session::Failure;
 use sqlx::sqlite::SqliteConnection;
-use sqlx::{Connection as _, Row as _};
+use sqlx::{AssertSqlSafe, Connection as _, Row as _};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
@@ -33,15 +33,29 @@ pub fn failure(error: &sqlx::Error) -> Failure {
     }
 }
 
+/// What a connection does by itself: whether a write is committed at once, so that a transaction can begin after it, and how many
+/// of very many statements it has kept.
+async fn defaults(connection: &mut SqliteConnection) -> sqlx::Result<(&'static str, usize)> {
+    for sql in ["CREATE TABLE probe (value)", "INSERT INTO probe VALUES (1)"] {
+        sqlx::query(sql).execute(&mut *connection).await?;
+    }
+    let autocommit = if sqlx::query("BEGIN").execute(&mut *connection).await.is_ok() { "on" } else { "off" };
+    for i in 0..500 {
+        sqlx::query(AssertSqlSafe(format!("SELECT {i}"))).execute(&mut *connection).await?;
+    }
+    Ok((autocommit, connection.cached_statements_size()))
+}
+
 fn hello() -> Result<Facts> {
     let asked = async {
         let mut connection = SqliteConnection::connect(":memory:").await?;
         let version: String = sqlx::query("SELECT sqlite_version()").fetch_one(&mut connection).await?.try_get(0)?;
         let rows = sqlx::query("PRAGMA compile_options").fetch_all(&mut connection).await?;
         let options = rows.iter().map(|row| row.try_get::<String, _>(0)).collect::<Result<Vec<_>, _>>()?;
-        Ok::<_, sqlx::Error>((version, options.join(",")))
+        let (autocommit, kept) = defaults(&mut connection).await?;
+        Ok::<_, sqlx::Error>((version, options.join(","), autocommit, kept))
     };
-    let (version, compile_options) =
+    let (version, compile_options, autocommit, kept) =
         tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(asked)?;
     let facts = [
         ("protocol", PROTOCOL_VERSION.to_string()),
@@ -52,6 +66,8 @@ fn hello() -> Result<Facts> {
         ("drivers", "sqlx".to_string()),
         ("models", "pool".to_string()),
         ("compile_options", compile_options),
+        ("autocommit", autocommit.to_string()),
+        ("statement_cache", kept.to_string()),
     ];
     Ok(facts.map(|(key, value)| (key.to_string(), value)).to_vec())
 }

@@ -6,7 +6,7 @@ use crate::engine::Expected;
 use crate::outcome::Outcome;
 use crate::record::model::{InvariantResult, Reason};
 use crate::record::tally::{ClientTally, Tally};
-use crate::stats::little::{self, ClientTime};
+use crate::stats::little::{self, ClientTime, Gap};
 use contend_wire::handshake::{Facts, fact};
 use std::collections::BTreeMap;
 
@@ -83,25 +83,58 @@ pub fn exhausted(reported: &[Facts]) -> Option<Reason> {
     })
 }
 
-/// Little's law per client of a closed loop. The pauses are those of the plan: `check::samples` compares
-/// every due time with it.
+/// Where the time of a client may go when it does not work.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Waits {
+    /// Whether the time from due to begun is part of the work. A client with a thread of its own begins when it is due,
+    /// unless the worker or the machine keeps it: a late start is a gap. Clients that share a runtime wait for it, and that
+    /// wait is what their model costs, so their attempts count from due; so do those of clients whose fellows try again
+    /// without a pause and so keep the processors from them. What is left to find is time that is counted twice:
+    /// operations that overlap.
+    pub late_is_work: bool,
+    /// Whether clients had to wait for a processor; see [`crowded`].
+    pub crowded: bool,
+}
+
+/// Busy time of all processors, as a share of what they could do in a window, from which they were all busy.
+const PROCESSORS_BUSY: f64 = 0.90;
+
+/// Whether clients had to wait for processors. A closed client needs one at a time, for itself or for the server's process
+/// that works for it: with no more clients than processors there is one for each.
+pub fn crowded(clients: usize, processors: u32, busy_ns: u64, window_ns: u64) -> bool {
+    let capacity_ns = window_ns as f64 * f64::from(processors);
+    clients > processors as usize && window_ns > 0 && busy_ns as f64 >= PROCESSORS_BUSY * capacity_ns
+}
+
+/// Little's law of the clients of a closed loop. The pauses are those of the plan: `check::samples` compares every due time
+/// with it.
 ///
-/// A client with a thread of its own begins when it is due, unless the worker or the machine keeps it: a late start
-/// is a gap. Clients that share a runtime wait for it, and that wait is what their model costs, so their attempts
-/// count from due (`late_is_work`); so do those of clients whose fellows try again without a pause and so keep the
-/// processors from them. What is left to find is time that is counted twice: operations that overlap.
-pub fn littles_law(clients: &BTreeMap<u32, ClientTally>, late_is_work: bool) -> Option<Reason> {
-    let late_ns = |client: &ClientTally| if late_is_work { client.late_ns } else { 0 };
+/// Each client answers for its own time. In a crowd, where whoever is taken off a processor between two operations waits for
+/// a turn, all clients together answer for as much, and each alone only for more than such turns take of a short window.
+pub fn littles_law(clients: &BTreeMap<u32, ClientTally>, waits: Waits) -> Option<Reason> {
+    let late_ns = |client: &ClientTally| if waits.late_is_work { client.late_ns } else { 0 };
     let times: Vec<ClientTime> = clients.values().map(|c| client_time(c, late_ns(c))).collect();
-    let (index, gap) = little::worst(&times)?;
-    let client = clients.keys().nth(index)?;
-    (!gap.is_acceptable()).then(|| {
-        Invalid::LittlesLaw.because(format!(
-            "{:.1} % of client {client}'s time is neither work nor back-off nor pause (at most {:.0} %): the worker \
-             began its operations late",
-            gap.gap_share * 100.0,
-            little::MAX_GAP_SHARE * 100.0
-        ))
+    let most = if waits.crowded { little::MAX_GAP_SHARE_IN_CROWD } else { little::MAX_GAP_SHARE };
+    let lost = |gap: &Gap| gap.gap_share > most;
+    // Waiting for a processor takes time, and never gives any.
+    let twice = |gap: &Gap| gap.gap_share < -little::MAX_GAP_SHARE;
+    if let Some((index, gap)) = little::worst(&times, |gap| lost(gap) || twice(gap)) {
+        let client = clients.keys().nth(index)?;
+        let most = if lost(&gap) { most } else { little::MAX_GAP_SHARE };
+        return Some(unaccounted(&format!("client {client}'s"), gap.gap_share, most));
+    }
+    let together = little::share_together(&times).filter(|share| *share > little::MAX_GAP_SHARE)?;
+    Some(unaccounted("all clients'", together, little::MAX_GAP_SHARE))
+}
+
+fn unaccounted(whose: &str, share: f64, most: f64) -> Reason {
+    let (percent, most) = (share * 100.0, most * 100.0);
+    Invalid::LittlesLaw.because(match share < 0.0 {
+        true => format!("{:.1} % of {whose} time is counted twice (at most {most:.0} %): operations overlap", -percent),
+        false => format!(
+            "{percent:.1} % of {whose} time is neither work nor back-off nor pause (at most {most:.0} %): the worker began \
+             its operations late"
+        ),
     })
 }
 
@@ -178,6 +211,9 @@ pub fn broken_invariants(results: &[InvariantResult]) -> Vec<Reason> {
 mod tests {
     use super::*;
 
+    const LATE_IS_WORK: Waits = Waits { late_is_work: true, crowded: false };
+    const CROWDED: Waits = Waits { late_is_work: false, crowded: true };
+
     fn client(busy_ns: u64, late_ns: u64) -> BTreeMap<u32, ClientTally> {
         let tally = ClientTally {
             busy_ns,
@@ -193,10 +229,44 @@ mod tests {
     #[test]
     fn a_late_start_is_a_gap_only_for_a_client_with_a_thread_of_its_own() {
         let stalled = client(500, 400);
-        let reason = littles_law(&stalled, false).expect("a gap of 40 %");
+        let reason = littles_law(&stalled, Waits::default()).expect("a gap of 40 %");
         assert!(reason.kind == "littles-law" && reason.detail.contains("40.0 % of client 7"), "{reason:?}");
-        assert_eq!(littles_law(&stalled, true), None);
-        assert_eq!(littles_law(&client(900, 0), false), None);
+        assert_eq!(littles_law(&stalled, LATE_IS_WORK), None);
+        assert_eq!(littles_law(&client(900, 0), Waits::default()), None);
+    }
+
+    /// Clients with these gaps, in thousandths of their windows.
+    fn gaps(permille: &[i64]) -> BTreeMap<u32, ClientTally> {
+        let clients = (0..).zip(permille);
+        clients.map(|(id, gap)| (id, client((900 - gap) as u64, 0)[&7])).collect()
+    }
+
+    #[test]
+    fn in_a_crowd_one_client_may_wait_for_its_turn_and_all_of_them_may_not() {
+        let taken_off_once = gaps(&[10, 0, 80, 20, 0, 30, 10]);
+        let alone = littles_law(&taken_off_once, Waits::default()).expect("a gap of 8 %");
+        assert!(alone.detail.contains("8.0 % of client 2's time") && alone.detail.contains("at most 5 %"), "{alone:?}");
+        assert_eq!(littles_law(&taken_off_once, CROWDED), None);
+        let dawdling = littles_law(&gaps(&[60, 60, 50, 60, 60, 50, 60]), CROWDED).expect("5.7 % of all");
+        assert!(dawdling.detail.contains("5.7 % of all clients' time"), "{dawdling:?}");
+        let held_up = littles_law(&gaps(&[0, 0, 0, 201, 0, 0, 0]), CROWDED).expect("20.1 % of one");
+        assert!(held_up.detail.contains("20.1 % of client 3's time"), "{held_up:?}");
+    }
+
+    #[test]
+    fn a_crowd_makes_nobody_work_twice_at_a_time() {
+        let reason = littles_law(&gaps(&[0, -60, 0, 0, 0]), CROWDED).expect("an overlap of 6 %");
+        assert!(reason.detail.contains("6.0 % of client 1's time is counted twice"), "{reason:?}");
+        assert!(littles_law(&gaps(&[50, -40, 90, -40, 60]), CROWDED).is_some(), "they do not make up for each other");
+    }
+
+    #[test]
+    fn a_crowd_is_more_clients_than_processors_that_are_all_busy() {
+        const S: u64 = 1_000_000_000;
+        assert!(crowded(7, 2, 2 * S, S) && crowded(3, 2, 1_800_000_000, S));
+        assert!(!crowded(7, 2, 1_790_000_000, S), "a processor had time");
+        assert!(!crowded(2, 2, 2 * S, S), "one for each");
+        assert!(!crowded(7, 2, 0, 0), "no window");
     }
 
     #[test]
@@ -211,11 +281,11 @@ mod tests {
 
     #[test]
     fn operations_that_overlap_are_found_in_every_model() {
-        for late_is_work in [false, true] {
-            assert!(littles_law(&client(1000, 0), late_is_work).is_some());
+        for waits in [Waits::default(), LATE_IS_WORK, CROWDED] {
+            assert!(littles_law(&client(1000, 0), waits).is_some());
         }
-        assert!(littles_law(&client(900, 100), true).is_some());
-        let lost = littles_law(&client(500, 200), true);
+        assert!(littles_law(&client(900, 100), LATE_IS_WORK).is_some());
+        let lost = littles_law(&client(500, 200), LATE_IS_WORK);
         assert!(lost.is_some(), "time between due and finished that is neither late nor busy");
     }
 }

@@ -2,10 +2,11 @@
 
 use super::{OK, print};
 use crate::record::evidence::CUTS_MIN;
+use crate::record::parts::Found;
 use crate::record::store::Record;
 use crate::trial::evidence;
 use crate::trial::powercut::replay::rebuild;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, Subcommand, ValueHint};
 use std::path::{Path, PathBuf};
 
@@ -30,7 +31,7 @@ pub(super) struct EvidenceArgs {
 #[command(after_help = "Example:
   contend durability replay results/2026-11-21-durability/0007-2 --to /tmp/image")]
 pub(super) struct ReplayArgs {
-    /// The image as the report names it: RECORD/TRIAL-IMAGE
+    /// The image as the report names it: RECORD/TRIAL-IMAGE, in a study with parts RECORD/PART/TRIAL-IMAGE
     #[arg(value_name = "ID", value_hint = ValueHint::AnyPath)]
     id: String,
     /// Where to put it; must be empty or not there [default: image-TRIAL-IMAGE]
@@ -44,14 +45,36 @@ pub(super) fn replay(args: &ReplayArgs) -> Result<u8> {
     let (trial, image) = numbers.with_context(|| {
         format!("`{}` is no image: write RECORD/TRIAL-IMAGE as the report does, such as results/DIR/0007-2", args.id)
     })?;
-    let record = Record::open(Path::new(dir))?;
+    let record = match Found::open(Path::new(dir))? {
+        Found::One(record) => *record,
+        Found::Parts(found) => bail!(
+            "{dir} has parts, each with images of its own: write {dir}/PART/{name}, where PART is one of {}",
+            found.names()
+        ),
+    };
     let to = args.to.clone().unwrap_or_else(|| PathBuf::from(format!("image-{name}")));
     print(&rebuild(&record, trial, image, &to)?)?;
     Ok(OK)
 }
 
+/// The records in a directory that cut the power: of a study with parts those of such parts.
+fn that_cut(dir: &Path) -> Result<Vec<Record>> {
+    let found = match Found::open(dir)? {
+        Found::One(record) => return Ok(vec![*record]),
+        Found::Parts(found) => found,
+    };
+    let names = found.names();
+    let cut = found.parts.into_iter().map(|(_, record)| record).filter(|record| record.run.study.powercut.is_some());
+    let cut: Vec<Record> = cut.collect();
+    ensure!(!cut.is_empty(), "no part of {} cuts the power; its parts are {names}", dir.display());
+    Ok(cut)
+}
+
 pub(super) fn evidence(args: &EvidenceArgs) -> Result<u8> {
-    let records = args.records.iter().map(|dir| Record::open(dir)).collect::<Result<Vec<_>>>()?;
+    let mut records = vec![];
+    for dir in &args.records {
+        records.extend(that_cut(dir)?);
+    }
     let nothing = |record: &&Record| evidence::proved(&record.run, &record.trials).is_empty();
     if let Some(record) = records.iter().find(nothing) {
         bail!(

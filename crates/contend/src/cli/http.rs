@@ -6,7 +6,8 @@ use crate::engine;
 use crate::record::store::{Record, RecordWriter};
 use crate::report;
 use crate::source::Source;
-use crate::study::model::{Arrivals, Condition, Contender, Extent, Load, Study, Tier, TrialKind, Variant, Whole};
+use crate::study::CYCLE;
+use crate::study::model::{Arrivals, Condition, Contender, Load, Study, Tier, Whole};
 use crate::trial::crew::Deadlines;
 use crate::trial::process::InsteadOf;
 use crate::trial::secret;
@@ -21,9 +22,6 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-
-/// Operations drawn for each client before it begins again.
-const CYCLE: u32 = 16_384;
 
 #[derive(Args, Clone)]
 #[command(after_help = "Examples:
@@ -86,7 +84,7 @@ pub struct HttpArgs {
     #[arg(long)]
     close: bool,
     /// Everything random follows from it
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     seed: u64,
     /// Name in the report and in the JSON line [default: the scenario's]
     #[arg(long)]
@@ -316,38 +314,9 @@ fn study(args: &HttpArgs, workload: &Workload, contender: Contender) -> Result<S
         profile: workload.mode.clone(),
         axes: BTreeMap::new(),
     };
-    Ok(Study {
-        name: format!("http-{}", workload.name),
-        part: None,
-        about: String::new(),
-        beside: None,
-        question: format!("How does {} answer?", args.url),
-        workload: args.scenario.clone(),
-        scenario: None,
-        kind: TrialKind::Load,
-        variant: Variant::Corrected,
-        extent: Extent::Full,
-        headline: "throughput_ops_per_s".to_string(),
-        margin: 0.05,
-        compact: false,
-        rounds: args.rounds,
-        load,
-        contenders: vec![contender],
-        conditions: vec![condition],
-        baselines: vec![],
-        metrics: vec![],
-        exports: vec![],
-        answers: vec![],
-        effects: vec![],
-        grids: vec![],
-        alongs: vec![],
-        readbacks: vec![],
-        published: vec![],
-        powercut: None,
-        kept: vec![],
-        changes: vec![],
-        limits: vec![],
-    })
+    let (name, question) = (format!("http-{}", workload.name), format!("How does {} answer?", args.url));
+    let study = Study::alone(&name, &question, load, vec![contender], condition);
+    Ok(Study { workload: args.scenario.clone(), rounds: args.rounds, ..study })
 }
 
 /// The run as one line, and which trials do not count in full.

@@ -3,7 +3,7 @@
 use super::{ListArgs, OK, print};
 use crate::engine::{COMMON_SETTINGS, Driver, ENGINES, Setting, Values};
 use crate::outcome::TABLE;
-use crate::report::content::words::counted;
+use crate::stats::precision::counted;
 use crate::study::model::{Extent, Study, Variant, Whole};
 use crate::study::{self, Choices};
 use crate::trial::process::Launch;

@@ -179,7 +179,8 @@ struct RunArgs {
     /// Start this shell command in place of contend's own client that asks over HTTP (with transport=http)
     #[arg(long, value_name = "COMMAND")]
     client_command: Option<String>,
-    /// Seconds a worker may take to get ready, and be silent while it works
+    /// Seconds a worker may take to get ready, be silent while it works, hand over its samples, and that the check of one
+    /// database's data may take [default: 60, 15, 60 and 60]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
     deadline: Option<u64>,
     /// Print the result as JSON instead of text

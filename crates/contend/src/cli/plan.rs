@@ -7,13 +7,15 @@ use crate::record::model::Slot;
 use crate::record::parts::Found;
 use crate::record::store::Record;
 use crate::source::Source;
-use crate::study::model::{Condition, Contender, Extent, Load, Study, TrialKind, Variant};
-use crate::study::{self, spec};
+use crate::study::model::{Arrivals, Condition, Contender, Load, Study};
+use crate::study::{CYCLE, spec};
+use crate::trial::cache::ATTACHED;
 use crate::trial::dialect::dialect;
-use crate::trial::plans::{Plans, Sql};
+use crate::trial::over_http::{Asking, timeout_ms};
+use crate::trial::plans::{self, Plans, Sql};
 use crate::units::duration_ns;
-use crate::workload::{self, Workload};
-use anyhow::{Context, Result, anyhow, bail};
+use crate::workload::{self, Asked, Workload};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{Args, ValueHint};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -35,6 +37,9 @@ pub(super) struct ShowArgs {
     /// Number of the worker
     #[arg(long, value_name = "K", default_value_t = 0)]
     worker: usize,
+    /// The plan of the worker that serves, where clients ask over HTTP
+    #[arg(long, conflicts_with = "worker")]
+    serving: bool,
     /// Contender whose settings the plan carries
     #[arg(long, value_name = "SPEC", default_value = "sqlite")]
     contender: String,
@@ -42,7 +47,7 @@ pub(super) struct ShowArgs {
     #[arg(long)]
     profile: Option<String>,
     /// Everything random follows from it
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     seed: u64,
     /// Multiplies the workload's row counts
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
@@ -54,23 +59,27 @@ pub(super) struct ShowArgs {
     #[arg(long, value_name = "TIME", default_value = "2s")]
     window: String,
     /// Operations drawn for each client
-    #[arg(long, value_name = "N", default_value_t = 16_384)]
+    #[arg(long, value_name = "N", default_value_t = CYCLE)]
     cycle: u32,
     /// Database the plan names
     #[arg(long, value_name = "FILE", default_value = "app-0.db", value_hint = ValueHint::FilePath)]
     database: PathBuf,
 }
 
+/// The trial whose plan is shown.
+struct Of {
+    study: Study,
+    workload: Workload,
+    slot: Slot,
+    /// What clients of an app send.
+    asked: Option<Asked>,
+    /// The data it was made on, if there is a record of it.
+    base: Option<PathBuf>,
+}
+
 pub(super) fn show(args: &ShowArgs) -> Result<u8> {
-    let (study, workload, slot, base) = match (&args.record, args.trial) {
-        (Some(dir), Some(number)) => {
-            let record = record_of(dir, args.part.as_deref())?;
-            let slot = record.run.schedule.iter().find(|s| s.trial == number).copied();
-            let slot = slot.ok_or_else(|| anyhow!("{} has no trial {number}", dir.display()))?;
-            let source = Source::new(record.run.workload.file.clone(), record.run.workload.text.clone());
-            let base = record.trials.iter().find(|t| t.slot.trial == number).map(|t| record.dir.join(&t.base));
-            (record.run.study, workload::parse(&source)?, slot, base)
-        }
+    let of = match (&args.record, args.trial) {
+        (Some(dir), Some(number)) => of_record(dir, args.part.as_deref(), number)?,
         _ => {
             let name = args.workload.as_deref().context("name a workload, or --record and --trial")?;
             let workload = workload::parse(&workload::open(name, |path| super::read_text(path))?)?;
@@ -79,15 +88,27 @@ pub(super) fn show(args: &ShowArgs) -> Result<u8> {
             let mut study = single(&workload, contenders, profile, args.seed, args.scale, args.cycle)?;
             study.load.clients = args.clients;
             study.load.window_ns = duration_ns(&args.window).map_err(|e| anyhow!("--window: {e}"))?;
-            (study, workload, Slot { trial: 1, round: 1, condition: 0, contender: 0 }, None)
+            let slot = Slot { trial: 1, round: 1, condition: 0, contender: 0 };
+            Of { study, workload, slot, asked: None, base: None }
         }
     };
-    let (text, databases) = plan(&study, &workload, slot, args)?;
+    let (text, by_hand) = plan(&of, args)?;
     print(&text)?;
-    let copy = |base: &PathBuf, to: &String| format!("cp {} {to}\n  ", base.display());
-    let fresh: String = base.iter().flat_map(|base| databases.iter().map(|to| copy(base, to))).collect();
-    eprintln!("\nTo carry it out by hand, keep it in a file:\n  {fresh}contend worker --plan FILE");
+    eprintln!("\n{by_hand}");
     Ok(OK)
+}
+
+fn of_record(dir: &Path, part: Option<&str>, number: u32) -> Result<Of> {
+    let record = record_of(dir, part)?;
+    let slot = record.run.schedule.iter().find(|s| s.trial == number).copied();
+    let slot = slot.ok_or_else(|| anyhow!("{} has no trial {number}", dir.display()))?;
+    let run = &record.run;
+    let workload = workload::parse(&Source::new(run.workload.file.clone(), run.workload.text.clone()))?;
+    // Without the values of secrets: a plan that is shown has none.
+    let scenario = run.scenario.as_ref().map(|s| workload::parse(&Source::new(s.file.clone(), s.text.clone())));
+    let asked = scenario.transpose()?.map(|scenario| workload::asked(&scenario, &workload)).transpose()?;
+    let base = record.trials.iter().find(|t| t.slot.trial == number).map(|t| record.dir.join(&t.base));
+    Ok(Of { study: record.run.study, workload, slot, asked, base })
 }
 
 /// The record that a trial is looked for in.
@@ -107,23 +128,55 @@ fn record_of(dir: &Path, part: Option<&str>) -> Result<Record> {
     }
 }
 
-/// The plan, and the databases that it names.
-fn plan(study: &Study, workload: &Workload, slot: Slot, args: &ShowArgs) -> Result<(String, Vec<String>)> {
+/// Stands for the address of a worker that serves, which is known once it is there.
+const SERVED_AT: &str = "http://127.0.0.1:1";
+
+/// The plan, and how to carry it out by hand.
+fn plan(of: &Of, args: &ShowArgs) -> Result<(String, String)> {
+    let Of { study, slot, .. } = of;
     let contender = &study.contenders[slot.contender];
     let engine = engine::find(&contender.engine).context("unknown engine")?;
-    let setup = (engine.setup)(&contender.settings);
-    let workload = workload.with_axes(&study.conditions[slot.condition].axes)?;
+    let attached = of.base.as_ref().is_some_and(|base| base.ends_with(ATTACHED));
+    let setup = plans::setup_of(engine, contender, attached);
+    let workload = of.workload.with_axes(&study.conditions[slot.condition].axes)?;
     let workload = &match dialect(contender) {
         Some(dialect) => workload.spoken(dialect, engine.server.map_or(str::to_string, |server| server.load))?,
         None => workload,
     };
-    let round = Plans::default().of(study, workload, slot)?;
+    let round = Plans::default().of(study, workload, *slot)?;
     let databases: Vec<String> = databases(&args.database, workload.databases).collect();
-    let plans = round.encode(contender, &setup, &Sql::of(workload, engine, &setup), &databases)?;
+    let sql = Sql::of(workload, engine, &setup);
+    let served = engine::is_over_http(contender);
+    if args.serving {
+        ensure!(served, "{}: no worker serves it: its clients work with the database themselves", contender.label);
+        let plan = round.encode_server(contender, &setup, &sql, &databases)?;
+        return Ok((plan, "It is what the worker that serves is told; clients ask it.".to_string()));
+    }
+    let plans = match served {
+        false => round.encode(contender, &setup, &sql, &databases)?,
+        true => {
+            let hosts = engine::app::hosts(contender, databases.len());
+            let timeout_ms = timeout_ms(contender);
+            let asking = Asking { url: SERVED_AT, asked: of.asked.as_ref(), hosts, timeout_ms };
+            round.encode_http(contender, &setup, &sql, &asking)?
+        }
+    };
     let Some(pieces) = plans.get(args.worker) else {
         bail!("there is no worker {}; the plan has {} workers", args.worker, plans.len());
     };
-    Ok((pieces.iter().map(|piece| String::from_utf8_lossy(piece)).collect(), databases))
+    let by_hand = match served {
+        true => format!(
+            "The worker that serves is told another one, which --serving shows. {SERVED_AT} stands for its address, which is \
+             known once it is there."
+        ),
+        false => {
+            let base = of.base.as_ref().filter(|base| base.is_file() && setup.service.is_none());
+            let copy = |base: &PathBuf| databases.iter().map(|to| format!("cp {} {to}\n  ", base.display())).collect();
+            let fresh: String = base.map(copy).unwrap_or_default();
+            format!("To carry it out by hand, keep it in a file:\n  {fresh}contend worker --plan FILE")
+        }
+    };
+    Ok((pieces.iter().map(|piece| String::from_utf8_lossy(piece)).collect(), by_hand))
 }
 
 /// One file for each database: the first as named, the others with their number after the name.
@@ -176,41 +229,11 @@ pub(super) fn single(
         run_in_ns: 0,
         drain_ns: 2_000_000_000,
         rate_per_s: None,
-        arrivals: study::model::Arrivals::default(),
+        arrivals: Arrivals::default(),
         cycle,
         scale,
         seed,
     };
-    Ok(Study {
-        name: workload.name.clone(),
-        part: None,
-        about: String::new(),
-        beside: None,
-        question: workload.about.clone(),
-        workload: workload.name.clone(),
-        scenario: None,
-        kind: TrialKind::Load,
-        variant: Variant::Corrected,
-        extent: Extent::Full,
-        headline: "throughput_ops_per_s".to_string(),
-        margin: crate::stats::verdict::MARGIN,
-        compact: false,
-        rounds: 1,
-        load,
-        contenders,
-        conditions: vec![Condition { label: String::new(), profile, axes: BTreeMap::new() }],
-        baselines: vec![],
-        metrics: vec![],
-        exports: vec![],
-        answers: vec![],
-        effects: vec![],
-        grids: vec![],
-        alongs: vec![],
-        readbacks: vec![],
-        published: vec![],
-        powercut: None,
-        kept: vec![],
-        changes: vec![],
-        limits: vec![],
-    })
+    let condition = Condition { label: String::new(), profile, axes: BTreeMap::new() };
+    Ok(Study::alone(&workload.name, &workload.about, load, contenders, condition))
 }

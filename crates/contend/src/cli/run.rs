@@ -6,13 +6,15 @@ use crate::engine;
 use crate::record::parts::Found;
 use crate::record::store::{Record, RecordWriter};
 use crate::report;
-use crate::report::content::words::counted;
 use crate::source::Source;
-use crate::stats::precision::Ns;
+use crate::stats::precision::{Ns, counted};
 use crate::study::model::{Contender, Extent, Study, Variant, Whole};
-use crate::study::{self, Choices, Vocabulary, check_vocabulary, estimate_ns, parse_set, resolve_parts};
+use crate::study::{
+    self, Choices, Vocabulary, check_vocabulary, estimate_left_ns, estimate_ns, parse_set, resolve_parts,
+};
 use crate::trial::attached::{Attached, without_passwords};
 use crate::trial::crew::Deadlines;
+use crate::trial::disk::is_full;
 use crate::trial::machine;
 use crate::trial::process::{InsteadOf, Launch};
 use crate::trial::secret;
@@ -22,8 +24,7 @@ use crate::ui::Progress;
 use crate::units::duration_ns;
 use crate::workload::{self, scenario};
 use anyhow::{Context, Result, anyhow, bail};
-use std::collections::BTreeMap;
-use std::io::ErrorKind;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -43,6 +44,9 @@ pub(super) fn run(args: &RunArgs) -> Result<u8> {
     let (dir, ending) = match &args.resume {
         Some(dir) => {
             let attached = args.dsn.as_deref().map(Attached::typed).transpose()?;
+            if let Some(rest) = expected_rest(dir).filter(|_| !args.quiet) {
+                eprintln!("{rest}");
+            }
             (dir.clone(), resume(dir, &instead, attached.as_ref(), deadlines, &cancelled, &tell))
         }
         None => {
@@ -75,22 +79,39 @@ pub(super) fn run(args: &RunArgs) -> Result<u8> {
     }
 }
 
-/// Whether a disk without room, or a quota, is what an error came from.
-fn is_full(error: &anyhow::Error) -> bool {
-    let full = |e: &std::io::Error| matches!(e.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
-    error.chain().any(|cause| cause.downcast_ref::<std::io::Error>().is_some_and(full))
-}
-
 /// What is about to run, and about how long it takes.
 fn expected(whole: &Whole) -> String {
     let parts = if whole.has_parts() { format!(", {}", counted(whole.studies.len(), "part")) } else { String::new() };
-    let estimated_ns: u64 = whole.studies.iter().map(estimate_ns).sum();
-    let time = match estimated_ns.div_ceil(1_000_000_000) {
+    let estimated_ns = whole.studies.iter().map(estimate_ns).fold(0, u64::saturating_add);
+    format!("study {}{parts}: about {}", whole.name, in_words(estimated_ns))
+}
+
+/// What is left of a run, and about how long that takes; nothing of what cannot be read or is complete, which resuming says.
+fn expected_rest(dir: &Path) -> Option<String> {
+    let found = Found::open(dir).ok()?;
+    let records: Vec<&Record> = match &found {
+        Found::One(record) => vec![record],
+        Found::Parts(record) => record.parts.iter().map(|(_, part)| part).collect(),
+    };
+    let (mut trials, mut left_ns) = (0, 0u64);
+    for record in &records {
+        let done: BTreeSet<u32> = record.trials.iter().map(|trial| trial.slot.trial).collect();
+        let left = || record.run.schedule.iter().filter(|slot| !done.contains(&slot.trial));
+        trials += left().count();
+        left_ns = left_ns.saturating_add(estimate_left_ns(&record.run.study, left()));
+    }
+    let all: usize = records.iter().map(|record| record.run.schedule.len()).sum();
+    let study = &records.first()?.run.study.name;
+    (trials > 0)
+        .then(|| format!("study {study}: {trials} of {} left, about {}", counted(all, "trial"), in_words(left_ns)))
+}
+
+fn in_words(ns: u64) -> String {
+    match ns.div_ceil(1_000_000_000) {
         seconds @ ..120 => format!("{seconds} s"),
         seconds @ ..7200 => format!("{} min", seconds.div_ceil(60)),
         seconds => format!("{:.1} h", seconds as f64 / 3600.0),
-    };
-    format!("study {}{parts}: about {time}", whole.name)
+    }
 }
 
 fn how_to_resume(dir: &Path, args: &RunArgs) -> String {
@@ -154,7 +175,7 @@ fn say_invalid(dir: &Path, part: &str, record: &Record) -> usize {
 fn deadlines(args: &RunArgs) -> Deadlines {
     match args.deadline.map(Duration::from_secs) {
         None => Deadlines::default(),
-        Some(time) => Deadlines { ready: time, silence: time, collect: time, ..Deadlines::default() },
+        Some(time) => Deadlines { ready: time, silence: time, collect: time, check: time, ..Deadlines::default() },
     }
 }
 

@@ -4,6 +4,7 @@
 use super::plan::{contender, single};
 use super::{INVALID, OK, STOPPED, print, stop_on_signals};
 use crate::engine::ENGINES;
+use crate::study::CYCLE;
 use crate::trial::admin::Cancelled;
 use crate::trial::equal::{Came, carry_out};
 use crate::trial::server::Programs;
@@ -25,13 +26,13 @@ pub(super) struct VerifyArgs {
     #[arg(long, value_name = "SPEC")]
     contender: Vec<String>,
     /// Operations of the one client
-    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     operations: u32,
     /// Profile of the workload [default: the first]
     #[arg(long)]
     profile: Option<String>,
     /// Everything random follows from it
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     seed: u64,
     /// Multiplies the workload's row counts
     #[arg(long, value_name = "FACTOR", default_value_t = 0.1)]
@@ -57,7 +58,7 @@ pub(super) fn verify(args: &VerifyArgs) -> Result<u8> {
     specs.extend(args.contender.iter().cloned());
     let contenders = specs.iter().map(|spec| contender(spec)).collect::<Result<Vec<_>>>()?;
     let study =
-        single(&parsed, contenders, args.profile.as_deref(), args.seed, args.scale, args.operations.min(16_384))?;
+        single(&parsed, contenders, args.profile.as_deref(), args.seed, args.scale, args.operations.min(CYCLE))?;
     let out = args.out.join(format!(".verify-{}", std::process::id()));
     let timeout = Duration::from_secs(args.timeout);
     let came = carry_out(&study, &source, &out, args.operations, timeout, &|| stop.load(Ordering::Relaxed));

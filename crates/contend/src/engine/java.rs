@@ -24,7 +24,7 @@ const WORKER: Worker = Worker {
     language: "Java",
     models: &[THREAD, POOL],
     build: "make workers-java",
-    needs: "Java and Maven (apt-get install default-jdk-headless maven)",
+    needs: "a JDK of Java 17 or newer, and Maven (apt-get install default-jdk-headless maven)",
     facts: &[("interface", "JDBC")],
 };
 

@@ -48,7 +48,7 @@ pub const ENGINE: Engine = Engine {
     tier_settings,
     implied,
     setup,
-    further: &[],
+    further: &[("autocommit", "SELECT IF(@@autocommit, 'on', 'off')")],
     before_load: |_| vec![],
     group_commit: true,
     executes: true,

@@ -50,7 +50,11 @@ pub const ENGINE: Engine = Engine {
     tier_settings,
     implied: |_| &[],
     setup,
-    further: &[],
+    // What was set for a transaction alone is gone if that was a statement's own.
+    further: &[
+        ("in_one_transaction", "SELECT set_config('contend.probe', 'set', true)"),
+        ("autocommit", "SELECT CASE WHEN current_setting('contend.probe', true) = 'set' THEN 'off' ELSE 'on' END"),
+    ],
     before_load: |_| vec![],
     group_commit: true,
     executes: true,

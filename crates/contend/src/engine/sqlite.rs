@@ -24,7 +24,12 @@ pub const ENGINE: Engine = Engine {
     tier_settings,
     implied: |_| &[],
     setup,
-    further: &[("busy_timeout", "PRAGMA busy_timeout"), ("read_uncommitted", "PRAGMA read_uncommitted")],
+    further: &[
+        ("busy_timeout", "PRAGMA busy_timeout"),
+        ("read_uncommitted", "PRAGMA read_uncommitted"),
+        // It has no other two levels, and the lower one only where connections share a cache.
+        ("isolation", "SELECT iif(read_uncommitted, 'read-uncommitted', 'serializable') FROM pragma_read_uncommitted"),
+    ],
     before_load,
     group_commit: false,
     executes: true,

@@ -47,9 +47,21 @@ pub fn has_parts(dir: &Path) -> bool {
     dir.join(STUDY_FILE).exists()
 }
 
+/// Beside `study.toml` while it is written.
+fn partial(dir: &Path) -> PathBuf {
+    dir.join(format!(".{STUDY_FILE}.partial"))
+}
+
+/// Takes away what began a record with parts, or was to begin it.
+pub fn undo_study(dir: &Path) {
+    for path in [partial(dir), dir.join(STUDY_FILE)] {
+        let _ = fs::remove_file(path);
+    }
+}
+
 /// Replaces `study.toml` as a whole.
 pub fn write_study(dir: &Path, file: &StudyFile) -> Result<()> {
-    let aside = dir.join(format!(".{STUDY_FILE}.partial"));
+    let aside = partial(dir);
     write_toml(&aside, file)?;
     fs::rename(&aside, dir.join(STUDY_FILE)).with_context(|| format!("cannot replace {STUDY_FILE}"))?;
     sync_dir(dir)

@@ -25,6 +25,7 @@ pub const TRIAL_FILE: &str = "trial.toml";
 pub const SAMPLES_FILE: &str = "samples.bin";
 pub const SERIES_FILE: &str = "series.csv";
 const RUN_FILE: &str = "run.toml";
+const RUN_PARTIAL: &str = ".run.toml.partial";
 /// In the record of a study with parts, in place of it.
 pub(super) const STUDY_FILE: &str = "study.toml";
 
@@ -52,11 +53,26 @@ impl RecordWriter {
         if Self::is_record(dir) {
             return Err(Self::taken(dir));
         }
-        fs::create_dir_all(dir.join("trials"))
-            .with_context(|| format!("cannot create {}; choose another place with --out", dir.display()))?;
         let writer = Self { dir: dir.to_path_buf() };
-        writer.write_run(run)?;
-        Ok(writer)
+        let begun = fs::create_dir_all(dir.join("trials"))
+            .with_context(|| format!("cannot create {}; choose another place with --out", dir.display()));
+        match begun.and_then(|()| writer.write_run(run)) {
+            Ok(()) => Ok(writer),
+            Err(e) => {
+                Self::undo(dir);
+                Err(e)
+            }
+        }
+    }
+
+    /// Takes a record away that was begun and has no trial yet: without it the directory can be used again.
+    pub fn undo(dir: &Path) {
+        for file in [RUN_PARTIAL, RUN_FILE] {
+            let _ = fs::remove_file(dir.join(file));
+        }
+        // Only if nothing else is in them.
+        let _ = fs::remove_dir(dir.join("trials"));
+        let _ = fs::remove_dir(dir);
     }
 
     /// Continues a record; what an interrupted trial left is removed.
@@ -78,7 +94,7 @@ impl RecordWriter {
 
     /// Replaces `run.toml` as a whole.
     pub fn write_run(&self, run: &Run) -> Result<()> {
-        let aside = self.dir.join(".run.toml.partial");
+        let aside = self.dir.join(RUN_PARTIAL);
         write_toml(&aside, run)?;
         fs::rename(&aside, self.dir.join(RUN_FILE)).context("cannot replace run.toml")?;
         sync_dir(&self.dir)

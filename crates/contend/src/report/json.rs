@@ -2,6 +2,7 @@
 
 use crate::report::content::evidence;
 use crate::report::summary::Summary;
+use crate::report::summary::trial::TrialRow;
 use serde_json::{Value, json};
 
 /// The document behind `--json`, with a line end.
@@ -12,7 +13,8 @@ pub fn json(summary: &Summary<'_>) -> String {
 /// The document itself.
 pub fn value(summary: &Summary<'_>) -> Value {
     let run = &summary.record.run;
-    let invalid = summary.record.trials.iter().filter(|t| !t.invalid.is_empty());
+    let invalid = summary.rows.iter().filter(|row| !row.is_valid());
+    let damaged = summary.record.damaged.iter();
     json!({
         "format": 1,
         "study": run.study.name,
@@ -24,7 +26,8 @@ pub fn value(summary: &Summary<'_>) -> Value {
         "comparisons": comparisons(summary),
         "effects": effects(summary),
         "trials": summary.record.trials.len(),
-        "invalid": invalid.map(|t| json!({"trial": t.slot.trial, "contender": t.contender, "reasons": t.invalid})).collect::<Vec<_>>(),
+        "invalid": invalid.map(|row| of_invalid(summary, row)).collect::<Vec<_>>(),
+        "damaged": damaged.map(|(trial, why)| json!({"trial": trial, "why": why})).collect::<Vec<_>>(),
     })
 }
 
@@ -34,6 +37,11 @@ fn condition<'s>(summary: &'s Summary<'_>, index: usize) -> &'s str {
 
 fn contender<'s>(summary: &'s Summary<'_>, index: usize) -> &'s str {
     &summary.record.run.study.contenders[index].name
+}
+
+/// A trial that does not count, also where only its samples show why.
+fn of_invalid(summary: &Summary<'_>, row: &TrialRow) -> Value {
+    json!({"trial": row.number, "contender": contender(summary, row.contender), "reasons": row.reasons})
 }
 
 fn answers(summary: &Summary<'_>) -> Vec<Value> {

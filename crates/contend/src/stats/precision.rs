@@ -52,8 +52,18 @@ fn scaled(value: f64, units: &[(f64, &'static str)]) -> (f64, &'static str) {
     (rounded / fitting.0, fitting.1)
 }
 
+/// A count with thousands apart.
+pub fn count(n: u64) -> String {
+    with_thousands(&n.to_string())
+}
+
+/// `1 trial`, `2 trials`.
+pub fn counted(n: usize, noun: &str) -> String {
+    format!("{} {noun}{}", count(n as u64), if n == 1 { "" } else { "s" })
+}
+
 /// The digits of a number with its thousands apart: `1,698,690`.
-pub fn with_thousands(digits: &str) -> String {
+fn with_thousands(digits: &str) -> String {
     let (whole, rest) = digits.split_once('.').map_or((digits, ""), |(whole, _)| (whole, &digits[whole.len()..]));
     let mut grouped = String::new();
     for (index, digit) in whole.char_indices() {

@@ -102,11 +102,11 @@ fn apply_load(arm: &mut Arm, choices: &Choices) -> Result<(), String> {
     }
     arm.rounds = choices.rounds.unwrap_or(arm.rounds);
     arm.load.seed = choices.seed.unwrap_or(arm.load.seed);
-    if let Some(clients) = choices.clients.filter(|n| !narrow(arm, "clients", &n.to_string())) {
-        arm.load.clients = Some(clients);
-    }
-    if let Some(processes) = choices.processes.filter(|n| !narrow(arm, "processes", &n.to_string())) {
-        arm.load.processes = Some(processes);
+    // As `--set`: where every role has its own number they change nothing, which is said then.
+    for (name, count) in [("clients", choices.clients), ("processes", choices.processes)] {
+        if let Some(count) = count {
+            set_axis(arm, name, &[count.to_string()])?;
+        }
     }
     if let Some(rate) = choices.rate_per_s.filter(|rate| !narrow(arm, "rate", &rate.to_string())) {
         arm.load.rate_per_s = Some(rate);

@@ -2,12 +2,23 @@
 //! their time.
 
 use super::load::load_under;
-use super::model::{Contender, Load, Study, Tier};
+use super::model::{Condition, Contender, Load, Slot, Study, Tier};
 use super::powercut::{LIES, MINIMISE_TRIES, SERVER_LIE_POINTS, SERVER_LIES};
+use crate::engine;
+use std::collections::BTreeSet;
 
 /// Around the measured time of a trial: fresh data, workers that start, waiting for a quiet disk, checks. Measured on two
-/// processors with an ordinary disk, where it is 0.3 to 0.6 s.
-const AROUND_NS: u64 = 600_000_000;
+/// processors with an ordinary disk, where it is 0.2 to 0.6 s.
+const AROUND_NS: u64 = 500_000_000;
+
+/// What a server adds to that: its data directory copied, started, stopped (0.6 s MariaDB, 1.5 s PostgreSQL); and an app,
+/// which starts its processes and answers its first requests (1 to 2.5 s).
+const SERVER_NS: u64 = 1_000_000_000;
+const APP_NS: u64 = 1_500_000_000;
+
+/// Before the first trial: data loaded once for each engine, and what each condition costs the workers themselves.
+const LOADING_NS: u64 = 500_000_000;
+const COST_NS: u64 = 300_000_000;
 
 /// One operation of one client among others, where a trial ends after a number of them. Between a look-up by key (some
 /// microseconds) and a commit that waits for a slow disk and for other writers (some ten milliseconds).
@@ -22,20 +33,35 @@ const SERVER_IMAGE_NS: u64 = 350_000_000;
 const KILL_NS: u64 = 1_000_000_000;
 const RECORDING_NS: u64 = 1_000_000_000;
 
-/// Estimated time of all trials of a study, in nanoseconds.
+/// Estimated time of a study, in nanoseconds. How large its data is, and how many clients its workload's roles have, is not
+/// in it.
 pub fn estimate_ns(study: &Study) -> u64 {
-    let contenders = study.contenders.len() as u64;
-    let crashes_ns: u64 = study.contenders.iter().map(|contender| crashes_ns(study, contender)).sum();
-    let trial_ns = |load: Load| load.run_in_ns + measured_ns(&load) + AROUND_NS;
-    let of = |at| contenders * trial_ns(load_under(&study.load, at)) + crashes_ns;
-    let round_ns: u64 = study.conditions.iter().map(of).sum();
-    round_ns * u64::from(study.rounds)
+    let engines: BTreeSet<&str> = study.contenders.iter().map(|contender| contender.engine.as_str()).collect();
+    let loading_ns = LOADING_NS * engines.len() as u64;
+    let before_ns = loading_ns + COST_NS * study.conditions.len() as u64;
+    let round = study.conditions.iter().flat_map(|at| study.contenders.iter().map(move |c| trial_ns(study, at, c)));
+    let round_ns = round.fold(0, u64::saturating_add);
+    round_ns.saturating_mul(u64::from(study.rounds)).saturating_add(before_ns)
+}
+
+/// Estimated time of these trials of a study, whose data and costs are there.
+pub fn estimate_left_ns<'s>(study: &Study, slots: impl Iterator<Item = &'s Slot>) -> u64 {
+    let known = |slot: &Slot| Some((study.conditions.get(slot.condition)?, study.contenders.get(slot.contender)?));
+    slots.filter_map(known).map(|(at, contender)| trial_ns(study, at, contender)).fold(0, u64::saturating_add)
+}
+
+fn trial_ns(study: &Study, at: &Condition, contender: &Contender) -> u64 {
+    let load = load_under(&study.load, at);
+    let server_ns = engine::find(&contender.engine).and_then(|engine| engine.server).map_or(0, |_| SERVER_NS);
+    let app_ns = if engine::is_app(contender) { APP_NS } else { 0 };
+    let around_ns = AROUND_NS + server_ns + app_ns;
+    load.run_in_ns.saturating_add(measured_ns(&load)) + around_ns + crashes_ns(study, contender)
 }
 
 /// What crashes of one contender take.
 fn crashes_ns(study: &Study, contender: &Contender) -> u64 {
     let Some(powercut) = &study.powercut else { return 0 };
-    let server = crate::engine::find(&contender.engine).and_then(|engine| engine.server);
+    let server = engine::find(&contender.engine).and_then(|engine| engine.server);
     let (is_server, window_ns) = (server.is_some(), powercut.window_ns.max(server.map_or(0, |s| s.write_back_ns)));
     let (images, image_ns) = match is_server {
         true => (powercut.server_points, SERVER_IMAGE_NS),
@@ -49,13 +75,18 @@ fn crashes_ns(study: &Study, contender: &Contender) -> u64 {
         (_, Tier::Durable) => LIES as u32 * powercut.lie_points,
         (_, _) => MINIMISE_TRIES,
     };
-    u64::from(images + more) * image_ns + u64::from(powercut.kills) * KILL_NS + RECORDING_NS + window_ns
+    (u64::from(images) + u64::from(more)) * image_ns + u64::from(powercut.kills) * KILL_NS + RECORDING_NS + window_ns
 }
 
+/// Of an open loop with a number of operations, as long as their arrivals take.
 fn measured_ns(load: &Load) -> u64 {
-    match load.operations {
-        None => load.window_ns,
-        Some(operations) => u64::from(operations) * OPERATION_NS,
+    match (load.operations, load.rate_per_s) {
+        (None, _) => load.window_ns,
+        (Some(operations), None) => u64::from(operations) * OPERATION_NS,
+        (Some(operations), Some(rate)) => {
+            let clients = u64::from(load.clients.unwrap_or(1)) * u64::from(load.processes.unwrap_or(1));
+            (operations as f64 * clients as f64 / rate * 1e9) as u64
+        }
     }
 }
 
@@ -66,19 +97,58 @@ mod tests {
     use crate::study::model::{Extent, Variant};
     use crate::study::{Choices, resolve};
 
-    fn estimated(load: &str) -> u64 {
+    fn study(load: &str, contender: &str) -> Study {
         let text = format!(
             "question = 'q'\nworkload = 'w'\nkind = 'load'\nheadline = 'throughput_ops_per_s'\nrounds = 6\n\
-             axes = {{ clients = [1, 2] }}\nload = {{ {load} }}\n[[contender]]\nengine = 'sqlite'\n"
+             axes = {{ clients = [1, 2] }}\nload = {{ {load} }}\n[[contender]]\n{contender}\n"
         );
         let choices = Choices::new(Variant::Corrected, Extent::Full);
-        estimate_ns(&resolve(&Source::new("e.toml", text), &choices).unwrap())
+        resolve(&Source::new("e.toml", text), &choices).unwrap()
     }
+
+    fn estimated(load: &str, engine: &str) -> u64 {
+        estimate_ns(&study(load, &format!("engine = '{engine}'")))
+    }
+
+    const BEFORE_NS: u64 = LOADING_NS + 2 * COST_NS;
 
     #[test]
     fn every_trial_counts_with_what_is_around_it() {
-        assert_eq!(estimated("window = '2s', run_in = '400ms'"), 12 * 3_000_000_000);
-        assert_eq!(estimated("operations = 100"), 12 * 1_100_000_000);
+        assert_eq!(
+            estimated("window = '2s', run_in = '400ms'", "sqlite"),
+            BEFORE_NS + 12 * (2_400_000_000 + AROUND_NS)
+        );
+        assert_eq!(estimated("operations = 100", "sqlite"), BEFORE_NS + 12 * (500_000_000 + AROUND_NS));
+    }
+
+    #[test]
+    fn a_server_is_started_for_every_trial() {
+        let load = "window = '1s', run_in = '0s'";
+        assert_eq!(estimated(load, "postgres") - estimated(load, "sqlite"), 12 * SERVER_NS);
+    }
+
+    #[test]
+    fn operations_that_arrive_at_a_rate_take_as_long_as_the_rate_says() {
+        let (each, rate) = (2000, 10);
+        let of_clients: u64 = [1, 2].iter().map(|clients| clients * each / rate * 1_000_000_000).sum();
+        let expected = BEFORE_NS + 6 * of_clients + 12 * AROUND_NS;
+        assert_eq!(estimated(&format!("operations = {each}, rate = {rate}"), "sqlite"), expected);
+    }
+
+    #[test]
+    fn no_load_is_too_long_for_the_estimate() {
+        let longest = "window = '87600h', run_in = '87600h'";
+        let whole = Study { rounds: u32::MAX, ..study(longest, "engine = 'sqlite'") };
+        assert_eq!(estimate_ns(&whole), u64::MAX);
+    }
+
+    #[test]
+    fn what_is_left_of_a_run_is_its_trials() {
+        let study = study("window = '2s', run_in = '400ms'", "engine = 'sqlite'");
+        let schedule = crate::study::schedule(&study, 1);
+        assert_eq!(estimate_left_ns(&study, schedule[9..].iter()), 3 * (2_400_000_000 + AROUND_NS));
+        let unknown = Slot { contender: 9, ..schedule[0] };
+        assert_eq!(estimate_left_ns(&study, [unknown].iter()), 0, "a damaged schedule is told elsewhere");
     }
 
     #[test]

@@ -7,7 +7,8 @@ use crate::units;
 
 const DEFAULT_RUN_IN_NS: u64 = 500_000_000;
 const DEFAULT_DRAIN_NS: u64 = 2_000_000_000;
-const DEFAULT_CYCLE: u32 = 16_384;
+/// Operations drawn for each client of a closed loop before it begins again.
+pub const CYCLE: u32 = 16_384;
 const DEFAULT_SEED: u64 = 1;
 
 /// The load of a study's layers, key by key.
@@ -47,7 +48,7 @@ pub(super) fn read(layers: &[Layer]) -> Result<Load, Problem> {
         drain_ns: duration_ns(layers, "drain", |load| load.drain.as_ref())?.unwrap_or(DEFAULT_DRAIN_NS),
         rate_per_s: first(layers, |load| load.rate),
         arrivals: first(layers, |load| load.arrivals).unwrap_or_default(),
-        cycle: first(layers, |load| load.cycle).unwrap_or(DEFAULT_CYCLE),
+        cycle: first(layers, |load| load.cycle).unwrap_or(CYCLE),
         scale: first(layers, |load| load.scale).unwrap_or(1.0),
         seed: first(layers, |load| load.seed).unwrap_or(DEFAULT_SEED),
     })

@@ -30,8 +30,8 @@ pub mod spec;
 mod vocabulary;
 
 pub use choices::{Choices, parse_set};
-pub use estimate::estimate_ns;
-pub use load::load_under;
+pub use estimate::{estimate_left_ns, estimate_ns};
+pub use load::{CYCLE, load_under};
 pub use questions::effect_pairs;
 pub use resolve::{StudyError, leave_out, resolve, resolve_parts};
 pub use schedule::{SplitMix64, schedule, seed_of_round};

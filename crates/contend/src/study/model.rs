@@ -3,6 +3,7 @@
 
 pub use crate::contender::{Contender, Tier};
 
+use crate::stats::verdict::MARGIN;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -135,6 +136,44 @@ pub struct Study {
 
 fn yes() -> bool {
     true
+}
+
+impl Study {
+    /// Contenders under one condition, without anything that a study file says beside: no comparison, no answer.
+    pub fn alone(name: &str, question: &str, load: Load, contenders: Vec<Contender>, condition: Condition) -> Self {
+        Self {
+            name: name.to_string(),
+            part: None,
+            about: String::new(),
+            beside: None,
+            question: question.to_string(),
+            workload: name.to_string(),
+            scenario: None,
+            kind: TrialKind::Load,
+            variant: Variant::Corrected,
+            extent: Extent::Full,
+            headline: "throughput_ops_per_s".to_string(),
+            margin: MARGIN,
+            compact: false,
+            rounds: 1,
+            load,
+            contenders,
+            conditions: vec![condition],
+            baselines: vec![],
+            metrics: vec![],
+            exports: vec![],
+            answers: vec![],
+            effects: vec![],
+            grids: vec![],
+            alongs: vec![],
+            readbacks: vec![],
+            published: vec![],
+            powercut: None,
+            kept: vec![],
+            changes: vec![],
+            limits: vec![],
+        }
+    }
 }
 
 /// How crashes are made.

@@ -24,6 +24,10 @@ pub const SERVER_LIE_POINTS: u32 = 20;
 /// Images tried to find the fewest lost pieces of one.
 pub const MINIMISE_TRIES: u32 = 60;
 
+/// What nobody waits for: an image takes milliseconds, a real kill a second. The moments of all are in memory.
+const POINTS_MAX: u32 = 1_000_000;
+const KILLS_MAX: u32 = 10_000;
+
 const DEFAULT_POINTS: u32 = 5000;
 const DEFAULT_SERVER_POINTS: u32 = 100;
 const DEFAULT_KILLS: u32 = 2;
@@ -73,13 +77,10 @@ pub(super) fn read(layers: &[Layer], kind: TrialKind) -> Result<Option<Powercut>
             ("lie_points", written.lie_points, &mut found.lie_points),
             ("bound_mib", written.bound_mib, &mut found.bound_mib),
         ] {
-            if given == Some(0) {
-                return Err(wrong(key, "must be at least 1".to_string()));
-            }
-            *kept = given.unwrap_or(*kept);
+            *kept = given.map_or(Ok(*kept), |n| within(n, 1, POINTS_MAX)).map_err(|m| wrong(key, m))?;
         }
         found.aim = written.aim.clone().or(found.aim);
-        found.kills = written.kills.unwrap_or(found.kills);
+        found.kills = within(written.kills.unwrap_or(found.kills), 0, KILLS_MAX).map_err(|m| wrong("kills", m))?;
         found.keep = written.keep.unwrap_or(found.keep);
     }
     if found.window_ns == 0 {
@@ -97,11 +98,19 @@ pub(super) fn set(powercut: &mut Powercut, name: &str, values: &[String]) -> Res
     match name {
         "crash" => powercut.crashes = checked(values, &CRASHES)?,
         "namespace" => powercut.namespaces = checked(values, &NAMESPACES)?,
-        "points" => powercut.points = number()?.max(1),
-        "server_points" => powercut.server_points = number()?.max(1),
-        _ => powercut.kills = number()?,
+        "points" => powercut.points = within(number()?, 1, POINTS_MAX)?,
+        "server_points" => powercut.server_points = within(number()?, 1, POINTS_MAX)?,
+        _ => powercut.kills = within(number()?, 0, KILLS_MAX)?,
     }
     Ok(())
+}
+
+fn within(n: u32, least: u32, most: u32) -> Result<u32, String> {
+    match n {
+        n if n < least => Err(format!("must be at least {least}")),
+        n if n > most => Err(format!("must be at most {most}")),
+        n => Ok(n),
+    }
 }
 
 fn checked(words: &[String], known: &[&str]) -> Result<Vec<String>, String> {
@@ -141,6 +150,25 @@ mod tests {
         let set = choices(&[("points", "3"), ("crash", "kill,torn")]);
         let powercut = resolve(&Source::new("s.toml", text), &set).expect("a study").powercut.expect("crashes");
         assert_eq!((powercut.points, powercut.crashes.len()), (3, 2));
+    }
+
+    #[test]
+    fn so_many_images_that_nobody_waits_for_them_are_refused_at_once() {
+        for (key, most) in
+            [("points", 1_000_000), ("server_points", 1_000_000), ("lie_points", 1_000_000), ("kills", 10_000)]
+        {
+            let of =
+                |n: u32| resolve(&Source::new("s.toml", text(&format!("[powercut]\n{key} = {n}\n"))), &choices(&[]));
+            assert!(of(most).is_ok(), "{key}");
+            let error = of(most + 1).expect_err("too many").to_string();
+            assert!(error.contains(key) && error.contains(&format!("at most {most}")), "{error}");
+        }
+        for (key, value) in
+            [("points", "4294967295"), ("points", "0"), ("server_points", "1000001"), ("kills", "10001")]
+        {
+            let error = resolve(&Source::new("s.toml", text("")), &choices(&[(key, value)])).expect_err("refused");
+            assert!(error.to_string().contains(&format!("--set {key}: must be at")), "{error}");
+        }
     }
 
     #[test]

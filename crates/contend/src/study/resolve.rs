@@ -22,9 +22,8 @@ use super::readback;
 use super::spec::{self, Spec};
 use crate::engine;
 use crate::source::{FileError, Source};
+use crate::stats::verdict::MARGIN;
 use std::fmt;
-
-const DEFAULT_MARGIN: f64 = 0.05;
 
 /// The axis of `--set` that chooses among the parts.
 const PART: &str = "part";
@@ -152,7 +151,7 @@ impl Chosen<'_> {
             variant,
             extent,
             headline: arm.headline.clone(),
-            margin: file.margin.unwrap_or(DEFAULT_MARGIN),
+            margin: file.margin.unwrap_or(MARGIN),
             compact: file.compact.unwrap_or(true),
             rounds: arm.rounds,
             baselines: baselines(&arm, &contenders),

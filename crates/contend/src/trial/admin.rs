@@ -121,6 +121,14 @@ impl<'a> Admin<'a> {
         done
     }
 
+    /// Has scripts be carried out within another time.
+    pub fn within<T>(&mut self, time: Duration, work: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::replace(&mut self.script_time, time);
+        let done = work(self);
+        self.script_time = before;
+        done
+    }
+
     /// Carries out a finished script; its answers.
     ///
     /// # Errors
@@ -208,7 +216,9 @@ impl<'a> Admin<'a> {
         match next(&running.events, Instant::now() + within, &|| self.is_cancelled()) {
             Ok((_, Event::Broken(what))) => Err(self.give_up(&what)),
             Ok((_, event)) => Ok(event),
-            Err(Nothing::Late) => Err(self.give_up(&format!("gave no answer within {} s", within.as_secs()))),
+            Err(Nothing::Late) => {
+                Err(Late(self.give_up(&format!("gave no answer within {} s", within.as_secs())).to_string()).into())
+            }
             Err(Nothing::Gone) => Err(self.give_up("is gone")),
             Err(Nothing::Cancelled) => {
                 self.abandon();
@@ -240,6 +250,18 @@ impl std::fmt::Display for EngineSaid {
 }
 
 impl std::error::Error for EngineSaid {}
+
+/// There was no answer in time.
+#[derive(Debug, Clone)]
+pub struct Late(String);
+
+impl std::fmt::Display for Late {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Late {}
 
 /// The user wants to stop.
 #[derive(Debug, Clone, Copy)]

@@ -6,7 +6,7 @@ use crate::engine::{self, Engine};
 use crate::record::model::{Footprint, InvariantResult, Reason, ServerInfo, Syncs, TableBytes, Trial};
 use crate::record::tally::Tally;
 use crate::study::model::Contender;
-use crate::trial::admin::{Admin, Cancelled};
+use crate::trial::admin::{Admin, Cancelled, Late};
 use crate::trial::attached;
 use crate::trial::crew::Failure;
 use crate::trial::data::{self, Fresh};
@@ -117,9 +117,15 @@ impl Bench<'_> {
         for (database, address) in fresh.inside.iter().enumerate() {
             let target = data::script_target(engine, address);
             let statements = invariants.iter().map(|i| i.sql.as_str());
-            let answers = match admin.sql(&target, statements.chain([check.as_str()])) {
+            let statements = statements.chain([check.as_str()]);
+            let answers = match admin.within(self.deadlines.check, |admin| admin.sql(&target, statements)) {
                 Ok(answers) => answers,
                 Err(e) if e.is::<Cancelled>() => return Err(Failure::Cancelled),
+                Err(e) if e.is::<Late>() => {
+                    let raise = "if the check needs that long, raise --deadline";
+                    trial.invalid.push(Invalid::Invariant.because(format!("cannot be checked: {e:#}; {raise}")));
+                    return Ok(());
+                }
                 Err(e) => {
                     trial.invalid.push(Invalid::Invariant.because(format!("cannot be checked: {e:#}")));
                     return Ok(());

@@ -23,7 +23,7 @@ const UNUSED: Duration = Duration::from_secs(30 * 24 * 3600);
 const ROOM_BYTES: u64 = 8 << 30;
 
 /// In the place of loaded data, where every trial loads its own.
-const ATTACHED: &str = "attached";
+pub const ATTACHED: &str = "attached";
 
 /// In the directory of loaded data: locked by the runs that use it, changed when one begins to.
 const USED_FILE: &str = "used";

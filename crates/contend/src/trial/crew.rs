@@ -27,6 +27,8 @@ pub struct Deadlines {
     pub collect: Duration,
     /// Longest until another operation is over, in a trial that ends after a number of them.
     pub operations: Duration,
+    /// Until the data of one database is checked afterwards: its invariants and the engine's own check.
+    pub check: Duration,
 }
 
 impl Default for Deadlines {
@@ -36,6 +38,7 @@ impl Default for Deadlines {
             silence: Duration::from_secs(15),
             collect: Duration::from_secs(60),
             operations: Duration::from_secs(3600),
+            check: Duration::from_secs(60),
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::trial::disk;
 use crate::trial::identity::Identity;
 use crate::trial::janitor::Janitor;
 use crate::trial::server::{Programs, Running, Start, initialise};
-use crate::workload::Workload;
+use crate::workload::{Workload, hex};
 use anyhow::{Context, Result};
 use contend_wire::address::Address;
 use contend_wire::script::{Answer, Target};
@@ -172,11 +172,6 @@ fn key(wanted: &Wanted<'_>, programs: Option<&Programs>) -> Result<String> {
         hash.update(format!("{} {} {databases}\n{made}\n{sql}", wanted.engine.name, programs.version(server)?));
     }
     Ok(hex(&hash.finalize()[..12]))
-}
-
-/// Lower-case hexadecimal.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
 /// Makes a data directory, starts a server on it, loads every database and stops it again.

@@ -8,6 +8,7 @@ use crate::record::model::Disk;
 use anyhow::{Context, Result};
 use rustix::fs::{fdatasync, fsync, syncfs};
 use std::fs::{File, OpenOptions};
+use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -35,7 +36,7 @@ pub fn measure(dir: &Path) -> Result<Disk> {
         fsync_ns_p95: quantile(&append_full, 0.95),
         overwrite_ns_p50: quantile(&overwrite, 0.5),
         sync_ns_min: quantile(&overwrite, 0.0).min(quantile(&append_data, 0.0)),
-        probes: PROBES,
+        probes: [&append_data, &append_full, &overwrite].map(Vec::len).into_iter().min().unwrap_or(0) as u32,
     })
 }
 
@@ -80,6 +81,12 @@ pub fn fastest_sync(dir: &Path) -> Result<u64> {
 pub fn sync_tree(dir: &Path) -> Result<()> {
     let synced = File::open(dir).and_then(|dir| Ok(syncfs(&dir)?));
     synced.with_context(|| format!("cannot sync {}", dir.display()))
+}
+
+/// Whether a disk without room, or a quota, is what an error came from.
+pub fn is_full(error: &anyhow::Error) -> bool {
+    let full = |e: &std::io::Error| matches!(e.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
+    error.chain().any(|cause| cause.downcast_ref::<std::io::Error>().is_some_and(full))
 }
 
 /// The type of the file system that holds `path`.

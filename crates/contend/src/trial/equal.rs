@@ -10,16 +10,16 @@ use crate::study::model::{Contender, Study};
 use crate::trial::admin::{Admin, Cancelled};
 use crate::trial::cache::Bases;
 use crate::trial::crew::{Deadlines, Failure};
-use crate::trial::data::{self, Fresh, Making, Wanted, hex, script_target};
+use crate::trial::data::{self, Fresh, Making, Wanted, script_target};
 use crate::trial::dialect::{dialect, under_conditions};
 use crate::trial::group::Group;
 use crate::trial::over_http::{Asking, timeout_ms};
-use crate::trial::plans::{Plans, Sql};
+use crate::trial::plans::{self, Plans, Sql};
 use crate::trial::process::{InsteadOf, Launch};
 use crate::trial::secret::keep_from;
 use crate::trial::served::Serving;
 use crate::trial::site::Site;
-use crate::workload::{self, Workload};
+use crate::workload::{self, Workload, hex};
 use anyhow::{Context, Result, anyhow, bail};
 use contend_wire::literal::Value;
 use contend_wire::plan::{NowSource, Step};
@@ -68,6 +68,9 @@ pub fn carry_out(
     let own = workload::parse(source)?;
     let editions = under_conditions(&own, study)?;
     let editions = editions.first().context("a study has at least one condition")?;
+    for contender in &study.contenders {
+        plans::check(study, 0, &editions.of(dialect(contender)).clone().for_one_client())?;
+    }
     let site = Site::open(out, &InsteadOf::default(), true)?;
     let mut admin = site.admin(cancelled)?;
     let (mut bases, mut all) = (Bases::default(), vec![]);

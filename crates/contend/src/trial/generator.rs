@@ -25,7 +25,8 @@ impl Bench<'_> {
         let single = round.single_client(operations);
         let mut setup = (engine.setup)(&null.settings);
         // What is left is how transactions begin.
-        (setup.options, setup.session, setup.readbacks, setup.one_connection) = (vec![], vec![], vec![], false);
+        (setup.options, setup.session, setup.readbacks) = (vec![], vec![], vec![]);
+        (setup.one_connection, setup.service) = (false, None);
         let mut writer = self.writer.trial(slot.trial)?;
         let mut crew = Crew::new(self.janitor, self.deadlines, self.cancelled);
         let mut sql = Sql::of(self.workload, engine, &setup);

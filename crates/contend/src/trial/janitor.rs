@@ -2,8 +2,8 @@
 //! is told what exists; when its input ends without a word that all is well, it kills and removes that.
 //!
 //! Lines: `group N` (a process group lives), `gone N`, `program N` (one lives whose first process is told to end before all
-//! are killed), `over N`, `server N SIGNAL` (a server lives, which ends at once on that signal), `stopped N`, `dir PATH` (a
-//! directory or file exists), `done PATH`.
+//! are killed), `over N`, `server N SIGNAL` (a server lives, which ends at once on that signal), `stopped N`, `mount PATH` (a
+//! file system is mounted there), `unmounted PATH`, `dir PATH` (a directory or file exists), `done PATH`.
 
 use crate::engine::server::Signal as ServerSignal;
 use crate::trial::secret::keep_from;

@@ -3,6 +3,7 @@
 pub mod admin;
 mod aftermath;
 pub mod attached;
+mod begun;
 pub mod cache;
 pub mod continued;
 pub mod crew;

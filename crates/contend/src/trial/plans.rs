@@ -5,10 +5,10 @@ use crate::engine::{self, Engine, Setup};
 use crate::record::model::Slot;
 use crate::study::model::{Condition, Contender, Load, Study};
 use crate::study::{load_under, seed_of_round};
-use crate::trial::data::hex;
+use crate::trial::attached;
 use crate::trial::over_http::{self, Asking};
-use crate::workload::{DrawRequest, DrawnWorker, Workload};
-use anyhow::{Context, Result};
+use crate::workload::{DrawRequest, DrawnWorker, Workload, hex};
+use anyhow::{Context, Result, anyhow};
 use contend_wire::plan::http::Request;
 use contend_wire::plan::{Client, Connections, Head, Loop, NowSource, Readback, Transaction, Window};
 use sha2::{Digest, Sha256};
@@ -61,6 +61,16 @@ impl<'w> Sql<'w> {
     }
 }
 
+/// How a contender's settings are applied and read back in a trial, on a server of contend's own or on one that others run.
+pub fn setup_of(engine: &'static Engine, contender: &Contender, on_attached: bool) -> Setup {
+    let mut setup = match on_attached {
+        true => attached::setup_of(engine, &contender.settings),
+        false => engine::setup_of(engine, contender),
+    };
+    engine::app::tell(engine, contender, &mut setup);
+    setup
+}
+
 /// Keeps the round drawn last: contenders of a round follow one another.
 #[derive(Default)]
 pub struct Plans {
@@ -87,6 +97,51 @@ pub fn check(study: &Study, condition: usize, workload: &Workload) -> Result<()>
     let (condition, load) = under(study, condition);
     workload.check_draw(&request(condition, &load, load.seed))?;
     workload.rows_to_load(load.scale).map(drop)
+}
+
+/// Whether every contender can open the databases of a condition as often as its clients need.
+///
+/// # Errors
+/// A contender that cannot, and what to do.
+pub fn check_connections(study: &Study, condition: usize, workload: &Workload) -> Result<()> {
+    let (condition, load) = under(study, condition);
+    let processes = workload.databases_by_process(&request(condition, &load, load.seed))?;
+    for contender in &study.contenders {
+        let engine = engine::find(&contender.engine).context("a contender's engine must be known")?;
+        let setup = engine::setup_of(engine, contender);
+        one_connection_each(contender, &setup, &processes)
+            .map_err(|e| anyhow!("{e}; --only runs the other contenders without it"))?;
+    }
+    Ok(())
+}
+
+/// Whether a contender opens no database twice, where that matters; of each process it has the databases of the clients.
+fn one_connection_each(contender: &Contender, setup: &Setup, processes: &[Vec<u32>]) -> Result<(), String> {
+    if engine::is_over_http(contender) {
+        return match processes.iter().flatten().collect::<BTreeSet<_>>().len() {
+            0 | 1 => Ok(()),
+            // An app has a site for each.
+            _ if engine::is_app(contender) => Ok(()),
+            databases => Err(format!(
+                "{}: a worker serves one database over HTTP, the workload uses {databases}",
+                contender.name
+            )),
+        };
+    }
+    let shared = engine::model(contender).is_some_and(|model| model.connections == Connections::Database);
+    let of_process = |clients: &Vec<u32>| match shared {
+        true => clients.iter().copied().collect::<BTreeSet<_>>().into_iter().collect(),
+        false => clients.clone(),
+    };
+    let mut seen = BTreeSet::new();
+    match processes.iter().flat_map(of_process).find(|database| !seen.insert(*database)) {
+        Some(database) if setup.one_connection => Err(format!(
+            "{} would open database {database} more than once, and data in memory is there for one connection only: use \
+             one process, and a model whose clients share the connection or one client per database",
+            contender.name
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn under(study: &Study, condition: usize) -> (&Condition, Load) {
@@ -200,42 +255,15 @@ impl DrawnRound {
     /// # Errors
     /// The database it would open more often.
     pub fn one_connection_each(&self, contender: &Contender, setup: &Setup) -> Result<(), String> {
-        let databases = self.clients().map(|client| client.database).collect::<BTreeSet<_>>().len();
-        if engine::is_over_http(contender) {
-            return match databases {
-                0 | 1 => Ok(()),
-                // An app has a site for each.
-                _ if engine::is_app(contender) => Ok(()),
-                _ => Err(format!(
-                    "{}: a worker serves one database over HTTP, the workload uses {databases}",
-                    contender.name
-                )),
-            };
-        }
-        let mut used: Vec<u32> = vec![];
-        for worker in &self.workers {
-            let databases = worker.clients.iter().map(|client| client.database);
-            match engine::model(contender).map(|model| model.connections) {
-                Some(Connections::Database) => used.extend(databases.collect::<BTreeSet<_>>()),
-                _ => used.extend(databases),
-            }
-        }
-        let mut seen = BTreeSet::new();
-        match used.into_iter().find(|database| !seen.insert(*database)) {
-            Some(database) if setup.one_connection => Err(format!(
-                "{} would open database {database} more than once, and data in memory is there for one connection \
-                 only: use one process, and a model whose clients share the connection or one client per database",
-                contender.name
-            )),
-            _ => Ok(()),
-        }
+        let databases = |worker: &DrawnWorker| worker.clients.iter().map(|client| client.database).collect();
+        one_connection_each(contender, setup, &self.workers.iter().map(databases).collect::<Vec<_>>())
     }
 
     pub fn clients(&self) -> impl Iterator<Item = &Client> {
         self.workers.iter().flat_map(|worker| &worker.clients)
     }
 
-    /// The plan of every worker, in pieces: its head, then what was drawn.
+    /// The plan of every worker, in pieces: its head, then what was drawn. A service is asked in the place of databases.
     pub fn encode(
         &self,
         contender: &Contender,
@@ -243,7 +271,8 @@ impl DrawnRound {
         sql: &Sql<'_>,
         databases: &[String],
     ) -> Result<Vec<Vec<Arc<[u8]>>>> {
-        Ok(self.with_bodies(self.head(contender, setup, sql, databases)?))
+        let service = setup.service.as_ref().map(|url| vec![url.clone(); databases.len()]);
+        Ok(self.with_bodies(self.head(contender, setup, sql, service.as_deref().unwrap_or(databases))?))
     }
 
     fn with_bodies(&self, mut head: Head) -> Vec<Vec<Arc<[u8]>>> {

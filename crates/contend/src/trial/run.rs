@@ -13,14 +13,14 @@ use crate::record::tally::{Counting, Tally, Tallying, per_second};
 use crate::study::model::{Contender, Study, Tier};
 use crate::trial::admin::{Admin, Cancelled};
 use crate::trial::aftermath;
-use crate::trial::attached;
 use crate::trial::crew::{Crew, Deadlines, Failure, Member};
 use crate::trial::data::{self, Base, Fresh};
-use crate::trial::disk;
+use crate::trial::disk::{self, is_full};
 use crate::trial::janitor::Janitor;
 use crate::trial::machine;
 use crate::trial::over_http::{Asking, timeout_ms};
-use crate::trial::plans::{DrawnRound, Plans, Sql};
+use crate::trial::plans::{self, DrawnRound, Plans, Sql};
+use crate::trial::powercut::place;
 use crate::trial::process::{InsteadOf, Launch, monotonic_ns};
 use crate::trial::sampler::{Observed, Sampler, Watched};
 use crate::trial::secret::shown;
@@ -31,6 +31,7 @@ use anyhow::{Context, Result};
 use contend_wire::handshake::Facts;
 use contend_wire::plan::Client;
 use std::collections::BTreeMap;
+use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -103,12 +104,7 @@ impl Bench<'_> {
         let contender = &self.study.contenders[slot.contender];
         let engine = engine::find(&contender.engine).context("a contender's engine must be known")?;
         let round = plans.of(self.study, self.workload, slot)?;
-        let setup = match base.attached {
-            Some(_) => attached::setup_of(engine, &contender.settings),
-            None => engine::setup_of(engine, contender),
-        };
-        let mut setup = setup;
-        engine::app::tell(engine, contender, &mut setup);
+        let setup = plans::setup_of(engine, contender, base.attached.is_some());
         let stage = Stage { contender, engine, setup, round: &round, base, slot };
         let mut writer = self.writer.trial(slot.trial)?;
         let mut trial = self.blank(&stage);
@@ -193,14 +189,18 @@ impl Bench<'_> {
         made.map_err(|e| {
             if e.is::<Cancelled>() {
                 Failure::Cancelled
-            } else if (self.cancelled)() {
+            } else if (self.cancelled)() || is_full(&e) {
                 Failure::Fatal(e)
+            } else if place::is_full(self.data_dir.parent().unwrap_or(&self.data_dir)) {
+                // A server says it in its own words, and once its data is removed there is room again.
+                Failure::Fatal(Error::new(ErrorKind::StorageFull, format!("{e:#}")).into())
             } else {
                 Failure::Invalid(Invalid::Prepare.because(format!("{e:#}")))
             }
         })
     }
 
+    /// Removes what a trial has worked on.
     pub(super) fn remove_data(&self) -> Result<()> {
         if self.data_dir.exists() {
             std::fs::remove_dir_all(&self.data_dir)
@@ -283,11 +283,7 @@ impl Bench<'_> {
                 let client = self.instead.client.clone().map_or_else(Launch::own, Ok)?;
                 Ok((client, stage.round.encode_http(contender, setup, &sql, &asking)?))
             }
-            None => {
-                let service = setup.service.as_ref().map(|url| vec![url.clone(); databases.len()]);
-                let databases = service.as_deref().unwrap_or(databases);
-                Ok((self.launch(contender)?, stage.round.encode(contender, setup, &sql, databases)?))
-            }
+            None => Ok((self.launch(contender)?, stage.round.encode(contender, setup, &sql, databases)?)),
         }
     }
 
@@ -435,7 +431,9 @@ impl Bench<'_> {
             let spins = retry.tries > 1 && retry.backoff_ns.is_empty();
             // Where nothing is executed all there is is what the worker takes for itself.
             let late_is_work = spins || shared || !engine::executes(stage.contender);
-            trial.invalid.extend(guards::littles_law(&tally.clients, late_is_work));
+            let (busy_ns, window_ns) = (run.observed.machine_busy_ns, tally.elapsed_ns());
+            let crowded = guards::crowded(tally.clients.len(), machine::processors(), busy_ns, window_ns);
+            trial.invalid.extend(guards::littles_law(&tally.clients, guards::Waits { late_is_work, crowded }));
         }
         trial.invalid.extend(self.generator_limit(stage, run, &tally));
         self.check_rates(trial, stage, &tally, fastest_sync_ns);

@@ -42,7 +42,7 @@ pub struct Served {
     pub hello: Facts,
     /// Settings of its connections.
     pub sessions: Vec<Facts>,
-    /// None if it was not there any more.
+    /// Empty if it was not there any more.
     pub done: Facts,
     /// How it ended before it was told to.
     pub death: Option<String>,

@@ -1,14 +1,16 @@
 //! A whole run: everything measured once beforehand, then part by part, each by its schedule slot by slot, resumable
 //! anywhere. A study without parts is its own only part.
 
-use crate::record::model::{Disk, Finished, Instead, RECORD_VERSION, Run, ScenarioInfo, Slot, StudyFile, Trial};
-use crate::record::parts::{Found, has_parts, write_study};
+use crate::record::evidence::Known;
+use crate::record::model::{Disk, Finished, Instead, Run, ScenarioInfo, Slot, StudyFile, Trial};
+use crate::record::parts::{Found, has_parts, undo_study, write_study};
 use crate::record::store::{Record, RecordWriter};
 use crate::source::Source;
+use crate::study::load_under;
 use crate::study::model::{Study, Whole};
-use crate::study::{load_under, schedule};
 use crate::trial::admin::{Admin, Cancelled};
 use crate::trial::attached::{self, Attached, Left};
+use crate::trial::begun::{checked, prepared, study_file};
 use crate::trial::cache::{self, Bases};
 use crate::trial::continued;
 use crate::trial::crew::Deadlines;
@@ -17,9 +19,9 @@ use crate::trial::dialect::{dialect, one_per_engine, under_conditions};
 use crate::trial::disk;
 use crate::trial::evidence;
 use crate::trial::machine;
-use crate::trial::plans::{self, Plans};
+use crate::trial::plans::Plans;
 use crate::trial::process::{InsteadOf, monotonic_ns};
-use crate::trial::recorded::{asked_of, workload_info};
+use crate::trial::recorded::asked_of;
 use crate::trial::run::{Bench, Done};
 use crate::trial::secret::told;
 use crate::trial::site::Site;
@@ -91,6 +93,8 @@ pub fn run(order: &Order, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'_>))
 /// first of them takes its time.
 fn begin(order: &Order, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'_>)) -> Result<Ending> {
     let begun_ns = monotonic_ns();
+    let studies = order.whole.studies.iter().zip(&order.workloads);
+    let workloads = studies.map(|(study, source)| checked(study, source, order)).collect::<Result<Vec<_>>>()?;
     let mut site = Site::open(&order.out, &order.instead, order.allow_tmpfs)?;
     evidence::readable(&evidence::path(&site.out))?;
     site.attach(order.attached.as_ref());
@@ -102,12 +106,11 @@ fn begin(order: &Order, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'_>)) -
     let disk = disk::measure(&site.scratch)?;
     let mut bases = Bases::default();
     let mut parts = vec![];
-    for (at, (study, source)) in order.whole.studies.iter().zip(&order.workloads).enumerate() {
+    let studies = order.whole.studies.iter().zip(&order.workloads);
+    for (at, ((study, source), workloads)) in studies.zip(workloads).enumerate() {
         let scenario = order.scenarios.get(at).and_then(Option::as_ref);
         let scenario = scenario.map(|s| ScenarioInfo { file: s.name.clone(), text: s.text.clone() });
         let run = Run { scenario, instead: instead.clone(), ..prepared(study, source, &order.command, &disk)? };
-        let workloads = workloads(&run, &order.secrets)?;
-        check_sizes(study, &workloads)?;
         let (dir, asked) = (part_dir(&order.out, study.part.as_deref()), asked_of(&run)?);
         parts.push(Task { dir, run, workloads, asked, before: vec![] });
     }
@@ -128,62 +131,9 @@ fn begin(order: &Order, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'_>)) -
     crew.go_through(parts, bases, &mut admin, begun_ns, file)
 }
 
-/// What is too much is said before anything is loaded for it.
-fn check_sizes(study: &Study, workloads: &[Editions]) -> Result<()> {
-    for (at, (condition, workload)) in study.conditions.iter().zip(workloads).enumerate() {
-        plans::check(study, at, workload.of(None)).with_context(|| format!("condition `{}`", condition.label))?;
-    }
-    Ok(())
-}
-
 /// The directory of a part's record; that of the run, for a study without parts.
 fn part_dir(out: &Path, part: Option<&str>) -> PathBuf {
     part.map_or_else(|| out.to_path_buf(), |part| out.join(part))
-}
-
-/// A run that has not begun.
-fn prepared(study: &Study, source: &Source, command: &[String], disk: &Disk) -> Result<Run> {
-    let workload = workload::parse(source)?;
-    let schedule = schedule(study, study.load.seed);
-    if schedule.is_empty() {
-        let part = study.part.as_ref().map_or(String::new(), |part| format!(", part {part},"));
-        bail!("study {}{part} has nothing to run: no round, no condition or no contender is left", study.name);
-    }
-    Ok(Run {
-        format: RECORD_VERSION,
-        contend: env!("CARGO_PKG_VERSION").to_string(),
-        started: machine::now_utc(),
-        command: command.to_vec(),
-        instead: Instead::default(),
-        machine: machine::describe(),
-        disk: disk.clone(),
-        workload: workload_info(&workload, source, study)?,
-        scenario: None,
-        generator_ns_per_operation: 0,
-        generator_ns_by_condition: vec![],
-        floors: vec![],
-        schedule,
-        study: study.clone(),
-        spent_ns: 0,
-        tiers: vec![],
-        finished: None,
-    })
-}
-
-fn study_file(order: &Order) -> StudyFile {
-    let Whole { name, question, variant, extent, studies } = &order.whole;
-    StudyFile {
-        format: RECORD_VERSION,
-        contend: env!("CARGO_PKG_VERSION").to_string(),
-        started: machine::now_utc(),
-        command: order.command.clone(),
-        study: name.clone(),
-        question: question.clone(),
-        variant: *variant,
-        extent: *extent,
-        parts: studies.iter().filter_map(|study| study.part.clone()).collect(),
-        finished: None,
-    }
 }
 
 /// Makes the record: first the parts, then what says that they belong together.
@@ -191,10 +141,19 @@ fn create(out: &Path, file: Option<&StudyFile>, parts: &[Task]) -> Result<()> {
     if file.is_some() && RecordWriter::is_record(out) {
         return Err(RecordWriter::taken(out));
     }
-    for part in parts {
+    let mut made = vec![];
+    let all = parts.iter().try_for_each(|part| {
         RecordWriter::create(&part.dir, &part.run)?;
+        made.push(&part.dir);
+        Ok(())
+    });
+    let all = all.and_then(|()| file.map_or(Ok(()), |file| write_study(out, file)));
+    if all.is_err() {
+        // Parts without the whole are no record, and would be in the way of the next one.
+        made.into_iter().for_each(|dir| RecordWriter::undo(dir));
+        file.into_iter().for_each(|_| undo_study(out));
     }
-    file.map_or(Ok(()), |file| write_study(out, file))
+    all
 }
 
 /// Continues a run that was interrupted.
@@ -372,9 +331,10 @@ impl Session<'_> {
         run.spent_ns += monotonic_ns() - begun_ns;
         match result {
             Ok(()) => {
+                // Last: what is not finished can be resumed, and this is done again.
+                run.tiers = self.tiers(&run).context("every trial is over, but how tiers are known cannot be kept")?;
                 run.finished = Some(Finished { elapsed_ns: run.spent_ns, measured_ns });
                 self.writer.write_run(&run)?;
-                self.write_tiers(run).context("the record is complete, but it does not say how its tiers are known")?;
                 Ok(Ending::Complete)
             }
             Err(e) => {
@@ -385,16 +345,15 @@ impl Session<'_> {
         }
     }
 
-    /// Keeps what this run has proved, and writes down what is known of its contenders.
-    fn write_tiers(&self, mut run: Run) -> Result<()> {
+    /// Keeps what this run has proved, and tells how the tiers of its contenders are known.
+    fn tiers(&self, run: &Run) -> Result<Vec<Known>> {
         let path = evidence::path(&self.common.site.out);
         let trials = Record::open(self.writer.dir())?.trials;
         // What somebody else's worker says of its version is no proof of anything.
         if self.common.site.instead.worker.is_none() {
-            evidence::keep(&run, &trials, &path)?;
+            evidence::keep(run, &trials, &path)?;
         }
-        run.tiers = evidence::known(&run, &trials, &path)?;
-        self.writer.write_run(&run)
+        evidence::known(run, &trials, &path)
     }
 
     fn base(&self, bases: &mut Bases, study: &Study, slot: &Slot, admin: &mut Admin<'_>) -> Result<Base> {
@@ -437,55 +396,4 @@ impl Session<'_> {
 fn workloads(run: &Run, secrets: &BTreeMap<String, String>) -> Result<Vec<Editions>> {
     let source = Source::new(run.workload.file.clone(), run.workload.text.clone());
     under_conditions(&told(workload::parse(&source)?, secrets)?, &run.study)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::study::model::{Extent, Variant};
-    use crate::study::{Choices, resolve};
-
-    fn disk() -> Disk {
-        Disk {
-            file_system: "ext4".to_string(),
-            fdatasync_ns_p50: 1,
-            fsync_ns_p50: 1,
-            fsync_ns_p95: 1,
-            overwrite_ns_p50: 1,
-            sync_ns_min: 1,
-            probes: 1,
-        }
-    }
-
-    /// A study of the first embedded workload, and what a run of it would begin with.
-    fn prepared_with(axes: &str, edit: impl Fn(&mut Study)) -> Result<Run> {
-        let name = workload::builtin_names().into_iter().next().unwrap();
-        let text = format!(
-            "question = 'q'\nworkload = '{name}'\nkind = 'load'\nheadline = 'throughput_ops_per_s'\nrounds = 6\n\
-             axes = {{ {axes} }}\nload = {{ window = '1s' }}\n[[contender]]\nengine = 'sqlite'\n"
-        );
-        let choices = Choices::new(Variant::Corrected, Extent::Full);
-        let mut study = resolve(&Source::new("s.toml", text), &choices).unwrap();
-        edit(&mut study);
-        prepared(&study, &workload::builtin(name).unwrap(), &[], &disk())
-    }
-
-    #[test]
-    fn a_run_without_trials_does_not_begin() {
-        assert_eq!(prepared_with("clients = [1]", |_| ()).unwrap().schedule.len(), 6);
-        let error = prepared_with("clients = [1]", |study| study.rounds = 0).unwrap_err().to_string();
-        assert!(error.contains("nothing to run"), "{error}");
-    }
-
-    #[test]
-    fn conditions_that_differ_in_their_data_say_so() {
-        let same = prepared_with("clients = [1, 2]", |_| ()).unwrap().workload;
-        assert!(same.data.is_empty(), "{:?}", same.data);
-        let scaled = prepared_with("clients = [1, 2], scale = [1, 2]", |_| ()).unwrap().workload;
-        let labels: Vec<_> = scaled.data.iter().map(|data| data.conditions.as_slice()).collect();
-        assert_eq!(labels, [["1 client, scale 1", "2 clients, scale 1"], ["1 client, scale 2", "2 clients, scale 2"]]);
-        assert_eq!((&scaled.rows, &scaled.data_sha256), (&scaled.data[0].rows, &scaled.data[0].sha256));
-        assert!(scaled.data[0].rows.iter().any(|(table, rows)| scaled.data[1].rows[table] == 2 * rows));
-        assert_ne!(scaled.data[0].sha256, scaled.data[1].sha256);
-    }
 }

@@ -60,38 +60,27 @@ impl Workload {
     /// As for [`Workload::check_draw`], and a reference to a table without rows.
     pub fn draw_clients(&self, request: &DrawRequest<'_>) -> Result<Drawn> {
         let (crews, pace) = self.asked(request)?;
-        let with_processes = || crews.iter().filter(|crew| crew.role.home.is_none());
         let (makers, texts) = self.makers(request)?;
         let mut window = vec![0; self.transactions.len()];
         let mut workers = vec![];
         let mut next_client = 0;
-        for host in with_processes() {
-            for process in 0..host.processes {
-                let mut worker = DrawnWorker { roles: vec![], clients: vec![] };
-                let guests = crews.iter().filter(|crew| crew.role.home == Some(host.number));
-                for crew in std::iter::once(host).chain(guests) {
-                    let places = crew.places(process, self.databases);
-                    if places.is_empty() {
-                        continue;
-                    }
-                    let (name, first_client, clients) = (crew.role.name.clone(), next_client, places.len() as u32);
-                    next_client += clients;
-                    worker.roles.push(DrawnRole { name, first_client, clients });
-                    worker.clients.extend((first_client..).zip(places).map(|(id, place)| {
-                        let client = pace.client(id, place.database, crew.role);
-                        let labels = ["client", &crew.role.name, &place.in_role.to_string()];
-                        let drawer = Drawer { crew, makers: &makers, stream: Stream::new(request.seed, &labels) };
-                        drawer.draw(client, &pace, &mut window)
-                    }));
-                }
-                // Clients that share a thread start in this order: database by database, as a program starts its tasks.
-                // Role by role, all writers would be served before the first reader.
-                worker.clients.sort_by_key(|client| client.database);
-                // A role without clients has no processes either.
-                if !worker.clients.is_empty() {
-                    workers.push(worker);
-                }
+        for process in self.processes(&crews) {
+            let mut worker = DrawnWorker { roles: vec![], clients: vec![] };
+            for (crew, places) in process {
+                let (name, first_client, clients) = (crew.role.name.clone(), next_client, places.len() as u32);
+                next_client += clients;
+                worker.roles.push(DrawnRole { name, first_client, clients });
+                worker.clients.extend((first_client..).zip(places).map(|(id, place)| {
+                    let client = pace.client(id, place.database, crew.role);
+                    let labels = ["client", &crew.role.name, &place.in_role.to_string()];
+                    let drawer = Drawer { crew, makers: &makers, stream: Stream::new(request.seed, &labels) };
+                    drawer.draw(client, &pace, &mut window)
+                }));
             }
+            // Clients that share a thread start in this order: database by database, as a program starts its tasks.
+            // Role by role, all writers would be served before the first reader.
+            worker.clients.sort_by_key(|client| client.database);
+            workers.push(worker);
         }
         Ok(Drawn { texts, workers, planned: (pace.model() == Loop::Open).then_some(window) })
     }
@@ -103,6 +92,33 @@ impl Workload {
     /// processes or operations than a trial may have.
     pub fn check_draw(&self, request: &DrawRequest<'_>) -> Result<()> {
         self.asked(request).map(drop)
+    }
+
+    /// The database of each client, by process.
+    ///
+    /// # Errors
+    /// As for [`Workload::check_draw`].
+    pub fn databases_by_process(&self, request: &DrawRequest<'_>) -> Result<Vec<Vec<u32>>> {
+        let (crews, _) = self.asked(request)?;
+        let of = |process: Vec<(&Crew<'_>, Vec<ClientPlace>)>| {
+            process.iter().flat_map(|(_, places)| places).map(|place| place.database).collect()
+        };
+        Ok(self.processes(&crews).into_iter().map(of).collect())
+    }
+
+    /// The clients of each process, role by role. A role without clients has no processes either.
+    fn processes<'c, 'w>(&self, crews: &'c [Crew<'w>]) -> Vec<Vec<(&'c Crew<'w>, Vec<ClientPlace>)>> {
+        let mut all = vec![];
+        for host in crews.iter().filter(|crew| crew.role.home.is_none()) {
+            let guests = || crews.iter().filter(|crew| crew.role.home == Some(host.number));
+            all.extend((0..host.processes).map(|process| {
+                let together = std::iter::once(host).chain(guests());
+                let places = together.map(|crew| (crew, crew.places(process, self.databases)));
+                places.filter(|(_, places)| !places.is_empty()).collect()
+            }));
+        }
+        all.retain(|process: &Vec<_>| !process.is_empty());
+        all
     }
 
     /// Who takes part, and how fast.

@@ -29,6 +29,7 @@ pub use asked::{Asked, asked};
 pub use draw::{DrawRequest, Drawn, DrawnRole, DrawnWorker};
 pub use invariant::Invariant;
 pub use model::{Role, Table, TransactionSpec, Workload};
+pub use resolve::hex;
 pub use translate::{Dialect, Editions, Rewrite, Translated};
 
 use crate::source::{FileError, Source};

@@ -13,8 +13,13 @@ import (
 	"crawshaw.io/sqlite/sqlitex"
 )
 
-// WAL, which the library would turn on by itself, is a setting of the plan.
-const flags = sqlite.SQLITE_OPEN_READWRITE | sqlite.SQLITE_OPEN_CREATE | sqlite.SQLITE_OPEN_NOMUTEX
+// flags are 0, the library's own, where nothing is set; they turn WAL on, which is otherwise a setting of the plan.
+func flags(asItComes bool) sqlite.OpenFlags {
+	if asItComes {
+		return 0
+	}
+	return sqlite.SQLITE_OPEN_READWRITE | sqlite.SQLITE_OPEN_CREATE | sqlite.SQLITE_OPEN_NOMUTEX
+}
 
 type pool struct{ *sqlitex.Pool }
 
@@ -39,11 +44,13 @@ func library() *worker.Driver {
 		Scratch: ":memory:",
 		Code:    code,
 	}, &native.Library[*sqlite.Conn, *sqlite.Stmt]{
-		Open:         func(database string) (*sqlite.Conn, error) { return sqlite.OpenConn(database, flags) },
+		Open: func(database string, asItComes bool) (*sqlite.Conn, error) {
+			return sqlite.OpenConn(database, flags(asItComes))
+		},
 		Type:         func(stmt *sqlite.Stmt, column int) int { return int(stmt.ColumnType(column)) },
 		BytesAreText: true, // BindBytes calls sqlite3_bind_text
-		OpenPool: func(database string, size int) (native.Pool[*sqlite.Conn], error) {
-			inner, err := sqlitex.Open(database, flags, size)
+		OpenPool: func(database string, size int, asItComes bool) (native.Pool[*sqlite.Conn], error) {
+			inner, err := sqlitex.Open(database, flags(asItComes), size)
 			return pool{inner}, err
 		},
 	})

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
 
 	"contend/workers/sqldb"
 	"contend/workers/worker"
@@ -38,6 +39,16 @@ func interrupt(conn driver.Conn, _ *worker.Setup) func() {
 	return func() { C.interrupt(db) }
 }
 
+// keeps is how many statements a connection keeps by itself; the library does not show it.
+func keeps() (string, error) {
+	conn, err := connector(":memory:").Connect(context.Background())
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	return strconv.Itoa(reflect.ValueOf(conn).Elem().FieldByName("stmtCache").Cap()), nil
+}
+
 func library() *worker.Driver {
 	return sqldb.Driver(worker.Driver{
 		Name:        "mattn",
@@ -46,6 +57,8 @@ func library() *worker.Driver {
 		Scratch:     ":memory:",
 		Code:        sqldb.SQLiteCode(code),
 		Interrupted: sqldb.SQLiteInterrupt,
+
+		StatementCache: keeps,
 	}, &sqldb.Library{
 		Connector: func(database string, options *worker.Options) (driver.Connector, error) {
 			if options.BusyTimeoutMS >= 0 {

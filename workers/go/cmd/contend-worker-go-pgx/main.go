@@ -167,7 +167,18 @@ func library() *worker.Driver {
 		Open:        open,
 		OpenPool:    openPool,
 		Load:        load,
+
+		StatementCache: keeps,
 	}
+}
+
+// keeps is how many statements a connection of the library prepares and keeps by itself, unless it is told otherwise as here.
+func keeps() (string, error) {
+	c, err := pgx.ParseConfig("sslmode=disable")
+	if err != nil {
+		return "", err
+	}
+	return strconv.Itoa(c.StatementCacheCapacity), nil
 }
 
 func main() { worker.Main(library()) }

@@ -14,7 +14,7 @@ func BenchmarkPointRead(b *testing.B) {
 }
 
 func bare(b *testing.B, path string, keys []int64, reads int) time.Duration {
-	conn, err := sqlite.OpenConn(path, flags)
+	conn, err := sqlite.OpenConn(path, flags(false))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -10,8 +10,13 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// WAL, which the library would turn on by itself, is a setting of the plan.
-const flags = sqlite.OpenReadWrite | sqlite.OpenCreate
+// flags are 0, the library's own, where nothing is set; they turn WAL on, which is otherwise a setting of the plan.
+func flags(asItComes bool) sqlite.OpenFlags {
+	if asItComes {
+		return 0
+	}
+	return sqlite.OpenReadWrite | sqlite.OpenCreate
+}
 
 func code(err error) (wire.Code, bool) {
 	return wire.Code{Space: wire.SpaceSQLite, Number: uint32(sqlite.ErrCode(err))}, true
@@ -25,10 +30,12 @@ func library() *worker.Driver {
 		Scratch: ":memory:",
 		Code:    code,
 	}, &native.Library[*sqlite.Conn, *sqlite.Stmt]{
-		Open: func(database string) (*sqlite.Conn, error) { return sqlite.OpenConn(database, flags) },
+		Open: func(database string, asItComes bool) (*sqlite.Conn, error) {
+			return sqlite.OpenConn(database, flags(asItComes))
+		},
 		Type: func(stmt *sqlite.Stmt, column int) int { return int(stmt.ColumnType(column)) },
-		OpenPool: func(database string, size int) (native.Pool[*sqlite.Conn], error) {
-			return sqlitex.NewPool(database, sqlitex.PoolOptions{Flags: flags, PoolSize: size})
+		OpenPool: func(database string, size int, asItComes bool) (native.Pool[*sqlite.Conn], error) {
+			return sqlitex.NewPool(database, sqlitex.PoolOptions{Flags: flags(asItComes), PoolSize: size})
 		},
 	})
 }

@@ -3,7 +3,7 @@
 // the values written into it.
 
 const mysql = require('mysql2/promise');
-const { Types } = require('mysql2');
+const { ConnectionConfig, Types } = require('mysql2');
 const { version } = require('mysql2/package.json');
 const { parseAddress } = require('../address');
 const { failure, wrongValue } = require('../failure');
@@ -196,7 +196,11 @@ module.exports = {
   interrupted: errno(INTERRUPTED),
   // A connection may be killed or lost with what it executes.
   cuts: [errno(LOST), errno(KILLED)],
-  versions: () => ({ driver: `mysql2 ${version}`, engine: 'MariaDB' }),
+  versions: () => ({
+    driver: `mysql2 ${version}`,
+    engine: 'MariaDB',
+    statementCache: new ConnectionConfig({}).maxPreparedStatements,
+  }),
   failure(error) {
     if (error.sqlState && error.errno > 0) return errno(error.errno, error.message);
     if (error.connecting) return errno(NOT_CONNECTED, error.message);

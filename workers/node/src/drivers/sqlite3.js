@@ -109,11 +109,15 @@ function open(database) {
 async function versions() {
   const { db } = await open(':memory:');
   const options = await call((done) => db.all('PRAGMA compile_options', done));
+  // A transaction can begin after a write only if that has committed itself.
+  await call((done) => db.exec('CREATE TABLE probe (value); INSERT INTO probe VALUES (1)', done));
+  const autocommit = await call((done) => db.exec('BEGIN', done)).then(() => 'on', () => 'off');
   await call((done) => db.close(done));
   return {
     driver: `sqlite3 ${version}`,
     engine: `SQLite ${sqlite3.VERSION}`,
     compileOptions: options.map((row) => row.compile_options).join(','),
+    autocommit,
   };
 }
 

@@ -9,6 +9,8 @@ const MYSQL_LOST = [2006, 2013, 1927, 1053];
 final class PdoMysqlConnection extends PdoConnection
 {
     private bool $lost = false;
+    /** The connection's number at the server, once it was asked for. */
+    private ?string $number = null;
 
     public function __construct(string $database, private bool $prepareEach)
     {
@@ -121,9 +123,28 @@ final class PdoMysqlConnection extends PdoConnection
         return $this->lost;
     }
 
+    /** PDO does not show the number, so it is asked for together with the first session statement: no round trip for it alone. */
+    public function session(string $sql): void
+    {
+        // Where it sends two statements at once, PDO looks for placeholders in them.
+        if ($this->number !== null || strpbrk($sql, '?:\\') !== false) {
+            $this->simple($sql);
+            return;
+        }
+        $this->db->setAttribute(PDO::ATTR_EMULATE_PREPARES, true);
+        try {
+            $both = $this->db->query("SELECT CONNECTION_ID(); $sql");
+            $this->number = (string) $both->fetchColumn();
+            $both->nextRowset();
+            $both->closeCursor();
+        } finally {
+            $this->db->setAttribute(PDO::ATTR_EMULATE_PREPARES, $this->prepareEach);
+        }
+    }
+
     public function number(): string
     {
-        return (string) $this->db->query('SELECT CONNECTION_ID()')->fetchColumn();
+        return $this->number ??= (string) $this->db->query('SELECT CONNECTION_ID()')->fetchColumn();
     }
 }
 

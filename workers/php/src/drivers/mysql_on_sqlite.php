@@ -20,8 +20,17 @@ const IN_ITS_WORDS = [
 /** MySQL has no RETURNING; WordPress asks for the number of the row it has inserted. */
 const RETURNING = '/\s+RETURNING\s+"\w+"\s*\z/';
 
+/** What makes or changes a table. */
+const DEFINITION = '/\A\s*(CREATE|ALTER|DROP|RENAME|TRUNCATE)\b/i';
+
 /** Without a path of its own a name of a database means nothing to SQLite; the driver wants one. */
 const DATABASE_NAME = 'app';
+
+/** Texts and bytes come alike; what is no text in UTF-8 can only be bytes. */
+function plain(mixed $value): mixed
+{
+    return is_string($value) && !preg_match('//u', $value) ? new Blob($value) : $value;
+}
 
 final class OnSqliteConnection extends Connection
 {
@@ -68,7 +77,7 @@ final class OnSqliteConnection extends Connection
 
     public function readBack(string $sql): mixed
     {
-        return $this->beneath->query($sql)->fetch(PDO::FETCH_NUM)[0] ?? null;
+        return plain($this->beneath->query($sql)->fetch(PDO::FETCH_NUM)[0] ?? null);
     }
 
     /** The driver can parse a statement without executing it, but no more. */
@@ -89,7 +98,7 @@ final class OnSqliteConnection extends Connection
     /** The driver has no prepared statements: values are written into the text. */
     public function code(string $s, Statement $statement, array $args, array $keep, string $v): array
     {
-        $kept = array_map(fn ($one) => "\$k$one[0] = array_column(array_slice(\$r, 0, $one[2]), $one[1]);", $keep);
+        $kept = array_map(fn ($one) => "\$k$one[0] = array_map(plain(...), array_column(array_slice(\$r, 0, $one[2]), $one[1]));", $keep);
         [$parts, $text, $next] = [[], '', 0];
         foreach ($this->own($statement->sql) as $token) {
             if ($token !== '?') {
@@ -144,13 +153,29 @@ final class OnSqliteConnection extends Connection
 
     public function simple(string $sql): void
     {
-        $this->driver->exec(implode('', $this->own($sql)));
+        $this->query($sql);
+    }
+
+    /**
+     * The driver compares what it reads of its own tables with texts, and WordPress has it read texts only. A UNIQUE of a new table
+     * would be lost without that; rows of a plan come as they are.
+     */
+    private function definition(string $sql): PDOStatement
+    {
+        $this->driver->setAttribute(PDO::ATTR_STRINGIFY_FETCHES, true);
+        try {
+            return $this->driver->query($sql);
+        } finally {
+            $this->driver->setAttribute(PDO::ATTR_STRINGIFY_FETCHES, false);
+        }
     }
 
     public function query(string $sql): array
     {
-        $rows = $this->driver->query(implode('', $this->own($sql)));
-        return $rows->columnCount() > 0 ? $rows->fetchAll(PDO::FETCH_NUM) : [];
+        $own = implode('', $this->own($sql));
+        $rows = preg_match(DEFINITION, $sql) ? $this->definition($own) : $this->driver->query($own);
+        $found = $rows->columnCount() > 0 ? $rows->fetchAll(PDO::FETCH_NUM) : [];
+        return array_map(fn ($row) => array_map(plain(...), $row), $found);
     }
 
     /** Many rows with each statement: the driver's work goes by the statement. */
@@ -220,7 +245,7 @@ final class MysqlOnSqlite extends Driver
     public function hello(): array
     {
         $facts = (new PdoSqlite($this->name))->hello();
-        return ['driver' => 'mysql-on-sqlite ' . SQLITE_DRIVER_VERSION . ' on ' . $facts['driver']] + $facts;
+        return ['driver' => 'mysql-on-sqlite ' . SQLITE_DRIVER_VERSION . ', definitions read as text, on ' . $facts['driver']] + $facts;
     }
 
     public function open(string $database, Options $options): Connection

@@ -4,6 +4,7 @@ import os
 
 import psycopg
 from psycopg import pq
+from psycopg._preparing import PrepareManager
 from psycopg.types.string import TextLoader
 
 from .. import wire
@@ -123,6 +124,7 @@ class Psycopg(Driver):
             "driver": f"psycopg {psycopg.__version__} ({pq.__impl__}, {libpq})",
             "engine": "PostgreSQL",
             "autocommit": default(psycopg.Connection.connect, "autocommit"),
+            "statement_cache": f"{PrepareManager.prepared_max} after {PrepareManager.prepare_threshold} executions",
         }
 
     def connect(self, database, options):

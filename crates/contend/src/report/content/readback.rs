@@ -7,19 +7,24 @@ use crate::study::model::Readback;
 use crate::study::readback::{language, tier_told};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What was found under a name, by contender; none where nobody told.
+/// What was found under a name, by contender; none where nobody told. What a worker says of its library comes before what its
+/// connection shows: a worker may have told the connection otherwise to carry out plans.
 fn found(summary: &Summary<'_>, name: &str) -> Vec<Option<String>> {
+    let contenders = &summary.record.run.study.contenders;
     let of = |contender: usize| {
         let trials = summary.record.trials.iter().filter(|trial| trial.slot.contender == contender);
+        // Of a worker with several drivers.
+        let of_driver = format!("{}.{name}", contenders[contender].driver);
         let told = trials.flat_map(|trial| {
             let hello = trial.workers.iter().map(|worker| &worker.hello);
-            let own = trial.settings.get(name).into_iter();
-            own.chain(hello.filter_map(|hello| hello.get(name)).filter(|_| !trial.settings.contains_key(name)))
+            let said: Vec<&String> =
+                hello.filter_map(|hello| hello.get(&of_driver).or_else(|| hello.get(name))).collect();
+            if said.is_empty() { trial.settings.get(name).into_iter().collect() } else { said }
         });
         let values: BTreeSet<&str> = told.map(String::as_str).collect();
         (!values.is_empty()).then(|| values.into_iter().collect::<Vec<_>>().join("; "))
     };
-    (0..summary.record.run.study.contenders.len()).map(of).collect()
+    (0..contenders.len()).map(of).collect()
 }
 
 /// The answers in words: each setting in which contenders differ, with who has what.

@@ -8,7 +8,8 @@ use crate::report::summary::dist::Shown;
 use crate::report::summary::estimate::Estimate;
 use crate::report::summary::metric::Figure;
 use crate::stats::interval::MIN_ROUNDS;
-use crate::stats::precision::{Ns, Percent, Ratio, with_thousands};
+use crate::stats::precision::{Ns, Percent, Ratio};
+pub use crate::stats::precision::{count, counted};
 use crate::stats::quantile::QuantileValue;
 use crate::stats::verdict::Verdict;
 use crate::study::model::Tier;
@@ -113,16 +114,6 @@ pub fn rounds(cell: &Cell) -> String {
         (valid, scheduled) if valid == scheduled => valid.to_string(),
         (valid, scheduled) => format!("{valid} of {scheduled}"),
     }
-}
-
-/// A count with thousands apart.
-pub fn count(n: u64) -> String {
-    with_thousands(&n.to_string())
-}
-
-/// `1 trial`, `2 trials`.
-pub fn counted(n: usize, noun: &str) -> String {
-    format!("{} {noun}{}", count(n as u64), if n == 1 { "" } else { "s" })
 }
 
 /// A part of a whole: none, a trace of it, or how much.

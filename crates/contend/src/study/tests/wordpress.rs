@@ -125,7 +125,7 @@ fn the_variations_of_its_page_fit() {
 /// The whole site, in about five minutes: starting a trial takes about as long as its window.
 #[test]
 fn the_site_is_short_when_it_is_quick() {
-    assert_quick_within("wordpress-http", 240);
+    assert_quick_within("wordpress-http", 300);
     let whole = embedded("wordpress-http", QUICK, &[]);
     assert_eq!(names(&whole), ["site", "request"]);
     let site = part(&whole, "site");

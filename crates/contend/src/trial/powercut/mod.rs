@@ -7,7 +7,7 @@ pub mod cuts;
 mod images;
 mod judge;
 mod kills;
-mod place;
+pub mod place;
 pub mod recorder;
 pub mod replay;
 pub mod shim;

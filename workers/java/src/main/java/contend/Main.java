@@ -104,7 +104,7 @@ public final class Main {
                 "drivers", driver.nothing() ? driver.name() + ",null" : driver.name(),
                 "models", driver.nothing() ? Run.THREAD : Run.THREAD + "," + Run.POOL,
                 "vm", System.getProperty("java.vm.name") + " " + System.getProperty("java.vm.version"));
-        for (String fact : List.of("compile_options", "autocommit", "isolation")) {
+        for (String fact : List.of("compile_options", "autocommit", "isolation", "statement_cache")) {
             if (versions.containsKey(fact)) {
                 hello.put(fact, versions.get(fact));
             }

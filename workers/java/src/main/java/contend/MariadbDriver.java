@@ -13,6 +13,7 @@ import java.util.Iterator;
 import java.util.Map;
 import java.util.Properties;
 import java.nio.charset.StandardCharsets;
+import org.mariadb.jdbc.Configuration;
 import org.mariadb.jdbc.util.VersionFactory;
 
 /** Connector/J of MariaDB. */
@@ -33,8 +34,14 @@ final class MariadbDriver implements Driver {
     }
 
     @Override
-    public Map<String, Object> versions() {
-        return Text.facts("driver", "mariadb-java-client " + VersionFactory.getInstance().getVersion(), "engine", "MariaDB");
+    public Map<String, Object> versions() throws SQLException {
+        return Text.facts("driver", "mariadb-java-client " + VersionFactory.getInstance().getVersion(), "engine", "MariaDB",
+                "statement_cache", keeps(Configuration.parse("jdbc:mariadb://localhost/")));
+    }
+
+    /** How many statements a connection of this configuration keeps prepared at the server. */
+    private static int keeps(Configuration configuration) {
+        return configuration.useServerPrepStmts() && configuration.cachePrepStmts() ? configuration.prepStmtCacheSize() : 0;
     }
 
     @Override

@@ -34,7 +34,9 @@ final class PostgresDriver implements Driver {
 
     @Override
     public Map<String, Object> versions() {
-        return Text.facts("driver", "postgresql " + DriverInfo.DRIVER_VERSION, "engine", "PostgreSQL");
+        return Text.facts("driver", "postgresql " + DriverInfo.DRIVER_VERSION, "engine", "PostgreSQL", "statement_cache",
+                PGProperty.PREPARED_STATEMENT_CACHE_QUERIES.getDefaultValue() + " after " + PGProperty.PREPARE_THRESHOLD.getDefaultValue()
+                + " executions");
     }
 
     @Override

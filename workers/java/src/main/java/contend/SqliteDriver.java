@@ -1,5 +1,7 @@
 package contend;
 
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.PreparedStatement;
@@ -10,6 +12,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.stream.Stream;
 import org.sqlite.SQLiteConnection;
 import org.sqlite.SQLiteErrorCode;
 import org.sqlite.SQLiteException;
@@ -17,7 +20,34 @@ import org.sqlite.SQLiteJDBCLoader;
 
 /** sqlite-jdbc of xerial, which brings an SQLite. */
 final class SqliteDriver implements Driver {
+    static {
+        loadLibrary();
+    }
+
     private final Failure interrupted = new Failure("sqlite", SQLiteErrorCode.SQLITE_INTERRUPT.code, "interrupted");
+
+    /**
+     * Loads SQLite from a directory of its own and removes that at once: what is loaded stays. By itself the library leaves that to
+     * the virtual machine's orderly end, which a worker that is told to quit, or is killed, never comes to.
+     */
+    private static void loadLibrary() {
+        try {
+            Path dir = Files.createTempDirectory("contend-java-sqlite-");
+            System.setProperty("org.sqlite.tmpdir", dir.toString());
+            try {
+                SQLiteJDBCLoader.initialize();
+            } finally {
+                try (Stream<Path> files = Files.list(dir)) {
+                    for (Path file : files.toList()) {
+                        Files.delete(file);
+                    }
+                }
+                Files.delete(dir);
+            }
+        } catch (Exception e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
 
     @Override
     public String name() {
