@@ -201,7 +201,21 @@ fn a_site_that_is_running_is_asked_as_the_original_was() {
     assert_eq!(Record::open(&bench.path("record")).expect("a record").trials[0].clients, 8);
     assert_eq!(Site::comments(&bench, "full.db"), "40 0");
     // Comments: those before it are written, too, but not counted. Each on a TCP connection of its own.
-    let args = ["--set", "mode=write", "--requests", "20", "--conc", "4", "--warm", "8", "--close", "--label", "here"];
+    let args = [
+        "--mode",
+        "write",
+        "--user",
+        "Administrator",
+        "--requests",
+        "20",
+        "--conc",
+        "4",
+        "--warm",
+        "8",
+        "--close",
+        "--label",
+        "here",
+    ];
     let (said, line) = site.asked(&bench, "full.test", &[&password[..], &args].concat());
     assert_eq!(total(&line), 20, "{said:?}");
     assert_eq!(line.map(|line| line["label"].clone()), Some("here".into()));
@@ -211,7 +225,7 @@ fn a_site_that_is_running_is_asked_as_the_original_was() {
     let (said, line) = site.asked(&bench, "full.test", &["--set", "password=falsch"]);
     assert!(line.is_none() && said.code == Some(2), "{said:?}");
     assert!(said.err.contains("login") && said.err.contains("401") && !said.err.contains("falsch"), "{}", said.err);
-    let (said, line) = site.asked(&bench, "full.test", &["--set", "password=geheim,user=nobody"]);
+    let (said, line) = site.asked(&bench, "full.test", &["--set", "password=geheim", "--user", "nobody"]);
     assert!(line.is_none() && said.code == Some(2) && said.err.contains("401"), "{said:?}");
     let (said, line) = site.asked(&bench, "empty.test", &password);
     assert!(line.is_none() && said.code == Some(2), "{said:?}");

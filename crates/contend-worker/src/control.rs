@@ -1,6 +1,7 @@
 //! What the supervising thread and the clients share: the start, the end of the window, the end of the
 //! drain, and each client's count of operations.
 
+use contend_wire::handshake::Facts;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -30,6 +31,8 @@ pub struct Control {
     threads: Mutex<Vec<Thread>>,
     /// Wakes whoever waits otherwise.
     others: Others,
+    /// What is to be told at the end beside the accounts.
+    told: Mutex<Facts>,
 }
 
 /// Calls that wake somebody.
@@ -58,7 +61,18 @@ impl Control {
             moved: Notify::new(),
             threads: Mutex::new(vec![]),
             others: Others::default(),
+            told: Mutex::default(),
         }
+    }
+
+    /// What is to be told at the end beside the accounts, in place of what was there.
+    pub fn tell(&self, facts: Facts) {
+        *lock(&self.told) = facts;
+    }
+
+    /// What was left here to be told.
+    pub fn told(&self) -> Facts {
+        lock(&self.told).clone()
     }
 
     fn move_gate(&self, gate: Gate) {

@@ -76,6 +76,8 @@ pub struct Outcome {
     pub failed: u64,
     /// Clients that ran out of operations before the window's end.
     pub exhausted: u64,
+    /// What there is to tell beside these accounts.
+    pub told: Facts,
 }
 
 impl Outcome {
@@ -217,6 +219,7 @@ impl Ready {
         }
         (outcome.operations, outcome.failed) = self.counts();
         let closed = self.crew.close();
+        outcome.told = self.control.told();
         if !broken.is_empty() {
             bail!(broken.join("; "));
         }

@@ -197,12 +197,13 @@ fn notice_line(notice: Notice) -> WorkerLine {
 }
 
 fn done_facts(outcome: &Outcome) -> Facts {
-    facts([
+    let accounts = facts([
         ("operations", outcome.operations),
         ("attempts", outcome.attempts() as u64),
         ("failed", outcome.failed),
         ("exhausted", outcome.exhausted),
-    ])
+    ]);
+    accounts.into_iter().chain(outcome.told.iter().cloned()).collect()
 }
 
 /// All samples as one run of bytes, for a file.

@@ -2,6 +2,7 @@
 //! connection ends. A body is kept only if somebody wants to look into it; its bytes are read in any case.
 
 use crate::http::cookies::Jar;
+use crate::http::said::SHOWN_BYTES;
 use crate::session::Failure;
 use contend_wire::sample::{CodeSpace, sqlstate_to_code};
 use httparse::{Header, ParserConfig, Status};
@@ -59,7 +60,8 @@ pub struct Reader {
     /// Total of the body so far.
     body_bytes: u64,
     body: Vec<u8>,
-    wants_body: bool,
+    /// So much of the body is kept.
+    kept_max: usize,
 }
 
 /// What the reader must know of the request.
@@ -69,6 +71,8 @@ pub struct Asked<'a> {
     pub is_head: bool,
     /// The body is wanted if the status is one of these.
     pub wanted: &'a [(u16, u16)],
+    /// No failure. Of the body of any other answer the beginning is kept, to tell what the service said.
+    pub expected: &'a [(u16, u16)],
 }
 
 /// Whether a status is in one of the ranges.
@@ -86,7 +90,7 @@ impl Default for Reader {
             answer: Answer { status: 0, closes: false, code: None },
             body_bytes: 0,
             body: vec![],
-            wants_body: false,
+            kept_max: 0,
         }
     }
 }
@@ -179,7 +183,12 @@ impl Reader {
             if status >= 200 {
                 let old = response.version == Some(0);
                 self.answer = Answer { status, closes: old, code: None };
-                self.wants_body = is_in(status, asked.wanted);
+                self.kept_max = match status {
+                    _ if is_in(status, asked.wanted) => usize::MAX,
+                    _ if is_in(status, asked.expected) => 0,
+                    // One more, to know whether there was more.
+                    _ => SHOWN_BYTES + 1,
+                };
                 let framing = framing(response.headers, &mut self.answer, jar.as_deref_mut())?;
                 self.at += length;
                 self.part = match framing {
@@ -254,9 +263,8 @@ impl Reader {
         if self.body_bytes > BODY_BYTES_MAX {
             return Err(Nonsense);
         }
-        if self.wants_body {
-            self.body.extend_from_slice(&self.buffer[self.at..self.at + taken]);
-        }
+        let kept = taken.min(self.kept_max.saturating_sub(self.body.len()));
+        self.body.extend_from_slice(&self.buffer[self.at..self.at + kept]);
         self.at += taken;
         Ok(left - taken as u64)
     }
@@ -358,7 +366,7 @@ mod tests {
             for bytes in text.chunks(piece) {
                 reader.room()[..bytes.len()].copy_from_slice(bytes);
                 let before = complete;
-                complete = reader.take(bytes.len(), Asked { is_head, wanted: &[(200, 299)] }, None)?;
+                complete = reader.take(bytes.len(), Asked { is_head, wanted: &[(200, 299)], expected: &[] }, None)?;
                 assert!(!before || complete);
                 if complete && piece < 8000 {
                     break;
@@ -449,7 +457,7 @@ mod tests {
             let room = reader.room();
             let n = piece.len().min(room.len());
             room[..n].copy_from_slice(&piece[..n]);
-            found = reader.take(n, Asked { is_head: false, wanted: &[] }, None);
+            found = reader.take(n, Asked { is_head: false, wanted: &[], expected: &[] }, None);
             if found.is_err() {
                 break;
             }

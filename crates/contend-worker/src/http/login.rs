@@ -3,6 +3,7 @@
 use crate::arguments::Kept;
 use crate::attempt::Failed;
 use crate::http::events::{Client, Events};
+use crate::http::said::cropped;
 use anyhow::{Result, anyhow, bail};
 use contend_wire::plan::{Plan, Step};
 use contend_wire::sample::{CodeSpace, code_to_sqlstate, worker_code};
@@ -103,17 +104,8 @@ fn code_in_words(failed: Failed) -> String {
     }
 }
 
-/// What the service answered, cropped: three dots follow what is left of a longer text, so that whoever hides what must not be
-/// shown knows where to look for half of it.
+/// What the service answered.
 fn said(client: &Client<'_>) -> String {
     let body = client.reader().body();
-    if body.is_empty() {
-        return String::new();
-    }
-    let shown = String::from_utf8_lossy(&body[..body.len().min(SHOWN_BYTES)]).replace(char::is_control, " ");
-    let (shown, cropped) = match body.len() > SHOWN_BYTES {
-        true => (shown.trim_end_matches(char::REPLACEMENT_CHARACTER), "..."),
-        false => (shown.trim(), ""),
-    };
-    format!("; it answered: {shown}{cropped}")
+    if body.is_empty() { String::new() } else { format!("; it answered: {}", cropped(body, SHOWN_BYTES)) }
 }

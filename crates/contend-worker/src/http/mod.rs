@@ -10,6 +10,7 @@ pub mod events;
 pub mod json;
 pub mod login;
 pub mod options;
+pub mod said;
 pub mod template;
 
 use crate::arguments::Kept;
@@ -20,9 +21,10 @@ use contend_wire::handshake::Facts;
 use contend_wire::plan::{Connections, Plan, Step};
 use events::Events;
 use options::Options;
+use said::Said;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
-use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use template::Template;
@@ -60,6 +62,7 @@ pub fn prepare(plan: Plan, events: &Sender<Event>) -> Result<Ready> {
         plan,
         options,
         services: Arc::new(services),
+        said: Arc::default(),
     };
     let threads = shared.options.threads.min(shared.plan.clients.len().max(1));
     let (mut handles, mut waiting): (Vec<JoinHandle<()>>, _) = (vec![], vec![]);
@@ -115,6 +118,8 @@ struct Shared {
     control: Arc<Control>,
     members: Arc<Vec<Member>>,
     services: Arc<Vec<Service>>,
+    /// What all loops heard of requests that failed.
+    said: Arc<Mutex<Said>>,
 }
 
 /// The life of an event loop. It says on `opened` how opening went, and on `events` how its clients ended.
@@ -127,7 +132,7 @@ fn loop_thread(
 ) {
     let clients: Vec<usize> = (number..shared.plan.clients.len()).step_by(threads).collect();
     let mut ended = vec![false; shared.plan.clients.len()];
-    let body = std::panic::AssertUnwindSafe(|| {
+    let body = std::panic::AssertUnwindSafe(|| -> Result<()> {
         crate::clock::wake_exactly();
         let made =
             Events::open(&shared.plan, &shared.options, &shared.control, &shared.members, &shared.services, &clients);
@@ -145,7 +150,11 @@ fn loop_thread(
             ended[index] = true;
             // The receiver may be gone after a failed run.
             let _ = events.send(Event::Ended(index, Ok(samples), exhausted));
-        })
+        })?;
+        let mut said = shared.said.lock().unwrap_or_else(PoisonError::into_inner);
+        said.merge(std::mem::take(&mut made.said));
+        shared.control.tell(said.facts());
+        Ok(())
     });
     let why = match std::panic::catch_unwind(body) {
         Ok(Ok(())) => return,

@@ -168,6 +168,15 @@ pub fn head_room(generator_ns_per_operation: u64, tally: &Tally) -> Option<Reaso
     })
 }
 
+/// Nothing was committed.
+pub fn nothing_done(tally: &Tally, by_a_service: bool) -> Reason {
+    Invalid::NothingDone.because(match (by_a_service, tally.counts(|_| true).planned()) {
+        (false, _) => "no operation was committed in the window",
+        (true, 0) => "no request was answered, and none began in the window: every client still waits for an answer",
+        (true, _) => "no request was answered in the window as the scenario expects",
+    })
+}
+
 /// Clients that ask over HTTP live in event loops: a process whose loops hardly ever wait is what limits the throughput,
 /// and not the server. Of each process its processor time and how many loops it has clients for.
 pub fn busy_clients(processes: impl Iterator<Item = (u64, u32)>, window_ns: u64) -> Option<Reason> {

@@ -287,7 +287,14 @@ pub fn main() -> ExitCode {
         _ => {}
     }
     // clap prints help, version and usage errors itself, and leaves with 0 or 2.
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|e| {
+        let unknown = e.kind() == clap::error::ErrorKind::UnknownArgument;
+        if unknown && args.get(1).is_some_and(|verb| verb == "http") {
+            // clap leaves at once.
+            eprintln!("A scenario's variables are set with --set NAME=VALUE,...\n");
+        }
+        e.exit()
+    });
     match dispatch(cli.verb) {
         Ok(code) => ExitCode::from(code),
         Err(e) if is_broken_pipe(&e) => ExitCode::SUCCESS,

@@ -235,5 +235,5 @@ pub(super) fn single(
         seed,
     };
     let condition = Condition { label: String::new(), profile, axes: BTreeMap::new() };
-    Ok(Study::alone(&workload.name, &workload.about, load, contenders, condition))
+    Ok(Study::alone(&workload.name, &workload.about, load, contenders, vec![condition]))
 }

@@ -58,11 +58,22 @@ pub(super) fn run(args: &RunArgs) -> Result<u8> {
         }
     };
     progress.finish();
+    ended(&dir, ending, began, &how_to_resume(&dir, args), || conclude(&dir, args.json, args.quiet))
+}
+
+/// What is said at the end of a run, however it came, and its exit status. `began`: what lies in `dir` is of this run.
+pub(super) fn ended(
+    dir: &Path,
+    ending: Result<Ending>,
+    began: bool,
+    how_to_resume: &str,
+    complete: impl FnOnce() -> Result<u8>,
+) -> Result<u8> {
     match ending {
-        Ok(Ending::Complete) => conclude(&dir, args.json, args.quiet),
+        Ok(Ending::Complete) => complete(),
         Ok(Ending::Stopped) => {
-            match RecordWriter::is_record(&dir) {
-                true => eprintln!("Stopped. Finished trials are kept; {}", how_to_resume(&dir, args)),
+            match RecordWriter::is_record(dir) {
+                true => eprintln!("Stopped. Finished trials are kept; {how_to_resume}"),
                 false => eprintln!("Stopped before the first trial; nothing is left."),
             }
             Ok(STOPPED)
@@ -71,8 +82,8 @@ pub(super) fn run(args: &RunArgs) -> Result<u8> {
             if is_full(&e) {
                 eprintln!("The disk is full: free some room.");
             }
-            if began && RecordWriter::is_record(&dir) {
-                eprintln!("Finished trials are kept; {}", how_to_resume(&dir, args));
+            if began && RecordWriter::is_record(dir) {
+                eprintln!("Finished trials are kept; {how_to_resume}");
             }
             Err(e)
         }

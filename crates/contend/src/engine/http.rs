@@ -93,8 +93,14 @@ pub fn check_url(url: &str) -> Result<(), String> {
     if scheme != "http" {
         return Err(format!("{url}: only plain http:// is spoken; an address is http://HOST:PORT"));
     }
+    if let Some((_, port)) = place.rsplit_once(':').filter(|(_, port)| !port.contains(']'))
+        && !port.parse::<u16>().is_ok_and(|port| port > 0)
+    {
+        return Err(format!("{url}: a port is a number from 1 to 65535, not `{port}`"));
+    }
     let trailing = rest.len() - place.len() <= 1 && !rest.ends_with(['?', '#']);
-    if place.is_empty() || !path.is_empty() || !trailing || place.contains(char::is_whitespace) {
+    let nameless = place.is_empty() || place.starts_with(':');
+    if nameless || !path.is_empty() || !trailing || place.contains(char::is_whitespace) {
         return Err(format!("{url}: an address is http://HOST:PORT; paths belong to the scenario's requests"));
     }
     Ok(())
@@ -114,7 +120,7 @@ mod tests {
 
     #[test]
     fn addresses_are_host_and_port_and_nothing_secret() {
-        for url in ["http://127.0.0.1:80", "http://[::1]:80/", "http://localhost"] {
+        for url in ["http://127.0.0.1:80", "http://[::1]:80/", "http://[::1]", "http://localhost"] {
             assert_eq!(check_url(url), Ok(()));
         }
         for (url, said) in [
@@ -127,6 +133,11 @@ mod tests {
             ("http://a/b", "paths belong"),
             ("http://a?", "paths belong"),
             ("http://a b", "http://HOST:PORT"),
+            ("http://:80", "http://HOST:PORT"),
+            ("http://a:99999", "from 1 to 65535"),
+            ("http://a:0", "from 1 to 65535"),
+            ("http://a:", "from 1 to 65535"),
+            ("http://[::1]:x", "from 1 to 65535"),
         ] {
             let error = check_url(url).unwrap_err();
             assert!(error.contains(said) && !error.contains("heim"), "{url}: {error}");

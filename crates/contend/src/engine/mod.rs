@@ -248,6 +248,11 @@ pub fn find(name: &str) -> Option<&'static Engine> {
     ENGINES.iter().chain(SERVICES).copied().find(|engine| engine.name == name)
 }
 
+/// Whether what has this name keeps its data where contend cannot see it.
+pub fn is_service(name: &str) -> bool {
+    SERVICES.iter().any(|engine| engine.name == name)
+}
+
 /// The driver of a contender.
 pub fn driver(contender: &Contender) -> Option<&'static Driver> {
     find(&contender.engine)?.drivers().find(|driver| driver.name == contender.driver)

@@ -177,9 +177,12 @@ fn a_lower_bound_in_a_grid_is_called_one() {
 #[test]
 fn the_line_for_scripts_is_of_trials_that_count_and_of_their_windows() {
     let (_dir, mut record) = sound(1);
+    record.run.study.conditions.truncate(1);
+    record.trials.iter_mut().for_each(|trial| trial.slot.condition = 0);
     // Nothing is under way when the window begins, and every client is at work when it ends.
     record.trials.iter_mut().for_each(|trial| trial.window_start_ns -= 30_000_000);
-    let value = |record: &Record| serde_json::from_str::<serde_json::Value>(&line::line(record, "x").unwrap()).unwrap();
+    let value =
+        |record: &Record| serde_json::from_str::<serde_json::Value>(&line::lines(record, "x").unwrap()).unwrap();
     let throughput = |record: &Record| {
         let summary = Summary::new(record);
         let valid = summary.rows.iter().filter(|row| row.is_valid()).map(|row| row.measured.as_ref().unwrap());

@@ -1,24 +1,30 @@
-//! A run as one line of JSON, for scripts: operations that were due in the window, and those that were never begun.
+//! A run as lines of JSON, for scripts: operations that were due in the window, those that were never begun, and those that
+//! nobody answered.
 
 use crate::check::deeds_count;
-use crate::outcome::code_name;
+use crate::operation::{Operation, Operations};
+use crate::outcome::Outcome;
 use crate::record::model::Trial;
 use crate::record::store::Record;
 use crate::record::tally::per_second;
+use crate::report::messages::{Message, Messages};
+use crate::stats::histogram::Histogram;
 use anyhow::Result;
-use contend_wire::sample::Sample;
-use serde_json::json;
-use std::collections::BTreeMap;
+use contend_wire::sample::CodeSpace;
+use serde_json::{Value, json};
+
+/// So many messages are named.
+const MESSAGES: usize = 3;
 
 /// What trials have shown together.
 #[derive(Default)]
-struct Sum {
-    ok: u64,
+pub(super) struct Sum {
+    pub ok: u64,
     failed: u64,
-    unsent: u64,
-    errors: BTreeMap<String, u64>,
+    pub unsent: u64,
+    messages: Messages,
     /// Of valid trials: response times of what succeeded.
-    ok_ns: Vec<u64>,
+    ok_ns: Histogram,
     /// Commits that finished inside the window, as throughput counts them.
     inside: u64,
     inside_ns: u64,
@@ -26,78 +32,130 @@ struct Sum {
     wall_ns: u64,
 }
 
-/// The line, without its end. Rates and times are of valid trials; what succeeded and what failed also of those that are
+/// A line for each condition. Rates and times are of valid trials; what succeeded and what failed also of those that are
 /// invalid for their speed alone.
 ///
 /// # Errors
 /// The samples of a trial cannot be read.
-pub fn line(record: &Record, label: &str) -> Result<String> {
+pub fn lines(record: &Record, label: &str) -> Result<String> {
+    let conditions = &record.run.study.conditions;
+    let mut text = String::new();
+    for (at, condition) in conditions.iter().enumerate() {
+        let mut line = sum(record, at)?.line(label);
+        if conditions.len() > 1 {
+            line["condition"] = Value::from(condition.label.clone());
+        }
+        text += &format!("{line}\n");
+    }
+    Ok(text)
+}
+
+/// All trials of a condition that count at least for what they did.
+///
+/// # Errors
+/// The samples of a trial cannot be read.
+pub(super) fn sum(record: &Record, condition: usize) -> Result<Sum> {
     let mut sum = Sum::default();
-    for trial in record.trials.iter().filter(|trial| deeds_count(&trial.invalid)) {
+    let here = |trial: &&Trial| trial.slot.condition == condition && deeds_count(&trial.invalid);
+    for trial in record.trials.iter().filter(here) {
         sum.add(record, trial)?;
     }
-    Ok(sum.line(label))
+    sum.messages.unsent(sum.unsent);
+    Ok(sum)
 }
 
 impl Sum {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.ok + self.all_failed()
+    }
+
+    /// Those that failed, and those that were never sent.
+    pub fn all_failed(&self) -> u64 {
+        self.failed + self.unsent
+    }
+
+    /// Successes per second of valid windows; none without one.
+    pub fn per_s(&self) -> Option<f64> {
+        (self.inside_ns > 0).then(|| per_second(self.inside, self.inside_ns))
+    }
+
+    /// Of how many there are response times.
+    pub fn times(&self) -> u64 {
+        self.ok_ns.len()
+    }
+
+    /// A quantile of the response times of what succeeded in valid trials; 1 is the longest.
+    pub fn time_ns(&self, q: f64) -> Option<u64> {
+        self.ok_ns.quantile(q)
+    }
+
+    /// The most frequent messages.
+    pub fn most_frequent(&self, at_most: usize) -> Vec<Message> {
+        self.messages.most_frequent(at_most)
+    }
+
     fn add(&mut self, record: &Record, trial: &Trial) -> Result<()> {
-        let (window, valid) = (trial.window_start_ns..trial.window_end_ns, trial.invalid.is_empty());
-        let mut last: BTreeMap<(u32, u32), Sample> = BTreeMap::new();
+        let sent_before = self.ok + self.failed;
+        let (mut operations, mut earlier) = (Operations::new(), 0);
         record.samples(trial.slot.trial, |sample| {
-            self.inside += u64::from(valid && sample.is_ok() && window.contains(&sample.finished_ns));
-            if window.contains(&sample.due_ns) {
-                last.insert((sample.client, sample.operation), sample);
-            }
+            operations.push(sample, &mut |op| earlier += u64::from(self.count(trial, op)));
         })?;
-        for sample in last.values() {
-            if sample.is_ok() {
-                self.ok += 1;
-                self.ok_ns.extend(valid.then(|| sample.finished_ns - sample.due_ns));
-            } else {
-                self.failed += 1;
-                *self.errors.entry(code_name(sample.code_space, sample.code)).or_default() += 1;
-            }
-        }
-        self.unsent += trial.planned.values().sum::<u64>().saturating_sub(last.len() as u64);
+        operations.finish(&mut |op| earlier += u64::from(self.count(trial, op)));
+        self.messages.told(trial);
+        let sent = self.ok + self.failed - sent_before - earlier;
+        self.unsent += trial.planned.values().sum::<u64>().saturating_sub(sent);
         let window_ns = trial.window_end_ns.saturating_sub(trial.window_start_ns);
         self.wall_ns += window_ns;
-        self.inside_ns += if valid { window_ns } else { 0 };
+        self.inside_ns += if trial.invalid.is_empty() { window_ns } else { 0 };
         Ok(())
     }
 
-    fn line(mut self, label: &str) -> String {
-        if self.unsent > 0 {
-            self.errors.insert("unsent".to_string(), self.unsent);
+    /// Counts an operation; whether it was due before the window.
+    fn count(&mut self, trial: &Trial, op: Operation<'_>) -> bool {
+        let (window, valid) = (trial.window_start_ns..trial.window_end_ns, trial.invalid.is_empty());
+        let committed = op.outcome() == Outcome::Committed;
+        self.inside += u64::from(valid && committed && window.contains(&op.finished_ns()));
+        let due_inside = window.contains(&op.due_ns());
+        if due_inside && committed {
+            self.ok += 1;
+            if valid {
+                self.ok_ns.record(op.response_ns());
+            }
+            return false;
         }
-        self.ok_ns.sort_unstable();
-        let quantile = |q: f64| {
-            let rank = (q * self.ok_ns.len() as f64).ceil() as usize;
-            self.ok_ns.get(rank.max(1) - 1).copied()
-        };
+        // Whoever waits since before the window for an answer that never comes has nothing else due in it.
+        let waited = op.due_ns() < window.start && op.finished_ns() >= window.start && unanswered(op);
+        if due_inside || waited {
+            self.failed += 1;
+            self.messages.failed(op.last());
+        }
+        waited
+    }
+
+    fn line(&self, label: &str) -> Value {
         // Where nothing succeeded nothing took any time, which is not 0; where no trial is valid there is no rate.
-        let ms = |ns: Option<u64>| ns.map(|ns| (ns as f64 / 1e3).round() / 1e3);
+        let ms = |q: f64| self.time_ns(q).map(|ns| (ns as f64 / 1e3).round() / 1e3);
         let wall_s = self.wall_ns as f64 / 1e9;
-        let per_s = (self.inside_ns > 0).then(|| (per_second(self.inside, self.inside_ns) * 10.0).round() / 10.0);
+        let per_s = self.per_s().map(|rate| (rate * 10.0).round() / 10.0);
+        let message = |Message { text, code, count }| json!({ "message": text, "code": code, "count": count });
         json!({
             "label": label,
-            "total": self.ok + self.failed + self.unsent,
+            "total": self.total(),
             "ok": self.ok,
-            "failed": self.failed + self.unsent,
+            "failed": self.all_failed(),
             "wall_s": (wall_s * 1e3).round() / 1e3,
             "req_per_s": per_s,
-            "p50_ms": ms(quantile(0.5)),
-            "p95_ms": ms(quantile(0.95)),
-            "p99_ms": ms(quantile(0.99)),
-            "max_ms": ms(quantile(1.0)),
-            "err_sample": most_frequent(&self.errors),
+            "p50_ms": ms(0.5),
+            "p95_ms": ms(0.95),
+            "p99_ms": ms(0.99),
+            "max_ms": ms(1.0),
+            "err_sample": self.most_frequent(MESSAGES).into_iter().map(message).collect::<Vec<_>>(),
         })
-        .to_string()
     }
 }
 
-/// The three most frequent messages with their counts.
-fn most_frequent(errors: &BTreeMap<String, u64>) -> String {
-    let mut errors: Vec<(&String, &u64)> = errors.iter().collect();
-    errors.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-    errors.iter().take(3).map(|(message, count)| format!("{message} x {count}")).collect::<Vec<_>>().join(", ")
+/// Whether no answer came: the connection was refused or lost, time ran out, or the request was given up.
+fn unanswered(op: Operation<'_>) -> bool {
+    op.last().code_space == CodeSpace::Os
 }

@@ -18,6 +18,7 @@ pub mod html;
 pub mod json;
 pub mod line;
 pub mod markdown;
+mod messages;
 mod plot;
 pub mod summary;
 pub mod text;

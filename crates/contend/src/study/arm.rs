@@ -55,7 +55,7 @@ pub(super) struct Arm {
 const LEAST_ROUNDS: u32 = 6;
 const DEFAULT_ROUNDS: u32 = 12;
 /// Nobody waits for more, and the schedule of each is in memory.
-pub(super) const ROUNDS_MAX: u32 = 10_000;
+pub const ROUNDS_MAX: u32 = 10_000;
 
 /// Reads one variant and extent.
 pub(super) fn read(file: &File, variant: Variant, extent: Extent) -> Result<Arm, Problem> {

@@ -61,6 +61,7 @@ pub fn load_under(load: &Load, condition: &Condition) -> Load {
     let mut load = load.clone();
     load.processes = count("processes", load.processes);
     load.clients = count("clients", load.clients);
+    load.operations = count("operations_each", load.operations);
     load.rate_per_s = axis("rate_per_s").map_or(load.rate_per_s, |rate| rate.parse().ok());
     if let Some(window_ns) = axis("duration").and_then(|text| units::duration_ns(text).ok()) {
         (load.window_ns, load.operations) = (window_ns, None);

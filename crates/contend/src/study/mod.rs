@@ -29,6 +29,7 @@ mod sentence;
 pub mod spec;
 mod vocabulary;
 
+pub use arm::ROUNDS_MAX;
 pub use choices::{Choices, parse_set};
 pub use estimate::{estimate_left_ns, estimate_ns};
 pub use load::{CYCLE, load_under};
@@ -38,6 +39,7 @@ pub use schedule::{SplitMix64, schedule, seed_of_round};
 pub use sentence::{FACTS, WORDS};
 pub use vocabulary::{Vocabulary, check_vocabulary};
 
+use crate::engine;
 use crate::source::Source;
 use anyhow::{Context, Result, bail};
 
@@ -82,6 +84,11 @@ pub fn open(name_or_path: &str, read: impl Fn(&str) -> std::io::Result<String>) 
     }
     let text = read(name_or_path).with_context(|| format!("cannot read study {name_or_path}"))?;
     Ok(Source::new(name_or_path, text))
+}
+
+/// Whether what is measured is a service, which keeps its data where contend cannot see it.
+pub fn is_of_service(study: &model::Study) -> bool {
+    !study.contenders.is_empty() && study.contenders.iter().all(|contender| engine::is_service(&contender.engine))
 }
 
 #[cfg(test)]

@@ -139,8 +139,14 @@ fn yes() -> bool {
 }
 
 impl Study {
-    /// Contenders under one condition, without anything that a study file says beside: no comparison, no answer.
-    pub fn alone(name: &str, question: &str, load: Load, contenders: Vec<Contender>, condition: Condition) -> Self {
+    /// Contenders under some conditions, without anything that a study file says beside: no comparison, no answer.
+    pub fn alone(
+        name: &str,
+        question: &str,
+        load: Load,
+        contenders: Vec<Contender>,
+        conditions: Vec<Condition>,
+    ) -> Self {
         Self {
             name: name.to_string(),
             part: None,
@@ -158,7 +164,7 @@ impl Study {
             rounds: 1,
             load,
             contenders,
-            conditions: vec![condition],
+            conditions,
             baselines: vec![],
             metrics: vec![],
             exports: vec![],
@@ -218,7 +224,8 @@ pub struct Condition {
     /// The profile of the workload, if it has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// Overrides by axis: `clients`, `duration`, `processes`, `rate_per_s`, or a name of the workload's `[scale]`.
+    /// Overrides by axis: `clients`, `duration`, `operations_each`, `processes`, `rate_per_s`, or a name of the workload's
+    /// `[scale]`.
     #[serde(default)]
     pub axes: BTreeMap<String, String>,
 }

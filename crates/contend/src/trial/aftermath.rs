@@ -13,7 +13,9 @@ use crate::trial::data::{self, Fresh};
 use crate::trial::over_http::THREADS;
 use crate::trial::run::{Bench, Run, Stage};
 use crate::trial::sampler::{self, Observed};
+use crate::trial::secret::hidden;
 use crate::workload::invariant::Judged;
+use crate::workload::{Asked, Workload};
 use anyhow::Result;
 use contend_wire::handshake::{Facts, fact};
 use contend_wire::literal::Value;
@@ -194,9 +196,10 @@ pub(super) fn who_worked(
 }
 
 /// What a worker's `done` tells beside its accounts, which its samples show again.
-pub(super) fn beside_accounts(done: &Facts) -> BTreeMap<String, String> {
+pub(super) fn beside_accounts(done: &Facts, workload: &Workload, asked: Option<&Asked>) -> BTreeMap<String, String> {
     const ACCOUNTS: [&str; 5] = ["operations", "attempts", "failed", "exhausted", "retries"];
-    done.iter().filter(|(name, _)| !ACCOUNTS.contains(&name.as_str())).cloned().collect()
+    let beside = done.iter().filter(|(name, _)| !ACCOUNTS.contains(&name.as_str()));
+    beside.map(|(name, text)| (name.clone(), hidden(text, workload, asked))).collect()
 }
 
 /// What each table takes; nothing of an engine that cannot be asked.

@@ -19,7 +19,7 @@ const GENERATOR_OPERATIONS: u32 = 20_000;
 const FLOOR_OPERATIONS: u32 = 100_000;
 
 /// Axes that say how many clients there are and how long, and not what they do.
-const OF_LOAD: [&str; 4] = ["clients", "duration", "processes", "rate_per_s"];
+const OF_LOAD: [&str; 5] = ["clients", "duration", "operations_each", "processes", "rate_per_s"];
 
 impl Session<'_> {
     /// Nanoseconds the worker itself needs per operation: one client of the first plan, on the null driver.

@@ -52,9 +52,16 @@ pub fn told(mut workload: Workload, given: &BTreeMap<String, String>) -> Result<
 
 /// A reason without the secrets that a service may have answered with.
 pub fn shown(reason: Reason, workload: &Workload, asked: Option<&Asked>) -> Reason {
-    let detail = workload.secrets.hidden(&reason.detail);
-    let detail = asked.map_or(detail.clone(), |asked| asked.secrets.hidden(&detail));
-    Reason { detail, ..reason }
+    Reason { detail: hidden(&reason.detail, workload, asked), ..reason }
+}
+
+/// A text without them.
+pub fn hidden(text: &str, workload: &Workload, asked: Option<&Asked>) -> String {
+    let text = workload.secrets.hidden(text);
+    match asked {
+        Some(asked) => asked.secrets.hidden(&text),
+        None => text,
+    }
 }
 
 /// A worker is told what it needs in its plan; the environment of a process can be read by others of the same user.

@@ -2,11 +2,11 @@
 
 use crate::engine;
 use crate::study::model::Contender;
-use crate::trial::admin::Admin;
+use crate::trial::admin::{Admin, EngineSaid};
 use crate::trial::process::InsteadOf;
 use crate::trial::site::Site;
 use crate::workload::Workload;
-use anyhow::{Context, Result};
+use anyhow::{Context, Error, Result, anyhow};
 use contend_wire::literal::Value;
 use contend_wire::plan::{Client, Connections, Head, Loop, NowSource, Plan, Retry, Window};
 use contend_wire::script::Target;
@@ -72,6 +72,14 @@ fn list(workload: &Workload, i: usize, contender: &Contender, admin: &mut Admin<
     };
     let plan = Plan { head, clients: vec![client] };
     let target = Target { driver: contender.driver.clone(), database: url, options: vec![], session: vec![] };
-    let answer = admin.sql(&target, [plan.encode()])?.swap_remove(0);
+    let answer = admin.sql(&target, [plan.encode()]).map_err(in_its_words)?.swap_remove(0);
     Ok((ask.name.clone(), answer.into_iter().filter_map(|row| row.into_iter().next()).collect()))
+}
+
+/// What went wrong, without the place in the script, which nobody has written.
+fn in_its_words(error: Error) -> Error {
+    match error.downcast_ref::<EngineSaid>().and_then(|EngineSaid(said)| Some(said.rsplit_once(" (")?.0.to_string())) {
+        Some(said) => anyhow!(said),
+        None => error,
+    }
 }

@@ -121,6 +121,15 @@ impl Workload {
         all
     }
 
+    /// Clients of all roles together.
+    ///
+    /// # Errors
+    /// As for [`Workload::check_draw`].
+    pub fn clients(&self, request: &DrawRequest<'_>) -> Result<u32> {
+        let clients: u64 = self.crews(request)?.iter().map(|crew| crew.total(self.databases)).sum();
+        u32::try_from(clients).map_err(|_| anyhow::anyhow!("{clients} clients; the most is {CLIENTS_MAX}"))
+    }
+
     /// Who takes part, and how fast.
     fn asked(&self, request: &DrawRequest<'_>) -> Result<(Vec<Crew<'_>>, Pace)> {
         self.check_axes(request.axes)?;

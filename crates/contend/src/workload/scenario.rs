@@ -54,6 +54,32 @@ pub fn open(name: &str, read: impl Fn(&str) -> std::io::Result<String>) -> Resul
     Ok(Source::new(name, text))
 }
 
+/// Host and path of an address: the service, and what it is asked for.
+pub fn address(text: &str) -> (String, String) {
+    let begin = text.find("://").map_or(0, |at| at + 3);
+    match text[begin..].find(['/', '?', '#']) {
+        Some(at) => {
+            let (url, path) = text.split_at(begin + at);
+            // What follows a # is for who asks, and never sent.
+            let path = path.split('#').next().unwrap_or_default();
+            (url.to_string(), if path.starts_with('/') { path.to_string() } else { format!("/{path}") })
+        }
+        None => (text.to_string(), "/".to_string()),
+    }
+}
+
+/// A scenario whose every request gets this path.
+pub fn of_path(path: &str) -> Source {
+    // Braces would be names.
+    let path = path.replace('{', "%7B").replace('}', "%7D");
+    let request = toml::Value::String(format!("GET {path}"));
+    let about = toml::Value::String(format!("Every request gets {path}"));
+    let text = format!(
+        "about = {about}\n\n[transaction.get]\nkind = \"read\"\n\n[[transaction.get.step]]\nrequest = {request}\n"
+    );
+    Source::new("one-request.toml", text)
+}
+
 /// The top of a scenario, which is there before anything is filled in.
 #[derive(serde::Deserialize)]
 struct Top {

@@ -165,7 +165,7 @@ impl<'p> Events<'p> {
                     _ => &step.status,
                 };
                 let jar = self.options.cookies.then_some(&mut client.jar);
-                match client.reader.take(n, Asked { is_head, wanted }, jar) {
+                match client.reader.take(n, Asked { is_head, wanted, expected: &step.status }, jar) {
                     Ok(true) => self.answered(i, now_ns),
                     Ok(false) => {}
                     Err(_) => self.fail(i, NONSENSE),
@@ -207,6 +207,10 @@ impl<'p> Events<'p> {
             }
             Err(failure) => {
                 let step = client.step as u16;
+                let (begin_ns, end_ns) = self.window_ns;
+                if matches!(client.work, Work::Turn(turn) if (begin_ns..end_ns).contains(&turn.due_ns)) {
+                    self.said.heard(failure, client.reader.body());
+                }
                 self.done(i, Err(Failed { step, failure }), now_ns);
             }
         }

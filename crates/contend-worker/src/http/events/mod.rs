@@ -18,6 +18,7 @@ use crate::http::Service;
 use crate::http::answer::Reader;
 use crate::http::cookies::Jar;
 use crate::http::options::Options;
+use crate::http::said::Said;
 use crate::run::Member;
 use crate::session::{Failure, Waits};
 use anyhow::{Context, Result};
@@ -152,6 +153,10 @@ pub struct Events<'p> {
     deadline_ns: u64,
     scratch: Vec<u8>,
     over: Vec<usize>,
+    /// Begin and end of the window.
+    window_ns: (u64, u64),
+    /// What was answered to requests of the window that failed.
+    pub said: Said,
 }
 
 impl<'p> Events<'p> {
@@ -195,6 +200,8 @@ impl<'p> Events<'p> {
             deadline_ns: u64::MAX,
             scratch: vec![],
             over: vec![],
+            window_ns: (0, 0),
+            said: Said::default(),
         };
         events.log_in()?;
         Ok(events)
@@ -225,6 +232,9 @@ impl<'p> Events<'p> {
                 break;
             }
         }
+        let window = self.plan.head.window;
+        let end_ns = if window.length_ns == 0 { u64::MAX } else { start_ns.saturating_add(window.end_ns()) };
+        self.window_ns = (start_ns.saturating_add(window.run_in_ns), end_ns);
         for i in 0..self.clients.len() {
             if let Some(pace) = &mut self.clients[i].pace {
                 pace.start(start_ns);

@@ -127,8 +127,8 @@ pub fn latency(summary: &Summary<'_>) -> Option<Section> {
     section(
         "latency",
         "Response time by percentile",
-        "Read a curve at p99: 1 of 100 operations takes at least so long. Further right are the rarer, slower ones; a \
-         curve ends where fewer than 30 operations lie beyond it.",
+        "Read a curve at p99: 1 of 100 takes at least so long. Further right are the rarer, slower ones; a \
+         curve ends where fewer than 30 lie beyond it.",
         charts.map(Block::Lines).collect(),
     )
 }
@@ -176,7 +176,8 @@ pub fn over_time(summary: &Summary<'_>) -> Option<Section> {
         let failures = cells.iter().any(|c| c.timeline.iter().any(|s| s.failed_per_s > 0.0));
         let rate = |get: fn(&Slice) -> f64, what: &str| time_lines(summary, condition, &cells, what, &rate_of(get));
         let time = |get: fn(&Slice) -> Shown, what: &str| time_lines(summary, condition, &cells, what, &time_of(get));
-        let committed = rate(|s| s.committed_per_s, "commits per second");
+        let what = if summary.of_service() { "answers per second" } else { "commits per second" };
+        let committed = rate(|s| s.committed_per_s, what);
         let slow = time(|s| s.p95, "p95 response time").or_else(|| time(|s| s.p50, "p50 response time"));
         let failed = rate(|s| s.failed_per_s, "failures per second").filter(|_| failures);
         [committed, slow, failed].into_iter().flatten()
@@ -260,7 +261,7 @@ fn without_promises(mut chart: Bars) -> Bars {
 }
 
 /// How much of the machine others used meanwhile.
-fn foreign(summary: &Summary<'_>) -> String {
+pub fn foreign(summary: &Summary<'_>) -> String {
     let mut permille: Vec<u32> = summary.record.trials.iter().map(|t| t.foreign_cpu_permille).collect();
     permille.sort_unstable();
     let share = |at: usize| Percent(f64::from(permille.get(at).copied().unwrap_or(0)) / 1000.0);

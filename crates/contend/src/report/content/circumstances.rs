@@ -88,7 +88,7 @@ fn was(n: usize) -> &'static str {
 
 /// Trials that do not count, and why.
 pub fn invalid(summary: &Summary<'_>) -> Option<Section> {
-    let mut table = Table::new(&["trial|", "round|", "contender", "condition", "reason"]);
+    let mut table = Table::new(&["trial|", "round|", words::subject(summary), "condition", "reason"]);
     for row in summary.rows.iter().filter(|row| !row.is_valid()) {
         for reason in &row.reasons {
             table.row([
@@ -112,7 +112,12 @@ pub fn invalid(summary: &Summary<'_>) -> Option<Section> {
     if table.rows.is_empty() {
         return None;
     }
-    let text = "A trial whose answer was not checked and right has no number. It is shown here and ranked nowhere.";
+    let text = match summary.of_service() {
+        true => {
+            "A trial whose accounts do not agree, or that was not limited by the service, has no rate and no times."
+        }
+        false => "A trial whose answer was not checked and right has no number. It is shown here and ranked nowhere.",
+    };
     let blocks = vec![Block::Text(text.to_string()), Block::Table(table)];
     Some(Section { id: "invalid", title: "Trials that do not count".to_string(), blocks })
 }
@@ -155,7 +160,7 @@ pub fn machine(summary: &Summary<'_>) -> Section {
 }
 
 /// What the workers said of themselves: each fact with its values.
-fn hello(summary: &Summary<'_>) -> BTreeMap<String, String> {
+pub fn hello(summary: &Summary<'_>) -> BTreeMap<String, String> {
     let mut facts: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for worker in summary.record.trials.iter().flat_map(|t| &t.workers) {
         for (name, value) in &worker.hello {
@@ -203,7 +208,7 @@ pub fn settings(summary: &Summary<'_>) -> Section {
     Section { id: "settings", title: "Settings, read back".to_string(), blocks }
 }
 
-fn effective(summary: &Summary<'_>, contender: usize) -> BTreeMap<String, BTreeSet<String>> {
+pub fn effective(summary: &Summary<'_>, contender: usize) -> BTreeMap<String, BTreeSet<String>> {
     let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for trial in summary.record.trials.iter().filter(|t| t.slot.contender == contender) {
         for (name, value) in &trial.settings {
@@ -284,7 +289,7 @@ fn load_sentence(summary: &Summary<'_>) -> String {
 }
 
 /// One line per round: the trials in their order.
-fn order(summary: &Summary<'_>) -> Table {
+pub fn order(summary: &Summary<'_>) -> Table {
     let run = &summary.record.run;
     let mut rounds: BTreeMap<u32, Vec<String>> = BTreeMap::new();
     let several = run.study.conditions.len() > 1;
@@ -302,14 +307,16 @@ fn order(summary: &Summary<'_>) -> Table {
 }
 
 /// Trials with a mark.
-fn marked(summary: &Summary<'_>) -> Option<Table> {
-    let mut table = Table::new(&["trial|", "contender", "condition", "marks", "others' CPU|", "fsync before|"]);
+pub fn marked(summary: &Summary<'_>) -> Option<Table> {
+    let of_service = summary.of_service();
+    let head = ["trial|", words::subject(summary), "condition", "marks", "others' CPU|", "fsync before|"];
+    let mut table = Table::new(&head[..if of_service { 5 } else { 6 }]);
     for row in &summary.rows {
         let trial = &summary.record.trials[row.at];
         if trial.marks.is_empty() {
             continue;
         }
-        table.row([
+        let mut cells = vec![
             TableCell::new(row.number.to_string()),
             TableCell::new(words::label(summary, row.contender)).series(row.contender),
             TableCell::new(words::condition(summary, row.condition)),
@@ -317,7 +324,10 @@ fn marked(summary: &Summary<'_>) -> Option<Table> {
             TableCell::new(Percent(f64::from(trial.foreign_cpu_permille) / 1000.0).to_string())
                 .small(if trial.server_unwatched { "with the server's" } else { "" }),
             TableCell::new(Ns(trial.fsync_ns_p50_before).to_string()),
-        ]);
+        ];
+        // Before a service is asked nobody looks at the disk.
+        cells.truncate(table.head.len());
+        table.row(cells);
     }
     (!table.rows.is_empty()).then_some(table)
 }

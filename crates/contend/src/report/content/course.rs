@@ -13,6 +13,9 @@ use crate::stats::precision::Ns;
 /// A chart without a line of so many points says nothing: samples are taken every 200 ms.
 const POINTS_MIN: usize = 4;
 
+/// So many of the charts are of processes, and the others of files.
+const OF_PROCESSES: usize = 2;
+
 type Get = fn(&Course) -> Option<f64>;
 
 const CHARTS: [(&str, Unit, Get); 4] = [
@@ -25,11 +28,18 @@ const CHARTS: [(&str, Unit, Get); 4] = [
 /// Lines of each contender over the window.
 pub fn section(summary: &Summary<'_>) -> Option<Section> {
     let conditions = 0..summary.record.run.study.conditions.len();
-    let charts = conditions.flat_map(|condition| CHARTS.iter().filter_map(move |of| chart(summary, condition, of)));
+    // A service's data is somewhere else.
+    let shown = if summary.of_service() { &CHARTS[..OF_PROCESSES] } else { &CHARTS[..] };
+    let charts = conditions.flat_map(|condition| shown.iter().filter_map(move |of| chart(summary, condition, of)));
     let blocks: Vec<Block> = charts.map(Block::Lines).collect();
     (!blocks.is_empty()).then(|| {
-        let intro = "Means over the rounds. Processors and memory are those of the workers and of contend itself; a log \
-                     that grows without end will one day be read back.";
+        let intro = match summary.of_service() {
+            true => "Means over the rounds, of the clients and of contend itself; the service is not watched.",
+            false => {
+                "Means over the rounds. Processors and memory are those of the workers and of contend itself; a log \
+                 that grows without end will one day be read back."
+            }
+        };
         Section {
             id: "course",
             title: "Machine over time".to_string(),

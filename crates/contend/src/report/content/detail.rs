@@ -29,19 +29,28 @@ pub fn transactions(summary: &Summary<'_>) -> Option<Section> {
         return None;
     }
     blocks.push(Block::Note(
-        "Response counts from when the operation was due, service only the attempt that succeeded. Service is of \
-         committed operations; response also holds those that timed out or were cut off, as lower bounds."
-            .to_string(),
+        match summary.of_service() {
+            true => {
+                "Response counts from when the request was due, service from when it was sent. Service is of those answered as \
+                 expected; response also holds those that failed or timed out, as lower bounds."
+            }
+            false => {
+                "Response counts from when the operation was due, service only the attempt that succeeded. Service is of \
+                 committed operations; response also holds those that timed out or were cut off, as lower bounds."
+            }
+        }
+        .to_string(),
     ));
     if summary.as_published() {
         blocks.push(Block::Note(words::FEW_NOTE.to_string()));
     }
-    Some(Section { id: "transactions", title: "Every transaction".to_string(), blocks })
+    let title = if summary.of_service() { "Every kind of request" } else { "Every transaction" };
+    Some(Section { id: "transactions", title: title.to_string(), blocks })
 }
 
 fn transaction_table(summary: &Summary<'_>, condition: usize, scope: Scope) -> Option<Table> {
-    let mut table = Table::new(&[
-        "contender",
+    let mut head = vec![
+        words::subject(summary),
         "n|",
         "mean|",
         "p50|",
@@ -52,7 +61,10 @@ fn transaction_table(summary: &Summary<'_>, condition: usize, scope: Scope) -> O
         "service p50|",
         "service p99|",
         "lock wait p99|",
-    ]);
+    ];
+    // Nobody knows of locks behind a service.
+    head.truncate(head.len() - usize::from(summary.of_service()));
+    let mut table = Table::new(&head);
     table.condition = Some(condition);
     for (number, info) in summary.record.run.workload.transactions.iter().enumerate() {
         if !scope.holds(info.write) {
@@ -71,7 +83,7 @@ fn transaction_table(summary: &Summary<'_>, condition: usize, scope: Scope) -> O
         for (contender, role, pool) in rows {
             let name = words::label(summary, contender);
             let cell = TableCell::new(name).series(contender).small(if several_roles { role } else { "" });
-            table.row(std::iter::once(cell).chain(latencies(pool)));
+            table.row(std::iter::once(cell).chain(latencies(pool)).take(head.len()));
         }
     }
     (!table.rows.is_empty()).then_some(table)
@@ -219,21 +231,24 @@ fn codes(summary: &Summary<'_>) -> Option<Table> {
 
 /// How evenly the clients were served, and how long they waited for each other.
 pub fn fairness(summary: &Summary<'_>) -> Option<Section> {
-    let mut blocks = vec![];
+    let (of_service, mut blocks) = (summary.of_service(), vec![]);
     for condition in 0..summary.record.run.study.conditions.len() {
         let title = words::condition(summary, condition);
-        let mut table = Table::new(&[
+        let nothing = if of_service { "with no answer|" } else { "with no commit|" };
+        let mut head = vec![
             &title,
             "clients|",
             "Jain's index|",
             "in the worst round|",
             "best against worst|",
-            "with no commit|",
+            nothing,
             "waiting for locks|",
-        ]);
+        ];
+        head.truncate(head.len() - usize::from(of_service));
+        let mut table = Table::new(&head);
         table.condition = Some(condition);
         for cell in summary.cells.iter().filter(|c| c.condition == condition && c.has_data()) {
-            table.row(fairness_row(summary, cell));
+            table.row(fairness_row(summary, cell).into_iter().take(head.len()));
         }
         if !table.rows.is_empty() {
             blocks.push(Block::Table(table));
@@ -242,13 +257,15 @@ pub fn fairness(summary: &Summary<'_>) -> Option<Section> {
     if blocks.is_empty() {
         return None;
     }
-    blocks.push(Block::Note(
-        "Jain's index is 1 when every client committed the same and 1/n when one of n got everything. It \
+    let locks = " Waiting for locks is a share of the time spent in attempts.";
+    blocks.push(Block::Note(format!(
+        "Jain's index is 1 when every client got as much done and 1/n when one of n got everything. It \
          is taken among clients of one role; where there are several, of the role served least evenly, which is named. \
-         The other columns are of the round with the lowest index. Waiting for locks is a share of the time spent in attempts."
-            .to_string(),
-    ));
-    Some(Section { id: "fairness", title: "Fairness and lock waits".to_string(), blocks })
+         The other columns are of the round with the lowest index.{}",
+        if of_service { "" } else { locks }
+    )));
+    let title = if of_service { "Fairness" } else { "Fairness and lock waits" };
+    Some(Section { id: "fairness", title: title.to_string(), blocks })
 }
 
 fn fairness_row(summary: &Summary<'_>, cell: &Cell) -> Vec<TableCell> {

@@ -117,14 +117,21 @@ fn noise(summary: &Summary<'_>) -> Vec<Block> {
                 .to_string(),
         );
     }
-    lines.extend(summary.drifts.iter().map(|drift| {
+    lines.extend(drifts(summary));
+    vec![Block::List(lines)]
+}
+
+/// What climbs or falls, over the rounds and within windows.
+pub fn drifts(summary: &Summary<'_>) -> Vec<String> {
+    let over_rounds = summary.drifts.iter().map(|drift| {
         format!(
             "Drift: {} under {} changes by {} from the first rounds to the last.",
             words::label(summary, drift.contender),
             words::condition(summary, drift.condition),
             Change(1.0 + drift.trend.change)
         )
-    }));
+    });
+    let mut lines: Vec<String> = over_rounds.collect();
     let drifting = |row: &&crate::report::summary::trial::TrialRow| {
         row.measured.as_ref().and_then(|m| m.trend).is_some_and(|t| t.drifting)
     };
@@ -132,7 +139,7 @@ fn noise(summary: &Summary<'_>) -> Vec<Block> {
     if inside > 0 {
         lines.push(format!("In {} the throughput climbs or falls within the window.", words::counted(inside, "trial")));
     }
-    vec![Block::List(lines)]
+    lines
 }
 
 fn self_sentence(summary: &Summary<'_>, compared: &Compared) -> String {

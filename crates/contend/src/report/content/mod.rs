@@ -15,10 +15,11 @@ mod powercut;
 mod readback;
 mod recording;
 mod servers;
+mod service;
 pub mod sweep;
 pub mod words;
 
-use crate::report::document::Document;
+use crate::report::document::{Document, Section};
 use crate::report::summary::Summary;
 use crate::study::model::{Extent, Variant};
 
@@ -26,7 +27,27 @@ use crate::study::model::{Extent, Variant};
 pub fn document(summary: &Summary<'_>) -> Document {
     let run = &summary.record.run;
     let conditions: Vec<String> = (0..run.study.conditions.len()).map(|i| words::condition(summary, i)).collect();
-    let sections = [
+    let sections = if summary.of_service() { service::sections(summary) } else { of_databases(summary) };
+    let title = match summary.of_service() {
+        true => run.study.name.clone(),
+        false => format!("{}, {}", run.study.name, run.study.variant.word()),
+    };
+    Document {
+        title,
+        question: run.study.question.clone(),
+        facts: facts(summary),
+        warnings: circumstances::warnings(summary),
+        conditions: if conditions.len() > 1 { conditions } else { vec![] },
+        origin:
+            "Made by contend from the record in this directory; the same record gives the same page. The numbers are \
+                 in trials.csv, transactions.csv and latencies.csv beside it."
+                .to_string(),
+        sections: sections.into_iter().flatten().collect(),
+    }
+}
+
+fn of_databases(summary: &Summary<'_>) -> Vec<Option<Section>> {
+    vec![
         Some(first::answer(summary)),
         powercut::promise(summary),
         powercut::details(summary),
@@ -49,23 +70,15 @@ pub fn document(summary: &Summary<'_>) -> Document {
         Some(circumstances::machine(summary)),
         Some(circumstances::settings(summary)),
         Some(circumstances::schedule(summary)),
-    ];
-    Document {
-        title: format!("{}, {}", run.study.name, run.study.variant.word()),
-        question: run.study.question.clone(),
-        facts: facts(summary),
-        warnings: circumstances::warnings(summary),
-        conditions: if conditions.len() > 1 { conditions } else { vec![] },
-        origin:
-            "Made by contend from the record in this directory; the same record gives the same page. The numbers are \
-                 in trials.csv, transactions.csv and latencies.csv beside it."
-                .to_string(),
-        sections: sections.into_iter().flatten().collect(),
-    }
+    ]
 }
 
 fn facts(summary: &Summary<'_>) -> Vec<String> {
     let run = &summary.record.run;
+    let rounds = words::counted(run.study.rounds as usize, "round");
+    if summary.of_service() {
+        return vec![run.study.name.clone(), rounds, run.started.clone()];
+    }
     let variant = match run.study.variant {
         Variant::Corrected => "corrected variant",
         Variant::AsPublished => "as published, flaws included",
@@ -79,7 +92,7 @@ fn facts(summary: &Summary<'_>) -> Vec<String> {
         variant.to_string(),
         extent.to_string(),
         words::counted(run.study.contenders.len(), "contender"),
-        words::counted(run.study.rounds as usize, "round"),
+        rounds,
         run.started.clone(),
     ]
 }

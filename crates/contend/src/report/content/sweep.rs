@@ -10,6 +10,9 @@ use crate::report::summary::metric::{Figure, Unit};
 use crate::study::model::Condition;
 use std::collections::BTreeSet;
 
+/// An axis that is not varied for itself: each client's part of the same number of operations.
+const FOLLOWS: &str = "operations_each";
+
 /// One chart to be.
 pub struct Sweep {
     pub title: String,
@@ -71,6 +74,7 @@ pub struct Row {
 /// Every axis of numbers with the conditions along it.
 pub fn rows(conditions: &[Condition]) -> Vec<Row> {
     let axes: BTreeSet<&String> = conditions.iter().flat_map(|condition| condition.axes.keys()).collect();
+    let axes = axes.into_iter().filter(|axis| *axis != FOLLOWS);
     let mut found: Vec<Row> = vec![];
     for axis in axes {
         let number = |condition: &Condition| condition.axes.get(axis)?.parse::<f64>().ok().filter(|x| x.is_finite());
@@ -80,6 +84,7 @@ pub fn rows(conditions: &[Condition]) -> Vec<Row> {
             let mut rest = condition.clone();
             rest.label.clear();
             rest.axes.remove(axis);
+            rest.axes.remove(FOLLOWS);
             match seen.iter_mut().find(|(other, _)| *other == rest) {
                 Some((_, row)) => row.conditions.push((x, index)),
                 None => {
@@ -128,10 +133,8 @@ pub fn section(summary: &Summary<'_>) -> Option<Section> {
     let charts = rows.iter().flat_map(|row| figures.iter().filter_map(move |figure| chart(summary, row, figure)));
     let blocks: Vec<Block> = charts.map(Block::Lines).collect();
     (!blocks.is_empty()).then(|| {
-        let intro = Block::Text(
-            "Each point is what the tables show of a contender there. Axes with wide ranges are logarithmic."
-                .to_string(),
-        );
+        let intro =
+            Block::Text("Each point is what the tables show there. Axes with wide ranges are logarithmic.".to_string());
         Section {
             id: "over-axis",
             title: "Over what was varied".to_string(),

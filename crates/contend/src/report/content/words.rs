@@ -137,6 +137,11 @@ pub fn condition(summary: &Summary<'_>, index: usize) -> String {
     if label.is_empty() { "the one load of this study".to_string() } else { label.clone() }
 }
 
+/// Heads a column of those that were measured.
+pub fn subject(summary: &Summary<'_>) -> &'static str {
+    if summary.of_service() { "service" } else { "contender" }
+}
+
 pub fn label<'a>(summary: &'a Summary<'_>, contender: usize) -> &'a str {
     &summary.record.run.study.contenders[contender].label
 }

@@ -19,6 +19,7 @@ use crate::report::summary::estimate::{Estimate, Estimator};
 use crate::report::summary::metric::Figure;
 use crate::report::summary::trial::TrialRow;
 use crate::stats::drift::{self, Trend};
+use crate::study;
 use crate::study::model::{Published, Tier, Variant};
 
 /// Compared in every study beside its headline.
@@ -96,6 +97,11 @@ impl<'r> Summary<'r> {
     /// Whether quantiles are printed without their minimum, as the original did.
     pub fn as_published(&self) -> bool {
         self.record.run.study.variant == Variant::AsPublished
+    }
+
+    /// Whether it is a service that was asked, and no database.
+    pub fn of_service(&self) -> bool {
+        study::is_of_service(&self.record.run.study)
     }
 
     pub fn cell(&self, condition: usize, contender: usize) -> Option<&Cell> {

@@ -32,7 +32,8 @@ use toml::Value;
 use transaction::{Shared, check_single, transaction};
 
 /// Axes that every study has, which are not the workload's own numbers; a condition keeps `rate` as `rate_per_s`.
-pub const LOAD_AXES: [&str; 7] = ["clients", "duration", "processes", "profile", "rate", "rate_per_s", "scale"];
+pub const LOAD_AXES: [&str; 8] =
+    ["clients", "duration", "operations_each", "processes", "profile", "rate", "rate_per_s", "scale"];
 
 /// Reads a workload, with `axes` in place of the numbers of `[scale]` that they name.
 ///

@@ -176,10 +176,12 @@ fn status(value: Option<&Toml>, at: &At<'_>) -> Result<Option<Vec<(u16, u16)>>, 
     let range = |item: &str| {
         let (first, last) = item.trim().split_once('-').unwrap_or((item.trim(), item.trim()));
         let range = (first.parse::<u16>().ok()?, last.parse::<u16>().ok()?);
-        (100 <= range.0 && range.0 <= range.1 && range.1 <= 999).then_some(range)
+        (100 <= range.0 && range.0 <= range.1 && range.1 <= 599).then_some(range)
     };
     let ranges: Option<Vec<_>> = text.split(',').map(range).collect();
-    ranges.map(Some).ok_or_else(|| at.error(format!("`{text}` is not a status such as 200, or \"200-299,404\"")))
+    ranges
+        .map(Some)
+        .ok_or_else(|| at.error(format!("`{text}` is not a status from 100 to 599 such as 200, or \"200-299,404\"")))
 }
 
 #[cfg(test)]

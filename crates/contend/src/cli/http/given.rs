@@ -1,0 +1,102 @@
+//! What the command says of a scenario's variables and secrets.
+
+use super::HttpArgs;
+use crate::source::Source;
+use crate::trial::secret;
+use crate::workload::scenario;
+use anyhow::{Context, Result, bail, ensure};
+use std::collections::BTreeMap;
+
+/// Names and values as typed.
+type Pairs = Vec<(String, String)>;
+
+/// What the command gives of a scenario.
+pub(super) struct Given {
+    pub secrets: BTreeMap<String, String>,
+    pub variables: Pairs,
+    /// A profile that takes the place of the scenario's, where no variable chooses it.
+    pub profile: Option<String>,
+}
+
+/// What was given of a scenario's secrets, with `--set` or in the environment, and of its variables, with `--set` or the
+/// options that are named like them.
+///
+/// # Errors
+/// What was typed and means nothing for this scenario, and how it is said.
+pub(super) fn given(args: &HttpArgs, scenario: &Source) -> Result<Given> {
+    let (secrets, mut variables) = set_of(scenario, &args.set)?;
+    let known = scenario::variables(scenario)?;
+    ensure!(args.password.is_none(), no_password(scenario)?);
+    let mut profile = None;
+    for (option, value) in [("mode", &args.mode), ("user", &args.user)] {
+        let Some(value) = value else { continue };
+        ensure!(variables.iter().all(|(name, _)| name != option), "--{option} and --set {option}=... say the same");
+        match option {
+            _ if known.contains_key(option) => variables.push((option.to_string(), value.clone())),
+            "mode" => profile = Some(value.clone()),
+            _ => bail!("--{option}: {}", not_a_variable(scenario, option, &known)),
+        }
+    }
+    Ok(Given { secrets, variables, profile })
+}
+
+fn not_a_variable(scenario: &Source, name: &str, known: &BTreeMap<String, String>) -> String {
+    let listed = match known.len() {
+        0 => "none at all".to_string(),
+        _ => known.keys().cloned().collect::<Vec<_>>().join(", "),
+    };
+    format!("{} has no [variable] `{name}`; it has {listed}; those are set with --set NAME=VALUE", scenario.name)
+}
+
+/// Everybody on the machine can read a command line, so a password is not taken from it where another way is as short.
+fn no_password(scenario: &Source) -> Result<String> {
+    let names = scenario::secret_names(scenario)?;
+    let ways: Vec<String> = names.iter().map(|name| format!("{}=...", secret::variable(name))).collect();
+    Ok(match ways.as_slice() {
+        [] => format!("--password: {} has no [secret]", scenario.name),
+        ways => format!(
+            "--password: a command line can be read by others while it runs; put it into the environment of contend: {}",
+            ways.join(" ")
+        ),
+    })
+}
+
+/// Secrets of the environment and of `--set`, and variables of `--set`.
+fn set_of(scenario: &Source, typed: &[String]) -> Result<(BTreeMap<String, String>, Pairs)> {
+    let names = scenario::secret_names(scenario)?;
+    let from_environment = |name: &String| Some((name.clone(), secret::from_environment(name)?));
+    let mut secrets: BTreeMap<String, String> = names.iter().filter_map(from_environment).collect();
+    let known = scenario::variables(scenario)?;
+    let mut variables = vec![];
+    for list in typed {
+        let mut after = None;
+        for (name, value) in set(list)? {
+            if names.contains(&name) {
+                after = Some(secret::variable(&name));
+                secrets.insert(name, value);
+                continue;
+            }
+            if let Some(variable) = after.as_ref().filter(|_| !known.contains_key(&name)) {
+                // It may be the rest of the secret, so it is not shown.
+                bail!(
+                    "--set: what follows the secret, after a comma, is no variable of {}; a secret that has a comma \
+                     is given in the environment variable {variable}",
+                    scenario.name
+                );
+            }
+            variables.push((name, value));
+        }
+    }
+    Ok((secrets, variables))
+}
+
+fn set(list: &str) -> Result<Pairs> {
+    list.split(',')
+        .map(|pair| {
+            // It may be part of a password, so it is not shown.
+            let (name, value) =
+                pair.split_once('=').context("--set: write NAME=VALUE,NAME=VALUE; a value cannot have a comma")?;
+            Ok((name.trim().to_string(), value.to_string()))
+        })
+        .collect()
+}
