@@ -12,12 +12,14 @@ use std::process::{Child, Command, Stdio};
 use support::{Bench, Said, root, wait_for, wrong_with};
 
 /// One client of each, on the engine that needs no server.
-const SHORT: [&str; 14] = [
+const SHORT: [&str; 16] = [
     "run",
     "gameplan",
     "--quick",
     "--set",
     "part=share",
+    "--set",
+    "profile=read,write",
     "--only",
     "SQLite*",
     "--rounds",

@@ -28,6 +28,6 @@ fn as_published_says_what_its_two_promise_beside_what_was_published() {
     assert_eq!(labels(write), ["SQLite, bounded", "MariaDB, durable"]);
     assert!(write.contenders.iter().all(|contender| contender.settings["gunicorn_workers"] == "16"));
     let [answer] = &write.answers[..] else { panic!("{:?}", write.answers) };
-    assert!(answer.words.is_empty() && answer.facts["both"].contains("the two promise different things"));
+    assert!(answer.words.is_empty() && answer.ask.contains("the two promise different things"));
     assert!(whole.studies.iter().all(|study| !study.published.is_empty()));
 }
