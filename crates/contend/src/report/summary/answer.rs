@@ -1,6 +1,5 @@
 //! The study's questions answered in its own sentences. The one place where sentences are filled in.
 
-use crate::report::content::words::counted;
 use crate::report::summary::Summary;
 use crate::report::summary::cell::Cell;
 use crate::report::summary::compare::{Compared, compare};
@@ -74,7 +73,7 @@ fn under(summary: &Summary<'_>, answer: &Answer, condition: usize) -> Answered {
     let rounds = compared.comparison.rounds as usize;
     if fact.is_some() && rounds < MIN_ROUNDS && !summary.as_published() {
         text += &match study.rounds as usize {
-            planned if planned < MIN_ROUNDS => format!(" ({}.)", counted(rounds, "round")),
+            planned if planned < MIN_ROUNDS => format!(" ({rounds} round{}.)", if rounds == 1 { "" } else { "s" }),
             _ => format!(" ({rounds} of the {MIN_ROUNDS} rounds that a verdict takes.)"),
         };
     }
