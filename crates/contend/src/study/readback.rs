@@ -39,3 +39,8 @@ pub fn language(contender: &Contender) -> &'static str {
 pub fn floor_driver(contender: &Contender) -> Option<&'static str> {
     engine::floor_of(contender).map(|driver| driver.name)
 }
+
+/// Whether a contender's driver does nothing, so that its settings promise nothing.
+pub fn executes_nothing(contender: &Contender) -> bool {
+    engine::driver(contender).is_some_and(|driver| driver.executes_nothing)
+}

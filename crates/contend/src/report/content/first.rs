@@ -1,6 +1,5 @@
 //! The first screen: the answer in words, the table that supports it, and what it does not show.
 
-use crate::engine;
 use crate::outcome::Outcome;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::content::{along, charts, evidence, grid, powercut, readback};
@@ -14,6 +13,7 @@ use crate::stats::precision::{Percent, Ratio};
 use crate::stats::quantile::Quantile;
 use crate::stats::verdict::Verdict;
 use crate::study::model::Tier;
+use crate::study::readback::executes_nothing;
 
 /// Of a tier whose contenders all do nothing.
 const NO_PROMISE: &str = "of drivers that do nothing, so nothing is promised";
@@ -126,7 +126,7 @@ fn plain_answers(summary: &Summary<'_>) -> Vec<Block> {
             let against = words::label(summary, baseline);
             let ask = match tier {
                 // Who executes nothing promises nothing, whatever is set.
-                tier if tier == Tier::Unknown || executes_nothing(summary, tier) => {
+                tier if tier == Tier::Unknown || nothing_executes(summary, tier) => {
                     format!("{}: against {against}", charts::capitalised(&figure))
                 }
                 _ => format!("Where {}: {figure}, against {against}", tier.promise()),
@@ -138,12 +138,9 @@ fn plain_answers(summary: &Summary<'_>) -> Vec<Block> {
 }
 
 /// Whether there are only drivers that do nothing in a tier.
-fn executes_nothing(summary: &Summary<'_>, tier: Tier) -> bool {
-    let nothing = |&contender: &usize| {
-        let driver = engine::driver(&summary.record.run.study.contenders[contender]);
-        driver.is_some_and(|driver| driver.executes_nothing)
-    };
-    summary.of_tier(tier).iter().all(nothing)
+fn nothing_executes(summary: &Summary<'_>, tier: Tier) -> bool {
+    let contenders = &summary.record.run.study.contenders;
+    summary.of_tier(tier).iter().all(|&contender| executes_nothing(&contenders[contender]))
 }
 
 fn plain_sentence(summary: &Summary<'_>, compared: &crate::report::summary::compare::Compared) -> String {
@@ -173,7 +170,7 @@ fn table(summary: &Summary<'_>, condition: usize) -> Table {
             continue;
         }
         let (name, promise) = words::tier(tier);
-        match executes_nothing(summary, tier) {
+        match nothing_executes(summary, tier) {
             true => table.group(format!("set as {name}"), NO_PROMISE),
             false => table.group(name, promise),
         }
