@@ -145,7 +145,7 @@ fn what_cannot_begin_says_why() {
         ),
         ("one.toml", &service.url, vec!["--mode", "write"], "has no profile `write`"),
         ("one.toml", &service.url, vec!["--speed", "9"], "--set NAME=VALUE"),
-        (&example, &service.url, vec!["--password", PASSWORD], VARIABLE),
+        ("one.toml", &service.url, vec!["--password", PASSWORD], "no [secret] `password`"),
         (&example, &service.url, vec!["--user", "eve", "--set", "user=eve"], "say the same"),
         ("one.toml", "http://127.0.0.1:99999", vec![], "from 1 to 65535"),
         ("one.toml", &service.url, vec!["--seed", "9223372036854775808"], "--seed"),
@@ -284,6 +284,9 @@ fn a_password_is_sent_and_nowhere_else() {
     assert!(said.err.contains("pwd=(secret)") && !said.err.contains("of the file"), "{said:?}");
     let typed = format!("password={PASSWORD}");
     let (said, line) = ask(&bench, &file, url, &["--set", &typed]);
+    assert!(line.is_some_and(|line| line["ok"] == 20) && unsound(&bench).is_empty(), "{said:?}");
+    assert_hidden(&bench);
+    let (said, line) = ask(&bench, &file, url, &["--password", PASSWORD]);
     assert!(line.is_some_and(|line| line["ok"] == 20) && unsound(&bench).is_empty(), "{said:?}");
     assert_hidden(&bench);
     let report = bench.contend(&["report", "record", "--json"]);

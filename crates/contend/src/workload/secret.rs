@@ -72,21 +72,23 @@ impl Secrets {
         text
     }
 
-    /// A command line without the values that it was given with `--set`.
+    /// A command line without the values that it was given with `--set` and `--password`.
     pub fn hidden_in_command(&self, args: impl Iterator<Item = String>) -> Vec<String> {
         let hide = |pair: &str| match pair.split_once('=') {
             Some((name, _)) if self.0.contains_key(name.trim()) => format!("{name}={HIDDEN}"),
             _ => pair.to_string(),
         };
         let hide_all = |list: &str| list.split(',').map(hide).collect::<Vec<_>>().join(",");
-        let mut is_list = false;
+        let mut before = String::new();
         args.map(|arg| {
-            let arg = match arg.strip_prefix("--set=") {
-                Some(list) => format!("--set={}", hide_all(list)),
-                None if is_list => hide_all(&arg),
-                None => arg,
+            let arg = match (before.as_str(), arg.split_once('=')) {
+                ("--set", _) => hide_all(&arg),
+                ("--password", _) => HIDDEN.to_string(),
+                (_, Some(("--set", list))) => format!("--set={}", hide_all(list)),
+                (_, Some(("--password", _))) => format!("--password={HIDDEN}"),
+                _ => arg,
             };
-            is_list = arg == "--set";
+            before.clone_from(&arg);
             arg
         })
         .collect()
@@ -151,10 +153,17 @@ mod tests {
 
     #[test]
     fn a_command_line_keeps_everything_else() {
-        let typed = ["contend", "http", "--set", "mode=x,pw=a b\"&c", "--set=token=t,user=eve", "pw=kept", "--set"];
-        let shown = secrets().hidden_in_command(typed.into_iter().map(str::to_string));
-        let expected =
-            ["contend", "http", "--set", "mode=x,pw=(secret)", "--set=token=(secret),user=eve", "pw=kept", "--set"];
-        assert_eq!(shown, expected);
+        for (typed, expected) in [
+            (
+                "http --set mode=x,pw=a\"&c --set=token=t,user=eve",
+                "http --set mode=x,pw=(secret) --set=token=(secret),user=eve",
+            ),
+            ("http pw=kept --set", "http pw=kept --set"),
+            ("http --password a=b --user eve", "http --password (secret) --user eve"),
+            ("http --password=a=b eve", "http --password=(secret) eve"),
+        ] {
+            let shown = secrets().hidden_in_command(typed.split(' ').map(str::to_string));
+            assert_eq!(shown.join(" "), expected);
+        }
     }
 }

@@ -7,6 +7,9 @@ use crate::workload::scenario;
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::BTreeMap;
 
+/// The secret that has an option of its own.
+const PASSWORD: &str = "password";
+
 /// Names and values as typed.
 type Pairs = Vec<(String, String)>;
 
@@ -24,9 +27,17 @@ pub(super) struct Given {
 /// # Errors
 /// What was typed and means nothing for this scenario, and how it is said.
 pub(super) fn given(args: &HttpArgs, scenario: &Source) -> Result<Given> {
-    let (secrets, mut variables) = set_of(scenario, &args.set)?;
+    let (mut secrets, mut variables) = set_of(scenario, &args.set)?;
     let known = scenario::variables(scenario)?;
-    ensure!(args.password.is_none(), no_password(scenario)?);
+    if let Some(password) = &args.password {
+        let names = scenario::secret_names(scenario)?;
+        ensure!(
+            names.iter().any(|name| name == PASSWORD),
+            "--password: {} has no [secret] `{PASSWORD}`",
+            scenario.name
+        );
+        secrets.insert(PASSWORD.to_string(), password.clone());
+    }
     let mut profile = None;
     for (option, value) in [("mode", &args.mode), ("user", &args.user)] {
         let Some(value) = value else { continue };
@@ -46,19 +57,6 @@ fn not_a_variable(scenario: &Source, name: &str, known: &BTreeMap<String, String
         _ => known.keys().cloned().collect::<Vec<_>>().join(", "),
     };
     format!("{} has no [variable] `{name}`; it has {listed}; those are set with --set NAME=VALUE", scenario.name)
-}
-
-/// Everybody on the machine can read a command line, so a password is not taken from it where another way is as short.
-fn no_password(scenario: &Source) -> Result<String> {
-    let names = scenario::secret_names(scenario)?;
-    let ways: Vec<String> = names.iter().map(|name| format!("{}=...", secret::variable(name))).collect();
-    Ok(match ways.as_slice() {
-        [] => format!("--password: {} has no [secret]", scenario.name),
-        ways => format!(
-            "--password: a command line can be read by others while it runs; put it into the environment of contend: {}",
-            ways.join(" ")
-        ),
-    })
 }
 
 /// Secrets of the environment and of `--set`, and variables of `--set`.

@@ -51,8 +51,9 @@ pub struct HttpArgs {
     /// The scenario's variable `user`
     #[arg(long)]
     user: Option<String>,
-    /// Refused: others can read a command line
-    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "")]
+    /// The scenario's secret `password`. Others can read a command line while it runs; in the environment variable
+    /// CONTEND_SECRET_PASSWORD they cannot
+    #[arg(long)]
     password: Option<String>,
     /// The Host header, in place of the address
     #[arg(long, visible_alias = "site")]
