@@ -307,7 +307,7 @@ fn a_worker_that_does_not_sync_is_found_out_by_the_controls() {
     let set = ["--set", "kills=0", "--only", "WAL/FULL", "--worker-command", &command];
     bench.contend(&[&["run", &study(), "--out", "record", "--quiet"], &set[..]].concat()).exits(1);
     let record = Record::open(&bench.path("record")).expect("a record");
-    let reasons = &record.trials[0].invalid;
+    let reasons = &trial(&record, "WAL/FULL").invalid;
     let control = reasons.iter().find(|r| r.kind == "control").unwrap_or_else(|| panic!("{reasons:?}"));
     assert!(control.detail.contains("documented as durable"), "{}", control.detail);
     let text = fs::read_to_string(bench.path("record/report.md")).expect("a report");
@@ -376,15 +376,12 @@ fn without_permission_the_vfs_records_and_what_it_cannot_is_not_called_durable()
         .output()
         .expect("setpriv");
     let record = Record::open(&place.path().join("record")).unwrap_or_else(|e| panic!("{e:#}: {said:?}"));
-    let found = |at: usize| {
-        let trial = record.trials.iter().find(|t| t.slot.contender == at).expect("its trial");
-        trial.powercut.as_ref().expect("what was tried")
-    };
+    let tried = |label: &str| trial(&record, label).powercut.as_ref().expect("what was tried");
     let closed = |why: &str| why.contains("/dev/fuse") || why.contains("fusermount3");
-    let by_vfs = found(0);
+    let by_vfs = tried("WAL/FULL");
     assert!(by_vfs.by_vfs.as_deref().is_some_and(closed) && by_vfs.not_verified.is_none(), "{by_vfs:?}");
     assert!(by_vfs.power().count > 0 && by_vfs.power().bad() == 0);
-    let none = found(1);
+    let none = tried("WAL/FULL over HTTP");
     let why = none.not_verified.as_deref().expect("a reason");
     assert!(closed(why) && why.contains("own worker"), "{why}");
     assert_eq!((none.reached(), none.images, none.process().bad()), (None, 0, 0));
