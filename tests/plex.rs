@@ -78,7 +78,7 @@ fn a_short_run_of_every_part_is_whole() {
     assert_eq!(parts, ["contention", "published", "latency", "stress", "translation", "cache"]);
     let all: Vec<(String, Vec<Trial>)> = parts.iter().map(|part| (part.clone(), trials(&record, part))).collect();
     let of = |part: &str| &all.iter().find(|(name, _)| name == part).expect("it ran").1;
-    assert_eq!((of("published").len(), of("contention").len(), of("cache").len()), (4, 12, 5));
+    assert_eq!((of("published").len(), of("contention").len(), of("cache").len()), (4, 12, 6));
 
     // Servers tell of their own waits for locks; SQLite, which has no server, does not.
     for trial in of("contention") {
