@@ -159,6 +159,16 @@ fn a_grid_ranks_within_a_tier_and_where_intervals_are_apart() {
     let twins = said(&mut record, grid("begin", "journal_mode", &[("synchronous", "NORMAL")], "throughput_ops_per_s"));
     assert!(twins.contains("no two of them are apart from each other") && !twins.contains("first"), "{twins}");
     assert!(twins.contains("no choice of begin makes a difference beyond the intervals"), "{twins}");
+    let rollback = record.run.study.contenders.iter_mut().find(|it| it.label == "DELETE/FULL").unwrap();
+    for (key, value) in [("journal_mode", "WAL"), ("synchronous", "NORMAL"), ("begin", "exclusive")] {
+        rollback.settings.insert(key.to_string(), value.to_string());
+    }
+    let three = said(&mut record, grid("begin", "journal_mode", &[("synchronous", "NORMAL")], "throughput_ops_per_s"));
+    assert!(three.contains("exclusive with journal mode WAL is last with"), "{three}");
+    assert!(
+        three.contains("Of the other 2, 1 cannot be told from the best; exclusive with journal mode WAL can."),
+        "{three}"
+    );
     let (_dir, mut few) = sound(2);
     let few = said(&mut few, grid("journal_mode", "synchronous", &[], "throughput_ops_per_s"));
     assert!(few.contains("there is no interval of each") && !few.contains("first"), "{few}");

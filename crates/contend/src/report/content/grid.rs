@@ -11,6 +11,9 @@ use crate::study::grid::{Layout, driver_facts, layout};
 use crate::study::model::{Grid, Tier};
 use std::cmp::Ordering;
 
+/// So many that are told from the best are named; of more only the number is said.
+const NAMED_MAX: usize = 3;
+
 /// A grid under one condition, with its values.
 struct Filled<'g> {
     grid: &'g Grid,
@@ -211,15 +214,32 @@ impl Filled<'_> {
                 format!("{}; the worst, {}, is not apart from all others.", is(best, "first"), self.with_value(worst))
             }
             (false, true) => {
-                format!("{}; the best, {}, is not apart from all others.", is(worst, "last"), self.with_value(best))
+                let level = self.level_with(best, all);
+                format!("{}; the best, {}, is not apart from all others.{level}", is(worst, "last"), self.with_value(best))
             }
-            (false, false) => format!("{}; {}.", self.between(best, worst), self.not_apart(all)),
+            (false, false) => {
+                format!("{}; {}.{}", self.between(best, worst), self.not_apart(all), self.level_with(best, all))
+            }
         };
         let left_out: Vec<String> = bounds.iter().map(|at| self.with_value(*at)).collect();
         Some(match left_out.is_empty() {
             true => said,
             false => format!("{said} Not ranked, as only the least is known: {}.", left_out.join(", ")),
         })
+    }
+
+    /// How many cannot be told from the best, and who can: what a choice is left to decide by other reasons.
+    fn level_with(&self, best: At, all: &[At]) -> String {
+        let others: Vec<&At> = all.iter().filter(|at| !at.is(&best)).collect();
+        let behind: Vec<String> = others.iter().filter(|at| at.apart(&best)).map(|at| self.name(**at)).collect();
+        if behind.is_empty() || all.iter().any(|at| at.found.interval.is_none()) {
+            return String::new();
+        }
+        let count = format!(" Of the other {}, {} cannot be told from the best", others.len(), others.len() - behind.len());
+        match behind.len() {
+            1..=NAMED_MAX => format!("{count}; {} can.", behind.join(", ")),
+            _ => format!("{count}."),
+        }
     }
 
     /// Why there is no first and no last.
