@@ -5,6 +5,7 @@ use crate::check::guards::CLOCK_ERROR_NS_MAX;
 use crate::record::model::Reason;
 use crate::trial::janitor::Janitor;
 use crate::trial::process::{Event, Launch, Nothing, Worker, monotonic_ns, next};
+use crate::trial::refusal::Whose;
 use anyhow::Result;
 use contend_wire::handshake::{Facts, PROTOCOL_VERSION, ToolLine, WorkerLine, fact};
 use contend_wire::sample::SAMPLE_BYTES;
@@ -72,6 +73,9 @@ pub struct Member {
 
 /// A trial's workers.
 pub struct Crew<'a> {
+    whose: Whose,
+    /// Whether they were told to start: a worker that gives up later did begin.
+    begun: bool,
     workers: Vec<Worker>,
     pub members: Vec<Member>,
     events: Receiver<(u32, Event)>,
@@ -82,9 +86,10 @@ pub struct Crew<'a> {
 }
 
 impl<'a> Crew<'a> {
-    pub fn new(janitor: &'a Janitor, deadlines: Deadlines, cancelled: &'a dyn Fn() -> bool) -> Self {
+    pub fn new(whose: Whose, janitor: &'a Janitor, deadlines: Deadlines, cancelled: &'a dyn Fn() -> bool) -> Self {
         let (sender, events) = channel();
-        Self { workers: vec![], members: vec![], events, sender, janitor, deadlines, cancelled }
+        let (workers, members) = (vec![], vec![]);
+        Self { whose, begun: false, workers, members, events, sender, janitor, deadlines, cancelled }
     }
 
     pub fn pids(&self) -> Vec<u32> {
@@ -96,7 +101,7 @@ impl<'a> Crew<'a> {
         for (number, _) in plans.iter().enumerate() {
             let log = logs.join(format!("worker-{number}.log"));
             let worker = Worker::start(launch, number as u32, &log, self.sender.clone())
-                .map_err(|e| Failure::Invalid(Invalid::NotStarted.because(format!("{e:#}"))))?;
+                .map_err(|e| Failure::Invalid(self.whose.cannot_be_started(&e)))?;
             self.janitor.group_lives(worker.pid());
             self.workers.push(worker);
             self.members.push(Member::default());
@@ -168,6 +173,7 @@ impl<'a> Crew<'a> {
 
     /// Tells all workers to start at one moment; hands it out.
     pub fn start(&mut self) -> u64 {
+        self.begun = true;
         // Time for the line to reach the last worker.
         let start_ns = monotonic_ns() + 5_000_000 + 1_000_000 * self.workers.len() as u64;
         for worker in &self.workers {
@@ -286,8 +292,11 @@ impl<'a> Crew<'a> {
     /// The line of an event; anything else makes the trial invalid.
     fn line(&mut self, number: usize, event: Event) -> Result<(WorkerLine, u64), Failure> {
         match event {
-            Event::Line(WorkerLine::Failed(message), _) => {
-                Err(self.invalid(Invalid::NotStarted, number, &format!("refused: {message}")))
+            Event::Line(WorkerLine::Failed(why), _) if self.begun => {
+                Err(self.invalid(Invalid::WorkerDied, number, &format!("gave up: {why}")))
+            }
+            Event::Line(WorkerLine::Failed(why), _) => {
+                Err(Failure::Invalid(self.whose.could_not_begin(number, &why, &self.end_of_log(number))))
             }
             Event::Line(line, at) => Ok((line, at)),
             Event::Samples(_) | Event::Reply(_) => {
@@ -307,9 +316,11 @@ impl<'a> Crew<'a> {
     }
 
     fn invalid(&mut self, kind: Invalid, number: usize, what: &str) -> Failure {
-        let words = self.workers.get(number).map(Worker::last_words).unwrap_or_default();
-        let log = if words.is_empty() { String::new() } else { format!("; its log ends: {words}") };
-        Failure::Invalid(kind.because(format!("worker {number} {what}{log}")))
+        Failure::Invalid(kind.because(format!("worker {number} {what}{}", self.end_of_log(number))))
+    }
+
+    fn end_of_log(&self, number: usize) -> String {
+        self.workers.get(number).map(Worker::end_of_log).unwrap_or_default()
     }
 }
 

@@ -6,6 +6,7 @@ pub mod charts;
 mod checks;
 mod circumstances;
 mod course;
+mod crashes;
 mod detail;
 pub mod evidence;
 mod first;
@@ -52,7 +53,7 @@ fn of_databases(summary: &Summary<'_>) -> Vec<Option<Section>> {
     vec![
         Some(first::answer(summary)),
         powercut::promise(summary),
-        powercut::details(summary),
+        crashes::section(summary),
         charts::throughput(summary),
         sweep::section(summary),
         charts::latency(summary),
