@@ -75,7 +75,7 @@ type Answer = (u16, String, Value);
 impl Asked {
     fn connect(address: &str) -> Self {
         let stream = TcpStream::connect(address).expect("the server listens");
-        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
+        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
         Self { stream: BufReader::new(stream) }
     }
 
@@ -194,7 +194,7 @@ fn check(entry: &Entry, command: &[String], dir: &Path) {
     }
     assert!(TcpStream::connect(&address).is_err(), "{name}: a stopped server accepts nobody");
     worker.say(&ToolLine::Quit, b"").expect("it listens");
-    assert!(worker.leaves(Duration::from_secs(10)), "{name}: it must leave when told to");
+    assert!(worker.leaves(Duration::from_secs(60)), "{name}: it must leave when told to");
 }
 
 fn witness(dir: &Path) -> Worker {
