@@ -18,6 +18,7 @@ mod readback;
 mod recording;
 mod servers;
 mod service;
+mod settings;
 mod speed;
 pub mod sweep;
 pub mod words;
@@ -71,7 +72,7 @@ fn of_databases(summary: &Summary<'_>) -> Vec<Option<Section>> {
         circumstances::invalid(summary),
         floors::section(summary),
         Some(circumstances::machine(summary)),
-        Some(circumstances::settings(summary)),
+        Some(settings::section(summary)),
         Some(circumstances::schedule(summary)),
     ]
 }
