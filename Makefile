@@ -6,7 +6,7 @@ CARGO ?= cargo
 FUZZ_SECONDS ?= 3600
 FUZZ_SEED ?= 1
 
-.PHONY: run build workers worker-sqlx workers-go workers-python workers-php workers-node workers-java apps test test-deps kernel lint fmt bench verify fuzz clean
+.PHONY: run build workers worker-sqlx workers-go workers-python workers-php workers-node workers-java apps test test-deps kernel lint fmt bench verify fuzz clean help
 
 build: ## the tool, optimised
 	$(CARGO) build --release
@@ -62,7 +62,7 @@ lint: ## format, clippy as errors
 	$(CARGO) fmt --manifest-path workers/rust-sqlx/Cargo.toml --check
 	$(CARGO) clippy --manifest-path workers/rust-sqlx/Cargo.toml --target-dir target/workers-build -- -D warnings
 
-fmt:
+fmt: ## format all Rust
 	$(CARGO) fmt --all
 
 bench: build ## ratios against named rivals, in one run
@@ -78,6 +78,9 @@ fuzz: ## random SQL through the translator and on both servers, for FUZZ_SECONDS
 	CONTEND_FUZZ_SECONDS=$(FUZZ_SECONDS) CONTEND_FUZZ_SEED=$(FUZZ_SEED) \
 		$(CARGO) test -p contend-sql --test fuzz -- --include-ignored --nocapture
 
-clean:
+clean: ## what was built, and all records in results/
 	$(CARGO) clean
 	rm -rf results
+
+help: ## these lines
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16

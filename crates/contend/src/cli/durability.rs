@@ -20,7 +20,7 @@ pub(super) enum DurabilityVerb {
 
 #[derive(Args)]
 #[command(after_help = "Example:
-  contend durability evidence results/2026-11-21-durability > evidence/durability.toml")]
+  contend durability evidence results/2026-11-21-durability-quick > evidence/durability.toml")]
 pub(super) struct EvidenceArgs {
     /// Records of studies that cut the power
     #[arg(value_name = "RECORD", required = true, value_hint = ValueHint::DirPath)]

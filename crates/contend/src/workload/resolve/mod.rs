@@ -56,14 +56,7 @@ pub fn workload(source: &Source, axes: &BTreeMap<String, String>) -> Result<Work
     let scope = lists.scope(&tables, &table_names, None);
     let transaction_at = at.key("transaction");
     let session = session(&file, &at)?;
-    let mut shared = Shared {
-        scale: &scale,
-        scope,
-        statements: vec![],
-        own_sql: vec![],
-        requests: vec![],
-        session: session.clone(),
-    };
+    let mut shared = Shared::new(&scale, scope, session.clone());
     let transactions =
         file.transaction.iter().map(|(name, t)| transaction(name, t, &transaction_at.key(name), &mut shared));
     let transactions = transactions.collect::<Result<Vec<_>, _>>()?;
