@@ -118,7 +118,8 @@ fn by_value(contenders: &[Contender<'_>], names: &[&str]) -> Table {
         for (at, (value, labels)) in values.into_iter().enumerate() {
             let name = if at == 0 { TableCell::new(*name) } else { TableCell::new("") };
             let value = value.map_or(TableCell::muted(NOTHING), TableCell::new);
-            table.row([name, value, TableCell::new(labels.join(", "))]);
+            // Labels have commas of their own.
+            table.row([name, value, TableCell::new(labels.join("; "))]);
         }
     }
     table
@@ -176,7 +177,7 @@ mod tests {
         let of = |label: &&'static str| contender(label, &[("mode", if *label == "C" { "delete" } else { "wal" })]);
         let blocks = in_blocks(&labels.iter().map(of).collect::<Vec<_>>());
         let [Block::Table(table)] = blocks.as_slice() else { panic!("{blocks:?}") };
-        let rows = [["setting", "value", "contenders"], ["mode", "wal", "A, B, D, E, F, G"], ["", "delete", "C"]];
+        let rows = [["setting", "value", "contenders"], ["mode", "wal", "A; B; D; E; F; G"], ["", "delete", "C"]];
         assert_eq!(texts(table), rows);
     }
 }
