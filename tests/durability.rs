@@ -221,7 +221,11 @@ fn replays_of_a_part(bench: &Bench) {
     assert_eq!(names, images_of(&bench.path("parts/cuts/report.md")));
     let id = format!("parts/{}", names[0]);
     let said = bench.contend(&["durability", "replay", &id, "--to", "of-a-part"]).exits(0);
-    assert!(said.out.contains("is the disk of DELETE/FULL") && bench.path("of-a-part/app-0.db").exists(), "{}", said.out);
+    assert!(
+        said.out.contains("is the disk of DELETE/FULL") && bench.path("of-a-part/app-0.db").exists(),
+        "{}",
+        said.out
+    );
 }
 
 fn replays(bench: &Bench, trial: &Trial) {

@@ -446,11 +446,7 @@ impl Table {
         }
     }
 
-    fn take_table_constraint(
-        &mut self,
-        constraint: &TableConstraint,
-        may_be_rowid: impl Fn(usize) -> bool,
-    ) -> R<()> {
+    fn take_table_constraint(&mut self, constraint: &TableConstraint, may_be_rowid: impl Fn(usize) -> bool) -> R<()> {
         match constraint {
             TableConstraint::PrimaryKey { columns: of, conflict_clause, auto_increment } => {
                 self.key = key_positions(self, of)?;

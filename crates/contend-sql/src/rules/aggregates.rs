@@ -153,13 +153,7 @@ impl<'a> Tr<'a> {
     }
 
     /// min() and max() of a group.
-    fn extreme(
-        &mut self,
-        name: &str,
-        token: &'a str,
-        one: &'a Expr<'a>,
-        tail: Option<&'a FunctionTail<'a>>,
-    ) -> R<Val> {
+    fn extreme(&mut self, name: &str, token: &'a str, one: &'a Expr<'a>, tail: Option<&'a FunctionTail<'a>>) -> R<Val> {
         self.put(name);
         self.put("(");
         let end = self.filtered(tail)?;

@@ -158,11 +158,7 @@ impl<'a> Tr<'a> {
             return Ok(());
         }
         if has_parameter {
-            return no(
-                Id::Cast,
-                name,
-                "MariaDB answers with the type of the parameter in it; write CAST(? AS REAL)",
-            );
+            return no(Id::Cast, name, "MariaDB answers with the type of the parameter in it; write CAST(? AS REAL)");
         }
         self.wrap(start, "(", " * 1e0)");
         Ok(())

@@ -94,7 +94,7 @@ impl<'a> Tr<'a> {
             ("substr" | "substring", [_, _] | [_, _, _]) => self.substr(token, args),
             ("instr", [text, part]) => self.instr(text, part),
             ("replace", [text, from, to]) => self.text_replaced(text, from, to),
-            ("concat", [_, ..]) => self.concat(args),
+            ("concat", [_, ..]) => self.texts_joined(args),
             ("printf" | "format", [_, ..]) => self.printf(token, args),
             ("quote", [one]) => self.quote(one),
             ("char", [_, ..]) => self.char(token, args),

@@ -102,11 +102,12 @@ impl<'a> Tr<'a> {
         if fold && l.collation == Collation::Rtrim {
             return no(Id::Collation, "RTRIM", "RTRIM in a list");
         }
+        // MariaDB searches an integer key for a real by what the real is rounded to.
+        let as_real = l.ty == Ty::Int && !self.postgres && self.any_real(items, l)?;
         Ok(match self.postgres {
             true if fold => FOLD_POSTGRES,
             false if fold => FOLD_MARIADB,
-            // MariaDB searches an integer key for a real by what the real is rounded to.
-            false if l.ty == Ty::Int && self.any_real(items, l)? => ("(", " * 1e0)"),
+            _ if as_real => ("(", " * 1e0)"),
             _ => ("", ""),
         })
     }

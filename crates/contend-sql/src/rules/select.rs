@@ -129,7 +129,7 @@ impl<'a> Tr<'a> {
         self.put(if distinct && !by_group { "SELECT DISTINCT " } else { "SELECT " });
         let mut outputs = Vec::new();
         self.grouped(|tr| tr.results(columns, distinct, collect, &mut outputs))?;
-        self.from_where(from.as_ref(), where_clause.as_ref())?;
+        self.from_where(from.as_ref(), *where_clause)?;
         if by_group {
             let no_windows = self.fired & (1 << Id::Windows as u8) == windows_before;
             self.group_by_all(columns.len(), no_windows)?;

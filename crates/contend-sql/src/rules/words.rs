@@ -107,7 +107,7 @@ impl<'a> Tr<'a> {
     }
 
     /// concat(), to which NULL is nothing.
-    pub(crate) fn concat(&mut self, args: &'a [Expr<'a>]) -> R<Val> {
+    pub(crate) fn texts_joined(&mut self, args: &'a [Expr<'a>]) -> R<Val> {
         self.put("CONCAT(");
         self.list(args, |tr, arg| {
             let start = tr.at();

@@ -71,9 +71,14 @@ mod tests {
     #[test]
     fn whoever_serves_or_asks_is_told_apart() {
         let serving = Whose::Serving("go-mattn".to_string()).could_not_begin(0, "client 0: no port", "").detail;
-        assert!(serving.starts_with("driver go-mattn, which serves over HTTP, could not begin: no port. Mend"), "{serving}");
+        assert!(
+            serving.starts_with("driver go-mattn, which serves over HTTP, could not begin: no port. Mend"),
+            "{serving}"
+        );
         let asking = Whose::Asking.could_not_begin(0, "client 0, http://h: cannot connect", "").detail;
-        assert!(asking.starts_with("the client over HTTP could not begin: http://h: cannot connect. See that the service"));
+        assert!(
+            asking.starts_with("the client over HTTP could not begin: http://h: cannot connect. See that the service")
+        );
         let error = anyhow::anyhow!("Permission denied").context("cannot start /w");
         let absent = Whose::Driver("pgx".to_string()).cannot_be_started(&error).detail;
         assert!(absent.starts_with("driver pgx: cannot start /w: Permission denied. See that the program"), "{absent}");

@@ -95,8 +95,11 @@ fn image_name(part: Option<&str>, trial: u32, number: u32) -> String {
 }
 
 fn about_failing(part: Option<&str>) -> String {
-    let whole = if part.is_some() { " RECORD is the directory of the whole study, which holds that of this part." } else { "" };
-    format!("`contend durability replay RECORD/IMAGE` rebuilds one of them, bit for bit, and says how to open it.{whole}")
+    let whole =
+        if part.is_some() { " RECORD is the directory of the whole study, which holds that of this part." } else { "" };
+    format!(
+        "`contend durability replay RECORD/IMAGE` rebuilds one of them, bit for bit, and says how to open it.{whole}"
+    )
 }
 
 fn by_model(crashes: &Crashes) -> Vec<TableCell> {

@@ -142,7 +142,8 @@ mod tests {
     use crate::report::document::Row;
 
     fn contender<'s>(label: &'s str, settings: &[(&str, &str)]) -> Contender<'s> {
-        let read = settings.iter().map(|(name, value)| (name.to_string(), BTreeSet::from([value.to_string()]))).collect();
+        let read =
+            settings.iter().map(|(name, value)| (name.to_string(), BTreeSet::from([value.to_string()]))).collect();
         Contender { label, read }
     }
 
@@ -168,7 +169,9 @@ mod tests {
         assert_eq!(title, "2 settings, the same for all 2");
         assert_eq!(same, &["mode = wal", "page = 4096"]);
         let alone = in_blocks(&some[..1]);
-        assert!(matches!(alone.as_slice(), [Block::Folded(title, same)] if title == "3 settings of A" && same.len() == 3));
+        assert!(
+            matches!(alone.as_slice(), [Block::Folded(title, same)] if title == "3 settings of A" && same.len() == 3)
+        );
     }
 
     #[test]
