@@ -6,7 +6,7 @@ CARGO ?= cargo
 FUZZ_SECONDS ?= 3600
 FUZZ_SEED ?= 1
 
-.PHONY: run build workers worker-sqlx workers-go workers-python workers-php workers-node workers-java apps test test-deps lint fmt bench verify fuzz clean
+.PHONY: run build workers worker-sqlx workers-go workers-python workers-php workers-node workers-java apps test test-deps kernel lint fmt bench verify fuzz clean help
 
 build: ## the tool, optimised
 	$(CARGO) build --release
@@ -50,8 +50,11 @@ test: test-deps build worker-sqlx apps ## everything but the long checks
 	cd workers/fake && python3 -m unittest -q
 	scripts/check-report.sh
 
-test-deps: ## browser and plotting program that the report's tests use
+test-deps: ## what the tests need beyond Rust: servers, languages, a browser, a plotting program
 	scripts/install-test-deps.sh
+
+kernel: ## User-Mode Linux and file systems, for power cuts of a real kernel; without them `verify` says NOT VERIFIED
+	-scripts/install-kernel.sh
 
 lint: ## format, clippy as errors
 	$(CARGO) fmt --all --check
@@ -59,13 +62,13 @@ lint: ## format, clippy as errors
 	$(CARGO) fmt --manifest-path workers/rust-sqlx/Cargo.toml --check
 	$(CARGO) clippy --manifest-path workers/rust-sqlx/Cargo.toml --target-dir target/workers-build -- -D warnings
 
-fmt:
+fmt: ## format all Rust
 	$(CARGO) fmt --all
 
 bench: build ## ratios against named rivals, in one run
 	scripts/bench.sh
 
-verify: test ## the long checks; whether wrk, oha and hey agree with contend; quick figures of power cuts
+verify: kernel test ## the long checks; whether wrk, oha and hey agree with contend; quick figures of power cuts
 	$(CARGO) test --workspace -- --ignored --nocapture
 	scripts/check-http-agreement.sh
 	rm -rf target/verify/durability
@@ -75,6 +78,9 @@ fuzz: ## random SQL through the translator and on both servers, for FUZZ_SECONDS
 	CONTEND_FUZZ_SECONDS=$(FUZZ_SECONDS) CONTEND_FUZZ_SEED=$(FUZZ_SEED) \
 		$(CARGO) test -p contend-sql --test fuzz -- --include-ignored --nocapture
 
-clean:
+clean: ## what was built, and all records in results/
 	$(CARGO) clean
 	rm -rf results
+
+help: ## these lines
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16

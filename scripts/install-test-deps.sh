@@ -3,6 +3,7 @@
 # reports with, Python for the worker that lies on purpose and for the apps, the sqlite3 shell and sysbench for the benchmarks, the
 # servers that translated SQL runs on. The tests start servers of their own: the packages' services stay off.
 set -euo pipefail
+. "$(dirname "$0")/packages.sh"
 
 missing=()
 for pair in chromium:chromium gnuplot:gnuplot-nox python3:python3 sqlite3:sqlite3 sysbench:sysbench; do
@@ -32,29 +33,19 @@ for pair in javac:default-jdk-headless mvn:maven; do
 done
 [ ${#missing[@]} -eq 0 ] && exit 0
 
-if ! command -v apt-get >/dev/null; then
-  echo "The tests need: ${missing[*]}. Install them with your package manager, then try again." >&2
-  exit 2
-fi
-run=()
-if [ "$(id -u)" -ne 0 ]; then
-  command -v sudo >/dev/null ||
-    { echo "The tests need: ${missing[*]}. Install them as root with apt-get install, then try again." >&2; exit 2; }
-  run=(sudo)
-fi
+may_install "The tests need" "${missing[@]}" || exit 2
 echo "Installing for the tests: ${missing[*]}"
-"${run[@]}" apt-get update -qq
 # Without a cluster of the system's, and without starting what gets installed now: 101 is "not allowed"
 # (invoke-rc.d, policy-rc.d). A policy that is there already is left alone.
 for server in postgresql mariadb-server; do
   case " ${missing[*]} " in *" $server "*) ;; *) continue ;; esac
-  "${run[@]}" mkdir -p /etc/postgresql-common
+  as_root mkdir -p /etc/postgresql-common
   [ -e /etc/postgresql-common/createcluster.conf ] ||
-    echo "create_main_cluster = false" | "${run[@]}" tee /etc/postgresql-common/createcluster.conf >/dev/null
+    echo "create_main_cluster = false" | as_root tee /etc/postgresql-common/createcluster.conf >/dev/null
   if [ ! -e /usr/sbin/policy-rc.d ]; then
-    printf '#!/bin/sh\nexit 101\n' | "${run[@]}" tee /usr/sbin/policy-rc.d >/dev/null
-    "${run[@]}" chmod +x /usr/sbin/policy-rc.d
-    trap '"${run[@]}" rm -f /usr/sbin/policy-rc.d' EXIT
+    printf '#!/bin/sh\nexit 101\n' | as_root tee /usr/sbin/policy-rc.d >/dev/null
+    as_root chmod +x /usr/sbin/policy-rc.d
+    trap 'as_root rm -f /usr/sbin/policy-rc.d' EXIT
   fi
 done
-DEBIAN_FRONTEND=noninteractive "${run[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+install_packages "${missing[@]}"

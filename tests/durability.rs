@@ -100,6 +100,7 @@ fn settings_keep_what_is_documented_and_failing_images_can_be_rebuilt() {
     let csv = fs::read_to_string(bench.path("record/crashes.csv")).expect("numbers");
     assert!(csv.lines().count() > 6 * 9, "{csv}");
     replays(&bench, trial(&record, "DELETE/FULL"));
+    replays_of_a_part(&bench);
     tells_other_studies(&bench);
     bench.assert_nothing_left();
 }
@@ -200,9 +201,38 @@ fn servers_keep_what_is_documented_and_a_lying_disk_is_found_out() {
     bench.assert_nothing_left();
 }
 
+/// The images that failed, as a report names them.
+fn images_of(report: &Path) -> Vec<String> {
+    let text = fs::read_to_string(report).expect("a report");
+    let table = text.split("Images that failed").nth(1).unwrap_or_else(|| panic!("no image in {text}"));
+    let rows = table.lines().skip_while(|line| !line.starts_with("| --- |")).skip(1);
+    let cells = rows.map_while(|row| row.strip_prefix("| ")?.split(" |").next());
+    cells.map(str::to_string).collect()
+}
+
+/// Whichever report of a study with parts names an image, the name behind the directory of the whole rebuilds it.
+fn replays_of_a_part(bench: &Bench) {
+    let text = fs::read_to_string(study()).expect("a study");
+    fs::write(bench.path("parts.toml"), text + "\n[part.cuts]\nabout = \"What does one keep?\"\n").expect("written");
+    let run = ["run", "parts.toml", "--out", "parts", "--quiet", "--rounds", "1", "--only", "DELETE/FULL"];
+    bench.contend(&[&run[..], &["--set", "kills=0", "--set", "part=cuts"]].concat()).ran();
+    let names = images_of(&bench.path("parts/report.md"));
+    assert!(!names.is_empty());
+    assert_eq!(names, images_of(&bench.path("parts/cuts/report.md")));
+    let id = format!("parts/{}", names[0]);
+    let said = bench.contend(&["durability", "replay", &id, "--to", "of-a-part"]).exits(0);
+    assert!(
+        said.out.contains("is the disk of DELETE/FULL") && bench.path("of-a-part/app-0.db").exists(),
+        "{}",
+        said.out
+    );
+}
+
 fn replays(bench: &Bench, trial: &Trial) {
     let failing = &trial.powercut.as_ref().expect("crashes").failing[0];
-    let id = format!("record/{:04}-{}", trial.slot.trial, failing.number);
+    let name = format!("{:04}-{}", trial.slot.trial, failing.number);
+    assert!(images_of(&bench.path("record/report.md")).contains(&name), "{name}");
+    let id = format!("record/{name}");
     for to in ["one", "two"] {
         let said = bench.contend(&["durability", "replay", &id, "--to", to]).exits(0);
         assert!(said.out.contains(&failing.detail) && said.out.contains("sqlite3"), "{}", said.out);

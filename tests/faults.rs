@@ -8,6 +8,7 @@ use contend::record::store::Record;
 use contend::trial::crew::{Crew, Deadlines, Failure};
 use contend::trial::janitor::Janitor;
 use contend::trial::process::Launch;
+use contend::trial::refusal::Whose;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
@@ -159,8 +160,10 @@ fn told(bench: &Bench, says: &str) -> Result<(), Failure> {
     let launch = Launch { program: "/bin/sh".into(), args: vec!["-c".to_string(), script] };
     let deadlines = Deadlines { operations: Duration::from_secs(4), ..Deadlines::default() };
     let (janitor, never) = (Janitor::start().expect("a process"), || false);
-    let mut crew = Crew::new(&janitor, deadlines, &never);
+    let whose = Whose::Driver("said".to_string());
+    let mut crew = Crew::new(whose, &janitor, deadlines, &never);
     crew.prepare(&launch, &[vec![]], bench.dir.path())?;
+    crew.start();
     crew.collect(None, 0, &mut |_| Ok(()), || (), &mut |_| ())
 }
 
@@ -176,6 +179,29 @@ fn operations_take_as_long_as_they_take_while_they_go_on() {
         Err(Failure::Invalid(reason)) => {
             assert_eq!(reason.kind, Invalid::Stalled.word());
             assert!(reason.detail.contains("finished no operation in 4s"), "{}", reason.detail);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_worker_that_cannot_begin_is_named_by_its_driver_with_what_to_do() {
+    let bench = Bench::new();
+    let said = run(&bench, "refuse").exits(1);
+    let trials = Record::open(&bench.path("record")).expect("a record").trials;
+    let mut reasons = trials.into_iter().flat_map(|trial| trial.invalid);
+    let reason = reasons.find(|reason| reason.kind == Invalid::NotStarted.word()).expect("the fault");
+    let words = "driver rusqlite could not begin: told to refuse the plan. Mend what that names";
+    assert!(reason.detail.starts_with(words) && reason.detail.contains("contend list drivers"), "{}", reason.detail);
+    assert!(said.err.contains(words), "{}", said.err);
+}
+
+#[test]
+fn a_worker_that_gives_up_later_did_begin() {
+    match told(&Bench::new(), "printf 'failed\\tit cannot go on\\n'") {
+        Err(Failure::Invalid(reason)) => {
+            assert_eq!(reason.kind, Invalid::WorkerDied.word());
+            assert!(reason.detail.starts_with("worker 0 gave up: it cannot go on"), "{}", reason.detail);
         }
         other => panic!("{other:?}"),
     }

@@ -167,37 +167,28 @@ impl Drop for Site {
     }
 }
 
+/// How many requests a line of JSON tells of, which has the original's fields and no failure.
+#[track_caller]
+fn total(line: Option<&Value>) -> u64 {
+    let line = line.expect("a line of JSON");
+    let fields: Vec<&str> = line.as_object().expect("an object").keys().map(String::as_str).collect();
+    let all = "label total ok failed wall_s req_per_s p50_ms p95_ms p99_ms max_ms err_sample";
+    assert!(all.split(' ').all(|field| fields.contains(&field)) && fields.len() == 11, "{fields:?}");
+    assert_eq!((line["total"].clone(), line["failed"].clone()), (line["ok"].clone(), 0.into()), "{line}");
+    // A busy machine can make the trial invalid: then there are no times.
+    let times = line["p50_ms"].as_f64() > Some(0.0) && line["max_ms"].as_f64() >= line["p99_ms"].as_f64();
+    assert!(times || line["req_per_s"].is_null(), "{line}");
+    line["total"].as_u64().expect("a number")
+}
+
 #[test]
 fn a_site_that_is_running_is_asked_as_the_original_was() {
     let bench = Bench::new();
     let site = Site::start(&bench);
     let password = ["--set", "password=geheim"];
-    let total = |line: &Option<Value>| {
-        let line = line.as_ref().expect("a line of JSON");
-        let fields: Vec<&str> = line.as_object().expect("an object").keys().map(String::as_str).collect();
-        let all = [
-            "label",
-            "total",
-            "ok",
-            "failed",
-            "wall_s",
-            "req_per_s",
-            "p50_ms",
-            "p95_ms",
-            "p99_ms",
-            "max_ms",
-            "err_sample",
-        ];
-        assert!(all.iter().all(|field| fields.contains(field)) && fields.len() == all.len(), "{fields:?}");
-        assert_eq!((line["total"].clone(), line["failed"].clone()), (line["ok"].clone(), 0.into()), "{line}");
-        // A busy machine can make the trial invalid: then there are no times.
-        let times = line["p50_ms"].as_f64() > Some(0.0) && line["max_ms"].as_f64() >= line["p99_ms"].as_f64();
-        assert!(times || line["req_per_s"].is_null(), "{line}");
-        line["total"].as_u64().expect("a number")
-    };
     // 8 clients and 400 requests, unless it is told otherwise; nothing is written.
     let (said, line) = site.asked(&bench, "full.test", &password);
-    assert_eq!(total(&line), 400, "{said:?}");
+    assert_eq!(total(line.as_ref()), 400, "{said:?}");
     assert_eq!(Record::open(&bench.path("record")).expect("a record").trials[0].clients, 8);
     assert_eq!(Site::comments(&bench, "full.db"), "40 0");
     // Comments: those before it are written, too, but not counted. Each on a TCP connection of its own.
@@ -217,7 +208,7 @@ fn a_site_that_is_running_is_asked_as_the_original_was() {
         "here",
     ];
     let (said, line) = site.asked(&bench, "full.test", &[&password[..], &args].concat());
-    assert_eq!(total(&line), 20, "{said:?}");
+    assert_eq!(total(line.as_ref()), 20, "{said:?}");
     assert_eq!(line.map(|line| line["label"].clone()), Some("here".into()));
     assert_eq!(Site::comments(&bench, "full.db"), "68 28");
     assert_eq!(Site::comments(&bench, "other.db"), "40 0", "the Host header chooses the site");

@@ -4,7 +4,7 @@
 use crate::rows;
 use crate::rules::Problem;
 use crate::support::{self, tool};
-use crate::worker::Worker;
+use crate::worker::{Ran, Worker};
 use crate::workers::{ENTRIES, Entry};
 use contend_wire::handshake::{ToolLine, WorkerLine, fact};
 use contend_wire::plan::{Connections, Plan};
@@ -75,7 +75,7 @@ type Answer = (u16, String, Value);
 impl Asked {
     fn connect(address: &str) -> Self {
         let stream = TcpStream::connect(address).expect("the server listens");
-        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
+        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
         Self { stream: BufReader::new(stream) }
     }
 
@@ -132,20 +132,23 @@ fn contents(witness: &mut Worker, path: &Path) -> String {
     })
 }
 
+/// The operations in the worker's own process.
+fn carried_out(entry: &Entry, command: &[String], dir: &Path, database: &Path) -> Ran {
+    let operations: String = OPERATIONS.iter().map(|(op, ..)| format!("{op}\n")).collect();
+    let clients = format!("clients\t1\nclient\t0\t0\tclosed\tfinite\t{0}\t0\t{0}\n{operations}", OPERATIONS.len());
+    let own = plan(entry, database, &clients);
+    Plan::decode(&own).expect("the plan is right");
+    let mut worker = Worker::start(command, &dir.join("own.log")).expect("a worker");
+    worker.plan(&own).expect("an answer").expect("the plan is accepted");
+    worker.run(None).expect("a run")
+}
+
 fn check(entry: &Entry, command: &[String], dir: &Path) {
     let name = entry.name();
     let (asked_path, own_path) = (dir.join("asked.db"), dir.join("own.db"));
     database(&asked_path);
     database(&own_path);
-    // The same operations in the worker's own process.
-    let operations: String = OPERATIONS.iter().map(|(op, ..)| format!("{op}\n")).collect();
-    let clients = format!("clients\t1\nclient\t0\t0\tclosed\tfinite\t{0}\t0\t{0}\n{operations}", OPERATIONS.len());
-    let own = plan(entry, &own_path, &clients);
-    Plan::decode(&own).expect("the plan is right");
-    let mut worker = Worker::start(command, &dir.join("own.log")).expect("a worker");
-    worker.plan(&own).expect("an answer").expect("the plan is accepted");
-    let ran = worker.run(None).expect("a run");
-    drop(worker);
+    let ran = carried_out(entry, command, dir, &own_path);
     // And asked for.
     let (mut worker, address, sessions) = serve(command, &plan(entry, &asked_path, "clients\t0\n"), &dir.join("log"));
     assert_eq!(sessions, if entry.connections == Connections::Client { 1 } else { entry.opens }, "{name}");
@@ -194,7 +197,7 @@ fn check(entry: &Entry, command: &[String], dir: &Path) {
     }
     assert!(TcpStream::connect(&address).is_err(), "{name}: a stopped server accepts nobody");
     worker.say(&ToolLine::Quit, b"").expect("it listens");
-    assert!(worker.leaves(Duration::from_secs(10)), "{name}: it must leave when told to");
+    assert!(worker.leaves(Duration::from_secs(60)), "{name}: it must leave when told to");
 }
 
 fn witness(dir: &Path) -> Worker {

@@ -9,8 +9,8 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-/// How long a worker may be silent.
-const SILENCE: Duration = Duration::from_secs(20);
+/// How long a worker may be silent, on a slow machine too.
+const SILENCE: Duration = Duration::from_secs(60);
 
 /// What a worker said: a line, with the bytes that follow it.
 pub type Said = (WorkerLine, Vec<u8>);

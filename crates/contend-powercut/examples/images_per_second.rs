@@ -26,18 +26,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for name in ["backing", "base", "mnt"] {
         std::fs::create_dir(path(name))?;
     }
-    let insert = |database: &Path| -> rusqlite::Result<f64> {
-        let db = rusqlite::Connection::open(database)?;
-        db.query_row(&format!("PRAGMA journal_mode = {journal}"), [], |_| Ok(()))?;
-        db.execute_batch(&format!(
-            "PRAGMA synchronous = {synchronous}; CREATE TABLE t (n INTEGER PRIMARY KEY, s TEXT)"
-        ))?;
-        let start = Instant::now();
-        for n in 0..commits {
-            db.execute("INSERT INTO t VALUES (?1, ?2)", (n, "x".repeat(100)))?;
-        }
-        Ok(start.elapsed().as_secs_f64())
-    };
     let mut recorder = Command::new(std::env::current_exe()?).args([RECORD]).arg(dir.path()).spawn()?;
     while !record::is_mounted(&path("mnt")) {
         if let Some(status) = recorder.try_wait()? {
@@ -45,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    let seconds = insert(&path("mnt/db"));
+    let seconds = insert(&path("mnt/db"), &journal, &synchronous, commits);
     record::unmount(&path("mnt"))?;
     let (seconds, _) = (seconds?, recorder.wait()?);
     let log = Log::read(&path("log"))?;
@@ -55,26 +43,42 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         std::fs::metadata(path("log"))?.len() / 1024
     );
     let mut replayer = Replayer::new(&path("base"), &log)?;
-    for model in Model::ALL {
-        let (mut made, mut written, busy) = (0.0, 0.0, cpu_seconds());
-        for position in 0..=log.len() {
-            let cut = Cut { position, model, namespace: Namespace::Journal, seed: position as u64 };
-            let start = Instant::now();
-            let image = replayer.image(&cut)?;
-            made += start.elapsed().as_secs_f64();
-            image.rewrite(&path("image"))?;
-            written += start.elapsed().as_secs_f64();
-        }
-        let images = (log.len() + 1) as f64;
-        println!(
-            "{:8} {images} images, each {:.3} ms in memory, {:.3} ms with writing it ({:.3} ms of processor time); {:.0} per second",
-            model.name(),
-            made * 1e3 / images,
-            written * 1e3 / images,
-            (cpu_seconds() - busy) * 1e3 / images,
-            images / written
-        );
+    Model::ALL.into_iter().try_for_each(|model| images(&mut replayer, model, log.len(), &path("image")))
+}
+
+/// Commits so often; how long that took.
+fn insert(database: &Path, journal: &str, synchronous: &str, commits: i64) -> rusqlite::Result<f64> {
+    let db = rusqlite::Connection::open(database)?;
+    db.query_row(&format!("PRAGMA journal_mode = {journal}"), [], |_| Ok(()))?;
+    let table = "CREATE TABLE t (n INTEGER PRIMARY KEY, s TEXT)";
+    db.execute_batch(&format!("PRAGMA synchronous = {synchronous}; {table}"))?;
+    let start = Instant::now();
+    for n in 0..commits {
+        db.execute("INSERT INTO t VALUES (?1, ?2)", (n, "x".repeat(100)))?;
     }
+    Ok(start.elapsed().as_secs_f64())
+}
+
+/// Makes an image at every position, and says how long that takes.
+fn images(replayer: &mut Replayer, model: Model, entries: usize, to: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    let (mut made, mut written, busy) = (0.0, 0.0, cpu_seconds());
+    for position in 0..=entries {
+        let cut = Cut { position, model, namespace: Namespace::Journal, seed: position as u64 };
+        let start = Instant::now();
+        let image = replayer.image(&cut)?;
+        made += start.elapsed().as_secs_f64();
+        image.rewrite(to)?;
+        written += start.elapsed().as_secs_f64();
+    }
+    let images = (entries + 1) as f64;
+    println!(
+        "{:8} {images} images, each {:.3} ms in memory, {:.3} ms with writing it ({:.3} ms of processor time); {:.0} per second",
+        model.name(),
+        made * 1e3 / images,
+        written * 1e3 / images,
+        (cpu_seconds() - busy) * 1e3 / images,
+        images / written
+    );
     Ok(())
 }
 

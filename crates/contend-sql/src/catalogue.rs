@@ -147,16 +147,15 @@ impl Catalogue {
                 if self.table(&name).is_some() && !temporary {
                     return if *if_not_exists { Ok(()) } else { no(Id::Syntax, &name, "the table is there already") };
                 }
-                let mut table = match body {
-                    CreateTableBody::ColumnsAndConstraints { columns, constraints, flags } => {
-                        read_table(name, columns, constraints.unwrap_or_default(), *flags)?
-                    }
-                    CreateTableBody::AsSelect(select) => self.of_query(name, Kind::Table, text, select, None),
-                };
-                table.temporary = *temporary;
+                let table = self.made(name, text, body)?;
                 // A temporary table hides one of the same name.
-                self.tables.insert(if *temporary { 0 } else { self.tables.len() }, table);
+                let at = if *temporary { 0 } else { self.tables.len() };
+                self.tables.insert(at, Table { temporary: *temporary, ..table });
                 Ok(())
+            }
+            Stmt::CreateIndex { unique, idx_name, tbl_name, columns, where_clause, .. } => {
+                let name = unquote(idx_name.name.0).into_owned();
+                self.take_index(name, &unquote(tbl_name.0), *unique, where_clause.is_some(), columns)
             }
             Stmt::CreateView { view_name, select, columns, .. } => {
                 let name = unquote(view_name.name.0).into_owned();
@@ -168,25 +167,6 @@ impl Catalogue {
             }
             Stmt::CreateVirtualTable { tbl_name, .. } => {
                 self.tables.push(Table::opaque(unquote(tbl_name.name.0).into_owned()));
-                Ok(())
-            }
-            Stmt::CreateIndex { unique, idx_name, tbl_name, columns, where_clause, .. } => {
-                let name = unquote(idx_name.name.0).into_owned();
-                if self.indexes.iter().any(|i| i.name.eq_ignore_ascii_case(&name)) {
-                    return Ok(());
-                }
-                let table = unquote(tbl_name.0);
-                let Some(known) = self.table(&table) else {
-                    return no(Id::UnknownTable, &table, "the index is on a table that is not in the catalogue");
-                };
-                let index = Index {
-                    name,
-                    table: known.name.clone(),
-                    unique: *unique,
-                    partial: where_clause.is_some(),
-                    columns: known.positions(columns),
-                };
-                self.indexes.push(index);
                 Ok(())
             }
             Stmt::DropTable { tbl_name, .. } | Stmt::DropView { view_name: tbl_name, .. } => {
@@ -211,21 +191,48 @@ impl Catalogue {
                 Ok(())
             }
             Stmt::AlterTable(table, body) => self.alter(&unquote(table.name.0), body),
-            Stmt::Pragma(name, body) => {
-                if let Some(on) = crate::rules::session::foreign_keys_set(name, body.as_ref()) {
-                    if on != self.foreign_keys && self.tables.iter().any(|t| !t.references.is_empty()) {
-                        return no(
-                            Id::ForeignKeys,
-                            name.name.0,
-                            "foreign keys are turned on or off after a table with some was made",
-                        );
-                    }
-                    self.foreign_keys = on;
-                }
-                Ok(())
-            }
+            Stmt::Pragma(name, body) => match crate::rules::session::foreign_keys_set(name, body.as_ref()) {
+                Some(on) => self.set_foreign_keys(name.name.0, on),
+                None => Ok(()),
+            },
             _ => Ok(()),
         }
+    }
+
+    fn made(&self, name: String, text: &str, body: &CreateTableBody) -> R<Table> {
+        match body {
+            CreateTableBody::ColumnsAndConstraints { columns, constraints, flags } => {
+                read_table(name, columns, constraints.unwrap_or_default(), *flags)
+            }
+            CreateTableBody::AsSelect(select) => Ok(self.of_query(name, Kind::Table, text, select, None)),
+        }
+    }
+
+    fn take_index(
+        &mut self,
+        name: String,
+        table: &str,
+        unique: bool,
+        partial: bool,
+        columns: &[SortedColumn],
+    ) -> R<()> {
+        if self.indexes.iter().any(|i| i.name.eq_ignore_ascii_case(&name)) {
+            return Ok(());
+        }
+        let Some(known) = self.table(table) else {
+            return no(Id::UnknownTable, table, "the index is on a table that is not in the catalogue");
+        };
+        let index = Index { name, table: known.name.clone(), unique, partial, columns: known.positions(columns) };
+        self.indexes.push(index);
+        Ok(())
+    }
+
+    fn set_foreign_keys(&mut self, token: &str, on: bool) -> R<()> {
+        if on != self.foreign_keys && self.tables.iter().any(|t| !t.references.is_empty()) {
+            return no(Id::ForeignKeys, token, "foreign keys are turned on or off after a table with some was made");
+        }
+        self.foreign_keys = on;
+        Ok(())
     }
 
     fn alter(&mut self, name: &str, body: &AlterTableBody) -> R<()> {
@@ -391,59 +398,16 @@ fn read_table(
 ) -> R<Table> {
     let columns_read = columns.iter().map(read_column).collect::<R<Vec<_>>>()?;
     let mut table = Table { columns: columns_read, ..Table::new(name, Kind::Table) };
-    table.listed_apart = flags.contains(TabFlags::WithoutRowid);
+    let by_rowid = !flags.contains(TabFlags::WithoutRowid);
+    table.listed_apart = !by_rowid;
     for (position, definition) in columns.iter().enumerate() {
         for constraint in definition.constraints {
-            match &constraint.constraint {
-                ColumnConstraint::PrimaryKey { order, auto_increment, conflict_clause } => {
-                    table.key = vec![position];
-                    table.listed_apart |= auto_increment;
-                    table.note_conflict(*conflict_clause, Some(&[position]));
-                    let descending = *order == Some(crate::parse::tree::SortOrder::Desc);
-                    if is_integer(definition) && !descending && !flags.contains(TabFlags::WithoutRowid) {
-                        table.rowid = Some(position);
-                    }
-                }
-                ColumnConstraint::Unique(clause) => {
-                    table.unique.push(vec![position]);
-                    table.note_conflict(*clause, Some(&[position]));
-                }
-                ColumnConstraint::NotNull { conflict_clause, .. } => table.note_conflict(*conflict_clause, None),
-                ColumnConstraint::ForeignKey { clause, .. } => {
-                    table.references.push(unquote(clause.tbl_name.0).into_owned());
-                }
-                ColumnConstraint::Check(_) => table.checked = true,
-                _ => {}
-            }
+            table.take_constraint(position, by_rowid && is_integer(definition), &constraint.constraint);
         }
     }
     for constraint in constraints {
-        match &constraint.constraint {
-            TableConstraint::PrimaryKey { columns: of, conflict_clause, auto_increment } => {
-                table.key = key_positions(&table, of)?;
-                table.listed_apart |= auto_increment;
-                let key = table.key.clone();
-                table.note_conflict(*conflict_clause, Some(&key));
-                if let [only] = table.key[..]
-                    && is_integer(&columns[only])
-                    && !flags.contains(TabFlags::WithoutRowid)
-                {
-                    table.rowid = Some(only);
-                }
-            }
-            TableConstraint::Unique { columns: of, conflict_clause } => {
-                let set = key_positions(&table, of)?;
-                table.note_conflict(*conflict_clause, Some(&set));
-                table.unique.push(set);
-            }
-            TableConstraint::Check(_, clause) => {
-                table.checked = true;
-                table.note_conflict(*clause, None);
-            }
-            TableConstraint::ForeignKey { clause, .. } => {
-                table.references.push(unquote(clause.tbl_name.0).into_owned());
-            }
-        }
+        let may_be_rowid = |position: usize| by_rowid && is_integer(&columns[position]);
+        table.take_table_constraint(&constraint.constraint, may_be_rowid)?;
     }
     if !table.key.is_empty() {
         table.unique.insert(0, table.key.clone());
@@ -454,6 +418,62 @@ fn read_table(
         }
     }
     Ok(table)
+}
+
+impl Table {
+    /// `may_be_rowid`: as the only column of a key it is the table's number of the row.
+    fn take_constraint(&mut self, position: usize, may_be_rowid: bool, constraint: &ColumnConstraint) {
+        match constraint {
+            ColumnConstraint::PrimaryKey { order, auto_increment, conflict_clause } => {
+                self.key = vec![position];
+                self.listed_apart |= auto_increment;
+                self.note_conflict(*conflict_clause, Some(&[position]));
+                let descending = *order == Some(crate::parse::tree::SortOrder::Desc);
+                if may_be_rowid && !descending {
+                    self.rowid = Some(position);
+                }
+            }
+            ColumnConstraint::Unique(clause) => {
+                self.unique.push(vec![position]);
+                self.note_conflict(*clause, Some(&[position]));
+            }
+            ColumnConstraint::NotNull { conflict_clause, .. } => self.note_conflict(*conflict_clause, None),
+            ColumnConstraint::ForeignKey { clause, .. } => {
+                self.references.push(unquote(clause.tbl_name.0).into_owned());
+            }
+            ColumnConstraint::Check(_) => self.checked = true,
+            _ => {}
+        }
+    }
+
+    fn take_table_constraint(&mut self, constraint: &TableConstraint, may_be_rowid: impl Fn(usize) -> bool) -> R<()> {
+        match constraint {
+            TableConstraint::PrimaryKey { columns: of, conflict_clause, auto_increment } => {
+                self.key = key_positions(self, of)?;
+                self.listed_apart |= auto_increment;
+                let key = self.key.clone();
+                self.note_conflict(*conflict_clause, Some(&key));
+                if let [only] = self.key[..]
+                    && may_be_rowid(only)
+                {
+                    self.rowid = Some(only);
+                }
+            }
+            TableConstraint::Unique { columns: of, conflict_clause } => {
+                let set = key_positions(self, of)?;
+                self.note_conflict(*conflict_clause, Some(&set));
+                self.unique.push(set);
+            }
+            TableConstraint::Check(_, clause) => {
+                self.checked = true;
+                self.note_conflict(*clause, None);
+            }
+            TableConstraint::ForeignKey { clause, .. } => {
+                self.references.push(unquote(clause.tbl_name.0).into_owned());
+            }
+        }
+        Ok(())
+    }
 }
 
 fn key_positions(table: &Table, columns: &[SortedColumn]) -> R<Vec<usize>> {

@@ -15,6 +15,8 @@ pub(crate) mod places;
 const PARENTHESES_MAX: usize = 500;
 /// Longest statement, as `SQLITE_MAX_SQL_LENGTH` by default.
 const LENGTH_MAX: usize = 1_000_000;
+/// Most parameters, as `SQLITE_MAX_VARIABLE_NUMBER` by default.
+const PARAMETERS_MAX: u16 = 32_766;
 
 /// What a pass over the characters finds.
 pub(crate) struct Scan<'a> {
@@ -37,33 +39,107 @@ const TELLS: [bool; 256] = {
     tells
 };
 
+/// Parameters found so far, and the text with their numbers as far as it differs.
+struct Numbered<'a> {
+    sql: &'a str,
+    names: Vec<(&'a str, u16)>,
+    largest: u16,
+    rewritten: String,
+    /// So much of the text is rewritten.
+    copied: usize,
+}
+
+impl<'a> Numbered<'a> {
+    fn next_number(&mut self, at: usize) -> Result<u16, Unscannable> {
+        self.largest += 1;
+        if self.largest > PARAMETERS_MAX {
+            return Err(Unscannable(at, format!("more than {PARAMETERS_MAX} parameters")));
+        }
+        Ok(self.largest)
+    }
+
+    /// A `?`, with a number or to get one; where its last character is.
+    fn question_mark(&mut self, at: usize) -> Result<usize, Unscannable> {
+        let digits = self.sql.as_bytes()[at + 1..].iter().take_while(|b| b.is_ascii_digit()).count();
+        if digits > 0 {
+            let number: u16 = self.sql[at + 1..at + 1 + digits].parse().unwrap_or(0);
+            if number == 0 || number > PARAMETERS_MAX {
+                return Err(Unscannable(at, format!("parameter numbers are 1 to {PARAMETERS_MAX}")));
+            }
+            self.largest = self.largest.max(number);
+            return Ok(at + digits);
+        }
+        let number = self.next_number(at)?;
+        if self.copied == 0 {
+            // Most texts have fewer than ten parameters.
+            self.rewritten.reserve(self.sql.len() + 16);
+        }
+        self.rewritten.push_str(&self.sql[self.copied..=at]);
+        push_number(&mut self.rewritten, number);
+        self.copied = at + 1;
+        Ok(at)
+    }
+
+    /// A parameter with a name; where its last character is.
+    fn name(&mut self, at: usize) -> Result<usize, Unscannable> {
+        let (length, of_tcl) = name_length(&self.sql.as_bytes()[at..]);
+        let name = &self.sql[at..at + length];
+        let known = self.names.iter().find(|(known, _)| *known == name).map(|(_, number)| *number);
+        if known.is_none() && length > 1 {
+            let number = self.next_number(at)?;
+            self.names.push((name, number));
+        }
+        if of_tcl {
+            // The parser does not know such names; as long as before, not counting the number.
+            self.rewritten.push_str(&self.sql[self.copied..at]);
+            self.rewritten.push('?');
+            push_number(&mut self.rewritten, known.unwrap_or(self.largest));
+            self.rewritten.extend(std::iter::repeat_n(' ', length - 1));
+            self.copied = at + length;
+        }
+        Ok(at + length - 1)
+    }
+
+    /// What was found in the text up to here.
+    fn found(mut self, end: usize) -> Scan<'a> {
+        let unchanged = self.copied == 0 && end == self.sql.len();
+        if unchanged {
+            return Scan { text: Cow::Borrowed(self.sql), names: self.names };
+        }
+        self.rewritten.push_str(&self.sql[self.copied..end]);
+        Scan { text: Cow::Owned(self.rewritten), names: self.names }
+    }
+}
+
+/// Where a quoted text or name that begins here ends.
+fn closing(bytes: &[u8], from: usize) -> Result<usize, Unscannable> {
+    let close = if bytes[from] == b'[' { b']' } else { bytes[from] };
+    let mut at = from + 1;
+    while at < bytes.len() && bytes[at] != close {
+        if bytes[at] == 0 {
+            return Err(Unscannable(at, "a NUL character in a text".into()));
+        }
+        at += 1;
+    }
+    if at == bytes.len() {
+        return Err(Unscannable(from, format!("`{}` is never closed", bytes[from] as char)));
+    }
+    Ok(at)
+}
+
 /// Numbers the parameters as SQLite does: `?` is one more than the largest so far, a name keeps its first number.
 pub(crate) fn scan(sql: &str) -> Result<Scan<'_>, Unscannable> {
     if sql.len() > LENGTH_MAX {
         return Err(Unscannable(0, format!("{} bytes; a statement has at most {LENGTH_MAX}", sql.len())));
     }
     let bytes = sql.as_bytes();
-    let mut found = Scan { text: Cow::Borrowed(sql), names: Vec::new() };
-    let (mut at, mut depth, mut largest, mut copied) = (0, 0usize, 0u16, 0);
-    let mut rewritten = String::new();
+    let mut numbered = Numbered { sql, names: Vec::new(), largest: 0, rewritten: String::new(), copied: 0 };
+    let (mut at, mut depth) = (0, 0usize);
     loop {
         at += bytes[at..].iter().take_while(|byte| !TELLS[usize::from(**byte)]).count();
         let Some(&byte) = bytes.get(at) else { break };
         match byte {
-            b'\'' | b'"' | b'`' | b'[' => {
-                let close = if byte == b'[' { b']' } else { byte };
-                let from = at;
-                at += 1;
-                while at < bytes.len() && bytes[at] != close {
-                    if bytes[at] == 0 {
-                        return Err(Unscannable(at, "a NUL character in a text".into()));
-                    }
-                    at += 1;
-                }
-                if at == bytes.len() {
-                    return Err(Unscannable(from, format!("`{}` is never closed", byte as char)));
-                }
-            }
+            b'\'' | b'"' | b'`' | b'[' => at = closing(bytes, at)?,
             b'-' if bytes.get(at + 1) == Some(&b'-') => {
                 while at < bytes.len() && bytes[at] != b'\n' {
                     at += 1;
@@ -72,11 +148,7 @@ pub(crate) fn scan(sql: &str) -> Result<Scan<'_>, Unscannable> {
             }
             b'/' if bytes.get(at + 1) == Some(&b'*') => {
                 // A comment that is never closed ends with the text.
-                let Some(end) = sql[at + 2..].find("*/") else {
-                    rewritten.push_str(&sql[copied..at]);
-                    found.text = Cow::Owned(rewritten);
-                    return Ok(found);
-                };
+                let Some(end) = sql[at + 2..].find("*/") else { return Ok(numbered.found(at)) };
                 at += 2 + end + 2;
                 continue;
             }
@@ -87,60 +159,14 @@ pub(crate) fn scan(sql: &str) -> Result<Scan<'_>, Unscannable> {
                 }
             }
             b')' => depth = depth.saturating_sub(1),
-            b'?' => {
-                let digits = bytes[at + 1..].iter().take_while(|b| b.is_ascii_digit()).count();
-                if digits > 0 {
-                    let number: u16 = sql[at + 1..at + 1 + digits].parse().unwrap_or(0);
-                    if number == 0 || number > 32_766 {
-                        return Err(Unscannable(at, "parameter numbers are 1 to 32766".into()));
-                    }
-                    largest = largest.max(number);
-                    at += digits;
-                } else {
-                    largest += 1;
-                    if largest > 32_766 {
-                        return Err(Unscannable(at, "more than 32766 parameters".into()));
-                    }
-                    if copied == 0 {
-                        // Most texts have fewer than ten parameters.
-                        rewritten.reserve(sql.len() + 16);
-                    }
-                    rewritten.push_str(&sql[copied..=at]);
-                    push_number(&mut rewritten, largest);
-                    copied = at + 1;
-                }
-            }
-            b':' | b'@' | b'$' if !is_word(at.checked_sub(1).map(|b| bytes[b])) => {
-                let (length, of_tcl) = name_length(&bytes[at..]);
-                let name = &sql[at..at + length];
-                let known = found.names.iter().find(|(known, _)| *known == name).map(|(_, number)| *number);
-                if known.is_none() && length > 1 {
-                    largest += 1;
-                    if largest > 32_766 {
-                        return Err(Unscannable(at, "more than 32766 parameters".into()));
-                    }
-                    found.names.push((name, largest));
-                }
-                if of_tcl {
-                    // The parser does not know such names; as long as before, not counting the number.
-                    rewritten.push_str(&sql[copied..at]);
-                    rewritten.push('?');
-                    push_number(&mut rewritten, known.unwrap_or(largest));
-                    rewritten.extend(std::iter::repeat_n(' ', length - 1));
-                    copied = at + length;
-                }
-                at += length - 1;
-            }
+            b'?' => at = numbered.question_mark(at)?,
+            b':' | b'@' | b'$' if !is_word(at.checked_sub(1).map(|b| bytes[b])) => at = numbered.name(at)?,
             0 => return Err(Unscannable(at, "a NUL character".into())),
             _ => {}
         }
         at += 1;
     }
-    if copied > 0 {
-        rewritten.push_str(&sql[copied..]);
-        found.text = Cow::Owned(rewritten);
-    }
-    Ok(found)
+    Ok(numbered.found(sql.len()))
 }
 
 /// The length of a named parameter with its first character, and whether it is of a form that only Tcl has, with `::` or

@@ -25,6 +25,7 @@ pub(crate) mod moments;
 pub(crate) mod order;
 pub(crate) mod printf;
 pub(crate) mod references;
+pub(crate) mod rows;
 pub(crate) mod schema;
 pub(crate) mod select;
 pub(crate) mod session;
@@ -35,6 +36,7 @@ pub(crate) mod update;
 pub(crate) mod upsert;
 pub(crate) mod views;
 pub(crate) mod windows;
+pub(crate) mod words;
 
 /// A rule of translation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -49,6 +49,13 @@ pub(crate) struct Source<'a> {
     pub written: Option<(String, Vec<(u16, Ty)>)>,
 }
 
+impl<'a> Source<'a> {
+    /// Alone, or the first of its query.
+    pub(crate) fn new(name: std::borrow::Cow<'a, str>, columns: Columns<'a>) -> Self {
+        Self { name, columns, nullable: false, joined: vec![], mixed: false, right: false, written: None }
+    }
+}
+
 pub(crate) enum Columns<'a> {
     Table(&'a Table),
     Query(Rc<[Column]>),

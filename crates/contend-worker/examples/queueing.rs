@@ -45,7 +45,7 @@ fn main() -> std::io::Result<()> {
         eprintln!("usage: queueing COUNTERS MICROSECONDS SLOW_MICROSECONDS SLOW_EVERY");
         std::process::exit(2);
     };
-    let mut counters = Counters {
+    let counters = Counters {
         taken_until: (0..at_once).map(|_| Reverse(Instant::now())).collect(),
         takes: Duration::from_micros(takes),
         slow_takes: Duration::from_micros(slow_takes),
@@ -59,8 +59,12 @@ fn main() -> std::io::Result<()> {
         let _ = std::io::stdin().read_to_end(&mut vec![]);
         std::process::exit(0);
     });
+    serve(&listener, counters)
+}
+
+fn serve(listener: &TcpListener, mut counters: Counters) -> std::io::Result<()> {
     let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-    epoll::add(&epoll, &listener, EventData::new_u64(0), EventFlags::IN)?;
+    epoll::add(&epoll, listener, EventData::new_u64(0), EventFlags::IN)?;
     let mut connections: HashMap<u64, TcpStream> = HashMap::new();
     let mut due: BinaryHeap<Reverse<(Instant, u64)>> = BinaryHeap::new();
     let (mut newest, mut events, mut arrived) = (0, Vec::with_capacity(256), [0; 16 << 10]);

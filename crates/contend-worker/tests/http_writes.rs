@@ -29,7 +29,6 @@ fn writing(answer: impl Fn(&str) -> Reply + Send + Sync + 'static) -> (Service, 
     let mut p = get(&service.url, "/pay");
     p.head.requests[0].method = "POST".into();
     p.head.transactions[0].writes = true;
-    option(&mut p, "timeout_ms", "300");
     (service, p)
 }
 
@@ -50,10 +49,11 @@ fn one(p: &mut Plan) -> (CodeSpace, u32, bool) {
     (sample.code_space, sample.code, sample.flags & flag::MAY_HAVE_ACTED != 0)
 }
 
-/// What comes of a write that is answered so.
+/// What comes of a write that is answered so, or not at all.
 #[track_caller]
 fn answered(reply: Reply) -> (CodeSpace, u32, bool) {
     let (_service, mut p) = writing(move |_| reply.clone());
+    option(&mut p, "timeout_ms", "1000");
     http(&mut p, 0).refused = vec![(402, 402), (420, 429)];
     one(&mut p)
 }
@@ -157,7 +157,8 @@ fn what_may_have_been_done_is_not_asked_for_again() {
 #[test]
 fn a_connection_that_ended_while_it_was_quiet_is_opened_again() {
     let (service, mut p) = writing(|_| ok("hello").then_close());
-    client(&mut p, times(5, 50 * MS));
+    // Long enough that a slow machine has ended it.
+    client(&mut p, times(5, 300 * MS));
     let samples = run(&p).remove(0);
     assert!(samples.iter().all(Sample::is_ok), "{samples:?}");
     assert!(samples[1..].iter().all(|s| s.acquire_wait_ns > 0), "connecting is part of the attempt");

@@ -4,7 +4,7 @@ use crate::emit::{Tr, plain};
 use crate::parse::tree::{Distinctness, Expr, FunctionCallOrder, FunctionTail};
 use crate::refuse::{R, no};
 use crate::rules::Id;
-use crate::rules::compare::collation;
+use crate::rules::compare::{FOLD_MARIADB, FOLD_POSTGRES, collation};
 use crate::scope::Grouping;
 use crate::types::{Affinity, Collation, Strength, Ty, Val};
 
@@ -98,33 +98,11 @@ impl<'a> Tr<'a> {
         tail: Option<&'a FunctionTail<'a>>,
     ) -> R<Val> {
         let start = self.at();
-        let word = if distinct { "(DISTINCT " } else { "(" };
         match name {
-            "count" => {
-                self.put("count");
-                self.put(word);
-                let end = self.filtered(tail)?;
-                let from = self.at();
-                let value = self.value(&args[0], Ty::Text)?;
-                if distinct && value.ty == Ty::Text && value.collation == Collation::NoCase {
-                    self.fire(Id::Collation);
-                    let (before, after) = if self.postgres {
-                        crate::rules::compare::FOLD_POSTGRES
-                    } else {
-                        crate::rules::compare::FOLD_MARIADB
-                    };
-                    self.wrap(from, before, after);
-                } else if distinct {
-                    self.distinct_values(token, value)?;
-                }
-                self.put(end);
-                self.put(")");
-                self.tail(tail)?;
-                Ok(Val::of(Ty::Int).never_null())
-            }
+            "count" => self.count(token, distinct, &args[0], tail),
             "sum" | "total" | "avg" => {
                 self.put("sum");
-                self.put(word);
+                self.put(if distinct { "(DISTINCT " } else { "(" });
                 let end = self.filtered(tail)?;
                 let value = self.numeric_operand(&args[0], Ty::Int)?;
                 self.put(end);
@@ -132,27 +110,7 @@ impl<'a> Tr<'a> {
                 self.tail(tail)?;
                 self.sum(name, start, value, distinct, args, tail)
             }
-            "min" | "max" => {
-                self.put(name);
-                self.put("(");
-                let end = self.filtered(tail)?;
-                let from = self.at();
-                let mut value = self.value(&args[0], Ty::Text)?;
-                if matches!(value.ty, Ty::Param | Ty::Any | Ty::Blob) {
-                    return no(Id::Aggregates, token, format!("{name}() of {}", value.ty.word()));
-                }
-                if value.ty == Ty::Text && collation(value, value) != Collation::Binary {
-                    return no(Id::Collation, token, "max() or min() under a collation that ignores case");
-                }
-                if value.ty == Ty::Text && self.postgres && !value.bytewise {
-                    self.enclose(from, &mut value, Strength::Atom);
-                    self.put("::text COLLATE \"C\"");
-                }
-                self.put(end);
-                self.put(")");
-                self.tail(tail)?;
-                Ok(Val { nullable: true, affinity: Affinity::None, column: false, strength: Strength::Atom, ..value })
-            }
+            "min" | "max" => self.extreme(name, token, &args[0], tail),
             "json_group_array" => {
                 self.put(if self.postgres { "string_agg(" } else { "GROUP_CONCAT(" });
                 let end = self.filtered(tail)?;
@@ -168,6 +126,53 @@ impl<'a> Tr<'a> {
             }
             _ => self.group_concat(token, distinct, args, order, tail),
         }
+    }
+
+    fn count(
+        &mut self,
+        token: &'a str,
+        distinct: bool,
+        one: &'a Expr<'a>,
+        tail: Option<&'a FunctionTail<'a>>,
+    ) -> R<Val> {
+        self.put(if distinct { "count(DISTINCT " } else { "count(" });
+        let end = self.filtered(tail)?;
+        let from = self.at();
+        let value = self.value(one, Ty::Text)?;
+        if distinct && value.ty == Ty::Text && value.collation == Collation::NoCase {
+            self.fire(Id::Collation);
+            let (before, after) = if self.postgres { FOLD_POSTGRES } else { FOLD_MARIADB };
+            self.wrap(from, before, after);
+        } else if distinct {
+            self.distinct_values(token, value)?;
+        }
+        self.put(end);
+        self.put(")");
+        self.tail(tail)?;
+        Ok(Val::of(Ty::Int).never_null())
+    }
+
+    /// min() and max() of a group.
+    fn extreme(&mut self, name: &str, token: &'a str, one: &'a Expr<'a>, tail: Option<&'a FunctionTail<'a>>) -> R<Val> {
+        self.put(name);
+        self.put("(");
+        let end = self.filtered(tail)?;
+        let from = self.at();
+        let mut value = self.value(one, Ty::Text)?;
+        if matches!(value.ty, Ty::Param | Ty::Any | Ty::Blob) {
+            return no(Id::Aggregates, token, format!("{name}() of {}", value.ty.word()));
+        }
+        if value.ty == Ty::Text && collation(value, value) != Collation::Binary {
+            return no(Id::Collation, token, "max() or min() under a collation that ignores case");
+        }
+        if value.ty == Ty::Text && self.postgres && !value.bytewise {
+            self.enclose(from, &mut value, Strength::Atom);
+            self.put("::text COLLATE \"C\"");
+        }
+        self.put(end);
+        self.put(")");
+        self.tail(tail)?;
+        Ok(Val { nullable: true, affinity: Affinity::None, column: false, strength: Strength::Atom, ..value })
     }
 
     #[allow(clippy::too_many_arguments)]

@@ -55,6 +55,45 @@ impl<'a> Tr<'a> {
         Ok(want)
     }
 
+    /// iif(), without an otherwise NULL where the condition does not hold.
+    pub(crate) fn iif(
+        &mut self,
+        condition: &'a Expr<'a>,
+        then: &'a Expr<'a>,
+        otherwise: Option<&'a Expr<'a>>,
+        want: Ty,
+    ) -> R<Val> {
+        let want = match otherwise {
+            Some(otherwise) => self.typed_by_others(&[then, otherwise], want)?,
+            None => want,
+        };
+        self.put("CASE WHEN ");
+        self.condition(condition)?;
+        let mut result = None;
+        self.put(" THEN ");
+        self.branch(then, want, &mut result)?;
+        if let Some(otherwise) = otherwise {
+            self.put(" ELSE ");
+            self.branch(otherwise, want, &mut result)?;
+        }
+        self.put(" END");
+        let mut value = result.unwrap_or(Val::of(Ty::Null));
+        value.nullable |= otherwise.is_none();
+        Ok(value)
+    }
+
+    pub(crate) fn nullif(&mut self, token: &str, one: &'a Expr<'a>, other: &'a Expr<'a>, want: Ty) -> R<Val> {
+        let want = self.typed_by_others(&[one, other], want)?;
+        let other = self.nullif_other(token, one, other)?;
+        self.put("CASE WHEN ");
+        self.compare(one, Operator::Equals, other)?;
+        self.put(" THEN NULL ELSE ");
+        let mut value = self.value(one, want)?;
+        self.put(" END");
+        value.nullable = true;
+        Ok(Val { affinity: Affinity::None, column: false, strength: Strength::Atom, ..value })
+    }
+
     /// nullif() compares by the collation of its first argument that has one, and a column has one, unlike `=`.
     /// Gives the second argument as it is to be compared.
     pub(crate) fn nullif_other(&mut self, token: &str, one: &'a Expr<'a>, other: &'a Expr<'a>) -> R<&'a Expr<'a>> {

@@ -26,6 +26,13 @@ pub(crate) fn adapts(expr: &Expr) -> bool {
     matches!(bare(expr), Expr::Variable(_) | Expr::Literal(Literal::String(_))) || literal_number(expr).is_some()
 }
 
+/// Where the two sides of a comparison stand: the left one in `start..left_end`, the right one from `right_start` on.
+struct Sides {
+    start: usize,
+    left_end: usize,
+    right_start: usize,
+}
+
 impl<'a> Tr<'a> {
     pub(crate) fn compare(&mut self, left: &'a Expr<'a>, op: Operator, right: &'a Expr<'a>) -> R<Val> {
         if let (Expr::Parenthesized(l), Expr::Parenthesized(r)) = (left, right)
@@ -176,25 +183,20 @@ impl<'a> Tr<'a> {
     pub(crate) fn agree(
         &mut self,
         start: usize,
-        mut left_end: usize,
-        mut right_start: usize,
+        left_end: usize,
+        right_start: usize,
         l: Val,
         r: Val,
         order: bool,
     ) -> R<()> {
-        let mut around_left = |tr: &mut Self, before: &str, after: &str| {
-            tr.sql.insert_str(left_end, after);
-            tr.sql.insert_str(start, before);
-            left_end += before.len() + after.len();
-            right_start += before.len() + after.len();
-        };
+        let mut sides = Sides { start, left_end, right_start };
         match (l.ty, r.ty) {
             (Ty::Null, _) | (_, Ty::Null) => {}
             (Ty::Bool, Ty::Bool) => {}
             (Ty::Bool, t) if t.numeric() || t == Ty::Param => {
                 self.fire(Id::Booleans);
                 if self.postgres {
-                    around_left(self, "(", ")::int");
+                    self.around_left(&mut sides, "(", ")::int");
                 }
             }
             (t, Ty::Bool) if t.numeric() => {
@@ -208,37 +210,12 @@ impl<'a> Tr<'a> {
                 // MariaDB searches an integer key for a real by what the real is rounded to.
                 match l.ty {
                     _ if self.postgres => {}
-                    Ty::Int => around_left(self, "(", " * 1e0)"),
+                    Ty::Int => self.around_left(&mut sides, "(", " * 1e0)"),
                     _ => self.wrap(right_start, "(", " * 1e0)"),
                 }
             }
             (a, b) if a.numeric() && b.numeric() => {}
-            (Ty::Text, Ty::Text) => {
-                self.fire(Id::TextComparison);
-                if order {
-                    self.texts_in_order(l, r)?;
-                }
-                match collation(l, r) {
-                    Collation::Binary => {
-                        if order && self.postgres && !l.bytewise && !r.bytewise {
-                            self.put(" COLLATE \"C\"");
-                        }
-                    }
-                    Collation::NoCase => {
-                        self.fire(Id::Collation);
-                        let (before, after) = if self.postgres { FOLD_POSTGRES } else { FOLD_MARIADB };
-                        around_left(self, before, after);
-                        self.wrap(right_start, before, after);
-                    }
-                    Collation::Rtrim => {
-                        self.fire(Id::Collation);
-                        let (before, after) =
-                            if self.postgres { ("rtrim((", ") COLLATE \"C\", ' ')") } else { ("RTRIM(", ")") };
-                        around_left(self, before, after);
-                        self.wrap(right_start, before, after);
-                    }
-                }
-            }
+            (Ty::Text, Ty::Text) => self.texts_agree(&mut sides, l, r, order)?,
             (Ty::Blob, Ty::Blob) => {}
             (Ty::Text, Ty::Int) if l.affinity == Affinity::Text && !r.affinity.numeric() => {
                 if collation(l, r) == Collation::Rtrim {
@@ -262,6 +239,37 @@ impl<'a> Tr<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Under the collation that counts.
+    fn texts_agree(&mut self, sides: &mut Sides, l: Val, r: Val, order: bool) -> R<()> {
+        self.fire(Id::TextComparison);
+        if order {
+            self.texts_in_order(l, r)?;
+        }
+        let (before, after) = match collation(l, r) {
+            Collation::Binary => {
+                if order && self.postgres && !l.bytewise && !r.bytewise {
+                    self.put(" COLLATE \"C\"");
+                }
+                return Ok(());
+            }
+            Collation::NoCase if self.postgres => FOLD_POSTGRES,
+            Collation::NoCase => FOLD_MARIADB,
+            Collation::Rtrim if self.postgres => ("rtrim((", ") COLLATE \"C\", ' ')"),
+            Collation::Rtrim => ("RTRIM(", ")"),
+        };
+        self.fire(Id::Collation);
+        self.around_left(sides, before, after);
+        self.wrap(sides.right_start, before, after);
+        Ok(())
+    }
+
+    fn around_left(&mut self, sides: &mut Sides, before: &str, after: &str) {
+        self.sql.insert_str(sides.left_end, after);
+        self.sql.insert_str(sides.start, before);
+        sides.left_end += before.len() + after.len();
+        sides.right_start += before.len() + after.len();
     }
 
     /// Whether the order of two texts is that of their bytes: beside NUMERIC affinity a text that is a number is one, and

@@ -223,70 +223,24 @@ impl<'a> Tr<'a> {
 
     /// Writes a moment in one of strftime's formats.
     fn formatted(&mut self, token: &str, format: &str, at: &str, mut value: Val) -> R<Val> {
-        let (mut parts, mut template): (Vec<String>, String) = (vec![], String::new());
+        let mut parts = Parts { postgres: self.postgres, at, done: vec![], template: String::new() };
         let mut rest = format.chars();
-        let postgres = self.postgres;
-        let flush = |template: &mut String, parts: &mut Vec<String>| {
-            if !template.is_empty() {
-                let mut quoted = String::new();
-                push_text(&mut quoted, &std::mem::take(template));
-                parts.push(if postgres {
-                    format!("to_char({at}, {quoted})")
-                } else {
-                    format!("DATE_FORMAT({at}, {quoted})")
-                });
-            }
-        };
         while let Some(c) = rest.next() {
-            if c != '%' {
-                match (postgres, c) {
-                    (true, '"' | '\\') => template.push_str(&format!("\"\\{c}\"")),
-                    (true, c) if c.is_alphanumeric() => template.push_str(&format!("\"{c}\"")),
-                    _ => template.push(c),
-                }
-                continue;
+            match (c, if c == '%' { rest.next() } else { None }) {
+                ('%', Some(kind)) if "swfu".contains(kind) => parts.special(kind),
+                ('%', kind) => match kind.and_then(in_template) {
+                    Some((pg, my)) => parts.template.push_str(if self.postgres { pg } else { my }),
+                    None => return no(Id::Dates, token, format!("the format %{}", kind.unwrap_or(' '))),
+                },
+                (c, _) => parts.plain(c),
             }
-            let (pg, my) = match rest.next() {
-                Some('Y') => ("YYYY", "%Y"),
-                Some('m') => ("MM", "%m"),
-                Some('d') => ("DD", "%d"),
-                Some('H') => ("HH24", "%H"),
-                Some('M') => ("MI", "%i"),
-                Some('S') => ("SS", "%s"),
-                Some('j') => ("DDD", "%j"),
-                Some('F') => ("YYYY-MM-DD", "%Y-%m-%d"),
-                Some('T') => ("HH24:MI:SS", "%H:%i:%s"),
-                Some('R') => ("HH24:MI", "%H:%i"),
-                Some('%') => ("%", "%%"),
-                Some(special @ ('s' | 'w' | 'f' | 'u')) => {
-                    flush(&mut template, &mut parts);
-                    parts.push(match (special, postgres) {
-                        ('s', true) => format!("{}::text", epoch_seconds(at, true)),
-                        ('s', false) => {
-                            format!("{}{}{}", INTEGER_TEXT.0, epoch_seconds(at, false), INTEGER_TEXT.1)
-                        }
-                        ('w', true) => format!("extract(dow FROM {at})::int::text"),
-                        ('w', false) => format!("DATE_FORMAT({at}, '%w')"),
-                        ('u', true) => format!("extract(isodow FROM {at})::int::text"),
-                        ('u', false) => format!("{}WEEKDAY({at}) + 1{}", INTEGER_TEXT.0, INTEGER_TEXT.1),
-                        (_, true) => {
-                            format!("to_char({at}, 'SS.') || lpad({}::text, 3, '0')", milliseconds(at, true))
-                        }
-                        (_, false) => {
-                            format!("CONCAT(DATE_FORMAT({at}, '%s.'), LPAD({}, 3, '0'))", milliseconds(at, false))
-                        }
-                    });
-                    continue;
-                }
-                other => return no(Id::Dates, token, format!("the format %{}", other.unwrap_or(' '))),
-            };
-            template.push_str(if postgres { pg } else { my });
         }
-        flush(&mut template, &mut parts);
+        parts.flush();
+        let parts = parts.done;
         match &parts[..] {
             [] => self.put("''"),
             [one] => self.put(one),
-            _ if postgres => {
+            _ if self.postgres => {
                 self.put(&parts.join(" || "));
                 value.strength = Strength::Operator;
             }
@@ -300,6 +254,70 @@ impl<'a> Tr<'a> {
             value.strength = Strength::Operator;
         }
         Ok(value)
+    }
+}
+
+/// What a conversion of strftime is in the templates of PostgreSQL's to_char and MariaDB's DATE_FORMAT.
+fn in_template(kind: char) -> Option<(&'static str, &'static str)> {
+    Some(match kind {
+        'Y' => ("YYYY", "%Y"),
+        'm' => ("MM", "%m"),
+        'd' => ("DD", "%d"),
+        'H' => ("HH24", "%H"),
+        'M' => ("MI", "%i"),
+        'S' => ("SS", "%s"),
+        'j' => ("DDD", "%j"),
+        'F' => ("YYYY-MM-DD", "%Y-%m-%d"),
+        'T' => ("HH24:MI:SS", "%H:%i:%s"),
+        'R' => ("HH24:MI", "%H:%i"),
+        '%' => ("%", "%%"),
+        _ => return None,
+    })
+}
+
+/// A format as expressions to be put one behind the other.
+struct Parts<'m> {
+    postgres: bool,
+    /// The moment.
+    at: &'m str,
+    done: Vec<String>,
+    /// What one call of the server's own function formats.
+    template: String,
+}
+
+impl Parts<'_> {
+    fn plain(&mut self, c: char) {
+        match (self.postgres, c) {
+            (true, '"' | '\\') => self.template.push_str(&format!("\"\\{c}\"")),
+            (true, c) if c.is_alphanumeric() => self.template.push_str(&format!("\"{c}\"")),
+            _ => self.template.push(c),
+        }
+    }
+
+    fn flush(&mut self) {
+        if self.template.is_empty() {
+            return;
+        }
+        let mut quoted = String::new();
+        push_text(&mut quoted, &std::mem::take(&mut self.template));
+        let function = if self.postgres { "to_char" } else { "DATE_FORMAT" };
+        self.done.push(format!("{function}({}, {quoted})", self.at));
+    }
+
+    /// A conversion that no template has.
+    fn special(&mut self, kind: char) {
+        self.flush();
+        let at = self.at;
+        self.done.push(match (kind, self.postgres) {
+            ('s', true) => format!("{}::text", epoch_seconds(at, true)),
+            ('s', false) => format!("{}{}{}", INTEGER_TEXT.0, epoch_seconds(at, false), INTEGER_TEXT.1),
+            ('w', true) => format!("extract(dow FROM {at})::int::text"),
+            ('w', false) => format!("DATE_FORMAT({at}, '%w')"),
+            ('u', true) => format!("extract(isodow FROM {at})::int::text"),
+            ('u', false) => format!("{}WEEKDAY({at}) + 1{}", INTEGER_TEXT.0, INTEGER_TEXT.1),
+            (_, true) => format!("to_char({at}, 'SS.') || lpad({}::text, 3, '0')", milliseconds(at, true)),
+            (_, false) => format!("CONCAT(DATE_FORMAT({at}, '%s.'), LPAD({}, 3, '0'))", milliseconds(at, false)),
+        });
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::emit::{Tr, plain};
 use crate::names::push_text;
-use crate::parse::tree::{Expr, Literal, Operator, UnaryOperator};
+use crate::parse::tree::{Expr, Literal, Operator, Select, UnaryOperator};
 use crate::refuse::{R, no};
 use crate::rules::Id;
 use crate::types::{Affinity, Number, Strength, Ty, Val, number_in_text, number_literal};
@@ -92,12 +92,10 @@ impl<'a> Tr<'a> {
             Expr::Id(id) => self.identifier(id.0),
             Expr::Name(name) => self.identifier(name.0),
             Expr::Qualified(table, column) => self.qualified(table.0, column.0),
-            Expr::DoublyQualified(schema, table, column) => {
-                if !plain(schema.0).eq_ignore_ascii_case("main") {
-                    return no(Id::Schemas, schema.0, "only the schema `main` exists on the server");
-                }
-                self.qualified(table.0, column.0)
+            Expr::DoublyQualified(schema, ..) if !plain(schema.0).eq_ignore_ascii_case("main") => {
+                no(Id::Schemas, schema.0, "only the schema `main` exists on the server")
             }
+            Expr::DoublyQualified(_, table, column) => self.qualified(table.0, column.0),
             Expr::Variable(name) => self.placeholder(name, want),
             Expr::Parenthesized(inner) => match &inner[..] {
                 [only] => {
@@ -126,24 +124,7 @@ impl<'a> Tr<'a> {
                 self.put(")");
                 Ok(Val::of(Ty::Bool).never_null())
             }
-            Expr::Subquery(select) => {
-                self.put("(");
-                let columns = self.subquery(select)?;
-                if select.limit.is_none() && !one_row(select) {
-                    self.fire(Id::FirstRow);
-                    self.put(" LIMIT 1");
-                }
-                self.put(")");
-                match &columns[..] {
-                    [only] => Ok(Val {
-                        affinity: only.affinity,
-                        bytewise: only.bytewise,
-                        wordy: only.wordy,
-                        ..Val::of(only.ty)
-                    }),
-                    _ => no(Id::RowValues, "", "a subquery with several columns stands where one value is wanted"),
-                }
-            }
+            Expr::Subquery(select) => self.scalar_subquery(select),
             Expr::FunctionCall { name, distinctness, args, order_by, filter_over } => self.call(
                 name.0,
                 *distinctness,
@@ -160,6 +141,23 @@ impl<'a> Tr<'a> {
             Expr::NotNull(inner) => self.null_test(inner, " IS NOT NULL"),
             Expr::Like { lhs, not, op, rhs, escape } => self.like(lhs, *not, *op, rhs, *escape),
             Expr::Raise(..) => no(Id::Triggers, "RAISE", "RAISE is for triggers"),
+        }
+    }
+
+    /// A query in the place of a value: its first row.
+    fn scalar_subquery(&mut self, select: &'a Select<'a>) -> R<Val> {
+        self.put("(");
+        let columns = self.subquery(select)?;
+        if select.limit.is_none() && !one_row(select) {
+            self.fire(Id::FirstRow);
+            self.put(" LIMIT 1");
+        }
+        self.put(")");
+        match &columns[..] {
+            [only] => {
+                Ok(Val { affinity: only.affinity, bytewise: only.bytewise, wordy: only.wordy, ..Val::of(only.ty) })
+            }
+            _ => no(Id::RowValues, "", "a subquery with several columns stands where one value is wanted"),
         }
     }
 

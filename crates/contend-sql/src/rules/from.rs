@@ -1,12 +1,13 @@
 //! FROM and WITH: the tables of a query, and how they are joined.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use crate::catalogue::Column;
 use crate::emit::{Tr, plain};
 use crate::parse::tree::{
     Expr, FromClause, Indexed, JoinConstraint, JoinOperator, JoinType, JoinedSelectTable, Literal, QualifiedName,
-    SelectTable, With,
+    Select, SelectTable, With,
 };
 use crate::refuse::{R, no};
 use crate::rules::Id;
@@ -82,15 +83,7 @@ impl<'a> Tr<'a> {
                     (None, Columns::Table(table)) => table.name.as_str().into(),
                     (None, Columns::Query(_)) => plain(name.name.0),
                 };
-                self.add_source(Source {
-                    name: shown,
-                    columns,
-                    nullable: false,
-                    joined: vec![],
-                    mixed: false,
-                    right: false,
-                    written: None,
-                })
+                self.add_source(Source::new(shown, columns))
             }
             SelectTable::TableCall(name, Some([Expr::Literal(Literal::String(table))]), alias)
                 if plain(name.name.0).eq_ignore_ascii_case("pragma_table_info") =>
@@ -103,37 +96,34 @@ impl<'a> Tr<'a> {
                 no(Id::TableFunctions, name.name.0, "a table-valued function has no translation")
             }
             SelectTable::Select(select, alias) => {
-                let outer = std::mem::take(&mut self.sql);
-                let slots = self.slots.len();
-                // A query in FROM does not see its neighbours.
-                let scopes = self.scopes.split_off(self.scopes.len() - 1);
-                let columns = self.subquery(select);
-                self.scopes.extend(scopes);
-                let columns = columns?;
-                let text = std::mem::replace(&mut self.sql, outer);
-                let placeholders = if self.postgres { vec![] } else { self.slots.split_off(slots) };
-                let number = self.scopes.last().expect("a scope").sources.len() + 1;
-                let name = match alias {
-                    Some(alias) => plain(as_name(alias)),
-                    None => {
-                        self.fire(Id::SubqueryAlias);
-                        format!("subquery{number}").into()
-                    }
-                };
-                let columns = Columns::Query(columns);
-                self.add_source(Source {
-                    name,
-                    columns,
-                    nullable: false,
-                    joined: vec![],
-                    mixed: false,
-                    right: false,
-                    written: Some((text, placeholders)),
-                })
+                let alias = alias.as_ref().map(|alias| plain(as_name(alias)));
+                self.bind_query(select, alias)
             }
             SelectTable::Sub(from, None) => self.bind(from),
             SelectTable::Sub(_, Some(alias)) => no(Id::Syntax, as_name(alias), "a name for tables in parentheses"),
         }
+    }
+
+    fn bind_query(&mut self, select: &'a Select<'a>, alias: Option<Cow<'a, str>>) -> R<()> {
+        let outer = std::mem::take(&mut self.sql);
+        let slots = self.slots.len();
+        // A query in FROM does not see its neighbours.
+        let scopes = self.scopes.split_off(self.scopes.len() - 1);
+        let columns = self.subquery(select);
+        self.scopes.extend(scopes);
+        let columns = columns?;
+        let text = std::mem::replace(&mut self.sql, outer);
+        let placeholders = if self.postgres { vec![] } else { self.slots.split_off(slots) };
+        let name = match alias {
+            Some(alias) => alias,
+            None => {
+                self.fire(Id::SubqueryAlias);
+                let number = self.scopes.last().expect("a scope").sources.len() + 1;
+                format!("subquery{number}").into()
+            }
+        };
+        let written = Some((text, placeholders));
+        self.add_source(Source { written, ..Source::new(name, Columns::Query(columns)) })
     }
 
     fn add_source(&mut self, source: Source<'a>) -> R<()> {
@@ -363,7 +353,7 @@ impl<'a> Tr<'a> {
         Ok(all)
     }
 
-    fn first_part(&mut self, select: &'a crate::parse::tree::Select<'a>) -> R<Rc<[Column]>> {
+    fn first_part(&mut self, select: &'a Select<'a>) -> R<Rc<[Column]>> {
         let ctes = self.ctes.len();
         if let Some(with) = &select.with {
             self.with(with)?;

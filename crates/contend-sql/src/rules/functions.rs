@@ -4,7 +4,7 @@ use crate::emit::{Tr, plain};
 use crate::parse::tree::{Distinctness, Expr, FunctionCallOrder, FunctionTail, Literal};
 use crate::refuse::{R, no};
 use crate::rules::Id;
-use crate::rules::compare::{FOLD_MARIADB, collation};
+use crate::rules::compare::collation;
 use crate::rules::expr::literal_number;
 use crate::types::{Affinity, Collation, Number, Strength, Ty, Val};
 
@@ -65,203 +65,74 @@ impl<'a> Tr<'a> {
             return Ok(value);
         }
         self.fire(Id::Functions);
-        match (name.as_str(), args) {
+        self.scalar(&name, token, args, want)
+    }
+
+    /// A function of single values, to what knows it.
+    fn scalar(&mut self, name: &str, token: &'a str, args: &'a [Expr<'a>], want: Ty) -> R<Val> {
+        match (name, args) {
             ("ifnull", [_, _]) | ("coalesce", [_, _, ..]) => self.coalesce(args, want),
-            ("iif" | "if", [condition, then]) => {
-                self.put("CASE WHEN ");
-                self.condition(condition)?;
-                let mut result = None;
-                self.put(" THEN ");
-                self.branch(then, want, &mut result)?;
-                self.put(" END");
-                Ok(Val { nullable: true, ..result.unwrap_or(Val::of(Ty::Null)) })
-            }
-            ("iif" | "if", [condition, then, otherwise]) => {
-                let want = self.typed_by_others(&[then, otherwise], want)?;
-                self.put("CASE WHEN ");
-                self.condition(condition)?;
-                let mut result = None;
-                self.put(" THEN ");
-                self.branch(then, want, &mut result)?;
-                self.put(" ELSE ");
-                self.branch(otherwise, want, &mut result)?;
-                self.put(" END");
-                Ok(result.unwrap_or(Val::of(Ty::Null)))
-            }
-            ("nullif", [one, other]) => {
-                let want = self.typed_by_others(&[one, other], want)?;
-                let other = self.nullif_other(token, one, other)?;
-                self.put("CASE WHEN ");
-                self.compare(one, crate::parse::tree::Operator::Equals, other)?;
-                self.put(" THEN NULL ELSE ");
-                let mut value = self.value(one, want)?;
-                self.put(" END");
-                value.nullable = true;
-                Ok(Val { affinity: Affinity::None, column: false, strength: Strength::Atom, ..value })
-            }
-            ("abs", [one]) => {
-                self.put("abs(");
-                let value = self.numeric_operand(one, if want == Ty::Real { Ty::Real } else { Ty::Int })?;
-                self.put(")");
-                Ok(Val { narrow: false, ..self.plain_result(value, value.ty) })
-            }
-            ("lower" | "upper", [one]) => {
-                let start = self.at();
-                // A query that groups under NOCASE groups by just this.
-                let grouped = name == "lower" && self.groups_folded(one)?;
-                if grouped && !self.postgres && self.having {
-                    return no(
-                        Id::Collation,
-                        token,
-                        "MariaDB finds no column there that is grouped by within an expression",
-                    );
-                }
-                let value = self.as_grouped(grouped, |tr| tr.text_operand(one))?;
-                if self.postgres {
-                    self.wrap(start, &format!("{name}(("), ") COLLATE \"C\")");
-                } else if name == "lower" {
-                    self.wrap(start, FOLD_MARIADB.0, FOLD_MARIADB.1);
-                } else {
-                    self.wrap(start, &FOLD_MARIADB.0.replace("LOWER", "UPPER"), FOLD_MARIADB.1);
-                }
-                Ok(Val { bytewise: true, ..self.plain_result(value, Ty::Text) })
-            }
-            ("length" | "char_length" | "octet_length", [one]) => self.length(&name, one),
-            ("trim" | "ltrim" | "rtrim", [one]) => {
-                let start = self.at();
-                let value = self.text_operand(one)?;
-                let (pg, my) = match name.as_str() {
-                    "trim" => ("btrim(", "TRIM("),
-                    "ltrim" => ("ltrim(", "LTRIM("),
-                    _ => ("rtrim(", "RTRIM("),
-                };
-                if self.postgres {
-                    self.wrap(start, pg, ", ' ')");
-                } else {
-                    self.wrap(start, my, ")");
-                }
-                Ok(Val { bytewise: value.bytewise, ..self.plain_result(value, Ty::Text) })
-            }
-            ("trim" | "ltrim" | "rtrim", [one, set]) if self.postgres => {
-                self.put(if name == "trim" { "btrim(" } else { &name });
-                if name != "trim" {
-                    self.put("(");
-                }
-                let value = self.text_operand(one)?;
-                self.put(", ");
-                let set = self.text_operand(set)?;
-                self.put(")");
-                Ok(Val { nullable: value.nullable || set.nullable, ..self.plain_result(value, Ty::Text) })
-            }
-            ("trim" | "ltrim" | "rtrim", [one, Expr::Literal(Literal::String(set))]) => {
-                let mut class = String::new();
-                for c in plain(set).chars() {
-                    if c.is_ascii_punctuation() {
-                        class.push('\\');
-                    }
-                    class.push(c);
-                }
-                if class.is_empty() {
-                    return no(Id::Functions, token, "an empty set of characters");
-                }
-                let pattern = match name.as_str() {
-                    "trim" => format!("(?s-i)^[{class}]+|[{class}]+(?!.)$"),
-                    "ltrim" => format!("(?s-i)^[{class}]+"),
-                    _ => format!("(?s-i)[{class}]+(?!.)$"),
-                };
-                self.put("REGEXP_REPLACE(");
-                let value = self.text_operand(one)?;
-                self.put(", ");
-                crate::names::push_text(&mut self.sql, &pattern);
-                self.put(", '')");
-                Ok(self.plain_result(value, Ty::Text))
-            }
-            ("substr" | "substring", [_, _] | [_, _, _]) => self.substr(token, args),
-            ("instr", [text, part]) => {
-                let start = self.at();
-                let value = self.text_operand(text)?;
-                self.put(", ");
-                let part = self.text_operand(part)?;
-                self.wrap(start, if self.postgres { "strpos(" } else { "INSTR(" }, ")");
-                let nullable = value.nullable || part.nullable;
-                Ok(Val { nullable, narrow: true, ..self.plain_result(value, Ty::Int) })
-            }
-            ("replace", [text, from, to]) => {
-                let start = self.at();
-                let value = self.replaced_operand(text)?;
-                self.put(", ");
-                let from = self.text_operand(from)?;
-                self.put(", ");
-                let to = self.text_operand(to)?;
-                self.wrap(start, "replace(", ")");
-                let nullable = value.nullable || from.nullable || to.nullable;
-                Ok(Val { nullable, bytewise: value.bytewise, ..self.plain_result(value, Ty::Text) })
-            }
-            ("max" | "min", [_, _, ..]) => self.greatest(&name, args, want),
-            ("round", [one]) | ("round", [one, _]) => self.round(token, one, args.get(1)),
-            ("random", []) => {
-                self.fire(Id::Random);
-                self.either(
-                    "(('x' || encode(uuid_send(gen_random_uuid()), 'hex'))::bit(64)::bigint)",
-                    "CAST(FLOOR(RAND() * 18446744073709551615) - 9223372036854775808 AS SIGNED)",
-                );
-                Ok(Val::of(Ty::Int).never_null())
-            }
-            ("hex", [one]) => self.hex(one),
+            ("iif" | "if", [condition, then]) => self.iif(condition, then, None, want),
+            ("iif" | "if", [condition, then, otherwise]) => self.iif(condition, then, Some(otherwise), want),
+            ("nullif", [one, other]) => self.nullif(token, one, other, want),
+            ("max" | "min", [_, _, ..]) => self.greatest(name, args, want),
             ("likely" | "unlikely", [one]) | ("likelihood", [one, _]) => {
                 let value = self.expr(one, want)?;
                 Ok(Val { affinity: Affinity::None, ..value })
             }
-            ("sign", [one]) => {
-                let start = self.at();
-                let value = self.numeric_operand(one, Ty::Int)?;
-                self.wrap(start, "sign(", if self.postgres { ")::bigint" } else { ")" });
-                let strength = if self.postgres { Strength::Operator } else { Strength::Atom };
-                Ok(self.plain_result(value, Ty::Int).with(strength))
+            ("abs", [one]) => self.abs(one, want),
+            ("sign", [one]) => self.sign(one),
+            ("round", [one]) | ("round", [one, _]) => self.round(token, one, args.get(1)),
+            ("random", []) => Ok(self.random()),
+            ("lower" | "upper", [one]) => self.in_case(name, token, one),
+            ("length" | "char_length" | "octet_length", [one]) => self.length(name, one),
+            ("trim" | "ltrim" | "rtrim", [one]) => self.trimmed(name, one),
+            ("trim" | "ltrim" | "rtrim", [one, set]) if self.postgres => self.trimmed_of(name, one, set),
+            ("trim" | "ltrim" | "rtrim", [one, Expr::Literal(Literal::String(set))]) => {
+                self.trimmed_by_pattern(name, token, one, &plain(set))
             }
-            ("typeof", [one]) => self.type_of(one),
+            ("substr" | "substring", [_, _] | [_, _, _]) => self.substr(token, args),
+            ("instr", [text, part]) => self.instr(text, part),
+            ("replace", [text, from, to]) => self.text_replaced(text, from, to),
+            ("concat", [_, ..]) => self.texts_joined(args),
             ("printf" | "format", [_, ..]) => self.printf(token, args),
-            ("concat", [_, ..]) => {
-                self.put("CONCAT(");
-                self.list(args, |tr, arg| {
-                    let start = tr.at();
-                    tr.text_operand(arg)?;
-                    tr.wrap(start, "COALESCE(", ", '')");
-                    Ok(())
-                })?;
-                self.put(")");
-                Ok(Val::of(Ty::Text).never_null())
-            }
-            ("unhex", [Expr::Literal(Literal::String(text))]) => {
-                let hex = plain(text);
-                if !hex.len().is_multiple_of(2) || !hex.bytes().all(|b| b.is_ascii_hexdigit()) {
-                    return no(Id::Functions, token, "unhex() of a text that is not hexadecimal");
-                }
-                self.either("'\\x", "x'");
-                self.put(&hex);
-                self.either("'::bytea", "'");
-                Ok(Val::of(Ty::Blob).never_null())
-            }
             ("quote", [one]) => self.quote(one),
             ("char", [_, ..]) => self.char(token, args),
-            ("unicode", [one]) => {
-                let start = self.at();
-                self.text_operand(one)?;
-                if self.postgres {
-                    self.wrap(start, "NULLIF(ascii(", "), 0)");
-                } else {
-                    let after = ", 1) USING utf32)), ''), 16, 10) AS SIGNED)";
-                    self.wrap(start, "CAST(CONV(NULLIF(HEX(CONVERT(LEFT(", after);
-                }
-                Ok(Val { narrow: true, ..Val::of(Ty::Int) })
-            }
-            ("zeroblob" | "randomblob", [one]) => self.made_blob(&name, token, one),
+            ("unicode", [one]) => self.unicode(one),
+            ("hex", [one]) => self.hex(one),
+            ("unhex", [Expr::Literal(Literal::String(text))]) => self.unhex(token, &plain(text)),
+            ("zeroblob" | "randomblob", [one]) => self.made_blob(name, token, one),
+            ("typeof", [one]) => self.type_of(one),
             _ => no(
                 Id::Functions,
                 token,
                 format!("the function `{name}` with {} arguments has no translation", args.len()),
             ),
         }
+    }
+
+    fn abs(&mut self, one: &'a Expr<'a>, want: Ty) -> R<Val> {
+        self.put("abs(");
+        let value = self.numeric_operand(one, if want == Ty::Real { Ty::Real } else { Ty::Int })?;
+        self.put(")");
+        Ok(Val { narrow: false, ..self.plain_result(value, value.ty) })
+    }
+
+    fn sign(&mut self, one: &'a Expr<'a>) -> R<Val> {
+        let start = self.at();
+        let value = self.numeric_operand(one, Ty::Int)?;
+        self.wrap(start, "sign(", if self.postgres { ")::bigint" } else { ")" });
+        let strength = if self.postgres { Strength::Operator } else { Strength::Atom };
+        Ok(self.plain_result(value, Ty::Int).with(strength))
+    }
+
+    fn random(&mut self) -> Val {
+        self.fire(Id::Random);
+        self.either(
+            "(('x' || encode(uuid_send(gen_random_uuid()), 'hex'))::bit(64)::bigint)",
+            "CAST(FLOOR(RAND() * 18446744073709551615) - 9223372036854775808 AS SIGNED)",
+        );
+        Val::of(Ty::Int).never_null()
     }
 
     /// A call's result: an atom without affinity that is NULL when its argument is.

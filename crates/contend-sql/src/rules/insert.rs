@@ -25,6 +25,20 @@ pub(crate) struct Insert<'a> {
     pub returning: Option<&'a [ResultColumn<'a>]>,
 }
 
+/// An INSERT with its rows written, and what is to become of those that conflict.
+struct Written<'w, 'a> {
+    alias: Option<Cow<'a, str>>,
+    positions: &'w [usize],
+    or: Option<ResolveType>,
+    /// The only key whose conflicts are meant.
+    only: Option<&'a [usize]>,
+    /// MariaDB's IGNORE does it.
+    ignore: bool,
+    explicit_rowid: bool,
+    /// Where the rows begin.
+    rows: usize,
+}
+
 impl<'a> Tr<'a> {
     pub(crate) fn insert(&mut self, insert: Insert<'a>) -> R<()> {
         let table = self.target(insert.table)?;
@@ -34,33 +48,18 @@ impl<'a> Tr<'a> {
         {
             self.with(with)?;
         }
-        let upsert = insert.upsert;
         let positions = self.insert_columns(table, insert.columns)?;
         let (or, only) = self.conflict_rule(table, &positions, &insert)?;
         let replace = or == Some(ResolveType::Replace);
-        if replace && self.catalogue.is_referred_to(table) {
-            return no(Id::ForeignKeys, "REPLACE", "what refers to the replaced row would go with it");
+        if replace {
+            self.replaceable(table)?;
         }
-        if replace && self.catalogue.triggers.iter().any(|(_, of)| of.eq_ignore_ascii_case(&table.name)) {
-            return no(Id::Triggers, "REPLACE", "the table has triggers, which the server fires for replaced rows too");
-        }
-        let nothing = match (or, upsert) {
-            (Some(ResolveType::Ignore), None) => true,
-            (None | Some(ResolveType::Abort), Some(upsert)) => matches!(upsert.do_clause, UpsertDo::Nothing),
-            _ => false,
-        };
-        // IGNORE would leave out rows without a parent too, and rows that break CHECK, which OR IGNORE does as well but DO
-        // NOTHING does not.
-        let unbound = table.references.is_empty() || !self.catalogue.foreign_keys;
-        let only_keys = unbound && (upsert.is_none() || !table.checked);
-        let ignore = nothing && !self.postgres && only_keys && ignorable(table, &positions, insert.select);
-        if !self.postgres && replace {
-            self.put("REPLACE INTO ");
-        } else if ignore {
-            self.put("INSERT IGNORE INTO ");
-        } else {
-            self.put("INSERT INTO ");
-        }
+        let ignore = !self.postgres && self.leaves_out(table, &positions, or, &insert);
+        self.put(match (self.postgres, replace) {
+            (false, true) => "REPLACE INTO ",
+            _ if ignore => "INSERT IGNORE INTO ",
+            _ => "INSERT INTO ",
+        });
         self.name(&table.name)?;
         let alias = insert.table.alias.as_ref().map(|a| plain(a.0));
         if let Some(alias) = &alias {
@@ -87,39 +86,10 @@ impl<'a> Tr<'a> {
                 explicit_rowid = self.insert_rows(table, &positions, select, replace)?;
             }
         }
-        match (or, upsert) {
-            _ if ignore => {
-                self.fire(Id::OrIgnore);
-                if let Some(target) = upsert.map(|u| self.conflict_target(table, u)).transpose()?.flatten() {
-                    self.only_conflict(table, &positions, Some(&target))?;
-                }
-            }
-            (None | Some(ResolveType::Abort), None) => {}
-            (None | Some(ResolveType::Abort), Some(upsert)) => {
-                let one = one_row(insert.select);
-                self.upsert(table, alias.clone(), &positions, upsert, one, insert.returning.is_some())?;
-            }
-            (Some(_), Some(_)) => return no(Id::OrConflict, "OR", "OR and ON CONFLICT in one statement"),
-            (Some(ResolveType::Ignore), None) if self.postgres && only.is_some() => {
-                self.put(" ON CONFLICT ");
-                self.put_target(table, only)?;
-                self.put("DO NOTHING");
-            }
-            (Some(ResolveType::Ignore), None) => self.ignore(table, insert.returning.is_some())?,
-            (Some(ResolveType::Replace), None) => {
-                self.replace(table, &positions, explicit_rowid, (insert.select, rows), only)?;
-            }
-            (Some(ResolveType::Fail), None) if one_row(insert.select) => self.fire(Id::OrConflict),
-            (Some(other), None) => {
-                return no(
-                    Id::OrConflict,
-                    "OR",
-                    format!("INSERT OR {other:?}: what happens to the transaction differs"),
-                );
-            }
-        }
+        let written = Written { alias: alias.clone(), positions: &positions, or, only, ignore, explicit_rowid, rows };
+        self.on_conflict(table, &insert, written)?;
         if let Some(results) = insert.returning {
-            self.returning(table, alias.clone(), results, false)?;
+            self.returning(table, alias, results, false)?;
         }
         self.ctes.truncate(ctes);
         if explicit_rowid && self.postgres {
@@ -127,6 +97,67 @@ impl<'a> Tr<'a> {
             self.after.push(bump(table));
         }
         Ok(())
+    }
+
+    /// A row that is replaced goes, with all that a server makes of that.
+    fn replaceable(&mut self, table: &Table) -> R<()> {
+        if self.catalogue.is_referred_to(table) {
+            return no(Id::ForeignKeys, "REPLACE", "what refers to the replaced row would go with it");
+        }
+        if self.catalogue.triggers.iter().any(|(_, of)| of.eq_ignore_ascii_case(&table.name)) {
+            return no(Id::Triggers, "REPLACE", "the table has triggers, which the server fires for replaced rows too");
+        }
+        Ok(())
+    }
+
+    /// Whether MariaDB's IGNORE leaves out just those rows that the statement leaves out. It would leave out rows without a
+    /// parent too, and rows that break CHECK, which OR IGNORE does as well but DO NOTHING does not.
+    fn leaves_out(&self, table: &Table, positions: &[usize], or: Option<ResolveType>, insert: &Insert<'a>) -> bool {
+        let nothing = match (or, insert.upsert) {
+            (Some(ResolveType::Ignore), None) => true,
+            (None | Some(ResolveType::Abort), Some(upsert)) => matches!(upsert.do_clause, UpsertDo::Nothing),
+            _ => false,
+        };
+        let unbound = table.references.is_empty() || !self.catalogue.foreign_keys;
+        let only_keys = unbound && (insert.upsert.is_none() || !table.checked);
+        nothing && only_keys && ignorable(table, positions, insert.select)
+    }
+
+    /// What follows the rows, for those that conflict.
+    fn on_conflict(&mut self, table: &'a Table, insert: &Insert<'a>, written: Written<'_, 'a>) -> R<()> {
+        let Written { alias, positions, or, only, ignore, explicit_rowid, rows } = written;
+        match (or, insert.upsert) {
+            (_, upsert) if ignore => {
+                self.fire(Id::OrIgnore);
+                if let Some(target) = upsert.map(|u| self.conflict_target(table, u)).transpose()?.flatten() {
+                    self.only_conflict(table, positions, Some(&target))?;
+                }
+                Ok(())
+            }
+            (None | Some(ResolveType::Abort), None) => Ok(()),
+            (None | Some(ResolveType::Abort), Some(upsert)) => {
+                let one = one_row(insert.select);
+                self.upsert(table, alias, positions, upsert, one, insert.returning.is_some())
+            }
+            (Some(_), Some(_)) => no(Id::OrConflict, "OR", "OR and ON CONFLICT in one statement"),
+            (Some(ResolveType::Ignore), None) if self.postgres && only.is_some() => {
+                self.put(" ON CONFLICT ");
+                self.put_target(table, only)?;
+                self.put("DO NOTHING");
+                Ok(())
+            }
+            (Some(ResolveType::Ignore), None) => self.ignore(table, insert.returning.is_some()),
+            (Some(ResolveType::Replace), None) => {
+                self.replace(table, positions, explicit_rowid, (insert.select, rows), only)
+            }
+            (Some(ResolveType::Fail), None) if one_row(insert.select) => {
+                self.fire(Id::OrConflict);
+                Ok(())
+            }
+            (Some(other), None) => {
+                no(Id::OrConflict, "OR", format!("INSERT OR {other:?}: what happens to the transaction differs"))
+            }
+        }
     }
 
     /// What an INSERT does about conflicts: what it says, else what the table's constraint says, on that key only.
@@ -179,128 +210,6 @@ impl<'a> Tr<'a> {
                 }
             })
             .collect()
-    }
-
-    /// Writes the rows; whether one brings its own rowid.
-    pub(crate) fn insert_rows(
-        &mut self,
-        table: &'a Table,
-        positions: &[usize],
-        select: &'a Select<'a>,
-        replace: bool,
-    ) -> R<bool> {
-        let simple = select.with.is_none() && select.order_by.is_none() && select.limit.is_none();
-        let mut explicit = false;
-        if let (OneSelect::Values(rows), None, true) = (&select.body.select, &select.body.compounds, simple) {
-            self.put("VALUES ");
-            self.list(rows.iter(), |tr, row| {
-                if row.len() != positions.len() {
-                    return no(
-                        Id::Values,
-                        &table.name,
-                        format!("{} values for {} columns", row.len(), positions.len()),
-                    );
-                }
-                tr.put("(");
-                tr.list(row.iter().zip(positions), |tr, (expr, position)| {
-                    if table.rowid == Some(*position) {
-                        return tr.rowid_value(table, *position, expr, &mut explicit, replace);
-                    }
-                    let column = &table.columns[*position];
-                    if replace
-                        && !column.nullable
-                        && column.has_default
-                        && matches!(bare(expr), Expr::Literal(Literal::Null))
-                    {
-                        // REPLACE resolves the conflict with NOT NULL by the default.
-                        tr.put("DEFAULT");
-                        return Ok(());
-                    }
-                    tr.assign(column, expr).map(drop)
-                })?;
-                tr.put(")");
-                Ok(())
-            })?;
-            return Ok(explicit);
-        }
-        self.fire(Id::InsertSelect);
-        let start = self.at();
-        let columns = self.query(select, true)?;
-        if columns.len() != positions.len() {
-            return no(Id::Values, &table.name, format!("{} values for {} columns", columns.len(), positions.len()));
-        }
-        let mut unnumbered = false;
-        for (value, position) in columns.iter().zip(positions) {
-            let column = &table.columns[*position];
-            let whole = value.ty == column.ty
-                || value.ty == Ty::Null
-                || matches!((column.ty, value.ty), (Ty::Real, Ty::Int) | (Ty::Number, Ty::Int | Ty::Real));
-            if !whole || column.ty == Ty::Any {
-                return no(
-                    Id::Assignment,
-                    &column.name,
-                    format!("{} stored in a column of {}", value.ty.word(), column.ty.word()),
-                );
-            }
-            if column.affinity.numeric() && column.ty == Ty::Text && value.ty == Ty::Text {
-                self.stays_text(&column.name, crate::rules::select::as_value(value))?;
-            }
-            if table.rowid == Some(*position) {
-                explicit = true;
-                unnumbered = self.postgres && value.nullable;
-            }
-        }
-        if unnumbered {
-            // A NULL among the keys asks for the next number.
-            self.fire(Id::Rowid);
-            let query = self.sql.split_off(start);
-            self.put("SELECT ");
-            self.list(positions, |tr, p| {
-                if table.rowid == Some(*p) {
-                    tr.put("COALESCE(");
-                    tr.name(&table.columns[*p].name)?;
-                    tr.put(&format!(", nextval({}))", sequence(table)));
-                    return Ok(());
-                }
-                tr.name(&table.columns[*p].name)
-            })?;
-            self.put(" FROM (");
-            self.put(&query);
-            self.put(") AS \"rows\" (");
-            self.list(positions, |tr, p| tr.name(&table.columns[*p].name))?;
-            self.put(")");
-        }
-        Ok(explicit)
-    }
-
-    /// The value of an INTEGER PRIMARY KEY: NULL asks for the next number.
-    pub(crate) fn rowid_value(
-        &mut self,
-        table: &Table,
-        position: usize,
-        expr: &'a Expr<'a>,
-        explicit: &mut bool,
-        replace: bool,
-    ) -> R<()> {
-        if let Expr::Literal(Literal::Null) = bare(expr) {
-            self.fire(Id::Rowid);
-            match (self.postgres, replace) {
-                // REPLACE may have to write its row as a query, which knows no DEFAULT.
-                (true, true) => self.put(&format!("nextval({})", sequence(table))),
-                (true, false) => self.put("DEFAULT"),
-                (false, _) => self.put("NULL"),
-            }
-            return Ok(());
-        }
-        *explicit = true;
-        let start = self.at();
-        let value = self.assign(&table.columns[position], expr)?;
-        if self.postgres && value.nullable {
-            self.fire(Id::Rowid);
-            let next = format!(", nextval({}))", sequence(table));
-            self.wrap(start, "COALESCE(", &next);
-        }
-        Ok(())
     }
 
     pub(crate) fn returning(
@@ -376,15 +285,7 @@ pub(crate) fn ignorable(table: &Table, positions: &[usize], select: Option<&Sele
 
 /// A scope's source for the table a statement changes.
 pub(crate) fn source<'a>(table: &'a Table, alias: Option<Cow<'a, str>>) -> Source<'a> {
-    Source {
-        name: alias.unwrap_or(Cow::Borrowed(&table.name)),
-        columns: Columns::Table(table),
-        nullable: false,
-        joined: vec![],
-        mixed: false,
-        right: false,
-        written: None,
-    }
+    Source::new(alias.unwrap_or(Cow::Borrowed(&table.name)), Columns::Table(table))
 }
 
 /// The sequence of a table's INTEGER PRIMARY KEY, as PostgreSQL's functions take it.

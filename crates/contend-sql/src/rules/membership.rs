@@ -26,47 +26,14 @@ impl<'a> Tr<'a> {
         if let [only] = items
             && said(only).is_some()
         {
-            // SQLite makes an `=` of a list of one constant, so that its COLLATE counts.
-            return match bare(only) {
-                Expr::Collate(Expr::Literal(_) | Expr::Variable(_), _) => {
-                    self.compare(lhs, if not { Operator::NotEquals } else { Operator::Equals }, only)
-                }
-                _ => {
-                    no(Id::Collation, "IN", "COLLATE in a list, which counts if there is one constant; write = instead")
-                }
-            };
+            return self.in_one_collated(lhs, not, only);
         }
         let start = self.at();
-        let l = match adapts(lhs) {
-            true => {
-                let partner = items.iter().find(|i| !adapts(i)).unwrap_or(&items[0]);
-                let partner = self.probe(partner)?;
-                // Only the left side's affinity counts in a list.
-                self.operand(lhs, Val { affinity: Affinity::None, ..partner })?
-            }
-            false => self.value(lhs, Ty::Any)?,
-        };
-        if l.ty == Ty::Param {
-            return no(Id::Parameters, "IN", "nothing here gives the parameter a type; write CAST(? AS TEXT)");
-        }
+        let l = self.searched(lhs, items)?;
         let mut value = l;
         self.enclose(start, &mut value, Strength::Operator);
-        let fold = l.ty == Ty::Text && l.collation != Collation::Binary;
-        let (before, after) = match (fold, self.postgres) {
-            (true, _) if l.collation == Collation::Rtrim => return no(Id::Collation, "RTRIM", "RTRIM in a list"),
-            (true, true) => FOLD_POSTGRES,
-            (true, false) => FOLD_MARIADB,
-            _ => ("", ""),
-        };
-        let (before, after) = if l.ty == Ty::Int && !self.postgres && self.any_real(items, l)? {
-            // MariaDB searches an integer key for a real by what the real is rounded to.
-            ("(", " * 1e0)")
-        } else {
-            (before, after)
-        };
+        let (before, after) = self.as_searched(l, items)?;
         self.wrap(start, before, after);
-        self.put(if not { " NOT IN (" } else { " IN (" });
-        let mut nullable = l.nullable;
         // A literal of another class equals nothing and is left out.
         let apart = |item: &&'a Expr<'a>| match bare(item) {
             Expr::Literal(Literal::String(text)) => {
@@ -75,14 +42,14 @@ impl<'a> Tr<'a> {
             _ => l.ty == Ty::Text && l.affinity == Affinity::None && literal_number(item).is_some(),
         };
         let kept: Vec<&'a Expr<'a>> = items.iter().filter(|item| !apart(item)).collect();
+        let mut nullable = l.nullable;
         if kept.is_empty() {
             self.fire(Id::ClassComparison);
             let left = self.sql.split_off(start);
-            let left =
-                left.rsplit_once(if not { " NOT IN (" } else { " IN (" }).map_or("", |(left, _)| left).to_string();
             self.put(&format!("CASE WHEN {left} IS NOT NULL THEN {} END", if not { "TRUE" } else { "FALSE" }));
             return Ok(Val { nullable, ..Val::of(Ty::Bool) });
         }
+        self.put(if not { " NOT IN (" } else { " IN (" });
         self.list(kept, |tr, item| {
             let from = tr.at();
             let item_value = tr.operand(item, Val { affinity: l.affinity, ..l })?;
@@ -100,6 +67,49 @@ impl<'a> Tr<'a> {
         })?;
         self.put(")");
         Ok(Val { nullable, ..Val::of(Ty::Bool).with(Strength::Comparison) })
+    }
+
+    /// SQLite makes an `=` of a list of one constant, so that its COLLATE counts.
+    fn in_one_collated(&mut self, lhs: &'a Expr<'a>, not: bool, only: &'a Expr<'a>) -> R<Val> {
+        match bare(only) {
+            Expr::Collate(Expr::Literal(_) | Expr::Variable(_), _) => {
+                self.compare(lhs, if not { Operator::NotEquals } else { Operator::Equals }, only)
+            }
+            _ => no(Id::Collation, "IN", "COLLATE in a list, which counts if there is one constant; write = instead"),
+        }
+    }
+
+    /// Writes what is searched in a list.
+    fn searched(&mut self, lhs: &'a Expr<'a>, items: &'a [Expr<'a>]) -> R<Val> {
+        let value = match adapts(lhs) {
+            true => {
+                let partner = items.iter().find(|i| !adapts(i)).unwrap_or(&items[0]);
+                let partner = self.probe(partner)?;
+                // Only the left side's affinity counts in a list.
+                self.operand(lhs, Val { affinity: Affinity::None, ..partner })?
+            }
+            false => self.value(lhs, Ty::Any)?,
+        };
+        if value.ty == Ty::Param {
+            return no(Id::Parameters, "IN", "nothing here gives the parameter a type; write CAST(? AS TEXT)");
+        }
+        Ok(value)
+    }
+
+    /// What is put around both sides of a search in a list.
+    fn as_searched(&mut self, l: Val, items: &'a [Expr<'a>]) -> R<(&'static str, &'static str)> {
+        let fold = l.ty == Ty::Text && l.collation != Collation::Binary;
+        if fold && l.collation == Collation::Rtrim {
+            return no(Id::Collation, "RTRIM", "RTRIM in a list");
+        }
+        // MariaDB searches an integer key for a real by what the real is rounded to.
+        let as_real = l.ty == Ty::Int && !self.postgres && self.any_real(items, l)?;
+        Ok(match self.postgres {
+            true if fold => FOLD_POSTGRES,
+            false if fold => FOLD_MARIADB,
+            _ if as_real => ("(", " * 1e0)"),
+            _ => ("", ""),
+        })
     }
 
     fn any_real(&mut self, items: &'a [Expr<'a>], l: Val) -> R<bool> {
@@ -136,22 +146,7 @@ impl<'a> Tr<'a> {
                 self.put(", ");
             }
             let from = self.at();
-            let column = &types[i];
-            let partner = Val { affinity: column.affinity, ..Val::of(column.ty) };
-            let mut value = self.operand(part, partner)?;
-            value = self.as_integer(from, value);
-            self.enclose(from, &mut value, Strength::Operator);
-            if value.ty == Ty::Param {
-                return no(Id::Parameters, "IN", "nothing here gives the parameter a type; write CAST(? AS TEXT)");
-            }
-            if !alike(value.ty, column.ty) {
-                return no(
-                    Id::MixedComparison,
-                    "IN",
-                    format!("{} in a query of {}", value.ty.word(), column.ty.word()),
-                );
-            }
-            if searched_folded(value, column, only)? {
+            if self.searched_in(part, &types[i], only)? {
                 if parts.len() > 1 {
                     return no(Id::Collation, "IN", "a query's rows are searched with a collation that ignores case");
                 }
@@ -174,6 +169,22 @@ impl<'a> Tr<'a> {
         self.folded_result = around;
         self.put(if limited { ") AS \"limited\")" } else { ")" });
         Ok(Val::of(Ty::Bool).with(Strength::Comparison))
+    }
+
+    /// Writes what is searched in a column of a query; whether under NOCASE.
+    fn searched_in(&mut self, part: &'a Expr<'a>, column: &Column, result: Option<&Expr>) -> R<bool> {
+        let from = self.at();
+        let partner = Val { affinity: column.affinity, ..Val::of(column.ty) };
+        let mut value = self.operand(part, partner)?;
+        value = self.as_integer(from, value);
+        self.enclose(from, &mut value, Strength::Operator);
+        if value.ty == Ty::Param {
+            return no(Id::Parameters, "IN", "nothing here gives the parameter a type; write CAST(? AS TEXT)");
+        }
+        if !alike(value.ty, column.ty) {
+            return no(Id::MixedComparison, "IN", format!("{} in a query of {}", value.ty.word(), column.ty.word()));
+        }
+        searched_folded(value, column, result)
     }
 
     pub(crate) fn in_table(

@@ -19,6 +19,19 @@ struct Conversion {
     kind: char,
 }
 
+/// Whether a conversion is as wide as it is to be.
+#[derive(PartialEq)]
+enum Padding {
+    Done,
+    Left,
+}
+
+impl Conversion {
+    fn refused<T>(&self, token: &str, word: &str) -> R<T> {
+        no(Id::Functions, token, format!("%{} of {word}", self.kind))
+    }
+}
+
 impl<'a> Tr<'a> {
     pub(crate) fn printf(&mut self, token: &'a str, args: &'a [Expr<'a>]) -> R<Val> {
         let Some(Expr::Literal(Literal::String(format))) = args.first().map(bare) else {
@@ -73,61 +86,18 @@ impl<'a> Tr<'a> {
 
     fn converted(&mut self, token: &str, conversion: &Conversion, expr: &'a Expr<'a>) -> R<()> {
         let start = self.at();
-        let refused = |word: &str| no(Id::Functions, token, format!("%{} of {word}", conversion.kind));
         if conversion.thousands && !matches!(conversion.kind, 'd' | 'i') {
-            return refused("anything but an integer with separators");
+            return conversion.refused(token, "anything but an integer with separators");
         }
         match conversion.kind {
             'd' | 'i' => {
-                let value = self.value(expr, Ty::Int)?;
-                if value.ty == Ty::Null && conversion.width == 0 {
-                    self.sql.truncate(start);
-                    self.put("'0'");
+                if self.integer(token, conversion, expr)? == Padding::Done {
                     return Ok(());
-                }
-                if value.ty != Ty::Int || conversion.precision.is_some() {
-                    return refused(value.ty.word());
-                }
-                if conversion.thousands {
-                    if conversion.width > 0 {
-                        return refused("a number with separators and a width");
-                    }
-                    if self.postgres {
-                        self.wrap(start, "COALESCE(to_char((", ")::bigint, 'FM9,999,999,999,999,999,999'), '0')");
-                    } else {
-                        self.wrap(start, "COALESCE(FORMAT(", ", 0, 'en_US'), '0')");
-                    }
-                    return Ok(());
-                }
-                if conversion.zero && !conversion.left && conversion.width > 0 {
-                    // The sign stands before the zeros.
-                    let number = self.sql.split_off(start);
-                    let (width, n) = (conversion.width, &number);
-                    let digits = if self.postgres {
-                        format!("abs({n})::text")
-                    } else {
-                        format!("{}ABS({n}){}", INTEGER_TEXT.0, INTEGER_TEXT.1)
-                    };
-                    let short = width - 1;
-                    let negative =
-                        format!("CONCAT('-', lpad({digits}, GREATEST({short}, char_length({digits})), '0'))");
-                    let positive = format!("lpad({digits}, GREATEST({width}, char_length({digits})), '0')");
-                    self.sql.push_str(&format!(
-                        "(CASE WHEN {n} < 0 THEN {negative} ELSE COALESCE({positive}, '{}') END)",
-                        "0".repeat(width)
-                    ));
-                    return Ok(());
-                }
-                if self.postgres {
-                    self.wrap(start, "COALESCE((", ")::text, '0')");
-                } else {
-                    self.wrap(start, INTEGER_TEXT.0, INTEGER_TEXT.1);
-                    self.wrap(start, "COALESCE(", ", '0')");
                 }
             }
             's' => {
                 if conversion.precision.is_some() {
-                    return refused("a precision");
+                    return conversion.refused(token, "a precision");
                 }
                 self.text_operand(expr)?;
                 self.wrap(start, "COALESCE(", ", '')");
@@ -136,39 +106,15 @@ impl<'a> Tr<'a> {
                 let digits = conversion.precision.unwrap_or(6);
                 let value = self.numeric_operand(expr, Ty::Real)?;
                 if !self.options.pack || !value.ty.numeric() || digits > 15 {
-                    return refused("a real, whose digits the function pack writes");
+                    return conversion.refused(token, "a real, whose digits the function pack writes");
                 }
                 self.wrap(start, "contend_sql.fixed(", &format!(", {digits})"));
             }
-            'x' | 'X' => {
-                let value = self.value(expr, Ty::Int)?;
-                if value.ty != Ty::Int {
-                    return refused(value.ty.word());
-                }
-                if self.postgres {
-                    self.wrap(start, "to_hex((", ")::bigint)");
-                } else {
-                    self.wrap(start, "LOWER(HEX(", "))");
-                }
-                if conversion.kind == 'X' {
-                    self.wrap(start, "upper(", ")");
-                }
-                self.wrap(start, "COALESCE(", ", '0')");
-            }
-            'o' => match literal_number(expr) {
-                Some(Number::Int(n)) => push_text(&mut self.sql, &format!("{n:o}")),
-                _ if self.postgres => return refused("anything but a literal number"),
-                _ => {
-                    let value = self.value(expr, Ty::Int)?;
-                    if value.ty != Ty::Int {
-                        return refused(value.ty.word());
-                    }
-                    self.wrap(start, "COALESCE(OCT(", "), '0')");
-                }
-            },
+            'x' | 'X' => self.hexadecimal(token, conversion, expr)?,
+            'o' => self.octal(token, conversion, expr)?,
             'q' if conversion.precision.is_none() => {
                 self.replaced_operand(expr)?;
-                self.wrap(start, "COALESCE(replace(", ", '''', ''''''), '(NULL)')");
+                self.wrap(start, "COALESCE(replace(", ", , ''), '(NULL)')");
             }
             // Of an empty text the first character is NUL.
             'c' if conversion.precision.is_none()
@@ -179,15 +125,108 @@ impl<'a> Tr<'a> {
             }
             _ => return no(Id::Functions, token, format!("the conversion %{}", conversion.kind)),
         }
-        if conversion.width > 0 {
-            let text = self.sql.split_off(start);
-            let (pad, width) = (if conversion.left { "rpad" } else { "lpad" }, conversion.width);
-            let fill = if conversion.zero && !conversion.left && conversion.kind != 's' { "0" } else { " " };
-            if fill == "0" && conversion.kind == 'f' {
-                return no(Id::Functions, token, "%0f: the sign stands before the zeros");
-            }
-            self.sql.push_str(&format!("{pad}({text}, GREATEST({width}, char_length({text})), '{fill}')"));
+        self.padded(token, conversion, start)
+    }
+
+    /// `%d`: padded with zeros and with separators it is written as a whole.
+    fn integer(&mut self, token: &str, conversion: &Conversion, expr: &'a Expr<'a>) -> R<Padding> {
+        let start = self.at();
+        let value = self.value(expr, Ty::Int)?;
+        if value.ty == Ty::Null && conversion.width == 0 {
+            self.sql.truncate(start);
+            self.put("'0'");
+            return Ok(Padding::Done);
         }
+        if value.ty != Ty::Int || conversion.precision.is_some() {
+            return conversion.refused(token, value.ty.word());
+        }
+        if conversion.thousands {
+            if conversion.width > 0 {
+                return conversion.refused(token, "a number with separators and a width");
+            }
+            if self.postgres {
+                self.wrap(start, "COALESCE(to_char((", ")::bigint, 'FM9,999,999,999,999,999,999'), '0')");
+            } else {
+                self.wrap(start, "COALESCE(FORMAT(", ", 0, 'en_US'), '0')");
+            }
+            return Ok(Padding::Done);
+        }
+        if conversion.zero && !conversion.left && conversion.width > 0 {
+            self.with_zeros(conversion.width, start);
+            return Ok(Padding::Done);
+        }
+        if self.postgres {
+            self.wrap(start, "COALESCE((", ")::text, '0')");
+        } else {
+            self.wrap(start, INTEGER_TEXT.0, INTEGER_TEXT.1);
+            self.wrap(start, "COALESCE(", ", '0')");
+        }
+        Ok(Padding::Left)
+    }
+
+    /// The sign stands before the zeros.
+    fn with_zeros(&mut self, width: usize, start: usize) {
+        let n = self.sql.split_off(start);
+        let digits = if self.postgres {
+            format!("abs({n})::text")
+        } else {
+            format!("{}ABS({n}){}", INTEGER_TEXT.0, INTEGER_TEXT.1)
+        };
+        let short = width - 1;
+        let negative = format!("CONCAT('-', lpad({digits}, GREATEST({short}, char_length({digits})), '0'))");
+        let positive = format!("lpad({digits}, GREATEST({width}, char_length({digits})), '0')");
+        self.sql.push_str(&format!(
+            "(CASE WHEN {n} < 0 THEN {negative} ELSE COALESCE({positive}, '{}') END)",
+            "0".repeat(width)
+        ));
+    }
+
+    fn hexadecimal(&mut self, token: &str, conversion: &Conversion, expr: &'a Expr<'a>) -> R<()> {
+        let start = self.at();
+        let value = self.value(expr, Ty::Int)?;
+        if value.ty != Ty::Int {
+            return conversion.refused(token, value.ty.word());
+        }
+        if self.postgres {
+            self.wrap(start, "to_hex((", ")::bigint)");
+        } else {
+            self.wrap(start, "LOWER(HEX(", "))");
+        }
+        if conversion.kind == 'X' {
+            self.wrap(start, "upper(", ")");
+        }
+        self.wrap(start, "COALESCE(", ", '0')");
+        Ok(())
+    }
+
+    fn octal(&mut self, token: &str, conversion: &Conversion, expr: &'a Expr<'a>) -> R<()> {
+        let start = self.at();
+        match literal_number(expr) {
+            Some(Number::Int(n)) => push_text(&mut self.sql, &format!("{n:o}")),
+            _ if self.postgres => return conversion.refused(token, "anything but a literal number"),
+            _ => {
+                let value = self.value(expr, Ty::Int)?;
+                if value.ty != Ty::Int {
+                    return conversion.refused(token, value.ty.word());
+                }
+                self.wrap(start, "COALESCE(OCT(", "), '0')");
+            }
+        }
+        Ok(())
+    }
+
+    /// As wide as the conversion says.
+    fn padded(&mut self, token: &str, conversion: &Conversion, start: usize) -> R<()> {
+        if conversion.width == 0 {
+            return Ok(());
+        }
+        let text = self.sql.split_off(start);
+        let (pad, width) = (if conversion.left { "rpad" } else { "lpad" }, conversion.width);
+        let fill = if conversion.zero && !conversion.left && conversion.kind != 's' { "0" } else { " " };
+        if fill == "0" && conversion.kind == 'f' {
+            return no(Id::Functions, token, "%0f: the sign stands before the zeros");
+        }
+        self.sql.push_str(&format!("{pad}({text}, GREATEST({width}, char_length({text})), '{fill}')"));
         Ok(())
     }
 }

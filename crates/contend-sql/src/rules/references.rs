@@ -1,6 +1,6 @@
 //! Foreign keys, where `PRAGMA foreign_keys` is on.
 
-use crate::catalogue::Table;
+use crate::catalogue::{Catalogue, Table};
 use crate::emit::{Tr, plain};
 use crate::parse::tree::{
     ColumnConstraint, ColumnDefinition, DeferSubclause, ForeignKeyClause, InitDeferredPred, NamedTableConstraint,
@@ -45,38 +45,9 @@ impl<'a> Tr<'a> {
         defer: Option<&DeferSubclause>,
     ) -> R<()> {
         self.fire(Id::ForeignKeys);
-        let token = clause.tbl_name.0;
-        let refused = |why: &str| no(Id::ForeignKeys, token, why);
-        let name = plain(token);
-        let parent = match self.catalogue.table(&name) {
-            _ if name.eq_ignore_ascii_case(&table.name) => table,
-            Some(parent) => parent,
-            None => return refused("a foreign key to a table that is not in the catalogue"),
-        };
-        let to = match clause.columns {
-            None => Some(parent.key.clone()),
-            Some(names) => names.iter().map(|c| parent.position(&plain(c.col_name.0))).collect(),
-        };
-        let Some(to) = to.filter(|to| to.len() == from.len()) else {
-            return refused("a foreign key to columns that are not there");
-        };
-        let mut key = to.clone();
-        key.sort_unstable();
-        let is_key = |set: &[usize]| {
-            let mut set = set.to_vec();
-            set.sort_unstable();
-            set == key
-        };
-        if !parent.unique.iter().any(|set| is_key(set)) {
-            return refused("a foreign key to columns that are no unique key");
-        }
-        for (from, to) in from.iter().zip(&to) {
-            let (from, to) = (&table.columns[*from], &parent.columns[*to]);
-            let fits = from.ty == to.ty && from.collation == Collation::Binary && to.collation == Collation::Binary;
-            if !fits || !self.postgres && matches!(from.ty, Ty::Text | Ty::Blob) {
-                return refused("a foreign key between columns of these types");
-            }
-        }
+        let refused = |why: &str| no(Id::ForeignKeys, clause.tbl_name.0, why);
+        let catalogue = self.catalogue;
+        let (parent, to) = self.parent(catalogue, table, from, clause)?;
         self.put(", FOREIGN KEY (");
         self.list(from, |tr, p| tr.name(&table.columns[*p].name))?;
         self.put(") REFERENCES ");
@@ -109,5 +80,48 @@ impl<'a> Tr<'a> {
             self.put(" DEFERRABLE INITIALLY DEFERRED");
         }
         Ok(())
+    }
+
+    /// The table that a foreign key refers to, and the columns of its key.
+    fn parent<'t>(
+        &self,
+        catalogue: &'t Catalogue,
+        table: &'t Table,
+        from: &[usize],
+        clause: &ForeignKeyClause<'_>,
+    ) -> R<(&'t Table, Vec<usize>)> {
+        let token = clause.tbl_name.0;
+        let refused = |why: &str| no(Id::ForeignKeys, token, why);
+        let name = plain(token);
+        let parent = match catalogue.table(&name) {
+            _ if name.eq_ignore_ascii_case(&table.name) => table,
+            Some(parent) => parent,
+            None => return refused("a foreign key to a table that is not in the catalogue"),
+        };
+        let to = match clause.columns {
+            None => Some(parent.key.clone()),
+            Some(names) => names.iter().map(|c| parent.position(&plain(c.col_name.0))).collect(),
+        };
+        let Some(to) = to.filter(|to| to.len() == from.len()) else {
+            return refused("a foreign key to columns that are not there");
+        };
+        let mut key = to.clone();
+        key.sort_unstable();
+        let is_key = |set: &[usize]| {
+            let mut set = set.to_vec();
+            set.sort_unstable();
+            set == key
+        };
+        if !parent.unique.iter().any(|set| is_key(set)) {
+            return refused("a foreign key to columns that are no unique key");
+        }
+        for (from, to) in from.iter().zip(&to) {
+            let (from, to) = (&table.columns[*from], &parent.columns[*to]);
+            let fits = from.ty == to.ty && from.collation == Collation::Binary && to.collation == Collation::Binary;
+            if !fits || !self.postgres && matches!(from.ty, Ty::Text | Ty::Blob) {
+                return refused("a foreign key between columns of these types");
+            }
+        }
+        Ok((parent, to))
     }
 }

@@ -88,15 +88,7 @@ impl<'a> Tr<'a> {
         }
         let columns: Vec<Column> =
             names.iter().zip(types).map(|(name, ty)| output(name.to_string(), Val::of(*ty).never_null())).collect();
-        Source {
-            name: shown,
-            columns: Columns::Query(columns.into()),
-            nullable: false,
-            joined: vec![],
-            mixed: false,
-            right: false,
-            written: Some((text, vec![])),
-        }
+        Source { written: Some((text, vec![])), ..Source::new(shown, Columns::Query(columns.into())) }
     }
 }
 

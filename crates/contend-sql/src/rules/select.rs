@@ -4,11 +4,11 @@ use std::rc::Rc;
 
 use crate::catalogue::Column;
 use crate::emit::{Tr, plain};
-use crate::parse::tree::{Distinctness, Expr, Literal, OneSelect, ResultColumn, Select, SortedColumn};
+use crate::parse::tree::{Distinctness, Expr, FromClause, Literal, OneSelect, ResultColumn, Select, SortedColumn};
 use crate::refuse::{R, no};
 use crate::rules::Id;
 use crate::rules::expr::{bare, literal_number};
-use crate::scope::{Grouping, Scope, as_name};
+use crate::scope::{Grouping, Scope, Source, as_name};
 use crate::types::{Collation, Number, Ty, Val};
 
 /// A column that a query's caller learns about.
@@ -129,23 +129,10 @@ impl<'a> Tr<'a> {
         self.put(if distinct && !by_group { "SELECT DISTINCT " } else { "SELECT " });
         let mut outputs = Vec::new();
         self.grouped(|tr| tr.results(columns, distinct, collect, &mut outputs))?;
-        if let Some(from) = from {
-            self.put(" FROM ");
-            self.from(from)?;
-        }
-        if let Some(condition) = where_clause {
-            self.put(" WHERE ");
-            self.condition(condition)?;
-        }
+        self.from_where(from.as_ref(), *where_clause)?;
         if by_group {
-            if self.aggregates_seen > 0 || self.fired & (1 << Id::Windows as u8) != windows_before {
-                return no(Id::OrderBy, "ORDER", "ORDER BY something that SELECT DISTINCT does not list");
-            }
-            self.put(" GROUP BY ");
-            self.list(1..=columns.len(), |tr, n| {
-                crate::emit::push_decimal(&mut tr.sql, n);
-                Ok(())
-            })?;
+            let no_windows = self.fired & (1 << Id::Windows as u8) == windows_before;
+            self.group_by_all(columns.len(), no_windows)?;
         }
         if !terms.is_empty() {
             self.put(" GROUP BY ");
@@ -164,22 +151,49 @@ impl<'a> Tr<'a> {
             self.put(" ORDER BY ");
             self.grouped(|tr| tr.list(order, |tr, term| tr.order_term(term, columns, distinct && !by_group)))?;
         }
-        let ungrouped = self.scopes.last_mut().and_then(|s| s.ungrouped.take());
         if by_group && self.aggregates_seen > 0 {
             return no(Id::OrderBy, "ORDER", "an aggregate in the order of SELECT DISTINCT");
         }
-        if let Some(name) = ungrouped
-            && (self.aggregates_seen > 0 || !terms.is_empty() || having.is_some())
-        {
-            return no(
-                Id::BareColumns,
-                name,
-                "it is neither grouped by nor inside an aggregate, so any row's value would do",
-            );
-        }
+        self.no_bare_column(!terms.is_empty() || having.is_some())?;
         self.aggregates_seen = aggregates;
         self.windows = windows;
         Ok(outputs)
+    }
+
+    fn from_where(&mut self, from: Option<&'a FromClause<'a>>, condition: Option<&'a Expr<'a>>) -> R<()> {
+        if let Some(from) = from {
+            self.put(" FROM ");
+            self.from(from)?;
+        }
+        if let Some(condition) = condition {
+            self.put(" WHERE ");
+            self.condition(condition)?;
+        }
+        Ok(())
+    }
+
+    /// DISTINCT written as a group for each row, so that the order may be of something that is not listed.
+    fn group_by_all(&mut self, columns: usize, no_windows: bool) -> R<()> {
+        if self.aggregates_seen > 0 || !no_windows {
+            return no(Id::OrderBy, "ORDER", "ORDER BY something that SELECT DISTINCT does not list");
+        }
+        self.put(" GROUP BY ");
+        self.list(1..=columns, |tr, n| {
+            crate::emit::push_decimal(&mut tr.sql, n);
+            Ok(())
+        })
+    }
+
+    /// Refuses a column of which SQLite shows the value of any row of a group.
+    fn no_bare_column(&mut self, groups: bool) -> R<()> {
+        match self.scopes.last_mut().and_then(|scope| scope.ungrouped.take()) {
+            Some(name) if groups || self.aggregates_seen > 0 => no(
+                Id::BareColumns,
+                name,
+                "it is neither grouped by nor inside an aggregate, so any row's value would do",
+            ),
+            _ => Ok(()),
+        }
     }
 
     /// Writes a part in which aggregates may stand and other columns must be grouped ones.
@@ -323,13 +337,7 @@ impl<'a> Tr<'a> {
     ) -> R<()> {
         let here = self.scopes.len() - 1;
         let sources = &self.scopes[here].sources;
-        let mut wanted = vec![];
-        for (i, source) in sources.iter().enumerate() {
-            if table.is_none_or(|t| source.name.eq_ignore_ascii_case(t)) {
-                let visible = |c: &usize| table.is_some() || !source.joined.contains(c);
-                wanted.extend((0..source.columns.all().len()).filter(visible).map(|c| (i, c)));
-            }
-        }
+        let wanted = columns_of(sources, table);
         if wanted.is_empty() {
             return no(Id::UnknownTable, table.unwrap_or("*"), "there is no such table here to take all columns of");
         }
@@ -376,6 +384,18 @@ impl<'a> Tr<'a> {
         }
         Ok(())
     }
+}
+
+/// The columns that `*` means, or `table.*`: number of the source, and of the column in it.
+fn columns_of(sources: &[Source], table: Option<&str>) -> Vec<(usize, usize)> {
+    let mut wanted = vec![];
+    for (i, source) in sources.iter().enumerate() {
+        if table.is_none_or(|t| source.name.eq_ignore_ascii_case(t)) {
+            let visible = |c: &usize| table.is_some() || !source.joined.contains(c);
+            wanted.extend((0..source.columns.all().len()).filter(visible).map(|c| (i, c)));
+        }
+    }
+    wanted
 }
 
 /// Whether an expression is a function or operator of listed columns and literals.

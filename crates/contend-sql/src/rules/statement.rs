@@ -2,7 +2,7 @@
 
 use crate::catalogue::Catalogue;
 use crate::emit::Tr;
-use crate::parse::tree::{Cmd, CreateTableBody, InsertBody, Stmt};
+use crate::parse::tree::{Cmd, CreateTableBody, InsertBody, Select, Stmt, Upsert};
 use crate::refuse::{R, no};
 use crate::rules::Id;
 use crate::rules::ddl::CreateIndex;
@@ -22,6 +22,11 @@ pub(crate) fn created(text: &str, statement: &Stmt) -> R<Option<Catalogue>> {
     }
 }
 
+/// A statement without a place here: refused, not left out.
+fn not_understood() -> R<()> {
+    no(Id::Syntax, "", "a statement of a kind that is not understood")
+}
+
 impl<'a> Tr<'a> {
     pub(crate) fn statement(&mut self, command: &'a Cmd<'a>, own: Option<&'a Catalogue>) -> R<()> {
         let Cmd::Stmt(statement) = command else {
@@ -29,21 +34,40 @@ impl<'a> Tr<'a> {
         };
         match statement {
             Stmt::Select(select) => self.query(select, false).map(drop),
-            Stmt::Insert { with, or_conflict, tbl_name, columns, body, returning } => self.insert(Insert {
-                with: with.as_ref(),
-                or: *or_conflict,
-                table: tbl_name,
-                columns: columns.as_ref(),
-                select: match body {
-                    InsertBody::Select(select, _) => Some(select),
-                    InsertBody::DefaultValues => None,
-                },
-                upsert: match body {
-                    InsertBody::Select(_, upsert) => *upsert,
-                    InsertBody::DefaultValues => None,
-                },
-                returning: *returning,
-            }),
+            Stmt::Insert { .. } | Stmt::Update { .. } | Stmt::Delete { .. } => self.change(statement),
+            Stmt::Begin(..) | Stmt::Commit(_) | Stmt::Rollback { .. } | Stmt::Savepoint(_) | Stmt::Release(_) => {
+                self.of_transactions(statement)
+            }
+            Stmt::Pragma(name, body) => self.pragma(name, body.as_ref()),
+            Stmt::Vacuum(_, into) => self.vacuum(into.is_some()),
+            Stmt::Analyze(name) => self.analyze(name.as_ref()),
+            Stmt::Reindex { .. } => {
+                self.fire(Id::Maintenance);
+                Ok(())
+            }
+            Stmt::Attach { .. } | Stmt::Detach(_) => no(Id::Attach, "", "a server has one database in a session"),
+            _ => self.define(statement, own),
+        }
+    }
+
+    /// INSERT, UPDATE and DELETE.
+    fn change(&mut self, statement: &'a Stmt<'a>) -> R<()> {
+        match statement {
+            Stmt::Insert { with, or_conflict, tbl_name, columns, body, returning } => {
+                let (select, upsert): (Option<&'a Select<'a>>, Option<&'a Upsert<'a>>) = match body {
+                    InsertBody::Select(select, upsert) => (Some(select), *upsert),
+                    InsertBody::DefaultValues => (None, None),
+                };
+                self.insert(Insert {
+                    with: with.as_ref(),
+                    or: *or_conflict,
+                    table: tbl_name,
+                    columns: columns.as_ref(),
+                    select,
+                    upsert,
+                    returning: *returning,
+                })
+            }
             Stmt::Update {
                 with,
                 or_conflict,
@@ -76,6 +100,29 @@ impl<'a> Tr<'a> {
                 *order_by,
                 *limit,
             ),
+            _ => not_understood(),
+        }
+    }
+
+    fn of_transactions(&mut self, statement: &'a Stmt<'a>) -> R<()> {
+        match statement {
+            Stmt::Begin(..) => self.begin(),
+            Stmt::Rollback { savepoint_name: Some(name), .. } => {
+                return self.savepoint("ROLLBACK TO SAVEPOINT ", name);
+            }
+            Stmt::Savepoint(name) => return self.savepoint("SAVEPOINT ", name),
+            Stmt::Release(name) => return self.savepoint("RELEASE SAVEPOINT ", name),
+            ended => {
+                self.fire(Id::Transactions);
+                self.put(if matches!(ended, Stmt::Commit(_)) { "COMMIT" } else { "ROLLBACK" });
+            }
+        }
+        Ok(())
+    }
+
+    /// CREATE, ALTER and DROP.
+    fn define(&mut self, statement: &'a Stmt<'a>, own: Option<&'a Catalogue>) -> R<()> {
+        match statement {
             Stmt::CreateTable { temporary, if_not_exists, tbl_name, body: CreateTableBody::AsSelect(select) } => {
                 self.create_table_as(*temporary, *if_not_exists, tbl_name, select)
             }
@@ -94,34 +141,6 @@ impl<'a> Tr<'a> {
                     columns,
                     condition: where_clause.as_ref(),
                 }),
-            Stmt::AlterTable(table, body) => self.alter_table(table, body),
-            Stmt::DropTable { if_exists, tbl_name } => self.drop("TABLE", tbl_name, *if_exists),
-            Stmt::DropIndex { if_exists, idx_name } => self.drop("INDEX", idx_name, *if_exists),
-            Stmt::DropView { if_exists, view_name } => self.drop("VIEW", view_name, *if_exists),
-            Stmt::Begin(..) => {
-                self.begin();
-                Ok(())
-            }
-            Stmt::Commit(_) => {
-                self.fire(Id::Transactions);
-                self.put("COMMIT");
-                Ok(())
-            }
-            Stmt::Rollback { savepoint_name: Some(name), .. } => self.savepoint("ROLLBACK TO SAVEPOINT ", name),
-            Stmt::Rollback { .. } => {
-                self.fire(Id::Transactions);
-                self.put("ROLLBACK");
-                Ok(())
-            }
-            Stmt::Savepoint(name) => self.savepoint("SAVEPOINT ", name),
-            Stmt::Release(name) => self.savepoint("RELEASE SAVEPOINT ", name),
-            Stmt::Pragma(name, body) => self.pragma(name, body.as_ref()),
-            Stmt::Vacuum(_, into) => self.vacuum(into.is_some()),
-            Stmt::Analyze(name) => self.analyze(name.as_ref()),
-            Stmt::Reindex { .. } => {
-                self.fire(Id::Maintenance);
-                Ok(())
-            }
             Stmt::CreateView { temporary, if_not_exists, view_name, columns, select } => {
                 self.create_view(*temporary, *if_not_exists, view_name, *columns, select)
             }
@@ -137,11 +156,15 @@ impl<'a> Tr<'a> {
                     when: when_clause.as_ref(),
                     commands,
                 }),
-            Stmt::DropTrigger { trigger_name, if_exists } => self.drop_trigger(trigger_name, *if_exists),
             Stmt::CreateVirtualTable { tbl_name, .. } => {
                 no(Id::VirtualTables, tbl_name.name.0, "the server has no such virtual table")
             }
-            Stmt::Attach { .. } | Stmt::Detach(_) => no(Id::Attach, "", "a server has one database in a session"),
+            Stmt::AlterTable(table, body) => self.alter_table(table, body),
+            Stmt::DropTable { if_exists, tbl_name } => self.drop("TABLE", tbl_name, *if_exists),
+            Stmt::DropIndex { if_exists, idx_name } => self.drop("INDEX", idx_name, *if_exists),
+            Stmt::DropView { if_exists, view_name } => self.drop("VIEW", view_name, *if_exists),
+            Stmt::DropTrigger { trigger_name, if_exists } => self.drop_trigger(trigger_name, *if_exists),
+            _ => not_understood(),
         }
     }
 }

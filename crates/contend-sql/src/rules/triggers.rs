@@ -1,5 +1,6 @@
 //! CREATE TRIGGER: PostgreSQL's is a function and a trigger that calls it, MariaDB's has a body of its own.
 
+use crate::catalogue::Table;
 use crate::emit::{Tr, plain};
 use crate::names::push_name;
 use crate::parse::tree::{Expr, QualifiedName, TriggerCmd, TriggerEvent, TriggerTime};
@@ -40,20 +41,8 @@ impl<'a> Tr<'a> {
         let rows = [("new", new), ("old", old)].into_iter().filter(|(_, there)| *there);
         let sources = rows.map(|(name, _)| source(table, Some(name.into()))).collect();
         self.scopes.push(Scope { sources, several: true, ..Scope::default() });
-        let mut when = String::new();
-        if let Some(condition) = trigger.when {
-            self.condition(condition)?;
-            when = std::mem::take(&mut self.sql);
-        }
-        for command in trigger.commands {
-            self.trigger_command(token, table, command)?;
-            self.put("; ");
-        }
-        let body = std::mem::take(&mut self.sql);
+        let (when, body) = self.trigger_parts(&trigger, table)?;
         self.scopes.pop();
-        if !self.slots.is_empty() {
-            return no(Id::Triggers, token, "a trigger with parameters");
-        }
         self.put("CREATE TRIGGER ");
         self.name(&name)?;
         self.put(" AFTER ");
@@ -68,21 +57,9 @@ impl<'a> Tr<'a> {
         self.name(&table.name)?;
         self.put(" FOR EACH ROW ");
         if self.postgres {
-            let mut function = String::new();
-            push_name(&mut function, &format!("{name}_trigger"));
-            if body.contains("$trigger$") || function.len() > 62 {
-                return no(Id::Triggers, token, "a trigger whose text or name cannot be put into a function");
-            }
-            let made = format!(
-                "CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql AS $trigger$ \
-                 BEGIN {body}RETURN NULL; END $trigger$"
-            );
-            self.before.push((made, vec![]));
-            if !when.is_empty() {
-                self.put(&format!("WHEN ({when}) "));
-            }
-            self.put(&format!("EXECUTE FUNCTION {function}()"));
-        } else if when.is_empty() {
+            return self.trigger_function(token, &name, &when, &body);
+        }
+        if when.is_empty() {
             self.put(&format!("BEGIN {body}END"));
         } else {
             self.put(&format!("BEGIN IF {when} THEN {body}END IF; END"));
@@ -90,7 +67,45 @@ impl<'a> Tr<'a> {
         Ok(())
     }
 
-    fn trigger_command(&mut self, token: &str, own: &crate::catalogue::Table, command: &'a TriggerCmd<'a>) -> R<()> {
+    /// The condition of a trigger, and its commands.
+    fn trigger_parts(&mut self, trigger: &CreateTrigger<'a>, table: &Table) -> R<(String, String)> {
+        let token = trigger.name.name.0;
+        let mut when = String::new();
+        if let Some(condition) = trigger.when {
+            self.condition(condition)?;
+            when = std::mem::take(&mut self.sql);
+        }
+        for command in trigger.commands {
+            self.trigger_command(token, table, command)?;
+            self.put("; ");
+        }
+        let body = std::mem::take(&mut self.sql);
+        if !self.slots.is_empty() {
+            return no(Id::Triggers, token, "a trigger with parameters");
+        }
+        Ok((when, body))
+    }
+
+    /// PostgreSQL has the commands in a function, which is made first.
+    fn trigger_function(&mut self, token: &str, name: &str, when: &str, body: &str) -> R<()> {
+        let mut function = String::new();
+        push_name(&mut function, &format!("{name}_trigger"));
+        if body.contains("$trigger$") || function.len() > 62 {
+            return no(Id::Triggers, token, "a trigger whose text or name cannot be put into a function");
+        }
+        let made = format!(
+            "CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql AS $trigger$ \
+             BEGIN {body}RETURN NULL; END $trigger$"
+        );
+        self.before.push((made, vec![]));
+        if !when.is_empty() {
+            self.put(&format!("WHEN ({when}) "));
+        }
+        self.put(&format!("EXECUTE FUNCTION {function}()"));
+        Ok(())
+    }
+
+    fn trigger_command(&mut self, token: &str, own: &Table, command: &'a TriggerCmd<'a>) -> R<()> {
         let changed = match command {
             TriggerCmd::Insert { tbl_name, .. }
             | TriggerCmd::Update { tbl_name, .. }

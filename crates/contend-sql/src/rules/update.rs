@@ -1,5 +1,7 @@
 //! UPDATE and DELETE.
 
+use std::borrow::Cow;
+
 use crate::catalogue::{Conflicts, Table};
 use crate::emit::{Tr, plain};
 use crate::parse::tree::{
@@ -74,39 +76,25 @@ fn one_row(table: &Table, condition: Option<&Expr>) -> bool {
     }
 }
 
+impl Update<'_> {
+    fn sets_column(&self, table: &Table, position: usize) -> bool {
+        let is_it = |set: &Set| set.col_names.iter().any(|name| table.position(&plain(name.0)) == Some(position));
+        self.sets.iter().any(is_it)
+    }
+}
+
 impl<'a> Tr<'a> {
     pub(crate) fn update(&mut self, update: Update<'a>) -> R<()> {
-        if !matches!(update.or, None | Some(ResolveType::Abort)) {
-            return no(Id::OrConflict, "OR", "UPDATE OR ...");
-        }
-        self.rare_clauses("UPDATE", update.with)?;
+        let table = self.updated(&update)?;
         let from = update.from.filter(|f| f.select.is_some());
-        if let Some(with) = update.with {
-            self.with(with)?;
-        }
-        if update.indexed.is_some() {
-            self.fire(Id::IndexedBy);
-        }
-        let table = self.target(update.table)?;
         let alias = update.table.alias.as_ref().map(|a| plain(a.0).into_owned());
-        let touched =
-            |p: usize| update.sets.iter().any(|s| s.col_names.iter().any(|n| table.position(&plain(n.0)) == Some(p)));
-        match &table.conflicts {
-            Conflicts::Abort => {}
-            Conflicts::Key { columns, .. } if !columns.iter().any(|p| touched(*p)) => {}
-            _ => return no(Id::ConflictClause, &table.name, "its constraints say what a conflict does"),
-        }
         self.put("UPDATE ");
         self.name(&table.name)?;
         if let Some(alias) = &alias {
             self.put(" AS ");
             self.name(alias)?;
         }
-        let mut target = source(table, None);
-        if let Some(alias) = alias {
-            target.name = alias.into();
-        }
-        self.scopes.push(Scope { sources: vec![target], ..Scope::default() });
+        self.scopes.push(Scope { sources: vec![source(table, alias.map(Cow::Owned))], ..Scope::default() });
         if let Some(from) = from {
             self.fire(Id::UpdateFrom);
             self.bind(from)?;
@@ -118,9 +106,7 @@ impl<'a> Tr<'a> {
             }
         }
         self.put(" SET ");
-        if table.rowid.is_some_and(|r| {
-            update.sets.iter().any(|s| s.col_names.iter().any(|n| table.position(&plain(n.0)) == Some(r)))
-        }) {
+        if table.rowid.is_some_and(|rowid| update.sets_column(table, rowid)) {
             self.fire(Id::RowidChanged);
         }
         let sets = self.sql.len();
@@ -154,6 +140,26 @@ impl<'a> Tr<'a> {
         }
         self.fire(Id::ChangedRows);
         Ok(())
+    }
+
+    /// What comes before UPDATE; the table, whose constraints leave nothing to decide.
+    fn updated(&mut self, update: &Update<'a>) -> R<&'a Table> {
+        if !matches!(update.or, None | Some(ResolveType::Abort)) {
+            return no(Id::OrConflict, "OR", "UPDATE OR ...");
+        }
+        self.rare_clauses("UPDATE", update.with)?;
+        if let Some(with) = update.with {
+            self.with(with)?;
+        }
+        if update.indexed.is_some() {
+            self.fire(Id::IndexedBy);
+        }
+        let table = self.target(update.table)?;
+        match &table.conflicts {
+            Conflicts::Abort => Ok(table),
+            Conflicts::Key { columns, .. } if !columns.iter().any(|p| update.sets_column(table, *p)) => Ok(table),
+            _ => no(Id::ConflictClause, &table.name, "its constraints say what a conflict does"),
+        }
     }
 
     /// Whether what was written from `start` on has a query that reads this table, or what might: a view or WITH.

@@ -1,6 +1,6 @@
 //! What an INSERT does when a row is there already, and SET.
 
-use crate::catalogue::Table;
+use crate::catalogue::{Column, Table};
 use crate::emit::{Tr, plain};
 use crate::parse::tree::{Expr, Select, Set, Upsert, UpsertDo};
 use crate::parse::tree::{Literal, OneSelect};
@@ -47,17 +47,7 @@ impl<'a> Tr<'a> {
                 self.upsert = Some(table);
                 let update = self.at();
                 if self.postgres {
-                    let Some(target) = target else {
-                        return no(Id::Upsert, "CONFLICT", "DO UPDATE without a target");
-                    };
-                    self.put(" ON CONFLICT ");
-                    self.put_target(table, Some(&target))?;
-                    self.put("DO UPDATE SET ");
-                    self.sets(table, sets, false)?;
-                    if let Some(condition) = where_clause {
-                        self.put(" WHERE ");
-                        self.condition(condition)?;
-                    }
+                    self.do_update(table, target.as_deref(), sets, where_clause.as_ref())?;
                 } else {
                     self.only_conflict(table, positions, target.as_deref())?;
                     if where_clause.is_some() {
@@ -79,6 +69,27 @@ impl<'a> Tr<'a> {
                 Ok(())
             }
         }
+    }
+
+    fn do_update(
+        &mut self,
+        table: &'a Table,
+        target: Option<&[usize]>,
+        sets: &'a [Set<'a>],
+        condition: Option<&'a Expr<'a>>,
+    ) -> R<()> {
+        if target.is_none() {
+            return no(Id::Upsert, "CONFLICT", "DO UPDATE without a target");
+        }
+        self.put(" ON CONFLICT ");
+        self.put_target(table, target)?;
+        self.put("DO UPDATE SET ");
+        self.sets(table, sets, false)?;
+        if let Some(condition) = condition {
+            self.put(" WHERE ");
+            self.condition(condition)?;
+        }
+        Ok(())
     }
 
     /// Positions of the columns of ON CONFLICT (...).
@@ -260,20 +271,8 @@ impl<'a> Tr<'a> {
                 return no(Id::Replace, "REPLACE", "a key's column has a default, which could conflict");
             }
             self.put(word);
-            for (i, position) in set.iter().enumerate() {
-                self.put(if i == 0 { "(" } else { " AND " });
-                self.name(&table.columns[*position].name)?;
-                self.put(" = ");
-                let start = self.at();
-                if let Some(expr) = given(position) {
-                    let mut value = self.assign(&table.columns[*position], expr)?;
-                    self.enclose(start, &mut value, Strength::Operator);
-                }
-                if self.sql[start..].contains("gen_random_uuid(") {
-                    return no(Id::Replace, "REPLACE", "a random key, where more than one unique key can conflict");
-                }
-            }
-            self.put(")");
+            let key = set.iter().filter_map(|p| Some((&table.columns[*p], given(p)?)));
+            self.key_is(key)?;
             word = " OR ";
         }
         if word == " WHERE " {
@@ -288,6 +287,23 @@ impl<'a> Tr<'a> {
         self.put(values);
         // So that the rows are gone before the new one comes.
         self.put(" WHERE (SELECT count(*) FROM \"contend_gone\") >= 0");
+        Ok(())
+    }
+
+    /// Whether the columns of a key have these values.
+    fn key_is<'c>(&mut self, key: impl Iterator<Item = (&'c Column, &'a Expr<'a>)>) -> R<()> {
+        for (i, (column, expr)) in key.enumerate() {
+            self.put(if i == 0 { "(" } else { " AND " });
+            self.name(&column.name)?;
+            self.put(" = ");
+            let start = self.at();
+            let mut value = self.assign(column, expr)?;
+            self.enclose(start, &mut value, Strength::Operator);
+            if self.sql[start..].contains("gen_random_uuid(") {
+                return no(Id::Replace, "REPLACE", "a random key, where more than one unique key can conflict");
+            }
+        }
+        self.put(")");
         Ok(())
     }
 

@@ -12,6 +12,7 @@ use contend_worker::run::{Event, Outcome, Ready};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 pub const MS: u64 = 1_000_000;
@@ -169,4 +170,26 @@ pub fn ready(plan: &Plan) -> (Ready, Sender<Event>, Receiver<Event>) {
     let (sender, events) = channel();
     let ready = prepare(Plan::decode(&plan.encode()).unwrap(), &sender).unwrap();
     (ready, sender, events)
+}
+
+/// What must happen soon, however slow the machine is.
+#[track_caller]
+pub fn wait_until(happened: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !happened() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "waited in vain");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// What a busy machine can hide for once has to show in one of three tries; what never does is a finding.
+#[track_caller]
+pub fn in_one_of_three(look: impl FnMut() -> Result<(), String>) {
+    let told: Vec<String> = std::iter::repeat_with(look).take(3).map_while(Result::err).collect();
+    assert!(told.len() < 3, "in three tries: {told:?}");
+}
+
+/// A look's verdict on what depends on times.
+pub fn holds(is_so: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
+    if is_so { Ok(()) } else { Err(otherwise()) }
 }

@@ -20,7 +20,7 @@ pub(super) enum DurabilityVerb {
 
 #[derive(Args)]
 #[command(after_help = "Example:
-  contend durability evidence results/2026-11-21-durability > evidence/durability.toml")]
+  contend durability evidence results/2026-11-21-durability-quick > evidence/durability.toml")]
 pub(super) struct EvidenceArgs {
     /// Records of studies that cut the power
     #[arg(value_name = "RECORD", required = true, value_hint = ValueHint::DirPath)]
@@ -28,10 +28,11 @@ pub(super) struct EvidenceArgs {
 }
 
 #[derive(Args)]
-#[command(after_help = "Example:
-  contend durability replay results/2026-11-21-durability/0007-2 --to /tmp/image")]
+#[command(after_help = "Examples:
+  contend durability replay results/2026-11-21-durability-quick/0007-2 --to /tmp/image
+  contend durability replay results/2026-11-21-gameplan-quick/power/0007-2")]
 pub(super) struct ReplayArgs {
-    /// The image as the report names it: RECORD/TRIAL-IMAGE, in a study with parts RECORD/PART/TRIAL-IMAGE
+    /// The record's directory and the image as its report names it: RECORD/TRIAL-IMAGE, or RECORD/PART/TRIAL-IMAGE
     #[arg(value_name = "ID", value_hint = ValueHint::AnyPath)]
     id: String,
     /// Where to put it; must be empty or not there [default: image-TRIAL-IMAGE]

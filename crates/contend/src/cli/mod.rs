@@ -60,9 +60,16 @@ const WORKER_VERB: &str = "worker";
   contend run wordpress --as-published the original's way of measuring, flaws included
   contend run --contender sqlite:journal_mode=wal,synchronous=off
                                        one contender more than the study has
+  contend run my-study.toml            a question of your own, as a file
+  contend list                         studies, workloads, engines and drivers that there are
+  contend http http://127.0.0.1:8080/  load an HTTP service
   contend report results/DIR           write the report of a record again
   contend compare results/A results/B  two records side by side
   contend doctor                       what this machine has, and what it lacks
+
+A study measures contenders (an engine with settings, a driver and a way to call it) in rounds. Its record and report are
+left in results/DATE-STUDY. `contend help VERB` says what each verb takes; what the words of a report mean is in
+docs/reading-a-report.md, how to write a study in docs/study-file.md.
 
 Exit status: 0 valid, 1 a trial is invalid, 2 usage or environment, 130 stopped."
 )]
@@ -124,17 +131,18 @@ struct RunArgs {
     /// Measure the way the original did, flaws included
     #[arg(long)]
     as_published: bool,
-    /// Values of an axis, such as journal_mode=wal,delete or profile=public
+    /// Values of an axis or a setting, such as journal_mode=wal,delete, profile=public or clients=1,8; part=a,b for parts of
+    /// a study. Can be given several times
     #[arg(long, value_name = "AXIS=V,...")]
     set: Vec<String>,
-    /// One contender more: engine[/driver[/model]]:key=value,...
+    /// One contender more: engine[/driver[/model]]:key=value,... (see `contend list engines` and `contend list drivers`)
     #[arg(long, value_name = "SPEC")]
     contender: Vec<String>,
     /// Only contenders whose label or spec matches (a part of it, or with * and ?)
     #[arg(long, value_name = "PATTERN")]
     only: Option<String>,
-    /// This driver for every contender whose engine has it
-    #[arg(long)]
+    /// This driver for every contender whose engine has it (see `contend list drivers`)
+    #[arg(long, value_name = "NAME")]
     driver: Option<String>,
     /// Rounds: how often every contender has its turn
     #[arg(long, value_name = "N")]
@@ -152,12 +160,12 @@ struct RunArgs {
     #[arg(long, value_name = "FACTOR")]
     scale: Option<f64>,
     /// Everything random follows from it
-    #[arg(long)]
+    #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Length of the measured window, such as 2s or 500ms
     #[arg(long, value_name = "TIME")]
     window: Option<String>,
-    /// Directory of the record [default: results/DATE-STUDY]
+    /// Directory of the record [default: results/DATE-STUDY, with -as-published and -quick for such runs]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: Option<PathBuf>,
     /// Continue the run that this record was interrupted in, with the same --dsn and commands in place of workers

@@ -37,6 +37,8 @@ pub enum Block {
     /// A remark below a table or chart.
     Note(String),
     List(Vec<String>),
+    /// Short items that few readers need, behind a title.
+    Folded(String, Vec<String>),
     Table(Table),
     Bars(Bars),
     Lines(Lines),

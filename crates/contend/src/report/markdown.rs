@@ -36,6 +36,7 @@ pub fn render_block(block: &Block, level: &str) -> String {
         Block::List(items) => {
             std::iter::once("\n".to_string()).chain(items.iter().map(|i| format!("- {}\n", escaped(i)))).collect()
         }
+        Block::Folded(title, items) => format!("\n{}\n", escaped(&format!("{title}: {}.", items.join(", ")))),
         Block::Table(table) => render_table(table),
         Block::Bars(_) | Block::Stack(_) => format!("\n{}", indented(&text::render_block(block, Colour::No))),
         Block::Lines(lines) if lines.in_text => format!("\n{}", indented(&text::render_block(block, Colour::No))),

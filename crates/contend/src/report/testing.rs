@@ -237,19 +237,7 @@ impl Story {
             margin: 0.05,
             compact: true,
             rounds: self.rounds,
-            load: Load {
-                processes: None,
-                clients: None,
-                operations: None,
-                window_ns: self.window_ns,
-                run_in_ns: 20_000_000,
-                drain_ns: 2_000_000_000,
-                rate_per_s: None,
-                arrivals: Arrivals::Poisson,
-                cycle: 16_384,
-                scale: 1.0,
-                seed: self.seed,
-            },
+            load: self.load(),
             contenders: CONTENDERS.iter().enumerate().map(|(index, row)| self.contender(index, row)).collect(),
             conditions: vec![condition("public"), condition("write-burst")],
             baselines: vec![
@@ -275,6 +263,22 @@ impl Story {
             kept: vec![],
             changes: vec!["journal mode and synchronous no longer change together".to_string()],
             limits: vec!["Nothing is said of a database that does not fit into memory.".to_string()],
+        }
+    }
+
+    fn load(&self) -> Load {
+        Load {
+            processes: None,
+            clients: None,
+            operations: None,
+            window_ns: self.window_ns,
+            run_in_ns: 20_000_000,
+            drain_ns: 2_000_000_000,
+            rate_per_s: None,
+            arrivals: Arrivals::Poisson,
+            cycle: 16_384,
+            scale: 1.0,
+            seed: self.seed,
         }
     }
 

@@ -61,6 +61,7 @@ pub fn render_block(block: &Block, colour: Colour) -> String {
         Block::Text(text) => wrapped(text, "", ""),
         Block::Note(text) => wrapped(text, "  ", "  "),
         Block::List(items) => items.iter().map(|item| wrapped(item, "- ", "  ")).collect(),
+        Block::Folded(title, items) => wrapped(&format!("{title}: {}.", items.join(", ")), "", ""),
         Block::Table(table) => render_table(table, colour),
         Block::Bars(bars) => render_bars(bars, colour),
         Block::Stack(stack) => render_stack(stack),

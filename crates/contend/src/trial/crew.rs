@@ -5,6 +5,7 @@ use crate::check::guards::CLOCK_ERROR_NS_MAX;
 use crate::record::model::Reason;
 use crate::trial::janitor::Janitor;
 use crate::trial::process::{Event, Launch, Nothing, Worker, monotonic_ns, next};
+use crate::trial::refusal::Whose;
 use anyhow::Result;
 use contend_wire::handshake::{Facts, PROTOCOL_VERSION, ToolLine, WorkerLine, fact};
 use contend_wire::sample::SAMPLE_BYTES;
@@ -72,6 +73,9 @@ pub struct Member {
 
 /// A trial's workers.
 pub struct Crew<'a> {
+    whose: Whose,
+    /// Whether they were told to start: a worker that gives up later did begin.
+    begun: bool,
     workers: Vec<Worker>,
     pub members: Vec<Member>,
     events: Receiver<(u32, Event)>,
@@ -82,9 +86,10 @@ pub struct Crew<'a> {
 }
 
 impl<'a> Crew<'a> {
-    pub fn new(janitor: &'a Janitor, deadlines: Deadlines, cancelled: &'a dyn Fn() -> bool) -> Self {
+    pub fn new(whose: Whose, janitor: &'a Janitor, deadlines: Deadlines, cancelled: &'a dyn Fn() -> bool) -> Self {
         let (sender, events) = channel();
-        Self { workers: vec![], members: vec![], events, sender, janitor, deadlines, cancelled }
+        let (workers, members) = (vec![], vec![]);
+        Self { whose, begun: false, workers, members, events, sender, janitor, deadlines, cancelled }
     }
 
     pub fn pids(&self) -> Vec<u32> {
@@ -96,7 +101,7 @@ impl<'a> Crew<'a> {
         for (number, _) in plans.iter().enumerate() {
             let log = logs.join(format!("worker-{number}.log"));
             let worker = Worker::start(launch, number as u32, &log, self.sender.clone())
-                .map_err(|e| Failure::Invalid(Invalid::NotStarted.because(format!("{e:#}"))))?;
+                .map_err(|e| Failure::Invalid(self.whose.cannot_be_started(&e)))?;
             self.janitor.group_lives(worker.pid());
             self.workers.push(worker);
             self.members.push(Member::default());
@@ -168,6 +173,7 @@ impl<'a> Crew<'a> {
 
     /// Tells all workers to start at one moment; hands it out.
     pub fn start(&mut self) -> u64 {
+        self.begun = true;
         // Time for the line to reach the last worker.
         let start_ns = monotonic_ns() + 5_000_000 + 1_000_000 * self.workers.len() as u64;
         for worker in &self.workers {
@@ -186,76 +192,67 @@ impl<'a> Crew<'a> {
         mut at_window: impl FnMut(),
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), Failure> {
-        let mut heard = vec![Instant::now(); self.workers.len()];
-        let mut operations = vec![0; self.workers.len()];
-        let mut ended = vec![false; self.workers.len()];
+        let mut heard = Heard::now(self.workers.len(), window_end_ns.map(|end| end + drain_ns), self.deadlines);
         let mut window_over = false;
-        // Of the whole, where it is known how long that takes; else of the operation at hand.
-        let mut last_moment = match window_end_ns {
-            Some(end) => instant_of(end + drain_ns) + self.deadlines.collect,
-            None => Instant::now() + self.deadlines.operations,
-        };
-        while !ended.iter().all(|e| *e) {
+        while !heard.all_ended() {
             if !window_over && window_end_ns.is_some_and(|end| monotonic_ns() >= end) {
                 window_over = true;
                 at_window();
             }
-            let quiet_since = ended.iter().zip(&heard).filter(|(e, _)| !**e).map(|(_, h)| *h).min();
-            let deadline = (quiet_since.unwrap_or_else(Instant::now) + self.deadlines.silence).min(last_moment);
+            let deadline = heard.deadline();
             let wake = match window_end_ns {
                 Some(end) if !window_over => deadline.min(instant_of(end)),
                 _ => deadline,
             };
-            let event = match next(&self.events, wake, self.cancelled) {
-                Ok(event) => event,
+            match next(&self.events, wake, self.cancelled) {
+                Ok((number, event)) => self.take_in(&mut heard, number as usize, event, keep, progress)?,
                 Err(Nothing::Cancelled) => return Err(Failure::Cancelled),
-                Err(Nothing::Late) if wake < deadline => continue,
+                Err(Nothing::Late) if wake < deadline => {}
                 Err(Nothing::Late | Nothing::Gone) => {
-                    let silent = (0..ended.len()).filter(|i| !ended[*i]).min_by_key(|i| heard[*i]).unwrap_or(0);
-                    let over = Instant::now() >= last_moment;
-                    let what = match window_end_ns {
-                        Some(_) if over => "did not hand over its samples in time".to_string(),
-                        None if over => format!("finished no operation in {:?}", self.deadlines.operations),
-                        _ => format!("gave no sign of life for {:?}", self.deadlines.silence),
-                    };
+                    let (silent, what) = heard.too_late();
                     return Err(self.invalid(Invalid::Stalled, silent, &what));
                 }
-            };
-            let number = event.0 as usize;
-            heard[number] = Instant::now();
-            match event.1 {
-                // It has handed over everything and leaves while others still send.
-                Event::Broken(_) if ended[number] => {}
-                _ if ended[number] => {
-                    return Err(self.invalid(Invalid::Protocol, number, "said something after `end`"));
-                }
-                Event::Samples(bytes) => {
-                    if bytes.len() % SAMPLE_BYTES != 0 {
-                        let what = format!("sent {} bytes of samples, not a multiple of {SAMPLE_BYTES}", bytes.len());
-                        return Err(self.invalid(Invalid::Samples, number, &what));
-                    }
-                    if window_end_ns.is_none() {
-                        last_moment = Instant::now() + self.deadlines.operations;
-                    }
-                    keep(&bytes)?;
-                }
-                event => match self.line(number, event)?.0 {
-                    WorkerLine::Progress(facts) => {
-                        let so_far: u64 = fact(&facts, "operations").and_then(|n| n.parse().ok()).unwrap_or(0);
-                        if so_far > operations[number] && window_end_ns.is_none() {
-                            last_moment = Instant::now() + self.deadlines.operations;
-                        }
-                        operations[number] = so_far;
-                        progress(operations.iter().sum());
-                    }
-                    WorkerLine::Done(facts) => self.members[number].done = facts,
-                    WorkerLine::End => ended[number] = true,
-                    line => return Err(self.unexpected(number, &line)),
-                },
             }
         }
         if !window_over {
             at_window();
+        }
+        Ok(())
+    }
+
+    /// What a worker says during the run and after it.
+    fn take_in(
+        &mut self,
+        heard: &mut Heard,
+        number: usize,
+        event: Event,
+        keep: &mut dyn FnMut(&[u8]) -> Result<()>,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<(), Failure> {
+        heard.of(number);
+        match event {
+            // It has handed over everything and leaves while others still send.
+            Event::Broken(_) if heard.ended[number] => {}
+            _ if heard.ended[number] => {
+                return Err(self.invalid(Invalid::Protocol, number, "said something after `end`"));
+            }
+            Event::Samples(bytes) => {
+                if bytes.len() % SAMPLE_BYTES != 0 {
+                    let what = format!("sent {} bytes of samples, not a multiple of {SAMPLE_BYTES}", bytes.len());
+                    return Err(self.invalid(Invalid::Samples, number, &what));
+                }
+                heard.work_goes_on();
+                keep(&bytes)?;
+            }
+            event => match self.line(number, event)?.0 {
+                WorkerLine::Progress(facts) => {
+                    let so_far: u64 = fact(&facts, "operations").and_then(|n| n.parse().ok()).unwrap_or(0);
+                    progress(heard.operations_of(number, so_far));
+                }
+                WorkerLine::Done(facts) => self.members[number].done = facts,
+                WorkerLine::End => heard.ended[number] = true,
+                line => return Err(self.unexpected(number, &line)),
+            },
         }
         Ok(())
     }
@@ -286,8 +283,11 @@ impl<'a> Crew<'a> {
     /// The line of an event; anything else makes the trial invalid.
     fn line(&mut self, number: usize, event: Event) -> Result<(WorkerLine, u64), Failure> {
         match event {
-            Event::Line(WorkerLine::Failed(message), _) => {
-                Err(self.invalid(Invalid::NotStarted, number, &format!("refused: {message}")))
+            Event::Line(WorkerLine::Failed(why), _) if self.begun => {
+                Err(self.invalid(Invalid::WorkerDied, number, &format!("gave up: {why}")))
+            }
+            Event::Line(WorkerLine::Failed(why), _) => {
+                Err(Failure::Invalid(self.whose.could_not_begin(number, &why, &self.end_of_log(number))))
             }
             Event::Line(line, at) => Ok((line, at)),
             Event::Samples(_) | Event::Reply(_) => {
@@ -307,9 +307,82 @@ impl<'a> Crew<'a> {
     }
 
     fn invalid(&mut self, kind: Invalid, number: usize, what: &str) -> Failure {
-        let words = self.workers.get(number).map(Worker::last_words).unwrap_or_default();
-        let log = if words.is_empty() { String::new() } else { format!("; its log ends: {words}") };
-        Failure::Invalid(kind.because(format!("worker {number} {what}{log}")))
+        Failure::Invalid(kind.because(format!("worker {number} {what}{}", self.end_of_log(number))))
+    }
+
+    fn end_of_log(&self, number: usize) -> String {
+        self.workers.get(number).map(Worker::end_of_log).unwrap_or_default()
+    }
+}
+
+/// What was heard of the workers during a run, and until when the next has to be.
+struct Heard {
+    last: Vec<Instant>,
+    operations: Vec<u64>,
+    ended: Vec<bool>,
+    /// Of the whole, where it is known how long that takes; else of the operation at hand.
+    last_moment: Instant,
+    length_is_known: bool,
+    deadlines: Deadlines,
+}
+
+impl Heard {
+    /// `end_ns`: the end of the drain, if time ends the run.
+    fn now(workers: usize, end_ns: Option<u64>, deadlines: Deadlines) -> Self {
+        let last_moment = match end_ns {
+            Some(end) => instant_of(end) + deadlines.collect,
+            None => Instant::now() + deadlines.operations,
+        };
+        Self {
+            last: vec![Instant::now(); workers],
+            operations: vec![0; workers],
+            ended: vec![false; workers],
+            last_moment,
+            length_is_known: end_ns.is_some(),
+            deadlines,
+        }
+    }
+
+    fn of(&mut self, number: usize) {
+        self.last[number] = Instant::now();
+    }
+
+    fn all_ended(&self) -> bool {
+        self.ended.iter().all(|ended| *ended)
+    }
+
+    /// Until when one of those that have not ended must say something.
+    fn deadline(&self) -> Instant {
+        let quiet_since = self.ended.iter().zip(&self.last).filter(|(ended, _)| !**ended).map(|(_, last)| *last).min();
+        (quiet_since.unwrap_or_else(Instant::now) + self.deadlines.silence).min(self.last_moment)
+    }
+
+    /// A run by number of operations lasts as long as there is another one.
+    fn work_goes_on(&mut self) {
+        if !self.length_is_known {
+            self.last_moment = Instant::now() + self.deadlines.operations;
+        }
+    }
+
+    /// A worker has done so many operations; how many all of them have.
+    fn operations_of(&mut self, number: usize, so_far: u64) -> u64 {
+        if so_far > self.operations[number] {
+            self.work_goes_on();
+        }
+        self.operations[number] = so_far;
+        self.operations.iter().sum()
+    }
+
+    /// Who did not say anything in time, and what is wrong with that.
+    fn too_late(&self) -> (usize, String) {
+        let silent = (0..self.ended.len()).filter(|i| !self.ended[*i]).min_by_key(|i| self.last[*i]).unwrap_or(0);
+        let over = Instant::now() >= self.last_moment;
+        let what = match self.length_is_known {
+            true if over => "did not hand over its samples in time".to_string(),
+            false if over => format!("finished no operation in {:?}", self.deadlines.operations),
+            _ => format!("gave no sign of life for {:?}", self.deadlines.silence),
+        };
+        (silent, what)
     }
 }
 

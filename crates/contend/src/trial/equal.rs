@@ -156,8 +156,9 @@ impl Job<'_> {
             Failure::Cancelled => Cancelled.into(),
             Failure::Fatal(e) => e,
         };
+        let (driver, deadlines) = (&self.contender.driver, Deadlines::default());
         let serving =
-            Serving::start(&launch, plan, &site.scratch, &site.janitor, Deadlines::default(), patience.cancelled);
+            Serving::start(driver, &launch, plan, &site.scratch, &site.janitor, deadlines, patience.cancelled);
         let serving = serving.map_err(in_words)?;
         let hosts = engine::app::hosts(self.contender, 1);
         let asking = Asking { url: &serving.url, asked: None, hosts, timeout_ms: timeout_ms(self.contender) };

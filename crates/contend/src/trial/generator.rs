@@ -7,6 +7,7 @@ use crate::study::model::Contender;
 use crate::trial::crew::{Crew, Failure};
 use crate::trial::plans::{DrawnRound, Sql};
 use crate::trial::process::Launch;
+use crate::trial::refusal::Whose;
 use crate::trial::run::Bench;
 use anyhow::{Context, Result, anyhow};
 use contend_wire::plan::Step;
@@ -28,7 +29,8 @@ impl Bench<'_> {
         (setup.options, setup.session, setup.readbacks) = (vec![], vec![], vec![]);
         (setup.one_connection, setup.service) = (false, None);
         let mut writer = self.writer.trial(slot.trial)?;
-        let mut crew = Crew::new(self.janitor, self.deadlines, self.cancelled);
+        let whose = Whose::Driver(null.driver.clone());
+        let mut crew = Crew::new(whose, self.janitor, self.deadlines, self.cancelled);
         let mut sql = Sql::of(self.workload, engine, &setup);
         sql.transactions.iter_mut().flat_map(|t| &mut t.steps).for_each(without_waiting);
         // It opens nothing, so there need not be anything.

@@ -102,77 +102,87 @@ impl Drop for Janitor {
 pub fn serve() {
     // A Ctrl-C at the terminal is for the tool; the janitor must outlive it.
     let _ = setsid();
-    let (mut groups, mut programs, mut dirs) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-    let (mut servers, mut mounts) = (BTreeMap::new(), BTreeSet::new());
+    let mut left = Left::default();
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { break };
-        let Some((word, rest)) = line.split_once(' ') else { continue };
+        if let Some((word, rest)) = line.split_once(' ') {
+            left.hear(word, rest);
+        }
+    }
+    left.end_processes();
+    left.remove();
+}
+
+/// What exists, as far as the tool has said.
+#[derive(Default)]
+struct Left {
+    groups: BTreeSet<i32>,
+    programs: BTreeSet<i32>,
+    /// With the signal on which each ends at once.
+    servers: BTreeMap<i32, i32>,
+    mounts: BTreeSet<PathBuf>,
+    dirs: BTreeSet<PathBuf>,
+}
+
+impl Left {
+    fn hear(&mut self, word: &str, rest: &str) {
         match (word, rest.parse::<i32>()) {
-            ("group", Ok(group)) => {
-                groups.insert(group);
-            }
-            ("gone", Ok(group)) => {
-                groups.remove(&group);
-            }
-            ("program", Ok(group)) => {
-                programs.insert(group);
-            }
-            ("over", Ok(group)) => {
-                programs.remove(&group);
-            }
+            ("group", Ok(group)) => drop(self.groups.insert(group)),
+            ("gone", Ok(group)) => drop(self.groups.remove(&group)),
+            ("program", Ok(group)) => drop(self.programs.insert(group)),
+            ("over", Ok(group)) => drop(self.programs.remove(&group)),
             ("server", _) => {
                 let mut numbers = rest.split(' ').filter_map(|n| n.parse::<i32>().ok());
                 if let (Some(pid), Some(signal)) = (numbers.next(), numbers.next()) {
-                    servers.insert(pid, signal);
+                    self.servers.insert(pid, signal);
                 }
             }
-            ("stopped", Ok(pid)) => {
-                servers.remove(&pid);
-            }
-            ("mount", _) => {
-                mounts.insert(PathBuf::from(rest));
-            }
-            ("unmounted", _) => {
-                mounts.remove(Path::new(rest));
-            }
-            ("dir", _) => {
-                dirs.insert(PathBuf::from(rest));
-            }
-            ("done", _) => {
-                dirs.remove(Path::new(rest));
-            }
+            ("stopped", Ok(pid)) => drop(self.servers.remove(&pid)),
+            ("mount", _) => drop(self.mounts.insert(PathBuf::from(rest))),
+            ("unmounted", _) => drop(self.mounts.remove(Path::new(rest))),
+            ("dir", _) => drop(self.dirs.insert(PathBuf::from(rest))),
+            ("done", _) => drop(self.dirs.remove(Path::new(rest))),
             _ => {}
         }
     }
-    for group in groups.into_iter().filter_map(Pid::from_raw) {
+
+    /// Groups are killed; programs and servers are told to end, and killed when they do not in time.
+    fn end_processes(&self) {
+        kill_groups(&self.groups);
+        for pid in self.programs.iter().copied().filter_map(Pid::from_raw) {
+            let _ = kill_process(pid, Signal::TERM);
+        }
+        for (pid, signal) in &self.servers {
+            if let (Some(pid), Some(signal)) = (Pid::from_raw(*pid), Signal::from_named_raw(*signal)) {
+                let _ = kill_process(pid, signal);
+            }
+        }
+        let deadline = Instant::now() + SERVER_TIME;
+        for pid in self.servers.keys().chain(&self.programs).copied() {
+            while lives(pid) && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            if let Some(pid) = Pid::from_raw(pid).filter(|_| lives(pid)) {
+                let _ = kill_process(pid, Signal::KILL);
+            }
+        }
+        kill_groups(&self.programs);
+    }
+
+    /// Mounts before directories: what lies under a mount must not be removed through it.
+    fn remove(self) {
+        for mount in self.mounts {
+            let _ = contend_powercut::record::unmount(&mount);
+        }
+        for path in self.dirs {
+            let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
+        }
+    }
+}
+
+fn kill_groups(groups: &BTreeSet<i32>) {
+    for group in groups.iter().copied().filter_map(Pid::from_raw) {
         let _ = kill_process_group(group, Signal::KILL);
-    }
-    for pid in programs.iter().copied().filter_map(Pid::from_raw) {
-        let _ = kill_process(pid, Signal::TERM);
-    }
-    for (pid, signal) in &servers {
-        if let (Some(pid), Some(signal)) = (Pid::from_raw(*pid), Signal::from_named_raw(*signal)) {
-            let _ = kill_process(pid, signal);
-        }
-    }
-    let deadline = Instant::now() + SERVER_TIME;
-    for pid in servers.keys().chain(&programs).copied() {
-        while lives(pid) && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        if let Some(pid) = Pid::from_raw(pid).filter(|_| lives(pid)) {
-            let _ = kill_process(pid, Signal::KILL);
-        }
-    }
-    for group in programs.into_iter().filter_map(Pid::from_raw) {
-        let _ = kill_process_group(group, Signal::KILL);
-    }
-    // Before directories go: what lies under a mount must not be removed through it.
-    for mount in mounts {
-        let _ = contend_powercut::record::unmount(&mount);
-    }
-    for path in dirs {
-        let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
     }
 }
 

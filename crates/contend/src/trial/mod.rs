@@ -26,6 +26,7 @@ pub mod private;
 pub mod probe;
 pub mod process;
 mod recorded;
+pub mod refusal;
 pub mod run;
 pub mod sampler;
 pub mod secret;

@@ -138,7 +138,7 @@ impl Worker {
             .stderr(Stdio::from(log_file))
             .process_group(0)
             .spawn()
-            .with_context(|| format!("cannot start worker {number}: {}", launch.program.display()))?;
+            .with_context(|| format!("cannot start {}", launch.program.display()))?;
         let (stdin, stdout) = (child.stdin.take().expect("piped"), child.stdout.take().expect("piped"));
         let (to_worker, from_tool) = channel();
         std::thread::spawn(move || write_all(stdin, &from_tool));
@@ -222,6 +222,12 @@ impl Worker {
         let text = std::fs::read_to_string(&self.log).unwrap_or_default();
         let lines: Vec<&str> = text.lines().rev().take(3).collect();
         lines.into_iter().rev().collect::<Vec<_>>().join(" / ")
+    }
+
+    /// The same behind what a message says; nothing if it is empty.
+    pub fn end_of_log(&self) -> String {
+        let words = self.last_words();
+        if words.is_empty() { words } else { format!("; its log ends: {words}") }
     }
 }
 

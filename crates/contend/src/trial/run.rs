@@ -22,6 +22,7 @@ use crate::trial::over_http::{Asking, timeout_ms};
 use crate::trial::plans::{DrawnRound, Sql};
 use crate::trial::powercut::place;
 use crate::trial::process::{InsteadOf, Launch, monotonic_ns};
+use crate::trial::refusal::Whose;
 use crate::trial::sampler::{Observed, Sampler, Watched};
 use crate::trial::served::{Served, Serving};
 use crate::trial::session::Note;
@@ -58,8 +59,13 @@ pub struct Bench<'a> {
     pub progress: &'a dyn Fn(Note<'_>),
 }
 
-/// The plan of each worker, in pieces.
-type Pieces = Vec<Vec<Arc<[u8]>>>;
+/// Who the clients are, and what they are told to do.
+pub(super) struct Orders {
+    pub(super) whose: Whose,
+    pub(super) launch: Launch,
+    /// The plan of each worker, in pieces.
+    pub(super) plans: Vec<Vec<Arc<[u8]>>>,
+}
 
 /// What the tool shows of a finished trial.
 #[derive(Debug, Clone)]
@@ -202,9 +208,9 @@ impl Bench<'_> {
     ) -> Result<Run, Failure> {
         let load = &stage.round.load;
         let serving = self.serving(stage, &fresh.databases, writer.partial_dir())?;
-        let (launch, plans) = self.orders(stage, &fresh.databases, serving.as_ref())?;
-        let mut crew = Crew::new(self.janitor, self.deadlines, self.cancelled);
-        crew.prepare(&launch, &plans, writer.partial_dir())?;
+        let orders = self.orders(stage, &fresh.databases, serving.as_ref())?;
+        let mut crew = Crew::new(orders.whose, self.janitor, self.deadlines, self.cancelled);
+        crew.prepare(&orders.launch, &orders.plans, writer.partial_dir())?;
         crew.compare_clocks()?;
         let mut syncs = || fresh.server.as_ref().map_or(Ok(None), |server| server.syncs(stage.engine, admin));
         let before = syncs()?;
@@ -245,7 +251,8 @@ impl Bench<'_> {
         let launch = self.launch(stage.contender)?;
         let sql = Sql::of(self.workload, stage.engine, &stage.setup);
         let plan = stage.round.encode_server(stage.contender, &stage.setup, &sql, databases)?;
-        Serving::start(&launch, plan, logs, self.janitor, self.deadlines, self.cancelled).map(Some)
+        let driver = &stage.contender.driver;
+        Serving::start(driver, &launch, plan, logs, self.janitor, self.deadlines, self.cancelled).map(Some)
     }
 
     /// Who the clients are, and what they are told to do.
@@ -254,7 +261,7 @@ impl Bench<'_> {
         stage: &Stage<'_>,
         databases: &[String],
         serving: Option<&Serving<'_>>,
-    ) -> Result<(Launch, Pieces), Failure> {
+    ) -> Result<Orders, Failure> {
         let (contender, setup) = (stage.contender, &stage.setup);
         let sql = Sql::of(self.workload, stage.engine, setup);
         match serving {
@@ -262,10 +269,16 @@ impl Bench<'_> {
                 let hosts = engine::app::hosts(contender, databases.len());
                 let asking =
                     Asking { url: &serving.url, asked: self.asked, hosts, timeout_ms: timeout_ms(stage.contender) };
-                let client = self.instead.client.clone().map_or_else(Launch::own, Ok)?;
-                Ok((client, stage.round.encode_http(contender, setup, &sql, &asking)?))
+                let launch = self.instead.client.clone().map_or_else(Launch::own, Ok)?;
+                let plans = stage.round.encode_http(contender, setup, &sql, &asking)?;
+                Ok(Orders { whose: Whose::Asking, launch, plans })
             }
-            None => Ok((self.launch(contender)?, stage.round.encode(contender, setup, &sql, databases)?)),
+            None => {
+                let whose =
+                    if setup.service.is_some() { Whose::Asking } else { Whose::Driver(contender.driver.clone()) };
+                let plans = stage.round.encode(contender, setup, &sql, databases)?;
+                Ok(Orders { whose, launch: self.launch(contender)?, plans })
+            }
         }
     }
 

@@ -5,6 +5,7 @@ use crate::check::Invalid;
 use crate::trial::crew::{Deadlines, Failure, hello_problem};
 use crate::trial::janitor::Janitor;
 use crate::trial::process::{Event, Launch, Nothing, Worker, next};
+use crate::trial::refusal::Whose;
 use contend_wire::handshake::{Facts, ToolLine, WorkerLine};
 use std::path::Path;
 use std::sync::Arc;
@@ -49,8 +50,9 @@ pub struct Served {
 }
 
 impl<'a> Serving<'a> {
-    /// Starts a worker and waits until it serves the plan.
+    /// Starts a worker and waits until it serves the plan, through this driver.
     pub fn start(
+        driver: &str,
         launch: &Launch,
         plan: String,
         logs: &Path,
@@ -59,8 +61,9 @@ impl<'a> Serving<'a> {
         cancelled: &'a dyn Fn() -> bool,
     ) -> Result<Self, Failure> {
         let (sender, events) = channel();
+        let whose = Whose::Serving(driver.to_string());
         let worker = Worker::start(&serving(launch), 0, &logs.join(LOG), sender)
-            .map_err(|e| Failure::Invalid(Invalid::NotStarted.because(format!("{e:#}"))))?;
+            .map_err(|e| Failure::Invalid(whose.cannot_be_started(&e)))?;
         janitor.group_lives(worker.pid());
         let served = Served::default();
         let mut serving = Self { worker, events, janitor, cancelled, url: String::new(), served };
@@ -76,8 +79,8 @@ impl<'a> Serving<'a> {
                 }
                 WorkerLine::Session(facts) => serving.served.sessions.push(facts),
                 WorkerLine::Serving(url) => serving.url = url,
-                WorkerLine::Failed(reason) => {
-                    return Err(serving.invalid(Invalid::NotStarted, &format!("refused: {reason}")));
+                WorkerLine::Failed(why) => {
+                    return Err(Failure::Invalid(whose.could_not_begin(0, &why, &serving.worker.end_of_log())));
                 }
                 line => return Err(serving.unexpected(&line)),
             }
@@ -97,9 +100,7 @@ impl<'a> Serving<'a> {
     /// Whether it is gone, and how.
     pub fn death(&mut self) -> Option<String> {
         let ending = self.worker.death()?;
-        let words = self.worker.last_words();
-        let log = if words.is_empty() { String::new() } else { format!("; its log ends: {words}") };
-        Some(format!("the worker that served ended ({ending}){log}"))
+        Some(format!("the worker that served ended ({ending}){}", self.worker.end_of_log()))
     }
 
     /// Has it answer what is under way, say what it has done, and close its connections.
@@ -139,9 +140,7 @@ impl<'a> Serving<'a> {
     }
 
     fn invalid(&self, kind: Invalid, what: &str) -> Failure {
-        let words = self.worker.last_words();
-        let log = if words.is_empty() { String::new() } else { format!("; its log ends: {words}") };
-        Failure::Invalid(kind.because(format!("the worker that serves {what}{log}")))
+        Failure::Invalid(kind.because(format!("the worker that serves {what}{}", self.worker.end_of_log())))
     }
 }
 

@@ -163,13 +163,7 @@ fn carry_out(args: &HttpArgs, path: Option<&str>) -> Result<u8> {
     let lists = service::lists(&out, &before, &study.contenders[0], &cancelled);
     let lists = lists.map_err(|e| anyhow!("{}: {}", source.name, before.secrets.hidden(&format!("{e:#}"))))?;
     let mut order = Order {
-        whole: Whole {
-            name: study.name.clone(),
-            question: study.question.clone(),
-            variant: study.variant,
-            extent: study.extent,
-            studies: vec![study],
-        },
+        whole: whole(study),
         workloads: vec![scenario::with_lists(&source, &lists)?],
         scenarios: vec![None],
         out: out.clone(),
@@ -196,6 +190,17 @@ fn carry_out(args: &HttpArgs, path: Option<&str>) -> Result<u8> {
         true => json_lines(&out, args.label.as_deref().unwrap_or(&before.name)),
         false => conclude(&out, false, args.quiet),
     })
+}
+
+/// A study without parts as all that is run.
+fn whole(study: Study) -> Whole {
+    Whole {
+        name: study.name.clone(),
+        question: study.question.clone(),
+        variant: study.variant,
+        extent: study.extent,
+        studies: vec![study],
+    }
 }
 
 /// What is said of a disk and of data, where there is none, would only raise questions.

@@ -1,9 +1,8 @@
-//! Under which circumstances: machine, disk, settings as read back, the schedule, and what went wrong.
+//! Under which circumstances: machine, disk, the schedule, and what went wrong.
 
 use crate::check::marks::{is_disturbance, is_disturbed};
 use crate::record::model::{DataInfo, WorkloadInfo};
 use crate::record::store::Record;
-use crate::report::content::evidence;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Section, Table, Tone};
 use crate::report::summary::Summary;
@@ -169,53 +168,6 @@ pub fn hello(summary: &Summary<'_>) -> BTreeMap<String, String> {
     }
     let join = |values: BTreeSet<&str>| values.into_iter().collect::<Vec<_>>().join("; ");
     facts.into_iter().map(|(name, values)| (name, join(values))).collect()
-}
-
-/// Settings as every connection reported them.
-pub fn settings(summary: &Summary<'_>) -> Section {
-    let study = &summary.record.run.study;
-    let mut blocks = vec![Block::Text(
-        "Read back from every connection, not taken from what was asked for; a connection that reports anything else \
-         makes its trial invalid."
-            .to_string(),
-    )];
-    let effective: Vec<BTreeMap<String, BTreeSet<String>>> =
-        (0..study.contenders.len()).map(|contender| effective(summary, contender)).collect();
-    let names: BTreeSet<&String> = effective.iter().flat_map(BTreeMap::keys).collect();
-    let value = |contender: usize, name: &str| {
-        effective[contender].get(name).map(|v| v.iter().cloned().collect::<Vec<_>>().join("; "))
-    };
-    let (same, differing): (Vec<&String>, Vec<&String>) =
-        names.into_iter().partition(|name| (1..study.contenders.len()).all(|c| value(c, name) == value(0, name)));
-    let mut titles = ["contender", "tier", "known how"].map(str::to_string).to_vec();
-    titles.extend(differing.iter().map(|name| (*name).clone()));
-    let mut table = Table::new(&titles.iter().map(String::as_str).collect::<Vec<_>>());
-    for (index, contender) in study.contenders.iter().enumerate() {
-        let mut cells = vec![TableCell::new(&contender.label).series(index), TableCell::new(contender.tier.word())];
-        cells.push(evidence::cell(summary, index));
-        cells.extend(differing.iter().map(|name| value(index, name).map_or(TableCell::muted(NOTHING), TableCell::new)));
-        table.row(cells);
-    }
-    blocks.push(Block::Table(table));
-    if !same.is_empty() {
-        let common: Vec<String> =
-            same.iter().map(|name| format!("{name} = {}", value(0, name).unwrap_or_default())).collect();
-        blocks.push(Block::Text(format!("The same for all: {}.", common.join(", "))));
-    }
-    blocks.push(Block::Heading("Full names".to_string()));
-    let full = study.contenders.iter().map(|c| format!("{}: {}", c.label, c.name));
-    blocks.push(Block::List(full.collect()));
-    Section { id: "settings", title: "Settings, read back".to_string(), blocks }
-}
-
-pub fn effective(summary: &Summary<'_>, contender: usize) -> BTreeMap<String, BTreeSet<String>> {
-    let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for trial in summary.record.trials.iter().filter(|t| t.slot.contender == contender) {
-        for (name, value) in &trial.settings {
-            all.entry(name.clone()).or_default().insert(value.clone());
-        }
-    }
-    all
 }
 
 /// What was loaded, for every group of conditions that differ in it.

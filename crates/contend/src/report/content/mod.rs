@@ -6,6 +6,7 @@ pub mod charts;
 mod checks;
 mod circumstances;
 mod course;
+mod crashes;
 mod detail;
 pub mod evidence;
 mod first;
@@ -17,6 +18,7 @@ mod readback;
 mod recording;
 mod servers;
 mod service;
+mod settings;
 mod speed;
 pub mod sweep;
 pub mod words;
@@ -52,7 +54,7 @@ fn of_databases(summary: &Summary<'_>) -> Vec<Option<Section>> {
     vec![
         Some(first::answer(summary)),
         powercut::promise(summary),
-        powercut::details(summary),
+        crashes::section(summary),
         charts::throughput(summary),
         sweep::section(summary),
         charts::latency(summary),
@@ -70,7 +72,7 @@ fn of_databases(summary: &Summary<'_>) -> Vec<Option<Section>> {
         circumstances::invalid(summary),
         floors::section(summary),
         Some(circumstances::machine(summary)),
-        Some(circumstances::settings(summary)),
+        Some(settings::section(summary)),
         Some(circumstances::schedule(summary)),
     ]
 }

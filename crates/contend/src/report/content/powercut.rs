@@ -1,16 +1,14 @@
-//! What crashes have shown: what each setting keeps in words, the table of what was promised and what was reached, the
-//! commit rate beside it, and everything by which it can be checked.
+//! What crashes have shown: what each setting keeps in words, the table of what was promised and what was reached, and the
+//! commit rate beside it.
 
 use crate::check::crashes_count;
 use crate::record::model::Trial;
-use crate::record::powercut::{Crashes, Failing, PROCESS, Powercut};
-use crate::report::content::checks;
-use crate::report::content::recording::recorded;
+use crate::record::powercut::{Crashes, Powercut};
 use crate::report::content::speed::rate;
 use crate::report::content::words::{self, NOTHING, count};
 use crate::report::document::{Bar, BarRow, Bars, Block, Cell as TableCell, Said, Section, Table, Tone};
 use crate::report::summary::Summary;
-use crate::stats::precision::{Ns, Percent, Rate};
+use crate::stats::precision::{Ns, Percent};
 use crate::study::model::Tier;
 
 /// Crashes below which a share without any failure says little.
@@ -37,10 +35,10 @@ const COLUMNS: [&str; 9] = [
 ];
 
 /// What the crashes of a contender under a condition have shown, all rounds together.
-struct Shown<'r> {
-    contender: usize,
+pub(super) struct Shown<'r> {
+    pub contender: usize,
     /// Trial and what it kept; empty: it has trials, and the crashes of none of them count.
-    found: Vec<(u32, &'r Powercut)>,
+    pub found: Vec<(u32, &'r Powercut)>,
     /// A control did not hold.
     contradicted: bool,
 }
@@ -62,7 +60,7 @@ impl Shown<'_> {
     }
 }
 
-fn shown<'r>(summary: &Summary<'r>, condition: usize) -> Vec<Shown<'r>> {
+pub(super) fn shown<'r>(summary: &Summary<'r>, condition: usize) -> Vec<Shown<'r>> {
     let (trials, makes_some) = (&summary.record.trials, summary.record.run.study.powercut.is_some());
     let of = |contender: usize| {
         let mine = || {
@@ -78,7 +76,7 @@ fn shown<'r>(summary: &Summary<'r>, condition: usize) -> Vec<Shown<'r>> {
     (0..summary.record.run.study.contenders.len()).filter(|_| makes_some).filter_map(of).collect()
 }
 
-fn conditions(summary: &Summary<'_>) -> std::ops::Range<usize> {
+pub(super) fn conditions(summary: &Summary<'_>) -> std::ops::Range<usize> {
     0..summary.record.run.study.conditions.len()
 }
 
@@ -313,103 +311,11 @@ pub fn promise(summary: &Summary<'_>) -> Option<Section> {
     })
 }
 
-/// By model, with controls, planted lies and the images that failed.
-pub fn details(summary: &Summary<'_>) -> Option<Section> {
-    let mut models =
-        Table::new(&["setting", "model", "names|", "crashes|", "lossy|", "corrupt|", "does not open|", "most lost|"]);
-    let mut made = Table::new(&[
-        "setting",
-        "recorded commits|",
-        "overhead|",
-        "writes, syncs, names|",
-        "syncs of files|",
-        "log",
-        "real kills|",
-    ]);
-    let kills = summary.record.run.study.powercut.as_ref().map_or(0, |wanted| wanted.kills);
-    let mut failing = Table::new(&["image", "setting", "model", "found", "fewest lost pieces"]);
-    let (mut images, mut ns, mut checked) = (0, 0, vec![]);
-    let all =
-        conditions(summary).flat_map(|condition| shown(summary, condition).into_iter().map(move |s| (condition, s)));
-    for (condition, one) in all {
-        let label = || TableCell::new(words::label(summary, one.contender)).series(one.contender);
-        for (trial, found) in &one.found {
-            images += found.images;
-            ns += found.judging_ns;
-            let rate = rate(summary, condition, one.contender).map(|rate| rate.value);
-            made.row([vec![label()], recorded(found, kills, rate)].concat());
-            for crashes in &found.crashes {
-                models.row([vec![label()], by_model(crashes)].concat());
-            }
-            checked.push((label(), *found));
-            for image in &found.failing {
-                failing.row(
-                    [vec![TableCell::new(format!("{trial:04}-{}", image.number)), label()], of_image(image)].concat(),
-                );
-            }
-        }
-    }
-    if made.rows.is_empty() {
-        return None;
-    }
-    let speed = format!(
-        "{} images were rebuilt, opened and judged in {}: {}.",
-        count(images),
-        Ns(ns),
-        Rate(images as f64 * 1e9 / (ns.max(1) as f64))
-    );
-    let mut blocks = vec![Block::Text(speed)];
-    if !models.rows.is_empty() {
-        blocks.push(Block::Table(models));
-    }
-    for (title, text, table) in [
-        (
-            "What was done",
-            "Commits that were acknowledged while everything was recorded, how many times as long one took as on the ordinary \
-             disk of the same trial (below 1: recording does not wait for a disk), what the recorder saw meanwhile, and \
-             kills that were made of those that were asked for.",
-            made,
-        ),
-        (
-            "Images that failed",
-            "`contend durability replay RECORD/IMAGE` rebuilds one of them, bit for bit, and says how to open it.",
-            failing,
-        ),
-    ] {
-        if !table.rows.is_empty() {
-            blocks.extend([Block::Heading(title.to_string()), Block::Text(text.to_string()), Block::Table(table)]);
-        }
-    }
-    blocks.extend(checks::blocks(&checked));
-    Some(Section { id: "crashes", title: "Crashes".to_string(), blocks })
-}
-
-fn by_model(crashes: &Crashes) -> Vec<TableCell> {
-    let model = if crashes.model == PROCESS { "process, really killed" } else { crashes.model.as_str() };
-    let number = |n: u64| if n == 0 { TableCell::muted("0") } else { TableCell::new(count(n)) };
-    vec![
-        TableCell::new(model),
-        TableCell::new(if crashes.namespace.is_empty() { NOTHING } else { crashes.namespace.as_str() }),
-        TableCell::new(count(crashes.count)),
-        number(crashes.lossy),
-        number(crashes.corrupt),
-        number(crashes.unopenable),
-        number(crashes.lost_commits_max),
-    ]
-}
-
-fn of_image(image: &Failing) -> Vec<TableCell> {
-    let minimal = if image.minimal.is_empty() { NOTHING.to_string() } else { image.minimal.join("; ") };
-    vec![
-        TableCell::new(format!("{}, {}", image.model, image.namespace)),
-        TableCell::new(&image.verdict).small(&image.detail),
-        TableCell::new(minimal),
-    ]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::powercut::PROCESS;
+    use crate::report::content::recording::recorded;
 
     fn crashes(model: &str, counts: [u64; 4]) -> Crashes {
         let namespace = if model == "kill" { "" } else { "journal" };

@@ -3,6 +3,7 @@
 
 use crate::outcome::Outcome;
 use crate::report::content::circumstances::{self, order};
+use crate::report::content::settings;
 use crate::report::content::words::{self, FEW, NOTHING};
 use crate::report::content::{charts, course, detail, method, sweep};
 use crate::report::document::{Block, Cell as TableCell, Said, Section, Table, Tone};
@@ -250,7 +251,7 @@ fn settings(summary: &Summary<'_>) -> Section {
             table.row([TableCell::new(name), TableCell::new(value)]);
         }
     }
-    for (name, values) in circumstances::effective(summary, 0) {
+    for (name, values) in settings::effective(summary, 0) {
         let values: Vec<String> = values.into_iter().collect();
         table.row([TableCell::new(name), TableCell::new(values.join("; "))]);
     }

@@ -68,6 +68,10 @@ fn block(block: &Block, next: Option<&Block>, id: &str, level: usize) -> String 
             let items: String = items.iter().map(|item| format!("<li>{}</li>\n", escaped(item))).collect();
             format!("<ul>\n{items}</ul>\n")
         }
+        Block::Folded(title, items) => {
+            let items: String = items.iter().map(|item| format!("<li>{}</li>\n", escaped(item))).collect();
+            format!("<details class=\"fold\">\n<summary>{}</summary>\n<ul>\n{items}</ul>\n</details>\n", escaped(title))
+        }
         Block::Table(table) => table_of(table, id),
         Block::Bars(_) | Block::Lines(_) | Block::Stack(_) => String::new(),
     }

@@ -85,9 +85,9 @@ impl Bench<'_> {
         let round = stage.round.for_window(window_ns);
         let staged = Stage { round: &round, setup: stage.setup.clone(), ..*stage };
         let mut serving = self.serving(&staged, &fresh.databases, logs)?;
-        let (launch, plans) = self.orders(&staged, &fresh.databases, serving.as_ref())?;
-        let mut crew = Crew::new(self.janitor, self.deadlines, self.cancelled);
-        crew.prepare(&launch, &plans, logs)?;
+        let orders = self.orders(&staged, &fresh.databases, serving.as_ref())?;
+        let mut crew = Crew::new(orders.whose, self.janitor, self.deadlines, self.cancelled);
+        crew.prepare(&orders.launch, &orders.plans, logs)?;
         crew.compare_clocks()?;
         // Somewhere in the second half of the window: there is something to lose, and work still goes on.
         let part = u64::from(turn * 61 % 97);

@@ -28,6 +28,7 @@ use crate::trial::crew::{Crew, Failure};
 use crate::trial::data::{self, Fresh, Making};
 use crate::trial::plans::{DrawnRound, Sql};
 use crate::trial::process::{Launch, monotonic_ns};
+use crate::trial::refusal::Whose;
 use crate::trial::run::{Bench, Done, Stage};
 use crate::trial::session::Note;
 use anyhow::{Result, anyhow};
@@ -284,7 +285,8 @@ impl Bench<'_> {
     ) -> Result<Vec<Sample>, Failure> {
         let sql = Sql::of(self.workload, stage.engine, &stage.setup);
         let plans = round.encode(stage.contender, &stage.setup, &sql, &fresh.databases)?;
-        let mut crew = Crew::new(self.janitor, self.deadlines, self.cancelled);
+        let whose = Whose::Driver(stage.contender.driver.clone());
+        let mut crew = Crew::new(whose, self.janitor, self.deadlines, self.cancelled);
         crew.prepare(launch, &plans, logs)?;
         crew.compare_clocks()?;
         let end_ns = crew.start() + round.load.window_ns;

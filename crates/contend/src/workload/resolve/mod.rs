@@ -10,10 +10,12 @@ mod role;
 mod statement;
 mod transaction;
 
-use super::file::{AfterLoadFile, AfterLoadOwn, InvariantFile, RoleFile, SetupFile, StepFile, TableFile, WorkloadFile};
+use super::file::{
+    AfterLoadFile, AfterLoadOwn, InvariantFile, ProfileFile, RoleFile, SetupFile, StepFile, TableFile, WorkloadFile,
+};
 use super::generator::Fields;
 use super::invariant::{Expect, Invariant, Linear, Quantity, Relation, Term, Vocabulary, parse_linear};
-use super::model::{AfterLoad, Named, Table, Workload};
+use super::model::{AfterLoad, Named, Role, Table, Workload};
 use super::scenario::Ask;
 use super::secret::Secrets;
 use super::sql::mentions;
@@ -48,28 +50,13 @@ pub fn workload(source: &Source, axes: &BTreeMap<String, String>) -> Result<Work
     let lists = Lists { lists: &file.list, asked: &asked };
     let tables = tables(&file.table, &scale, lists, &at.key("table"))?;
     let after_load = after_load(&file.after_load, &at.key("after_load"))?;
-    let databases = match &file.databases {
-        None => 1,
-        Some(value) => at.key("databases").fixed::<u32>(value, &scale)?,
-    };
-    if databases == 0 {
-        return at.key("databases").fail("at least one database is needed");
-    }
-    if file.transaction.is_empty() {
-        return at.fail("a workload needs at least one [transaction.NAME]");
-    }
+    let databases = databases(&file, &scale, &at)?;
+    check(&file, &at)?;
     let table_names: Vec<String> = file.table.keys().cloned().collect();
     let scope = lists.scope(&tables, &table_names, None);
     let transaction_at = at.key("transaction");
     let session = session(&file, &at)?;
-    let mut shared = Shared {
-        scale: &scale,
-        scope,
-        statements: vec![],
-        own_sql: vec![],
-        requests: vec![],
-        session: session.clone(),
-    };
+    let mut shared = Shared::new(&scale, scope, session.clone());
     let transactions =
         file.transaction.iter().map(|(name, t)| transaction(name, t, &transaction_at.key(name), &mut shared));
     let transactions = transactions.collect::<Result<Vec<_>, _>>()?;
@@ -78,30 +65,15 @@ pub fn workload(source: &Source, axes: &BTreeMap<String, String>) -> Result<Work
         return transaction_at.fail("a workload has steps with sql or steps with requests, not both");
     }
     let asks = asks(&file, &session, &at)?;
-    if file.operations == Some(0) {
-        return at.key("operations").fail("must be at least 1");
-    }
-    if let Some(mode) = file.mode.as_ref().filter(|mode| !file.profile.contains_key(*mode)) {
-        return at.key("mode").fail(format!("there is no [profile.{mode}]{}", listed(file.profile.keys())));
-    }
-    if file.login.is_some() && file.profile.is_empty() {
-        return at.key("login").fail("with a login, at least one [profile.NAME] says what clients do after it");
-    }
     let login = file.login.as_ref().and_then(|name| file.transaction.keys().position(|known| known == name));
     let known =
         Known { transactions: &file.transaction, profiles: &file.profile, roles: &file.role, scale: &scale, databases };
     let profile_at = at.key("profile");
-    let profiles = file
-        .profile
-        .iter()
-        .map(|(name, profile)| Ok((name.clone(), known.mix(&profile.mix, &profile_at.key(name).key("mix"))?)));
-    let profiles = profiles.collect::<Result<BTreeMap<_, _>, FileError>>()?;
-    let role_at = at.key("role");
-    let mut roles: Vec<_> =
-        file.role.iter().map(|(name, role)| known.role(name, role, &role_at.key(name))).collect::<Result<_, _>>()?;
-    if roles.is_empty() {
-        roles.push(known.role("client", &RoleFile::default(), &role_at)?);
-    }
+    let mix = |(name, profile): (&String, &ProfileFile)| {
+        Ok((name.clone(), known.mix(&profile.mix, &profile_at.key(name).key("mix"))?))
+    };
+    let profiles = file.profile.iter().map(mix).collect::<Result<BTreeMap<_, _>, FileError>>()?;
+    let roles = roles(&file, &known, &at.key("role"))?;
     let invariants = invariants(&file, &scale, &at.key("invariant"))?;
     Ok(Workload {
         name: name_of(&source.name),
@@ -129,6 +101,39 @@ pub fn workload(source: &Source, axes: &BTreeMap<String, String>) -> Result<Work
         translated: None,
         source: source.clone(),
     })
+}
+
+/// What keys that need no other to be understood must say.
+fn check(file: &WorkloadFile, at: &At<'_>) -> Result<(), FileError> {
+    if file.transaction.is_empty() {
+        return at.fail("a workload needs at least one [transaction.NAME]");
+    }
+    if file.operations == Some(0) {
+        return at.key("operations").fail("must be at least 1");
+    }
+    if let Some(mode) = file.mode.as_ref().filter(|mode| !file.profile.contains_key(*mode)) {
+        return at.key("mode").fail(format!("there is no [profile.{mode}]{}", listed(file.profile.keys())));
+    }
+    if file.login.is_some() && file.profile.is_empty() {
+        return at.key("login").fail("with a login, at least one [profile.NAME] says what clients do after it");
+    }
+    Ok(())
+}
+
+fn databases(file: &WorkloadFile, scale: &BTreeMap<String, Named>, at: &At<'_>) -> Result<u32, FileError> {
+    let at = at.key("databases");
+    match file.databases.as_ref().map_or(Ok(1), |value| at.fixed::<u32>(value, scale))? {
+        0 => at.fail("at least one database is needed"),
+        some => Ok(some),
+    }
+}
+
+/// Those that the file names; without any, clients of one kind.
+fn roles(file: &WorkloadFile, known: &Known<'_>, at: &At<'_>) -> Result<Vec<Role>, FileError> {
+    if file.role.is_empty() {
+        return Ok(vec![known.role("client", &RoleFile::default(), at)?]);
+    }
+    file.role.iter().map(|(name, role)| known.role(name, role, &at.key(name))).collect()
 }
 
 /// What a service was asked for, or is to be.

@@ -28,6 +28,13 @@ pub struct Shared<'a> {
     pub session: Session,
 }
 
+impl<'a> Shared<'a> {
+    /// Of transactions that are still to be read.
+    pub fn new(scale: &'a BTreeMap<String, Named>, scope: Scope<'a>, session: Session) -> Self {
+        Self { scale, scope, statements: vec![], own_sql: vec![], requests: vec![], session }
+    }
+}
+
 /// Longest kept column: SQLite allows 32,766 placeholders, other engines fewer.
 const LONGEST_COLUMN: u16 = 1000;
 
