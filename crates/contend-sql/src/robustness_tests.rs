@@ -14,6 +14,19 @@ fn both(sql: &str) -> [Result<crate::Translation, crate::Refusal>; 2] {
 }
 
 #[test]
+fn a_table_made_again_with_fewer_columns_does_not_meet_the_older_index() {
+    let mut catalogue = Catalogue::default();
+    catalogue.learn("CREATE TABLE k (a INTEGER, b TEXT, c TEXT); CREATE INDEX both ON k (b, c)").expect("the schema");
+    for text in ["CREATE TABLE k (a INTEGER, b TEXT)", "CREATE TABLE IF NOT EXISTS k (a INTEGER, b BLOB)"] {
+        for target in [Target::Postgres, Target::MariaDb] {
+            let made = translate(text, &catalogue, &Options::to(target)).expect("it is the server's to refuse");
+            let main = made.statements.iter().find(|statement| statement.main).expect("one that makes it");
+            assert!(main.sql.starts_with("CREATE TABLE"), "{made:?}");
+        }
+    }
+}
+
+#[test]
 fn deep_and_long_texts_end_in_time() {
     let nested = |open: &str, middle: &str, close: &str, n: usize| {
         format!("SELECT {}{middle}{} FROM t", open.repeat(n), close.repeat(n))

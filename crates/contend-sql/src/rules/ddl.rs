@@ -190,7 +190,9 @@ impl<'a> Tr<'a> {
     fn key_characters(&self, table: &Table, position: usize, declared: Option<&Type>) -> Option<usize> {
         let indexes = self.catalogue.indexes.iter().filter(|i| i.table.eq_ignore_ascii_case(&table.name));
         let keys = table.unique.iter().chain(indexes.filter_map(|i| i.columns.as_ref()));
-        let room = keys.filter(|key| key.contains(&position)).map(|key| {
+        // A table of this name may be there already, with an index on a column that this one has not.
+        let has_all = |key: &Vec<usize>| key.iter().all(|p| *p < table.columns.len());
+        let room = keys.filter(|key| key.contains(&position) && has_all(key)).map(|key| {
             let texts = key.iter().filter(|p| matches!(table.columns[**p].ty, Ty::Text | Ty::Blob)).count();
             (KEY_BYTES_MAX - 9 * (key.len() - texts).min(100)) / 4 / texts
         });

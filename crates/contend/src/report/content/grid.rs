@@ -215,7 +215,11 @@ impl Filled<'_> {
             }
             (false, true) => {
                 let level = self.level_with(best, all);
-                format!("{}; the best, {}, is not apart from all others.{level}", is(worst, "last"), self.with_value(best))
+                format!(
+                    "{}; the best, {}, is not apart from all others.{level}",
+                    is(worst, "last"),
+                    self.with_value(best)
+                )
             }
             (false, false) => {
                 format!("{}; {}.{}", self.between(best, worst), self.not_apart(all), self.level_with(best, all))
@@ -235,7 +239,8 @@ impl Filled<'_> {
         if behind.is_empty() || all.iter().any(|at| at.found.interval.is_none()) {
             return String::new();
         }
-        let count = format!(" Of the other {}, {} cannot be told from the best", others.len(), others.len() - behind.len());
+        let count =
+            format!(" Of the other {}, {} cannot be told from the best", others.len(), others.len() - behind.len());
         match behind.len() {
             1..=NAMED_MAX => format!("{count}; {} can.", behind.join(", ")),
             _ => format!("{count}."),
