@@ -2,6 +2,7 @@
 // What the worker costs beside a bare loop on the same driver, reading rows by rowid: bare/worker, so 1 is no cost. In
 // turns, so that both see the same machine. Without arguments all drivers of SQLite, and the floor: the null driver alone.
 
+const { spawnSync } = require('child_process');
 const fs = require('fs');
 const os = require('os');
 const path = require('path');
@@ -127,7 +128,20 @@ async function floor(keys) {
   console.log(`${driver.name.padEnd(20)} floor ${Math.round(median(times))} ns per operation (median of ${TURNS} turns of ${READS})`);
 }
 
+/** Each driver in a process of its own, as its worker is: code that has met two of them is compiled for both. */
+function oneByOne(names) {
+  for (const name of names) {
+    const { status } = spawnSync(process.execPath, [...process.execArgv, __filename, name], { stdio: 'inherit' });
+    if (status !== 0) process.exit(1);
+  }
+}
+
 async function main() {
+  const names = process.argv.slice(2);
+  if (names.length !== 1) {
+    oneByOne(names.length > 0 ? names : [...Object.keys(BARE), 'null']);
+    return;
+  }
   const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'contend-bench-node-'));
   try {
     const database = path.join(dir, 'bench.db');
@@ -140,9 +154,8 @@ async function main() {
       state = (state * 48271) % 2147483647;
       return 1 + (state % ROWS);
     });
-    const names = process.argv.slice(2);
-    for (const name of names.length > 0 ? names : Object.keys(BARE)) await compare(name, database, keys);
-    await floor(keys);
+    if (names[0] === 'null') await floor(keys);
+    else await compare(names[0], database, keys);
   } finally {
     fs.rmSync(dir, { recursive: true });
   }
