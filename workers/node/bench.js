@@ -2,7 +2,6 @@
 // What the worker costs beside a bare loop on the same driver, reading rows by rowid: bare/worker, so 1 is no cost. In
 // turns, so that both see the same machine. Without arguments all drivers of SQLite, and the floor: the null driver alone.
 
-const { spawnSync } = require('child_process');
 const fs = require('fs');
 const os = require('os');
 const path = require('path');
@@ -14,9 +13,9 @@ const load = (name) => require(`${home}/node_modules/${name}`);
 
 const ROWS = 100000;
 const READS = 20000;
-/** After so many the bare loop lets the event loop have its turn, about as often as the worker does. */
-const READS_AT_A_TIME = 1000;
 const TURNS = Number(process.env.CONTEND_BENCH_TURNS ?? 101);
+/** After so many reads a bare loop lets the event loop have its turn, about as often as the worker does. */
+const AT_A_TIME = 1000;
 const SQL = 'SELECT id, value, note FROM item WHERE rowid = ?';
 
 function planText(driver, database, keys) {
@@ -68,7 +67,7 @@ async function timed(work) {
 }
 
 /** A bare loop with the interface of better-sqlite3, integers as exact as in the worker. No program keeps the event loop to itself for
- * good, and it is there that what a library has left behind for each query is cleared away. */
+ * good, and it is there that what a library leaves behind with each query is cleared away. */
 const blocking = (name) => (database, keys) => {
   const db = new (load(name))(database);
   const statement = db.prepare(SQL);
@@ -80,8 +79,8 @@ const blocking = (name) => (database, keys) => {
   };
   return {
     run: () => timed(async () => {
-      for (let i = 0; i < READS; i += READS_AT_A_TIME) {
-        read(i, i + READS_AT_A_TIME);
+      for (let from = 0; from < exact.length; from += AT_A_TIME) {
+        read(from, Math.min(from + AT_A_TIME, exact.length));
         await new Promise((resume) => setImmediate(resume));
       }
     }),
@@ -137,20 +136,7 @@ async function floor(keys) {
   console.log(`${driver.name.padEnd(20)} floor ${Math.round(median(times))} ns per operation (median of ${TURNS} turns of ${READS})`);
 }
 
-/** Each driver in a process of its own, as its worker is: code that has met two of them is compiled for both. */
-function oneByOne(names) {
-  for (const name of names) {
-    const { status } = spawnSync(process.execPath, [...process.execArgv, __filename, name], { stdio: 'inherit' });
-    if (status !== 0) process.exit(1);
-  }
-}
-
 async function main() {
-  const names = process.argv.slice(2);
-  if (names.length !== 1) {
-    oneByOne(names.length > 0 ? names : [...Object.keys(BARE), 'null']);
-    return;
-  }
   const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'contend-bench-node-'));
   try {
     const database = path.join(dir, 'bench.db');
@@ -163,8 +149,9 @@ async function main() {
       state = (state * 48271) % 2147483647;
       return 1 + (state % ROWS);
     });
-    if (names[0] === 'null') await floor(keys);
-    else await compare(names[0], database, keys);
+    const names = process.argv.slice(2);
+    for (const name of names.length > 0 ? names : Object.keys(BARE)) await compare(name, database, keys);
+    await floor(keys);
   } finally {
     fs.rmSync(dir, { recursive: true });
   }

@@ -391,11 +391,9 @@ final class Client
     /** The samples, in pieces of at most 1 MiB. */
     public function frames(): Generator
     {
-        [$frame, $head] = ['', $this->spec->id - (1 << 32)];
-        foreach ($this->words() as [$word, $rows, $due, $started, $end]) {
-            // Each operation begins with an attempt of number 0.
-            $head += ($word >> 16 & 0xFFFF) === 0 ? 1 << 32 : 0;
-            $frame .= pack('P8', $head, $word, $rows, $due, $started, $end, -1, 0);
+        $frame = '';
+        foreach ($this->words() as $words) {
+            $frame .= pack('P8', ...[...$words, -1, 0]);
             if (strlen($frame) === 1 << 20) {
                 yield $frame;
                 $frame = '';
@@ -406,10 +404,16 @@ final class Client
         }
     }
 
-    /** Of each attempt the words that differ, without the first one. */
+    /** For measurements of the worker itself: of all attempts the words of their samples that differ. */
+    public function samples(): array
+    {
+        return array_merge(...iterator_to_array($this->words(), false));
+    }
+
+    /** Of each attempt the words of its sample that differ. */
     private function words(): Generator
     {
-        [$due, $started] = [0, 0];
+        [$due, $started, $head] = [0, 0, $this->spec->id - (1 << 32)];
         foreach ($this->pieces as $kept) {
             for ($i = 0, $count = count($kept); $i < $count;) {
                 if ($kept[$i] === TIMES_FOLLOW) {
@@ -418,12 +422,15 @@ final class Client
                     continue;
                 }
                 if ($kept[$i] === WORDS_FOLLOW) {
-                    yield [$kept[$i + 1], $kept[$i + 2], $kept[$i + 3], $kept[$i + 4], $end = $kept[$i + 5]];
+                    [$word, $rows, $due, $started, $end] = array_slice($kept, $i + 1, KEPT_WORDS - 1);
                     $i += KEPT_WORDS;
                 } else {
-                    yield [$kept[$i] | STEP_NONE << 32, $kept[$i + 1] << 32, $due, $started, $end = $kept[$i + 2]];
+                    [$word, $rows, $end] = [$kept[$i] | STEP_NONE << 32, $kept[$i + 1] << 32, $kept[$i + 2]];
                     $i += KEPT;
                 }
+                // Each operation begins with an attempt of number 0.
+                $head += ($word >> 16 & 0xFFFF) === 0 ? 1 << 32 : 0;
+                yield [$head, $word, $rows, $due, $started, $end];
                 $due = $started = $end;
             }
         }
