@@ -121,11 +121,11 @@ func TestAConnectionThatCannotBeOpenedFailsAtTheBeginIfThereIsOne(t *testing.T) 
 // The first operation is carried out by itself, those after it in a row.
 func TestOperationsInARowAreRecordedAsTheFirst(t *testing.T) {
 	for name, edits := range map[string][]string{
-		"none fails": {"SELECT refused", "SELECT a"},
-		"each fails": {},
+		"none fails":          {"SELECT refused", "SELECT a"},
+		"each fails":          {},
 		"each is tried again": {"retry\t1\t-\t-\t-", "retry\t3\t-\t-\tmysql:1"},
-		"a row too few": {"SELECT refused", "SELECT a", "1..1\t1\t-\ntransaction\t2", "2..*\t1\t-\ntransaction\t2"},
-		"a row too many": {"SELECT refused", "SELECT a", "1..1\t1\t-\ntransaction\t2", "0..0\t1\t-\ntransaction\t2"},
+		"a row too few":       {"SELECT refused", "SELECT a", "1..1\t1\t-\ntransaction\t2", "2..*\t1\t-\ntransaction\t2"},
+		"a row too many":      {"SELECT refused", "SELECT a", "1..1\t1\t-\ntransaction\t2", "0..0\t1\t-\ntransaction\t2"},
 	} {
 		log := []string{}
 		plan := strings.NewReplacer(edits...).Replace(fmt.Sprintf(recordingPlan, 3, "op\t0\t1\nop\t0\t1\nop\t0\t1\n"))
