@@ -152,16 +152,23 @@ func (a *attempt) part(conn Conn, transaction, from, to int) (step int, err erro
 	}
 	t := &a.plan.Transactions[transaction]
 	step, err = a.steps(conn, t, a.statements.begins[transaction], from, to)
-	if err != nil && (a.begun || !a.driver.Server) {
-		// Whether a transaction is open is not known of every driver, and SQLite rolls back by itself after some
-		// errors. Should the rollback fail where one is open, the next begin fails and shows it. To a server it is a
-		// round trip, which belongs to the attempt: only if something was begun.
-		// An interrupt must not reach it: a lock that stays keeps everybody waiting.
-		a.use(nil)
-		_, _ = conn.Run(a.statements.rollback, nil, nil)
-		a.use(conn)
+	if err != nil {
+		a.undo(conn)
 	}
 	return step, err
+}
+
+// undo rolls back what a failed attempt may have left open. Whether a transaction is open is not known of every driver, and
+// SQLite rolls back by itself after some errors. Should the rollback fail where one is open, the next begin fails and shows it. To a
+// server it is a round trip, which belongs to the attempt: only if something was begun.
+func (a *attempt) undo(conn Conn) {
+	if !a.begun && a.driver.Server {
+		return
+	}
+	// An interrupt must not reach it: a lock that stays keeps everybody waiting.
+	a.use(nil)
+	_, _ = conn.Run(a.statements.rollback, nil, nil)
+	a.use(conn)
 }
 
 // noteWait adds what the connection has waited for locks to what was waited before in this attempt.

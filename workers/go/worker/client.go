@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,6 +37,7 @@ type client struct {
 	control *control
 	driver  *Driver
 	a       *attempt
+	singles []*single
 	conns   connections
 	samples sampleList
 	sleep   sleeper
@@ -120,13 +122,95 @@ func (c *client) interrupt() {
 func (c *client) run() {
 	c.nextUnique = int64(c.spec.ID) * wire.UniqueStride
 	c.previousEnd = saturatingAdd(c.control.startNS, c.spec.StartNS)
-	for t, ok := c.nextTurn(); ok; t, ok = c.nextTurn() {
-		for again := true; again; {
+	for {
+		t, again := c.inARow()
+		if !again {
+			if t, again = c.nextTurn(); !again {
+				break
+			}
+		}
+		for again {
 			t, again = c.try(t)
 		}
 	}
 	c.operations.Store(uint64(c.operation))
 	c.loopOver.Store(true)
+}
+
+// single is a transaction which is one statement, executed once, with the operation's arguments and nothing kept.
+type single struct {
+	statement        *Statement
+	rowsMin, rowsMax int64
+}
+
+// singles are by transaction; of any other one nil.
+func singles(p *wire.Plan, s *statements) []*single {
+	all := make([]*single, len(p.Transactions))
+	for i := range p.Transactions {
+		t := &p.Transactions[i]
+		if t.Begin != "" || len(t.Steps) != 1 || t.Steps[0].Kind != wire.StepSQL {
+			continue
+		}
+		step := &t.Steps[0]
+		same := step.Repeat == 1 && len(step.Keep) == 0 && len(step.Args) == t.Arguments()
+		for place, source := range step.Args {
+			same = same && source.Kind == wire.SourceArgument && source.A == place
+		}
+		if same {
+			all[i] = &single{s.steps[step.Statement], int64(step.RowsMin), int64(step.RowsMax)}
+			if step.RowsMax == wire.AnyRows {
+				all[i].rowsMax = math.MaxInt64
+			}
+		}
+	}
+	return all
+}
+
+// inARow carries out operations of a single statement on the client's own connection, one right after the other. Beside the
+// library's part this is what an operation costs, so it asks for nothing that is known before. It returns the next attempt of one
+// that has failed, if there is to be one.
+func (c *client) inARow() (turn, bool) {
+	o, isOwn := c.conns.(*own)
+	if !isOwn || o.measures || c.operation == 0 || c.spec.Open {
+		return turn{}, false
+	}
+	for o.conn != nil && c.next < len(c.spec.Operations) && (c.spec.Limit == 0 || c.operation < c.spec.Limit) {
+		op := &c.spec.Operations[c.next]
+		single, begun := c.singles[op.Transaction], c.previousEnd
+		// The end of the operation before was read a moment ago; another reading would only cost.
+		if single == nil || op.TimeNS != 0 || begun >= c.control.windowEnd.Load() {
+			break
+		}
+		rows, err := single.rowsMin, error(nil)
+		if !c.driver.Nothing {
+			rows, err = o.conn.Run(single.statement, op.Args, nil)
+		}
+		if err != nil || rows < single.rowsMin || rows > single.rowsMax {
+			return c.failedInARow(o, rows, err)
+		}
+		finished := monotonicNS()
+		*c.samples.next() = wire.Sample{
+			Client: c.spec.ID, Operation: c.operation, Transaction: uint16(op.Transaction), FailedStep: wire.FailedNone,
+			Rows: uint32(min(rows, math.MaxUint32)), Due: begun, Started: begun, Finished: finished, Lock: wire.NotMeasured,
+		}
+		c.end(op.Transaction, finished, false)
+	}
+	return turn{}, false
+}
+
+// failedInARow records the first attempt of the next operation, whose statement answered this.
+func (c *client) failedInARow(o *own, rows int64, err error) (turn, bool) {
+	a, op := c.a, &c.spec.Operations[c.next]
+	a.begin(c.operation, op.Args)
+	a.begun = false
+	if err == nil {
+		a.rows = uint32(min(rows, math.MaxUint32))
+		err = workerFailure(wire.CodeRows)
+	}
+	a.undo(o.conn)
+	o.loseIfLost(c)
+	t := turn{index: c.next, due: c.previousEnd, started: c.previousEnd, firstUnique: c.nextUnique}
+	return c.record(t, 0, 0, err)
 }
 
 // nextTurn is the first attempt of the next operation, once it is due.
@@ -165,7 +249,13 @@ func (c *client) try(t turn) (turn, bool) {
 	a.begin(c.operation, c.spec.Operations[t.index].Args)
 	a.firstUnique = t.firstUnique
 	step, acquireNS, err := c.conns.carryOut(c, transaction)
+	return c.record(t, step, acquireNS, err)
+}
+
+// record adds the sample of an attempt that is over, and returns the next one of the same operation, if there is one.
+func (c *client) record(t turn, step int, acquireNS uint64, err error) (turn, bool) {
 	finished := monotonicNS()
+	a, transaction := c.a, c.spec.Operations[t.index].Transaction
 	sample := wire.Sample{
 		Client: c.spec.ID, Operation: c.operation, Transaction: uint16(transaction), Attempt: t.attempt,
 		FailedStep: wire.FailedNone, Rows: a.rows, Due: t.due, Started: t.started, Finished: finished,
@@ -175,7 +265,7 @@ func (c *client) try(t turn) (turn, bool) {
 		sample.Flags |= wire.FlagLockTimeoutSpent
 	}
 	if err == nil {
-		c.samples.add(sample)
+		*c.samples.next() = sample
 		c.end(transaction, finished, false)
 		return turn{}, false
 	}
@@ -187,7 +277,7 @@ func (c *client) try(t turn) (turn, bool) {
 	if c.control.drainIsOver.Load() && c.driver.isCut(code) {
 		sample.Flags |= wire.FlagInterrupted
 	}
-	c.samples.add(sample)
+	*c.samples.next() = sample
 	if again, ok := c.retry(t, code, finished); ok {
 		return again, true
 	}
@@ -247,6 +337,8 @@ type own struct {
 	conn Conn
 	// later: it was opened in the run.
 	later bool
+	// measures: connections are Waiters.
+	measures bool
 }
 
 func (o *own) carryOut(c *client, transaction int) (int, uint64, error) {
@@ -268,12 +360,17 @@ func (o *own) carryOut(c *client, transaction int) (int, uint64, error) {
 	}
 	step, err := c.a.part(o.conn, transaction, 0, len(t.Steps))
 	if err != nil {
-		if loser, ok := o.conn.(Loser); ok && loser.Lost() {
-			c.use(nil)
-			o.close()
-		}
+		o.loseIfLost(c)
 	}
 	return step, 0, err
+}
+
+// loseIfLost closes a connection that has been lost with an attempt.
+func (o *own) loseIfLost(c *client) {
+	if loser, ok := o.conn.(Loser); ok && loser.Lost() {
+		c.use(nil)
+		o.close()
+	}
 }
 
 // pauseIfGone keeps the failures of a client whose server is gone from filling the memory.

@@ -118,6 +118,39 @@ func TestAConnectionThatCannotBeOpenedFailsAtTheBeginIfThereIsOne(t *testing.T) 
 	}
 }
 
+// The first operation is carried out by itself, those after it in a row.
+func TestOperationsInARowAreRecordedAsTheFirst(t *testing.T) {
+	for name, edits := range map[string][]string{
+		"none fails":          {"SELECT refused", "SELECT a"},
+		"each fails":          {},
+		"each is tried again": {"retry\t1\t-\t-\t-", "retry\t3\t-\t-\tmysql:1"},
+		"a row too few":       {"SELECT refused", "SELECT a", "1..1\t1\t-\ntransaction\t2", "2..*\t1\t-\ntransaction\t2"},
+		"a row too many":      {"SELECT refused", "SELECT a", "1..1\t1\t-\ntransaction\t2", "0..0\t1\t-\ntransaction\t2"},
+	} {
+		log := []string{}
+		plan := strings.NewReplacer(edits...).Replace(fmt.Sprintf(recordingPlan, 3, "op\t0\t1\nop\t0\t1\nop\t0\t1\n"))
+		all, err := RunPlan(recording(&log, math.MaxInt), plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		samples := all[0]
+		attempts := len(samples) / 3
+		if attempts == 0 || len(samples)%3 != 0 {
+			t.Fatalf("%s: %d samples of 3 operations", name, len(samples))
+		}
+		for i, s := range samples {
+			first := samples[i%attempts]
+			first.Operation, first.Due, first.Started, first.Finished = uint32(i/attempts), s.Due, s.Started, s.Finished
+			if s != first {
+				t.Errorf("%s: %+v, expected %+v", name, s, first)
+			}
+			if i >= attempts && (s.Due != samples[i-i%attempts-1].Finished || s.Started < s.Due || s.Finished < s.Started) {
+				t.Errorf("%s: sample %d: %+v", name, i, s)
+			}
+		}
+	}
+}
+
 func TestRoomForSamplesIsTouchedOnlyWhereTheEngineIsInThisProcess(t *testing.T) {
 	plan := &wire.Plan{Clients: make([]wire.Client, 1)}
 	for _, server := range []bool{false, true} {

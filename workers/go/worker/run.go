@@ -53,7 +53,8 @@ func prepare(drivers []*Driver, plan *wire.Plan) (*ready, error) {
 		spec := &plan.Clients[i]
 		c := &client{
 			plan: plan, spec: spec, control: control, driver: driver,
-			a: newAttempt(driver, plan, statements, control), samples: sampleList{last: roomForSamples(driver, plan, spec)},
+			a: newAttempt(driver, plan, statements, control), singles: singles(plan, statements),
+			samples: sampleList{last: roomForSamples(driver, plan, spec)},
 		}
 		c.a.use = c.use
 		r.clients = append(r.clients, c)
@@ -201,6 +202,7 @@ func (r *ready) openOwn(driver *Driver) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
+		_, o.measures = conn.(Waiter)
 		o.conn, c.conns = conn, o
 		c.use(conn)
 		session, err := look(driver, r.plan, r.setup, conn, i == 0, clientFact(c.spec))

@@ -16,12 +16,15 @@ type sampleList struct {
 	last []wire.Sample
 }
 
-func (l *sampleList) add(sample wire.Sample) {
-	if len(l.last) == cap(l.last) {
+// next is the place of another sample.
+func (l *sampleList) next() *wire.Sample {
+	n := len(l.last)
+	if n == cap(l.last) {
 		l.full = append(l.full, l.last)
-		l.last = make([]wire.Sample, 0, pieceSamples)
+		l.last, n = make([]wire.Sample, 0, pieceSamples), 0
 	}
-	l.last = append(l.last, sample)
+	l.last = l.last[:n+1]
+	return &l.last[n]
 }
 
 func (l *sampleList) len() int {

@@ -11,7 +11,7 @@ func TestSamplesOutgrowTheirMemoryWithoutBeingCopied(t *testing.T) {
 	const count = 3 + 2*pieceSamples + 1
 	var first *wire.Sample
 	for i := range uint32(count) {
-		list.add(wire.Sample{Operation: i})
+		*list.next() = wire.Sample{Operation: i}
 		if i == 0 {
 			first = &list.last[0]
 		}

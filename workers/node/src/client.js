@@ -2,7 +2,7 @@
 // One client's loop: which operation is next and when, what happens after a failed attempt, and the sample of each.
 
 const { AwaitedAttempt, BEGIN, BlockingAttempt, NONE } = require('./attempt');
-const { failureOf, isCut } = require('./failure');
+const { CODE_ROWS, Failure, WORKER, failureOf, isCut } = require('./failure');
 const { Samples } = require('./samples');
 
 const INTERRUPTED = 2;
@@ -12,12 +12,23 @@ const GONE_MS = 10;
 
 const nextTurn = () => new Promise((resume) => setImmediate(resume));
 
+/** What has to be known of a transaction which is one statement, executed once, with the operation's arguments and nothing kept;
+ * undefined for any other. */
+function singleOf(t, statements) {
+  const [step] = t.steps;
+  if (t.begin || t.steps.length !== 1 || step.kind !== 'sql' || step.repeat !== 1 || step.keep.length > 0) return undefined;
+  const same = step.args.length === t.arguments && step.args.every(({ kind, a }, i) => kind === 'p' && a === i);
+  return same ? { statement: statements.steps[step.statement].index, min: step.min, max: step.max } : undefined;
+}
+
 class Client {
   constructor(run, spec) {
     this.run = run;
     this.spec = spec;
     this.samples = new Samples(spec.id);
     this.attempt = new (run.driver.blocks ? BlockingAttempt : AwaitedAttempt)(run, spec);
+    this.singles = run.plan.transactions.map((t) => singleOf(t, run.statements));
+    this.conn = undefined;
     this.operation = 0;
     this.next = 0;
     this.nextUnique = 0;
@@ -25,6 +36,9 @@ class Client {
     this.previousEnd = 0;
     this.exhausted = false;
     this.over = false;
+    this.turnBegan = 0;
+    // Whether it need not let others have their turn between operations.
+    this.alone = false;
     // Its connection was opened in the run.
     this.later = false;
   }
@@ -36,20 +50,94 @@ class Client {
 
   async carryOut() {
     this.previousEnd = this.spec.start;
-    this.turnBegan = 0;
+    const { blocks } = this.run.driver;
+    this.alone = !blocks || this.run.clients.length === 1;
     for (;;) {
+      let failed;
+      if (this.single()) failed = blocks ? this.inARow() : await this.inARowAwaited();
       // A promise for every operation that is due at once would cost more than the operation's own record.
-      const next = this.nextOperation();
+      const next = failed ?? this.nextOperation();
       const turn = next instanceof Promise ? await next : next;
       if (!turn) break;
       for (let again = turn; again; ) {
-        const pending = this.make(again);
+        const pending = again === failed ? undefined : this.make(again);
         if (pending) await pending;
         again = this.record(again);
         if (again) again = await this.backOff(again);
       }
     }
     this.over = true;
+  }
+
+  /** The statement of the next operation, if that is a single one which begins at once; any other one is `nextOperation`'s. */
+  single() {
+    const { conn, spec, previousEnd } = this;
+    const op = spec.operations[this.next];
+    if (op === undefined || op.time !== 0 || spec.open || this.operation === 0 || this.operation === spec.limit) return undefined;
+    if (previousEnd >= this.run.control.windowEnd || conn === undefined || conn.lost) return undefined;
+    if (!this.alone || (this.run.driver.blocks && previousEnd - this.turnBegan > TURN_NS)) return undefined;
+    const single = this.singles[op.transaction];
+    return single !== undefined && conn.statements[single.statement] !== undefined ? single : undefined;
+  }
+
+  /** Carries out operations of a single statement, one right after the other: beside the library's part this is what an operation
+   * costs. Returns the turn of one whose first attempt has failed, or nothing. */
+  inARow() {
+    const { clock, driver } = this.run;
+    for (let single = this.single(); single !== undefined; single = this.single()) {
+      const { conn } = this;
+      const { args, transaction } = this.spec.operations[this.next];
+      let rows = 0;
+      try {
+        const found = driver.nothing ? single.min : conn.run(conn.statements[single.statement], args);
+        rows = typeof found === 'number' ? found : found.length;
+        if (rows < single.min || rows > single.max) throw new Failure(WORKER, CODE_ROWS);
+      } catch (error) {
+        this.attempt.rollBack(conn);
+        return this.failed(rows, error);
+      }
+      this.succeeded(transaction, rows, clock.now());
+    }
+    return undefined;
+  }
+
+  /** The same with a driver that answers later; one promise an operation, the driver's own. */
+  async inARowAwaited() {
+    const { clock, driver } = this.run;
+    for (let single = this.single(); single !== undefined; single = this.single()) {
+      const { conn } = this;
+      const { args, transaction } = this.spec.operations[this.next];
+      let rows = 0;
+      conn.busy = true;
+      try {
+        const found = await conn.run(conn.statements[single.statement], args);
+        conn.busy = false;
+        rows = typeof found === 'number' ? found : found.length;
+        if (rows < single.min || rows > single.max) throw new Failure(WORKER, CODE_ROWS);
+      } catch (error) {
+        conn.busy = false;
+        if (!driver.server) await this.attempt.rollBack(conn);
+        return this.failed(rows, error);
+      }
+      this.succeeded(transaction, rows, clock.now());
+    }
+    return undefined;
+  }
+
+  /** The sample of an operation that began when the one before ended, and succeeded at once. */
+  succeeded(transaction, rows, finished) {
+    const begun = this.previousEnd;
+    this.samples.add(this.operation, transaction, NONE, 0, rows, begun, begun, finished);
+    this.end(transaction, finished, false);
+  }
+
+  /** The turn of the next operation, whose first attempt has failed already. */
+  failed(rows, error) {
+    const { attempt, previousEnd } = this;
+    attempt.reset(this.operation, this.spec.operations[this.next].args, this.nextUnique);
+    attempt.rows = rows;
+    attempt.fails(0, error);
+    return { index: this.next, attempt: 0, due: previousEnd, started: previousEnd, until: 0 };
   }
 
   /** The first attempt of the next operation, once it is due: at once, or a promise of it. */
@@ -132,8 +220,9 @@ class Client {
       ({ space, code } = failureOf(attempt.error, run.driver));
       if (run.control.drainIsOver && isCut(run.driver, space, code)) flags |= INTERRUPTED;
     }
-    const { samples } = this;
-    samples.add(this.operation, transaction, turn.attempt, attempt.failedStep, space, flags, code, attempt.rows, turn.due, turn.started, finished);
+    const which = transaction + turn.attempt * 0x10000;
+    const outcome = attempt.failedStep + space * 0x10000 + flags * 0x1000000;
+    this.samples.add(this.operation, which, outcome, code, attempt.rows, turn.due, turn.started, finished);
     if (failed && turn.attempt + 1 < run.plan.tries && run.plan.retryCodes.has(`${space}:${code}`)) {
       const until = finished + this.backoffNs(turn.attempt);
       if (run.control.inTime(until)) return { index: turn.index, attempt: turn.attempt + 1, due: turn.due, started: 0, until };

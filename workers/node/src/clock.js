@@ -1,6 +1,9 @@
 'use strict';
 // The monotonic clock (CLOCK_MONOTONIC on Linux), and sleeping on the event loop.
 
+// The global of this name is looked up by a function each time.
+const { performance } = require('perf_hooks');
+
 /** When `performance.now()` was 0, on the monotonic clock; known to within the time that the closest of some readings took. */
 function origin() {
   let closest;

@@ -3,7 +3,7 @@
 // so that they are exact in a Number however long the machine has been up.
 
 const BYTES = 64;
-const FIELDS = 11;
+const FIELDS = 8;
 const WORD = 2 ** 32;
 const NOT_MEASURED = WORD - 1;
 const CHUNK = 4096;
@@ -20,7 +20,8 @@ class Samples {
     return (this.chunks.length - 1) * CHUNK + this.at / FIELDS;
   }
 
-  add(operation, transaction, attempt, failedStep, space, flags, code, rows, due, started, finished) {
+  /** `which` is transaction and attempt, `outcome` the step that failed, space and flags: 32 bits each, as a sample has them. */
+  add(operation, which, outcome, code, rows, due, started, finished) {
     let chunk = this.chunks[this.chunks.length - 1];
     let at = this.at;
     if (at === chunk.length) {
@@ -29,16 +30,13 @@ class Samples {
       at = 0;
     }
     chunk[at] = operation;
-    chunk[at + 1] = transaction;
-    chunk[at + 2] = attempt;
-    chunk[at + 3] = failedStep;
-    chunk[at + 4] = space;
-    chunk[at + 5] = flags;
-    chunk[at + 6] = code;
-    chunk[at + 7] = rows;
-    chunk[at + 8] = due;
-    chunk[at + 9] = started;
-    chunk[at + 10] = finished;
+    chunk[at + 1] = which;
+    chunk[at + 2] = outcome;
+    chunk[at + 3] = code;
+    chunk[at + 4] = rows;
+    chunk[at + 5] = due;
+    chunk[at + 6] = started;
+    chunk[at + 7] = finished;
     this.at = at + FIELDS;
   }
 
@@ -52,12 +50,8 @@ class Samples {
       const from = this.chunks[Math.floor(i / CHUNK)];
       const at = (i % CHUNK) * FIELDS;
       words[to++] = this.client;
-      words[to++] = from[at];
-      words[to++] = from[at + 1] + from[at + 2] * 0x10000;
-      words[to++] = from[at + 3] + from[at + 4] * 0x10000 + from[at + 5] * 0x1000000;
-      words[to++] = from[at + 6];
-      words[to++] = from[at + 7];
-      for (let time = 8; time < FIELDS; time++) {
+      for (let word = 0; word < 5; word++) words[to++] = from[at + word];
+      for (let time = 5; time < FIELDS; time++) {
         const sum = low + from[at + time];
         const carry = Math.floor(sum / WORD);
         words[to++] = sum - carry * WORD;

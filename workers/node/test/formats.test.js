@@ -61,11 +61,11 @@ test('a sample is the one of the format', () => {
   const samples = new Samples(0);
   const base = 4690000000000n;
   const at = (hex) => Number(Buffer.from(hex, 'hex').readBigUInt64LE() - base);
-  samples.add(1, 1, 0, 65535, 0, 0, 0, 4, at('ced5d43444040000'), at('9e6bd53444040000'), at('3a1ee73444040000'));
+  samples.add(1, 1, 65535, 0, 4, at('ced5d43444040000'), at('9e6bd53444040000'), at('3a1ee73444040000'));
   const bytes = samples.encode(base);
   assert.strictEqual(bytes.length, BYTES);
   assert.strictEqual(bytes.subarray(0, 48).toString('hex'), '00000000010000000100' + '0000ffff0000' + '0000000004000000' + 'ced5d434440400009e6bd534440400003a1ee73444040000');
-  for (let i = 1; i < 10000; i++) samples.add(i, 0, 0, 65535, 0, 0, 0, 1, i, i, i);
+  for (let i = 1; i < 10000; i++) samples.add(i, 0, 65535, 0, 1, i, i, i);
   assert.strictEqual(samples.count, 10000);
   assert.strictEqual(samples.encode(0n).readUInt32LE(9999 * BYTES + 4), 9999);
 });

@@ -7,7 +7,13 @@ declare(strict_types=1);
 const REPORT_NS = 100_000_000;
 /** Signals can come just before a sleep: it is cut into pieces. */
 const NAP_NS = 50_000_000;
-const SAMPLE_WORDS = 6;
+/** What precedes a sample kept as its own words, and times that are not those of its neighbours. */
+const WORDS_FOLLOW = -1;
+const TIMES_FOLLOW = -2;
+/** Transaction, rows and end; of the others the mark and its words. */
+const KEPT = 3;
+const KEPT_WORDS = 6;
+const KEPT_TIMES = 3;
 
 /** The window as this client sees it. Signals of the supervisor change it. */
 final class Control
@@ -74,7 +80,11 @@ final class Client
     private array $arguments = [];
     private array $settings = [];
     private bool $isReopened = false;
-    private array $samples = [];
+    /**
+     * What samples are made of once the run is over. Of an operation that began with the end of the one before and succeeded at
+     * once it is the transaction, its rows and its end; nothing costs less than to append these.
+     */
+    private array $pieces = [];
     private int $jitterTurn = 0;
 
     /** @param Statement[] $statements */
@@ -209,10 +219,10 @@ final class Client
     }
 
     /** Carries out a transaction, with a new connection if it begins with one or the old one is lost. */
-    private function carryOut(int $t, int $place, int $unique): int
+    private function carryOut(int $t, int $place, int $unique, int $operation): int
     {
         if (isset($this->functions[$t])) {
-            return $this->functions[$t]($this->arguments, $place, $unique, $this->operation);
+            return $this->functions[$t]($this->arguments, $place, $unique, $operation);
         }
         $transaction = $this->plan->transactions[$t];
         if ($this->db === null || $transaction->connects) {
@@ -233,7 +243,7 @@ final class Client
                 throw $failure;
             }
         }
-        $rows = $this->written->firsts[$t]($this->arguments, $place, $unique, $this->operation, $this->db);
+        $rows = $this->written->firsts[$t]($this->arguments, $place, $unique, $operation, $this->db);
         if (!$transaction->connects) {
             $this->functions[$t] = $this->written->makers[$t]($this->db);
         }
@@ -242,19 +252,18 @@ final class Client
 
     // The loop
 
+    /** Beside the library's part its loop is what an operation costs, so that each call and each look-up counts. */
     public function run(): void
     {
-        [$spec, $control, $plan] = [$this->spec, $this->control, $this->plan];
+        [$spec, $control] = [$this->spec, $this->control];
         [$times, $transactions, $places, $arguments] = [$this->times, $this->transactions, $this->places, $this->arguments];
-        [$count, $limit, $isOpen, $samples] = [count($times), $spec->limit, $spec->isOpen, []];
-        $words = array_map(fn ($t) => $t | STEP_NONE << 32, array_keys($plan->transactions));
-        $uniques = array_map(fn ($t) => $t->uniques, $plan->transactions);
+        [$count, $isOpen, $kept] = [count($times), $spec->isOpen, []];
+        $uniques = array_map(fn ($t) => $t->uniques, $this->plan->transactions);
         $unique = $spec->id * UNIQUE_STRIDE;
-        $head = $spec->id;
         $end = $control->startNs + $spec->start;
         $nextReport = $control->startNs + REPORT_NS;
-        $isFirst = true;
-        for ($next = 0; $limit === 0 || $this->operation < $limit; $next++) {
+        $limit = $spec->limit === 0 ? PHP_INT_MAX : $spec->limit;
+        for ($operation = $next = 0; $operation < $limit; $operation++, $next++) {
             if ($next === $count) {
                 if (!$spec->isCyclic || $count === 0) {
                     $this->isExhausted = !$isOpen && $end < $control->windowEnd;
@@ -262,52 +271,63 @@ final class Client
                 }
                 $next = 0;
             }
-            $t = $transactions[$next];
-            $due = $times[$next] + ($isOpen ? $control->startNs : $end);
-            if ($due >= $control->windowEnd) {
-                break;
-            }
-            $started = $end;
             // The end of the operation before was read a moment ago; another reading would only cost.
-            if ($due > $end || $isFirst) {
-                $isFirst = false;
-                $started = $control->until($due, 'isStopped');
-            }
-            if ($started < $due || $due >= $control->windowEnd || $isOpen && $started >= $control->windowEnd) {
+            $due = $started = $end;
+            if ($isOpen || $times[$next] !== 0 || $operation === 0) {
+                if (($begun = $this->begin($times[$next], $end, $operation === 0)) === null) {
+                    break;
+                }
+                [$due, $started] = $begun;
+                array_push($kept, TIMES_FOLLOW, $due, $started);
+            } elseif ($end >= $control->windowEnd) {
                 break;
             }
+            $t = $transactions[$next];
             try {
                 $rows = isset($this->functions[$t])
-                    ? $this->functions[$t]($arguments, $places[$next], $unique, $this->operation)
-                    : $this->carryOut($t, $places[$next], $unique);
+                    ? $this->functions[$t]($arguments, $places[$next], $unique, $operation)
+                    : $this->carryOut($t, $places[$next], $unique, $operation);
                 $end = hrtime(true);
-                $samples[] = $head;
-                $samples[] = $words[$t];
-                $samples[] = $rows << 32;
-                $samples[] = $due;
-                $samples[] = $started;
-                $samples[] = $end;
+                $kept[] = $t;
+                $kept[] = $rows;
+                $kept[] = $end;
             } catch (Failure $failure) {
-                $end = $this->failed($samples, $failure, $head, [$t, $places[$next], $unique], $due, $started);
+                $end = $this->failed($kept, $failure, [$t, $places[$next], $unique, $operation], $due, $started);
             }
-            $this->operation++;
-            $head += 1 << 32;
             $unique += $uniques[$t];
             if ($end >= $nextReport) {
                 $nextReport = $end + REPORT_NS;
-                ($this->report)("progress\t$this->operation\t$this->failed");
+                ($this->report)("progress\t" . ($operation + 1) . "\t$this->failed");
+                // An array that grows is moved now and then, which takes the longer the longer it is.
+                [$this->pieces[], $kept] = [$kept, []];
             }
         }
-        $this->samples = $samples;
-        $this->attempts = intdiv(count($this->samples), SAMPLE_WORDS);
+        $this->pieces[] = $kept;
+        $this->operation = $operation;
+        $this->attempts += $operation;
         $this->lookAgain();
         $this->close();
     }
 
-    /** Records a failed attempt and makes the next ones; returns the end of the last. */
-    private function failed(array &$samples, Failure $failure, int $head, array $operation, int $due, int $started): int
+    /** When an operation is due and when it begins, waited for; null if that is not in the window any more. */
+    private function begin(int $time, int $end, bool $isFirst): ?array
     {
-        [$t, $place, $unique] = $operation;
+        [$control, $isOpen, $started] = [$this->control, $this->spec->isOpen, $end];
+        $due = $time + ($isOpen ? $control->startNs : $end);
+        if ($due >= $control->windowEnd) {
+            return null;
+        }
+        if ($due > $end || $isFirst) {
+            $started = $control->until($due, 'isStopped');
+        }
+        $isLate = $due >= $control->windowEnd || $isOpen && $started >= $control->windowEnd;
+        return $started < $due || $isLate ? null : [$due, $started];
+    }
+
+    /** Records a failed attempt and makes the next ones; returns the end of the last. */
+    private function failed(array &$kept, Failure $failure, array $operation, int $due, int $started): int
+    {
+        [$t, $place, $unique, $number] = $operation;
         $control = $this->control;
         $cut = [$this->driver->interrupted, ...$this->driver->alsoInterrupted, CANCELED];
         for ($attempt = 0;; $attempt++) {
@@ -318,7 +338,7 @@ final class Client
             $code = [$failure->space, $failure->number];
             $flags = $control->isOver && in_array($code, $cut, true) ? FLAG_INTERRUPTED : 0;
             $word = $t | $attempt << 16 | $failure->step << 32 | $failure->space << 48 | $flags << 56;
-            array_push($samples, $head, $word, $failure->number | $failure->rows << 32, $due, $started, $end);
+            array_push($kept, WORDS_FOLLOW, $word, $failure->number | $failure->rows << 32, $due, $started, $end);
             $until = $this->retryAt($attempt, $code, $end);
             // A process may wake late, when it is too late for another attempt.
             if (
@@ -328,10 +348,11 @@ final class Client
                 $this->failed++;
                 return $end;
             }
+            $this->attempts++;
             try {
-                $rows = $this->carryOut($t, $place, $unique);
+                $rows = $this->carryOut($t, $place, $unique, $number);
                 $end = hrtime(true);
-                array_push($samples, $head, $t | $attempt + 1 << 16 | STEP_NONE << 32, $rows << 32, $due, $started, $end);
+                array_push($kept, WORDS_FOLLOW, $t | $attempt + 1 << 16 | STEP_NONE << 32, $rows << 32, $due, $started, $end);
                 return $end;
             } catch (Failure $again) {
                 $failure = $again;
@@ -370,9 +391,9 @@ final class Client
     /** The samples, in pieces of at most 1 MiB. */
     public function frames(): Generator
     {
-        [$s, $frame] = [$this->samples, ''];
-        for ($i = 0, $count = count($s); $i < $count; $i += SAMPLE_WORDS) {
-            $frame .= pack('P8', $s[$i], $s[$i + 1], $s[$i + 2], $s[$i + 3], $s[$i + 4], $s[$i + 5], -1, 0);
+        $frame = '';
+        foreach ($this->words() as $words) {
+            $frame .= pack('P8', ...[...$words, -1, 0]);
             if (strlen($frame) === 1 << 20) {
                 yield $frame;
                 $frame = '';
@@ -383,9 +404,35 @@ final class Client
         }
     }
 
-    /** For measurements of the worker itself. */
+    /** For measurements of the worker itself: of all attempts the words of their samples that differ. */
     public function samples(): array
     {
-        return $this->samples;
+        return array_merge(...iterator_to_array($this->words(), false));
+    }
+
+    /** Of each attempt the words of its sample that differ. */
+    private function words(): Generator
+    {
+        [$due, $started, $head] = [0, 0, $this->spec->id - (1 << 32)];
+        foreach ($this->pieces as $kept) {
+            for ($i = 0, $count = count($kept); $i < $count;) {
+                if ($kept[$i] === TIMES_FOLLOW) {
+                    [$due, $started] = [$kept[$i + 1], $kept[$i + 2]];
+                    $i += KEPT_TIMES;
+                    continue;
+                }
+                if ($kept[$i] === WORDS_FOLLOW) {
+                    [$word, $rows, $due, $started, $end] = array_slice($kept, $i + 1, KEPT_WORDS - 1);
+                    $i += KEPT_WORDS;
+                } else {
+                    [$word, $rows, $end] = [$kept[$i] | STEP_NONE << 32, $kept[$i + 1] << 32, $kept[$i + 2]];
+                    $i += KEPT;
+                }
+                // Each operation begins with an attempt of number 0.
+                $head += ($word >> 16 & 0xFFFF) === 0 ? 1 << 32 : 0;
+                yield [$head, $word, $rows, $due, $started, $end];
+                $due = $started = $end;
+            }
+        }
     }
 }

@@ -86,12 +86,13 @@ final class Writer
         }
         $text = '';
         foreach ($bodies as $index => [$first, $later]) {
-            $arguments = 'array $a, int $p, int $u, int $o';
-            $text .= "\$functions->firsts[$index] = static function ($arguments, Connection \$db)" . self::uses($first, $given) . ": int {\n$first};\n";
+            // Without types, which would be looked at in every call.
+            $arguments = '$a, $p, $u, $o';
+            $text .= "\$functions->firsts[$index] = static function ($arguments, \$db)" . self::uses($first, $given) . " {\n$first};\n";
             preg_match_all('/\$s(\d+)\b/', $later, $named);
             $prepare = implode('', array_map(fn ($s) => "\$s$s = \$db->statement($s, \$d$s);\n", array_unique($named[1])));
             $statements = array_fill_keys(array_map(fn ($s) => "s$s", $named[1]), true) + ['db' => true];
-            $inner = "static function ($arguments)" . self::uses($later, $given + $statements) . ": int {\n$later}";
+            $inner = "static function ($arguments)" . self::uses($later, $given + $statements) . " {\n$later}";
             $text .= "\$functions->makers[$index] = static function (Connection \$db)" . self::uses($prepare . $later, $given)
                 . " {\n{$prepare}return $inner;\n};\n";
         }
@@ -128,12 +129,15 @@ final class Writer
         foreach (array_keys($slots) as $slot) {
             $body[] = "\$k$slot = [];";
         }
-        array_push($body, '$n = 0;', '$step = ' . ($t->begin === null ? 0 : STEP_BEGIN) . ';', 'try {');
+        $known = $t->begin === null ? 0 : STEP_BEGIN;
+        array_push($body, '$n = 0;', "\$step = $known;", 'try {');
         if ($t->begin !== null) {
             array_push($body, ...$db->simpleCode($t->begin));
         }
         foreach ($t->steps as $number => $step) {
-            $body[] = "\$step = $number;";
+            if ($number !== $known) {
+                $body[] = "\$step = $number;";
+            }
             if ($step->kind === 'sql') {
                 array_push($body, ...$this->sql($step, $index, $db, $driver, $isFirst));
             } elseif ($step->kind !== 'connect') {
@@ -193,7 +197,8 @@ final class Writer
                 $this->values[] = $a;
                 return ['$v' . (count($this->values) - 1), get_debug_type($a)];
             case 'p':
-                return ["\$a[\$p + $a$stride]", $this->typeOf($index, range($a, $a + ($stride === '' ? 0 : $b * ($repeat - 1)), max($b, 1)))];
+                $place = $a === 0 && $stride === '' ? '' : " + $a$stride";
+                return ["\$a[\$p$place]", $this->typeOf($index, range($a, $a + ($stride === '' ? 0 : $b * ($repeat - 1)), max($b, 1)))];
             case 'u':
                 return ["(\$u + $a$stride)", 'int'];
             case 'k':

@@ -113,8 +113,8 @@ def check_connection(plan, statements, connection):
 
 
 class Functions:
-    """The compiled functions of a plan. Each is of arguments, the first unique number and the number of the operation
-    (x 2^32, as samples have it), to the rows."""
+    """The compiled functions of a plan. Each is of arguments, the first unique number and the number of the operation, to
+    the rows."""
 
     def __init__(self, library, plan, statements, connection):
         """`connection` is any of the driver's: the same code is for all of them."""
@@ -177,17 +177,19 @@ class Writer:
         self.write(0, f"def t{index}(a, u, o):", " n = 0")
         slots = sorted({slot for s in t.steps if hasattr(s, "keep") for slot, _, _ in s.keep} | self.used(t))
         self.write(1, *(f"k{slot} = ()" for slot in slots))
-        self.write(1, f"step = {wire.STEP_BEGIN if t.begin else 0}", "try:")
+        known = wire.STEP_BEGIN if t.begin else 0
+        self.write(1, f"step = {known}", "try:")
         if t.begin:
             self.write(2, *self.connection.simple_code(t.begin))
         for number, step in enumerate(t.steps):
             if step is None:
                 continue
-            self.write(2, f"step = {number}")
+            if number != known:
+                self.write(2, f"step = {number}")
             if isinstance(step, Wait):
                 self.write(2, f"wait({step.ns})")
             else:
-                self.sql(step, names)
+                self.sql(step, t, names)
         if t.begin:
             self.write(2, f"step = {wire.STEP_COMMIT}", *self.connection.simple_code("COMMIT"))
         self.write(2, "return n")
@@ -198,7 +200,7 @@ class Writer:
         sources = [source for s in t.steps if hasattr(s, "sources") for source in s.sources]
         return {a for kind, a, _ in sources if kind and kind in "kK"}
 
-    def sql(self, step, names):
+    def sql(self, step, t, names):
         statement = self.statements[step.statement]
         depth = 2
         if step.repeat > 1:
@@ -206,12 +208,12 @@ class Writer:
             depth = 3
         # An interrupt only reaches statements under way, so each one asks before it begins.
         self.write(depth, "if over: cut()")
-        args = "".join(f"{self.source(source, step.repeat > 1)}, " for source in step.sources)
+        args = self.arguments(step, t)
         self.write(depth, *(f"k{slot} = ()" for slot, _, _ in step.keep))
         if self.driver.executes_nothing:
-            self.write(depth, f"r = ({args})", f"m = {step.least}", *(f"k{slot} = (1,)" for slot, _, _ in step.keep))
+            self.write(depth, f"r = {args or ()}", f"m = {step.least}", *(f"k{slot} = (1,)" for slot, _, _ in step.keep))
         else:
-            lines, more = self.connection.code(step.statement, statement, f"({args})" if args else "")
+            lines, more = self.connection.code(step.statement, statement, args)
             names.update(more)
             self.write(depth, *lines)
             for slot, column, rows in step.keep:
@@ -225,6 +227,15 @@ class Writer:
                 self.write(depth, f"if m < {step.least}: wrong_rows()")
         else:
             self.write(depth, f"if not {step.least} <= m <= {step.most}: wrong_rows()")
+
+    def arguments(self, step, t):
+        """The tuple that a statement is given, empty if it takes nothing; that of the operation where it is the same."""
+        if not step.sources:
+            return ""
+        taken = [(kind, a) for kind, a, b in step.sources if step.repeat == 1 or not b]
+        if taken == [("p", i) for i in range(t.arguments)] and len(taken) == len(step.sources):
+            return "a"
+        return "(" + "".join(f"{self.source(source, step.repeat > 1)}, " for source in step.sources) + ")"
 
     def source(self, source, repeated):
         kind, a, b = source
@@ -240,7 +251,7 @@ class Writer:
         elif kind == "K":
             value = f"k{a}[{b}] if len(k{a}) > {b} else None"
         elif self.plan.now_fixed:
-            value = f"({self.plan.now_fixed[0]} + {self.plan.now_fixed[1]} * (o >> 32)) // {a}"
+            value = f"({self.plan.now_fixed[0]} + {self.plan.now_fixed[1]} * o) // {a}"
         else:
             value = f"now_ns() // {a}"
         return f"suit({value})" if self.connection.suits_arguments else value

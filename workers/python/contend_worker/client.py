@@ -1,37 +1,28 @@
 """One client: which operation is next and when, what happens after a failed attempt, the sample of every attempt."""
 
-import struct
-import sys
 import threading
 import time
 from itertools import chain, islice, repeat
 
-from . import wire
+from . import samples, wire
 from .driver import Failure
 
 _clock = time.monotonic_ns
-_NOT_MEASURED = wire.MAX_U64
 _NO_STEP = wire.STEP_NONE << 32
-_NEXT = 1 << 32
-# The words of a sample that differ; the machine's own order is the faster way to write the same bytes.
-_pack_into = struct.Struct("@6Q" if sys.byteorder == "little" else "<6Q").pack_into
-_SAMPLE = 64
-# A piece of memory for samples is a frame of those that are sent, with the two words in it that are the same in all.
-FRAME = 1 << 20
-_BLANK = (bytes(48) + struct.pack("<2Q", _NOT_MEASURED, 0)) * (FRAME // _SAMPLE)
 # A server that is gone must not fill the memory with failures.
 _REOPEN_PAUSE_S = 0.01
 
 
 class Client:
-    """Runs in a thread of its own. Samples are kept as they are sent: eight words of 64 bits each, in frames of which the
-    last is filled up to `at`."""
+    """Runs in a thread of its own. `pieces` is what samples are made of once the run is over."""
 
     def __init__(self, run, spec):
         self.run_, self.plan, self.spec, self.control = run, run.plan, spec, run.control
         self.library = run.library
-        self.frames, self.at = [bytearray(_BLANK)], 0
+        self.pieces = [[]]
         self.retries, self.failed, self.is_exhausted, self.is_over = 0, 0, False, False
+        # The next operation, its first unique number, and the end of the one before.
+        self.operation, self.unique, self.end = 0, spec.id * wire.UNIQUE_STRIDE, 0
         self.jitter_turn = 0
         self.connection = None
         # The connection to interrupt; the lock keeps it from being closed or rolled back meanwhile.
@@ -165,25 +156,26 @@ class Client:
 
     @property
     def attempts(self):
-        return (len(self.frames) - 1) * (FRAME // _SAMPLE) + self.at // _SAMPLE
+        return sum(map(len, self.pieces)) // samples.KEPT
 
     def samples(self):
         """All samples, frame by frame."""
-        for frame in self.frames[:-1]:
-            yield memoryview(frame)
-        yield memoryview(self.frames[-1])[:self.at]
+        return samples.frames(self.spec.id, self.pieces)
 
     def _operations(self):
         """(time, transaction, arguments), one after the other; from columns, which lie closer together than rows do."""
-        spec = self.spec
         suit = self.connection.argument
         suited = self.connection.suits_arguments
-        drawn = [(time_ns, t, tuple(map(suit, args)) if suited else args) for time_ns, t, args in spec.operations]
+        drawn = [(time_ns, t, tuple(map(suit, args)) if suited else args) for time_ns, t, args in self.spec.operations]
         columns = [list(column) for column in zip(*drawn)]
-        if spec.is_cyclic:
+        if self.spec.is_cyclic:
             columns = [chain.from_iterable(repeat(column)) for column in columns]
-        operations = zip(*columns)
-        return islice(operations, spec.limit) if spec.limit else operations
+        # What is the same in all operations need not be read from memory; their arguments say how many there are.
+        for i in range(len(columns[:2])):
+            first = drawn[0][i]
+            if all(operation[i] == first for operation in drawn):
+                columns[i] = repeat(first)
+        return zip(*columns)
 
     def prepare(self):
         """All that the window need not do."""
@@ -191,52 +183,70 @@ class Client:
 
     def loop(self):
         spec, control = self.spec, self.control
-        is_open, start, functions = spec.is_open, control.start_ns, self.functions
+        self.end = control.start_ns + spec.start_ns
+        while size := min(samples.PIECE, spec.limit - self.operation) if spec.limit else samples.PIECE:
+            last = self.operation + size
+            if not self._carry_out(islice(self.operations, size)):
+                return
+            if self.operation < last:
+                self.is_exhausted = not spec.is_open and self.end < control.window_end
+                return
+            self.pieces.append([])
+
+    def _carry_out(self, operations):
+        """Carries out these operations; false if the window is over before the last of them. Beside the library's part this
+        is what an operation costs, so that each call and each look-up counts."""
+        control, functions, clock = self.control, self.functions, _clock
         words = [t | _NO_STEP for t in range(len(self.plan.transactions))]
         uniques = [t.uniques for t in self.plan.transactions]
-        frame, at = self.frames[-1], 0
-        head, unique = spec.id, spec.id * wire.UNIQUE_STRIDE
-        end = start + spec.start_ns
-        is_first = True
-        for time_ns, t, args in self.operations:
-            due = start + time_ns if is_open else end + time_ns
-            if due > end or is_first:
-                is_first = False
-                if due >= control.window_end:
-                    return
-                started = control.until(due, control.window_over)
-                if started < due or due >= control.window_end or is_open and started >= control.window_end:
-                    return
+        has_uniques, is_open = any(uniques), self.spec.is_open
+        operation, unique, end, piece = self.operation, self.unique, self.end, self.pieces[-1]
+        may_wait, is_inside = is_open or operation == 0, False
+        for time_ns, t, args in operations:
+            if time_ns or may_wait:
+                due, started = self._begin(time_ns, end, operation == 0)
+                may_wait = is_open
+                if started is None:
+                    break
             else:
                 # The end of the operation before was read a moment ago; another reading would only cost.
-                started = end
-                if started >= control.window_end:
-                    return
+                due = started = end
+                if end >= control.window_end:
+                    break
             try:
-                rows = functions[t](args, unique, head)
+                rows = functions[t](args, unique, operation)
             except Failure as failure:
-                end = self._failed(failure, (head, t, args, unique), due, started)
-                frame, at = self.frames[-1], self.at
+                end = self._failed(failure, (operation, t, args, unique), due, started)
             else:
-                end = _clock()
-                _pack_into(frame, at, head, words[t], rows << 32, due, started, end)
-                at += _SAMPLE
-                self.at = at
-                if at == FRAME:
-                    frame, at = self._next_frame(), 0
-            head += _NEXT
-            unique += uniques[t]
-        done = self.attempts and (head >> 32) == spec.limit
-        self.is_exhausted = not is_open and not (spec.limit and done) and end < control.window_end
+                end = clock()
+                piece += words[t], rows, due, started, end
+            operation += 1
+            if has_uniques:
+                unique += uniques[t]
+        else:
+            is_inside = True
+        self.operation, self.unique, self.end = operation, unique, end
+        return is_inside
+
+    def _begin(self, time_ns, end, is_first):
+        """When an operation is due, and when it begins, waited for: None if that is not in the window any more."""
+        control, is_open = self.control, self.spec.is_open
+        due, started = time_ns + (control.start_ns if is_open else end), end
+        if due >= control.window_end:
+            return due, None
+        if due > end or is_first:
+            started = control.until(due, control.window_over)
+        is_late = due >= control.window_end or is_open and started >= control.window_end
+        return due, None if started < due or is_late else started
 
     def _failed(self, failure, operation, due, started):
         """Records a failed attempt and makes the next ones; returns the end of the last."""
-        head, t, args, unique = operation
+        number, t, args, unique = operation
         control, attempt = self.control, 0
         while True:
             self._roll_back(failure)
             end = _clock()
-            self._sample(head, t, attempt, failure, (due, started, end))
+            self._sample(t, attempt, failure, (due, started, end))
             wait_until = self._retry_at(attempt, failure, end)
             if wait_until is None:
                 break
@@ -247,34 +257,21 @@ class Client:
             attempt += 1
             self.retries += 1
             try:
-                rows = self.functions[t](args, unique, head)
+                rows = self.functions[t](args, unique, number)
             except Failure as again:
                 failure = again
                 continue
             end = _clock()
-            word = t | attempt << 16 | _NO_STEP
-            self._record(head, word, rows << 32, due, started, end)
+            self.pieces[-1] += t | attempt << 16 | _NO_STEP, rows, due, started, end
             return end
         self.failed += 1
         return end
 
-    def _sample(self, head, t, attempt, failure, times):
+    def _sample(self, t, attempt, failure, times):
         is_cut = bool(self.control.over) and (failure.space, failure.code) in self.run_.driver.cut_codes
         flags = wire.FLAG_INTERRUPTED if is_cut else 0
         word = t | attempt << 16 | failure.step << 32 | failure.space << 48 | flags << 56
-        self._record(head, word, failure.code | failure.rows << 32, *times)
-
-    def _record(self, *words):
-        _pack_into(self.frames[-1], self.at, *words)
-        self.at += _SAMPLE
-        if self.at == FRAME:
-            self._next_frame()
-
-    def _next_frame(self):
-        # In this order: a supervisor that counts meanwhile is at most a frame behind.
-        self.at = 0
-        self.frames.append(bytearray(_BLANK))
-        return self.frames[-1]
+        self.pieces[-1] += word, failure.rows | failure.code << 32, *times
 
     def _roll_back(self, failure):
         """Whatever the failure was, SQLite may have rolled back by itself. Should the rollback fail where a transaction

@@ -8,14 +8,14 @@ const { failure, wrongValue } = require('../failure');
 
 // SQLITE_OPEN_EXRESCODE, which the library passes on: errors have extended codes.
 const FLAGS = sqlite3.OPEN_READWRITE | sqlite3.OPEN_CREATE | 0x02000000;
-const SAFE = BigInt(Number.MAX_SAFE_INTEGER);
 
 const call = (work) => new Promise((resolve, reject) => work((error, value) => (error ? reject(error) : resolve(value))));
 
 function bound(value) {
   if (typeof value !== 'bigint') return value;
-  if (value > SAFE || value < -SAFE) throw wrongValue('an integer beyond 2^53, which this driver would change');
-  return Number(value);
+  const number = Number(value);
+  if (!Number.isSafeInteger(number)) throw wrongValue('an integer beyond 2^53, which this driver would change');
+  return number;
 }
 
 class Connection {
@@ -38,9 +38,13 @@ class Connection {
     });
   }
 
-  async run(prepared, values) {
+  /** Without a promise of its own where the statement is prepared already. */
+  run(prepared, values) {
     const args = values.map(bound);
-    if (!prepared.each) return this.execute(prepared.made, prepared.statement, args);
+    return prepared.each ? this.prepareAndExecute(prepared, args) : this.execute(prepared.made, prepared.statement, args);
+  }
+
+  async prepareAndExecute(prepared, args) {
     const made = await this.make(prepared.statement.sql);
     try {
       return await this.execute(made, prepared.statement, args);
