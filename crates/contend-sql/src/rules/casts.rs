@@ -14,7 +14,7 @@ impl<'a> Tr<'a> {
         self.fire(Id::Cast);
         let name = type_name.map_or("", |t| t.name);
         let (start, slots) = (self.at(), self.slots.len());
-        let mut value = self.to_cast(expr, target)?;
+        let mut value = self.cast_operand(expr, target)?;
         let was = value.ty;
         match (target, was) {
             (_, Ty::Null) => self.cast_null(start, target, &mut value),
@@ -65,7 +65,7 @@ impl<'a> Tr<'a> {
     }
 
     /// Writes what is cast; a literal as what the cast makes of it.
-    fn to_cast(&mut self, expr: &'a Expr<'a>, target: Ty) -> R<Val> {
+    fn cast_operand(&mut self, expr: &'a Expr<'a>, target: Ty) -> R<Val> {
         match (target, bare(expr)) {
             (Ty::Number, Expr::Literal(Literal::String(text))) => {
                 let number = crate::types::number_prefix(&plain(text));

@@ -114,7 +114,7 @@ impl<'a> Tr<'a> {
             'o' => self.octal(token, conversion, expr)?,
             'q' if conversion.precision.is_none() => {
                 self.replaced_operand(expr)?;
-                self.wrap(start, "COALESCE(replace(", ", , ''), '(NULL)')");
+                self.wrap(start, "COALESCE(replace(", ", '''', ''''''), '(NULL)')");
             }
             // Of an empty text the first character is NUL.
             'c' if conversion.precision.is_none()

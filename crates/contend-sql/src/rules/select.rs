@@ -129,7 +129,7 @@ impl<'a> Tr<'a> {
         self.put(if distinct && !by_group { "SELECT DISTINCT " } else { "SELECT " });
         let mut outputs = Vec::new();
         self.grouped(|tr| tr.results(columns, distinct, collect, &mut outputs))?;
-        self.from_where(from.as_ref(), *where_clause)?;
+        self.tables_and_condition(from.as_ref(), *where_clause)?;
         if by_group {
             let no_windows = self.fired & (1 << Id::Windows as u8) == windows_before;
             self.group_by_all(columns.len(), no_windows)?;
@@ -160,7 +160,7 @@ impl<'a> Tr<'a> {
         Ok(outputs)
     }
 
-    fn from_where(&mut self, from: Option<&'a FromClause<'a>>, condition: Option<&'a Expr<'a>>) -> R<()> {
+    fn tables_and_condition(&mut self, from: Option<&'a FromClause<'a>>, condition: Option<&'a Expr<'a>>) -> R<()> {
         if let Some(from) = from {
             self.put(" FROM ");
             self.from(from)?;
