@@ -43,7 +43,8 @@ timed() {
 }
 
 # What contend is told, with the statements of the rival: $1 engine or driver, $2 profile, $3 clients, $4 address.
-# The translation of the workload's SQL has another form: names are quoted, numbers typed.
+# The translation of the workload's SQL has another form: names are quoted, numbers typed, and the time is the client's,
+# which is the last value of its step.
 plan() {
     "$contend" plan show workloads/tpcb.toml --contender "$1" --profile "$2" --scale "$branches" \
         --clients "$3" --window "${seconds}s" --cycle $((DRAWN / $3)) --database "$4" 2>/dev/null |
@@ -57,9 +58,11 @@ plan() {
         $1 == "statement" && $3 ~ /^UPDATE .*tellers/ { $3 = change("tellers", "tbalance", "tid") }
         $1 == "statement" && $3 ~ /^UPDATE .*branches/ { $3 = change("branches", "bbalance", "bid") }
         $1 == "statement" && $3 ~ /^INSERT/ {
+            insert = $2
             $3 = "INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES (" \
                 place(1) ", " place(2) ", " place(3) ", " place(4) ", CURRENT_TIMESTAMP)"
         }
+        insert != "" && $1 == "step" && $2 == "sql" && $3 == insert { NF = NF - 1 }
         { print }'
 }
 

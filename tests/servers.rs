@@ -1,4 +1,4 @@
-//! Private servers, as their users see them: the same work as on SQLite, wrong things told, nothing left behind.
+//! Private servers, as their users see them: whole trials, wrong things told, nothing left behind.
 
 mod support;
 
@@ -14,18 +14,6 @@ use std::path::Path;
 use std::process::Command;
 use support::place::{Place, files, record, study};
 use support::{Bench, Said, processes_mentioning, reasons, tool, wait_for};
-
-#[test]
-fn every_workload_asks_the_same_of_every_engine() {
-    let place = Place::new();
-    for (workload, profile) in [("bank", "mixed"), ("wordpress", "public"), ("wordpress", "write-burst")] {
-        let said = place.contend(&["verify", workload, "--profile", profile, "--operations", "300", "--scale", "0.05"]);
-        assert_eq!(said.code, Some(0), "{workload} {profile}:\n{}\n{}", said.out, said.err);
-        assert!(said.out.contains("The same everywhere: ") && said.out.contains("postgres"), "{}", said.out);
-        assert!(said.out.contains("mariadb") && said.out.contains("committed: "), "{}", said.out);
-    }
-    place.assert_nothing_left();
-}
 
 #[test]
 fn trials_on_servers_are_whole() {

@@ -6,6 +6,7 @@ pub mod place;
 
 use contend::check::Invalid;
 use contend::record::model::{Reason, Run, Trial};
+use contend::record::parts::Found;
 use contend::record::store::{Record, RecordWriter};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -97,7 +98,7 @@ pub fn wrong_with(trial: &Trial) -> Vec<&Reason> {
 
 /// A run all trials of which must count. One that a busy machine disturbed is made again; what shows three times is a finding.
 #[track_caller]
-pub fn sound(record: &Path, run: impl Fn() -> Said) -> Said {
+pub fn sound(record: &Path, mut run: impl FnMut() -> Said) -> Said {
     let mut said = run();
     for _ in 0..2 {
         if said.code == Some(1)
@@ -127,6 +128,15 @@ impl Said {
     pub fn ran(&self) {
         let ended = matches!(self.code, Some(0 | 1));
         assert!(ended, "it ended with {:?}\nstdout: {}\nstderr: {}", self.code, self.out, self.err);
+    }
+
+    /// Fails unless all trials of the record count, but for those that a busy machine disturbed, and it ended as they say.
+    #[track_caller]
+    pub fn settled(self, record: &Path) -> Self {
+        let all = reasons(record);
+        let wrong = all.iter().filter(|(_, kinds)| kinds.iter().any(|kind| !is_of_the_machine(kind)));
+        assert_eq!(wrong.collect::<Vec<_>>(), Vec::<&(u32, Vec<String>)>::new(), "{self:?}");
+        self.exits(status(record))
     }
 
     #[track_caller]
@@ -175,8 +185,17 @@ pub fn interrupt(dir: &Path, trial: u32, change: impl FnOnce(&mut Run)) {
     std::fs::remove_dir_all(dir.join(format!("trials/{trial:04}"))).expect("removed");
 }
 
-/// The reasons of every trial of a record, from its trial.toml files.
+/// The reasons of every trial of a record, with parts or without, from its trial.toml files.
 pub fn reasons(record: &Path) -> Vec<(u32, Vec<String>)> {
-    let record = Record::open(record).expect("a record");
-    record.trials.iter().map(|t| (t.slot.trial, t.invalid.iter().map(|r| r.kind.clone()).collect())).collect()
+    let records = match Found::open(record).expect("a record") {
+        Found::One(record) => vec![*record],
+        Found::Parts(record) => record.parts.into_iter().map(|(_, part)| part).collect(),
+    };
+    let trials = records.iter().flat_map(|record| &record.trials);
+    trials.map(|t| (t.slot.trial, t.invalid.iter().map(|r| r.kind.clone()).collect())).collect()
+}
+
+/// What a run has to end with, and a report on it: 1 if a trial of the record does not count.
+pub fn status(record: &Path) -> i32 {
+    i32::from(reasons(record).iter().any(|(_, kinds)| !kinds.is_empty()))
 }
