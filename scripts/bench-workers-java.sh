@@ -4,6 +4,7 @@
 # own; CONTEND_BENCH_TURNS says how many turns (101 with SQLite, 31 with a server).
 set -euo pipefail
 cd "$(dirname "$0")/.."
+command -v java >/dev/null || { echo "workers in Java: Java is not installed"; exit 0; }
 if [ ! -d target/workers/java ]; then
     echo "workers in Java: not built; make workers-java"
     exit 0

@@ -8,12 +8,13 @@ if [ ! -d target/workers/node/node_modules ]; then
     echo "workers for Node: not built; make workers-node"
     exit 0
 fi
-
-# shellcheck source=scripts/item-servers.sh
-. scripts/item-servers.sh
 # The Node that the packages were built for: the one that the launchers start.
 node=node
 grep -q runtime/bin/node target/workers/contend-worker-node-null && node=target/workers/node/runtime/bin/node
+command -v "$node" >/dev/null || { echo "workers for Node: Node is not installed"; exit 0; }
+
+# shellcheck source=scripts/item-servers.sh
+. scripts/item-servers.sh
 [ $# -gt 0 ] || set -- better-sqlite3 libsql sqlite3 pg mysql2 null
 for driver; do
     "$node" --expose-gc workers/node/bench.js "$driver"
