@@ -23,16 +23,16 @@ echo
 echo "HTTP client against wrk, oha and hey, 50 connections, client and service on a core each"
 scripts/bench-http.sh
 echo
-echo "Go workers against a bare loop on the same library, rows by rowid, of SQLite and of servers"
+# The same servers for all workers.
+# shellcheck source=scripts/item-servers.sh
+. scripts/item-servers.sh
+echo "Go workers against a bare loop on the same library, rows by rowid of SQLite and by primary key of servers"
 scripts/bench-workers-go.sh
 echo
 scripts/bench-workers-python.sh
 echo
-if command -v php >/dev/null; then
-    scripts/bench-workers-php.sh
-else
-    echo "PHP workers: PHP is not installed"
-fi
-echo "workers for Node and in Java against a bare loop on the same library, rows by rowid"
+scripts/bench-workers-php.sh
+echo
+echo "workers for Node and in Java against a bare loop on the same library, rows by rowid or primary key"
 scripts/bench-workers-node.sh
 scripts/bench-workers-java.sh

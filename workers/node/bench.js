@@ -1,6 +1,8 @@
 'use strict';
-// What the worker costs beside a bare loop on the same driver, reading rows by rowid: bare/worker, so 1 is no cost. In
-// turns, so that both see the same machine. Without arguments all drivers of SQLite, and the floor: the null driver alone.
+// What the worker costs beside a bare loop on the same driver, reading rows by rowid from SQLite, and by primary key from the
+// servers that the environment names: bare/worker, so 1 is no cost. In turns, so that both see the same machine. The argument
+// is a driver, as the code of both sides is compiled for the one it meets; of `null` it is the floor. Started by
+// scripts/bench-workers-node.sh.
 
 const fs = require('fs');
 const os = require('os');
@@ -10,26 +12,31 @@ const home = process.env.CONTEND_NODE_WORKER ?? path.join(__dirname, '../../targ
 const { Run } = require(`${home}/src/run.js`);
 const { parsePlan } = require(`${home}/src/plan.js`);
 const load = (name) => require(`${home}/node_modules/${name}`);
+const driverOf = (name) => require(`${home}/src/drivers/${name}.js`);
 
 const ROWS = 100000;
-const READS = 20000;
-const TURNS = Number(process.env.CONTEND_BENCH_TURNS ?? 101);
 /** After so many reads a bare loop lets the event loop have its turn, about as often as the worker does. */
 const AT_A_TIME = 1000;
 const SQL = 'SELECT id, value, note FROM item WHERE rowid = ?';
+const NUMBERED = SQL.replace('?', '$1');
+/** PostgreSQL's number of the type BIGINT. */
+const INT8 = 20;
+/** How many keys are read, how often, and how many turns of both sides come before, so that both are compiled. */
+const EMBEDDED = { reads: 20000, turns: Number(process.env.CONTEND_BENCH_TURNS ?? 101), before: 1 };
+const SERVER = { reads: 2000, turns: Number(process.env.CONTEND_BENCH_TURNS ?? 31), before: 10 };
 
-function planText(driver, database, keys) {
+function planText(driver, database, sql, keys) {
   const ops = keys.map((key) => `op\t0\t0\ti${key}\n`).join('');
-  return `contend-plan 2\nworker\t0\ndriver\t${driver}\tevent-loop\nconnections\tclient\nwindow\t0\t0\t1000000000\nnow\tclock\n`
-    + `database\t${database}\nstatement\t0\t${SQL}\ntransaction\t0\tread\tread\t-\t0\t0\t1\nstep\tsql\t0\t1..1\t1\t-\tp0+0\n`
-    + `retry\t1\t-\t-\t-\nclients\t1\nclient\t0\t0\tclosed\tcyclic\t${READS}\t0\t${keys.length}\n${ops}end\n`;
+  return `contend-plan 2\nworker\t0\ndriver\t${driver.name}\tevent-loop\nconnections\tclient\nwindow\t0\t0\t1000000000\nnow\tclock\n`
+    + `database\t${database}\nstatement\t0\t${sql}\ntransaction\t0\tread\tread\t-\t0\t0\t1\nstep\tsql\t0\t1..1\t1\t-\tp0+0\n`
+    + `retry\t1\t-\t-\t-\nclients\t1\nclient\t0\t0\tclosed\tcyclic\t${keys.length}\t0\t${keys.length}\n${ops}end\n`;
 }
 
 // Code is compiled for the shapes of objects: were all of the last turn's gone, it would have to be compiled again.
 const kept = [];
 
 /** What the reads take through the worker, its connection open. */
-async function throughWorker(driver, text) {
+async function throughWorker(driver, text, reads) {
   const run = new Run(parsePlan(text), driver);
   await run.prepare();
   kept.push(run);
@@ -42,13 +49,13 @@ async function throughWorker(driver, text) {
   });
   await close.call(run);
   if (kept.length > 2) kept.shift();
-  if (done.operations !== READS || done.failed !== 0) throw new Error(`${done.operations} reads, ${done.failed} failed`);
+  if (done.operations !== reads || done.failed !== 0) throw new Error(`${done.operations} reads, ${done.failed} failed`);
   return took;
 }
 
 /** The same with the driver alone: a new connection, and its reads. */
 async function throughDriver(open, database, keys) {
-  const bare = open(database, keys);
+  const bare = await open(database, keys);
   const took = await bare.run();
   await bare.close();
   return took;
@@ -97,64 +104,118 @@ const callbacks = (database, keys) => {
   });
   return {
     run: () => timed(async () => {
-      for (let i = 0; i < READS; i++) await read(keys[i]);
+      for (const key of keys) await read(key);
     }),
     close: () => new Promise((resolve) => statement.finalize(() => db.close(resolve))),
   };
 };
 
-const BARE = { 'better-sqlite3': blocking('better-sqlite3'), libsql: blocking('libsql'), sqlite3: callbacks };
+/**
+ * A bare loop of a server's client, whose connection is opened as the worker does; integers as exact as there. `reader` makes
+ * what asks for a key, and what finds the rows in an answer.
+ */
+const server = (name, reader) => async (database, keys) => {
+  const conn = await driverOf(name).open(database);
+  const { ask, rowsOf } = reader(conn);
+  const exact = keys.map(BigInt);
+  // The library prepares the statement with its first execution; the worker has it prepared before the start.
+  await ask(exact[0]);
+  return {
+    run: () => timed(async () => {
+      for (const key of exact) if (rowsOf(await ask(key)).length !== 1) throw new Error('a read without a row');
+    }),
+    close: () => conn.close(),
+  };
+};
+
+const pg = server('pg', ({ client }) => {
+  const parsers = load('pg').types;
+  const types = { getTypeParser: (oid, format) => (oid === INT8 ? BigInt : parsers.getTypeParser(oid, format)) };
+  return {
+    ask: (key) => client.query({ name: 'read', text: NUMBERED, values: [key], rowMode: 'array', types }),
+    rowsOf: (answer) => answer.rows,
+  };
+});
+
+const mysql2 = server('mysql2', ({ inner }) => ({
+  ask: (key) => inner.execute({ sql: SQL, rowsAsArray: true }, [key]),
+  rowsOf: ([rows]) => rows,
+}));
+
+/** By driver its bare loop and how often; with a server the variable that has its address, and the statement of the plan. */
+const DRIVERS = {
+  'better-sqlite3': { bare: blocking('better-sqlite3'), sql: SQL, ...EMBEDDED },
+  libsql: { bare: blocking('libsql'), sql: SQL, ...EMBEDDED },
+  sqlite3: { bare: callbacks, sql: SQL, ...EMBEDDED },
+  pg: { bare: pg, at: 'CONTEND_BENCH_POSTGRES', sql: NUMBERED, ...SERVER },
+  mysql2: { bare: mysql2, at: 'CONTEND_BENCH_MARIADB', sql: SQL, ...SERVER },
+};
 
 const median = (values) => values.slice().sort((a, b) => a - b)[Math.floor(values.length / 2)];
 
-async function compare(name, database, keys) {
-  const driver = require(`${home}/src/drivers/${name}.js`);
-  const text = planText(driver.name, database, keys);
-  const sides = [() => throughDriver(BARE[name], database, keys), () => throughWorker(driver, text)];
-  for (const side of sides) await side();
+async function compare(name, database, all) {
+  const { bare, sql, reads, turns, before } = DRIVERS[name];
+  const keys = all.slice(0, reads);
+  const driver = driverOf(name);
+  const text = planText(driver, database, sql, keys);
+  const sides = [() => throughDriver(bare, database, keys), () => throughWorker(driver, text, reads)];
+  for (let turn = 0; turn < before; turn++) for (const side of sides) await side();
   const walls = [];
   const cpus = [];
   const times = [[], []];
-  for (let turn = 0; turn < TURNS; turn++) {
+  for (let turn = 0; turn < turns; turn++) {
     const took = [];
     for (const side of turn % 2 ? [1, 0] : [0, 1]) took[side] = await sides[side]();
     walls.push(took[0].wall / took[1].wall);
     cpus.push(took[0].cpu / took[1].cpu);
-    took.forEach(({ cpu }, side) => times[side].push(cpu / READS));
+    took.forEach(({ cpu }, side) => times[side].push(cpu / reads));
   }
   const [own, worker] = times.map((list) => Math.round(median(list)));
   const range = (list) => `${median(list).toFixed(3)} (${Math.min(...list).toFixed(3)} to ${Math.max(...list).toFixed(3)})`;
   console.log(`${driver.name.padEnd(20)} bare/worker ${range(walls)} on the clock, ${range(cpus)} of the processor; `
-    + `${TURNS} turns of ${READS} reads; processor per read: bare ${own} ns, worker ${worker} ns`);
+    + `${turns} turns of ${reads} reads; processor per read: bare ${own} ns, worker ${worker} ns`);
 }
 
 async function floor(keys) {
-  const driver = require(`${home}/src/drivers/null.js`);
-  const text = planText(driver.name, 'none', keys);
+  const driver = driverOf('null');
+  const { turns } = EMBEDDED;
+  const reads = keys.length;
+  const text = planText(driver, 'none', SQL, keys);
   const times = [];
-  for (let turn = 0; turn < TURNS; turn++) times.push((await throughWorker(driver, text)).wall / READS);
-  console.log(`${driver.name.padEnd(20)} floor ${Math.round(median(times))} ns per operation (median of ${TURNS} turns of ${READS})`);
+  for (let turn = 0; turn < turns; turn++) times.push((await throughWorker(driver, text, reads)).wall / reads);
+  const middle = Math.round(median(times));
+  console.log(`${driver.name.padEnd(20)} floor ${middle} ns per operation (median of ${turns} turns of ${reads})`);
 }
 
-async function main() {
+/** Makes a database of SQLite with the table. */
+function fill(database) {
+  const db = new (load('better-sqlite3'))(database);
+  db.exec(`PRAGMA journal_mode = WAL; CREATE TABLE item (id INTEGER, value INTEGER, note TEXT);
+    WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ${ROWS - 1})
+    INSERT INTO item SELECT i, i % 100, 'item ' || i FROM n`);
+  db.close();
+}
+
+async function main(name) {
+  let state = 1;
+  const keys = Array.from({ length: EMBEDDED.reads }, () => {
+    state = (state * 48271) % 2147483647;
+    return 1 + (state % ROWS);
+  });
+  if (name === 'null') return floor(keys);
+  const { at } = DRIVERS[name];
+  if (at) {
+    if (process.env[at]) return compare(name, process.env[at], keys);
+    return console.log(`${`node-${name}`.padEnd(20)} left out: ${at} names no server; scripts/bench-workers-node.sh starts one`);
+  }
   const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'contend-bench-node-'));
   try {
     const database = path.join(dir, 'bench.db');
-    const db = new (load('better-sqlite3'))(database);
-    db.exec(`PRAGMA journal_mode = WAL; CREATE TABLE item (id INTEGER, value INTEGER, note TEXT);
-      WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ${ROWS - 1}) INSERT INTO item SELECT i, i % 100, 'item ' || i FROM n`);
-    db.close();
-    let state = 1;
-    const keys = Array.from({ length: READS }, () => {
-      state = (state * 48271) % 2147483647;
-      return 1 + (state % ROWS);
-    });
-    const names = process.argv.slice(2);
-    for (const name of names.length > 0 ? names : Object.keys(BARE)) await compare(name, database, keys);
-    await floor(keys);
+    fill(database);
+    return await compare(name, database, keys);
   } finally {
     fs.rmSync(dir, { recursive: true });
   }
 }
 
-main();
+main(process.argv[2]);

@@ -1,19 +1,41 @@
 <?php
-// The worker held against a bare loop that calls the same library: rows read by rowid, in turns, so that both see the same
-// machine. `php-null` is what the worker costs by itself. Started by scripts/bench-workers-php.sh.
+// The worker held against a bare loop that calls the same library, in turns, so that both see the same machine: rows read by
+// rowid from SQLite, and by primary key from the servers that the environment names. `php-null` is what the worker costs by
+// itself. Started by scripts/bench-workers-php.sh; arguments are names of drivers.
 
 declare(strict_types=1);
 
 $home = __DIR__ . '/..';
-foreach (['wire', 'plan', 'sqltext', 'driver', 'writer', 'client', 'drivers/null', 'drivers/pdo', 'drivers/sqlite'] as $part) {
+$drivers = ['drivers/null', 'drivers/pdo', 'drivers/sqlite', 'drivers/mysql', 'drivers/pgsql'];
+foreach (['wire', 'plan', 'sqltext', 'driver', 'writer', 'client', 'address', ...$drivers] as $part) {
     require "$home/src/$part.php";
 }
+// A read without a row would else be a warning.
+set_error_handler(fn ($level, $words, $file, $line) => throw new ErrorException($words, 0, $level, $file, $line));
 
 const ROWS = 100_000;
 const CYCLE = 16_384;
-const READS = 5_000;
-const TURNS = 41;
-const QUERY = 'SELECT id, value, note FROM item WHERE rowid = ?';
+const QUERY = 'SELECT id, value, note FROM item WHERE rowid = ';
+/** By driver its class, the extension and the package that it needs, the variable with its server, the plan's placeholder. */
+const DRIVERS = [
+    'php-pdo-sqlite' => [PdoSqlite::class, 'pdo_sqlite', 'php-sqlite3', null, '?'],
+    'php-pdo-pgsql' => [PdoPgsql::class, 'pdo_pgsql', 'php-pgsql', 'CONTEND_BENCH_POSTGRES', '$1'],
+    'php-pdo-mysql' => [PdoMysql::class, 'pdo_mysql', 'php-mysql', 'CONTEND_BENCH_MARIADB', '?'],
+];
+
+/** What is read through a driver, where, and in how many turns. */
+final class Reads
+{
+    /** `placeholder` is the plan's; PDO's own, and so the bare loop's, is a question mark. */
+    public function __construct(
+        public Driver $driver,
+        public string $database,
+        public string $placeholder = '?',
+        public int $reads = 5_000,
+        public int $turns = 41,
+    ) {
+    }
+}
 
 function median(array $values): float
 {
@@ -31,12 +53,13 @@ function fill(string $path): void
         INSERT INTO item SELECT i, i % 100, 'item ' || i FROM n");
 }
 
-function plan(string $driver, string $path, array $keys): Plan
+function plan(Reads $what, array $keys): Plan
 {
     $lines = [
-        'contend-plan 2', "worker\t0", "driver\t$driver\tprocess", "connections\tclient", "window\t0\t0\t0", "now\tclock",
-        "database\t$path", "statement\t0\t" . QUERY, "transaction\t0\tread\tread\t-\t0\t0\t1", "step\tsql\t0\t1..1\t1\t-\tp0+0",
-        "retry\t1\t-\t-\t-", "clients\t1", "client\t0\t0\tclosed\tcyclic\t" . READS . "\t0\t" . count($keys),
+        'contend-plan 2', "worker\t0", "driver\t{$what->driver->name}\tprocess", "connections\tclient", "window\t0\t0\t0",
+        "now\tclock", "database\t$what->database", "statement\t0\t" . QUERY . $what->placeholder,
+        "transaction\t0\tread\tread\t-\t0\t0\t1", "step\tsql\t0\t1..1\t1\t-\tp0+0", "retry\t1\t-\t-\t-", "clients\t1",
+        "client\t0\t0\tclosed\tcyclic\t$what->reads\t0\t" . count($keys),
     ];
     foreach ($keys as $key) {
         $lines[] = "op\t0\t0\ti$key";
@@ -53,8 +76,9 @@ function cpu_ns(): int
 }
 
 /** From the first start to the last end, and processor time, in nanoseconds. */
-function through_worker(Driver $driver, Plan $plan): array
+function through_worker(Reads $what, Plan $plan): array
 {
+    $driver = $what->driver;
     $control = new Control($driver->interrupted);
     $statements = array_map(fn ($sql) => $driver->statement($sql), $plan->statements);
     $client = new Client($plan, $plan->clients[0], $driver, new Options($driver), $statements, $control, fn () => null);
@@ -64,19 +88,19 @@ function through_worker(Driver $driver, Plan $plan): array
     $client->run();
     $cpu = cpu_ns() - $cpu;
     $samples = $client->samples();
-    if ($client->attempts !== READS || $client->failed !== 0 || $samples[2] !== 1 << 32) {
+    if ($client->attempts !== $what->reads || $client->failed !== 0 || $samples[2] !== 1 << 32) {
         throw new Exception('a read failed');
     }
     return [end($samples) - $samples[4], $cpu];
 }
 
 /** What a program for this one query would do. */
-function bare(string $path, array $keys): array
+function bare(Reads $what, array $keys): array
 {
-    $db = new PDO("sqlite:$path", null, null, PDO_OPTIONS);
-    $read = $db->prepare(QUERY);
-    [$begun, $cpu] = [hrtime(true), cpu_ns()];
-    for ($i = 0; $i < READS; $i++) {
+    $db = $what->driver->open($what->database, new Options($what->driver))->db;
+    $read = $db->prepare(QUERY . '?');
+    [$begun, $cpu, $reads] = [hrtime(true), cpu_ns(), $what->reads];
+    for ($i = 0; $i < $reads; $i++) {
         $read->bindValue(1, $keys[$i % CYCLE], PDO::PARAM_INT);
         $read->execute();
         [$id, $value, $note] = $read->fetchAll(PDO::FETCH_NUM)[0];
@@ -84,32 +108,72 @@ function bare(string $path, array $keys): array
     return [hrtime(true) - $begun, cpu_ns() - $cpu];
 }
 
-mt_srand(1);
-$keys = array_map(fn () => mt_rand(1, ROWS), range(1, CYCLE));
-$path = tempnam(sys_get_temp_dir(), 'contend');
-try {
-    fill($path);
-    $driver = new PdoSqlite('php-pdo-sqlite');
-    $plan = plan($driver->name, $path, $keys);
-    for ($turn = 0; $turn < TURNS; $turn++) {
-        $first = $turn % 2 === 0 ? bare($path, $keys) : null;
-        $worker = through_worker($driver, $plan);
-        $loop = $first ?? bare($path, $keys);
+function compare(Reads $what, array $keys): void
+{
+    $plan = plan($what, $keys);
+    for ($turn = 0; $turn < $what->turns; $turn++) {
+        $first = $turn % 2 === 0 ? bare($what, $keys) : null;
+        $worker = through_worker($what, $plan);
+        $loop = $first ?? bare($what, $keys);
         $turns[] = [$loop, $worker];
     }
     // By processor time as well, which others on the machine disturb less.
-    foreach (['elapsed', 'processor'] as $i => $what) {
+    foreach (['elapsed', 'processor'] as $i => $kind) {
         $ratios = array_map(fn ($turn) => $turn[0][$i] / $turn[1][$i], $turns);
-        $reads = fn (int $side) => median(array_map(fn ($turn) => $turn[$side][$i] / READS, $turns));
+        $reads = fn (int $side) => median(array_map(fn ($turn) => $turn[$side][$i] / $what->reads, $turns));
         printf(
             "%-15s %-9s bare/worker %.3f (median of %d; %.3f to %.3f), bare %.0f ns, worker %.0f ns per read\n",
-            $driver->name, $what, median($ratios), TURNS, min($ratios), max($ratios), $reads(0), $reads(1)
+            $what->driver->name, $kind, median($ratios), $what->turns, min($ratios), max($ratios), $reads(0), $reads(1)
         );
     }
-    $null = new NullDriver('php-null');
-    $plan = plan('php-null', $path, $keys);
-    $floor = median(array_map(fn () => through_worker($null, $plan)[1] / READS, range(1, TURNS)));
-    printf("%-15s %.0f ns of processor time per operation: the worker's own cost (median of %d)\n", 'php-null', $floor, TURNS);
-} finally {
-    array_map(fn ($end) => @unlink($path . $end), ['', '-wal', '-shm']);
 }
+
+function cost_of_nothing(array $keys): void
+{
+    $what = new Reads(new NullDriver('php-null'), 'none');
+    $plan = plan($what, $keys);
+    $costs = array_map(fn () => through_worker($what, $plan)[1] / $what->reads, range(1, $what->turns));
+    $words = "%-15s %.0f ns of processor time per operation: the worker's own cost (median of %d)\n";
+    printf($words, 'php-null', median($costs), $what->turns);
+}
+
+/** What is to be read through the driver of this name; why nothing is, if nothing can be. */
+function reads_of(string $name, string $path): Reads|string
+{
+    [$class, $extension, $package, $server, $placeholder] = DRIVERS[$name];
+    if (!extension_loaded($extension)) {
+        return "PHP has no extension $extension; apt-get install $package";
+    }
+    if ($server === null) {
+        return new Reads(new $class($name), $path);
+    }
+    $at = (string) getenv($server);
+    return $at === ''
+        ? "$server names no server; scripts/bench-workers-php.sh starts one"
+        : new Reads(new $class($name), $at, $placeholder, 2_000, 31);
+}
+
+function main(array $names): void
+{
+    mt_srand(1);
+    $keys = array_map(fn () => mt_rand(1, ROWS), range(1, CYCLE));
+    $path = tempnam(sys_get_temp_dir(), 'contend');
+    try {
+        if (extension_loaded('pdo_sqlite')) {
+            fill($path);
+        }
+        foreach ($names ?: array_keys(DRIVERS) as $name) {
+            $what = reads_of($name, $path);
+            if (is_string($what)) {
+                printf("%-15s left out: %s\n", $name, $what);
+            } else {
+                compare($what, $keys);
+            }
+        }
+        cost_of_nothing($keys);
+    } finally {
+        array_map(fn ($end) => is_file($path . $end) && unlink($path . $end), ['', '-wal', '-shm']);
+    }
+}
+
+main(array_slice($argv, 1));

@@ -1,5 +1,6 @@
-"""The worker held against a bare loop that calls the same library: rows read by rowid, in turns, so that both see the
-same machine. `null` is what the worker costs by itself. Started by scripts/bench-workers-python.sh."""
+"""The worker held against a bare loop that calls the same library, in turns, so that both see the same machine: rows read by
+rowid from SQLite, and by primary key from the servers that the environment names. `null` is what the worker costs by itself.
+Started by scripts/bench-workers-python.sh; arguments are names of drivers."""
 
 import os
 import random
@@ -7,6 +8,7 @@ import statistics
 import sys
 import tempfile
 import time
+from typing import NamedTuple
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 
@@ -14,8 +16,26 @@ from contend_worker.driver import Options  # noqa: E402
 from contend_worker.drivers import load  # noqa: E402
 from contend_worker.run import Run  # noqa: E402
 
-ROWS, CYCLE, READS, TURNS = 100_000, 16_384, 5_000, 41
-QUERY = "SELECT id, value, note FROM item WHERE rowid = ?"
+ROWS, CYCLE = 100_000, 16_384
+QUERY = "SELECT id, value, note FROM item WHERE rowid = "
+
+
+class Reads(NamedTuple):
+    """What is read through a driver: where, with which placeholder in the plan and in the bare loop, in so many turns."""
+
+    server: str | None = None  # the variable with its address; None: SQLite
+    planned: str = "?"
+    written: str = "?"
+    reads: int = 5_000
+    turns: int = 41
+
+
+DRIVERS = {
+    "python-sqlite3": Reads(),
+    "apsw": Reads(),
+    "psycopg": Reads("CONTEND_BENCH_POSTGRES", "$1", "%s", 2_000, 31),
+    "pymysql": Reads("CONTEND_BENCH_MARIADB", "?", "%s", 2_000, 31),
+}
 
 
 def fill(driver, path):
@@ -30,17 +50,17 @@ def fill(driver, path):
     connection.close()
 
 
-def plan(driver, path, keys):
+def plan(driver, database, keys, what):
     lines = [
         "contend-plan 2", "worker\t0", f"driver\t{driver.name}\tthread", "connections\tclient", "window\t0\t0\t0",
-        "now\tclock", f"database\t{path}", f"statement\t0\t{QUERY}", "transaction\t0\tread\tread\t-\t0\t0\t1",
+        "now\tclock", f"database\t{database}", f"statement\t0\t{QUERY}{what.planned}", "transaction\t0\tread\tread\t-\t0\t0\t1",
         "step\tsql\t0\t1..1\t1\t-\tp0+0", "retry\t1\t-\t-\t-", "clients\t1",
-        f"client\t0\t0\tclosed\tcyclic\t{READS}\t0\t{len(keys)}", *(f"op\t0\t0\ti{key}" for key in keys), "end\n",
+        f"client\t0\t0\tclosed\tcyclic\t{what.reads}\t0\t{len(keys)}", *(f"op\t0\t0\ti{key}" for key in keys), "end\n",
     ]
     return "\n".join(lines)
 
 
-def through_worker(driver, text):
+def through_worker(driver, text, reads):
     """From the first start to the last end, and processor time, in nanoseconds."""
     run = Run([driver], text)
     client = run.clients[0]
@@ -50,52 +70,65 @@ def through_worker(driver, text):
     cpu = time.thread_time_ns() - begun
     run.abandon()
     samples = memoryview(b"".join(client.samples())).cast("Q")
-    assert len(samples) == READS * 8 and run.counts() == (READS, 0), "a read failed"
+    assert len(samples) == reads * 8 and run.counts() == (reads, 0), "a read failed"
     assert all(word == 1 << 32 for word in samples.tolist()[2::8]), "a read of other than one row"
     return samples[-3] - samples[4], cpu
 
 
-def bare(driver, path, keys):
+def bare(driver, database, keys, what):
     """What a program for this one query would do."""
-    connection = driver.connect(path, Options(driver, []))
-    execute = connection.inner.cursor().execute
+    connection = driver.connect(database, Options(driver, []))
+    cursor, query = connection.inner.cursor(), QUERY + what.written
+    execute = cursor.execute
     begun, cpu = time.monotonic_ns(), time.thread_time_ns()
-    for i in range(READS):
-        id_, value, note = execute(QUERY, (keys[i % CYCLE],)).fetchall()[0]
+    for i in range(what.reads):
+        execute(query, (keys[i % CYCLE],))
+        id_, value, note = cursor.fetchall()[0]
     took = time.monotonic_ns() - begun, time.thread_time_ns() - cpu
     connection.close()
     return took
 
 
-def compare(name, path, keys):
-    driver = load(name)[0]
-    text = plan(driver, path, keys)
+def compare(name, database, keys):
+    driver, what = load(name)[0], DRIVERS[name]
+    text = plan(driver, database, keys, what)
     turns = []
-    for turn in range(TURNS):
-        first = bare(driver, path, keys) if turn % 2 == 0 else None
-        worker = through_worker(driver, text)
-        turns.append((first or bare(driver, path, keys), worker))
+    for turn in range(what.turns):
+        first = bare(driver, database, keys, what) if turn % 2 == 0 else None
+        worker = through_worker(driver, text, what.reads)
+        turns.append((first or bare(driver, database, keys, what), worker))
     # By processor time as well, which others on the machine disturb less.
-    for i, what in enumerate(("elapsed", "processor")):
+    for i, kind in enumerate(("elapsed", "processor")):
         ratios = [loop[i] / worker[i] for loop, worker in turns]
-        plain, ours = (statistics.median(side[i] / READS for side in sides) for sides in zip(*turns))
+        plain, ours = (statistics.median(side[i] / what.reads for side in sides) for sides in zip(*turns))
         print(
-            f"{name:<15} {what:<9} bare/worker {statistics.median(ratios):.3f} (median of {TURNS}; {min(ratios):.3f} to "
-            f"{max(ratios):.3f}), bare {plain:.0f} ns, worker {ours:.0f} ns per read"
+            f"{name:<15} {kind:<9} bare/worker {statistics.median(ratios):.3f} (median of {what.turns}; {min(ratios):.3f} to "
+            f"{max(ratios):.3f}), bare {plain:.0f} ns, worker {ours:.0f} ns per read",
+            flush=True,
         )
 
 
-def main():
+def floor(keys):
+    null, what = load("python-null")[0], Reads()
+    text = plan(null, "none", keys, what)
+    each = statistics.median(through_worker(null, text, what.reads)[1] / what.reads for _ in range(what.turns))
+    print(f"{'python-null':<15} {each:.0f} ns of processor time per operation: the worker's own cost (median of {what.turns})")
+
+
+def main(names):
     draw = random.Random(1)
     keys = [draw.randrange(1, ROWS + 1) for _ in range(CYCLE)]
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "bench.db")
         fill(load("python-sqlite3")[0], path)
-        for name in ("python-sqlite3", "apsw"):
-            compare(name, path, keys)
-        null = load("python-null")[0]
-        floor = statistics.median(through_worker(null, plan(null, path, keys))[1] / READS for _ in range(TURNS))
-        print(f"{'python-null':<15} {floor:.0f} ns of processor time per operation: the worker's own cost (median of {TURNS})")
+        for name in names or DRIVERS:
+            server = DRIVERS[name].server
+            database = os.environ.get(server) if server else path
+            if database:
+                compare(name, database, keys)
+            else:
+                print(f"{name:<15} left out: {server} names no server; scripts/bench-workers-python.sh starts one")
+        floor(keys)
 
 
-main()
+main(sys.argv[1:])

@@ -10,21 +10,34 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Locale;
 import java.util.Random;
 
 /**
- * What the worker costs beside a bare loop on the same driver, reading rows by rowid: bare/worker, so 1 is no cost. In turns
- * and on one thread, so that both see the same machine; and the floor, the null driver alone.
+ * What the worker costs beside a bare loop on the same driver, reading rows by rowid from SQLite, and by primary key from the
+ * servers that the environment names: bare/worker, so 1 is no cost. In turns and on one thread, so that both see the same
+ * machine; and the floor, the null driver alone.
  */
 public final class Bench {
     private static final int ROWS = 100_000;
-    private static final int READS = 20_000;
-    /** Before anything counts, so that both are compiled. */
-    private static final int WARM_UP = 5;
-    private static final String QUERY = "SELECT id, value, note FROM item WHERE rowid = ?";
+    private static final String QUERY = "SELECT id, value, note FROM item WHERE rowid = ";
 
     private Bench() {}
+
+    /** How many keys are read, in how many turns; before anything counts there are others, so that both sides are compiled. */
+    private record Often(int reads, int turns, int before) {
+        static Often of(int reads, int turns, int before) {
+            String wanted = System.getenv("CONTEND_BENCH_TURNS");
+            return new Often(reads, wanted == null ? turns : Integer.parseInt(wanted), before);
+        }
+    }
+
+    private static final Often EMBEDDED = Often.of(20_000, 101, 5);
+    private static final Often SERVER = Often.of(2_000, 31, 30);
+
+    /** What is read through a driver: where, with which placeholder in the plan (JDBC's is a question mark), and how often. */
+    private record Side(Driver driver, String database, String placeholder, Often often) {}
 
     private record Took(double wall, double cpu) {}
 
@@ -32,22 +45,39 @@ public final class Bench {
         void work() throws SQLException;
     }
 
-    /** The argument is the number of turns. */
+    /** The argument is a driver, as the code of both sides is compiled for the one it meets; of `null` it is the floor. */
     public static void main(String[] args) throws Exception {
-        int turns = Integer.parseInt(args[0]);
+        long[] keys = new Random(1).longs(EMBEDDED.reads, 1, ROWS + 1).toArray();
+        switch (args[0]) {
+            case "sqlite" -> onFile(args[0], keys);
+            case "postgres" -> onServer(args[0], "CONTEND_BENCH_POSTGRES", "$1", keys);
+            case "mariadb" -> onServer(args[0], "CONTEND_BENCH_MARIADB", "?", keys);
+            case "null" -> floor(keys);
+            default -> throw new IllegalArgumentException("the drivers are " + Drivers.NAMES);
+        }
+    }
+
+    private static void onFile(String name, long[] keys) throws Exception {
         Path dir = Files.createTempDirectory("contend-bench-java-");
         Path database = dir.resolve("bench.db");
         try {
             load(database);
-            long[] keys = new Random(1).longs(READS, 1, ROWS + 1).toArray();
-            Driver driver = new SqliteDriver();
-            compare(driver, turns, keys, database.toString());
-            floor(turns, keys);
+            compare(new Side(Drivers.of(name), database.toString(), "?", EMBEDDED), keys);
         } finally {
             for (String suffix : new String[] {"", "-wal", "-shm"}) {
                 Files.deleteIfExists(dir.resolve("bench.db" + suffix));
             }
             Files.delete(dir);
+        }
+    }
+
+    private static void onServer(String name, String variable, String placeholder, long[] keys) throws SQLException {
+        String database = System.getenv(variable);
+        if (database == null) {
+            String words = "%-20s left out: %s names no server; scripts/bench-workers-java.sh starts one%n";
+            System.out.printf(words, "java-" + name, variable);
+        } else {
+            compare(new Side(Drivers.of(name), database, placeholder, SERVER), Arrays.copyOf(keys, SERVER.reads));
         }
     }
 
@@ -71,9 +101,9 @@ public final class Bench {
         return new Took(wall, threads.getCurrentThreadCpuTime() - cpu);
     }
 
-    private static Took bare(String database, long[] keys) throws SQLException {
-        Connection connection = DriverManager.getConnection("jdbc:sqlite:" + database);
-        PreparedStatement statement = connection.prepareStatement(QUERY);
+    private static Took bare(Side side, long[] keys) throws SQLException {
+        Connection connection = side.driver.connect(side.database, Options.parse(side.driver, List.of()));
+        PreparedStatement statement = connection.prepareStatement(QUERY + "?");
         return timed(() -> {
             for (long key : keys) {
                 statement.setLong(1, key);
@@ -95,64 +125,67 @@ public final class Bench {
         });
     }
 
-    private static String plan(Driver driver, String database, long[] keys) {
-        StringBuilder text = new StringBuilder("contend-plan 2\nworker\t0\ndriver\t" + driver.name() + "\tthread\nconnections\tclient\n"
-                + "window\t0\t0\t1000000000\nnow\tclock\ndatabase\t" + database + "\nstatement\t0\t" + QUERY + "\ntransaction\t0\tread\tread\t-"
-                + "\t0\t0\t1\nstep\tsql\t0\t1..1\t1\t-\tp0+0\nretry\t1\t-\t-\t-\nclients\t1\nclient\t0\t0\tclosed\tfinite\t" + keys.length + "\t0\t"
-                + keys.length + "\n");
+    private static String plan(Side side, long[] keys) {
+        StringBuilder text = new StringBuilder("contend-plan 2\nworker\t0\ndriver\t" + side.driver.name()
+                + "\tthread\nconnections\tclient\nwindow\t0\t0\t1000000000\nnow\tclock\ndatabase\t" + side.database + "\nstatement\t0\t" + QUERY + side.placeholder
+                + "\ntransaction\t0\tread\tread\t-\t0\t0\t1\nstep\tsql\t0\t1..1\t1\t-\tp0+0\nretry\t1\t-\t-\t-\nclients\t1\n"
+                + "client\t0\t0\tclosed\tfinite\t" + keys.length + "\t0\t" + keys.length + "\n");
         for (long key : keys) {
             text.append("op\t0\t0\ti").append(key).append('\n');
         }
         return text.append("end\n").toString();
     }
 
-    private static Took worker(Driver driver, String plan) throws SQLException {
-        Run run = new Run(PlanReader.read(plan), driver);
+    private static Took worker(Side side, String plan) throws SQLException {
+        Run run = new Run(PlanReader.read(plan), side.driver);
         Took took = timed(() -> {
             run.control.open(System.nanoTime(), Long.MAX_VALUE);
             // On this thread, in place of its own.
             run.clients.get(0).run();
         });
         var done = run.done();
-        if (!done.get("operations").equals((long) READS) || !done.get("failed").equals(0L)) {
+        if (!done.get("operations").equals((long) side.often.reads) || !done.get("failed").equals(0L)) {
             throw new IllegalStateException("not all reads succeeded: " + done);
         }
         return took;
     }
 
-    private static void compare(Driver driver, int turns, long[] keys, String database) throws SQLException {
-        String plan = plan(driver, database, keys);
+    private static void compare(Side side, long[] keys) throws SQLException {
+        String plan = plan(side, keys);
+        int turns = side.often.turns;
+        int reads = side.often.reads;
         double[] walls = new double[turns];
         double[] cpus = new double[turns];
         double[] own = new double[turns];
         double[] ours = new double[turns];
-        for (int turn = -WARM_UP; turn < turns; turn++) {
+        for (int turn = -side.often.before; turn < turns; turn++) {
             boolean workerFirst = turn % 2 != 0;
-            Took second = workerFirst ? worker(driver, plan) : null;
-            Took first = bare(database, keys);
-            second = workerFirst ? second : worker(driver, plan);
+            Took second = workerFirst ? worker(side, plan) : null;
+            Took first = bare(side, keys);
+            second = workerFirst ? second : worker(side, plan);
             if (turn >= 0) {
                 walls[turn] = first.wall / second.wall;
                 cpus[turn] = first.cpu / second.cpu;
-                own[turn] = first.cpu / READS;
-                ours[turn] = second.cpu / READS;
+                own[turn] = first.cpu / reads;
+                ours[turn] = second.cpu / reads;
             }
         }
         System.out.printf(Locale.ROOT, "%-20s bare/worker %s on the clock, %s of the processor; %d turns of %d reads; processor per read: "
-                + "bare %.0f ns, worker %.0f ns%n", driver.name(), range(walls), range(cpus), turns, READS, median(own), median(ours));
+                + "bare %.0f ns, worker %.0f ns%n", side.driver.name(), range(walls), range(cpus), turns, reads, median(own), median(ours));
     }
 
-    private static void floor(int turns, long[] keys) throws SQLException {
-        Driver driver = Drivers.of("null");
-        String plan = plan(driver, "none", keys);
-        double[] each = new double[turns];
-        for (int turn = -WARM_UP; turn < turns; turn++) {
-            double ns = worker(driver, plan).wall / READS;
+    private static void floor(long[] keys) throws SQLException {
+        Side side = new Side(Drivers.of("null"), "none", "?", EMBEDDED);
+        String plan = plan(side, keys);
+        double[] each = new double[EMBEDDED.turns];
+        for (int turn = -EMBEDDED.before; turn < EMBEDDED.turns; turn++) {
+            double ns = worker(side, plan).wall / EMBEDDED.reads;
             if (turn >= 0) {
                 each[turn] = ns;
             }
         }
-        System.out.printf(Locale.ROOT, "%-20s floor %.0f ns per operation (median of %d turns of %d)%n", driver.name(), median(each), turns, READS);
+        System.out.printf(Locale.ROOT, "%-20s floor %.0f ns per operation (median of %d turns of %d)%n", side.driver.name(), median(each),
+                EMBEDDED.turns, EMBEDDED.reads);
     }
 
     private static double median(double[] values) {
