@@ -98,7 +98,7 @@ pub fn wrong_with(trial: &Trial) -> Vec<&Reason> {
 
 /// A run all trials of which must count. One that a busy machine disturbed is made again; what shows three times is a finding.
 #[track_caller]
-pub fn sound(record: &Path, mut run: impl FnMut() -> Said) -> Said {
+pub fn sound(record: &Path, run: impl Fn() -> Said) -> Said {
     let mut said = run();
     for _ in 0..2 {
         if said.code == Some(1)
