@@ -178,7 +178,7 @@ func (c *client) inARow() (turn, bool) {
 		op := &c.spec.Operations[c.next]
 		single, begun := c.singles[op.Transaction], c.previousEnd
 		// The end of the operation before was read a moment ago; another reading would only cost.
-		if single == nil || op.TimeNS != 0 || begun >= c.control.windowEnd.Load() {
+		if single == nil || op.TimeNS != 0 || begun >= c.control.windowEnd.Load() || c.control.drainIsOver.Load() {
 			break
 		}
 		rows, err := single.rowsMin, error(nil)

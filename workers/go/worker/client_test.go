@@ -118,25 +118,37 @@ func TestAConnectionThatCannotBeOpenedFailsAtTheBeginIfThereIsOne(t *testing.T) 
 	}
 }
 
+var (
+	refused   = wire.Code{Space: wire.SpaceMySQL, Number: 1}
+	wrongRows = wire.Code{Space: wire.SpaceWorker, Number: wire.CodeRows}
+)
+
 // The first operation is carried out by itself, those after it in a row.
 func TestOperationsInARowAreRecordedAsTheFirst(t *testing.T) {
-	for name, edits := range map[string][]string{
-		"none fails":          {"SELECT refused", "SELECT a"},
-		"each fails":          {},
-		"each is tried again": {"retry\t1\t-\t-\t-", "retry\t3\t-\t-\tmysql:1"},
-		"a row too few":       {"SELECT refused", "SELECT a", "1..1\t1\t-\ntransaction\t2", "2..*\t1\t-\ntransaction\t2"},
-		"a row too many":      {"SELECT refused", "SELECT a", "1..1\t1\t-\ntransaction\t2", "0..0\t1\t-\ntransaction\t2"},
+	for name, of := range map[string]struct {
+		attempts int
+		code     wire.Code
+		edits    []string
+	}{
+		"none fails":          {1, wire.Code{}, []string{"SELECT refused", "SELECT a"}},
+		"each fails":          {1, refused, nil},
+		"each is tried again": {3, refused, []string{"retry\t1\t-\t-\t-", "retry\t3\t-\t-\tmysql:1"}},
+		"a row too few":       {1, wrongRows, []string{"SELECT refused", "SELECT a", "1..1\t1\t-\ntransaction\t2", "2..*\t1\t-\ntransaction\t2"}},
+		"a row too many":      {1, wrongRows, []string{"SELECT refused", "SELECT a", "1..1\t1\t-\ntransaction\t2", "0..0\t1\t-\ntransaction\t2"}},
 	} {
 		log := []string{}
-		plan := strings.NewReplacer(edits...).Replace(fmt.Sprintf(recordingPlan, 3, "op\t0\t1\nop\t0\t1\nop\t0\t1\n"))
+		plan := strings.NewReplacer(of.edits...).Replace(fmt.Sprintf(recordingPlan, 3, "op\t0\t1\nop\t0\t1\nop\t0\t1\n"))
 		all, err := RunPlan(recording(&log, math.MaxInt), plan)
 		if err != nil {
 			t.Fatal(err)
 		}
 		samples := all[0]
 		attempts := len(samples) / 3
-		if attempts == 0 || len(samples)%3 != 0 {
+		if attempts != of.attempts || len(samples)%3 != 0 {
 			t.Fatalf("%s: %d samples of 3 operations", name, len(samples))
+		}
+		if told := (wire.Code{Space: samples[0].Space, Number: samples[0].Code}); told != of.code {
+			t.Errorf("%s: %+v, expected %+v", name, told, of.code)
 		}
 		for i, s := range samples {
 			first := samples[i%attempts]

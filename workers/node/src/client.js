@@ -74,7 +74,8 @@ class Client {
     const { conn, spec, previousEnd } = this;
     const op = spec.operations[this.next];
     if (op === undefined || op.time !== 0 || spec.open || this.operation === 0 || this.operation === spec.limit) return undefined;
-    if (previousEnd >= this.run.control.windowEnd || conn === undefined || conn.lost) return undefined;
+    const { control } = this.run;
+    if (previousEnd >= control.windowEnd || control.drainIsOver || conn === undefined || conn.lost) return undefined;
     if (!this.alone || (this.run.driver.blocks && previousEnd - this.turnBegan > TURN_NS)) return undefined;
     const single = this.singles[op.transaction];
     return single !== undefined && conn.statements[single.statement] !== undefined ? single : undefined;

@@ -164,7 +164,7 @@ fn a_grid_ranks_within_a_tier_and_where_intervals_are_apart() {
         rollback.settings.insert(key.to_string(), value.to_string());
     }
     let three = said(&mut record, grid("begin", "journal_mode", &[("synchronous", "NORMAL")], "throughput_ops_per_s"));
-    assert!(three.contains("exclusive with journal mode WAL is last with"), "{three}");
+    assert!(three.contains("Exclusive with journal mode WAL is last with"), "{three}");
     assert!(
         three.contains("Of the other 2, 1 cannot be told from the best; exclusive with journal mode WAL can."),
         "{three}"

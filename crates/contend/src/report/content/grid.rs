@@ -221,9 +221,11 @@ impl Filled<'_> {
                     self.with_value(best)
                 )
             }
-            (false, false) => {
+            (false, false) if bounds.is_empty() => {
                 format!("{}; {}.{}", self.between(best, worst), self.not_apart(all), self.level_with(best, all))
             }
+            // Whoever is known only by a bound may be the best, or the worst.
+            (false, false) => format!("{}.", self.between(best, worst)),
         };
         let left_out: Vec<String> = bounds.iter().map(|at| self.with_value(*at)).collect();
         Some(match left_out.is_empty() {
