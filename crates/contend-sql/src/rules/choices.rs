@@ -9,14 +9,15 @@ use crate::rules::expr::bare;
 use crate::types::{Affinity, Strength, Ty, Val};
 
 impl<'a> Tr<'a> {
+    /// CASE and iif(), NULL where nothing holds and there is no otherwise.
     pub(crate) fn case(
         &mut self,
         base: Option<&'a Expr<'a>>,
-        pairs: &'a [(Expr<'a>, Expr<'a>)],
+        pairs: impl Iterator<Item = (&'a Expr<'a>, &'a Expr<'a>)> + Clone,
         otherwise: Option<&'a Expr<'a>>,
         want: Ty,
     ) -> R<Val> {
-        let branches: Vec<&'a Expr<'a>> = pairs.iter().map(|(_, then)| then).chain(otherwise).collect();
+        let branches: Vec<&'a Expr<'a>> = pairs.clone().map(|(_, then)| then).chain(otherwise).collect();
         let want = self.typed_by_others(&branches, want)?;
         self.put("CASE");
         let mut result: Option<Val> = None;
@@ -53,33 +54,6 @@ impl<'a> Tr<'a> {
             }
         }
         Ok(want)
-    }
-
-    /// iif(), without an otherwise NULL where the condition does not hold.
-    pub(crate) fn iif(
-        &mut self,
-        condition: &'a Expr<'a>,
-        then: &'a Expr<'a>,
-        otherwise: Option<&'a Expr<'a>>,
-        want: Ty,
-    ) -> R<Val> {
-        let want = match otherwise {
-            Some(otherwise) => self.typed_by_others(&[then, otherwise], want)?,
-            None => want,
-        };
-        self.put("CASE WHEN ");
-        self.condition(condition)?;
-        let mut result = None;
-        self.put(" THEN ");
-        self.branch(then, want, &mut result)?;
-        if let Some(otherwise) = otherwise {
-            self.put(" ELSE ");
-            self.branch(otherwise, want, &mut result)?;
-        }
-        self.put(" END");
-        let mut value = result.unwrap_or(Val::of(Ty::Null));
-        value.nullable |= otherwise.is_none();
-        Ok(value)
     }
 
     pub(crate) fn nullif(&mut self, token: &str, one: &'a Expr<'a>, other: &'a Expr<'a>, want: Ty) -> R<Val> {

@@ -109,7 +109,9 @@ impl<'a> Tr<'a> {
             Expr::Binary(left, op, right) => self.binary(left, *op, right, want),
             Expr::Unary(op, inner) => self.unary(*op, inner, want),
             Expr::Between { lhs, not, start, end } => self.between(lhs, *not, start, end),
-            Expr::Case { base, when_then_pairs, else_expr } => self.case(*base, when_then_pairs, *else_expr, want),
+            Expr::Case { base, when_then_pairs, else_expr } => {
+                self.case(*base, when_then_pairs.iter().map(|(when, then)| (when, then)), *else_expr, want)
+            }
             Expr::Cast { expr, type_name } => self.cast(expr, type_name.as_ref()),
             Expr::Collate(inner, name) => {
                 let mut value = self.expr(inner, Ty::Text)?;

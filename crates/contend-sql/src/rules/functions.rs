@@ -1,5 +1,7 @@
 //! Scalar functions. A function that is not here is refused.
 
+use std::iter;
+
 use crate::emit::{Tr, plain};
 use crate::parse::tree::{Distinctness, Expr, FunctionCallOrder, FunctionTail, Literal};
 use crate::refuse::{R, no};
@@ -72,8 +74,9 @@ impl<'a> Tr<'a> {
     fn scalar(&mut self, name: &str, token: &'a str, args: &'a [Expr<'a>], want: Ty) -> R<Val> {
         match (name, args) {
             ("ifnull", [_, _]) | ("coalesce", [_, _, ..]) => self.coalesce(args, want),
-            ("iif" | "if", [condition, then]) => self.iif(condition, then, None, want),
-            ("iif" | "if", [condition, then, otherwise]) => self.iif(condition, then, Some(otherwise), want),
+            ("iif" | "if", [condition, then] | [condition, then, _]) => {
+                self.case(None, iter::once((condition, then)), args.get(2), want)
+            }
             ("nullif", [one, other]) => self.nullif(token, one, other, want),
             ("max" | "min", [_, _, ..]) => self.greatest(name, args, want),
             ("likely" | "unlikely", [one]) | ("likelihood", [one, _]) => {
