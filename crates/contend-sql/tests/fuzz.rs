@@ -176,7 +176,8 @@ fn corpus() -> Vec<(String, Catalogue)> {
 }
 
 /// Texts that made an earlier translator panic.
-const PANICKED: [&str; 3] = [
+const PANICKED: [&str; 4] = [
+    "SELECT substr(a, -9223372036854775808) FROM t",
     "SELECT a, count(*) FROM t GROUP BY -9223372036854775808",
     "SELECT round(a), round(1e999,1) FROM t",
     "SELECT printf('%.2f', 1e999), round(1e999, 2), CAST(1e999 AS INTEGER), substr('x', 1e999), 1e999 || ''",

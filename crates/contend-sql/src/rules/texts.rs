@@ -1,5 +1,7 @@
 //! Functions of texts and blobs.
 
+use std::iter;
+
 use crate::emit::Tr;
 use crate::parse::tree::Expr;
 use crate::refuse::{R, no};
@@ -7,6 +9,10 @@ use crate::rules::Id;
 use crate::rules::compare::INTEGER_TEXT;
 use crate::rules::expr::{bare, literal_number};
 use crate::types::{Number, Ty, Val};
+
+/// Bytes of SQLite's longest text (SQLITE_MAX_LENGTH, as it is built by default): what substr() takes where no length is
+/// said, from wherever it begins. PostgreSQL's functions of texts take no number of more than 32 bits.
+const LENGTH_MAX: i64 = 1_000_000_000;
 
 impl<'a> Tr<'a> {
     pub(crate) fn length(&mut self, name: &str, one: &'a Expr<'a>) -> R<Val> {
@@ -37,25 +43,25 @@ impl<'a> Tr<'a> {
         let from = literal_number(&args[1]);
         let length = args.get(2).map(literal_number);
         let simple = match (from, length) {
-            (Some(Number::Int(n)), None) => n >= 1,
-            (Some(Number::Int(n)), Some(Some(Number::Int(m)))) => n >= 1 && m >= 0,
-            _ => false,
+            (Some(Number::Int(n)), None) if n >= 1 => Some((n, None)),
+            (Some(Number::Int(n)), Some(Some(Number::Int(m)))) if n >= 1 && m >= 0 => Some((n, Some(m))),
+            _ => None,
         };
         let reads = self.query_reads;
-        if simple {
+        if let Some((place, count)) = simple {
             let start = self.at();
             let blob = self.probe(&args[0])?.ty == Ty::Blob;
             let value = if blob { self.value(&args[0], Ty::Blob)? } else { self.text_operand(&args[0])? };
-            for arg in &args[1..] {
+            for n in iter::once(place).chain(count) {
                 self.put(", ");
-                self.expr(arg, Ty::Int)?;
+                self.number(Number::Int(n.min(LENGTH_MAX + 1)));
             }
             self.wrap(start, if self.postgres { "substr(" } else { "SUBSTRING(" }, ")");
             self.keep_part(start, &args[0], value, reads);
             return Ok(self.plain_result(value, value.ty));
         }
         match (from, length) {
-            (Some(Number::Int(n)), None) if n < 0 => {
+            (Some(Number::Int(n)), None) if (-LENGTH_MAX..0).contains(&n) => {
                 let start = self.at();
                 let value = self.text_operand(&args[0])?;
                 // The last -n characters, or all if there are fewer, as RIGHT has it.
@@ -101,10 +107,13 @@ impl<'a> Tr<'a> {
         };
         let clip = |from: &str, to: &str| {
             // Characters from..to (exclusive), of which those below 1 do not exist.
-            sub(&format!("GREATEST({from}, 1)"), &format!("GREATEST({to} - GREATEST({from}, 1), 0)"))
+            sub(
+                &format!("LEAST(GREATEST({from}, 1), {})", LENGTH_MAX + 1),
+                &format!("GREATEST({to} - GREATEST({from}, 1), 0)"),
+            )
         };
         let sql = match parts.get(1) {
-            None => clip(&first, &format!("({len}({x}) + 1)")),
+            None => clip(&first, &format!("({first} + {LENGTH_MAX})")),
             Some(z) => {
                 // Place 0 is before the first character and counts as one of the length.
                 let forward = clip(&first, &format!("({first} + {z})"));

@@ -335,6 +335,17 @@ SELECT substr(a, n), substr(a, n, 2) FROM t;
 --! case 45e adversarial: substr of a blob and of a number
 SELECT substr(x'0102030405', 2, 2), substr(12345, 2, 3);
 
+--! case 45f adversarial: substr from places and of lengths that no text has
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('abcdef'), ('日本'), ('');
+SELECT substr(a, -9223372036854775808), substr(a, -3000000000), substr(a, 3000000000) FROM t;
+SELECT substr(a, 2, 9223372036854775807), substr(a, 9223372036854775807, 1), substr(a, 2147483647, 2147483647) FROM t;
+
+--! case 45g adversarial: substr where such places are a column
+CREATE TABLE t (a TEXT, n INTEGER);
+INSERT INTO t VALUES ('abcdef', -1000000001), ('abcdef', -1000000003), ('abcdef', -3000000000), ('abcdef', 3000000000);
+SELECT substr(a, n), substr(a, n, 2), substr(a, n, -2) FROM t;
+
 --! case 46a: instr
 CREATE TABLE t (a TEXT);
 INSERT INTO t VALUES ('hello world'), ('world'), ('none'), (NULL);
