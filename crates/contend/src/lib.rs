@@ -15,9 +15,10 @@ pub mod outcome;
 pub mod record;
 pub mod report;
 pub mod source;
-pub mod stats;
 pub mod study;
 pub mod trial;
 pub mod ui;
 pub mod units;
 pub mod workload;
+
+pub use contend_stats as stats;

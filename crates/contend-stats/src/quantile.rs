@@ -5,7 +5,7 @@
 //! taken *at least* its value. It keeps its place in the order; where it could move a quantile, the quantile is printed
 //! as "at least x".
 
-use super::histogram::Histogram;
+use crate::histogram::Histogram;
 use serde::Serialize;
 
 /// Observations that must lie beyond a quantile before it is printed.

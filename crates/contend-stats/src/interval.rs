@@ -70,7 +70,8 @@ pub fn median_interval(values: &[f64]) -> Option<Interval> {
     Some(Interval { low: sorted[ranks.lower - 1], high: sorted[ranks.upper - 1], coverage: ranks.coverage })
 }
 
-pub(crate) fn sorted(values: &[f64]) -> Vec<f64> {
+/// The values, the smallest first.
+pub fn sorted(values: &[f64]) -> Vec<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted

@@ -5,7 +5,7 @@
 //! is inside the margin; the interval lies inside the margin = no difference beyond the margin; else cannot tell.
 //! Fewer than six rounds give a ratio without words.
 
-use super::interval::{self, Interval, MIN_ROUNDS};
+use crate::interval::{self, Interval, MIN_ROUNDS};
 use serde::Serialize;
 use std::fmt;
 

@@ -6,10 +6,10 @@
 //! pairs. The percentile interval is too narrow for a handful of rounds; its percentiles are moved outwards as in
 //! Hesterberg, The American Statistician 69, 2015 ("expanded percentile interval").
 
-use super::histogram::SparseHistogram;
-use super::interval::{self, Interval, MIN_ROUNDS};
-use super::normal;
-use super::quantile::Quantile;
+use crate::histogram::SparseHistogram;
+use crate::interval::{self, Interval, MIN_ROUNDS};
+use crate::normal;
+use crate::quantile::Quantile;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
@@ -123,7 +123,7 @@ fn cumulative(round: &SparseHistogram, values_ns: &[u64]) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::histogram::Histogram;
+    use crate::histogram::Histogram;
     use rand_distr::{Distribution, LogNormal};
 
     /// Rounds of log-normal latencies that share a factor within the round.

@@ -5,8 +5,8 @@
 //! interval like any comparison. Pairs may lie in different durability tiers: the effect says what a setting costs, not
 //! which contender to prefer, and whoever prints it says that it crosses tiers.
 
-use super::interval::{self, Interval};
-use super::verdict::RoundPair;
+use crate::interval::{self, Interval};
+use crate::verdict::RoundPair;
 use serde::Serialize;
 
 /// The effect of a factor on one metric.

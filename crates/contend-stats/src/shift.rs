@@ -6,8 +6,8 @@
 //! is exact for runs in an order drawn by chance; of one variant's runs followed by the other's, it cannot tell the
 //! variant from the hour.
 
-use super::interval::{self, COVERAGE, Interval};
-use super::normal;
+use crate::interval::{self, COVERAGE, Interval};
+use crate::normal;
 
 /// Runs each arm must have. Three against three reach 90 % at most.
 pub const MIN_RUNS: usize = 4;

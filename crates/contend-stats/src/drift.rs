@@ -5,7 +5,7 @@
 //! Correlation Methods, for the variance with ties), and the last third differs from the first by more than 20 %.
 //! The test alone would flag every slight trend of a long trial and every slow wave; the change alone every noisy one.
 
-use super::normal;
+use crate::normal;
 use serde::Serialize;
 
 /// Probability below which a trend is not put down to chance.

@@ -5,15 +5,15 @@
 //! round, that blocks run one after the other would mistake for a difference. On top of it each arm has its own noise:
 //! normal, skewed (log-normal), or heavy-tailed (Pareto). Seeds are fixed.
 //!
-//! `cargo test -p contend stats:: -- --ignored --nocapture --test-threads=1` prints the tables of docs/methodology.md.
+//! `cargo test -p contend-stats -- --ignored --nocapture --test-threads=1` prints the tables of docs/methodology.md.
 //!
 //! Power: a planted difference of 10 % is found in at least 80 % of comparisons at 12 rounds with 4 % noise per arm.
 
-use super::bootstrap;
-use super::histogram::Histogram;
-use super::interval;
-use super::quantile::Quantile;
-use super::verdict::{Direction, MARGIN, RoundPair, Verdict, compare_rounds};
+use crate::bootstrap;
+use crate::histogram::Histogram;
+use crate::interval;
+use crate::quantile::Quantile;
+use crate::verdict::{Direction, MARGIN, RoundPair, Verdict, compare_rounds};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, LogNormal, Normal, Pareto};
