@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -66,14 +67,18 @@ func (s side) compare(b *testing.B, driver *worker.Driver, path string, bare Bar
 	plan := s.plan(driver, path, keys)
 	reads, turns := s.reads, s.turns
 	var ratios, bareNS, workerNS []float64
+	alone := func() time.Duration {
+		runtime.GC() // as the worker before its start, or the loop would bear the worker's garbage
+		return bare(b, path, keys, reads)
+	}
 	for slice := range turns {
 		var plain, ours time.Duration
 		if slice%2 == 0 {
-			plain = bare(b, path, keys, reads)
+			plain = alone()
 		}
 		ours = throughWorker(b, driver, plan, reads)
 		if slice%2 == 1 {
-			plain = bare(b, path, keys, reads)
+			plain = alone()
 		}
 		ratios = append(ratios, float64(plain)/float64(ours))
 		bareNS = append(bareNS, float64(plain)/float64(reads))
