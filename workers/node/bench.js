@@ -2,8 +2,7 @@
 // What the worker costs beside a bare loop on the same driver, reading rows by rowid from SQLite, and by primary key from the
 // servers that the environment names: bare/worker, so 1 is no cost. In turns, so that both see the same machine, and each side in
 // a process of its own, as outside of a bench: in one, V8 compiles the library for the objects of both, and collects the garbage of
-// each with the heap of the other (of better-sqlite3 that cost the worker 0.06). The argument is a driver; of `null` it is the
-// floor. Started by scripts/bench-workers-node.sh.
+// each with the heap of the other. The argument is a driver; of `null` it is the floor. Started by scripts/bench-workers-node.sh.
 
 const { fork } = require('child_process');
 const { once } = require('events');
