@@ -70,6 +70,9 @@ if [ "$(cat $to/.installed 2>/dev/null)" != "$wanted" ]; then
     if [ -z "${npm_config_nodedir:-}" ] && [ -f "$prefix/include/node/node.h" ]; then
         export npm_config_nodedir=$prefix
     fi
+    # Two packages bring an SQLite each, which takes minutes: on few processors npm builds one package at a time, and node-gyp one file,
+    # unless it is told otherwise.
+    export JOBS="${JOBS:-max}"
     (cd $to && npm ci --no-audit --no-fund --loglevel=error) ||
         fail "npm ci failed in $to; what it compiles needs a C++ compiler, make and python3 (apt-get install build-essential python3)"
     printf '%s\n' "$wanted" >$to/.installed

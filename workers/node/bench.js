@@ -1,9 +1,11 @@
 'use strict';
 // What the worker costs beside a bare loop on the same driver, reading rows by rowid from SQLite, and by primary key from the
-// servers that the environment names: bare/worker, so 1 is no cost. In turns, so that both see the same machine. The argument
-// is a driver, as the code of both sides is compiled for the one it meets; of `null` it is the floor. Started by
-// scripts/bench-workers-node.sh.
+// servers that the environment names: bare/worker, so 1 is no cost. In turns, so that both see the same machine, and each side in
+// a process of its own, as outside of a bench: in one, V8 compiles the library for the objects of both, and collects the garbage of
+// each with the heap of the other. The argument is a driver; of `null` it is the floor. Started by scripts/bench-workers-node.sh.
 
+const { fork } = require('child_process');
+const { once } = require('events');
 const fs = require('fs');
 const os = require('os');
 const path = require('path');
@@ -21,7 +23,7 @@ const SQL = 'SELECT id, value, note FROM item WHERE rowid = ?';
 const NUMBERED = SQL.replace('?', '$1');
 /** PostgreSQL's number of the type BIGINT. */
 const INT8 = 20;
-/** How many keys are read, how often, and how many turns of both sides come before, so that both are compiled. */
+/** How many keys are read in a turn, in how many, and how many turns of both sides come before, so that both are compiled. */
 const EMBEDDED = { reads: 20000, turns: Number(process.env.CONTEND_BENCH_TURNS ?? 101), before: 1 };
 const SERVER = { reads: 2000, turns: Number(process.env.CONTEND_BENCH_TURNS ?? 31), before: 10 };
 
@@ -35,30 +37,29 @@ function planText(driver, database, sql, keys) {
 // Code is compiled for the shapes of objects: were all of the last turn's gone, it would have to be compiled again.
 const kept = [];
 
-/** What the reads take through the worker, its connection open. */
-async function throughWorker(driver, text, reads) {
-  const run = new Run(parsePlan(text), driver);
-  await run.prepare();
-  kept.push(run);
-  run.control.open(Infinity, 1e9);
-  const close = run.close;
-  run.close = () => {};
-  let done;
-  const took = await timed(async () => {
-    done = await run.carryOut(process.hrtime.bigint());
-  });
-  await close.call(run);
-  if (kept.length > 2) kept.shift();
-  if (done.operations !== reads || done.failed !== 0) throw new Error(`${done.operations} reads, ${done.failed} failed`);
-  return took;
-}
-
-/** The same with the driver alone: a new connection, and its reads. */
-async function throughDriver(open, database, keys) {
-  const bare = await open(database, keys);
-  const took = await bare.run();
-  await bare.close();
-  return took;
+/**
+ * A turn through the worker: a run of its own, on the connection that the first one opened. Were it another connection each time,
+ * both sides would measure how the library is compiled for it anew.
+ */
+function workerSide(driver, text, reads) {
+  let conn;
+  return async () => {
+    const run = new Run(parsePlan(text), driver);
+    const [client] = run.clients;
+    if (conn) client.use(conn);
+    else await run.prepare();
+    conn = client.conn;
+    kept.push(run);
+    run.control.open(Infinity, 1e9);
+    run.close = () => {};
+    let done;
+    const took = await timed(async () => {
+      done = await run.carryOut(process.hrtime.bigint());
+    });
+    if (kept.length > 2) kept.shift();
+    if (done.operations !== reads || done.failed !== 0) throw new Error(`${done.operations} reads, ${done.failed} failed`);
+    return took;
+  };
 }
 
 /** Time on the clock and of the processor, in nanoseconds. */
@@ -84,15 +85,12 @@ const blocking = (name) => (database, keys) => {
   const read = (from, to) => {
     for (let i = from; i < to; i++) if (statement.all([exact[i]]).length !== 1) throw new Error('a read without a row');
   };
-  return {
-    run: () => timed(async () => {
-      for (let from = 0; from < exact.length; from += AT_A_TIME) {
-        read(from, Math.min(from + AT_A_TIME, exact.length));
-        await new Promise((resume) => setImmediate(resume));
-      }
-    }),
-    close: () => db.close(),
-  };
+  return () => timed(async () => {
+    for (let from = 0; from < exact.length; from += AT_A_TIME) {
+      read(from, Math.min(from + AT_A_TIME, exact.length));
+      await new Promise((resume) => setImmediate(resume));
+    }
+  });
 };
 
 const callbacks = (database, keys) => {
@@ -102,12 +100,9 @@ const callbacks = (database, keys) => {
   const read = (key) => new Promise((resolve, reject) => {
     statement.all([key], (error, rows) => (error || rows.length !== 1 ? reject(error ?? new Error('a read without a row')) : resolve(rows)));
   });
-  return {
-    run: () => timed(async () => {
-      for (const key of keys) await read(key);
-    }),
-    close: () => new Promise((resolve) => statement.finalize(() => db.close(resolve))),
-  };
+  return () => timed(async () => {
+    for (const key of keys) await read(key);
+  });
 };
 
 /**
@@ -120,12 +115,9 @@ const server = (name, reader) => async (database, keys) => {
   const exact = keys.map(BigInt);
   // The library prepares the statement with its first execution; the worker has it prepared before the start.
   await ask(exact[0]);
-  return {
-    run: () => timed(async () => {
-      for (const key of exact) if (rowsOf(await ask(key)).length !== 1) throw new Error('a read without a row');
-    }),
-    close: () => conn.close(),
-  };
+  return () => timed(async () => {
+    for (const key of exact) if (rowsOf(await ask(key)).length !== 1) throw new Error('a read without a row');
+  });
 };
 
 const pg = server('pg', ({ client }) => {
@@ -151,38 +143,77 @@ const DRIVERS = {
   mysql2: { bare: mysql2, at: 'CONTEND_BENCH_MARIADB', sql: SQL, ...SERVER },
 };
 
-const median = (values) => values.slice().sort((a, b) => a - b)[Math.floor(values.length / 2)];
+const sorted = (values) => values.slice().sort((a, b) => a - b);
+const median = (values) => sorted(values)[Math.floor(values.length / 2)];
+/** The slowest of the fastest tenth, which others on the machine disturbed least. */
+const fastest = (values) => sorted(values)[Math.floor(values.length / 10)];
 
-async function compare(name, database, all) {
-  const { bare, sql, reads, turns, before } = DRIVERS[name];
-  const keys = all.slice(0, reads);
+/** Keys to read, the same in every process. */
+function keysOf(reads) {
+  let state = 1;
+  return Array.from({ length: reads }, () => {
+    state = (state * 48271) % 2147483647;
+    return 1 + (state % ROWS);
+  });
+}
+
+/** The process of one side: carries out a turn whenever it is told to, until nobody is there any more. */
+async function serve(name, side, database) {
+  const { bare, sql, reads } = DRIVERS[name];
+  const keys = keysOf(reads);
   const driver = driverOf(name);
-  const text = planText(driver, database, sql, keys);
-  const sides = [() => throughDriver(bare, database, keys), () => throughWorker(driver, text, reads)];
-  for (let turn = 0; turn < before; turn++) for (const side of sides) await side();
+  const turn = side === 'bare' ? await bare(database, keys) : workerSide(driver, planText(driver, database, sql, keys), reads);
+  process.on('message', async () => process.send(await turn()));
+  process.on('disconnect', () => process.exit());
+  process.send('ready');
+}
+
+/** Starts the process of a side; one that ends by itself is the end of the bench. */
+async function started(name, side, database) {
+  const child = fork(__filename, [name, side, database]);
+  child.once('exit', (code, signal) => {
+    if (code !== 0) throw new Error(`the process of the side ${side} of ${name} ended by itself (${code ?? signal})`);
+  });
+  await once(child, 'message');
+  return child;
+}
+
+/** Has the process of a side carry out a turn; what it took. */
+async function turnOf(child) {
+  child.send('turn');
+  const [took] = await once(child, 'message');
+  return took;
+}
+
+async function compare(name, database) {
+  const { reads, turns, before } = DRIVERS[name];
+  const sides = [await started(name, 'bare', database), await started(name, 'worker', database)];
+  for (let turn = 0; turn < before; turn++) for (const side of sides) await turnOf(side);
   const walls = [];
   const cpus = [];
   const times = [[], []];
   for (let turn = 0; turn < turns; turn++) {
     const took = [];
-    for (const side of turn % 2 ? [1, 0] : [0, 1]) took[side] = await sides[side]();
+    for (const side of turn % 2 ? [1, 0] : [0, 1]) took[side] = await turnOf(sides[side]);
     walls.push(took[0].wall / took[1].wall);
     cpus.push(took[0].cpu / took[1].cpu);
     took.forEach(({ cpu }, side) => times[side].push(cpu / reads));
   }
+  for (const side of sides) side.disconnect();
   const [own, worker] = times.map((list) => Math.round(median(list)));
+  const [ownFastest, workerFastest] = times.map((list) => Math.round(fastest(list)));
   const range = (list) => `${median(list).toFixed(3)} (${Math.min(...list).toFixed(3)} to ${Math.max(...list).toFixed(3)})`;
-  console.log(`${driver.name.padEnd(20)} bare/worker ${range(walls)} on the clock, ${range(cpus)} of the processor; `
-    + `${turns} turns of ${reads} reads; processor per read: bare ${own} ns, worker ${worker} ns`);
+  console.log(`${driverOf(name).name.padEnd(20)} bare/worker ${range(walls)} on the clock, ${range(cpus)} of the processor, `
+    + `${(ownFastest / workerFastest).toFixed(3)} between the fastest tenths; ${turns} turns of ${reads} reads; `
+    + `processor per read: bare ${own} ns, worker ${worker} ns; fastest tenths ${ownFastest} ns, ${workerFastest} ns`);
 }
 
-async function floor(keys) {
+async function floor() {
   const driver = driverOf('null');
-  const { turns } = EMBEDDED;
-  const reads = keys.length;
-  const text = planText(driver, 'none', SQL, keys);
+  const { turns, reads } = EMBEDDED;
+  const turn = workerSide(driver, planText(driver, 'none', SQL, keysOf(reads)), reads);
   const times = [];
-  for (let turn = 0; turn < turns; turn++) times.push((await throughWorker(driver, text, reads)).wall / reads);
+  for (let i = 0; i < turns; i++) times.push((await turn()).wall / reads);
   const middle = Math.round(median(times));
   console.log(`${driver.name.padEnd(20)} floor ${middle} ns per operation (median of ${turns} turns of ${reads})`);
 }
@@ -196,26 +227,22 @@ function fill(database) {
   db.close();
 }
 
-async function main(name) {
-  let state = 1;
-  const keys = Array.from({ length: EMBEDDED.reads }, () => {
-    state = (state * 48271) % 2147483647;
-    return 1 + (state % ROWS);
-  });
-  if (name === 'null') return floor(keys);
+async function main(name, side, database) {
+  if (side) return serve(name, side, database);
+  if (name === 'null') return floor();
   const { at } = DRIVERS[name];
   if (at) {
-    if (process.env[at]) return compare(name, process.env[at], keys);
+    if (process.env[at]) return compare(name, process.env[at]);
     return console.log(`${`node-${name}`.padEnd(20)} left out: ${at} names no server; scripts/bench-workers-node.sh starts one`);
   }
   const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'contend-bench-node-'));
   try {
-    const database = path.join(dir, 'bench.db');
-    fill(database);
-    return await compare(name, database, keys);
+    const made = path.join(dir, 'bench.db');
+    fill(made);
+    return await compare(name, made);
   } finally {
     fs.rmSync(dir, { recursive: true });
   }
 }
 
-main(process.argv[2]);
+main(...process.argv.slice(2));

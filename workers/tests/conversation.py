@@ -79,6 +79,8 @@ class Worker:
     def next(self, within=PATIENCE_S):
         said = self.said.get(timeout=within)
         if said is None:
+            # What it said on its standard error before may not have been read yet.
+            self.threads[1].join(within)
             raise Died(b"".join(self.log).decode())
         return said
 

@@ -56,13 +56,28 @@ final class Child
             : 'has ended with status ' . pcntl_wexitstatus($status) . '; the log says why';
     }
 
+    public function gone(): FormatError
+    {
+        return new FormatError("client {$this->spec->id}: its process " . $this->how());
+    }
+
+    /** Tells it a line; an error if it has died. */
+    public function tell(string $line): void
+    {
+        try {
+            write_all($this->lines->stream, "$line\n");
+        } catch (ErrorException) {
+            throw $this->gone();
+        }
+    }
+
     /** What it says next; an error if it has died. */
     public function line(): string
     {
         try {
             return $this->lines->line();
         } catch (FormatError) {
-            throw new FormatError("client {$this->spec->id}: its process " . $this->how());
+            throw $this->gone();
         }
     }
 }
@@ -171,7 +186,7 @@ final class Run
     public function start(int $startNs): void
     {
         foreach ($this->children as $child) {
-            write_all($child->lines->stream, "$startNs\n");
+            $child->tell("$startNs");
         }
     }
 
@@ -207,7 +222,7 @@ final class Run
             }
         }
         if ($child->done === null && $child->lines->isEnded) {
-            throw new FormatError("client {$child->spec->id}: its process " . $child->how());
+            throw $child->gone();
         }
     }
 
@@ -286,7 +301,7 @@ final class Run
     public function frames(): Generator
     {
         foreach ($this->children as $child) {
-            write_all($child->lines->stream, "send\n");
+            $child->tell('send');
             while (($line = $child->line()) !== 'end') {
                 yield $child->lines->frame((int) substr($line, 8));
             }

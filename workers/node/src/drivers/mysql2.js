@@ -53,6 +53,8 @@ class Connection {
     this.busy = false;
     this.lost = false;
     this.interrupted = 0;
+    /** Of the statement that returned rows last, whose values are asked for before the next one. */
+    this.fields = undefined;
     inner.connection.on('error', () => {
       this.lost = true;
     });
@@ -64,7 +66,9 @@ class Connection {
     const simple = statement.params === 0 && !statement.returns && !statement.changes;
     let columns = 0;
     if (!simple && !inRun) {
-      const made = await this.inner.prepare(statement.sql);
+      // The library knows a statement by its text and the form of its rows: without the latter, its first execution would prepare
+      // it once more.
+      const made = await this.inner.prepare({ sql: statement.sql, rowsAsArray: true });
       columns = made.statement.columns.length;
       if (each) await made.close();
     }
@@ -79,7 +83,7 @@ class Connection {
         ? await this.inner.query(args ? { ...how, sql: this.written(statement.sql, args) } : how)
         : await this.inner.execute(how, values);
       if (statement.returns) {
-        if (Array.isArray(found)) found.fields = fields;
+        this.fields = fields;
         return found;
       }
       return statement.changes ? statement.upserts || found.affectedRows : 0;
@@ -101,12 +105,12 @@ class Connection {
   }
 
   value(rows, row, column) {
-    if (column >= rows.fields.length) throw wrongValue('a column that is not there');
-    return plain(rows[row][column], rows.fields[column]);
+    if (column >= this.fields.length) throw wrongValue('a column that is not there');
+    return plain(rows[row][column], this.fields[column]);
   }
 
-  names(rows) {
-    return rows.fields;
+  names() {
+    return this.fields;
   }
 
   /** Over a second connection, which is all that a server listens to while it works. */

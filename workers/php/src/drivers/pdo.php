@@ -32,8 +32,8 @@ abstract class PdoConnection extends Connection
         return $sql;
     }
 
-    /** A placeholder's name, from 0. */
-    protected function place(int $index): string
+    /** By which PDO knows the placeholder of an argument, from 0. */
+    protected function place(int $index, Statement $statement): string
     {
         return (string) ($index + 1);
     }
@@ -49,7 +49,7 @@ abstract class PdoConnection extends Connection
         $types = ['int' => PDO::PARAM_INT, 'string' => PDO::PARAM_STR, 'null' => PDO::PARAM_NULL];
         $lines = [];
         foreach ($args as $i => [$value, $type]) {
-            $place = $this->place($i);
+            $place = $this->place($i, $statement);
             $lines[] = isset($types[$type]) ? "{$s}->bindValue($place, $value, $types[$type]);" : "bind($s, $place, $value);";
         }
         $lines[] = "{$s}->execute();";

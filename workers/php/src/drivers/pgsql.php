@@ -33,9 +33,15 @@ final class PdoPgsqlConnection extends PdoConnection
         return as_named($sql);
     }
 
-    protected function place(int $index): string
+    /**
+     * PDO numbers placeholders as they first appear, whatever their names. A name would be looked up with each binding and with
+     * each execution.
+     */
+    protected function place(int $index, Statement $statement): string
     {
-        return "':p" . ($index + 1) . "'";
+        $named = preg_grep('/\A\$\d+\z/', tokens($statement->sql));
+        $found = array_search('$' . ($index + 1), array_values(array_unique($named)), true);
+        return $found === false ? "':p" . ($index + 1) . "'" : (string) ($found + 1);
     }
 
     /** PREPARE shows a mistake before the window; how many columns there are is told by a query that is never executed. */
