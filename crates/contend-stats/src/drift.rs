@@ -68,7 +68,7 @@ fn mann_kendall(values: &[f64]) -> (f64, f64) {
 
 /// How many values are equal, for each value.
 fn tie_lengths(values: &[f64]) -> Vec<f64> {
-    let sorted = super::interval::sorted(values);
+    let sorted = crate::interval::sorted(values);
     sorted.chunk_by(|a, b| a == b).map(|tied| tied.len() as f64).collect()
 }
 
