@@ -312,6 +312,13 @@ CREATE TABLE t (id INTEGER PRIMARY KEY, r REAL);
 INSERT INTO t VALUES (1, 0.5), (2, NULL);
 SELECT id, coalesce(r, 3), ifnull(r, 0) FROM t;
 
+--! case 44g adversarial: iif of several conditions, with and without an otherwise
+CREATE TABLE t (a INTEGER, b TEXT);
+INSERT INTO t VALUES (1, 'x'), (2, 'y'), (3, NULL), (NULL, 'x');
+SELECT iif(a = 1, 'one', a = 2, 'two', 'many'), iif(a > 2, 30, b = 'x', 40), if(a, 1, b = 'x', 2, 3) FROM t;
+--! params 7, 2
+SELECT iif(a = ?2, ?1, a > ?2, 8, b IS NULL, 9, 10) FROM t;
+
 --! case 45a: substr
 CREATE TABLE t (a TEXT);
 INSERT INTO t VALUES ('abcdef'), ('日本語'), ('');
