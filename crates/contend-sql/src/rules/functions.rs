@@ -1,7 +1,5 @@
 //! Scalar functions. A function that is not here is refused.
 
-use std::iter;
-
 use crate::emit::{Tr, plain};
 use crate::parse::tree::{Distinctness, Expr, FunctionCallOrder, FunctionTail, Literal};
 use crate::refuse::{R, no};
@@ -74,8 +72,10 @@ impl<'a> Tr<'a> {
     fn scalar(&mut self, name: &str, token: &'a str, args: &'a [Expr<'a>], want: Ty) -> R<Val> {
         match (name, args) {
             ("ifnull", [_, _]) | ("coalesce", [_, _, ..]) => self.coalesce(args, want),
-            ("iif" | "if", [condition, then] | [condition, then, _]) => {
-                self.case(None, iter::once((condition, then)), args.get(2), want)
+            ("iif" | "if", [_, _, ..]) => {
+                // Conditions, each with its value; an odd one in the end is the value where none holds.
+                let (pairs, otherwise) = args.as_chunks();
+                self.case(None, pairs.iter().map(|[condition, then]| (condition, then)), otherwise.first(), want)
             }
             ("nullif", [one, other]) => self.nullif(token, one, other, want),
             ("max" | "min", [_, _, ..]) => self.greatest(name, args, want),

@@ -75,7 +75,7 @@ impl<'a> Tr<'a> {
         }
     }
 
-    /// With parts only known at run time: begin and end are computed, as SQLite's substr does.
+    /// With parts only known at run time: place and length are computed, as SQLite's substr does.
     pub(crate) fn substr_any(&mut self, token: &str, args: &'a [Expr<'a>]) -> R<Val> {
         let (at, reads) = (self.at(), self.query_reads);
         let text = self.text_operand(&args[0])?;
@@ -90,40 +90,42 @@ impl<'a> Tr<'a> {
             nullable |= value.nullable;
             parts.push(self.sql.split_off(at));
         }
-        let (len, cast) = if self.postgres { ("char_length", "::int") } else { ("CHAR_LENGTH", "") };
-        let y = &parts[0];
-        // First position, 1-based, perhaps below 1: a negative y counts from the end.
-        let known = |sql: String| match nullable {
-            true => {
-                let tests: Vec<String> = parts.iter().map(|part| format!("({part}) IS NOT NULL")).collect();
-                format!("(CASE WHEN {} THEN {sql} END)", tests.join(" AND "))
-            }
-            false => sql,
+        let sql = self.part_of(&x, &parts);
+        let sql = if nullable {
+            let tests: Vec<String> = parts.iter().map(|part| format!("({part}) IS NOT NULL")).collect();
+            format!("(CASE WHEN {} THEN {sql} END)", tests.join(" AND "))
+        } else {
+            sql
         };
-        let first = format!("(CASE WHEN {y} < 0 THEN {len}({x}) + {y} + 1 ELSE {y} END)");
-        let sub = |from: &str, count: &str| match self.postgres {
-            true => format!("substr({x}, ({from}){cast}, ({count}){cast})"),
-            false => format!("SUBSTRING({x}, {from}, {count})"),
-        };
-        let clip = |from: &str, to: &str| {
-            // Characters from..to (exclusive), of which those below 1 do not exist.
-            sub(
-                &format!("LEAST(GREATEST({from}, 1), {})", LENGTH_MAX + 1),
-                &format!("GREATEST({to} - GREATEST({from}, 1), 0)"),
-            )
-        };
-        let sql = match parts.get(1) {
-            None => clip(&first, &format!("({first} + {LENGTH_MAX})")),
-            Some(z) => {
-                // Place 0 is before the first character and counts as one of the length.
-                let forward = clip(&first, &format!("({first} + {z})"));
-                let backward = clip(&format!("({first} + {z})"), &first);
-                format!("(CASE WHEN {z} >= 0 THEN {forward} ELSE {backward} END)")
-            }
-        };
-        self.put(&known(sql));
+        self.put(&sql);
         self.keep_part(at, &args[0], text, reads);
         Ok(Val { nullable, ..self.plain_result(text, Ty::Text) })
+    }
+
+    /// substr() of a text from a place, and of a length if there are two parts, none of them NULL. Either may be any integer,
+    /// and on PostgreSQL one of 32 bits, so nothing is added that could leave its type: what is added to a length is never
+    /// positive, what is added to a place is negative or comes to at most [`LENGTH_MAX`].
+    fn part_of(&self, x: &str, parts: &[String]) -> String {
+        let (len, cast) = if self.postgres { ("char_length", "::int") } else { ("CHAR_LENGTH", "") };
+        let y = &parts[0];
+        let sub = |from: &str, count: &str| {
+            let from = format!("LEAST({from}, {})", LENGTH_MAX + 1);
+            match self.postgres {
+                true => format!("substr({x}, ({from}){cast}, ({count}){cast})"),
+                false => format!("SUBSTRING({x}, {from}, {count})"),
+            }
+        };
+        // First position, 1-based, perhaps below 1: a negative y counts from the end. Characters below 1 do not exist, but
+        // count as ones of the length.
+        let first = format!("(CASE WHEN {y} < 0 THEN {len}({x}) + {y} + 1 ELSE {y} END)");
+        let begin = format!("GREATEST({first}, 1)");
+        let Some(z) = parts.get(1) else {
+            return sub(&begin, &format!("GREATEST(LEAST({first}, 1) + {}, 0)", LENGTH_MAX - 1));
+        };
+        let forward = sub(&begin, &format!("LEAST(GREATEST({z} + (LEAST({first}, 1) - 1), 0), {LENGTH_MAX})"));
+        let before = format!("GREATEST({begin} + {z}, 1)");
+        let backward = sub(&before, &format!("LEAST({begin} - {before}, {LENGTH_MAX})"));
+        format!("(CASE WHEN {z} >= 0 THEN {forward} ELSE {backward} END)")
     }
 
     /// MariaDB's SUBSTRING() and RIGHT() are a place in their argument's memory. Where a query in FROM is merged, all who

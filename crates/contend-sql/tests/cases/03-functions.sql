@@ -312,6 +312,13 @@ CREATE TABLE t (id INTEGER PRIMARY KEY, r REAL);
 INSERT INTO t VALUES (1, 0.5), (2, NULL);
 SELECT id, coalesce(r, 3), ifnull(r, 0) FROM t;
 
+--! case 44g adversarial: iif of several conditions, with and without an otherwise
+CREATE TABLE t (a INTEGER, b TEXT);
+INSERT INTO t VALUES (1, 'x'), (2, 'y'), (3, NULL), (NULL, 'x');
+SELECT iif(a = 1, 'one', a = 2, 'two', 'many'), iif(a > 2, 30, b = 'x', 40), if(a, 1, b = 'x', 2, 3) FROM t;
+--! params 7, 2
+SELECT iif(a = ?2, ?1, a > ?2, 8, b IS NULL, 9, 10) FROM t;
+
 --! case 45a: substr
 CREATE TABLE t (a TEXT);
 INSERT INTO t VALUES ('abcdef'), ('日本語'), ('');
@@ -340,11 +347,30 @@ CREATE TABLE t (a TEXT);
 INSERT INTO t VALUES ('abcdef'), ('日本'), ('');
 SELECT substr(a, -9223372036854775808), substr(a, -3000000000), substr(a, 3000000000) FROM t;
 SELECT substr(a, 2, 9223372036854775807), substr(a, 9223372036854775807, 1), substr(a, 2147483647, 2147483647) FROM t;
+SELECT substr(a, -2, 9223372036854775807), substr(a, -2, 3000000000), substr(a, -2, -9223372036854775808) FROM t;
+SELECT substr(a, 0, 3000000000), substr(a, 0, -3000000000), substr(a, -9223372036854775808, 9223372036854775807) FROM t;
+SELECT substr(a, 3000000000, -2999999998), substr(a, 9223372036854775807, -9223372036854775808) FROM t;
 
 --! case 45g adversarial: substr where such places are a column
 CREATE TABLE t (a TEXT, n INTEGER);
 INSERT INTO t VALUES ('abcdef', -1000000001), ('abcdef', -1000000003), ('abcdef', -3000000000), ('abcdef', 3000000000);
 SELECT substr(a, n), substr(a, n, 2), substr(a, n, -2) FROM t;
+
+--! case 45h adversarial: substr where places and lengths of any size are columns
+CREATE TABLE t (a TEXT);
+CREATE TABLE p (n INTEGER);
+INSERT INTO t VALUES ('abcdef'), ('日本'), ('');
+INSERT INTO p VALUES (-9223372036854775808), (-9223372036854775807), (-9223372036854775802), (-3000000000), (-1000000003), (-3), (0);
+INSERT INTO p VALUES (2), (2147483647), (2999999998), (3000000000), (8223372036854775808), (9223372036854775807), (NULL);
+SELECT a, p.n, substr(a, p.n) FROM t, p ORDER BY a, p.n;
+SELECT a, p.n, q.n, substr(a, p.n, q.n) FROM t, p, p AS q ORDER BY a, p.n, q.n;
+
+--! case 45i adversarial: substr where places and lengths are expressions of small numbers
+CREATE TABLE t (a TEXT, b INTEGER);
+INSERT INTO t VALUES ('abcdef', 1), ('abcdef', 0), ('abcdef', NULL);
+SELECT substr(a, iif(b, 2000000000, 1)), substr(a, iif(b, 2000000000, -2000000000)) FROM t;
+SELECT substr(a, iif(b, 2147483647, 2), iif(b, -2147483646, 2147483647)) FROM t;
+SELECT substr(a, iif(b, -2147483647, -2), iif(b, 2147483647, -2147483647)) FROM t;
 
 --! case 46a: instr
 CREATE TABLE t (a TEXT);
