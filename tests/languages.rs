@@ -87,6 +87,31 @@ fn each_workers_own_cost_stands_beside_its_results() {
 }
 
 #[test]
+fn a_worker_whose_own_cost_cannot_be_measured_is_named() {
+    let built = workers().join("contend-worker-go-mattn");
+    if !built.is_file() {
+        eprintln!("left out: the workers in Go are not built");
+        return;
+    }
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("some")).expect("a directory");
+    std::os::unix::fs::symlink(built, bench.path("some/contend-worker-go-mattn")).expect("a link");
+    let args = ["run", "languages", "--quick", "--set", "part=read", "--rounds", "1", "--only", "*mattn*"];
+    let said: support::Said = bench
+        .command(&[&args[..], &["--window", "20ms", "--out", "record"]].concat())
+        .env("CONTEND_WORKERS", bench.path("some"))
+        .output()
+        .expect("the tool starts")
+        .into();
+    let Ok(Found::Parts(found)) = Found::open(&bench.path("record")) else { panic!("no record: {}", said.err) };
+    let run = &found.parts[0].1.run;
+    assert_eq!(run.floors_missing, ["go-null"]);
+    assert!(run.floors.is_empty(), "{:?}", run.floors);
+    let report = std::fs::read_to_string(bench.path("record/read/report.md")).expect("a report");
+    assert!(report.contains("the worker that does nothing was not there: go-null."), "{report}");
+}
+
+#[test]
 fn a_driver_that_does_nothing_is_a_valid_contender() {
     let bench = Bench::new();
     // It says that it wrote, and no row is there.

@@ -8,6 +8,7 @@ from .attempt import Functions, Library, check_connection
 from .client import Client
 from .control import Control
 from .driver import Options
+from .pauses import Pauses
 from .plan import parse_plan
 from .wire import FormatError
 
@@ -38,6 +39,7 @@ class Run:
         self.statements = [self.driver.statement(sql) for sql in plan.statements]
         self.functions = None
         self.clients, self.sessions = [], []
+        self.pauses = Pauses()
         try:
             # One after the other: a change of the journal mode is refused when two connections try at once.
             for spec in plan.clients:
@@ -91,6 +93,7 @@ class Run:
     # The run
 
     def start(self, start_ns):
+        self.pauses.begin()
         self.control.open(start_ns, self.plan.end_ns)
 
     def is_over(self):
@@ -121,6 +124,7 @@ class Run:
         """After the end: connections are closed, and nobody has died."""
         for client in self.clients:
             client.thread.join()
+        self.pauses.end()
         self.check()
 
     def done(self):
@@ -128,7 +132,7 @@ class Run:
         attempts = sum(c.attempts for c in self.clients)
         exhausted = sum(c.is_exhausted for c in self.clients)
         differ = [client.differs for client in self.clients if client.differs]
-        found = {"operations": operations, "attempts": attempts, "failed": failed, "exhausted": exhausted}
+        found = {"operations": operations, "attempts": attempts, "failed": failed, "exhausted": exhausted, **self.pauses.facts()}
         return {**found, "settings_differ": "; ".join(differ)} if differ else found
 
     def abandon(self):

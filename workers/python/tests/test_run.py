@@ -1,5 +1,6 @@
 """A run inside of this process: what is compiled when, and who learns of a client's death."""
 
+import gc
 import sqlite3
 import tempfile
 import time
@@ -64,6 +65,24 @@ class Runs(unittest.TestCase):
             run.check()
         run.control.stop(time.monotonic_ns())
         run.clients[1].thread.join()
+
+    def test_collections_of_the_run_are_told(self):
+        before = list(gc.callbacks)
+        run = self.ready([f"{600 * 10**9}\t1"])
+        gc.collect()
+        run.start(time.monotonic_ns())
+        for _ in range(3):
+            gc.collect()
+        run.control.stop(time.monotonic_ns())
+        run.finish()
+        gc.collect()
+        done = run.done()
+        self.assertEqual(gc.callbacks, before)
+        # The collector may have begun by itself, too.
+        self.assertIn(done["gc_pauses"], range(3, 10))
+        self.assertLess(0, done["gc_pause_ns_max"])
+        self.assertLessEqual(done["gc_pause_ns_max"], done["gc_pause_ns"])
+        self.assertLessEqual(done["gc_pause_ns"], done["gc_pauses"] * done["gc_pause_ns_max"])
 
 
 if __name__ == "__main__":

@@ -40,6 +40,9 @@ pub struct Run {
     /// The own cost of each worker whose driver is in the study, beside the tool's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub floors: Vec<Floor>,
+    /// Drivers that do nothing whose worker was not there, so that nobody knows what the others of its language take.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub floors_missing: Vec<String>,
     /// Which contender and condition each trial is, in the order they run: the schedule, drawn in advance.
     pub schedule: Vec<Slot>,
     /// Wall time spent so far, all sessions of a resumed run added.

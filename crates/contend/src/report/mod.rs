@@ -30,6 +30,8 @@ mod claims_tests;
 mod testing;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod workers_tests;
 
 use crate::record::store::Record;
 use crate::report::document::{Block, Document};

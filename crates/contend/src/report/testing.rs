@@ -209,6 +209,7 @@ impl Story {
             generator_ns_by_condition: vec![],
             tiers: vec![],
             floors: vec![],
+            floors_missing: vec![],
             schedule: (1..).zip(rounds).map(slot).collect(),
             spent_ns: 0,
             finished: None,

@@ -40,6 +40,11 @@ pub fn floor_driver(contender: &Contender) -> Option<&'static str> {
     engine::floor_of(contender).map(|driver| driver.name)
 }
 
+/// The model in which that one is measured.
+pub fn floor_model(contender: &Contender) -> Option<&'static str> {
+    engine::floor_of(contender).map(|driver| driver.models[0].name)
+}
+
 /// Whether a contender's driver does nothing, so that its settings promise nothing.
 pub fn executes_nothing(contender: &Contender) -> bool {
     engine::driver(contender).is_some_and(|driver| driver.executes_nothing)

@@ -47,6 +47,7 @@ pub(super) fn prepared(study: &Study, source: &Source, command: &[String], disk:
         generator_ns_per_operation: 0,
         generator_ns_by_condition: vec![],
         floors: vec![],
+        floors_missing: vec![],
         schedule,
         study: study.clone(),
         spent_ns: 0,

@@ -2,7 +2,7 @@
 
 use crate::engine;
 use crate::record::model::{Floor, Run, Slot};
-use crate::study::model::{Condition, Contender};
+use crate::study::model::{Condition, Contender, Study};
 use crate::trial::admin::Cancelled;
 use crate::trial::crew::Failure;
 use crate::trial::generator::{idle_as, null_contender};
@@ -11,6 +11,7 @@ use crate::trial::process::Launch;
 use crate::trial::run::Bench;
 use crate::trial::session::Session;
 use anyhow::{Result, bail};
+use std::collections::BTreeMap;
 
 /// Operations of the measurement of the worker's own cost.
 const GENERATOR_OPERATIONS: u32 = 20_000;
@@ -45,7 +46,7 @@ impl Session<'_> {
         for slot in run.schedule.iter().filter(|slot| slot.round == 1 && slot.condition == condition) {
             let contender = &study.contenders[slot.contender];
             let Some(null) = engine::floor_of(contender) else { continue };
-            // The worker that does nothing is built with the others; who built one by hand has no floor.
+            // The worker that does nothing is built with the others; who built one by hand has no floor, and is told so.
             let Ok(launch) = Launch::of(null) else { continue };
             if floors.iter().any(|floor| floor.driver == null.name) {
                 continue;
@@ -54,6 +55,17 @@ impl Session<'_> {
             floors.push(self.null_cost(run, slot, &idle, &launch, FLOOR_OPERATIONS, plans)?);
         }
         Ok(floors)
+    }
+
+    /// Drivers that do nothing whose worker is not there.
+    pub(super) fn floors_missing(&self, study: &Study) -> Vec<String> {
+        if self.common.site.instead.worker.is_some() {
+            return vec![];
+        }
+        let needed: BTreeMap<_, _> =
+            study.contenders.iter().filter_map(engine::floor_of).map(|null| (null.name, null)).collect();
+        let missing = needed.into_values().filter(|null| Launch::of(null).is_err());
+        missing.map(|null| null.name.to_string()).collect()
     }
 
     fn null_cost(

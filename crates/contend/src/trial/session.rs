@@ -303,6 +303,7 @@ impl Session<'_> {
                 // A measurement that was cut off begins anew.
                 run.generator_ns_by_condition.clear();
                 run.floors.clear();
+                run.floors_missing = self.floors_missing(&study);
                 for condition in 0..study.conditions.len() {
                     let ns = self.generator(&run, condition, &mut plans.borrow_mut())?;
                     run.generator_ns_by_condition.push(ns);

@@ -6,6 +6,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.ResultSet;
 import java.util.List;
+import java.util.Map;
 import org.postgresql.util.PGobject;
 
 /** What conformance cases do not reach on every machine. Without a library for tests: scripts/build-workers-java.sh --test runs it. */
@@ -25,6 +26,7 @@ public final class Tests {
         whatIsCutAtTheEndOfTheDrain();
         jsonIsText();
         samplesAreHandedOutWhereTheyAre();
+        compilationInTheWindowIsToldApart();
         System.out.println("workers-java: tests passed");
     }
 
@@ -102,5 +104,23 @@ public final class Tests {
         }
         check(all.size() == 40_000 * Samples.BYTES, all.size() + " bytes");
         check(first[0] == first[1], "nothing is copied");
+    }
+
+    private static void compilationInTheWindowIsToldApart() {
+        long[] ms = {100};
+        JvmFacts machine = new JvmFacts(1000, () -> ms[0]);
+        ms[0] = 130;
+        machine.look(999);
+        ms[0] = 140;
+        machine.look(1000);
+        ms[0] = 155;
+        machine.look(1001);
+        Map<String, Object> facts = Text.facts();
+        machine.end(facts);
+        check(facts.get("jit_ns").equals(55_000_000L), "in all: " + facts);
+        check(facts.get("jit_in_window_ns").equals(15_000_000L), "after the run-in: " + facts);
+        Map<String, Object> early = Text.facts();
+        new JvmFacts(1000, () -> ms[0]).end(early);
+        check(early.containsKey("jit_ns") && !early.containsKey("jit_in_window_ns"), "over before the window: " + early);
     }
 }

@@ -146,8 +146,9 @@ pub fn machine(summary: &Summary<'_>) -> Section {
     fact("fdatasync after an append", format!("{}{}", Ns(disk.fdatasync_ns_p50), syncs(disk.fdatasync_ns_p50)));
     fact("fdatasync after an overwrite", format!("{}{}", Ns(disk.overwrite_ns_p50), syncs(disk.overwrite_ns_p50)));
     fact("the worker's own cost", format!("{} per operation", Ns(run.generator_ns_per_operation)));
-    for (what, versions) in hello(summary) {
-        fact(&what, versions);
+    for said in hello(summary) {
+        let by = said.by.join(", ");
+        table.row([TableCell::new(format!("worker: {}", said.name)), TableCell::new(said.value).small(by)]);
     }
     let note = format!(
         "Sync times are medians of {} probes made before the run. A durable commit needs a sync, so a commit rate far \
@@ -158,16 +159,34 @@ pub fn machine(summary: &Summary<'_>) -> Section {
     Section { id: "machine", title: "Machine and disk".to_string(), blocks }
 }
 
-/// What the workers said of themselves: each fact with its values.
-pub fn hello(summary: &Summary<'_>) -> BTreeMap<String, String> {
-    let mut facts: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
-    for worker in summary.record.trials.iter().flat_map(|t| &t.workers) {
-        for (name, value) in &worker.hello {
-            facts.entry(format!("worker: {name}")).or_default().insert(value);
+/// What workers said of themselves.
+pub struct Hello<'r> {
+    pub name: &'r str,
+    pub value: &'r str,
+    /// Who said it; none where everybody said the same.
+    pub by: Vec<&'r str>,
+}
+
+/// Each fact of the workers with its values, and where contenders differ in it, whose each value is.
+pub fn hello<'r>(summary: &Summary<'r>) -> Vec<Hello<'r>> {
+    let record = summary.record;
+    let mut facts: BTreeMap<&str, BTreeMap<&str, BTreeSet<usize>>> = BTreeMap::new();
+    let mut all = BTreeSet::new();
+    for trial in &record.trials {
+        all.insert(trial.slot.contender);
+        for (name, value) in trial.workers.iter().flat_map(|worker| &worker.hello) {
+            facts.entry(name).or_default().entry(value).or_default().insert(trial.slot.contender);
         }
     }
-    let join = |values: BTreeSet<&str>| values.into_iter().collect::<Vec<_>>().join("; ");
-    facts.into_iter().map(|(name, values)| (name, join(values))).collect()
+    let label = |at: usize| record.run.study.contenders.get(at).map_or("?", |contender| contender.label.as_str());
+    let mut said = vec![];
+    for (name, values) in facts {
+        for (value, by) in values {
+            let by = if by == all { vec![] } else { by.into_iter().map(label).collect() };
+            said.push(Hello { name, value, by });
+        }
+    }
+    said
 }
 
 /// What was loaded, for every group of conditions that differ in it.

@@ -1,10 +1,12 @@
 //! What each worker takes for itself, beside what its contenders took.
 
+use crate::report::content::pauses;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Section, Table};
 use crate::report::summary::Summary;
 use crate::stats::precision::{Ns, Percent};
-use crate::study::readback::floor_driver;
+use crate::study::readback::{floor_driver, floor_model};
+use std::collections::BTreeMap;
 
 /// Which contender of a worker has the shortest operations, and how long they take on average.
 fn quickest(summary: &Summary<'_>, condition: usize, null: &str) -> Option<(usize, f64)> {
@@ -18,39 +20,11 @@ fn quickest(summary: &Summary<'_>, condition: usize, null: &str) -> Option<(usiz
     means.min_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// Pauses that workers tell of themselves, each with the heading of its column: the longest over all trials.
-const PAUSES: [(&str, &str); 2] =
-    [("gc_pause_ns_max", "garbage collection|"), ("event_loop_lag_ns_max", "event loop|")];
-
-/// The longest of its own pauses that each contender's workers tell of; none where nobody tells.
-fn pauses(summary: &Summary<'_>) -> Option<Table> {
-    let mut head = vec!["contender"];
-    head.extend(PAUSES.map(|(_, title)| title));
-    let mut table = Table::new(&head);
-    for (index, contender) in summary.record.run.study.contenders.iter().enumerate() {
-        let trials = || summary.record.trials.iter().filter(|trial| trial.slot.contender == index);
-        let longest = PAUSES.map(|(name, _)| {
-            let told = trials().flat_map(|trial| &trial.workers).filter_map(|worker| worker.told.get(name));
-            told.filter_map(|ns| ns.parse::<u64>().ok()).max()
-        });
-        if longest.iter().any(Option::is_some) {
-            let mut cells = vec![TableCell::new(&contender.label).series(index)];
-            cells.extend(
-                longest.map(|ns| ns.map_or(TableCell::muted(NOTHING), |ns| TableCell::new(Ns(ns).to_string()))),
-            );
-            table.row(cells);
-        }
-    }
-    (!table.rows.is_empty()).then_some(table)
-}
-
 /// The workers' own cost and pauses; none in a record that does not know.
 pub fn section(summary: &Summary<'_>) -> Option<Section> {
     let mut blocks = costs(summary);
-    if let Some(table) = pauses(summary) {
-        blocks.push(Block::Heading("Longest pauses in a trial, as the workers tell".to_string()));
-        blocks.push(Block::Table(table));
-    }
+    blocks.extend(not_there(summary).map(Block::Note));
+    blocks.extend(pauses::blocks(summary));
     (!blocks.is_empty()).then(|| Section {
         id: "floors",
         title: "What the workers take for themselves".to_string(),
@@ -95,5 +69,35 @@ fn costs(summary: &Summary<'_>) -> Vec<Block> {
                 clock, its garbage collector. The longest is its longest stall there.";
     let note = "It is a part of every operation measured below or above it, and it is not subtracted anywhere. Conditions that differ \
                 in the number of clients share one measurement.";
-    vec![Block::Text(text.to_string()), Block::Table(table), Block::Note(note.to_string())]
+    let mut blocks = vec![Block::Text(text.to_string()), Block::Table(table), Block::Note(note.to_string())];
+    blocks.extend(other_models(summary).map(Block::Note));
+    blocks
+}
+
+/// Workers of which nobody knows what they take.
+fn not_there(summary: &Summary<'_>) -> Option<String> {
+    let missing = &summary.record.run.floors_missing;
+    (!missing.is_empty()).then(|| {
+        format!(
+            "Not measured, because the worker that does nothing was not there: {}. `contend doctor` says how to build it.",
+            missing.join(", ")
+        )
+    })
+}
+
+/// Contenders that stand beside a worker's own cost in another model than theirs.
+fn other_models(summary: &Summary<'_>) -> Option<String> {
+    let mut above: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for contender in &summary.record.run.study.contenders {
+        let known = |null: &&str| summary.record.run.floors.iter().any(|floor| floor.driver == *null);
+        let measured = floor_driver(contender).filter(known).and_then(|_| floor_model(contender));
+        if let Some(model) = measured.filter(|model| contender.model != *model) {
+            above.entry(format!("{} beside {model}", contender.model)).or_default().push(&contender.label);
+        }
+    }
+    let of = |(models, labels): (String, Vec<&str>)| format!("{models}: {}", labels.join(", "));
+    let all: Vec<String> = above.into_iter().map(of).collect();
+    (!all.is_empty()).then(|| {
+        format!("What a model costs beyond that of the worker that does nothing is not in it ({}).", all.join("; "))
+    })
 }

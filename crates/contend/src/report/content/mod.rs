@@ -13,6 +13,7 @@ mod first;
 mod floors;
 mod grid;
 mod method;
+mod pauses;
 mod powercut;
 mod readback;
 mod recording;

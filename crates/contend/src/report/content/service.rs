@@ -235,10 +235,8 @@ fn machine(summary: &Summary<'_>) -> Section {
     fact("system", format!("{}, kernel {}", run.machine.os, run.machine.kernel));
     fact("the client's own cost", format!("{} per request, without sending it", Ns(run.generator_ns_per_operation)));
     // What else its program can do is of no interest here.
-    let hello = circumstances::hello(summary);
-    for (name, versions) in ["language", "driver"].iter().filter_map(|n| Some((n, hello.get(&format!("worker: {n}"))?)))
-    {
-        fact(&format!("the client's {name}"), versions.clone());
+    for said in circumstances::hello(summary).into_iter().filter(|said| ["language", "driver"].contains(&said.name)) {
+        fact(&format!("the client's {}", said.name), said.value.to_string());
     }
     let blocks = vec![Block::Table(table)];
     Section { id: "machine", title: "The clients' machine".to_string(), blocks }

@@ -5,6 +5,7 @@ import java.lang.management.GarbageCollectorMXBean;
 import java.lang.management.ManagementFactory;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongSupplier;
 import javax.management.Notification;
 import javax.management.NotificationEmitter;
 import javax.management.NotificationListener;
@@ -18,15 +19,26 @@ final class JvmFacts {
     private final NotificationListener listener = this::heard;
     private final long collections;
     private final long collectionMs;
+    private final long windowStart;
+    private final LongSupplier compilation;
     private final long compilationMs;
+    private long beforeWindowMs = -1;
 
-    JvmFacts() {
+    /** From now on, in a run whose run-in ends at this reading of the monotonic clock. */
+    JvmFacts(long windowStart) {
+        this(windowStart, JvmFacts::compilation);
+    }
+
+    /** With another source of the compiler's milliseconds, for tests. */
+    JvmFacts(long windowStart, LongSupplier compilation) {
+        this.windowStart = windowStart;
+        this.compilation = compilation;
         for (GarbageCollectorMXBean bean : ManagementFactory.getGarbageCollectorMXBeans()) {
             ((NotificationEmitter) bean).addNotificationListener(listener, null, null);
         }
         collections = sum(GarbageCollectorMXBean::getCollectionCount);
         collectionMs = sum(GarbageCollectorMXBean::getCollectionTime);
-        compilationMs = compilation();
+        compilationMs = compilation.getAsLong();
     }
 
     private static long sum(java.util.function.ToLongFunction<GarbageCollectorMXBean> of) {
@@ -45,6 +57,13 @@ final class JvmFacts {
         }
     }
 
+    /** To be called every few milliseconds: notes what compilation had taken by the end of the run-in. */
+    void look(long now) {
+        if (beforeWindowMs < 0 && now >= windowStart) {
+            beforeWindowMs = compilation.getAsLong();
+        }
+    }
+
     /** Adds the facts to those of {@code done}. */
     void end(Map<String, Object> facts) {
         long count = sum(GarbageCollectorMXBean::getCollectionCount) - collections;
@@ -54,7 +73,12 @@ final class JvmFacts {
         facts.put("gc_pauses", count);
         facts.put("gc_pause_ns", total);
         facts.put("gc_pause_ns_max", longest);
-        facts.put("jit_ns", (compilation() - compilationMs) * NS);
+        long compiledMs = compilation.getAsLong();
+        facts.put("jit_ns", (compiledMs - compilationMs) * NS);
+        // A run that was over before anybody looked had no window to speak of.
+        if (beforeWindowMs >= 0) {
+            facts.put("jit_in_window_ns", (compiledMs - beforeWindowMs) * NS);
+        }
         for (GarbageCollectorMXBean bean : ManagementFactory.getGarbageCollectorMXBeans()) {
             try {
                 ((NotificationEmitter) bean).removeNotificationListener(listener);

@@ -207,9 +207,9 @@ public final class Main {
         Run run = ready;
         ready = null;
         try {
-            JvmFacts machine = new JvmFacts();
+            JvmFacts machine = new JvmFacts(Plan.saturatingAdd(at, run.plan.runIn));
             run.start(at);
-            watch(run, at);
+            watch(run, at, machine);
             // The tool goes on when it hears `done`: by then every connection must be closed, and what that writes written.
             run.join();
             Map<String, Object> done = run.done();
@@ -226,10 +226,11 @@ public final class Main {
     }
 
     /** Answers the tool until every client is done, and ends the drain. */
-    private void watch(Run run, long at) throws InterruptedException {
+    private void watch(Run run, long at, JvmFacts machine) throws InterruptedException {
         long progress = System.nanoTime() + PROGRESS_NS;
         while (!run.isOver()) {
             long now = System.nanoTime();
+            machine.look(now);
             if (now >= progress) {
                 Map<String, Object> facts = Text.facts("elapsed_ns", Math.max(0, now - at));
                 facts.putAll(run.counts());

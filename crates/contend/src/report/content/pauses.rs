@@ -1,0 +1,143 @@
+//! What workers tell of themselves: pauses of a garbage collector, lag of an event loop, time of a compiler.
+
+use crate::record::model::Trial;
+use crate::report::content::words::{self, NOTHING};
+use crate::report::document::{Block, Cell as TableCell, Table};
+use crate::report::summary::Summary;
+use crate::report::summary::cell::Cell;
+use crate::stats::precision::{Ns, Percent};
+
+/// How what the workers of several trials told becomes one number.
+#[derive(Debug, Clone, Copy)]
+enum Over {
+    /// All workers of a trial together, and the mean of the trials.
+    Together,
+    /// The mean of all workers of all trials.
+    Mean,
+    /// The longest of all.
+    Longest,
+}
+
+/// A fact of a worker's `done`, and how it is shown.
+#[derive(Debug, Clone, Copy)]
+struct Fact {
+    name: &'static str,
+    over: Over,
+    show: fn(f64) -> String,
+}
+
+struct Column {
+    title: &'static str,
+    fact: Fact,
+    /// Of lesser weight, after it.
+    small: Option<Fact>,
+}
+
+const COLUMNS: [Column; 6] = [
+    Column {
+        title: "garbage collection|",
+        fact: Fact { name: "gc_pause_ns", over: Over::Together, show: time },
+        small: Some(Fact { name: "gc_pauses", over: Over::Together, show: runs }),
+    },
+    Column::new("longest pause|", Fact { name: "gc_pause_ns_max", over: Over::Longest, show: time }),
+    Column::new("loop lag p99|", Fact { name: "event_loop_lag_ns_p99", over: Over::Longest, show: time }),
+    Column::new("longest lag|", Fact { name: "event_loop_lag_ns_max", over: Over::Longest, show: time }),
+    Column::new("loop busy|", Fact { name: "event_loop_busy_permille", over: Over::Mean, show: permille }),
+    Column {
+        title: "compiling after run-in|",
+        fact: Fact { name: "jit_in_window_ns", over: Over::Together, show: time },
+        small: Some(Fact { name: "jit_ns", over: Over::Together, show: of_time }),
+    },
+];
+
+const NOTE: &str = "Everything is counted from the begin of the run-in to the end of the trial, the run-in included, but for compiling \
+                    after it: who compiled there was not warmed up yet (in brackets: with the run-in). Means of the trials that count, with all \
+                    processes of a trial; the longest, and the lag, are of the worst process. Java counts whole milliseconds. Go's \
+                    collector works beside the program: its time is that in which it stopped all of it. Rust has no \
+                    collector. PHP frees at once what nobody refers to any more; how long it looks for cycles is not measured.";
+
+fn time(ns: f64) -> String {
+    Ns(ns.round() as u64).to_string()
+}
+
+fn permille(share: f64) -> String {
+    Percent(share / 1000.0).to_string()
+}
+
+fn of_time(ns: f64) -> String {
+    format!("of {}", time(ns))
+}
+
+/// Of a mean below ten the tenths count, too.
+fn runs(mean: f64) -> String {
+    match mean.round() as usize {
+        n if mean >= 10.0 || mean == n as f64 => words::counted(n, "run"),
+        _ => format!("{mean:.1} runs"),
+    }
+}
+
+impl Fact {
+    /// None where nobody tells.
+    fn over(&self, trials: &[&Trial]) -> Option<f64> {
+        let told = |trial: &&Trial| -> Vec<u64> {
+            let facts = trial.workers.iter().filter_map(|worker| worker.told.get(self.name));
+            facts.filter_map(|text| text.parse().ok()).collect()
+        };
+        let trials: Vec<Vec<u64>> = trials.iter().map(told).filter(|told| !told.is_empty()).collect();
+        let all = || trials.iter().flatten().copied();
+        let parts = match self.over {
+            Over::Longest => return all().max().map(|ns| ns as f64),
+            Over::Together => trials.len(),
+            Over::Mean => all().count(),
+        };
+        (parts > 0).then(|| all().sum::<u64>() as f64 / parts as f64)
+    }
+
+    fn shown(&self, trials: &[&Trial]) -> Option<String> {
+        self.over(trials).map(self.show)
+    }
+}
+
+impl Column {
+    const fn new(title: &'static str, fact: Fact) -> Self {
+        Self { title, fact, small: None }
+    }
+
+    /// None where nobody tells.
+    fn cell(&self, trials: &[&Trial]) -> Option<TableCell> {
+        let (text, small) = (self.fact.shown(trials), self.small.and_then(|fact| fact.shown(trials)));
+        let is_told = text.is_some() || small.is_some();
+        let cell = || text.map_or(TableCell::muted(NOTHING), TableCell::new).small(small.unwrap_or_default());
+        is_told.then(cell)
+    }
+}
+
+/// A row for each contender under each condition whose workers tell, of the trials that count; nothing where nobody tells.
+pub fn blocks(summary: &Summary<'_>) -> Vec<Block> {
+    let row = |cell: &Cell| {
+        let trials: Vec<&Trial> = cell.valid.iter().map(|&row| &summary.record.trials[summary.rows[row].at]).collect();
+        (cell.condition, cell.contender, COLUMNS.each_ref().map(|column| column.cell(&trials)))
+    };
+    let rows: Vec<_> = summary.cells.iter().map(row).filter(|(.., told)| told.iter().any(Option::is_some)).collect();
+    if rows.is_empty() {
+        return vec![];
+    }
+    let is_told = |at: &usize| rows.iter().any(|(.., told)| told[*at].is_some());
+    let columns: Vec<usize> = (0..COLUMNS.len()).filter(is_told).collect();
+    let mut head = vec!["contender", "condition"];
+    head.extend(columns.iter().map(|&at| COLUMNS[at].title));
+    let mut table = Table::new(&head);
+    for (condition, contender, told) in rows {
+        let mut cells = vec![
+            TableCell::new(words::label(summary, contender)).series(contender),
+            TableCell::new(words::condition(summary, condition)),
+        ];
+        cells.extend(columns.iter().map(|&at| told[at].clone().unwrap_or(TableCell::muted(NOTHING))));
+        table.row(cells);
+    }
+    vec![
+        Block::Heading("Pauses and compiling, as the workers tell".to_string()),
+        Block::Table(table),
+        Block::Note(NOTE.to_string()),
+    ]
+}
