@@ -45,14 +45,13 @@ fn go_drivers_as_published() {
     let place = Place::new();
     let args = ["run", "go-drivers", "--as-published", "--clients", "4", "--window", "100ms", "--scale", "0.05"];
     let said = place.contend(&[&args[..], &["--set", "pool_size=2", "--quiet", "--out", "record"]].concat());
-    if said.err.contains("needs the worker") && said.code == Some(2) {
-        eprintln!("left out: the workers in Go are not built");
+    if said.is_without_workers() {
         return;
     }
     said.ran();
     let found = parts(&place.bench.path("record"));
-    let left_out = said.err.lines().filter(|line| line.starts_with("Left out")).count();
-    assert_eq!((found.len(), found[0].0.as_str(), found[0].1.len()), (1, "go", 5 - left_out), "{}", said.err);
+    let expected = 5 - said.contenders_left_out();
+    assert_eq!((found.len(), found[0].0.as_str(), found[0].1.len()), (1, "go", expected), "{}", said.err);
     // Over HTTP all of them, each with the settings that the original gave it.
     for trial in &found[0].1 {
         assert!(trial.server.is_some() && trial.samples.is_some_and(|n| n > 0), "{}", trial.contender);

@@ -1,20 +1,15 @@
 //! HikariCP takes what a new connection is told as one string, and sqlite-jdbc carries out the first statement of a string
 //! only: what is read back must say so, of every connection.
 
-use crate::support::{self, tool};
+use crate::support::{self, workers::needed};
 use crate::worker::Worker;
-use crate::workers::workers_dir;
 use contend_wire::handshake::fact;
 
 const CONNECTIONS: usize = 3;
 
 /// Settings as read back from every connection of a pool.
 fn sessions(init: &str) -> Option<Vec<(String, String)>> {
-    let program = workers_dir(tool()).join("contend-worker-java-sqlite");
-    if !program.is_file() {
-        eprintln!("not built, so not tested: java-sqlite/pool; `make workers-java` builds it");
-        return None;
-    }
+    let program = needed("contend-worker-java-sqlite")?;
     let bench = support::Bench::new();
     let mut worker = Worker::start(&[program.display().to_string()], &bench.path("worker.log")).expect("a worker");
     let plan = format!(
