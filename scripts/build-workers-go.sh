@@ -1,14 +1,13 @@
 #!/bin/sh
 # Builds the workers in Go into target/workers, where contend looks for them. With --test their own tests are
-# run as well, and a machine without Go is no error: the tests then leave these workers out and say so.
+# run as well, and a machine without Go is no error, as scripts/left-out.sh says.
 set -eu
 cd "$(dirname "$0")/.."
+. scripts/left-out.sh
 
 needed=$(sed -n 's/^go //p' workers/go/go.mod)
 if ! command -v go >/dev/null; then
-    echo "workers-go: Go $needed or newer is not installed; get it from https://go.dev/dl (for cgo, a C compiler as well)" >&2
-    [ "${1:-}" = --test ] && exit 0
-    exit 1
+    left_out "${1:-}" workers-go "Go $needed or newer is not installed; get it from https://go.dev/dl (for cgo, a C compiler as well)"
 fi
 mkdir -p target/workers
 cd workers/go

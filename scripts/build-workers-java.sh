@@ -1,9 +1,10 @@
 #!/bin/sh
 # Builds the workers in Java into target/workers, where contend looks for them: classes and libraries in target/workers/java,
-# and a launcher for each driver. With --test a machine without Java or Maven is no error: the tests then leave these workers out
-# and say so. Anything else that goes wrong is one.
+# and a launcher for each driver. With --test a machine without Java or Maven is no error, as scripts/left-out.sh says.
+# Anything else that goes wrong is one.
 set -eu
 cd "$(dirname "$0")/.."
+. scripts/left-out.sh
 
 test=${1:-}
 to=target/workers/java
@@ -11,9 +12,7 @@ to=target/workers/java
 rm -rf $to target/workers/contend-worker-java-*
 
 missing() {
-    echo "workers-java: left out: $1" >&2
-    [ "$test" = --test ] && exit 0
-    exit 1
+    left_out "$test" workers-java "$1"
 }
 
 for program in java javac mvn; do

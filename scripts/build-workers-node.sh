@@ -1,10 +1,11 @@
 #!/bin/sh
 # Installs the workers for Node into target/workers, where contend looks for them: their source and packages in
 # target/workers/node, and a launcher for each driver. Where Node is older than the packages need (Debian 12 has 18), the Node
-# pinned below is fetched with npm, also if NODE_PINNED=1. With --test a machine without Node is no error: the tests then leave
-# these workers out and say so. Anything else that goes wrong is one.
+# pinned below is fetched with npm, also if NODE_PINNED=1. With --test a machine without Node is no error, as
+# scripts/left-out.sh says. Anything else that goes wrong is one.
 set -eu
 cd "$(dirname "$0")/.."
+. scripts/left-out.sh
 
 fail() {
     echo "workers-node: $1" >&2
@@ -13,9 +14,7 @@ fail() {
 
 # No runtime that could carry them out.
 missing() {
-    [ "$test" = --test ] || fail "$1"
-    echo "workers-node: left out: $1" >&2
-    exit 0
+    left_out "$test" workers-node "$1"
 }
 
 test=${1:-}

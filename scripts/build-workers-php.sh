@@ -1,14 +1,13 @@
 #!/bin/sh
 # Makes the workers in PHP in target/workers, where contend looks for them: a copy of workers/php and a launcher for each
-# driver whose extension is here. With --test a machine without PHP or an extension is no error: the tests then leave those workers out
-# and say so. Anything else that goes wrong is one. What is built is then put to the tests; those of whole workers are in Python.
+# driver whose extension is here. With --test a machine without PHP or an extension is no error, as scripts/left-out.sh says.
+# Anything else that goes wrong is one. What is built is then put to the tests; those of whole workers are in Python.
 set -eu
 cd "$(dirname "$0")/.."
+. scripts/left-out.sh
 
 if ! command -v php >/dev/null || ! php -r 'exit((int) (PHP_VERSION_ID < 80100));'; then
-    echo "workers-php: PHP 8.1 or newer is not installed; apt-get install php-cli php-sqlite3 php-mysql php-pgsql" >&2
-    [ "${1:-}" = --test ] && exit 0
-    exit 1
+    left_out "${1:-}" workers-php "PHP 8.1 or newer is not installed; apt-get install php-cli php-sqlite3 php-mysql php-pgsql"
 fi
 
 home=target/workers/php
@@ -45,7 +44,7 @@ if has pdo_sqlite && command -v npm >/dev/null && command -v unzip >/dev/null; t
 fi
 if [ -n "$missing" ]; then
     echo "workers-php: some drivers are not here; apt-get install$missing" >&2
-    [ "${1:-}" = --test ] || exit 1
+    may_lack "${1:-}" || exit 1
 fi
 [ "${1:-}" = --test ] || exit 0
 if has pdo_sqlite; then php workers/php/tests/run.php; fi

@@ -1,9 +1,10 @@
 #!/bin/sh
 # Makes the workers in Python in target/workers, where contend looks for them: a virtual environment with the libraries
 # of workers/python/requirements.lock, and a launcher for each driver. With --test their own tests are run as well, and
-# a machine without Python is no error: the tests then leave these workers out and say so.
+# a machine without Python is no error, as scripts/left-out.sh says.
 set -eu
 cd "$(dirname "$0")/.."
+. scripts/left-out.sh
 
 why=
 python=${PYTHON:-python3}
@@ -12,11 +13,7 @@ command -v "$python" >/dev/null || why="Python 3.11 or newer is not installed; a
     why="$("$python" --version) is too old: 3.11 is the first whose sqlite3 tells error codes; name a newer one in PYTHON"
 [ -n "$why" ] || "$python" -c 'import ensurepip, sqlite3, venv' 2>/dev/null ||
     why="Python has no venv or no sqlite3; apt-get install python3-venv"
-if [ -n "$why" ]; then
-    echo "workers-python: $why" >&2
-    [ "${1:-}" = --test ] && exit 0
-    exit 1
-fi
+[ -z "$why" ] || left_out "${1:-}" workers-python "$why"
 
 home=target/workers/python
 lock=workers/python/requirements.lock

@@ -8,6 +8,7 @@ use contend::record::store::Record;
 use contend::study::model::Variant;
 use std::path::Path;
 use support::place::Place;
+use support::workers::needed;
 use support::wrong_with;
 
 /// Parts of a record, each as published and with nothing wrong but what a busy machine does.
@@ -45,14 +46,13 @@ fn go_drivers_as_published() {
     let place = Place::new();
     let args = ["run", "go-drivers", "--as-published", "--clients", "4", "--window", "100ms", "--scale", "0.05"];
     let said = place.contend(&[&args[..], &["--set", "pool_size=2", "--quiet", "--out", "record"]].concat());
-    if said.err.contains("needs the worker") && said.code == Some(2) {
-        eprintln!("left out: the workers in Go are not built");
+    if said.is_without_workers() {
         return;
     }
     said.ran();
     let found = parts(&place.bench.path("record"));
-    let left_out = said.err.lines().filter(|line| line.starts_with("Left out")).count();
-    assert_eq!((found.len(), found[0].0.as_str(), found[0].1.len()), (1, "go", 5 - left_out), "{}", said.err);
+    let expected = 5 - said.contenders_left_out();
+    assert_eq!((found.len(), found[0].0.as_str(), found[0].1.len()), (1, "go", expected), "{}", said.err);
     // Over HTTP all of them, each with the settings that the original gave it.
     for trial in &found[0].1 {
         assert!(trial.server.is_some() && trial.samples.is_some_and(|n| n > 0), "{}", trial.contender);
@@ -65,6 +65,33 @@ fn go_drivers_as_published() {
     }
     let report = std::fs::read_to_string(place.bench.path("record/go/report.md")).expect("a report");
     assert!(report.contains("The order that was published") && report.contains("no verdicts"), "{report}");
+    place.assert_nothing_left();
+}
+
+#[test]
+fn wordpress_as_published_with_its_own_driver() {
+    let place = Place::new();
+    if needed("contend-worker-php-mysql-on-sqlite").is_none() {
+        return;
+    }
+    let args = ["run", "wordpress", "--as-published", "--driver", "mysql-on-sqlite", "--rounds", "1"];
+    let short = ["--window", "1s", "--scale", "0.05", "--quiet", "--out", "record"];
+    let directory = place.bench.path("record");
+    let said = place.contend(&[&args[..], &short].concat()).settled(&directory);
+    let record = Record::open(&directory).expect("a record");
+    assert_eq!((record.run.study.variant, record.trials.len()), (Variant::AsPublished, 4), "{}", said.err);
+    for trial in &record.trials {
+        assert!(trial.contender.starts_with("sqlite/mysql-on-sqlite/"), "{}", trial.contender);
+        assert!(trial.samples.is_some_and(|n| n > 0), "{}", trial.contender);
+        // As the driver itself answers.
+        let expected = if trial.contender.contains("journal_mode=wal") { ("wal", "1") } else { ("delete", "2") };
+        let found = (trial.settings["journal_mode"].as_str(), trial.settings["synchronous"].as_str());
+        assert_eq!(found, expected, "{}", trial.contender);
+    }
+    let report = std::fs::read_to_string(directory.join("report.md")).expect("a report");
+    for words in ["Beside the original", "1,100/s", "4,520/s", "it gets no verdicts"] {
+        assert!(report.contains(words), "{words}: {report}");
+    }
     place.assert_nothing_left();
 }
 

@@ -34,6 +34,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
+use support::workers::{left_out, needed};
 use support::{root, tool};
 use worker::{Ran, Worker};
 use workers::{ENTRIES, Entry, SERVER_ENTRIES};
@@ -339,7 +340,7 @@ fn on_a_server(engine: &str) {
     servers::with_server(engine, &bench, |new_database| {
         for entry in SERVER_ENTRIES.iter().filter(|e| e.engine == engine && e.name().contains(&only)) {
             let Some(command) = entry.command(tool()) else {
-                eprintln!("not built, so not tested: {}; `make workers` builds it", entry.name());
+                left_out(&entry.name());
                 continue;
             };
             let scratch = bench.path(&entry.name().replace('/', "-"));
@@ -383,7 +384,7 @@ fn every_worker_comes_to_the_same_samples_and_data() {
     });
     let missing: Vec<String> = chosen.iter().filter(|e| e.command(tool()).is_none()).map(|e| e.name()).collect();
     if !missing.is_empty() {
-        eprintln!("not built, so not tested: {}; `make workers` builds them", missing.join(", "));
+        left_out(&missing.join(", "));
     }
     let problems = problems.into_inner().expect("no panic");
     assert!(problems.is_empty(), "\n{}", problems.join("\n"));
@@ -393,9 +394,8 @@ fn every_worker_comes_to_the_same_samples_and_data() {
 /// comes of a workload.
 #[test]
 fn a_driver_with_a_dialect_of_its_own_comes_to_the_same_data() {
-    let program = workers::workers_dir(tool()).join("contend-worker-php-mysql-on-sqlite");
-    if !program.is_file() {
-        return eprintln!("not built, so not tested: mysql-on-sqlite; `make workers-php` builds it");
+    if needed("contend-worker-php-mysql-on-sqlite").is_none() {
+        return;
     }
     let bench = support::Bench::new();
     let words = ["verify", "wordpress", "--operations", "200", "--contender", "sqlite/mysql-on-sqlite", "--out"];

@@ -1,7 +1,5 @@
 //! The study of crashes, from outside: short runs on the real recorder, its controls, and what it leaves behind.
 
-#[path = "../crates/contend-powercut/tests/support/possible.rs"]
-mod possible;
 mod support;
 
 use contend::contender::Contender;
@@ -9,13 +7,13 @@ use contend::record::model::{StudyFile, Trial};
 use contend::record::parts::write_study;
 use contend::record::powercut::{PROCESS, Powercut};
 use contend::record::store::Record;
-use possible::{can_record, not_verified};
 use rustix::process::{Pid, Signal, kill_process};
 use std::cell::RefCell;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 use std::process::Command;
+use support::possible::{can_record, not_verified};
 use support::{Bench, root, tool, wait_for};
 
 fn study() -> String {

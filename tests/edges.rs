@@ -24,6 +24,38 @@ fn the_doctor_says_how_to_install_a_missing_server() {
 }
 
 #[test]
+fn the_doctor_says_how_to_build_what_is_not_built() {
+    let bench = Bench::new();
+    for dir in ["none", "bin"] {
+        fs::create_dir(bench.path(dir)).expect("created");
+    }
+    for program in ["go", "npm", "unzip"] {
+        fs::write(bench.path("bin").join(program), "").expect("written");
+    }
+    let mut command = bench.command(&["doctor"]);
+    command.env("CONTEND_WORKERS", bench.path("none")).env("PATH", bench.path("bin"));
+    let said = Said::from(command.output().expect("the tool starts")).exits(0);
+    for (build, driver, packages, absent) in [
+        ("make apps", "gameplan", "apt-get install python3-venv", "python3, php"),
+        ("make worker-sqlx", "sqlx", "https://rustup.rs", "cargo"),
+        ("make workers-go", "mattn", "apt-get install gcc", "gcc"),
+        ("make workers-java", "java-postgres", "default-jdk-headless maven", "java, javac, mvn"),
+        ("make workers-node", "node-pg", "nodejs npm build-essential python3", "node, c++, make, python3"),
+        ("make workers-php", "mysql-on-sqlite", "php-cli php-sqlite3 php-mysql php-pgsql npm unzip", "php"),
+        ("make workers-python", "psycopg", "python3 python3-venv", "python3"),
+    ] {
+        let line = said.out.lines().find(|line| line.contains(&format!("`{build}`")));
+        let line = line.unwrap_or_else(|| panic!("nothing of `{build}`: {}", said.out));
+        assert!(line.starts_with("note") && line.contains("built: none") && line.contains(driver), "{line}");
+        assert!(line.contains(packages) && line.ends_with(&format!("not on the path here: {absent}")), "{line}");
+    }
+    let mut command = bench.command(&["doctor"]);
+    let said: Said = command.env("CONTEND_WORKERS", bench.path("none")).output().expect("the tool starts").into();
+    let line = said.exits(0).out.lines().find(|line| line.contains("`make worker-sqlx`")).map(str::to_string);
+    assert!(line.is_some_and(|line| !line.contains("not on the path")), "who builds this has cargo");
+}
+
+#[test]
 fn a_worker_explains_itself() {
     let said = Bench::new().contend(&["worker", "--help"]).exits(0);
     for part in ["--plan FILE", "--samples FILE", "tokio-postgres 0.", "Models: thread"] {

@@ -379,7 +379,7 @@ fn the_study_of_drivers_goes_through() {
         "record",
     ];
     let said = bench.contend(&[&args[..], &["--scale", "0.05", "--set", "part=go", "--set", "pool_size=2"]].concat());
-    if said.err.contains("needs the worker") && said.code == Some(2) {
+    if said.is_without_workers() {
         // Without Go there is its other part.
         bench.contend(&[&args[..], &["--set", "part=rust"]].concat()).exits(0);
         return;
@@ -387,8 +387,7 @@ fn the_study_of_drivers_goes_through() {
     // Of thirteen windows of 100 ms a busy machine nearly always disturbs one; nothing else may.
     let said = said.settled(&bench.path("record"));
     let trials = Record::open(&bench.path("record/go")).expect("a part").trials;
-    let left_out = said.err.lines().filter(|line| line.starts_with("Left out")).count();
-    assert_eq!(trials.len(), 13 - left_out, "{said:?}");
+    assert_eq!(trials.len(), 13 - said.contenders_left_out(), "{said:?}");
     let over_http = trials.iter().filter(|trial| trial.server.is_some());
     assert!(over_http.count() >= 1 && trials.iter().all(|trial| trial.samples.is_some_and(|n| n > 0)));
     assert!(said.out.contains("Which driver, which pool size, and how much does it matter"), "{}", said.out);

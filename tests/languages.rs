@@ -8,13 +8,8 @@ use contend::record::parts::Found;
 use contend::study::model::Study;
 use contend::study::{Choices, builtin, resolve_parts};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use support::workers::needed;
 use support::{Bench, root, wrong_with};
-
-/// Where the workers are that this build has made.
-fn workers() -> PathBuf {
-    root().join("target/workers")
-}
 
 fn part(name: &str) -> Study {
     let choices = Choices::new(contend::study::model::Variant::Corrected, contend::study::model::Extent::Full);
@@ -63,10 +58,7 @@ fn drivers_that_are_not_built_are_left_out_and_named() {
 #[test]
 fn each_workers_own_cost_stands_beside_its_results() {
     let bench = Bench::new();
-    let built =
-        workers().join("contend-worker-go-mattn").is_file() && workers().join("contend-worker-go-null").is_file();
-    if !built {
-        eprintln!("left out: the workers in Go are not built");
+    if needed("contend-worker-go-mattn").is_none() || needed("contend-worker-go-null").is_none() {
         return;
     }
     let args = ["run", "languages", "--quick", "--set", "part=read", "--set", "clients=1,2", "--rounds", "6"];
@@ -130,7 +122,8 @@ fn a_driver_that_does_nothing_is_a_valid_contender() {
 #[test]
 fn the_page_of_defaults_is_what_the_drivers_here_do() {
     let bench = Bench::new();
-    bench.contend(&["run", "languages", "--quick", "--set", "part=defaults", "--out", "record"]);
+    let said = bench.contend(&["run", "languages", "--quick", "--set", "part=defaults", "--out", "record"]);
+    let left_out = said.contenders_left_out();
     let report = std::fs::read_to_string(bench.path("record/defaults/report.md")).expect("a report");
     let from = report.find("Defaults as found\n").expect("the table");
     let rest = &report[from..];
@@ -140,7 +133,7 @@ fn the_page_of_defaults_is_what_the_drivers_here_do() {
     assert_eq!(found[0], page[0], "the columns");
     let by_label: BTreeMap<&str, &Vec<String>> = page.iter().map(|row| (row[0].as_str(), row)).collect();
     let engine = page[0].iter().position(|title| title == "engine").expect("the column");
-    assert!(found.len() > 1, "at least the tool's own driver is there: {report}");
+    assert_eq!(found.len(), page.len() - left_out, "every driver here is there: {report}");
     for row in &found[1..] {
         // Which SQLite it is depends on the system for Python and PHP.
         let known = by_label.get(row[0].as_str()).unwrap_or_else(|| panic!("{} is not on the page", row[0]));

@@ -5,7 +5,7 @@ mod support;
 use contend::record::model::{Floor, Instead};
 use contend::record::store::{Record, RecordWriter};
 use rustix::process::{Pid, Signal, kill_process};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::process::Child;
 use support::{Bench, interrupt, processes_mentioning, tiny_study, wait_for};
@@ -272,6 +272,35 @@ fn a_run_whose_proofs_cannot_be_read_in_the_end_is_resumed_to_its_report() {
     let run = Record::open(&bench.path("record")).expect("a record").run;
     assert!(run.finished.is_some() && run.tiers.len() == 1, "{:?}", run.tiers);
     assert!(finished_trials(&bench) == 6 && bench.path("record/report.md").exists());
+    bench.assert_nothing_left();
+}
+
+#[test]
+fn of_arrivals_beyond_what_a_database_does_the_rest_is_unsent() {
+    let bench = Bench::new();
+    let said = bench.tiny(&["--set", "rate=50,1000000", "--rounds", "1", "--only", "WAL/FULL"]);
+    let said = said.settled(&bench.path("record"));
+    let record = Record::open(&bench.path("record")).expect("a record");
+    assert!(record.run.finished.is_some() && record.trials.len() == 2, "{said:?}");
+    let mut table = csv::Reader::from_path(bench.path("record/trials.csv")).expect("written");
+    let mut unsent = BTreeMap::new();
+    for (row, trial) in table.deserialize::<BTreeMap<String, String>>().zip(&record.trials) {
+        let row = row.expect("a row");
+        let count = |name: &str| row[name].parse::<u64>().unwrap_or_else(|_| panic!("{name} in {row:?}"));
+        let outcomes = ["committed", "rejected", "conflict", "timeout", "unknown", "unsent"];
+        assert_eq!(count("planned"), outcomes.map(count).iter().sum::<u64>(), "{row:?}");
+        assert_eq!((trial.load_model.as_str(), trial.planned.values().sum::<u64>()), ("open", count("planned")));
+        // At the high rate these are arrivals from before the window, for which the others waited.
+        assert!(row["throughput_ops_per_s"].parse::<f64>().is_ok_and(|rate| rate > 0.0), "{row:?}");
+        unsent.insert(count("planned"), count("unsent"));
+    }
+    assert_eq!(unsent.len(), 2, "{unsent:?}");
+    // 300 ms of arrivals at random moments.
+    let (few, many) = (unsent.first_key_value().expect("a trial"), unsent.last_key_value().expect("a trial"));
+    assert!((1..60).contains(few.0) && (250_000..350_000).contains(many.0), "{unsent:?}");
+    assert!(*many.1 > many.0 / 2 && few.1 < many.1, "{unsent:?}");
+    let report = fs::read_to_string(bench.path("record/report.md")).expect("a report");
+    assert!(report.contains("Open loop, 50.0/s or 1.00M/s arriving") && report.contains("(unsent)"), "{report}");
     bench.assert_nothing_left();
 }
 

@@ -13,6 +13,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 use support::place::{Place, files, record, study};
+use support::workers::needed;
 use support::{Bench, Said, processes_mentioning, reasons, tool, wait_for};
 
 #[test]
@@ -33,6 +34,24 @@ fn trials_on_servers_are_whole() {
     let head = lines.next().expect("a head");
     let from_end = head.len() - head.iter().position(|name| *name == "cpu_ns_server").expect("a column");
     assert!(lines.all(|cells| cells[cells.len() - from_end].parse::<u64>().is_ok_and(|ns| ns > 0)));
+    place.assert_nothing_left();
+}
+
+#[test]
+fn workers_that_serve_leave_the_same_data_on_every_server() {
+    let place = Place::new();
+    let mut contenders = vec!["postgres:transport=http", "mariadb:transport=http"];
+    for (worker, contender) in [
+        ("contend-worker-go-pgx", "postgres/pgx/pool:transport=http"),
+        ("contend-worker-go-mysql", "mariadb/go-sql-driver/pool:transport=http"),
+    ] {
+        contenders.extend(needed(worker).map(|_| contender));
+    }
+    let args: Vec<&str> = contenders.iter().flat_map(|contender| ["--contender", contender]).collect();
+    let said = place.contend(&[&["verify", "bank", "--operations", "300"], &args[..]].concat()).exits(0);
+    for words in ["transfer committed", "The same everywhere"] {
+        assert!(said.out.contains(words), "{words}: {said:?}");
+    }
     place.assert_nothing_left();
 }
 

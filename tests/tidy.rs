@@ -46,6 +46,7 @@ const RESERVED: &[(&str, &[&str], &str)] = &[
     ("std::thread", &["trial"], "only trial runs things side by side"),
     ("std::fs", &["trial", "record", "report", "cli"], "pure modules get their text from their caller"),
     ("std::env", &["trial", "cli"], "nothing pure depends on the environment"),
+    ("contend_stats", &["lib"], "modules know it as `stats`, which MAY_KNOW looks for"),
 ];
 
 fn root() -> PathBuf {

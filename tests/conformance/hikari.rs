@@ -1,20 +1,16 @@
 //! HikariCP takes what a new connection is told as one string, and sqlite-jdbc carries out the first statement of a string
-//! only: what is read back must say so, of every connection.
+//! only: what is read back must say so, of every connection, and a trial must not count.
 
-use crate::support::{self, tool};
+use crate::support::{self, workers::needed};
 use crate::worker::Worker;
-use crate::workers::workers_dir;
+use contend::record::store::Record;
 use contend_wire::handshake::fact;
 
 const CONNECTIONS: usize = 3;
 
 /// Settings as read back from every connection of a pool.
 fn sessions(init: &str) -> Option<Vec<(String, String)>> {
-    let program = workers_dir(tool()).join("contend-worker-java-sqlite");
-    if !program.is_file() {
-        eprintln!("not built, so not tested: java-sqlite/pool; `make workers-java` builds it");
-        return None;
-    }
+    let program = needed("contend-worker-java-sqlite")?;
     let bench = support::Bench::new();
     let mut worker = Worker::start(&[program.display().to_string()], &bench.path("worker.log")).expect("a worker");
     let plan = format!(
@@ -36,4 +32,38 @@ fn an_init_string_is_carried_out_to_its_first_statement_and_read_back_so() {
     let pair = |timeout: &str, cache: &str| (timeout.to_string(), cache.to_string());
     assert_eq!(one_by_one, vec![pair("1234", "-777"); CONNECTIONS]);
     assert_eq!(string, vec![pair("1234", "-2000"); CONNECTIONS]);
+}
+
+#[test]
+fn a_trial_whose_init_string_lost_something_does_not_count_and_says_what() {
+    if needed("contend-worker-java-sqlite").is_none() {
+        return;
+    }
+    // WAL is in the file, and the timeout first in the string; what is lost beside is missed where it is not the default.
+    for (asked, lost) in [
+        ("synchronous=normal,pool_init=string", Some("synchronous = 1 and reads back `2`")),
+        ("synchronous=full,cache_size=-4000,pool_init=string", Some("cache_size = -4000 and reads back `-2000`")),
+        ("synchronous=full,pool_init=string", None),
+        ("synchronous=normal,cache_size=-4000,pool_init=statements", None),
+    ] {
+        let bench = support::Bench::new();
+        let contender = format!("sqlite/java-sqlite/pool:journal_mode=wal,busy_timeout=5000,{asked}");
+        let said = bench.tiny(&["--contender", &contender, "--only", "*java-sqlite*", "--rounds", "1"]);
+        said.ran();
+        let trials = Record::open(&bench.path("record")).expect("a record").trials;
+        assert_eq!((trials.len(), trials[0].settings["journal_mode"].as_str()), (1, "wal"), "{asked}");
+        let wrong: Vec<_> = support::wrong_with(&trials[0]);
+        match lost {
+            None => assert!(wrong.is_empty(), "{asked}: {wrong:?}"),
+            Some(lost) => {
+                assert!(
+                    !wrong.is_empty() && wrong.iter().all(|reason| reason.kind == "settings"),
+                    "{asked}: {wrong:?}"
+                );
+                assert!(wrong.iter().all(|reason| reason.detail.ends_with(lost)), "{asked}: {wrong:?}");
+                assert_eq!(said.code, Some(1), "{asked}");
+            }
+        }
+        bench.assert_nothing_left();
+    }
 }

@@ -1,9 +1,8 @@
 //! A worker whose memory is at its end says `failed`, or is gone: it never stays silent, and never tells of a run as if nothing had
 //! happened.
 
-use crate::support::{self, tool};
+use crate::support::{self, workers::needed};
 use crate::worker::Worker;
-use crate::workers::workers_dir;
 
 /// Far more samples than what the worker is given can hold.
 const OPERATIONS: u32 = 20_000_000;
@@ -27,11 +26,7 @@ fn plan(model: &str) -> String {
 fn a_worker_without_memory_fails_or_dies() {
     let bench = support::Bench::new();
     for (driver, model, limits) in STARVED {
-        let program = workers_dir(tool()).join(format!("contend-worker-{driver}"));
-        if !program.is_file() {
-            eprintln!("not built, so not tested: {driver}; `make workers` builds it");
-            continue;
-        }
+        let Some(program) = needed(&format!("contend-worker-{driver}")) else { continue };
         let command = ["sh", "-c", &format!("{limits} {}", program.display())].map(str::to_string);
         let mut worker = Worker::start(&command, &bench.path("log")).expect("enough memory to start");
         // Its memory may be too little for the plan already.

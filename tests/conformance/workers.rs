@@ -1,8 +1,8 @@
 //! The workers that have to pass, one line for each driver and model. A worker that is a program of its own
 //! takes part where it is built.
 
+use crate::support::workers::program as program_of;
 use contend_wire::plan::Connections;
-use std::path::{Path, PathBuf};
 
 /// A driver in a model.
 #[derive(Debug, Clone, Copy)]
@@ -274,13 +274,6 @@ impl Entry {
     /// How to start it; none where it is not built.
     pub fn command(&self, tool: &str) -> Option<Vec<String>> {
         let Some(program) = self.program else { return Some(vec![tool.to_string(), "worker".to_string()]) };
-        let path = workers_dir(tool).join(program);
-        path.is_file().then(|| vec![path.display().to_string()])
+        program_of(program).map(|path| vec![path.display().to_string()])
     }
-}
-
-/// Where `make` puts workers that are programs of their own.
-pub fn workers_dir(tool: &str) -> PathBuf {
-    let profile = Path::new(tool).parent().expect("a directory");
-    profile.parent().expect("a directory").join("workers")
 }

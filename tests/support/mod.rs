@@ -3,6 +3,9 @@
 #![allow(dead_code)] // every test binary uses another part
 
 pub mod place;
+#[path = "../../crates/contend-powercut/tests/support/possible.rs"]
+pub mod possible;
+pub mod workers;
 
 use contend::check::Invalid;
 use contend::record::model::{Reason, Run, Trial};

@@ -29,7 +29,11 @@ def program(driver):
     """The worker of a driver; None if it is not built, or others are to be tested."""
     name = driver if driver.startswith(("python-", "php-", "java-")) else f"python-{driver}"
     path = WORKERS / f"contend-worker-{name}"
-    return str(path) if path.exists() and name.startswith(os.environ.get("ONLY", "")) else None
+    if not name.startswith(os.environ.get("ONLY", "")):
+        return None
+    if not path.exists() and os.environ.get("CONTEND_TESTS_MUST_HAVE_WORKERS") == "1":
+        raise FileNotFoundError(f"CONTEND_TESTS_MUST_HAVE_WORKERS=1, and {path} is not built")
+    return str(path) if path.exists() else None
 
 
 def model(driver):

@@ -1,4 +1,4 @@
-//! Tests that need a recorder, where there may be none: they say that they prove nothing, or fail if they must not.
+//! Tests that need something that may not be there, such as a recorder: they say that they prove nothing, or fail if they must not.
 
 use std::io::Write as _;
 
@@ -12,9 +12,18 @@ pub const MUST: &str = "CONTEND_TESTS_MUST_RECORD";
 #[track_caller]
 pub fn can_record() -> bool {
     let Some(why) = contend_powercut::record::unavailable() else { return true };
-    assert!(std::env::var_os(MUST).is_none_or(|value| value != "1"), "{MUST}=1, and recording is not possible: {why}");
-    not_verified(&format!("recording is not possible here: {why}"));
+    lacking(MUST, &format!("recording is not possible here: {why}"));
     false
+}
+
+/// Says that a test proves nothing here for want of something.
+///
+/// # Panics
+/// This variable says that nothing may be wanting.
+#[track_caller]
+pub fn lacking(must: &str, why: &str) {
+    assert!(std::env::var_os(must).is_none_or(|value| value != "1"), "{must}=1, and {why}");
+    not_verified(why);
 }
 
 /// Says that a test proves nothing here. Not with `eprintln!`: of a test that passes nobody sees that.

@@ -182,10 +182,11 @@ fn findings_of(build: &str, drivers: &[&'static Driver]) -> Vec<Finding> {
             State::Note,
             format!(
                 "built: {}; not built, and needed only for themselves: {}; `{build}` in the project's directory builds \
-                 them, which needs {}",
+                 them, which needs {}{}",
                 names(&built),
                 names(&missing),
-                needs(&missing)
+                needs(&missing),
+                not_on_path(&missing)
             ),
         ),
     }];
@@ -206,6 +207,23 @@ fn needs(drivers: &[&'static Driver]) -> String {
     all.join("; ")
 }
 
+/// Which of the programs among that are not here; nothing if all are. Then it is a library or an extension, or nobody has built
+/// them yet.
+fn not_on_path(drivers: &[&'static Driver]) -> String {
+    let mut absent: Vec<&str> = vec![];
+    for program in drivers.iter().filter_map(|driver| driver.program.as_ref()).flat_map(|program| program.programs) {
+        if !absent.contains(program) && !is_on_path(program) {
+            absent.push(program);
+        }
+    }
+    if absent.is_empty() { String::new() } else { format!("; not on the path here: {}", absent.join(", ")) }
+}
+
+fn is_on_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
+}
+
 fn server_finding(server: &'static Server) -> Finding {
     let found = Programs::find(server).and_then(|programs| programs.version(server));
     let identity = Identity::for_servers(&std::env::temp_dir().join("data"));
@@ -221,8 +239,7 @@ fn server_finding(server: &'static Server) -> Finding {
 }
 
 fn gnuplot_finding() -> Finding {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    match std::env::split_paths(&path).any(|dir| dir.join("gnuplot").is_file()) {
+    match is_on_path("gnuplot") {
         true => {
             Finding { what: "gnuplot", state: State::Ok, detail: "can draw charts.gnuplot of a record".to_string() }
         }

@@ -43,6 +43,7 @@ struct AppFile {
     program: String,
     build: String,
     needs: String,
+    programs: Vec<String>,
     model: ModelFile,
     host: BTreeMap<String, String>,
     #[serde(default)]
@@ -87,12 +88,18 @@ fn read(name: &str, source: &Source) -> Result<App, FileError> {
         connections: Connections::Client,
         opens: |_| 1,
     };
+    let program = Program {
+        name: kept(&file.program),
+        build: kept(&file.build),
+        needs: kept(&file.needs),
+        programs: Vec::leak(file.programs.iter().map(|program| kept(program)).collect()),
+    };
     let driver = Driver {
         name: kept(name),
         language: kept(&file.language),
         models: Vec::leak(vec![model]),
         about: kept(&file.about),
-        program: Some(Program { name: kept(&file.program), build: kept(&file.build), needs: kept(&file.needs) }),
+        program: Some(program),
         facts: &[],
         executes_nothing: false,
     };
@@ -172,7 +179,7 @@ fn value(engine: &Engine, settings: &Settings, name: &str) -> String {
 mod tests {
     use super::*;
 
-    const TEXT: &str = "about = 'a'\nlanguage = 'b'\nprogram = 'c'\nbuild = 'd'\nneeds = 'n'\n\
+    const TEXT: &str = "about = 'a'\nlanguage = 'b'\nprogram = 'c'\nbuild = 'd'\nneeds = 'n'\nprograms = []\n\
         [model]\nname = 'e'\nabout = 'f'\n[host]\nsqlite = 'a.test'\n\
         [setting.hands]\nabout = 'g'\nleast = 1\nmost = 8\ndefault = 2\n";
 
@@ -195,10 +202,10 @@ mod tests {
         let error = |text: String| read("x", &Source::new("app.toml", text)).unwrap_err().to_string();
         assert!(read("x", &Source::new("app.toml", TEXT)).is_ok());
         for (from, to, expected) in [
-            ("sqlite = ", "oracle = ", "app.toml:10: host.oracle: there is no engine"),
-            ("a.test", "a test", "app.toml:10: host.sqlite: `a test` is not a host"),
-            ("default = 2", "default = 9", "app.toml:15: setting.hands.default: 9 is not between 1 and 8"),
-            ("hands", "busy_timeout", "app.toml:11: setting.busy_timeout: an engine has"),
+            ("sqlite = ", "oracle = ", "app.toml:11: host.oracle: there is no engine"),
+            ("a.test", "a test", "app.toml:11: host.sqlite: `a test` is not a host"),
+            ("default = 2", "default = 9", "app.toml:16: setting.hands.default: 9 is not between 1 and 8"),
+            ("hands", "busy_timeout", "app.toml:12: setting.busy_timeout: an engine has"),
             ("language", "tongue", "app.toml:2"),
         ] {
             let found = error(TEXT.replace(from, to));

@@ -58,6 +58,7 @@ const WORKER: Worker = Worker {
     models: &[THREAD, POOL],
     build: "make workers-go",
     needs: "Go 1.26 or newer and a C compiler (https://go.dev/dl, apt-get install gcc)",
+    programs: &["go", "gcc"],
     facts: &[],
 };
 

@@ -25,6 +25,7 @@ const WORKER: Worker = Worker {
     models: &[THREAD, POOL],
     build: "make workers-java",
     needs: "a JDK of Java 17 or newer, and Maven (apt-get install default-jdk-headless maven)",
+    programs: &["java", "javac", "mvn"],
     facts: &[("interface", "JDBC")],
 };
 

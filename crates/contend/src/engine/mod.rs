@@ -141,6 +141,8 @@ pub struct Program {
     pub build: &'static str,
     /// What that and the worker itself need, and the command that installs it.
     pub needs: &'static str,
+    /// Names of the programs among that.
+    pub programs: &'static [&'static str],
 }
 
 /// One OS thread for each client, with a connection of its own.

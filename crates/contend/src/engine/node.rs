@@ -16,6 +16,7 @@ const WORKER: Worker = Worker {
     models: &[EVENT_LOOP],
     build: "make workers-node",
     needs: "Node and npm, a C++ compiler, make and Python (apt-get install nodejs npm build-essential python3)",
+    programs: &["node", "npm", "c++", "make", "python3"],
     facts: &[],
 };
 

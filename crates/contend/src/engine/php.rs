@@ -17,6 +17,7 @@ const WORKER: Worker = Worker {
     models: &[PROCESS],
     build: "make workers-php",
     needs: "PHP with its extensions, npm and unzip (apt-get install php-cli php-sqlite3 php-mysql php-pgsql npm unzip)",
+    programs: &["php", "npm", "unzip"],
     facts: &[],
 };
 

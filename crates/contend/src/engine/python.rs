@@ -7,6 +7,7 @@ const WORKER: Worker = Worker {
     models: &[THREAD],
     build: "make workers-python",
     needs: "Python 3.11 or newer with venv (apt-get install python3 python3-venv)",
+    programs: &["python3"],
     facts: &[("threads", "share the interpreter's lock")],
 };
 

@@ -99,6 +99,7 @@ const DRIVERS: &[Driver] = &[
             name: "contend-worker-sqlx",
             build: "make worker-sqlx",
             needs: "Rust (https://rustup.rs)",
+            programs: &["cargo"],
         }),
         facts: &[],
         executes_nothing: false,

@@ -9,6 +9,7 @@ pub struct Worker {
     pub(super) models: &'static [Model],
     pub(super) build: &'static str,
     pub(super) needs: &'static str,
+    pub(super) programs: &'static [&'static str],
     pub(super) facts: Facts,
 }
 
@@ -18,8 +19,8 @@ pub type Facts = &'static [(&'static str, &'static str)];
 impl Worker {
     /// One of its drivers, and the program that has it.
     pub const fn driver(self, name: &'static str, program: &'static str, about: &'static str) -> Driver {
-        let program = Some(Program { name: program, build: self.build, needs: self.needs });
-        let Self { language, models, facts, .. } = self;
+        let Self { language, models, build, needs, programs, facts } = self;
+        let program = Some(Program { name: program, build, needs, programs });
         Driver { name, language, models, about, program, facts, executes_nothing: false }
     }
 

@@ -242,21 +242,31 @@ fn rows(rows: &BTreeMap<String, u64>) -> String {
 }
 
 fn load_sentence(summary: &Summary<'_>) -> String {
-    let load = &summary.record.run.study.load;
+    let study = &summary.record.run.study;
     let clients: BTreeSet<u32> = summary.record.trials.iter().map(|t| t.clients).collect();
     let clients = clients.iter().map(u32::to_string).collect::<Vec<_>>().join(" or ");
-    let kind = match load.rate_per_s {
-        Some(rate) => format!("Open loop, {} arriving", Rate(rate)),
-        None => "Closed loop: a client begins its next operation when the last is over".to_string(),
+    let loads: Vec<Load> = study.conditions.iter().map(|condition| load_under(&study.load, condition)).collect();
+    let kind = match distinct(loads.iter().filter_map(|load| load.rate_per_s).map(|rate| Rate(rate).to_string())) {
+        none if none.is_empty() => "Closed loop: a client begins its next operation when the last is over".to_string(),
+        rates => format!("Open loop, {rates} arriving"),
     };
-    let of = |load: &Load| match load.operations {
+    let length = distinct(loads.iter().map(|load| match load.operations {
         Some(n) => format!("{} operations of each client", words::count(u64::from(n))),
         None => format!("a window of {}", Ns(load.window_ns)),
-    };
-    let lengths: BTreeSet<_> = summary.record.run.study.conditions.iter().map(|c| of(&load_under(load, c))).collect();
-    let length = lengths.into_iter().collect::<Vec<_>>().join(" or ");
+    }));
     let clients = if clients.is_empty() { String::new() } else { format!("; clients: {clients}") };
-    format!("{kind}{clients}; {length} after {} that are not measured.", Ns(load.run_in_ns))
+    format!("{kind}{clients}; {length} after {} that are not measured.", Ns(study.load.run_in_ns))
+}
+
+/// Each once, in their order.
+fn distinct(texts: impl Iterator<Item = String>) -> String {
+    let mut all: Vec<String> = vec![];
+    for text in texts {
+        if !all.contains(&text) {
+            all.push(text);
+        }
+    }
+    all.join(" or ")
 }
 
 /// One line per round: the trials in their order.
