@@ -105,4 +105,5 @@ done
 [ -z "$failed" ] || fail "cannot be loaded:$failed"
 if [ "$test" = --test ]; then
     node --test workers/node/test
+    if command -v python3 >/dev/null; then ONLY=node- python3 -B -m unittest discover -q -s workers/tests -t workers; fi
 fi

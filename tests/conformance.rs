@@ -437,9 +437,14 @@ fn a_worker_that_lies_does_not_pass() {
         ("retry", "exhausted"),
         ("retry", "corrupt-data"),
         ("retry", "nothing"),
+        ("values", "rounds-integers"),
+        ("codes", "swallows"),
     ];
     let believed: Vec<_> = faults.iter().filter(|(case, fault)| problems_of(case, fault, &[]).is_empty()).collect();
     assert!(believed.is_empty(), "not found: {believed:?}");
+    // Found by what it is, not by something else that it spoils.
+    let words = problems_of("codes", "swallows", &[]);
+    assert!(words.len() == 1 && words[0].contains("expected `0 0 0 1:sqlite:1555 1`, found `0 0 0 ok 1`"), "{words:?}");
 }
 
 #[test]

@@ -207,6 +207,29 @@ fn a_worker_that_gives_up_later_did_begin() {
     }
 }
 
+/// Clients that do nothing fill a small memory with their samples, in the middle of the window.
+#[test]
+fn a_worker_that_runs_out_of_memory_is_told_in_its_own_words() {
+    if !root().join("target/workers/contend-worker-java-null").is_file() {
+        return eprintln!("left out: the workers in Java are not built");
+    }
+    let bench = Bench::new();
+    let study = support::tiny_study();
+    let args = ["run", &study, "--out", "record", "--quiet", "--rounds", "1", "--window", "60s", "--processes", "1"];
+    let only = ["--contender", "sqlite/java-null", "--only", "*java-null*"];
+    let mut command = bench.command(&[&args[..], &only].concat());
+    let said: Said = command.env("JAVA_TOOL_OPTIONS", "-Xmx48m").output().expect("the tool starts").into();
+    let said = said.exits(1);
+    let trials = Record::open(&bench.path("record")).expect("a record").trials;
+    let found: Vec<&Reason> = trials.iter().flat_map(|trial| &trial.invalid).collect();
+    assert!(found.len() == 1 && found[0].kind == Invalid::WorkerDied.word(), "{found:?}");
+    let words = "java.lang.OutOfMemoryError: Java heap space";
+    assert!(found[0].detail.starts_with("worker 0 gave up: client ") && found[0].detail.contains(words), "{found:?}");
+    let report = fs::read_to_string(bench.path("record/report.md")).expect("a report");
+    assert!(report.contains(words) && said.err.contains(words), "{report}\n{}", said.err);
+    bench.assert_nothing_left();
+}
+
 /// The data in the cache.
 fn loaded(bench: &Bench) -> PathBuf {
     let caches = fs::read_dir(bench.path(".cache")).expect("a cache").flatten();

@@ -75,9 +75,11 @@ pub const ENTRIES: &[Entry] = &[
     },
     node_blocking("node-better-sqlite3", "contend-worker-node-better-sqlite3"),
     Entry { known: LIBSQL, ..node_blocking("node-libsql", "contend-worker-node-libsql") },
+    Entry { engine: "node-libsql", variant: "-own", ..node_blocking("node-libsql", "contend-worker-node-libsql") },
     java("java-sqlite", "contend-worker-java-sqlite"),
     java_pool("java-sqlite", "contend-worker-java-sqlite"),
     Entry { known: NODE_SQLITE3, ..node("node-sqlite3", "contend-worker-node-sqlite3") },
+    Entry { engine: "node-sqlite3", variant: "-own", ..node("node-sqlite3", "contend-worker-node-sqlite3") },
 ];
 
 /// The Rust worker says that it measures waits for locks, which holds for its drivers of SQLite.
@@ -192,7 +194,8 @@ const ON_SQLITE: &[(&str, &str)] = &[
     ("values", UNTYPED),
 ];
 
-const LIBSQL: &[(&str, &str)] = &[("values", "it ends a text at its first NUL when it reads it")];
+const LIBSQL: &[(&str, &str)] =
+    &[("values", "it ends a text at its first NUL when it reads it, so the worker refuses to bind one")];
 
 const NUMBERS: &str =
     "integers and reals are both a Number, so beyond 2^53 the worker refuses them and 3.0 is read as 3";

@@ -56,10 +56,13 @@ FAULTS = {  # name: (reason expected, reasons that may come with it, what it doe
     "unsynced": ("-", "not-credible", "runs with synchronous = OFF and reports what was asked for"),
     "corrupt-data": ("invariant", "-", "executes --sql in the database before it hands over its samples"),
     "nothing": ("nothing-done", "invariant", "reports every attempt as failed with SQLITE_BUSY"),
+    "rounds-integers": ("-", "invariant", "hands on the integers of a plan as reals do, so 9007199254740993 as ...992"),
+    "swallows": ("-", "invariant", "reports every attempt that failed as a success"),
 }
 SAMPLE, FRAME_BYTES = struct.Struct("<IIHHHBBIIQQQQQ"), 1 << 20
 BURNERS = 2
 STEP_NONE, STEP_BEGIN, SPACE_OK, SPACE_SQLITE, SQLITE_BUSY = 65535, 65534, 0, 1, 5
+INTEGER_MAX = 2**63 - 1
 ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "0": "\0"}
 TIMES = "due_ns started_ns finished_ns lock_wait_ns acquire_wait_ns"
 Sample = namedtuple("Sample", "client operation transaction attempt failed_step code_space flags code rows " + TIMES)
@@ -101,6 +104,18 @@ def without_syncs(text):
     text = pragma.sub("session\tPRAGMA synchronous = OFF", text)
     lie = f"readback\tsynchronous\tSELECT {words.get(asked, asked)}"
     return re.sub(r"^readback\tsynchronous\t.*$", lie, text, flags=re.MULTILINE)
+
+
+def rounded(text):
+    """The plan with its integers as a language has them whose only numbers are reals."""
+
+    def once(found):
+        return "\ti%d" % min(int(float(found[1])), INTEGER_MAX)
+
+    def values(line):
+        return re.sub(r"\ti(-?\d+)(?=\t|$)", once, line) if line.startswith(("op\t", "step\tsql\t")) else line
+
+    return "\n".join(map(values, text.split("\n")))
 
 
 def facts(line):
@@ -146,6 +161,12 @@ def nothing(samples, totals, _fake):
     totals["failed"] = totals["operations"]
 
 
+def swallows(samples, totals, _fake):
+    success = {"failed_step": STEP_NONE, "code_space": SPACE_OK, "code": 0}
+    samples[:] = [s._replace(**success) for s in samples]
+    totals["failed"] = 0
+
+
 def invent(usual_ns):
     def spoil(samples, totals, fake):
         service_ns = fake.args.service_ns or usual_ns
@@ -189,6 +210,7 @@ HANDOVER = {
     "instant": invent(200),
     "too-fast": invent(5_000),
     "nothing": nothing,
+    "swallows": swallows,
 }
 
 
@@ -271,6 +293,8 @@ class Fake:
                 threading.Thread(target=self.guarded, args=(self.burn,), daemon=True).start()
         if self.fault == "unsynced":
             body = without_syncs(body.decode()).encode()
+        elif self.fault == "rounds-integers":
+            body = rounded(body.decode()).encode()
         return b"plan %d\n" % len(body), body
 
     def applies(self):

@@ -426,6 +426,34 @@ class FakeTest(unittest.TestCase):
         self.assertEqual({(s.code_space, s.code, s.failed_step) for s in samples}, {(1, 5, 65534)})
         self.assertEqual(totals["failed"], len(samples))
 
+    # Values and outcomes.
+
+    def carried_out(self, name, text):
+        conversation = self.fault(name)
+        conversation.prepared(text)
+        conversation.start()
+        totals, data = conversation.outcome()
+        return totals, samples_of(data)
+
+    def test_rounds_integers(self):
+        text = self.plan(window_ms=0, limit=LIMIT).replace("\ti1\n", "\ti9007199254740993\n").replace("\ti2\n", "\ti-7\n")
+        self.carried_out("rounds-integers", text)
+        with closing(sqlite3.connect(self.database)) as database:
+            found = {n for n, in database.execute("SELECT n FROM t")}
+        self.assertEqual(found, {9007199254740992, -7})
+        lines = "text\t0\ti9007199254740993\nop\t0\t9007199254740993\ti9223372036854775807\tti9007199254740993"
+        self.assertEqual(fake.rounded(lines), lines)
+
+    def test_swallows(self):
+        text = self.plan(window_ms=0, limit=LIMIT).replace("VALUES (?)", "SELECT abs(?)").replace("\ti1\n", f"\ti{-2**63}\n")
+        for name, failures in (("none", LIMIT // 2), ("swallows", 0)):
+            with self.subTest(name):
+                totals, samples = self.carried_out(name, text)
+                self.assertEqual((totals["failed"], totals["attempts"]), (failures, len(samples)))
+                failed = {(s.failed_step, s.code_space, s.code) for s in samples} - {(fake.STEP_NONE, fake.SPACE_OK, 0)}
+                self.assertEqual(len(failed), min(failures, 1))
+        self.assertEqual(self.rows(), LIMIT)  # of the client whose statements do not fail
+
     # Invented and falsified work.
 
     def test_invented_operations_follow_the_plan(self):

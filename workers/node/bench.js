@@ -146,7 +146,7 @@ const DRIVERS = {
 const sorted = (values) => values.slice().sort((a, b) => a - b);
 const median = (values) => sorted(values)[Math.floor(values.length / 2)];
 /** The slowest of the fastest tenth, which others on the machine disturbed least. */
-const fastest = (values) => sorted(values)[Math.floor(values.length / 10)];
+const fastest = (values) => sorted(values)[Math.ceil(values.length / 10) - 1];
 
 /** Keys to read, the same in every process. */
 function keysOf(reads) {
@@ -168,38 +168,69 @@ async function serve(name, side, database) {
   process.send('ready');
 }
 
-/** Starts the process of a side; one that ends by itself is the end of the bench. */
-async function started(name, side, database) {
-  const child = fork(__filename, [name, side, database]);
-  child.once('exit', (code, signal) => {
-    if (code !== 0) throw new Error(`the process of the side ${side} of ${name} ended by itself (${code ?? signal})`);
-  });
-  await once(child, 'message');
-  return child;
-}
+/** The process of one side, as the bench sees it. */
+class Side {
+  constructor(name, side, database) {
+    this.child = fork(__filename, [name, side, database]);
+    this.ended = once(this.child, 'exit').then(([code, signal]) => {
+      throw new Error(`the process of the side ${side} of ${name} ended by itself (${code ?? signal})`);
+    });
+    // Between two turns nobody waits for it, and after the last one it is to end.
+    this.ended.catch(() => {});
+  }
 
-/** Has the process of a side carry out a turn; what it took. */
-async function turnOf(child) {
-  child.send('turn');
-  const [took] = await once(child, 'message');
-  return took;
+  /** What it says next. One that ends instead, with whatever status, is the end of the bench. */
+  async answer() {
+    const [answer] = await Promise.race([this.ended, once(this.child, 'message')]);
+    return answer;
+  }
+
+  /** Has it carry out a turn; what it took. */
+  turn() {
+    // That nobody is there to hear it is told by its end, with the status.
+    this.child.send('turn', () => {});
+    return this.answer();
+  }
+
+  /** Until it has ended: its database is removed next. */
+  async leave() {
+    if (this.child.connected) this.child.disconnect();
+    await this.ended.catch(() => {});
+  }
 }
 
 async function compare(name, database) {
+  const sides = [];
+  try {
+    for (const side of ['bare', 'worker']) {
+      sides.push(new Side(name, side, database));
+      await sides.at(-1).answer();
+    }
+    report(name, await measured(name, sides));
+  } finally {
+    for (const side of sides) await side.leave();
+  }
+}
+
+/** By turn the ratios of both sides on the clock and of the processor, and by side the processor time of a read. */
+async function measured(name, sides) {
   const { reads, turns, before } = DRIVERS[name];
-  const sides = [await started(name, 'bare', database), await started(name, 'worker', database)];
-  for (let turn = 0; turn < before; turn++) for (const side of sides) await turnOf(side);
+  for (let turn = 0; turn < before; turn++) for (const side of sides) await side.turn();
   const walls = [];
   const cpus = [];
   const times = [[], []];
   for (let turn = 0; turn < turns; turn++) {
     const took = [];
-    for (const side of turn % 2 ? [1, 0] : [0, 1]) took[side] = await turnOf(sides[side]);
+    for (const side of turn % 2 ? [1, 0] : [0, 1]) took[side] = await sides[side].turn();
     walls.push(took[0].wall / took[1].wall);
     cpus.push(took[0].cpu / took[1].cpu);
     took.forEach(({ cpu }, side) => times[side].push(cpu / reads));
   }
-  for (const side of sides) side.disconnect();
+  return { walls, cpus, times };
+}
+
+function report(name, { walls, cpus, times }) {
+  const { reads, turns } = DRIVERS[name];
   const [own, worker] = times.map((list) => Math.round(median(list)));
   const [ownFastest, workerFastest] = times.map((list) => Math.round(fastest(list)));
   const range = (list) => `${median(list).toFixed(3)} (${Math.min(...list).toFixed(3)} to ${Math.max(...list).toFixed(3)})`;

@@ -27,7 +27,7 @@ _SAMPLE = struct.Struct("<IIHHHBBIIQQQQQ")
 
 def program(driver):
     """The worker of a driver; None if it is not built, or others are to be tested."""
-    name = driver if driver.startswith(("python-", "php-", "java-")) else f"python-{driver}"
+    name = driver if driver.startswith(("python-", "php-", "java-", "node-")) else f"python-{driver}"
     path = WORKERS / f"contend-worker-{name}"
     if not name.startswith(os.environ.get("ONLY", "")):
         return None

@@ -4,6 +4,7 @@ import os
 import resource
 import shutil
 import signal
+import tempfile
 import unittest
 
 from .conversation import MS, WORKERS, Died, Worker, plan, program
@@ -83,3 +84,19 @@ class Death(unittest.TestCase):
         (child,) = worker.children()
         os.kill(child, signal.SIGKILL)
         self.fails(worker, "client 0", "signal 9")
+
+    @needs("java-null")
+    def test_java_without_memory(self):
+        worker = self.worker([program("java-null")], env={**os.environ, "JAVA_TOOL_OPTIONS": "-Xmx48m"})
+        worker.ready(endless("java-null"))
+        worker.start()
+        self.fails(worker, "client 0", "OutOfMemoryError")
+
+    @needs("node-null")
+    def test_an_exception_in_node_that_nobody_catches(self):
+        """It is thrown in the clients' thread, beside the worker's own code."""
+        with tempfile.NamedTemporaryFile("w", suffix=".js") as thrower:
+            thrower.write("if (!require('worker_threads').isMainThread) setTimeout(() => { throw new Error('of a library'); }, 300);")
+            thrower.flush()
+            worker = self.worker([program("node-null")], env={**os.environ, "NODE_OPTIONS": f"--require {thrower.name}"})
+            self.fails(worker, "an exception nobody caught: of a library")

@@ -59,8 +59,8 @@ function test_the_driver_sets_what_was_promised(): void
     }
 }
 
-/** What is in force before and after the installation, and in a later process, with these constants. */
-function installed(array $constants): array
+/** A site of these constants, in a new directory; what a process of settings.php says on it, with its status and its log. */
+function site(array $constants): Closure
 {
     $dir = scratch();
     $keys = ['AUTH_KEY', 'SECURE_AUTH_KEY', 'LOGGED_IN_KEY', 'NONCE_KEY', 'AUTH_SALT', 'SECURE_AUTH_SALT', 'LOGGED_IN_SALT', 'NONCE_SALT'];
@@ -69,16 +69,29 @@ function installed(array $constants): array
         'session' => [], 'readback' => [], 'token' => 'x', 'counters' => $dir, 'seed' => null];
     file_put_contents("$dir/site.php", '<?php return ' . var_export($site, true) . ';');
     $environment = ['CONTEND_SITE' => "$dir/site.php", 'CONTEND_ROOT' => WORDPRESS] + getenv();
-    $said = '';
-    foreach (['install', 'look'] as $what) {
+    return function (string $what) use ($dir, $environment): array {
         $process = proc_open([PHP_BINARY, '-d', 'display_errors=stderr', __DIR__ . '/settings.php', $what],
             [['file', '/dev/null', 'r'], ['pipe', 'w'], ['file', "$dir/log", 'a']], $pipes, null, $environment);
-        $said .= stream_get_contents($pipes[1]);
-        same(0, proc_close($process), "$what: $said" . file_get_contents("$dir/log"));
+        $said = stream_get_contents($pipes[1]);
+        return [proc_close($process), $said, file_get_contents("$dir/log"), "$dir/site.db"];
+    };
+}
+
+/**
+ * What is in force before and after the installation, and in a later process, with these constants; last the journal mode of a
+ * connection that sets nothing: of all modes only WAL is the file's, and not a connection's.
+ */
+function installed(array $constants): array
+{
+    $site = site($constants);
+    $all = '';
+    foreach (['install', 'look'] as $what) {
+        [$status, $said, $log, $file] = $site($what);
+        same(0, $status, "$what: $said$log");
+        $all .= $said;
     }
-    $found = array_map(fn ($line) => json_decode($line, true), explode("\n", trim($said)));
-    // Later connections set nothing for the file: what it is in, is in it.
-    $found[] = (new PDO("sqlite:$dir/site.db"))->query('PRAGMA journal_mode')->fetchColumn();
+    $found = array_map(fn ($line) => json_decode($line, true), explode("\n", trim($all)));
+    $found[] = (new PDO("sqlite:$file"))->query('PRAGMA journal_mode')->fetchColumn();
     return $found;
 }
 
@@ -87,13 +100,29 @@ function test_the_plugin_keeps_the_promise_from_the_first_installation_on(): voi
     $cases = [
         [[], ['wal', NORMAL]],
         [['SQLITE_JOURNAL_MODE' => 'DELETE'], ['delete', FULL]],
+        [['SQLITE_JOURNAL_MODE' => 'TRUNCATE'], ['truncate', FULL]],
+        [['SQLITE_JOURNAL_MODE' => 'PERSIST'], ['persist', FULL]],
         // An explicit one is not followed by version 3.0.2: DELETE has FULL whatever it says, WAL has NORMAL.
         [['SQLITE_SYNCHRONOUS' => 'FULL'], ['wal', NORMAL]],
+        [['SQLITE_JOURNAL_MODE' => 'WAL', 'SQLITE_SYNCHRONOUS' => 'FULL'], ['wal', NORMAL]],
+        [['SQLITE_SYNCHRONOUS' => 'SOMETIMES'], ['wal', NORMAL]],
         [['SQLITE_JOURNAL_MODE' => 'DELETE', 'SQLITE_SYNCHRONOUS' => 'EXTRA'], ['delete', FULL]],
     ];
     foreach ($cases as [$constants, $expected]) {
         $found = installed($constants);
-        same([$expected, $expected, $expected, $expected[0]], $found, 'constants ' . json_encode($constants));
+        same([$expected, $expected, $expected, $expected[0] === 'wal' ? 'wal' : 'delete'], $found, 'constants ' . json_encode($constants));
+    }
+}
+
+function test_with_a_journal_mode_that_is_none_the_plugin_has_no_connection_and_no_reason(): void
+{
+    $site = site(['SQLITE_JOURNAL_MODE' => 'WALL']);
+    $pages = ['install' => 'One or more database tables are unavailable', 'look' => 'Error establishing a database connection'];
+    foreach ($pages as $what => $words) {
+        [$status, $said, $log, $file] = $site($what);
+        check(str_contains($said, $words), "$what: $said$log");
+        check(!str_contains($said . $log, 'WALL'), "the word is not told: $said$log");
+        same([0, 0], [$status, filesize($file)], "$what: its status, and the size of a file in which nothing is made");
     }
 }
 

@@ -87,8 +87,8 @@ func (s side) compare(b *testing.B, driver *worker.Driver, path string, bare Bar
 	for _, values := range [][]float64{ratios, bareNS, workerNS} {
 		slices.Sort(values)
 	}
-	// A machine that is busy with something else makes turns longer, never shorter.
-	middle, fast := turns/2, turns/10
+	// A machine that is busy with something else makes turns longer, never shorter: the slowest of the fastest tenth.
+	middle, fast := turns/2, (turns+9)/10-1
 	fmt.Printf("%-13s bare/worker %.3f (median of %d; %.3f to %.3f), bare %.0f ns, worker %.0f ns per read; "+
 		"%.3f between the fastest tenths, bare %.0f ns, worker %.0f ns\n", driver.Name,
 		ratios[middle], turns, ratios[0], ratios[turns-1], bareNS[middle], workerNS[middle],

@@ -61,13 +61,15 @@ final class Child
         return new FormatError("client {$this->spec->id}: its process " . $this->how());
     }
 
-    /** Tells it a line; an error if it has died. */
+    /** Tells it a line; an error if it has ended: in its own words, if it left some unread. */
     public function tell(string $line): void
     {
         try {
             write_all($this->lines->stream, "$line\n");
         } catch (ErrorException) {
-            throw $this->gone();
+            for (;;) {
+                $this->answer();
+            }
         }
     }
 
@@ -79,6 +81,16 @@ final class Child
         } catch (FormatError) {
             throw $this->gone();
         }
+    }
+
+    /** The same of one that has begun: it may say instead that it failed. */
+    public function answer(): string
+    {
+        $line = $this->line();
+        if (str_starts_with($line, "failed\t")) {
+            throw new FormatError("client {$this->spec->id}: " . unescape(substr($line, 7)));
+        }
+        return $line;
     }
 }
 
@@ -302,7 +314,7 @@ final class Run
     {
         foreach ($this->children as $child) {
             $child->tell('send');
-            while (($line = $child->line()) !== 'end') {
+            while (($line = $child->answer()) !== 'end') {
                 yield $child->lines->frame((int) substr($line, 8));
             }
         }

@@ -3,9 +3,12 @@
 
 declare(strict_types=1);
 
-foreach (['wire', 'plan', 'sqltext', 'driver', 'writer', 'client', 'drivers/null', 'drivers/pdo', 'drivers/sqlite'] as $part) {
+foreach (['wire', 'plan', 'sqltext', 'driver', 'writer', 'client', 'run', 'worker', 'drivers/null', 'drivers/pdo', 'drivers/sqlite'] as $part) {
     require __DIR__ . "/../src/$part.php";
 }
+
+// As in the worker: what PHP only warns of is an exception.
+set_error_handler(fn ($level, $words, $file, $line) => throw new ErrorException($words, 0, $level, $file, $line));
 
 function same(mixed $expected, mixed $found, string $what): void
 {
@@ -49,6 +52,62 @@ function test_a_new_connection_is_given_the_same_functions(): void
     same([4, 0], [$client->attempts, $client->failed], 'what it carried out');
     same(true, (fn () => $this->written)->call($client) === $written, 'nothing is written in the run');
     same(true, $before === [...$written->firsts, ...$written->makers], 'nor compiled');
+}
+
+/**
+ * A run whose only client says `words`, and `more` once it is asked for its samples; then it ends itself at once, as one that failed
+ * does. Without `more` it has ended before anybody asks.
+ */
+function run_of_one_that_says(string $words, string $more = ''): Run
+{
+    [$ours, $theirs] = stream_socket_pair(STREAM_PF_UNIX, STREAM_SOCK_STREAM, 0);
+    $pid = pcntl_fork();
+    if ($pid === 0) {
+        fwrite($theirs, $words);
+        if ($more !== '') {
+            fgets($theirs);
+            fwrite($theirs, $more);
+        }
+        posix_kill(getmypid(), SIGKILL);
+    }
+    fclose($theirs);
+    $spec = (new ReflectionClass(ClientPlan::class))->newInstanceWithoutConstructor();
+    $spec->id = 7;
+    $run = (new ReflectionClass(Run::class))->newInstanceWithoutConstructor();
+    $run->children = [new Child($pid, new Lines($ours), $spec)];
+    for ($left = 1000; $more === '' && $left > 0 && !str_contains(file_get_contents("/proc/$pid/stat"), ') Z '); $left--) {
+        usleep(10_000);
+    }
+    return $run;
+}
+
+/** What comes of the samples of a run that is over: its frames, or why there are none. */
+function outcome(Run $run): array|string
+{
+    while (!$run->isOver()) {
+        $run->children[0]->lines->wait();
+        $run->hear($run->children[0]);
+    }
+    try {
+        return iterator_to_array($run->frames(), false);
+    } catch (FormatError $e) {
+        return $e->getMessage();
+    } finally {
+        $run->kill();
+    }
+}
+
+function test_a_client_that_fails_after_its_end_is_heard_in_its_own_words(): void
+{
+    $done = "done\t3\t3\t0\t0\t\n";
+    $own = "client 7: no room\tfor samples";
+    $died = 'client 7: its process was ended by signal ' . SIGKILL;
+    same(['abc'], outcome(run_of_one_that_says($done, "samples 3\nabcend\n")), 'one that is well');
+    same($own, outcome(run_of_one_that_says($done . "failed\tno room\\tfor samples\n")), 'before it is asked');
+    same($own, outcome(run_of_one_that_says($done, "failed\tno room\\tfor samples\n")), 'before its samples');
+    same($own, outcome(run_of_one_that_says($done, "samples 3\nabcfailed\tno room\\tfor samples\n")), 'between its samples');
+    same($died, outcome(run_of_one_that_says($done)), 'without a word');
+    same($died, outcome(run_of_one_that_says($done, "samp")), 'in the middle of a word');
 }
 
 $failed = 0;

@@ -77,7 +77,7 @@ function versions(open, driver) {
 }
 
 /** A driver of this interface; `library` has what differs: name, version, `open`, `code` of an error, `plain` values. */
-function blocking(library) {
+function blocking(library, Opened = Connection) {
   return {
     name: library.name,
     blocks: true,
@@ -87,8 +87,8 @@ function blocking(library) {
       const code = library.code(error);
       return code === undefined ? undefined : failure('sqlite', code, error.message);
     },
-    open: (database) => new Connection(library.open(database), library),
+    open: (database) => new Opened(library.open(database), library),
   };
 }
 
-module.exports = { blocking };
+module.exports = { Connection, blocking };

@@ -35,13 +35,12 @@ final class PdoPgsqlConnection extends PdoConnection
 
     /**
      * PDO numbers placeholders as they first appear, whatever their names. A name would be looked up with each binding and with
-     * each execution.
+     * each execution. Each of them is there, as PostgreSQL has a type for all up to the highest, or `check` is an error.
      */
     protected function place(int $index, Statement $statement): string
     {
         $named = preg_grep('/\A\$\d+\z/', tokens($statement->sql));
-        $found = array_search('$' . ($index + 1), array_values(array_unique($named)), true);
-        return $found === false ? "':p" . ($index + 1) . "'" : (string) ($found + 1);
+        return (string) (1 + array_search('$' . ($index + 1), array_values(array_unique($named)), true));
     }
 
     /** PREPARE shows a mistake before the window; how many columns there are is told by a query that is never executed. */
