@@ -108,7 +108,7 @@ fn pauses_stand_on_the_page_too() {
 #[test]
 fn a_report_without_pauses_has_no_table_of_them() {
     let (_dir, record) = record(&Story { rounds: 1, ..Story::default() }, |_, _, _| ());
-    assert!(!file(&record, "report.txt").contains("What the workers take"));
+    assert!(!file(&record, "report.txt").contains("Pauses and compiling"));
 }
 
 #[test]
