@@ -436,7 +436,8 @@ class FakeTest(unittest.TestCase):
         return totals, samples_of(data)
 
     def test_rounds_integers(self):
-        text = self.plan(window_ms=0, limit=LIMIT).replace("\ti1\n", "\ti9007199254740993\n").replace("\ti2\n", "\ti-7\n")
+        text = self.plan(window_ms=0, limit=LIMIT)
+        text = text.replace("\ti1\n", "\ti9007199254740993\n").replace("\ti2\n", "\ti-7\n")
         self.carried_out("rounds-integers", text)
         with closing(sqlite3.connect(self.database)) as database:
             found = {n for n, in database.execute("SELECT n FROM t")}
@@ -445,7 +446,8 @@ class FakeTest(unittest.TestCase):
         self.assertEqual(fake.rounded(lines), lines)
 
     def test_swallows(self):
-        text = self.plan(window_ms=0, limit=LIMIT).replace("VALUES (?)", "SELECT abs(?)").replace("\ti1\n", f"\ti{-2**63}\n")
+        text = self.plan(window_ms=0, limit=LIMIT)
+        text = text.replace("VALUES (?)", "SELECT abs(?)").replace("\ti1\n", f"\ti{-2**63}\n")
         for name, failures in (("none", LIMIT // 2), ("swallows", 0)):
             with self.subTest(name):
                 totals, samples = self.carried_out(name, text)
