@@ -56,7 +56,7 @@ FAULTS = {  # name: (reason expected, reasons that may come with it, what it doe
     "unsynced": ("-", "not-credible", "runs with synchronous = OFF and reports what was asked for"),
     "corrupt-data": ("invariant", "-", "executes --sql in the database before it hands over its samples"),
     "nothing": ("nothing-done", "invariant", "reports every attempt as failed with SQLITE_BUSY"),
-    "rounds-integers": ("-", "invariant", "hands on a plan's integers as reals have them: 9007199254740993 as ...992"),
+    "rounds-integers": ("-", "invariant", "rounds a plan's integers as reals are: 9007199254740993 to ...992"),
     "swallows": ("-", "invariant", "reports every attempt that failed as a success"),
 }
 SAMPLE, FRAME_BYTES = struct.Struct("<IIHHHBBIIQQQQQ"), 1 << 20
