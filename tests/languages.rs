@@ -80,11 +80,7 @@ fn each_workers_own_cost_stands_beside_its_results() {
 
 #[test]
 fn a_worker_whose_own_cost_cannot_be_measured_is_named() {
-    let built = workers().join("contend-worker-go-mattn");
-    if !built.is_file() {
-        eprintln!("left out: the workers in Go are not built");
-        return;
-    }
+    let Some(built) = needed("contend-worker-go-mattn") else { return };
     let bench = Bench::new();
     std::fs::create_dir(bench.path("some")).expect("a directory");
     std::os::unix::fs::symlink(built, bench.path("some/contend-worker-go-mattn")).expect("a link");
