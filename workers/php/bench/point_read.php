@@ -6,9 +6,14 @@
 declare(strict_types=1);
 
 $home = __DIR__ . '/..';
-$drivers = ['drivers/null', 'drivers/pdo', 'drivers/sqlite', 'drivers/mysql', 'drivers/pgsql'];
+$drivers = ['drivers/null', 'drivers/pdo', 'drivers/sqlite', 'drivers/mysql', 'drivers/pgsql', 'drivers/mysql_on_sqlite'];
 foreach (['wire', 'plan', 'sqltext', 'driver', 'writer', 'client', 'address', ...$drivers] as $part) {
     require "$home/src/$part.php";
+}
+/** WordPress's driver, where `make workers-php` puts it. */
+const WORDPRESS = __DIR__ . '/../../../target/workers/php/mysql-on-sqlite/wp-includes/database/load.php';
+if (extension_loaded('pdo_sqlite') && is_file(WORDPRESS)) {
+    require WORDPRESS;
 }
 // A read without a row would else be a warning.
 set_error_handler(fn ($level, $words, $file, $line) => throw new ErrorException($words, 0, $level, $file, $line));
@@ -21,6 +26,7 @@ const DRIVERS = [
     'php-pdo-sqlite' => [PdoSqlite::class, 'pdo_sqlite', 'php-sqlite3', null, '?'],
     'php-pdo-pgsql' => [PdoPgsql::class, 'pdo_pgsql', 'php-pgsql', 'CONTEND_BENCH_POSTGRES', '$1'],
     'php-pdo-mysql' => [PdoMysql::class, 'pdo_mysql', 'php-mysql', 'CONTEND_BENCH_MARIADB', '?'],
+    'php-mysql-on-sqlite' => [MysqlOnSqlite::class, 'pdo_sqlite', 'php-sqlite3', null, '?'],
 ];
 
 /** What is read through a driver, where, and in how many turns. */
@@ -33,6 +39,7 @@ final class Reads
         public string $placeholder = '?',
         public int $reads = 5_000,
         public int $turns = 41,
+        public bool $prepares = true,
     ) {
     }
 }
@@ -58,6 +65,16 @@ function fill(string $path): void
     $db->exec('CREATE TABLE item (id INTEGER, value INTEGER, note TEXT)');
     $db->exec('WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ' . (ROWS - 1) . ")
         INSERT INTO item SELECT i, i % 100, 'item ' || i FROM n");
+}
+
+/** WordPress's driver must make its tables itself; how rows came into them does not matter to it. */
+function fill_for_wordpress(Driver $driver, string $path): void
+{
+    $db = $driver->open($path, new Options($driver));
+    $db->query('CREATE TABLE item (rowid BIGINT PRIMARY KEY, id BIGINT, value BIGINT, note VARCHAR(40))');
+    $db->close();
+    (new PDO("sqlite:$path", null, null, PDO_OPTIONS))->exec('WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n
+        WHERE i < ' . ROWS . ") INSERT INTO item (rowid, id, value, note) SELECT i, i - 1, i % 100, 'item ' || i FROM n");
 }
 
 function plan(Reads $what, array $keys): Plan
@@ -118,13 +135,27 @@ function bare(Reads $what, array $keys): array
     return [$elapsed, cpu_ns() - $cpu];
 }
 
+/** The same where the driver prepares nothing: each key is written into the text. */
+function bare_of_texts(Reads $what, array $keys): array
+{
+    $db = $what->driver->open($what->database, new Options($what->driver));
+    [$begun, $cpu, $reads] = [hrtime(true), cpu_ns(), $what->reads];
+    for ($i = 0; $i < $reads; $i++) {
+        [$id, $value, $note] = $db->execute(QUERY . $keys[$i % CYCLE])->fetchAll(PDO::FETCH_NUM)[0];
+    }
+    $elapsed = hrtime(true) - $begun;
+    $db->close();
+    return [$elapsed, cpu_ns() - $cpu];
+}
+
 function compare(Reads $what, array $keys): void
 {
     $plan = plan($what, $keys);
+    $bare = $what->prepares ? bare(...) : bare_of_texts(...);
     for ($turn = 0; $turn < $what->turns; $turn++) {
-        $first = $turn % 2 === 0 ? bare($what, $keys) : null;
+        $first = $turn % 2 === 0 ? $bare($what, $keys) : null;
         $worker = through_worker($what, $plan);
-        $loop = $first ?? bare($what, $keys);
+        $loop = $first ?? $bare($what, $keys);
         $turns[] = [$loop, $worker];
     }
     // By processor time as well, which others on the machine disturb less; the slowest of each side's fastest tenth least of all.
@@ -157,6 +188,14 @@ function reads_of(string $name, string $path): Reads|string
     if (!extension_loaded($extension)) {
         return "PHP has no extension $extension; apt-get install $package";
     }
+    if ($class === MysqlOnSqlite::class) {
+        if (!class_exists(WP_MySQL_On_SQLite::class)) {
+            return 'WordPress\'s driver is not here; `make workers-php` fetches it';
+        }
+        $driver = new $class($name);
+        fill_for_wordpress($driver, "$path-wordpress");
+        return new Reads($driver, "$path-wordpress", $placeholder, 500, 31, false);
+    }
     if ($server === null) {
         return new Reads(new $class($name), $path);
     }
@@ -185,7 +224,7 @@ function main(array $names): void
         }
         cost_of_nothing($keys);
     } finally {
-        array_map(fn ($end) => is_file($path . $end) && unlink($path . $end), ['', '-wal', '-shm']);
+        array_map(unlink(...), glob("$path*"));
     }
 }
 
