@@ -14,6 +14,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+use support::workers::needed;
 use support::{Bench, Said, reasons, root, sound, tool, wait_for};
 
 /// A fault of the lying worker, as it lists them itself.
@@ -210,8 +211,8 @@ fn a_worker_that_gives_up_later_did_begin() {
 /// Clients that do nothing fill a small memory with their samples, in the middle of the window.
 #[test]
 fn a_worker_that_runs_out_of_memory_is_told_in_its_own_words() {
-    if !root().join("target/workers/contend-worker-java-null").is_file() {
-        return eprintln!("left out: the workers in Java are not built");
+    if needed("contend-worker-java-null").is_none() {
+        return;
     }
     let bench = Bench::new();
     let study = support::tiny_study();
