@@ -2,24 +2,27 @@
 
 use std::borrow::Cow;
 
-/// The name or the text inside a token, without its quotes, doubled quotes made single.
+/// The name or the text inside a token, without its quotes, doubled quotes made single. What does not end with the quote
+/// that it begins with, as the words of a type may, stays as it is.
 pub(crate) fn unquote(token: &str) -> Cow<'_, str> {
-    let close = match token.as_bytes().first() {
-        Some(b'"') => '"',
-        Some(b'\'') => '\'',
-        Some(b'`') => '`',
-        Some(b'[') if token.len() > 1 => return Cow::Borrowed(&token[1..token.len() - 1]),
-        _ => return Cow::Borrowed(token),
-    };
-    if token.len() < 2 {
-        return Cow::Borrowed(token);
-    }
+    let Some(close) = closing(token) else { return Cow::Borrowed(token) };
     let inner = &token[1..token.len() - 1];
-    if inner.contains(close) {
+    // A bracket cannot be doubled.
+    if close != ']' && inner.contains(close) {
         let doubled: String = [close, close].iter().collect();
         return Cow::Owned(inner.replace(&doubled, &close.to_string()));
     }
     Cow::Borrowed(inner)
+}
+
+/// The quote that ends a token, if it is within quotes.
+fn closing(token: &str) -> Option<char> {
+    let close = match token.chars().next()? {
+        '[' => ']',
+        quote @ ('"' | '\'' | '`') => quote,
+        _ => return None,
+    };
+    (token.len() > 1 && token.ends_with(close)).then_some(close)
 }
 
 /// Appends a name between double quotes, as both servers read it (MariaDB under `ANSI_QUOTES`).
@@ -56,6 +59,9 @@ mod tests {
         assert_eq!(unquote("`a``b`"), "a`b");
         assert_eq!(unquote("'it''s'"), "it's");
         assert_eq!(unquote("''"), "");
+        for words in ["'x' \u{e9}", "[a] \u{e9}", "'", "["] {
+            assert_eq!(unquote(words), words);
+        }
     }
 
     #[test]

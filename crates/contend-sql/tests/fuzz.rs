@@ -176,7 +176,8 @@ fn corpus() -> Vec<(String, Catalogue)> {
 }
 
 /// Texts that made an earlier translator panic.
-const PANICKED: [&str; 4] = [
+const PANICKED: [&str; 5] = [
+    "CREATE TABLE u (id INTEGER PRIMARY KEY, n 'x' \u{e9} DEFAULT 5)",
     "SELECT substr(a, -9223372036854775808) FROM t",
     "SELECT a, count(*) FROM t GROUP BY -9223372036854775808",
     "SELECT round(a), round(1e999,1) FROM t",
