@@ -318,6 +318,18 @@ fn who_translates_is_told_of_every_refusal_and_of_what_differs() {
 }
 
 #[test]
+fn who_translates_with_savepoints_is_told_what_to_run_when_a_statement_fails() {
+    let bench = Bench::new();
+    std::fs::write(bench.path("q.sql"), "CREATE TABLE t (id INTEGER PRIMARY KEY); DELETE FROM t").expect("written");
+    let translated = |to| bench.contend(&["translate", "--to", to, "--savepoints", "q.sql"]).exits(0).out;
+    let lines = translated("postgres");
+    let end: Vec<&str> = lines.lines().rev().take(4).collect();
+    assert_eq!(end[0], "-- when a statement fails: ROLLBACK TO SAVEPOINT contend_sql;");
+    assert_eq!((end[1], end[3]), ("RELEASE SAVEPOINT contend_sql;", "SAVEPOINT contend_sql;"));
+    assert!(!translated("mariadb").contains("SAVEPOINT"));
+}
+
+#[test]
 fn who_translates_without_a_schema_is_told_of_it() {
     let bench = Bench::new();
     std::fs::write(bench.path("q.sql"), "SELECT 1\nWHERE 2 == == 2").expect("written");

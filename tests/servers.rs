@@ -56,6 +56,18 @@ fn workers_that_serve_leave_the_same_data_on_every_server() {
 }
 
 #[test]
+fn savepoints_around_every_statement_change_no_data() {
+    let place = Place::new();
+    let each = "postgres:savepoints=each";
+    let contenders = ["--contender", "postgres", "--contender", each];
+    let said = place.contend(&[&["verify", "library", "--operations", "200"], &contenders[..]].concat()).exits(0);
+    assert!(said.out.contains("The same everywhere"), "{said:?}");
+    let shown = place.contend(&["plan", "show", "library", "--contender", each]).exits(0).out;
+    assert!(shown.contains("SAVEPOINT contend_sql") && shown.contains("RELEASE SAVEPOINT contend_sql"), "{shown}");
+    place.assert_nothing_left();
+}
+
+#[test]
 fn where_every_write_is_a_sync_no_count_of_syncs_is_told() {
     let place = Place::new();
     let written_through =

@@ -174,6 +174,19 @@ pub struct SqlStep {
     pub args: Vec<Source>,
 }
 
+impl SqlStep {
+    /// Repetition `n` (from 0) as a step of its own. An operation has at most 65,535 arguments and unique numbers, and each
+    /// repetition that has any has its own.
+    pub fn repetition(&self, n: u16) -> SqlStep {
+        let nth = |source: &Source| match *source {
+            Source::Argument { first, stride } => Source::Argument { first: first + n * stride, stride: 0 },
+            Source::Unique { first, stride } => Source::Unique { first: first + n * stride, stride: 0 },
+            _ => source.clone(),
+        };
+        SqlStep { repeat: 1, args: self.args.iter().map(nth).collect(), ..self.clone() }
+    }
+}
+
 /// A column of the result that later steps use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Keep {

@@ -28,8 +28,12 @@ pub(super) struct TranslateArgs {
     /// Use the function pack: more is translated, at the price of its functions
     #[arg(long)]
     pack: bool,
+    /// Put a savepoint around every query and change, so that one that fails leaves its transaction alive, as on SQLite
+    /// (PostgreSQL only; MariaDB needs none)
+    #[arg(long)]
+    savepoints: bool,
     /// Print what installs the function pack, in a schema of its own, and end
-    #[arg(long, conflicts_with_all = ["schema", "explain", "pack", "file"])]
+    #[arg(long, conflicts_with_all = ["schema", "explain", "pack", "savepoints", "file"])]
     functions: bool,
     /// SQL [default: standard input]
     #[arg(value_hint = ValueHint::FilePath)]
@@ -63,7 +67,7 @@ pub(super) fn translate(args: &TranslateArgs) -> Result<u8> {
     };
     // Tables that the text creates itself may be used in it, too.
     let mut refused = catalogue.learn_what_can_be(&sql);
-    let options = Options { pack: args.pack, ..Options::to(target) };
+    let options = Options { pack: args.pack, savepoints: args.savepoints, ..Options::to(target) };
     if refused.is_empty()
         && let Ok(translation) = contend_sql::translate(&sql, &catalogue, &options)
     {
@@ -168,6 +172,9 @@ fn as_text(translation: &Translation, explain: bool) -> String {
     let mut text = if explain { explained(translation) } else { String::new() };
     for statement in &translation.statements {
         let _ = writeln!(text, "{};", statement.sql);
+    }
+    if let Some(on_error) = translation.on_error {
+        let _ = writeln!(text, "-- when a statement fails: {on_error};");
     }
     text
 }

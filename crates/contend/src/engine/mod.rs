@@ -272,6 +272,11 @@ pub fn own_dialect(contender: &Contender) -> Option<contend_sql::Target> {
     php::OWN_DIALECT.iter().find(|(name, _)| *name == contender.driver).map(|(_, target)| *target)
 }
 
+/// Whether a contender's statements stand between savepoints wherever a transaction is open.
+pub fn has_savepoints(contender: &Contender) -> bool {
+    contender.engine == postgres::ENGINE.name && postgres::has_savepoints(&contender.settings)
+}
+
 /// Whether a contender's clients ask a worker over HTTP.
 pub fn is_over_http(contender: &Contender) -> bool {
     let over = |engine: &Engine| engine.value(&contender.settings, TRANSPORT) == HTTP;

@@ -181,6 +181,12 @@ const SETTINGS: &[Setting] = &[
         about: "milliseconds a statement waits for a lock; -1 = for ever, 0 = the server's least, 1 ms",
     },
     server::statements("prepare once per connection, or send text and values each time"),
+    Setting {
+        name: server::SAVEPOINTS,
+        values: Values::Words(&["none", "each"]),
+        default: "none",
+        about: "each: a savepoint around every statement of a transaction, so that one that fails leaves it alive, as on SQLite",
+    },
     server::REACHED_BY,
     go::SETTING_SIZE,
     go::SETTING_IDLE,
@@ -207,6 +213,11 @@ fn tier_settings(tier: Tier) -> &'static [(&'static str, &'static str)] {
         Tier::Unsafe => &[("fsync", "off"), ("full_page_writes", "off"), ("synchronous_commit", "off")],
         Tier::Unknown => &[],
     }
+}
+
+/// Whether every statement of a transaction stands between savepoints.
+pub fn has_savepoints(settings: &Settings) -> bool {
+    ENGINE.value(settings, server::SAVEPOINTS) == "each"
 }
 
 /// Written to the configuration with a unit, read back from `pg_settings` in the server's own.

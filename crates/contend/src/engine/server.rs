@@ -161,11 +161,13 @@ pub const REACHED_BY: Setting = Setting {
 
 const ISOLATION: &str = "isolation";
 const STATEMENTS: &str = "statements";
+/// Whether statements stand between savepoints.
+pub const SAVEPOINTS: &str = "savepoints";
 /// Longest wait for a lock, in values of each server's own.
 pub const LOCK_TIMEOUT: &str = "lock_timeout";
 
 /// Settings that are not the server's: they decide how clients work.
-const OF_CLIENTS: &[&str] = &[ISOLATION, LOCK_TIMEOUT, STATEMENTS, TRANSPORT];
+const OF_CLIENTS: &[&str] = &[ISOLATION, LOCK_TIMEOUT, SAVEPOINTS, STATEMENTS, TRANSPORT];
 
 /// Settings that stand in the server's configuration.
 pub fn own_settings(engine: &'static Engine) -> impl Iterator<Item = &'static str> {

@@ -7,8 +7,12 @@ use anyhow::Result;
 
 /// The dialect of a contender's driver, if it has one of its own, else of its engine; none: SQLite's.
 pub fn dialect(contender: &Contender) -> Option<Dialect> {
-    let of_driver = engine::own_dialect(contender).map(|target| Dialect { target, is_inside: true });
-    let of_server = || Some(Dialect { target: engine::find(&contender.engine)?.server?.dialect, is_inside: false });
+    let of_driver =
+        engine::own_dialect(contender).map(|target| Dialect { is_inside: true, ..Dialect::of_server(target) });
+    let of_server = || {
+        let own = Dialect::of_server(engine::find(&contender.engine)?.server?.dialect);
+        Some(Dialect { has_savepoints: engine::has_savepoints(contender), ..own })
+    };
     of_driver.or_else(of_server)
 }
 

@@ -2,11 +2,11 @@
 //! the same whichever database carries it out.
 
 use super::load::insert_sql;
-use super::model::{AfterLoad, Table, Workload};
+use super::model::{AfterLoad, Begin, Table, Workload};
 use super::sql::quoted;
 use anyhow::{Context as _, Result, anyhow};
 use contend_sql::{Catalogue, Certainty, Options, ParamType, Statement, Target, Translation};
-use contend_wire::plan::{ANY_ROWS, Source, SqlStep, Step};
+use contend_wire::plan::{ANY_ROWS, SqlStep, Step};
 use std::collections::BTreeSet;
 
 /// What a server is told where SQLite is told the workload's own SQL.
@@ -69,6 +69,15 @@ pub struct Dialect {
     pub target: Target,
     /// A driver speaks it, on data in an engine that is asked in SQLite's SQL what came of them.
     pub is_inside: bool,
+    /// Every statement of a transaction stands between savepoints of its own.
+    pub has_savepoints: bool,
+}
+
+impl Dialect {
+    /// A server's, as it comes.
+    pub fn of_server(target: Target) -> Self {
+        Self { target, is_inside: false, has_savepoints: false }
+    }
 }
 
 /// A workload in SQLite's dialect, and in those of the servers and drivers it runs on.
@@ -102,18 +111,15 @@ impl Workload {
     /// # Errors
     /// As [`Editions::new`].
     pub fn spoken(&self, dialect: Dialect, load: fn(&str) -> String) -> Result<Workload> {
-        let mut other = self.translated(dialect.target, load)?;
+        let mut other = self.translated(dialect, load)?;
         if dialect.is_inside {
             other.invariants.clone_from(&self.invariants);
         }
         Ok(other)
     }
 
-    /// The workload in the dialect of a server.
-    ///
-    /// # Errors
-    /// As [`Editions::new`].
-    pub fn translated(&self, target: Target, load: fn(&str) -> String) -> Result<Workload> {
+    fn translated(&self, dialect: Dialect, load: fn(&str) -> String) -> Result<Workload> {
+        let target = dialect.target;
         let mut catalogue = Catalogue::default();
         for sql in self.schema_sql().iter().chain(&self.index_sql()) {
             catalogue.learn(sql).map_err(|refusal| refused(&self.name, target, sql, &refusal))?;
@@ -130,12 +136,15 @@ impl Workload {
         let tables = self.tables.iter().map(|table| translator.table(table, load));
         let tables = tables.collect::<Result<Vec<_>>>()?;
         other.statements.clear();
-        let translations = self.statements.iter().enumerate().map(|(i, sql)| translator.statement(i, sql));
-        let translations = translations.collect::<Result<Vec<_>>>()?;
+        let alone = translator.statements()?;
+        // The server takes a savepoint only inside a transaction.
+        translator.options.savepoints = dialect.has_savepoints;
+        let inside = translator.statements()?;
         for transaction in &mut other.transactions {
+            let translations = if transaction.begin == Begin::None { &alone } else { &inside };
             let steps = std::mem::take(&mut transaction.steps);
             for step in steps {
-                push_step(step, &translations, &mut other.statements, &mut transaction.steps);
+                push_step(step, translations, &mut other.statements, &mut transaction.steps);
             }
         }
         let conditions = translator.conditions.into_iter().collect();
@@ -163,6 +172,10 @@ impl Translator<'_> {
             }
         }
         Ok(translation)
+    }
+
+    fn statements(&mut self) -> Result<Vec<Translation>> {
+        self.workload.statements.iter().enumerate().map(|(i, sql)| self.statement(i, sql)).collect()
     }
 
     /// A statement of the workload: in the file's own words for this server, if there are any, else translated.
@@ -227,25 +240,37 @@ impl Translator<'_> {
     }
 }
 
-/// A step in the server's words: its arguments in the order of the new placeholders, then statements that only
+/// A step in the server's words: its arguments in the order of the new placeholders, between statements that only
 /// keep the server in step.
 fn push_step(step: Step, translations: &[Translation], statements: &mut Vec<String>, steps: &mut Vec<Step>) {
     let Step::Sql(step) = step else {
         steps.push(step);
         return;
     };
-    for statement in &translations[step.statement as usize].statements {
-        let number = index_of(statements, &statement.sql);
-        steps.push(Step::Sql(match statement.main {
-            true => {
-                let args: Vec<Source> =
-                    statement.params.iter().map(|param| step.args[usize::from(*param) - 1].clone()).collect();
-                SqlStep { statement: number, args, ..step.clone() }
-            }
-            false => {
-                SqlStep { statement: number, rows_min: 0, rows_max: ANY_ROWS, repeat: 1, keep: vec![], args: vec![] }
-            }
-        }));
+    let translation = &translations[step.statement as usize];
+    let repetitions = match &translation.on_error {
+        // A savepoint is each repetition's own.
+        Some(_) if step.repeat > 1 => (0..step.repeat).map(|n| step.repetition(n as u16)).collect(),
+        _ => vec![step],
+    };
+    for step in repetitions {
+        for statement in &translation.statements {
+            let number = index_of(statements, &statement.sql);
+            steps.push(Step::Sql(match statement.main {
+                true => {
+                    let own = |param: &u16| step.args[usize::from(*param) - 1].clone();
+                    SqlStep { statement: number, args: statement.params.iter().map(own).collect(), ..step.clone() }
+                }
+                false => SqlStep {
+                    statement: number,
+                    rows_min: 0,
+                    rows_max: ANY_ROWS,
+                    repeat: 1,
+                    keep: vec![],
+                    args: vec![],
+                },
+            }));
+        }
     }
 }
 

@@ -87,19 +87,12 @@ pub fn transaction(
 
 /// Every repetition as a step of its own, with a pause between one and the next.
 fn spaced(step: &SqlStep, pause_ns: u64) -> Vec<Step> {
-    let nth = |source: &Source, n: u16| match source {
-        Source::Argument { first, stride } => Source::Argument { first: first + n * stride, stride: 0 },
-        Source::Unique { first, stride } => Source::Unique { first: first + n * stride, stride: 0 },
-        other => other.clone(),
-    };
     let mut steps = vec![];
     for n in 0..step.repeat {
         if n > 0 && pause_ns > 0 {
             steps.push(Step::Pause { ns: pause_ns });
         }
-        // An operation has at most 65,535 arguments and unique numbers, and each repetition has its own.
-        let args = step.args.iter().map(|source| nth(source, n as u16)).collect();
-        steps.push(Step::Sql(SqlStep { repeat: 1, args, ..step.clone() }));
+        steps.push(Step::Sql(step.repetition(n as u16)));
     }
     steps
 }

@@ -3,7 +3,7 @@
 use super::SMALL;
 use crate::source::Source;
 use crate::workload::model::Workload;
-use crate::workload::parse;
+use crate::workload::{Dialect, parse};
 use contend_sql::Target;
 use contend_wire::plan::Step;
 
@@ -16,7 +16,7 @@ fn with(on: &str) -> Result<Workload, String> {
 }
 
 fn told(workload: &Workload, target: Target) -> (String, usize, Vec<String>) {
-    let translated = workload.translated(target, str::to_string).expect("a translation");
+    let translated = workload.spoken(Dialect::of_server(target), str::to_string).expect("a translation");
     let look = translated.transactions.iter().find(|t| t.name == "look").expect("the transaction");
     let Step::Sql(step) = &look.steps[0] else { panic!("not a statement") };
     let conditions = translated.translated.clone().expect("a translation").conditions;
@@ -56,12 +56,12 @@ fn after_loading_a_server_is_told_its_own_words_nothing_or_a_translation() {
     let workload = after_load(own).expect("a workload");
     let said = |workload: &Workload| workload.after_load.iter().map(|after| after.sql.clone()).collect::<Vec<_>>();
     assert_eq!(said(&workload)[1], "CREATE TABLE counter (n INTEGER)");
-    let postgres = workload.translated(Target::Postgres, str::to_string).expect("a translation");
+    let postgres = workload.spoken(Dialect::of_server(Target::Postgres), str::to_string).expect("a translation");
     let told = said(&postgres);
     assert!(told.len() == 2 && told[0].contains("\"item\"") && told[1] == "CREATE SEQUENCE counter", "{told:?}");
     let conditions = postgres.translated.expect("a translation").conditions;
     assert!(conditions.iter().any(|c| c.starts_with("override") && c.ends_with("CREATE SEQUENCE counter")));
-    let mariadb = workload.translated(Target::MariaDb, str::to_string).expect("a translation");
+    let mariadb = workload.spoken(Dialect::of_server(Target::MariaDb), str::to_string).expect("a translation");
     assert_eq!(said(&mariadb).len(), 1);
 }
 
@@ -72,4 +72,33 @@ fn mistakes_in_what_is_done_after_loading_are_told() {
     assert!(message("{ sql = \"SELECT 1\", on = { postgres = \"SELECT 1; SELECT 2\" } }").contains("one statement"));
     assert!(message("{ sql = \"SELECT 1\", colour = 2 }").contains("expected a statement, or { sql"));
     assert!(message("5").contains("expected a statement, or { sql"));
+}
+
+#[test]
+fn every_statement_of_a_transaction_has_its_savepoint_and_those_outside_have_none() {
+    let workload = parse(&Source::new("small.toml", SMALL)).unwrap_or_else(|e| panic!("{e}"));
+    let dialect = Dialect { has_savepoints: true, ..Dialect::of_server(Target::Postgres) };
+    let translated = workload.spoken(dialect, str::to_string).expect("a translation");
+    let told = |name: &str| {
+        let of = |step: &Step| match step {
+            Step::Sql(step) => {
+                assert_eq!(step.repeat, 1);
+                let sql = &translated.statements[step.statement as usize];
+                (sql.split(' ').next().unwrap_or_default().to_string(), format!("{:?}", step.args))
+            }
+            other => (format!("{other:?}"), String::new()),
+        };
+        translated.transactions.iter().find(|t| t.name == name).expect("the transaction").steps.iter().map(of).collect()
+    };
+    let look: Vec<(String, String)> = told("look");
+    assert_eq!(look.len(), 1, "{look:?}");
+    let add: Vec<(String, String)> = told("add");
+    let words: Vec<&str> = add.iter().map(|(word, _)| word.as_str()).collect();
+    let guarded = |word| ["SAVEPOINT", word, "RELEASE"];
+    let expected =
+        [guarded("INSERT"), guarded("INSERT"), guarded("INSERT"), guarded("SELECT"), guarded("SELECT")].concat();
+    assert_eq!(words[..15], expected);
+    assert!(words[15].starts_with("Pause"), "{words:?}");
+    let inserts = [&add[1].1, &add[4].1, &add[7].1];
+    assert!(inserts[0] != inserts[1] && inserts[1] != inserts[2], "each repetition has its own: {inserts:?}");
 }
