@@ -122,6 +122,33 @@ fn the_rounds_without_a_timeout_do_not_stand_for_those_with_one() {
     assert!(why.contains("cut-off operations reach into the mean service time of writes of DELETE/FULL"), "{why}");
 }
 
+#[test]
+fn rates_of_other_work_get_no_words_whoever_named_the_figure() {
+    let (_dir, mut record) = record(&Story { invalid: vec![], ..Story::default() });
+    let metric = |name: &str, value: &str| Metric {
+        name: name.to_string(),
+        about: String::new(),
+        value: value.to_string(),
+        higher_is_better: true,
+    };
+    record.run.study.metrics = vec![
+        metric("rows_per_s", "rows.write / elapsed_s"),
+        metric("given_up_per_s", "timeout.write / elapsed_s"),
+        metric("given_up_percent", "100 * timeout.write / (timeout.write + committed.write)"),
+    ];
+    // A few operations of one contender are given up, which a usual margin lets pass.
+    record.run.study.margin = 1e-9;
+    let mut unequal = |headline: &str| {
+        record.run.study.headline = headline.to_string();
+        let summary = Summary::new(&record);
+        let told = |c: &&crate::report::summary::compare::Compared| matches!(&c.comparison.verdict, Verdict::NotComparable(why) if why.starts_with("not the same work"));
+        summary.comparisons.iter().filter(|c| c.figure.name == headline).filter(told).count()
+    };
+    assert!(unequal("throughput_ops_per_s") > 0);
+    assert!(unequal("rows_per_s") > 0);
+    assert_eq!(unequal("given_up_per_s") + unequal("given_up_percent"), 0, "what was refused is their subject");
+}
+
 fn grid(rows: &str, columns: &str, at: &[(&str, &str)], metric: &str) -> Grid {
     Grid {
         about: "A grid".to_string(),

@@ -18,6 +18,7 @@ use crate::stats::shift;
 use crate::stats::verdict::{self, Comparison, Verdict};
 use crate::study::model::{Condition, Variant};
 use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How it is compared, for readers.
 const METHOD: &str = "Rounds of two runs are not pairs: the ratio is the median over all pairs of a round of B and a \
@@ -32,6 +33,8 @@ pub struct RecordComparison {
     pub method: &'static str,
     /// Why no words are given; empty = comparable.
     pub differences: Vec<String>,
+    /// Programs that are of another version in B. That may be what is asked, so it takes no words away.
+    pub versions: Vec<String>,
     pub rows: Vec<ComparedRow>,
     /// Cells that only one of them has.
     pub only_in_a: Vec<String>,
@@ -78,7 +81,49 @@ pub fn compare(a: &Record, b: &Record) -> RecordComparison {
         }
     }
     let only_in_b = b.cells.iter().filter(|cell| partner(&b, cell, &a).is_none()).map(|cell| name(&b, cell)).collect();
-    RecordComparison { a: record_name(&a), b: record_name(&b), method: METHOD, differences, rows, only_in_a, only_in_b }
+    RecordComparison {
+        a: record_name(&a),
+        b: record_name(&b),
+        method: METHOD,
+        differences,
+        versions: versions(a.record, b.record),
+        rows,
+        only_in_a,
+        only_in_b,
+    }
+}
+
+/// Facts of a contender's programs that say which they were.
+const VERSIONS: [&str; 3] = ["engine", "driver", "language"];
+
+/// What each contender of a record ran with, by fact.
+fn programs(record: &Record) -> BTreeMap<(&str, &'static str), BTreeSet<&str>> {
+    let mut found: BTreeMap<_, BTreeSet<&str>> = BTreeMap::new();
+    for trial in &record.trials {
+        let Some(contender) = record.run.study.contenders.get(trial.slot.contender) else { continue };
+        let of_workers = trial.workers.iter().flat_map(|worker| &worker.hello).filter_map(|(name, value)| {
+            let fact = VERSIONS.into_iter().find(|fact| fact == name)?;
+            Some((fact, value.as_str()))
+        });
+        let of_server = trial.server.iter().map(|server| ("server", server.version.as_str()));
+        for (fact, value) in of_workers.chain(of_server) {
+            found.entry((contender.name.as_str(), fact)).or_default().insert(value);
+        }
+    }
+    found
+}
+
+/// Each change of a version once, with those that it is of.
+fn versions(a: &Record, b: &Record) -> Vec<String> {
+    let (of_a, of_b) = (programs(a), programs(b));
+    let said = |values: &BTreeSet<&str>| values.iter().copied().collect::<Vec<_>>().join(" and ");
+    let mut changes: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for ((contender, fact), values) in &of_a {
+        let Some(others) = of_b.get(&(*contender, *fact)).filter(|others| *others != values) else { continue };
+        let change = format!("{fact}: {} in A, {} in B", said(values), said(others));
+        changes.entry(change).or_default().push(contender);
+    }
+    changes.into_iter().map(|(change, of)| format!("{change} ({})", of.join("; "))).collect()
 }
 
 fn record_name(summary: &Summary<'_>) -> RecordName {
@@ -248,6 +293,10 @@ pub fn text(comparison: &RecordComparison) -> String {
     if !comparison.differences.is_empty() {
         blocks.push(Block::Text("Not comparable, so there are ratios but no words:".to_string()));
         blocks.push(Block::List(comparison.differences.clone()));
+    }
+    if !comparison.versions.is_empty() {
+        blocks.push(Block::Text("Programs that differ, so a change may be theirs:".to_string()));
+        blocks.push(Block::List(comparison.versions.clone()));
     }
     blocks.extend(tables(comparison));
     for (which, only) in [("A", &comparison.only_in_a), ("B", &comparison.only_in_b)] {

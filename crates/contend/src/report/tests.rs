@@ -392,6 +392,22 @@ fn records_of_different_machines_or_data_get_no_words() {
 }
 
 #[test]
+fn another_version_is_told_and_compared() {
+    let (_dir, mut later) = record(&Story { seed: 2, ..Story::default() });
+    for worker in later.trials.iter_mut().filter(|t| t.slot.contender < 2).flat_map(|t| &mut t.workers) {
+        worker.hello.insert("engine".to_string(), "SQLite 9.9.9".to_string());
+    }
+    let found = compare_records::compare(usual(), &later);
+    assert!(found.differences.is_empty(), "{:?}", found.differences);
+    let [change] = &found.versions[..] else { panic!("one change: {:?}", found.versions) };
+    assert!(change.starts_with("engine: SQLite 3.53.2 in A, SQLite 9.9.9 in B ("), "{change}");
+    assert_eq!(change.matches("; ").count(), 1, "two contenders: {change}");
+    assert!(compare_records::text(&found).contains("Programs that differ"));
+    let (_dir, same) = record(&Story { seed: 3, ..Story::default() });
+    assert!(compare_records::compare(usual(), &same).versions.is_empty());
+}
+
+#[test]
 fn blanks_are_filled_in_once() {
     let blanks = [("this", "{against}"), ("against", "B")].map(|(name, value)| (name.to_string(), value.to_string()));
     let fill = |sentence| summary::answer::fill(sentence, &blanks);

@@ -41,6 +41,12 @@ pub(super) fn is_time(name: &str) -> bool {
     stat.is_some_and(|stat| stat == "mean" || Quantile::ALL.iter().any(|quantile| quantile.column() == stat))
 }
 
+/// Whether a figure that every study has is of operations that were carried out: their rate, or a time.
+pub(super) fn is_of_work_done(name: &str) -> bool {
+    let whole = kind_of(name).map_or(name, |(whole, _)| whole);
+    whole == THROUGHPUT || is_time(whole)
+}
+
 /// Whether more of it is better; none if there is no such metric.
 pub(super) fn direction(own: &[Metric], name: &str) -> Option<bool> {
     let found = own.iter().find(|metric| metric.name == name).map(|metric| metric.higher_is_better);

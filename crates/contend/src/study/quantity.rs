@@ -94,6 +94,25 @@ pub enum Of<'n> {
 }
 
 impl<'n> Quantity<'n> {
+    /// Of operations that were carried out: how many, how many rows, how long they took.
+    pub fn is_of_work_done(&self) -> bool {
+        match self {
+            Quantity::Count(count, _) => ["committed", "committed_begun", "rows"].contains(count),
+            Quantity::Figure(name) | Quantity::TimeOf(name, _) => metric::is_of_work_done(name),
+            Quantity::Elsewhere(name, _) => Self::read(name).is_ok_and(|quantity| quantity.is_of_work_done()),
+            Quantity::Code(..) | Quantity::Other(_) => false,
+        }
+    }
+
+    /// Of operations or attempts that came to nothing.
+    pub fn counts_what_was_not_done(&self) -> bool {
+        match self {
+            Quantity::Count(count, _) => !["committed", "committed_begun", "rows", "longest_stall_ns"].contains(count),
+            Quantity::Code(..) => true,
+            _ => false,
+        }
+    }
+
     /// # Errors
     /// A name with a dot that is neither a count, a code nor a figure.
     pub fn read(name: &'n str) -> Result<Self, String> {

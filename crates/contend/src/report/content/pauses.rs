@@ -52,8 +52,9 @@ const COLUMNS: [Column; 6] = [
 
 const NOTE: &str = "Everything is counted from the begin of the run-in to the end of the trial, the run-in included, but for compiling \
                     after it: who compiled there was not warmed up yet (in brackets: with the run-in). Means of the trials that count, with all \
-                    processes of a trial; the longest, and the lag, are of the worst process. Java counts whole milliseconds. Go's \
-                    collector works beside the program: its time is that in which it stopped all of it. Rust has no \
+                    processes of a trial; the longest, and the lag, are of the worst process of all these trials. Java counts whole \
+                    milliseconds. Go's collector works beside the program: its time is that in which it stopped all of it, and its longest \
+                    is of the last 256 stops. Rust has no \
                     collector. PHP frees at once what nobody refers to any more; how long it looks for cycles is not measured.";
 
 fn time(ns: f64) -> String {

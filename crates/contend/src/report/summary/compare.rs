@@ -14,6 +14,7 @@ use crate::stats::quantile::{Quantile, QuantileValue};
 use crate::stats::verdict::{self, Comparison, RoundPair, Verdict};
 use crate::study::effect_pairs;
 use crate::study::model::{Effect as Factor, Study, Variant};
+use crate::study::quantity::Quantity;
 
 /// One comparison and its circumstances.
 #[derive(Debug, Clone)]
@@ -105,8 +106,7 @@ fn unequal_work(
     candidate: &Cell,
     figure: &Figure,
 ) -> Option<String> {
-    let of_work = matches!(figure.what, What::Throughput(_) | What::Latency { .. });
-    if study.variant == Variant::AsPublished || !of_work {
+    if study.variant == Variant::AsPublished || !is_of_work(figure) {
         return None;
     }
     let committed = |cell: &Cell, role: &str, transaction: u16| {
@@ -131,6 +131,18 @@ fn unequal_work(
             )
         })
     })
+}
+
+/// Whether a figure is a rate or a time of work that was done. A study's own may weigh it with what was refused, which is
+/// then its subject.
+fn is_of_work(figure: &Figure) -> bool {
+    let own = match &figure.what {
+        What::Throughput(_) | What::Latency { .. } => return true,
+        What::Own(formula) => formula.names(),
+        _ => return false,
+    };
+    let own: Vec<Quantity<'_>> = own.into_iter().filter_map(|name| Quantity::read(name).ok()).collect();
+    own.iter().any(Quantity::is_of_work_done) && !own.iter().any(Quantity::counts_what_was_not_done)
 }
 
 /// Pooled quantiles: the ratio of both over the common rounds, its interval from the bootstrap.
@@ -260,6 +272,9 @@ fn effect_of_cells(
     let rounds: Vec<Vec<RoundPair>> = first[0].iter().filter_map(|(round, _)| all_pairs(*round)).collect();
     if rounds.is_empty() {
         return Err("no round has valid trials of every matched pair".to_string());
+    }
+    if let Some(unequal) = cells.iter().find_map(|(a, b)| unequal_work(on, study, a, b, figure)) {
+        return Err(unequal);
     }
     effect::factor_effect(&rounds).map_err(|e| e.to_string())
 }
