@@ -26,6 +26,8 @@ pub const ENGINE: Engine = Engine {
     implied: |_| &[],
     setup,
     further: &[
+        ("synchronous", SYNCHRONOUS_IN_USE),
+        ("synchronous_wal", SYNCHRONOUS_IN_WAL),
         ("busy_timeout", "PRAGMA busy_timeout"),
         ("read_uncommitted", "PRAGMA read_uncommitted"),
         // It has no other two levels, and the lower one only where connections share a cache.
@@ -49,6 +51,13 @@ pub const ENGINE: Engine = Engine {
     aliases: &[],
     server: None,
 };
+
+/// A library may be built to have another level in WAL (`SQLITE_DEFAULT_WAL_SYNCHRONOUS`), which a connection takes up when it
+/// first reads a file in WAL: before that it would tell the level that it does not keep.
+const SYNCHRONOUS_IN_USE: &str = "SELECT synchronous FROM (SELECT count(*) FROM sqlite_master), pragma_synchronous";
+/// The level that a file in WAL gets: that of the build, or else the one for any file.
+const SYNCHRONOUS_IN_WAL: &str = "SELECT coalesce((SELECT substr(compile_options, 25) FROM pragma_compile_options \
+    WHERE compile_options LIKE 'DEFAULT_WAL_SYNCHRONOUS=%'), (SELECT synchronous FROM pragma_synchronous))";
 
 /// The -shm file is neither data nor log: it is shared memory that happens to have a name.
 fn part(path: &str) -> Part {
