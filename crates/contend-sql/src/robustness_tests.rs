@@ -56,6 +56,8 @@ fn deep_and_long_texts_end_in_time() {
         format!("INSERT INTO t (a) VALUES {}(1)", "(?), ".repeat(30_000)),
         format!("SELECT {} FROM t", vec!["a"; 2000].join(", ")),
         format!("WITH {} x AS (SELECT 1) SELECT * FROM x", "y AS (SELECT 1), ".repeat(200)),
+        format!("SELECT date(b{}) FROM t", ", '+1 month'".repeat(100)),
+        format!("SELECT datetime(b{}) FROM t", ", 'weekday 1'".repeat(100)),
         "SELECT ".repeat(10_000),
         "x".repeat(2_000_000),
         format!("SELECT '{}", "x".repeat(100)),

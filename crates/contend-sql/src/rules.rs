@@ -276,7 +276,7 @@ const RULES: &[Rule] = &[
     rule("indexed-by", "INDEXED BY is left out: plans are the server's.", EXACT, EXACT),
     rule("with", "WITH.", EXACT, EXACT),
     rule("recursive", "Recursive WITH, with the word RECURSIVE or without.", EXACT, EXACT),
-    rule("rowid", "INTEGER PRIMARY KEY as an identity column that also fills NULL; rowid means it.", Outcome::Fires(Certainty::Equivalent("numbers may skip values: the server's counter does not step back")), Outcome::Fires(Certainty::Equivalent("numbers may skip values: the server's counter does not step back"))),
+    rule("rowid", "INTEGER PRIMARY KEY as an identity column that also fills NULL; rowid means it.", Outcome::Fires(Certainty::Equivalent("numbers may skip values: the server's counter does not step back, and begins at 1 whatever rows of smaller keys there are")), Outcome::Fires(Certainty::Equivalent("numbers may skip values: the server's counter does not step back, and begins at 1 whatever rows of smaller keys there are"))),
     rule("rowid-changed", "UPDATE of an INTEGER PRIMARY KEY.", Outcome::Fires(Certainty::Equivalent("the server's counter is not moved")), Outcome::Fires(Certainty::Equivalent("the server's counter is not moved"))),
     rule("autoincrement", "AUTOINCREMENT is what the server's counter does.", EXACT, EXACT),
     rule("sequence-bump", "After rows with keys of their own a second statement moves the counter past them.", EXACT, EXACT),

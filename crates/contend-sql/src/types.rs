@@ -70,6 +70,8 @@ pub(crate) enum Affinity {
     Numeric,
     Text,
     Blob,
+    /// That of one of several queries: SQLite does not say which.
+    Unsure,
 }
 
 impl Affinity {

@@ -1,7 +1,7 @@
 //! Aggregate and window functions.
 
 use crate::emit::{Tr, plain};
-use crate::parse::tree::{Distinctness, Expr, FunctionCallOrder, FunctionTail};
+use crate::parse::tree::{Distinctness, Expr, FunctionCallOrder, FunctionTail, Literal};
 use crate::refuse::{R, no};
 use crate::rules::Id;
 use crate::rules::compare::{FOLD_MARIADB, FOLD_POSTGRES, collation};
@@ -111,8 +111,19 @@ impl<'a> Tr<'a> {
                 self.sum(name, start, value, distinct, args, tail)
             }
             "min" | "max" => self.extreme(name, token, &args[0], tail),
+            "json_group_array" if distinct && order.is_some() => {
+                no(Id::Json, token, "json_group_array() of DISTINCT values in an order")
+            }
+            "json_group_array" if !self.postgres && tail.is_some_and(|t| t.over_clause.is_some()) => {
+                no(Id::Windows, token, "MariaDB has no json_group_array() over a window")
+            }
             "json_group_array" => {
                 self.put(if self.postgres { "string_agg(" } else { "GROUP_CONCAT(" });
+                if distinct {
+                    self.put("DISTINCT ");
+                    let value = self.probe(&args[0])?;
+                    self.distinct_values(token, value)?;
+                }
                 let end = self.filtered(tail)?;
                 self.json_value(token, &args[0])?;
                 self.put(end);
@@ -254,6 +265,7 @@ impl<'a> Tr<'a> {
         }
         match args.get(1) {
             None => self.put("','"),
+            Some(Expr::Literal(Literal::Null)) => self.put("''"),
             Some(separator @ Expr::Literal(_)) => {
                 self.text_operand(separator)?;
             }

@@ -4,6 +4,7 @@ use crate::emit::Tr;
 use crate::parse::tree::{Expr, Operator};
 use crate::refuse::{R, no};
 use crate::rules::Id;
+use crate::rules::classes::class;
 use crate::rules::collations::said;
 use crate::rules::expr::bare;
 use crate::types::{Affinity, Strength, Ty, Val};
@@ -59,6 +60,16 @@ impl<'a> Tr<'a> {
     pub(crate) fn nullif(&mut self, token: &str, one: &'a Expr<'a>, other: &'a Expr<'a>, want: Ty) -> R<Val> {
         let want = self.typed_by_others(&[one, other], want)?;
         let other = self.nullif_other(token, one, other)?;
+        // Unlike `=` it converts neither of them by the other's affinity.
+        let classes = [one, other].map(|expr| self.probe(expr).map(|value| class(value.ty)));
+        if let [Ok(Some(left)), Ok(Some(right))] = classes
+            && left != right
+        {
+            // Values of different classes are never the same.
+            self.fire(Id::ClassComparison);
+            let value = self.value(one, want)?;
+            return Ok(Val { affinity: Affinity::None, column: false, ..value });
+        }
         self.put("CASE WHEN ");
         self.compare(one, Operator::Equals, other)?;
         self.put(" THEN NULL ELSE ");

@@ -103,7 +103,8 @@ impl<'a> Tr<'a> {
     }
 }
 
-fn class(ty: Ty) -> Option<u8> {
+/// The storage class of a type's values in their order, if it is known.
+pub(crate) fn class(ty: Ty) -> Option<u8> {
     match ty {
         Ty::Int | Ty::Real | Ty::Number | Ty::Bool => Some(1),
         Ty::Text => Some(2),
@@ -115,6 +116,7 @@ fn class(ty: Ty) -> Option<u8> {
 /// Whether the affinity of `other` may turn a value into `other`'s class.
 fn convertible(value: Val, expr: &Expr, other: Val) -> bool {
     match (value.ty, other.affinity) {
+        (ty, Affinity::Unsure) => class(ty) != class(other.ty),
         (Ty::Text, affinity) if affinity.numeric() && !value.affinity.numeric() => match bare(expr) {
             Expr::Literal(Literal::String(text)) => number_in_text(&plain(text)).is_some(),
             _ => true,

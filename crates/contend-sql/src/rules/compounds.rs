@@ -52,7 +52,7 @@ impl<'a> Tr<'a> {
                 column.nullable = value.nullable;
                 column.bytewise = value.bytewise;
                 column.wordy = value.wordy;
-                column.affinity = if column.affinity == other.affinity { column.affinity } else { Affinity::None };
+                column.affinity = if column.affinity == other.affinity { column.affinity } else { Affinity::Unsure };
             }
         }
         Ok(columns)

@@ -177,6 +177,10 @@ impl<'a> Tr<'a> {
     fn modify(&mut self, token: &str, start: usize, modifier: String) -> R<()> {
         let refused = || no(Id::Dates, token, format!("the modifier `{modifier}`"));
         let moment = self.sql.split_off(start);
+        // Some are written with the moment several times, so that many of them double it again and again.
+        if moment.len() > MOMENT_MAX {
+            return no(Id::Depth, token, "too many modifiers");
+        }
         let sql = if let Some(unit) = modifier.strip_prefix("start of ") {
             match (unit, self.postgres) {
                 ("day" | "month" | "year", true) => format!("date_trunc('{unit}', {moment})"),
@@ -229,7 +233,7 @@ impl<'a> Tr<'a> {
             match (c, if c == '%' { rest.next() } else { None }) {
                 ('%', Some(kind)) if "swfu".contains(kind) => parts.special(kind),
                 ('%', kind) => match kind.and_then(in_template) {
-                    Some((pg, my)) => parts.template.push_str(if self.postgres { pg } else { my }),
+                    Some((pg, my)) => parts.conversion(if self.postgres { pg } else { my }),
                     None => return no(Id::Dates, token, format!("the format %{}", kind.unwrap_or(' '))),
                 },
                 (c, _) => parts.plain(c),
@@ -256,6 +260,9 @@ impl<'a> Tr<'a> {
         Ok(value)
     }
 }
+
+/// Longest moment that another modifier is written around.
+const MOMENT_MAX: usize = 50_000;
 
 /// What a conversion of strftime is in the templates of PostgreSQL's to_char and MariaDB's DATE_FORMAT.
 fn in_template(kind: char) -> Option<(&'static str, &'static str)> {
@@ -292,6 +299,14 @@ impl Parts<'_> {
             (true, c) if c.is_alphanumeric() => self.template.push_str(&format!("\"{c}\"")),
             _ => self.template.push(c),
         }
+    }
+
+    /// PostgreSQL takes the longest pattern it finds: SS behind SS would be SSSS, the seconds of the day.
+    fn conversion(&mut self, pattern: &str) {
+        if self.postgres && self.template.chars().last() == pattern.chars().next() {
+            self.flush();
+        }
+        self.template.push_str(pattern);
     }
 
     fn flush(&mut self) {

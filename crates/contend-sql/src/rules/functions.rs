@@ -115,6 +115,10 @@ impl<'a> Tr<'a> {
     }
 
     fn abs(&mut self, one: &'a Expr<'a>, want: Ty) -> R<Val> {
+        // A text is a real to it, whatever is in it.
+        if self.probe(one)?.ty == Ty::Text {
+            return no(Id::Functions, "abs", "abs() of a text");
+        }
         self.put("abs(");
         let value = self.numeric_operand(one, if want == Ty::Real { Ty::Real } else { Ty::Int })?;
         self.put(")");

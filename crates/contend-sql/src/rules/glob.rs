@@ -1,6 +1,7 @@
 //! GLOB patterns as regular expressions that both servers read alike.
 
-/// The regular expression of a GLOB pattern, anchored; `None` for a class that is never closed.
+/// The regular expression of a GLOB pattern, anchored; `None` for a class that is never closed, or a range
+/// that ends with `-`, which PostgreSQL cannot write.
 pub(crate) fn regex(pattern: &str) -> Option<String> {
     let mut out = String::from("^");
     let mut rest = pattern.chars().peekable();
@@ -9,20 +10,36 @@ pub(crate) fn regex(pattern: &str) -> Option<String> {
             '*' => out.push_str(".*"),
             '?' => out.push('.'),
             '[' => {
-                out.push('[');
-                if rest.next_if_eq(&'^').is_some() {
-                    out.push('^');
-                }
-                let mut first = true;
+                let negated = rest.next_if_eq(&'^').is_some();
+                let mut class = String::new();
+                let mut before = None;
                 loop {
                     match rest.next()? {
-                        ']' if !first => break,
-                        '-' if first || rest.peek() == Some(&']') => out.push_str("\\-"),
-                        '-' => out.push('-'),
-                        c => push_literal(&mut out, c),
+                        ']' if before.is_some() => break,
+                        '-' if before.is_none() || rest.peek() == Some(&']') => {
+                            class.push_str("\\-");
+                            before = Some('-');
+                        }
+                        '-' => {
+                            let to = rest.next()?;
+                            if to == '-' {
+                                return None;
+                            }
+                            // A range backwards holds nothing but where it begins, and is an error to the servers.
+                            if before.is_none_or(|from| from <= to) {
+                                class.push('-');
+                                push_literal(&mut class, to);
+                            }
+                            before = Some(to);
+                        }
+                        c => {
+                            push_literal(&mut class, c);
+                            before = Some(c);
+                        }
                     }
-                    first = false;
                 }
+                out.push_str(if negated { "[^" } else { "[" });
+                out.push_str(&class);
                 out.push(']');
             }
             c => push_literal(&mut out, c),
@@ -50,5 +67,8 @@ mod tests {
         assert_eq!(regex("[^a-c]x.y*").as_deref(), Some("^[^a-c]x\\.y.*$"));
         assert_eq!(regex("[]]").as_deref(), Some("^[\\]](?!.)$"));
         assert_eq!(regex("[a"), None);
+        assert_eq!(regex("[z-ab]").as_deref(), Some("^[zb](?!.)$"));
+        assert_eq!(regex("[%--]"), None);
+        assert_eq!(regex("[-a-]"), Some("^[\\-a\\-](?!.)$".to_string()));
     }
 }

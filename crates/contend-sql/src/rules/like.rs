@@ -75,7 +75,7 @@ impl<'a> Tr<'a> {
             return no(Id::Glob, "GLOB", "a GLOB pattern that is not a text literal");
         };
         let Some(regex) = crate::rules::glob::regex(&plain(text)) else {
-            return no(Id::Glob, text, "a GLOB pattern whose class is never closed matches nothing");
+            return no(Id::Glob, text, "a GLOB pattern whose class is never closed, or has a range up to `-`");
         };
         let start = self.at();
         let mut l = self.text_operand(lhs)?;

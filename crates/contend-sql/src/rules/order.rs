@@ -48,6 +48,11 @@ impl<'a> Tr<'a> {
             }
         }
         let expr = named.map_or(&term.expr, |(_, expr)| expr);
+        if matches!(bare(expr), Expr::Literal(_)) {
+            // It orders nothing; as it stands it would be an error on PostgreSQL.
+            self.put("(SELECT NULL)");
+            return Ok(());
+        }
         if matches!(bare(expr), Expr::Variable(_)) {
             return no(Id::OrderBy, "ORDER", "ORDER BY a parameter");
         }

@@ -264,6 +264,10 @@ impl<'a> Tr<'a> {
         let start = self.at();
         let value = self.value(term, Ty::Any)?;
         self.qualify = qualify;
+        // An alias of one, TRUE and FALSE are written as one: to the servers it would be a column's place.
+        if self.sql[start..].bytes().all(|b| b.is_ascii_digit() || b"+-(). ".contains(&b)) {
+            return no(Id::GroupBy, "GROUP", "grouping by a constant");
+        }
         if self.groups_folded(term)? {
             self.fold(start);
             return Ok(());

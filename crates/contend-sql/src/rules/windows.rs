@@ -26,6 +26,10 @@ impl<'a> Tr<'a> {
         if self.grouping != Grouping::Allowed {
             return no(Id::Windows, token, "a window function where SQLite has none");
         }
+        if !self.postgres && ty == Ty::Real {
+            self.share(name == "percent_rank", token, over)?;
+            return Ok(Some(Val::of(ty).never_null()));
+        }
         let start = self.at();
         self.put(name);
         self.put("(");
@@ -94,6 +98,45 @@ impl<'a> Tr<'a> {
         self.put(&found);
         self.put(" END");
         crate::rules::choices::unify(value, other)
+    }
+
+    /// percent_rank() and cume_dist() on MariaDB, whose own have ten decimal places: the quotients that SQLite computes.
+    fn share(&mut self, percent_rank: bool, token: &str, over: &'a Over<'a>) -> R<()> {
+        match over {
+            Over::Window(window) if window.base.is_none() && window.frame_clause.is_none() => {}
+            _ => {
+                return no(
+                    Id::Windows,
+                    token,
+                    "MariaDB has ten decimal places of it, but over a window written in place",
+                );
+            }
+        }
+        if !percent_rank {
+            self.put("(CAST(count(*)");
+            self.over(over)?;
+            self.put(" AS DOUBLE) / count(*)");
+            self.over_all(over)?;
+            self.put(")");
+            return Ok(());
+        }
+        self.put("CASE WHEN count(*)");
+        self.over_all(over)?;
+        self.put(" = 1 THEN 0e0 ELSE CAST(rank()");
+        self.over(over)?;
+        self.put(" - 1 AS DOUBLE) / (count(*)");
+        self.over_all(over)?;
+        self.put(" - 1) END");
+        Ok(())
+    }
+
+    /// The same window with all its rows in every frame.
+    fn over_all(&mut self, over: &'a Over<'a>) -> R<()> {
+        self.over(over)?;
+        let end = self.sql.pop();
+        debug_assert_eq!(end, Some(')'), "written in place");
+        self.put(" ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)");
+        Ok(())
     }
 
     pub(crate) fn over(&mut self, over: &'a Over<'a>) -> R<()> {

@@ -95,6 +95,14 @@ impl<'a> Tr<'a> {
 
     /// replace().
     pub(crate) fn text_replaced(&mut self, text: &'a Expr<'a>, from: &'a Expr<'a>, to: &'a Expr<'a>) -> R<Val> {
+        // MariaDB does not look at what is put in where nothing is found.
+        let twice = !self.postgres && self.probe(to)?.nullable;
+        if twice {
+            self.put("CASE WHEN ");
+            let start = self.at();
+            self.text_operand(to)?;
+            self.wrap(start, "(", ") IS NOT NULL THEN ");
+        }
         let start = self.at();
         let value = self.replaced_operand(text)?;
         self.put(", ");
@@ -102,6 +110,7 @@ impl<'a> Tr<'a> {
         self.put(", ");
         let to = self.text_operand(to)?;
         self.wrap(start, "replace(", ")");
+        self.put(if twice { " END" } else { "" });
         let nullable = value.nullable || from.nullable || to.nullable;
         Ok(Val { nullable, bytewise: value.bytewise, ..self.plain_result(value, Ty::Text) })
     }

@@ -700,3 +700,47 @@ CREATE TABLE t (a TEXT);
 INSERT INTO t VALUES ('abc');
 --! reference SELECT a FROM t WHERE a LIKE 'a%';
 SELECT a FROM t WHERE a REGEXP '^a';
+
+--! case 44x adversarial: nullif() applies no affinity
+CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, s TEXT, d DECIMAL);
+INSERT INTO t VALUES (1, 5, '12', 5), (2, 6, 'x', 7);
+SELECT id, nullif(a, '5') FROM t;
+SELECT id, nullif('5', a) FROM t;
+SELECT id, nullif(s, 12) FROM t;
+SELECT id, nullif(d, '5') FROM t;
+SELECT id, nullif(a, 5), nullif(a, 5.0), nullif(s, '12'), nullif(5, d) FROM t;
+
+--! case 44y adversarial: replace() with a NULL that is put in nowhere
+CREATE TABLE t (id INTEGER PRIMARY KEY, s TEXT, n TEXT);
+INSERT INTO t VALUES (1, 'abc', NULL), (2, 'abc', 'z');
+SELECT id, replace(s, 'zzz', NULL), replace(s, 'zzz', n), replace(s, 'b', n) FROM t;
+--! params NULL
+SELECT id, replace(s, 'zzz', ?) FROM t;
+--! params 'y'
+SELECT id, replace(s, 'b', ?) FROM t;
+
+--! case 44z: abs() of a text
+CREATE TABLE t (id INTEGER PRIMARY KEY, s TEXT);
+INSERT INTO t VALUES (1, 'x'), (2, '-3');
+SELECT id, typeof(abs(s)) FROM t;
+
+--! case 29x adversarial: GLOB with a range backwards
+CREATE TABLE t (id INTEGER PRIMARY KEY, s TEXT);
+INSERT INTO t VALUES (1, 'm'), (2, 'z'), (3, '-');
+SELECT id, s GLOB '*[z-a]*', s GLOB '[a-z]' FROM t;
+SELECT id, s GLOB '[a-]', s GLOB '[-z]' FROM t;
+
+--! case 53x adversarial: strftime() with conversions side by side
+CREATE TABLE t (id INTEGER PRIMARY KEY, at TEXT);
+INSERT INTO t VALUES (1, '2024-01-31 10:11:12'), (2, '2023-12-05 23:59:58');
+SELECT id, strftime('%S%S', at), strftime('%d%d', at), strftime('%d%j', at), strftime('%j%d', at), strftime('%Y%m%d%H%M%S', at), strftime('%F%d', at), strftime('%M%m', at) FROM t;
+
+--! case 56x adversarial: json_group_array() of DISTINCT values
+CREATE TABLE t (id INTEGER PRIMARY KEY, f INTEGER, j TEXT);
+INSERT INTO t VALUES (1, 1, 'a'), (2, 1, 'a');
+SELECT f, json_group_array(DISTINCT j) FROM t GROUP BY f;
+
+--! case 47x: group_concat() with NULL between
+CREATE TABLE t (id INTEGER PRIMARY KEY, s TEXT);
+INSERT INTO t VALUES (1, 'a'), (2, 'a');
+SELECT group_concat(s, NULL) FROM t;

@@ -491,3 +491,29 @@ CREATE TABLE u (t INTEGER);
 INSERT INTO t VALUES (1), (2), (3);
 INSERT INTO u VALUES (2);
 DELETE FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.t = t.id);
+
+--! case 67x adversarial: Shares of a window are compared
+CREATE TABLE t (id INTEGER PRIMARY KEY);
+INSERT INTO t VALUES (1), (2), (3), (4), (5), (6), (7);
+SELECT id FROM (SELECT id, cume_dist() OVER (ORDER BY id) AS c FROM t) AS x WHERE c <= 3.0 / 7;
+
+--! case 61x adversarial: Grouping by the name of a constant
+CREATE TABLE t (id INTEGER PRIMARY KEY, b INTEGER);
+INSERT INTO t VALUES (1, 5), (2, 5), (3, 7);
+SELECT 2 AS k, b, count(*) FROM t GROUP BY k, b;
+SELECT -1 AS k, count(*) FROM t GROUP BY k;
+SELECT TRUE, b FROM t GROUP BY 1, 2;
+SELECT 2 AS k, b > 5 AS big, count(*) FROM t GROUP BY k;
+
+--! case 61y: Ordering by a constant
+CREATE TABLE t (id INTEGER PRIMARY KEY);
+INSERT INTO t VALUES (2), (1);
+--! ordered
+SELECT id FROM t ORDER BY NULL, id;
+
+--! case 23x adversarial: A column of several queries has no affinity to rely on
+CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, s TEXT);
+INSERT INTO t VALUES (1, 5, '5');
+SELECT x = '5' FROM (SELECT a AS x FROM t UNION ALL SELECT 5) AS y;
+SELECT x = 5 FROM (SELECT s AS x FROM t UNION ALL SELECT '5') AS y;
+SELECT x = 5, x IN (5, 6) FROM (SELECT a AS x FROM t UNION ALL SELECT 5) AS y;
