@@ -14,7 +14,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Connections of all clients of a case, with those of the worker before it that are being closed.
+/// Connections of all clients of one worker's case, with those of the worker before it that are being closed.
 const CONNECTIONS: u32 = 40;
 
 fn server_of(engine: &str) -> &'static Server {
@@ -60,8 +60,8 @@ fn numbered(sql: &str) -> String {
     numbered
 }
 
-/// Does something with a private server, which is told for every case to make a new database.
-pub fn with_server(engine: &str, bench: &Bench, work: impl FnOnce(&mut dyn FnMut(&Path) -> String)) {
+/// Does something with a private server for so many workers at a time, which is told for every case to make a new database.
+pub fn with_server(engine: &str, bench: &Bench, workers: usize, work: impl FnOnce(&mut dyn FnMut(&Path) -> String)) {
     let (server, engine) = (server_of(engine), engine::find(engine).expect("an engine"));
     let programs = match Programs::find(server) {
         Ok(programs) => programs,
@@ -80,7 +80,7 @@ pub fn with_server(engine: &str, bench: &Bench, work: impl FnOnce(&mut dyn FnMut
         settings: &Settings::new(),
         data: data.clone(),
         log,
-        connections: CONNECTIONS,
+        connections: CONNECTIONS * u32::try_from(workers).expect("a few"),
         tcp: false,
     };
     let running = Running::start(&start, &janitor, &mut admin).expect("a server");

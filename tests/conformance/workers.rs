@@ -1,6 +1,7 @@
 //! The workers that have to pass, one line for each driver and model. A worker that is a program of its own
 //! takes part where it is built.
 
+use crate::known::{self, Known};
 use crate::support::workers::program as program_of;
 use contend_wire::plan::Connections;
 
@@ -24,8 +25,8 @@ pub struct Entry {
     pub lacks: &'static [&'static str],
     /// What the cases say in words that its dialect does not have, and what they say to it instead.
     pub words: &'static [(&'static str, &'static str)],
-    /// Cases it fails, each with the reason. One that passes after all fails the test.
-    pub known: &'static [(&'static str, &'static str)],
+    /// Cases it fails. One that passes after all fails the test, and so does one that fails otherwise.
+    pub known: &'static [Known],
 }
 
 const OWN: Entry = Entry {
@@ -44,41 +45,41 @@ const OWN: Entry = Entry {
 
 /// Everything that is to pass. Another model of a driver is another line.
 pub const ENTRIES: &[Entry] = &[
-    Entry { known: UNREAD, ..OWN },
+    Entry { known: known::UNREAD, ..OWN },
     tasks("direct"),
     tasks("spawn-blocking"),
     tasks("dedicated"),
     tasks("fifo"),
-    Entry { opens: 5, ..tasks("pool") },
+    Entry { opens: 5, known: known::IN_ADVANCE, ..tasks("pool") },
     SQLX,
-    Entry { known: TYPES, ..own("mattn", "contend-worker-go-mattn") },
-    Entry { known: TYPES, ..pool("mattn", "contend-worker-go-mattn") },
-    Entry { known: TYPES, ..own("modernc", "contend-worker-go-modernc") },
-    Entry { known: TYPES, ..pool("modernc", "contend-worker-go-modernc") },
-    Entry { known: TYPES, ..lazy("modernc", "contend-worker-go-modernc") },
-    Entry { known: TYPES, ..own("ncruces", "contend-worker-go-ncruces") },
-    Entry { known: TYPES, ..pool("ncruces", "contend-worker-go-ncruces") },
-    Entry { known: TYPES, ..own("tailscale", "contend-worker-go-tailscale") },
-    Entry { known: TYPES, ..pool("tailscale", "contend-worker-go-tailscale") },
-    Entry { known: CRAWSHAW, ..own("crawshaw", "contend-worker-go-crawshaw") },
-    Entry { known: CRAWSHAW, ..pool("crawshaw", "contend-worker-go-crawshaw") },
+    Entry { known: known::TYPES, ..own("mattn", "contend-worker-go-mattn") },
+    Entry { known: known::TYPES, ..pool("mattn", "contend-worker-go-mattn") },
+    Entry { known: known::TYPES, ..own("modernc", "contend-worker-go-modernc") },
+    Entry { known: known::TYPES, ..pool("modernc", "contend-worker-go-modernc") },
+    Entry { known: known::TYPES, ..lazy("modernc", "contend-worker-go-modernc") },
+    Entry { known: known::TYPES, ..own("ncruces", "contend-worker-go-ncruces") },
+    Entry { known: known::TYPES, ..pool("ncruces", "contend-worker-go-ncruces") },
+    Entry { known: known::TIMES, ..own("tailscale", "contend-worker-go-tailscale") },
+    Entry { known: known::TIMES, ..pool("tailscale", "contend-worker-go-tailscale") },
+    Entry { known: known::CRAWSHAW, ..own("crawshaw", "contend-worker-go-crawshaw") },
+    Entry { known: known::CRAWSHAW, ..pool("crawshaw", "contend-worker-go-crawshaw") },
     own("zombiezen", "contend-worker-go-zombiezen"),
     pool("zombiezen", "contend-worker-go-zombiezen"),
     python("python-sqlite3", "contend-worker-python-sqlite3"),
     python("apsw", "contend-worker-python-apsw"),
-    Entry { known: REALS, ..php("php-pdo-sqlite", "contend-worker-php-pdo-sqlite") },
-    Entry { words: MYSQL, known: ON_SQLITE, ..php("mysql-on-sqlite", "contend-worker-php-mysql-on-sqlite") },
+    Entry { known: known::REALS, ..php("php-pdo-sqlite", "contend-worker-php-pdo-sqlite") },
+    Entry { words: MYSQL, known: known::ON_SQLITE, ..php("mysql-on-sqlite", "contend-worker-php-mysql-on-sqlite") },
     Entry {
         engine: "mysql-on-sqlite",
         variant: "-own",
         ..php("mysql-on-sqlite", "contend-worker-php-mysql-on-sqlite")
     },
     node_blocking("node-better-sqlite3", "contend-worker-node-better-sqlite3"),
-    Entry { known: LIBSQL, ..node_blocking("node-libsql", "contend-worker-node-libsql") },
+    Entry { known: known::LIBSQL, ..node_blocking("node-libsql", "contend-worker-node-libsql") },
     Entry { engine: "node-libsql", variant: "-own", ..node_blocking("node-libsql", "contend-worker-node-libsql") },
     java("java-sqlite", "contend-worker-java-sqlite"),
     java_pool("java-sqlite", "contend-worker-java-sqlite"),
-    Entry { known: NODE_SQLITE3, ..node("node-sqlite3", "contend-worker-node-sqlite3") },
+    Entry { known: known::NODE_SQLITE3, ..node("node-sqlite3", "contend-worker-node-sqlite3") },
     Entry { engine: "node-sqlite3", variant: "-own", ..node("node-sqlite3", "contend-worker-node-sqlite3") },
 ];
 
@@ -112,12 +113,9 @@ pub const SERVER_ENTRIES: &[Entry] = &[
     Entry { engine: "mariadb", ..node("node-mysql2", "contend-worker-node-mysql2") },
 ];
 
-const UNREAD: &[(&str, &str)] =
-    &[("settings-differ", "the Rust worker does not read back the connections that it opens in the run")];
-
 /// Clients of the Rust worker as tasks that share connections: one that writes, so none can keep another out.
 const fn tasks(model: &'static str) -> Entry {
-    Entry { model, connections: Connections::Database, lacks: &["own-connections"], known: UNREAD, ..OWN }
+    Entry { model, connections: Connections::Database, lacks: &["own-connections"], known: known::UNREAD, ..OWN }
 }
 
 /// A worker that only carries out plans: the witness carries out the scripts of its cases.
@@ -126,23 +124,9 @@ const SQLX: Entry = Entry {
     program: Some("contend-worker-sqlx"),
     opens: 5,
     lacks: &["own-connections", "scripts", "serve"],
-    known: &[
-        (
-            "settings-differ",
-            "its pools open several connections in advance, and none that is opened later is read back",
-        ),
-        ("settings", "sqlx gives only text for what is read back; bytes that are no text are an error"),
-        ("refused-plans", "an error of a session statement does not name the statement"),
-    ],
+    known: known::SQLX,
     ..tasks("pool")
 };
-
-const TYPES: &[(&str, &str)] =
-    &[("declared-types", "columns declared as a time or BOOLEAN come as Go's time.Time or bool")];
-
-const BYTES: &str = "it binds bytes as text, so the worker refuses them";
-const CRAWSHAW: &[(&str, &str)] =
-    &[("values", BYTES), ("keep", BYTES), ("large", BYTES), ("returning", "SQLite before 3.35 has no RETURNING")];
 
 /// A program of its own, with a connection for each client.
 const fn own(driver: &'static str, program: &'static str) -> Entry {
@@ -153,9 +137,6 @@ const fn own(driver: &'static str, program: &'static str) -> Entry {
 const fn python(driver: &'static str, program: &'static str) -> Entry {
     Entry { lacks: &["serve"], ..own(driver, program) }
 }
-
-/// PDO has no type for reals, so they are bound as text; a column declared as a real makes one of it again.
-const REALS: &[(&str, &str)] = &[("values", "reals are bound as text"), ("keep", "reals are bound as text")];
 
 /// What a server sends as text or as bytes, PDO gives alike, so a reply could not tell them apart.
 const PDO: &[&str] = &["serve", "scripts"];
@@ -171,41 +152,6 @@ const MYSQL: &[(&str, &str)] = &[
     ("BEGIN DEFERRED", "BEGIN"),
     ("BEGIN EXCLUSIVE", "BEGIN"),
     ("sql\tPRAGMA journal_mode = WAL\n", ""),
-];
-
-/// What these show is in cases of its own, as far as it can mean the same.
-const UNTYPED: &str = "columns without a type are not in its grammar";
-const BEGINS: &str = "it begins every transaction with BEGIN IMMEDIATE";
-const ON_SQLITE: &[(&str, &str)] = &[
-    ("codes", UNTYPED),
-    ("connect", "it keeps tables in mind, and does not know what a session statement makes"),
-    ("declared-types", "it refuses what a column of MySQL's type does not hold"),
-    ("keep", UNTYPED),
-    ("lock-busy", BEGINS),
-    ("lock-rollback-journal", BEGINS),
-    ("refused-plans", "it tells the columns of a statement only with its rows"),
-    ("refused-scripts", UNTYPED),
-    ("repeat", UNTYPED),
-    ("returning", "RETURNING is not MySQL's"),
-    ("rows", UNTYPED),
-    ("script-large", UNTYPED),
-    ("script", UNTYPED),
-    ("snapshot", BEGINS),
-    ("values", UNTYPED),
-];
-
-const LIBSQL: &[(&str, &str)] =
-    &[("values", "it ends a text at its first NUL when it reads it, so the worker refuses to bind one")];
-
-const NUMBERS: &str =
-    "integers and reals are both a Number, so beyond 2^53 the worker refuses them and 3.0 is read as 3";
-const NODE_SQLITE3: &[(&str, &str)] = &[
-    ("values", NUMBERS),
-    ("keep", NUMBERS),
-    ("unique", NUMBERS),
-    ("codes", NUMBERS),
-    ("now-fixed", NUMBERS),
-    ("script-large", NUMBERS),
 ];
 
 /// Clients on one event loop, each with a connection of its own.
