@@ -14,20 +14,7 @@ pub const fn known(case: &'static str, says: &'static [&'static str], reason: &'
     Known { case, says, reason }
 }
 
-const UNREAD_REASON: &str = "the Rust worker does not read back the connections that it opens in the run";
-pub const UNREAD: &[Known] =
-    &[known("settings-differ", &["`done` says settings_differ=None, expected Some(\"opened\")"], UNREAD_REASON)];
-
-/// A pool that opens its connections in advance: the setting tells how many there were, and already they differ.
-const SEVERAL: Known = known(
-    "settings-differ",
-    &["opened=0 was expected of every connection"],
-    "it opens several connections in advance, and reads back none that is opened later",
-);
-pub const IN_ADVANCE: &[Known] = &[SEVERAL];
-
 pub const SQLX: &[Known] = &[
-    SEVERAL,
     known(
         "settings",
         &["the plan is refused", "error occurred while decoding column 0: invalid utf-8 sequence"],

@@ -45,12 +45,12 @@ const OWN: Entry = Entry {
 
 /// Everything that is to pass. Another model of a driver is another line.
 pub const ENTRIES: &[Entry] = &[
-    Entry { known: known::UNREAD, ..OWN },
+    OWN,
     tasks("direct"),
     tasks("spawn-blocking"),
     tasks("dedicated"),
     tasks("fifo"),
-    Entry { opens: 5, known: known::IN_ADVANCE, ..tasks("pool") },
+    Entry { opens: 5, ..tasks("pool") },
     SQLX,
     Entry { known: known::TYPES, ..own("mattn", "contend-worker-go-mattn") },
     Entry { known: known::TYPES, ..pool("mattn", "contend-worker-go-mattn") },
@@ -115,7 +115,7 @@ pub const SERVER_ENTRIES: &[Entry] = &[
 
 /// Clients of the Rust worker as tasks that share connections: one that writes, so none can keep another out.
 const fn tasks(model: &'static str) -> Entry {
-    Entry { model, connections: Connections::Database, lacks: &["own-connections"], known: known::UNREAD, ..OWN }
+    Entry { model, connections: Connections::Database, lacks: &["own-connections"], ..OWN }
 }
 
 /// A worker that only carries out plans: the witness carries out the scripts of its cases.

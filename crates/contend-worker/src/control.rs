@@ -1,6 +1,8 @@
 //! What the supervising thread and the clients share: the start, the end of the window, the end of the
 //! drain, and each client's count of operations.
 
+use crate::later::Later;
+use anyhow::Error;
 use contend_wire::handshake::Facts;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -33,6 +35,8 @@ pub struct Control {
     others: Others,
     /// What is to be told at the end beside the accounts.
     told: Mutex<Facts>,
+    /// Connections opened after the start.
+    later: Later,
 }
 
 /// Calls that wake somebody.
@@ -62,6 +66,7 @@ impl Control {
             threads: Mutex::new(vec![]),
             others: Others::default(),
             told: Mutex::default(),
+            later: Later::default(),
         }
     }
 
@@ -70,9 +75,17 @@ impl Control {
         *lock(&self.told) = facts;
     }
 
-    /// What was left here to be told.
+    /// What was left here to be told, and what connections opened after the start have read back.
     pub fn told(&self) -> Facts {
-        lock(&self.told).clone()
+        lock(&self.told).iter().cloned().chain(self.later.facts()).collect()
+    }
+
+    /// Takes in what a connection that was opened after the start has read back, as [`Later::hold`] does. What the end of the
+    /// drain has cut short says nothing.
+    pub fn hold_later(&self, first: &Facts, found: Result<&Facts, &Error>) {
+        if found.is_ok() || !self.drain_over() {
+            self.later.hold(first, found);
+        }
     }
 
     fn move_gate(&self, gate: Gate) {

@@ -26,6 +26,7 @@ pub mod hello;
 #[cfg(feature = "rusqlite")]
 pub mod http;
 pub mod kit;
+pub mod later;
 pub mod models;
 #[cfg(feature = "rusqlite")]
 pub mod mysql;

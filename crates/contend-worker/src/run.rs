@@ -116,6 +116,9 @@ pub trait Carried {
     /// Interrupts whatever the connections are doing.
     fn interrupt(&self);
 
+    /// Reads back the connections that were opened in the run. All tasks have ended.
+    fn look_again(&self);
+
     /// Closes connections and runtime. All tasks have ended, or wait for a start that will not come.
     ///
     /// # Errors
@@ -132,6 +135,13 @@ pub enum Crew {
 }
 
 impl Crew {
+    /// Reads back what clients that share connections have opened in the run; all have ended. Threads have done it by themselves.
+    fn look_again(&self) {
+        if let Crew::Tasks(tasks) = self {
+            tasks.look_again();
+        }
+    }
+
     /// Waits until everything is closed; all clients have ended, or never started.
     ///
     /// # Errors
@@ -218,6 +228,7 @@ impl Ready {
             self.end_drain_if_due(now_ns)?;
         }
         (outcome.operations, outcome.failed) = self.counts();
+        self.crew.look_again();
         let closed = self.crew.close();
         outcome.told = self.control.told();
         if !broken.is_empty() {

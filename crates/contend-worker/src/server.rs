@@ -39,7 +39,8 @@ pub struct OpenError {
 }
 
 impl OpenError {
-    fn in_words(self, setup: &Setup<'_>) -> anyhow::Error {
+    /// For whoever has to mend it.
+    pub fn in_words(self, setup: &Setup<'_>) -> anyhow::Error {
         let (client, database) = (setup.client, setup.database());
         anyhow!("client {client}, database {database}: `{}`: {}", self.what, self.message)
     }
@@ -60,14 +61,23 @@ pub fn drive<'p, C: Connection>(
     let mut facts = vec![("client".to_string(), setup.client.to_string())];
     facts.extend(session.read_back().map_err(words)?);
     let mut kept = client.kept();
-    let Some(start_ns) = ready(facts) else { return Ok(()) };
+    let Some(start_ns) = ready(facts.clone()) else { return Ok(()) };
     client.start(start_ns);
     let mut client = Loop { client, head: setup.head, control: setup.control };
     let mut leave = client.run(&mut session, &mut kept, None);
+    if matches!(leave, Leave::Finished) {
+        session.look_again(&facts);
+    }
     drop(session);
     while let Leave::Reconnect(turn) = leave {
         leave = match ServerSession::<C>::open(setup, When::InTheRun) {
-            Ok(mut session) => client.run(&mut session, &mut kept, Some(turn)),
+            Ok(mut session) => {
+                let leave = client.run(&mut session, &mut kept, Some(turn));
+                if matches!(leave, Leave::Finished) {
+                    session.look_again(&facts);
+                }
+                leave
+            }
             Err(e) => {
                 std::thread::sleep(RECONNECT_PAUSE);
                 client.connect_failed(turn, e.failure, Waits::UNKNOWN)

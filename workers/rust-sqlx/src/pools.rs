@@ -18,9 +18,13 @@ use sqlx::{
 };
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::timeout;
 
 /// Virtual machine instructions of SQLite between two looks at the end of the drain: some tens of microseconds.
 const LOOK_EVERY: i32 = 1_000;
+
+/// Longest wait for a connection after the run, when nobody uses one: its last user may not quite have given it back.
+const LAST_WAIT: Duration = Duration::from_secs(1);
 
 /// Longer than any run: whoever waits for a connection is never turned away.
 const PATIENCE: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -31,6 +35,25 @@ pub struct Pools {
     writer: SqlitePool,
     readers: SqlitePool,
     statements: Arc<Statements>,
+    /// What is known of them when the run is over.
+    known: Arc<Known>,
+}
+
+/// What it takes to read connections back after the run.
+struct Known {
+    plan: Arc<Plan>,
+    control: Arc<Control>,
+    /// The settings of the first connection.
+    first: Facts,
+    whose: String,
+}
+
+impl Known {
+    /// A step of the plan opens connections in the run. By itself a pool opens none: it keeps those that it has opened in advance.
+    fn connects(&self) -> bool {
+        let transactions = &self.plan.head.transactions;
+        transactions.iter().any(|t| matches!(t.steps.first(), Some(Step::Connect)))
+    }
 }
 
 impl Pools {
@@ -60,6 +83,28 @@ impl Access for Pools {
         Ok(job)
     }
 
+    async fn look_again(&self) {
+        let Known { plan, control, first, whose } = &*self.known;
+        if !self.known.connects() || control.drain_over() {
+            return;
+        }
+        for pool in [&self.writer, &self.readers] {
+            // sqlx does not tell which of them are new. All at once, so that each is asked.
+            let mut held = vec![];
+            for _ in 0..pool.size() {
+                match timeout(LAST_WAIT, pool.acquire()).await {
+                    Ok(Ok(connection)) => held.push(connection),
+                    // What could not be opened again has failed its operations, and has nothing to tell.
+                    _ => break,
+                }
+            }
+            for connection in &mut held {
+                let found = read_back(connection, plan).await.with_context(|| whose.clone());
+                control.hold_later(first, found.as_ref());
+            }
+        }
+    }
+
     async fn close(self) -> Result<()> {
         self.readers.close().await;
         self.writer.close().await;
@@ -78,7 +123,7 @@ pub async fn open(plan: &Arc<Plan>, first: usize, options: Options, control: &Ar
     let count = options.pool_readers.unwrap_or(POOL_READERS);
     let writer = pool(plan, database, 1, options, control).await.with_context(whose)?;
     let readers = pool(plan, database, count, options, control).await.with_context(whose)?;
-    let (mut facts, mut known) = (vec![], None);
+    let (mut facts, mut statements) = (vec![], None);
     for (pool, size) in [(&writer, 1), (&readers, count)] {
         // All at once, so that each is asked.
         let mut held = vec![];
@@ -91,11 +136,14 @@ pub async fn open(plan: &Arc<Plan>, first: usize, options: Options, control: &Ar
             of_it.push(("tokio_threads".to_string(), options.tokio_threads.unwrap_or(TOKIO_THREADS).to_string()));
             of_it.push(("pool_readers".to_string(), count.to_string()));
             facts.push(of_it);
-            known = Some(prepare_all(connection, plan, options).await.with_context(whose)?);
+            statements = Some(prepare_all(connection, plan, options).await.with_context(whose)?);
         }
     }
-    let statements = Arc::new(known.context("a pool has at least one connection")?);
-    Ok(Database { access: Pools { writer, readers, statements }, facts, interrupts: vec![] })
+    let statements = Arc::new(statements.context("a pool has at least one connection")?);
+    let first = facts.first().cloned().unwrap_or_default();
+    let known = Known { plan: Arc::clone(plan), control: Arc::clone(control), first, whose: whose() };
+    let access = Pools { writer, readers, statements, known: Arc::new(known) };
+    Ok(Database { access, facts, interrupts: vec![] })
 }
 
 /// A pool that opens all its connections at once and keeps them.

@@ -125,6 +125,28 @@ impl Access for Way {
         }
     }
 
+    async fn look_again(&self) {
+        match self {
+            Way::Direct(locked) | Way::SpawnBlocking(locked) => {
+                let connection = locked.connection.lock().unwrap_or_else(PoisonError::into_inner);
+                locked.place.look_again(&connection);
+            }
+            Way::Dedicated(connection, place) => {
+                let place = Arc::clone(place);
+                // A thread that has ended shows when it is to be closed.
+                let _ = connection.call_raw(move |connection| place.look_again(connection)).await;
+            }
+            Way::Fifo(connection, place) => place.look_again(&*connection.lock().await),
+            Way::Pool(writer, readers) => {
+                for pool in [writer, readers] {
+                    // All at once, so that each is asked.
+                    let held: Vec<_> = std::iter::from_fn(|| pool.try_get().ok()).collect();
+                    held.iter().for_each(|opened| opened.place.look_again(&opened.connection));
+                }
+            }
+        }
+    }
+
     async fn close(self) -> Result<()> {
         match self {
             Way::Direct(locked) | Way::SpawnBlocking(locked) => {

@@ -7,12 +7,12 @@ use crate::models::job::Job;
 use crate::options::Options;
 use crate::session::Failure;
 use crate::sqlite::session::CachedSession;
-use crate::sqlite::{Setup, check_arguments, memory, open_again, open_first, waits};
+use crate::sqlite::{Setup, check_arguments, memory, open_again, open_first, read_back_later, waits};
 use anyhow::{Context, Result};
 use contend_wire::handshake::Facts;
 use contend_wire::plan::{Plan, Step};
 use rusqlite::Connection;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What is known of a connection apart from itself. Whoever holds the connection may use it.
@@ -25,12 +25,21 @@ pub struct Place {
     database: u32,
     cancel: Cancel,
     timeout_ms: u32,
-    /// The connection is to the database; else it could not be opened again.
-    connected: AtomicBool,
+    /// The settings of the first connection.
+    first: Facts,
+    /// What the connection is to: [`FIRST`], [`NOTHING`] or [`LATER`].
+    connected: AtomicU8,
     /// Takes the connection's place while it is closed and opened again: whoever owns the connection lends it,
     /// and must get one back. Opened beforehand, as its opening is no part of an attempt.
     stand_in: Mutex<Option<Connection>>,
 }
+
+/// To the database since before the run.
+const FIRST: u8 = 0;
+/// It could not be opened again.
+const NOTHING: u8 = 1;
+/// To the database, opened inside an attempt.
+const LATER: u8 = 2;
 
 /// A connection just opened.
 pub struct Opened {
@@ -61,7 +70,8 @@ impl Place {
             database,
             cancel: Cancel::default(),
             timeout_ms: 0,
-            connected: AtomicBool::new(true),
+            first: vec![],
+            connected: AtomicU8::new(FIRST),
             stand_in: Mutex::new(None),
         };
         let setup = place.setup();
@@ -72,7 +82,7 @@ impl Place {
         if plan.head.transactions.iter().any(|t| matches!(t.steps.first(), Some(Step::Connect))) {
             place.stand_in = Mutex::new(Some(Connection::open_in_memory()?));
         }
-        place.timeout_ms = opened.timeout_ms;
+        (place.timeout_ms, place.first) = (opened.timeout_ms, opened.facts.clone());
         Ok(Opened { connection: opened.connection, place: Arc::new(place), facts: opened.facts })
     }
 
@@ -97,7 +107,7 @@ impl Place {
     }
 
     fn carry_out(&self, connection: &mut Connection, job: &mut Job) -> Result<(), Failed> {
-        if job.connects() || !self.connected.load(Relaxed) {
+        if job.connects() || self.connected.load(Relaxed) == NOTHING {
             let step = job.first_step();
             self.reconnect(connection).map_err(|failure| Failed { step, failure })?;
         }
@@ -109,16 +119,16 @@ impl Place {
 
     /// Closes the connection and opens a new one. If that fails, the connection is to nothing.
     fn reconnect(&self, connection: &mut Connection) -> Result<(), Failure> {
-        if self.connected.load(Relaxed)
+        if self.connected.load(Relaxed) != NOTHING
             && let Some(stand_in) = self.stand_in().take()
         {
-            self.connected.store(false, Relaxed);
+            self.connected.store(NOTHING, Relaxed);
             drop(std::mem::replace(connection, stand_in));
         }
         let opened = open_again(&self.setup(), self.timeout_ms)?;
         CachedSession::new(&opened, &self.plan.head, &self.options).make_room();
         *self.stand_in() = Some(std::mem::replace(connection, opened));
-        self.connected.store(true, Relaxed);
+        self.connected.store(LATER, Relaxed);
         Ok(())
     }
 
@@ -129,6 +139,17 @@ impl Place {
     /// Interrupts what the connection is doing.
     pub fn interrupt(&self) {
         self.cancel.call();
+    }
+
+    /// Reads back a connection that was opened inside an attempt, when nobody measures any more.
+    pub fn look_again(&self, connection: &Connection) {
+        if self.connected.load(Relaxed) != LATER || self.control.drain_over() {
+            return;
+        }
+        busy::open_account(self.timeout_ms, &self.control);
+        let setup = self.setup();
+        let found = read_back_later(connection, &setup, self.timeout_ms).map_err(|e| e.in_words(&setup));
+        self.control.hold_later(&self.first, found.as_ref());
     }
 
     /// What is left to do with the connection after a run, before it is closed.

@@ -31,6 +31,9 @@ pub trait Access: Clone + Send + Sync + 'static {
     /// The driver's code panicked, or its threads have ended.
     fn call(&self, job: Box<Job>) -> impl Future<Output = Result<Box<Job>>> + Send;
 
+    /// Reads back the connections that were opened after the start, when nobody has any of them.
+    fn look_again(&self) -> impl Future<Output = ()> + Send;
+
     /// Finishes and closes the connections after a run, when no other client has a way to them any more.
     ///
     /// # Errors
@@ -114,6 +117,10 @@ impl<A: Access> Tasks<A> {
 impl<A: Access> Carried for Tasks<A> {
     fn interrupt(&self) {
         self.interrupts.iter().for_each(|interrupt| interrupt());
+    }
+
+    fn look_again(&self) {
+        self.databases.iter().for_each(|access| self.runtime().block_on(access.look_again()));
     }
 
     fn close(mut self: Box<Self>) -> Result<()> {

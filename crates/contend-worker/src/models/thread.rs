@@ -15,7 +15,7 @@ use crate::run::{Event, Link, in_words};
 use crate::server;
 use crate::session::{Failure, Session, Waits};
 use crate::sqlite::session::SqliteSession;
-use crate::sqlite::{Setup, SetupError, check_arguments, memory, open_again, open_first, waits};
+use crate::sqlite::{Setup, SetupError, check_arguments, memory, open_again, open_first, read_back_later, waits};
 use crate::translate;
 use anyhow::{Context, Result, anyhow};
 use contend_wire::handshake::Facts;
@@ -198,6 +198,7 @@ impl Loop<'_, '_> {
 fn drive<'p>(client: &mut ClientLoop<'p>, setup: &Setup<'p>, ready: impl FnOnce(Facts) -> Option<u64>) -> Result<()> {
     let opened = open_first(setup)?;
     let (connection, timeout_ms) = (opened.connection, opened.timeout_ms);
+    let first = Before { facts: opened.facts.clone(), timeout_ms };
     let mut kept = client.kept();
     let mut client = Loop { client, head: setup.head, control: setup.control };
     let mut leave = {
@@ -211,7 +212,7 @@ fn drive<'p>(client: &mut ClientLoop<'p>, setup: &Setup<'p>, ready: impl FnOnce(
     while let Leave::Reconnect(turn) = leave {
         drop(previous.take());
         busy::reset();
-        leave = match run_on_new_connection(&mut client, &mut kept, turn, setup, timeout_ms) {
+        leave = match run_on_new_connection(&mut client, &mut kept, turn, setup, &first) {
             Ok(leave) => leave,
             Err(e) => client.connect_failed(turn, e.into(), waits(setup.options)),
         };
@@ -224,15 +225,26 @@ fn drive<'p>(client: &mut ClientLoop<'p>, setup: &Setup<'p>, ready: impl FnOnce(
     }
 }
 
-/// Errors only before the attempt has reached the connection.
+/// What a client's first connection had, before the run.
+struct Before {
+    facts: Facts,
+    timeout_ms: u32,
+}
+
+/// Errors only before the attempt has reached the connection. The client's last connection is read back once it needs no other.
 fn run_on_new_connection<'p>(
     client: &mut Loop<'_, 'p>,
     kept: &mut Kept,
     turn: Turn,
     setup: &Setup<'p>,
-    timeout_ms: u32,
+    first: &Before,
 ) -> Result<Leave, SetupError> {
-    let connection = open_again(setup, timeout_ms)?;
+    let connection = open_again(setup, first.timeout_ms)?;
     let mut session = SqliteSession::in_the_run(&connection, setup);
-    Ok(client.run(&mut session, kept, Some(turn)))
+    let leave = client.run(&mut session, kept, Some(turn));
+    if matches!(leave, Leave::Finished) && !setup.control.drain_over() {
+        let found = read_back_later(&connection, setup, first.timeout_ms).map_err(|e| e.in_words(setup));
+        setup.control.hold_later(&first.facts, found.as_ref());
+    }
+    Ok(leave)
 }

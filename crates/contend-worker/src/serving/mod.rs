@@ -64,6 +64,9 @@ pub trait Server {
     /// Interrupts whatever the database connections are doing.
     fn interrupt(&self);
 
+    /// Reads back those that were opened for requests, unless that was part of opening them. No request is under way any more.
+    fn look_again(&self) {}
+
     /// Closes them. No request is under way any more.
     ///
     /// # Errors
@@ -221,11 +224,13 @@ impl Running {
                 Err(_) => bail!("a request did not come to its end 5 s after it was interrupted"),
             }
         })?;
+        self.server.look_again();
         Ok(self.done())
     }
 
     fn done(&self) -> Facts {
         let (requests, failed, opened) = self.desk.counts();
-        facts([("requests", requests), ("failed", failed), ("connections_opened", opened)])
+        let accounts = facts([("requests", requests), ("failed", failed), ("connections_opened", opened)]);
+        accounts.into_iter().chain(self.desk.control.told()).collect()
     }
 }

@@ -44,11 +44,12 @@ fn once<S: Session>(
     attempt(session, asked.transaction, &arguments, kept, control, &mut 0).map_err(|failed| failed.failure)
 }
 
-/// A connection opened later has to have the settings of the one that was tried out.
-fn hold_settings(expected: &Facts, found: &Facts) -> Result<(), Failure> {
+/// A connection opened later has to have the settings of the one that was tried out. If not, that is told at the end as well.
+fn hold_settings(control: &Control, expected: &Facts, found: &Facts) -> Result<(), Failure> {
     let differs = expected.iter().find(|fact| !found.contains(fact));
     match differs {
         Some((name, value)) => {
+            control.hold_later(expected, Ok(found));
             eprintln!("contend worker: a new connection does not read back {name} = {value}, as the first one did");
             Err(Failure::worker(worker_code::DRIVER))
         }
@@ -101,7 +102,7 @@ impl<'d> Sqlite<'d> {
         let (connection, found) = open_and_read_back(&self.setup, self.timeout_ms)?;
         self.desk.note_opened();
         CachedSession::new(&connection, head, options).make_room();
-        hold_settings(self.settings, &found)?;
+        hold_settings(self.setup.control, self.settings, &found)?;
         Ok(connection)
     }
 }
@@ -167,7 +168,7 @@ impl<'d, C: Connection> Caller for OnServer<'d, C> {
             None => {
                 let (session, found) = self.connect(When::InTheRun).map_err(|e| e.failure)?;
                 self.desk.note_opened();
-                hold_settings(self.settings, &found)?;
+                hold_settings(self.setup.control, self.settings, &found)?;
                 session
             }
         };

@@ -69,6 +69,10 @@ impl<A: Access> Server for Tasks<A> {
         self.interrupts.iter().for_each(|interrupt| interrupt());
     }
 
+    fn look_again(&self) {
+        self.runtime.block_on(self.access.look_again());
+    }
+
     fn close(self: Box<Self>) -> Result<()> {
         self.runtime.block_on(self.access.close())
     }

@@ -239,13 +239,32 @@ pub fn open_and_read_back(setup: &Setup<'_>, timeout_ms: u32) -> Result<(Connect
         (made_ms, now_ms) = (now_ms, busy_timeout_ms(connection)?);
         Ok(())
     })?;
-    let mut facts = read_back(&connection, setup)?;
-    // With our handler in its place SQLite tells a timeout of 0, unless a session statement has set another one since.
-    let displaced = setup.options.lock_wait_measured && timeout_ms > 0 && now_ms == 0;
-    let found_ms = if displaced { made_ms } else { now_ms };
+    let facts = read_back(&connection, setup)?;
+    let found_ms = timeout_in_force(now_ms, timeout_ms, made_ms, setup.options);
+    Ok((connection, with_timeout(facts, found_ms)))
+}
+
+/// The settings of a connection that was opened inside an attempt, when nobody measures any more.
+///
+/// # Errors
+/// The query that SQLite refuses.
+pub fn read_back_later(connection: &Connection, setup: &Setup<'_>, timeout_ms: u32) -> Result<Facts, SetupError> {
+    let now_ms = busy_timeout_ms(connection)?;
+    let facts = read_back(connection, setup)?;
+    // Our handler waits as long as the first connection would have.
+    Ok(with_timeout(facts, timeout_in_force(now_ms, timeout_ms, timeout_ms, setup.options)))
+}
+
+/// With our handler in its place SQLite tells a timeout of 0, unless a statement has set another one since: then it is `ours_ms`.
+fn timeout_in_force(now_ms: u32, timeout_ms: u32, ours_ms: u32, options: &Options) -> u32 {
+    let displaced = options.lock_wait_measured && timeout_ms > 0 && now_ms == 0;
+    if displaced { ours_ms } else { now_ms }
+}
+
+fn with_timeout(mut facts: Facts, ms: u32) -> Facts {
     facts.retain(|(name, _)| name != BUSY_TIMEOUT);
-    facts.push((BUSY_TIMEOUT.to_string(), found_ms.to_string()));
-    Ok((connection, facts))
+    facts.push((BUSY_TIMEOUT.to_string(), ms.to_string()));
+    facts
 }
 
 /// Each step must bring one argument for every placeholder: unbound ones would silently be NULL.
