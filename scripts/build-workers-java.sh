@@ -37,6 +37,6 @@ if [ "$test" = --test ]; then
     rm -rf $tests
     mkdir -p $tests
     javac -cp "$to/classes:$to/lib/*" -d $tests workers/java/test/contend/*.java
-    java -cp "$tests:$to/classes:$to/lib/*" contend.Tests conformance/statements.tsv
+    java -cp "$tests:$to/classes:$to/lib/*" contend.Tests conformance/statements.tsv conformance/addresses.tsv
     if command -v python3 >/dev/null; then ONLY=java- python3 -B -m unittest discover -q -s workers/tests -t workers; fi
 fi

@@ -3,7 +3,7 @@
 
 declare(strict_types=1);
 
-foreach (['wire', 'plan', 'sqltext', 'driver', 'writer', 'client', 'run', 'worker', 'drivers/null', 'drivers/pdo', 'drivers/sqlite'] as $part) {
+foreach (['wire', 'plan', 'sqltext', 'driver', 'writer', 'client', 'run', 'worker', 'address', 'drivers/null', 'drivers/pdo', 'drivers/sqlite'] as $part) {
     require __DIR__ . "/../src/$part.php";
 }
 
@@ -26,6 +26,25 @@ function test_what_a_statement_is(): void
         foreach (['any' => [true, false], 'sqlite' => [true], 'server' => [false]][$dialect] as $brackets) {
             $s = new Statement(unescape($sql), $brackets);
             same([(int) $params, (int) $returns, (int) $changes, (int) $upserts], [$s->params, (int) $s->returns, (int) $s->changes, $s->upserts], $sql);
+        }
+    }
+}
+
+/** The table is that of all workers that read addresses. */
+function test_what_an_address_is(): void
+{
+    $rows = array_filter(file(__DIR__ . '/../../../conformance/addresses.tsv', FILE_IGNORE_NEW_LINES), fn ($line) => $line[0] !== '#');
+    same(true, count($rows) > 20, 'a table');
+    foreach ($rows as $row) {
+        $expected = explode("\t", $row);
+        $text = array_shift($expected);
+        try {
+            $a = new Address($text, 'mysql', 3306);
+            $place = $a->socket !== null ? ['', '', $a->socket] : [$a->host, (string) $a->port, ''];
+            same($expected, [$a->user, ...$place, $a->database], $text);
+        } catch (FormatError $e) {
+            same('refused', $expected[0], "$text: {$e->getMessage()}");
+            same(true, str_contains($e->getMessage(), $expected[1]) && !str_contains($e->getMessage(), 'geheim'), "$text: {$e->getMessage()}");
         }
     }
 }

@@ -19,9 +19,10 @@ public final class Tests {
         }
     }
 
-    /** The argument is the table of statements, which is that of all workers that look into the text of one. */
+    /** The arguments are the tables of statements and of addresses, which are those of all workers that look into the text of one. */
     public static void main(String[] args) throws Exception {
         statements(Path.of(args[0]));
+        addresses(Path.of(args[1]));
         retriesEndWithTheDrain();
         whatIsCutAtTheEndOfTheDrain();
         jsonIsText();
@@ -46,6 +47,29 @@ public final class Tests {
             }
         }
         check(tested >= 40, "only " + tested + " lines were found");
+    }
+
+    private static void addresses(Path table) throws Exception {
+        int tested = 0;
+        for (String line : Files.readAllLines(table)) {
+            if (line.startsWith("#")) {
+                continue;
+            }
+            String[] fields = line.split("\t", -1);
+            List<String> expected = List.of(fields).subList(1, fields.length);
+            tested++;
+            try {
+                Address at = Address.parse(fields[0], "mysql", 3306);
+                boolean local = at.socket != null;
+                List<String> found = List.of(at.user, local ? "" : at.host, local ? "" : String.valueOf(at.port), local ? at.socket : "",
+                        at.database);
+                check(found.equals(expected), fields[0] + ": " + found);
+            } catch (IllegalArgumentException e) {
+                check(fields[1].equals("refused") && e.getMessage().contains(fields[2]) && !e.getMessage().contains("geheim"),
+                        fields[0] + ": " + e.getMessage());
+            }
+        }
+        check(tested > 20, "only " + tested + " lines were found");
     }
 
     private static void retriesEndWithTheDrain() {
