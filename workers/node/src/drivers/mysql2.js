@@ -86,7 +86,9 @@ class Connection {
         this.fields = fields;
         return found;
       }
-      return statement.changes ? statement.upserts || found.affectedRows : 0;
+      if (!statement.changes) return 0;
+      // A row that is replaced or changed counts twice.
+      return statement.upserts > 0 ? Math.min(found.affectedRows, statement.upserts) : found.affectedRows;
     } catch (error) {
       if (error.fatal || /closed state/.test(error.message)) this.lost = true;
       throw error;

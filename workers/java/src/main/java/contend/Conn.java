@@ -140,7 +140,8 @@ final class Conn {
                 if (!sql.changes) {
                     return 0;
                 }
-                return sql.upserts > 0 ? sql.upserts : changed;
+                // A row that is replaced or changed may count twice.
+                return sql.upserts > 0 ? Math.min(sql.upserts, changed) : changed;
             }
             return read(made, rows);
         } finally {
