@@ -1,10 +1,13 @@
 package contend;
 
+import contend.Plan.Keep;
 import java.io.ByteArrayOutputStream;
 import java.lang.reflect.Proxy;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.ResultSet;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import org.postgresql.util.PGobject;
@@ -26,6 +29,7 @@ public final class Tests {
         retriesEndWithTheDrain();
         whatIsCutAtTheEndOfTheDrain();
         jsonIsText();
+        columnsAreReadOnce();
         samplesAreHandedOutWhereTheyAre();
         compilationInTheWindowIsToldApart();
         System.out.println("workers-java: tests passed");
@@ -105,6 +109,30 @@ public final class Tests {
         try {
             driver.value(row, 2);
             check(false, "a point is no value");
+        } catch (Failure e) {
+            check(e.code == Failure.VALUE, e.getMessage());
+        }
+    }
+
+    private static void columnsAreReadOnce() throws Exception {
+        int[] read = new int[4];
+        ResultSet row = (ResultSet) Proxy.newProxyInstance(Tests.class.getClassLoader(), new Class<?>[] {ResultSet.class},
+                (proxy, method, args) -> {
+                    int column = (Integer) args[0];
+                    check(method.getName().equals("getObject"), method.getName());
+                    read[column]++;
+                    return column * 10;
+                });
+        Keep[] keeping = {new Keep(0, 2, 1), new Keep(1, 2, 2), new Keep(2, 0, 2)};
+        List<List<Object>> kept = List.of(new ArrayList<>(), new ArrayList<>(), new ArrayList<>());
+        for (int seen = 0; seen < 3; seen++) {
+            Attempt.keepRow(new SqliteDriver(), row, 3, keeping, seen, kept);
+        }
+        check(Arrays.equals(read, new int[] {0, 3, 3, 3}), "three rows: " + Arrays.toString(read));
+        check(kept.equals(List.of(List.of(30L), List.of(30L, 30L), List.of(10L, 10L))), kept.toString());
+        try {
+            Attempt.keepRow(new SqliteDriver(), row, 2, keeping, 0, kept);
+            check(false, "a column that is not there");
         } catch (Failure e) {
             check(e.code == Failure.VALUE, e.getMessage());
         }
