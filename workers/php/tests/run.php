@@ -73,6 +73,59 @@ function test_a_new_connection_is_given_the_same_functions(): void
     same(true, $before === [...$written->firsts, ...$written->makers], 'nor compiled');
 }
 
+/** What is collected tells so in a file: clients are processes of their own. */
+final class Garbage
+{
+    private Garbage $itself;
+
+    public function __construct(private string $path)
+    {
+        $this->itself = $this;
+    }
+
+    public function __destruct()
+    {
+        file_put_contents($this->path, getmypid() . "\n", FILE_APPEND);
+    }
+}
+
+function test_garbage_of_preparing_is_collected_before_the_clients_are_ready(): void
+{
+    $path = tempnam(sys_get_temp_dir(), 'contend');
+    register_shutdown_function(fn () => unlink($path));
+    $driver = new class ('php-null') extends Driver {
+        public bool $executesNothing = true;
+        public string $path = '';
+
+        public function hello(): array
+        {
+            return [];
+        }
+
+        public function open(string $database, Options $options): Connection
+        {
+            new Garbage($this->path);
+            return (new NullDriver($this->name))->open($database, $options);
+        }
+
+        public function codeOf(Throwable $error): ?array
+        {
+            return null;
+        }
+    };
+    $driver->path = $path;
+    new Garbage($path);
+    $run = new Run([$driver], implode("\n", [
+        'contend-plan 2', "worker\t0", "driver\tphp-null\tprocess", "connections\tclient", "window\t0\t0\t0", "now\tclock", "database\td",
+        "transaction\t0\tnothing\tread\t-\t0\t0\t0", "retry\t1\t-\t-\t-", 'clients	2',
+        "client\t0\t0\tclosed\tfinite\t0\t0\t0", "client\t1\t0\tclosed\tfinite\t0\t0\t0", "end\n",
+    ]));
+    // Nobody has been told a start yet. The garbage from before the fork is the first process's alone.
+    $expected = [getmypid(), ...array_map(fn ($child) => $child->pid, $run->children)];
+    $run->kill();
+    same($expected, array_map(intval(...), file($path)), 'who collected');
+}
+
 /**
  * A run whose only client says `words`, and `more` once it is asked for its samples; then it ends itself at once, as one that failed
  * does. Without `more` it has ended before anybody asks.

@@ -261,6 +261,7 @@ public final class Main {
         try (OutputStream file = new FileOutputStream(samples.toFile())) {
             Run run = new Run(PlanReader.read(Files.readString(plan)), driver);
             run.sessions.forEach(facts -> say(Text.factsLine("session", facts).replace('\t', ' ')));
+            System.gc(); // as before `ready`
             long at = System.nanoTime();
             run.start(at);
             while (!run.isOver()) {
