@@ -10,7 +10,7 @@ PLAIN = "SET SESSION sql_mode = CONCAT(@@sql_mode, ',NO_BACKSLASH_ESCAPES')"
 
 
 def setUpModule():
-    if MariaDb.is_here() and any(program(driver) for driver in ("pymysql", "php-pdo-mysql")):
+    if any(program(driver) for driver in ("pymysql", "php-pdo-mysql", "node-mysql2", "java-mariadb")) and MariaDb.is_here():
         RUNNING.append(MariaDb())
 
 
@@ -105,3 +105,11 @@ class PyMySql(OfMariaDb, unittest.TestCase):
 
 class PhpPdoMysql(OfMariaDb, unittest.TestCase):
     driver = "php-pdo-mysql"
+
+
+class NodeMysql2(OfMariaDb, unittest.TestCase):
+    driver = "node-mysql2"
+
+
+class JavaMariadb(OfMariaDb, unittest.TestCase):
+    driver = "java-mariadb"
