@@ -211,7 +211,7 @@ public final class Main {
             run.start(at);
             watch(run, at, machine);
             // The tool goes on when it hears `done`: by then every connection must be closed, and what that writes written.
-            run.join();
+            run.finish();
             Map<String, Object> done = run.done();
             machine.end(done);
             run.close();
@@ -271,7 +271,7 @@ public final class Main {
                 }
                 Thread.sleep(1);
             }
-            run.join();
+            run.finish();
             run.close();
             say(Text.factsLine("done", run.done()).replace('\t', ' '));
             for (Client client : run.clients) {
