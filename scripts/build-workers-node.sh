@@ -105,5 +105,7 @@ done
 [ -z "$failed" ] || fail "cannot be loaded:$failed"
 if [ "$test" = --test ]; then
     node --test workers/node/test
-    if command -v python3 >/dev/null; then ONLY=node- python3 -B -m unittest discover -q -s workers/tests -t workers; fi
+    command -v python3 >/dev/null ||
+        left_out "$test" "workers-node, tests of whole workers" "Python is not installed; apt-get install python3"
+    ONLY=node- python3 -B -m unittest discover -q -s workers/tests -t workers
 fi

@@ -48,4 +48,6 @@ if [ -n "$missing" ]; then
 fi
 [ "${1:-}" = --test ] || exit 0
 if has pdo_sqlite; then php workers/php/tests/run.php; fi
-if command -v python3 >/dev/null; then ONLY=php- python3 -B -m unittest discover -q -s workers/tests -t workers; fi
+command -v python3 >/dev/null ||
+    left_out "${1:-}" "workers-php, tests of whole workers" "Python is not installed; apt-get install python3"
+ONLY=php- python3 -B -m unittest discover -q -s workers/tests -t workers

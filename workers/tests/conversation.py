@@ -25,24 +25,32 @@ Sample = namedtuple(
 _SAMPLE = struct.Struct("<IIHHHBBIIQQQQQ")
 
 
+def must_have_all():
+    """Whether nothing may be left out because something is not installed."""
+    return os.environ.get("CONTEND_TESTS_MUST_HAVE_WORKERS") == "1"
+
+
 def program(driver):
     """The worker of a driver; None if it is not built, or others are to be tested."""
     name = driver if driver.startswith(("python-", "php-", "java-", "node-")) else f"python-{driver}"
     path = WORKERS / f"contend-worker-{name}"
     if not name.startswith(os.environ.get("ONLY", "")):
         return None
-    if not path.exists() and os.environ.get("CONTEND_TESTS_MUST_HAVE_WORKERS") == "1":
+    if not path.exists() and must_have_all():
         raise FileNotFoundError(f"CONTEND_TESTS_MUST_HAVE_WORKERS=1, and {path} is not built")
     return str(path) if path.exists() else None
 
 
 def model(driver):
-    return "process" if driver.startswith("php-") else "thread"
+    return {"php": "process", "node": "event-loop"}.get(driver.partition("-")[0], "thread")
 
 
-def plan(driver, database, lines, operations, *, window=(0, 0, 2000 * MS), options=(), session=(), readbacks=(), retry="1\t-\t-\t-"):
+def plan(
+    driver, database, lines, operations, *, window=(0, 0, 2000 * MS), options=(), session=(), readbacks=(), retry="1\t-\t-\t-", is_pool=False
+):
     """A plan of one client that carries out `operations` one after the other; `lines` are statements and transactions."""
-    head = ["contend-plan 2", "worker\t0", f"driver\t{driver}\t{model(driver)}", "connections\tclient", "window\t%d\t%d\t%d" % window,
+    kind, connections = ("pool", "database") if is_pool else (model(driver), "client")
+    head = ["contend-plan 2", "worker\t0", f"driver\t{driver}\t{kind}", f"connections\t{connections}", "window\t%d\t%d\t%d" % window,
             "now\tclock", *(f"option\t{o}" for o in options), f"database\t{database}", *(f"session\t{s}" for s in session),
             *(f"readback\t{r}" for r in readbacks), *lines, f"retry\t{retry}", "clients\t1"]
     client = [f"client\t0\t0\tclosed\tfinite\t{len(operations)}\t0\t{len(operations)}", *(f"op\t0\t{o}" for o in operations), "end", ""]
@@ -175,7 +183,11 @@ class MariaDb:
 
     @staticmethod
     def is_here():
-        return all(map(shutil.which, ("mariadb-install-db", "mariadb")))
+        """Whether it is installed; an error if it is not and nothing may be left out."""
+        missing = [name for name in ("mariadb-install-db", "mariadb") if shutil.which(name) is None]
+        if missing and must_have_all():
+            raise FileNotFoundError(f"CONTEND_TESTS_MUST_HAVE_WORKERS=1, and MariaDB is not installed: no {', '.join(missing)}")
+        return not missing
 
     def address(self, path=None):
         return f"mysql://root@/app?socket={path or self.socket}"

@@ -10,7 +10,7 @@ PLAIN = "SET SESSION sql_mode = CONCAT(@@sql_mode, ',NO_BACKSLASH_ESCAPES')"
 
 
 def setUpModule():
-    if MariaDb.is_here() and any(program(driver) for driver in ("pymysql", "php-pdo-mysql")):
+    if any(program(driver) for driver in ("pymysql", "php-pdo-mysql", "node-mysql2", "java-mariadb")) and MariaDb.is_here():
         RUNNING.append(MariaDb())
 
 
@@ -105,3 +105,31 @@ class PyMySql(OfMariaDb, unittest.TestCase):
 
 class PhpPdoMysql(OfMariaDb, unittest.TestCase):
     driver = "php-pdo-mysql"
+
+
+class NodeMysql2(OfMariaDb, unittest.TestCase):
+    driver = "node-mysql2"
+
+
+class JavaMariadb(OfMariaDb, unittest.TestCase):
+    driver = "java-mariadb"
+
+    def test_settings_of_what_a_pool_opens_later_are_read_back(self):
+        """The pool puts another connection in the place of one that was lost, whether or not somebody uses it."""
+        self.server.ask("CREATE OR REPLACE TABLE opened (n INT)")
+        lines = [
+            "statement\t0\tKILL CONNECTION_ID()", "statement\t1\tSELECT v FROM t",
+            "transaction\t0\tend\tread\t-\t0\t0\t1", "step\tsql\t0\t0..*\t1\t-",
+            "transaction\t1\tlook\tread\t-\t0\t0\t1", "step\tsql\t1\t1..1\t1\t-",
+        ]
+        more = {"session": ["INSERT INTO opened VALUES (1)"], "options": ["pool_size\t1"], "is_pool": True}
+        for readback, differs in (("same\tSELECT 7", None), ("opened\tSELECT count(*) FROM opened", "opened = 2, the first one 1")):
+            with self.subTest(readback):
+                self.server.ask("DELETE FROM opened")
+                done, samples = self.worker().run(self.plan(lines, [1, 0, 1], readbacks=[readback], **more))
+                self.assertEqual([s.step for s in samples], [NO_STEP, 0, NO_STEP])
+                self.assertEqual((done["connections_opened"], done["connections_read_back"]), ("1", "1"))
+                if differs is None:
+                    self.assertNotIn("settings_differ", done)
+                else:
+                    self.assertIn(differs, done["settings_differ"])

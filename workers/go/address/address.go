@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 )
 
 // ConnectTime is the longest a server may take to accept a connection.
@@ -74,6 +75,9 @@ func decode(text string) (string, error) {
 	if err != nil {
 		return "", errors.New("a `%` in the address of a server without two hexadecimal digits after it")
 	}
+	if !utf8.ValidString(plain) {
+		return "", errors.New("the address of a server is not UTF-8")
+	}
 	return plain, nil
 }
 
@@ -109,11 +113,12 @@ func (a *Address) parameter(pair string) error {
 
 // place reads `HOST`, `HOST:PORT` or `[IPV6]:PORT`.
 func (a *Address) place(text string, port uint16) (err error) {
-	host, number := text, ""
+	host, number, numbered := text, "", false
 	if strings.Contains(text, "]:") || strings.Count(text, ":") == 1 {
 		if host, number, err = net.SplitHostPort(text); err != nil {
 			return errors.New("the address of a server is not of the form SCHEME://USER@HOST:PORT/DATABASE")
 		}
+		numbered = true
 	}
 	if a.Host, err = decode(strings.Trim(host, "[]")); err != nil {
 		return err
@@ -121,7 +126,7 @@ func (a *Address) place(text string, port uint16) (err error) {
 	if a.Host == "" {
 		return errors.New("the address of a server names a host or a socket")
 	}
-	if a.Port = port; number != "" {
+	if a.Port = port; numbered {
 		n, err := strconv.ParseUint(number, 10, 16)
 		if err != nil || n == 0 {
 			return errors.New("the port of the server is no number from 1 to 65535")

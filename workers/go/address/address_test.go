@@ -3,6 +3,8 @@ package address
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -45,5 +47,39 @@ func TestWrongAddressesAreRefusedWithoutTheirPassword(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), words) || strings.Contains(err.Error(), "geheim") {
 			t.Errorf("%s: %v", text, err)
 		}
+	}
+}
+
+// The table is that of all workers that read addresses.
+func TestAnAddressMeansTheSameInEveryLanguage(t *testing.T) {
+	table, err := os.ReadFile("../../../conformance/addresses.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tested := 0
+	for _, line := range strings.Split(string(table), "\n") {
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		tested++
+		fields := strings.Split(line, "\t")
+		a, err := Parse(fields[0], "mysql", 3306)
+		if fields[1] == "refused" {
+			if err == nil || !strings.Contains(err.Error(), fields[2]) || strings.Contains(err.Error(), "geheim") {
+				t.Errorf("%s: %+v, %v", fields[0], a, err)
+			}
+			continue
+		}
+		port := ""
+		if a.Socket == "" {
+			port = strconv.Itoa(int(a.Port))
+		}
+		found := []string{a.User, a.Host, port, a.Socket, a.Database}
+		if err != nil || !slices.Equal(found, fields[1:]) {
+			t.Errorf("%s: %q, %v", fields[0], found, err)
+		}
+	}
+	if tested < 20 {
+		t.Errorf("only %d lines were found", tested)
 	}
 }

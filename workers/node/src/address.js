@@ -5,11 +5,18 @@
 const fs = require('fs');
 
 function decode(text) {
+  if (/%(?![0-9A-Fa-f]{2})/.test(text)) throw new Error('a `%` in the address of a server without two hexadecimal digits after it');
   try {
     return decodeURIComponent(text);
   } catch {
-    throw new Error('a `%` in the address of a server without two hexadecimal digits after it');
+    throw new Error('the address of a server is not UTF-8');
   }
+}
+
+/** A text before and after the first separator; after it is nothing where there is none. */
+function cut(text, separator) {
+  const at = text.indexOf(separator);
+  return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + separator.length)];
 }
 
 function passwordIn(path) {
@@ -28,7 +35,7 @@ function passwordOf(name) {
 
 function parameters(at, query) {
   for (const pair of query.split('&').filter((one) => one !== '')) {
-    const [key, value = ''] = pair.split('=');
+    const [key, value] = cut(pair, '=');
     const text = decode(value);
     if (key === 'socket') at.socket = text;
     else if (key === 'password_file') at.password = passwordIn(text);
@@ -41,15 +48,14 @@ function parameters(at, query) {
 /** `postgres://USER@HOST:PORT/DATABASE?password_file=PATH` and its relatives. */
 function parseAddress(text, scheme, port) {
   if (!text.startsWith(`${scheme}://`)) throw new Error(`the address of a server of this driver begins with ${scheme}://`);
-  const [rest, query = ''] = text.slice(scheme.length + 3).split('?');
-  const slash = rest.indexOf('/');
-  const authority = slash < 0 ? rest : rest.slice(0, slash);
+  const [rest, query] = cut(text.slice(scheme.length + 3), '?');
+  const [authority, database] = cut(rest, '/');
   const sign = authority.lastIndexOf('@');
   if (sign < 1) throw new Error('the address of a server names the user: SCHEME://USER@HOST/DATABASE');
   if (authority.slice(0, sign).includes(':')) {
     throw new Error('the address of a server must not carry a password; name a file or variable that has it (password_file=PATH, password_env=NAME)');
   }
-  const at = { user: decode(authority.slice(0, sign)), database: slash < 0 ? '' : decode(rest.slice(slash + 1)) };
+  const at = { user: decode(authority.slice(0, sign)), database: decode(database) };
   parameters(at, query);
   if (at.socket) return at;
   const place = /^(\[[^\]]*\]|[^:]*)(?::([0-9]+))?$/.exec(authority.slice(sign + 1));

@@ -7,7 +7,7 @@ const { BlockingAttempt } = require('../src/attempt');
 const nothing = require('../src/drivers/null');
 const { failure, isCut } = require('../src/failure');
 const { parsePlan } = require('../src/plan');
-const { Run } = require('../src/run');
+const { LoopFacts, Run } = require('../src/run');
 
 const PLAN = `contend-plan 2
 worker	0
@@ -40,6 +40,17 @@ async function ran() {
 test('no attempt begins after the drain, however late the loop comes to it', async () => {
   const { done, samples } = await ran();
   assert.deepStrictEqual([samples.count, done.operations, done.failed], [1, 1, 1]);
+});
+
+test('a long run may have any number of collections', () => {
+  const facts = new LoopFacts();
+  facts.begin();
+  facts.note(Array.from({ length: 300000 }, (_, i) => ({ duration: i === 7 ? 1000 : 0.5 })));
+  const { gc_pauses: count, gc_pause_ns: total, gc_pause_ns_max: longest } = facts.end();
+  // The collector may have begun by itself, too.
+  assert.ok(count >= 300000 && count < 300100, `${count}`);
+  assert.ok(total >= 1000e6 + 299999 * 0.5e6 && total < 160000e6, `${total}`);
+  assert.strictEqual(longest, 1000e6);
 });
 
 test('the time is that since 1970, finer than milliseconds', () => {

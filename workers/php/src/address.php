@@ -28,14 +28,24 @@ final class Address
         if (str_contains($user, ':')) {
             throw new FormatError('the address of a server must not carry a password; password_file or password_env say where it is');
         }
-        [$this->user, $this->database, $this->port] = [rawurldecode($user), rawurldecode($database), $port];
-        foreach ($query === '' ? [] : explode('&', $query) as $pair) {
+        [$this->user, $this->database, $this->port] = [self::decode($user), self::decode($database), $port];
+        foreach (array_filter(explode('&', $query), fn ($pair) => $pair !== '') as $pair) {
             [$key, $value] = explode('=', $pair, 2) + [1 => ''];
-            $this->parameter($key, rawurldecode($value));
+            $this->parameter($key, self::decode($value));
         }
         if ($this->socket === null) {
             $this->place(substr($place, $at + 1));
         }
+    }
+
+    /** PHP would let a broken escape stand as it is, and another database be meant. */
+    private static function decode(string $text): string
+    {
+        if (preg_match('/%(?![0-9A-Fa-f]{2})/', $text)) {
+            throw new FormatError('a `%` in the address of a server without two hexadecimal digits after it');
+        }
+        $plain = rawurldecode($text);
+        return preg_match('//u', $plain) ? $plain : throw new FormatError('the address of a server is not UTF-8');
     }
 
     private function parameter(string $key, string $value): void
@@ -65,7 +75,7 @@ final class Address
         if (!preg_match('/\A(?:\[([^\]]*)\]|([^:]*))(?::([0-9]+))?\z/', $text, $found)) {
             throw new FormatError('the address of a server is not of the form SCHEME://USER@HOST:PORT/DATABASE');
         }
-        $this->host = rawurldecode($found[1] !== '' ? $found[1] : $found[2]);
+        $this->host = self::decode($found[1] !== '' ? $found[1] : $found[2]);
         if ($this->host === '') {
             throw new FormatError('the address of a server names a host or a socket');
         }

@@ -120,6 +120,8 @@ final class Run
             throw new FormatError('model ' . MODEL . ': every client has a connection of its own, the plan has one for all of a database');
         }
         $this->statements = array_map(fn ($sql) => $this->driver->statement($sql), $plan->statements);
+        // What is garbage by now, each client would inherit.
+        gc_collect_cycles();
         try {
             // One after the other: a change of the journal mode is refused when two connections try at once.
             foreach ($plan->clients as $spec) {
@@ -170,10 +172,11 @@ final class Run
         $client = new Client($this->plan, $spec, $this->driver, $this->options, $this->statements, $control, $tell);
         try {
             $session = $client->prepare($this->children === []);
+            // Of what it took to prepare, and of what the first process had at the fork, nothing is to be collected in the run.
+            gc_collect_cycles();
             $tell("ready\t" . $client->number() . facts($session));
             $control->startNs = (int) $supervisor->line();
             $control->windowEnd = $control->startNs + $this->plan->end();
-            gc_collect_cycles();
             $client->run();
             $tell("done\t$client->operation\t$client->attempts\t$client->failed\t" . (int) $client->isExhausted . "\t" . escape($client->differs));
             $supervisor->line();

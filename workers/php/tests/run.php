@@ -3,7 +3,7 @@
 
 declare(strict_types=1);
 
-foreach (['wire', 'plan', 'sqltext', 'driver', 'writer', 'client', 'run', 'worker', 'drivers/null', 'drivers/pdo', 'drivers/sqlite'] as $part) {
+foreach (['wire', 'plan', 'sqltext', 'driver', 'writer', 'client', 'run', 'worker', 'address', 'drivers/null', 'drivers/pdo', 'drivers/sqlite'] as $part) {
     require __DIR__ . "/../src/$part.php";
 }
 
@@ -30,6 +30,25 @@ function test_what_a_statement_is(): void
     }
 }
 
+/** The table is that of all workers that read addresses. */
+function test_what_an_address_is(): void
+{
+    $rows = array_filter(file(__DIR__ . '/../../../conformance/addresses.tsv', FILE_IGNORE_NEW_LINES), fn ($line) => $line[0] !== '#');
+    same(true, count($rows) > 20, 'a table');
+    foreach ($rows as $row) {
+        $expected = explode("\t", $row);
+        $text = array_shift($expected);
+        try {
+            $a = new Address($text, 'mysql', 3306);
+            $place = $a->socket !== null ? ['', '', $a->socket] : [$a->host, (string) $a->port, ''];
+            same($expected, [$a->user, ...$place, $a->database], $text);
+        } catch (FormatError $e) {
+            same('refused', $expected[0], "$text: {$e->getMessage()}");
+            same(true, str_contains($e->getMessage(), $expected[1]) && !str_contains($e->getMessage(), 'geheim'), "$text: {$e->getMessage()}");
+        }
+    }
+}
+
 function test_a_new_connection_is_given_the_same_functions(): void
 {
     $path = tempnam(sys_get_temp_dir(), 'contend');
@@ -52,6 +71,59 @@ function test_a_new_connection_is_given_the_same_functions(): void
     same([4, 0], [$client->attempts, $client->failed], 'what it carried out');
     same(true, (fn () => $this->written)->call($client) === $written, 'nothing is written in the run');
     same(true, $before === [...$written->firsts, ...$written->makers], 'nor compiled');
+}
+
+/** What is collected tells so in a file: clients are processes of their own. */
+final class Garbage
+{
+    private Garbage $itself;
+
+    public function __construct(private string $path)
+    {
+        $this->itself = $this;
+    }
+
+    public function __destruct()
+    {
+        file_put_contents($this->path, getmypid() . "\n", FILE_APPEND);
+    }
+}
+
+function test_garbage_of_preparing_is_collected_before_the_clients_are_ready(): void
+{
+    $path = tempnam(sys_get_temp_dir(), 'contend');
+    register_shutdown_function(fn () => unlink($path));
+    $driver = new class ('php-null') extends Driver {
+        public bool $executesNothing = true;
+        public string $path = '';
+
+        public function hello(): array
+        {
+            return [];
+        }
+
+        public function open(string $database, Options $options): Connection
+        {
+            new Garbage($this->path);
+            return (new NullDriver($this->name))->open($database, $options);
+        }
+
+        public function codeOf(Throwable $error): ?array
+        {
+            return null;
+        }
+    };
+    $driver->path = $path;
+    new Garbage($path);
+    $run = new Run([$driver], implode("\n", [
+        'contend-plan 2', "worker\t0", "driver\tphp-null\tprocess", "connections\tclient", "window\t0\t0\t0", "now\tclock", "database\td",
+        "transaction\t0\tnothing\tread\t-\t0\t0\t0", "retry\t1\t-\t-\t-", 'clients	2',
+        "client\t0\t0\tclosed\tfinite\t0\t0\t0", "client\t1\t0\tclosed\tfinite\t0\t0\t0", "end\n",
+    ]));
+    // Nobody has been told a start yet. The garbage from before the fork is the first process's alone.
+    $expected = [getmypid(), ...array_map(fn ($child) => $child->pid, $run->children)];
+    $run->kill();
+    same($expected, array_map(intval(...), file($path)), 'who collected');
 }
 
 /**

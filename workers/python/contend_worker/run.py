@@ -1,5 +1,6 @@
 """A plan carried out: connections opened and looked at, clients in their threads, signs of life, the end of the drain."""
 
+import gc
 import threading
 import time
 
@@ -47,6 +48,9 @@ class Run:
         except BaseException:
             self.close()
             raise
+        # Nothing of what it took to prepare is to be collected in the run. What stays is not frozen: no program would do that for its
+        # own data, so that collections which look at all of it are the language's cost.
+        gc.collect()
         for client in self.clients:
             client.thread.start()
 

@@ -5,6 +5,7 @@ import sqlite3
 import tempfile
 import time
 import unittest
+import weakref
 from contextlib import closing
 from unittest import mock
 
@@ -65,6 +66,27 @@ class Runs(unittest.TestCase):
             run.check()
         run.control.stop(time.monotonic_ns())
         run.clients[1].thread.join()
+
+    def test_garbage_of_preparing_is_collected_before_the_clients_are_ready(self):
+        class Garbage:
+            def __init__(self):
+                self.itself = self
+
+        left = []
+
+        def connect(*args):
+            left.append(weakref.ref(Garbage()))
+            return opened(*args)
+
+        gc.disable()
+        self.addCleanup(gc.enable)
+        opened = attempt.Library.connect
+        with mock.patch.object(attempt.Library, "connect", connect):
+            run = self.ready(["0\t1"], ["0\t1"])
+        self.assertEqual([garbage() for garbage in left], [None, None])
+        self.assertEqual(gc.get_freeze_count(), 0)
+        run.start(time.monotonic_ns())
+        run.finish()
 
     def test_collections_of_the_run_are_told(self):
         before = list(gc.callbacks)

@@ -49,17 +49,21 @@ class Statements(unittest.TestCase):
 
 
 class Addresses(unittest.TestCase):
-    def test_parts(self):
-        a = Address("pg://m%40e@[::1]:5/a%2Fb", "pg", 7)
-        self.assertEqual((a.user, a.host, a.port, a.database, a.socket), ("m@e", "::1", 5, "a/b", None))
-        a = Address("pg://me@/d?socket=/tmp/a%20b", "pg", 7)
-        self.assertEqual((a.socket, a.host, a.database), ("/tmp/a b", None, "d"))
-
-    def test_wrong_ones_do_not_tell_their_password(self):
-        for text in ("mysql://me@h/d", "pg://h/d", "pg://me:geheim@h/d", "pg://me@/d", "pg://me@h:0/d", "pg://me@h/d?ssl=geheim"):
-            with self.assertRaises(wire.FormatError) as raised:
-                Address(text, "pg", 7)
-            self.assertNotIn("geheim", str(raised.exception))
+    def test_what_an_address_is(self):
+        """The table is that of all workers that read addresses."""
+        table = (Path(__file__).parents[3] / "conformance/addresses.tsv").read_text(encoding="utf-8").splitlines()
+        rows = [line.split("\t") for line in table if not line.startswith("#")]
+        self.assertGreater(len(rows), 20)
+        for text, *expected in rows:
+            if expected[0] == "refused":
+                with self.assertRaises(wire.FormatError, msg=text) as raised:
+                    Address(text, "mysql", 3306)
+                self.assertIn(expected[1], str(raised.exception), text)
+                self.assertNotIn("geheim", str(raised.exception), text)
+                continue
+            a = Address(text, "mysql", 3306)
+            place = ["", "", a.socket] if a.socket is not None else [a.host, str(a.port), ""]
+            self.assertEqual([a.user, *place, a.database], expected, text)
 
 
 if __name__ == "__main__":

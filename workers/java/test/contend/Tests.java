@@ -1,10 +1,13 @@
 package contend;
 
+import contend.Plan.Keep;
 import java.io.ByteArrayOutputStream;
 import java.lang.reflect.Proxy;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.ResultSet;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import org.postgresql.util.PGobject;
@@ -19,12 +22,14 @@ public final class Tests {
         }
     }
 
-    /** The argument is the table of statements, which is that of all workers that look into the text of one. */
+    /** The arguments are the tables of statements and of addresses, which are those of all workers that look into the text of one. */
     public static void main(String[] args) throws Exception {
         statements(Path.of(args[0]));
+        addresses(Path.of(args[1]));
         retriesEndWithTheDrain();
         whatIsCutAtTheEndOfTheDrain();
         jsonIsText();
+        columnsAreReadOnce();
         samplesAreHandedOutWhereTheyAre();
         compilationInTheWindowIsToldApart();
         System.out.println("workers-java: tests passed");
@@ -46,6 +51,29 @@ public final class Tests {
             }
         }
         check(tested >= 40, "only " + tested + " lines were found");
+    }
+
+    private static void addresses(Path table) throws Exception {
+        int tested = 0;
+        for (String line : Files.readAllLines(table)) {
+            if (line.startsWith("#")) {
+                continue;
+            }
+            String[] fields = line.split("\t", -1);
+            List<String> expected = List.of(fields).subList(1, fields.length);
+            tested++;
+            try {
+                Address at = Address.parse(fields[0], "mysql", 3306);
+                boolean local = at.socket != null;
+                List<String> found = List.of(at.user, local ? "" : at.host, local ? "" : String.valueOf(at.port), local ? at.socket : "",
+                        at.database);
+                check(found.equals(expected), fields[0] + ": " + found);
+            } catch (IllegalArgumentException e) {
+                check(fields[1].equals("refused") && e.getMessage().contains(fields[2]) && !e.getMessage().contains("geheim"),
+                        fields[0] + ": " + e.getMessage());
+            }
+        }
+        check(tested > 20, "only " + tested + " lines were found");
     }
 
     private static void retriesEndWithTheDrain() {
@@ -81,6 +109,30 @@ public final class Tests {
         try {
             driver.value(row, 2);
             check(false, "a point is no value");
+        } catch (Failure e) {
+            check(e.code == Failure.VALUE, e.getMessage());
+        }
+    }
+
+    private static void columnsAreReadOnce() throws Exception {
+        int[] read = new int[4];
+        ResultSet row = (ResultSet) Proxy.newProxyInstance(Tests.class.getClassLoader(), new Class<?>[] {ResultSet.class},
+                (proxy, method, args) -> {
+                    int column = (Integer) args[0];
+                    check(method.getName().equals("getObject"), method.getName());
+                    read[column]++;
+                    return column * 10;
+                });
+        Keep[] keeping = {new Keep(0, 2, 1), new Keep(1, 2, 2), new Keep(2, 0, 2)};
+        List<List<Object>> kept = List.of(new ArrayList<>(), new ArrayList<>(), new ArrayList<>());
+        for (int seen = 0; seen < 3; seen++) {
+            Attempt.keepRow(new SqliteDriver(), row, 3, keeping, seen, kept);
+        }
+        check(Arrays.equals(read, new int[] {0, 3, 3, 3}), "three rows: " + Arrays.toString(read));
+        check(kept.equals(List.of(List.of(30L), List.of(30L, 30L), List.of(10L, 10L))), kept.toString());
+        try {
+            Attempt.keepRow(new SqliteDriver(), row, 2, keeping, 0, kept);
+            check(false, "a column that is not there");
         } catch (Failure e) {
             check(e.code == Failure.VALUE, e.getMessage());
         }

@@ -15,6 +15,9 @@ const INTERRUPTED = 1317;
 const KILLED = 1927;
 const NOT_CONNECTED = 2003;
 const LOST = 2013;
+// The server says so of a connection that it then closes, which the library does not know before it is used again: gone, lost,
+// killed, shut down.
+const LAST_WORDS = new Set([2006, LOST, KILLED, 1053]);
 const CHUNK = 1 << 20;
 const BINARY = 63;
 const INTEGERS = new Set([Types.TINY, Types.SHORT, Types.INT24, Types.LONG, Types.LONGLONG, Types.YEAR]);
@@ -86,9 +89,11 @@ class Connection {
         this.fields = fields;
         return found;
       }
-      return statement.changes ? statement.upserts || found.affectedRows : 0;
+      if (!statement.changes) return 0;
+      // A row that is replaced or changed counts twice.
+      return statement.upserts > 0 ? Math.min(found.affectedRows, statement.upserts) : found.affectedRows;
     } catch (error) {
-      if (error.fatal || /closed state/.test(error.message)) this.lost = true;
+      if (error.fatal || LAST_WORDS.has(error.errno) || /closed state/.test(error.message)) this.lost = true;
       throw error;
     }
   }

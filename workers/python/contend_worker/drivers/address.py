@@ -1,9 +1,13 @@
 """Addresses of servers: docs/formats.md, Address of a server. They carry no password, only where one is found."""
 
 import os
+import re
 from urllib.parse import unquote
 
 from ..wire import FormatError, number
+
+_BROKEN = re.compile("%(?![0-9A-Fa-f]{2})")
+_PLACE = re.compile(r"(?:\[([^\]]*)\]|([^:]*))(?::([0-9]+))?")
 
 
 class Address:
@@ -19,7 +23,7 @@ class Address:
             raise FormatError("the address of a server names the user: SCHEME://USER@HOST:PORT/DATABASE")
         if ":" in user:
             raise FormatError("the address of a server must not carry a password; password_file or password_env say where it is")
-        self.user, self.database = unquote(user), unquote(database)
+        self.user, self.database = decode(user), decode(database)
         self.socket, self.password = None, None
         for pair in filter(None, query.split("&")):
             self._parameter(pair)
@@ -29,7 +33,7 @@ class Address:
 
     def _parameter(self, pair):
         key, _, value = pair.partition("=")
-        value = unquote(value)
+        value = decode(value)
         if key == "socket":
             if not value:
                 raise FormatError("socket= names no path")
@@ -48,16 +52,24 @@ class Address:
             raise FormatError(f"`{key}` is no part of a server's address; parts are socket, password_file and password_env")
 
     def _place(self, text):
-        host, port = text, ""
-        if text.startswith("["):
-            host, _, port = text[1:].partition("]")
-            port = port.removeprefix(":")
-        elif ":" in text:
-            host, _, port = text.partition(":")
-        self.host = unquote(host)
+        found = _PLACE.fullmatch(text)
+        if not found:
+            raise FormatError("the address of a server is not of the form SCHEME://USER@HOST:PORT/DATABASE")
+        six, host, port = found.groups()
+        self.host = decode(six or host or "")
         if not self.host:
             raise FormatError("the address of a server names a host or a socket")
-        if port:
+        if port is not None:
             self.port = number(port, 65535)
             if not self.port:
                 raise FormatError("the port of the server is no number from 1 to 65535")
+
+
+def decode(text):
+    """The library would let a broken escape stand as it is, and another database be meant."""
+    if _BROKEN.search(text):
+        raise FormatError("a `%` in the address of a server without two hexadecimal digits after it")
+    try:
+        return unquote(text, errors="strict")
+    except UnicodeDecodeError:
+        raise FormatError("the address of a server is not UTF-8") from None

@@ -2,6 +2,8 @@ package contend;
 
 import java.io.IOException;
 import java.net.URLDecoder;
+import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -13,6 +15,7 @@ import java.util.regex.Pattern;
  * repeats it.
  */
 final class Address {
+    private static final Pattern BROKEN = Pattern.compile("%(?![0-9A-Fa-f]{2})");
     private static final Pattern PLACE = Pattern.compile("(\\[[^\\]]*\\]|[^:]*)(?::([0-9]{1,5}))?");
 
     String user;
@@ -53,11 +56,26 @@ final class Address {
     }
 
     private static String decode(String text) {
-        try {
-            return URLDecoder.decode(text.replace("+", "%2B"), StandardCharsets.UTF_8);
-        } catch (IllegalArgumentException e) {
+        // The library takes digits of every script.
+        if (BROKEN.matcher(text).find()) {
             throw new IllegalArgumentException("a `%` in the address of a server without two hexadecimal digits after it");
         }
+        // Of each byte a character, and back: the library puts a sign of its own in the place of what is not UTF-8.
+        ByteBuffer bytes = StandardCharsets.ISO_8859_1.encode(URLDecoder.decode(escaped(text), StandardCharsets.ISO_8859_1));
+        try {
+            return StandardCharsets.UTF_8.newDecoder().decode(bytes).toString();
+        } catch (CharacterCodingException e) {
+            throw new IllegalArgumentException("the address of a server is not UTF-8");
+        }
+    }
+
+    /** With everything escaped that is not ASCII, and the plus, which is no space here. */
+    private static String escaped(String text) {
+        StringBuilder all = new StringBuilder();
+        for (byte b : text.getBytes(StandardCharsets.UTF_8)) {
+            all.append(b < 0 || b == '+' ? String.format("%%%02x", b & 0xff) : String.valueOf((char) b));
+        }
+        return all.toString();
     }
 
     private void parameter(String pair) {

@@ -171,18 +171,25 @@ final class Attempt {
     }
 
     private void keepRow(ResultSet row, int columns) throws SQLException {
+        keepRow(driver, row, columns, keeping, seen, kept);
+        seen++;
+    }
+
+    /** Reads each column of row number {@code seen} once, and puts those that are to be kept into their slots. */
+    static void keepRow(Driver driver, ResultSet row, int columns, Keep[] keeping, int seen, List<List<Object>> kept) throws SQLException {
         for (Keep keep : keeping) {
-            if (seen < keep.rows()) {
-                if (keep.column() >= columns) {
-                    throw Failure.worker(Failure.VALUE);
-                }
-                kept.get(keep.slot()).add(driver.value(row, keep.column() + 1));
+            if (keep.column() >= columns && seen < keep.rows()) {
+                throw Failure.worker(Failure.VALUE);
             }
         }
-        for (int i = 1; i <= columns; i++) {
-            row.getObject(i);
+        for (int i = 0; i < columns; i++) {
+            Object value = row.getObject(i + 1);
+            for (Keep keep : keeping) {
+                if (keep.column() == i && seen < keep.rows()) {
+                    kept.get(keep.slot()).add(driver.plain(value, row, i + 1));
+                }
+            }
         }
-        seen++;
     }
 
     private Object resolve(Source source, int repetition) {

@@ -18,8 +18,6 @@ final class Client implements Runnable {
     /** Its own connection; none in a pool. */
     Conn conn;
     Pool pool;
-    /** Its connection was opened in the run. */
-    private boolean later;
     private int operation;
     private int next;
     private long nextUnique;
@@ -52,7 +50,7 @@ final class Client implements Runnable {
         over = true;
         attempt.current = null;
         try {
-            if (later && conn != null && !conn.lost) {
+            if (conn != null && conn.later && conn.open()) {
                 run.readBack(conn);
             }
             close();
@@ -152,7 +150,6 @@ final class Client implements Runnable {
                 attempt.current = null;
                 close();
                 conn = run.connect(spec.database());
-                later = true;
                 attempt.current = conn;
             } catch (SQLException e) {
                 gone(connects || t.begin() == null ? 0 : Attempt.BEGIN, e);

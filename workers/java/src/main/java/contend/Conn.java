@@ -31,6 +31,8 @@ final class Conn {
     private volatile boolean interrupting;
     private long interruptedAt;
     boolean lost;
+    /** It was opened in the run. */
+    boolean later;
     /** The statements of the plan are prepared, but for those that are when they are first used. */
     boolean ready;
 
@@ -140,7 +142,8 @@ final class Conn {
                 if (!sql.changes) {
                     return 0;
                 }
-                return sql.upserts > 0 ? sql.upserts : changed;
+                // A row that is replaced or changed may count twice.
+                return sql.upserts > 0 ? Math.min(sql.upserts, changed) : changed;
             }
             return read(made, rows);
         } finally {
@@ -205,6 +208,15 @@ final class Conn {
             driver.interrupt(raw, target);
         } catch (SQLException e) {
             // It may have ended meanwhile; whoever supervises asks again.
+        }
+    }
+
+    /** Whether it can still be asked something, as far as anybody knows. */
+    boolean open() {
+        try {
+            return !lost && (raw == null || !raw.isClosed());
+        } catch (SQLException e) {
+            return false;
         }
     }
 

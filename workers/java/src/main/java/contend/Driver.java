@@ -71,8 +71,13 @@ interface Driver {
         return new int[sql.order.length];
     }
 
+    /** What {@code getObject} gave for a column, as one of the five kinds. */
+    Object plain(Object value, ResultSet row, int column) throws SQLException;
+
     /** A value of a row as one of the five kinds. */
-    Object value(ResultSet row, int column) throws SQLException;
+    default Object value(ResultSet row, int column) throws SQLException {
+        return plain(row.getObject(column), row, column);
+    }
 
     /** Has the server look at a statement now, where the library would leave that to its first execution. */
     default void validate(PreparedStatement statement) throws SQLException { }

@@ -76,7 +76,7 @@ final class Drivers {
         }
 
         @Override
-        public Object value(ResultSet row, int column) {
+        public Object plain(Object value, ResultSet row, int column) {
             throw new IllegalStateException("nothing is read");
         }
     }

@@ -211,7 +211,7 @@ public final class Main {
             run.start(at);
             watch(run, at, machine);
             // The tool goes on when it hears `done`: by then every connection must be closed, and what that writes written.
-            run.join();
+            run.finish();
             Map<String, Object> done = run.done();
             machine.end(done);
             run.close();
@@ -261,6 +261,7 @@ public final class Main {
         try (OutputStream file = new FileOutputStream(samples.toFile())) {
             Run run = new Run(PlanReader.read(Files.readString(plan)), driver);
             run.sessions.forEach(facts -> say(Text.factsLine("session", facts).replace('\t', ' ')));
+            System.gc(); // as before `ready`
             long at = System.nanoTime();
             run.start(at);
             while (!run.isOver()) {
@@ -270,7 +271,7 @@ public final class Main {
                 }
                 Thread.sleep(1);
             }
-            run.join();
+            run.finish();
             run.close();
             say(Text.factsLine("done", run.done()).replace('\t', ' '));
             for (Client client : run.clients) {

@@ -12,6 +12,7 @@ import java.util.HexFormat;
 import java.util.Iterator;
 import java.util.Map;
 import java.util.Properties;
+import java.util.Set;
 import java.nio.charset.StandardCharsets;
 import org.mariadb.jdbc.Configuration;
 import org.mariadb.jdbc.util.VersionFactory;
@@ -23,6 +24,9 @@ final class MariadbDriver implements Driver {
     private static final int LOST = 2013;
     private static final int INTERRUPTED = 1317;
     private static final int KILLED = 1927;
+    private static final String NO_CONNECTION = "08001";
+    /** The server says so of a connection that it then closes: gone, lost, killed, shut down. */
+    private static final Set<Integer> LAST_WORDS = Set.of(2006, LOST, KILLED, 1053);
     /** One INSERT of a load has rows of about so many characters. */
     private static final int CHUNK = 1 << 20;
 
@@ -64,11 +68,17 @@ final class MariadbDriver implements Driver {
         } else {
             place = (at.host.contains(":") ? "[" + at.host + "]" : at.host) + ":" + at.port;
         }
-        Connection connection = new org.mariadb.jdbc.Driver().connect("jdbc:mariadb://" + place + "/" + at.database, p);
-        if (connection == null) {
-            throw new SQLException("the driver does not know this address", "08001");
+        try {
+            Connection connection = new org.mariadb.jdbc.Driver().connect("jdbc:mariadb://" + place + "/" + at.database, p);
+            if (connection == null) {
+                throw new SQLException("the driver does not know this address", NO_CONNECTION);
+            }
+            return connection;
+        } catch (SQLException e) {
+            // By itself the library has one state for a connection that cannot be had and for one that breaks.
+            boolean unmade = e.getErrorCode() == 0 && Driver.super.lost(e);
+            throw unmade ? new SQLException(e.getMessage(), NO_CONNECTION, e) : e;
         }
-        return connection;
     }
 
     @Override
@@ -83,7 +93,7 @@ final class MariadbDriver implements Driver {
         }
         String state = error.getSQLState();
         if (state != null && state.startsWith("08")) {
-            return new Failure("mysql", state.equals("08001") || state.equals("08000") ? NOT_CONNECTED : LOST, error.getMessage());
+            return new Failure("mysql", state.equals(NO_CONNECTION) ? NOT_CONNECTED : LOST, error.getMessage());
         }
         return null;
     }
@@ -101,13 +111,17 @@ final class MariadbDriver implements Driver {
     }
 
     @Override
+    public boolean lost(SQLException error) {
+        return Driver.super.lost(error) || LAST_WORDS.contains(error.getErrorCode());
+    }
+
+    @Override
     public void validate(PreparedStatement statement) throws SQLException {
         statement.getParameterMetaData();
     }
 
     @Override
-    public Object value(ResultSet row, int column) throws SQLException {
-        Object value = row.getObject(column);
+    public Object plain(Object value, ResultSet row, int column) throws SQLException {
         if (value == null || value instanceof Long || value instanceof Double || value instanceof String || value instanceof byte[]) {
             return value;
         }

@@ -6,6 +6,7 @@ import java.io.PrintWriter;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.SQLTransientConnectionException;
+import java.util.Collection;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.logging.Logger;
@@ -129,6 +130,11 @@ final class Pool {
         } catch (SQLException e) {
             System.err.println("contend worker: giving a connection back: " + e.getMessage());
         }
+    }
+
+    /** The connections there are, for when nobody takes one any more. */
+    Collection<Conn> connections() {
+        return opened.values();
     }
 
     void close() {

@@ -140,8 +140,7 @@ final class PostgresDriver implements Driver {
     }
 
     @Override
-    public Object value(ResultSet row, int column) throws SQLException {
-        Object value = row.getObject(column);
+    public Object plain(Object value, ResultSet row, int column) throws SQLException {
         if (value == null || value instanceof Long || value instanceof Double || value instanceof String || value instanceof byte[]) {
             return value;
         }

@@ -207,7 +207,8 @@ final class Run {
             });
             readBack.incrementAndGet();
         } catch (SQLException e) {
-            if (!control.drainIsOver) {
+            // One that is lost has no settings any more.
+            if (!control.drainIsOver && !conn.lost) {
                 differs = "a connection opened later cannot be read back: " + e.getMessage();
             }
         }
@@ -234,7 +235,9 @@ final class Run {
     Conn bare(int database) throws SQLException {
         Connection raw = driver.connect(plan.databases.get(database), options);
         opened.incrementAndGet();
-        return new Conn(driver, raw, options.each);
+        Conn conn = new Conn(driver, raw, options.each);
+        conn.later = started;
+        return conn;
     }
 
     Conn connect(int database) throws SQLException {
@@ -296,10 +299,13 @@ final class Run {
         return clients.stream().anyMatch(client -> !client.over);
     }
 
-    /** Waits for the threads to end, so that everything they did is seen here. */
-    void join() throws InterruptedException {
+    /** Waits for the threads to end, so that everything they did is seen here; then pools tell of what they opened meanwhile. */
+    void finish() throws InterruptedException {
         for (Thread thread : threads) {
             thread.join();
+        }
+        for (Pool pool : pools.values()) {
+            pool.connections().stream().filter(conn -> conn.later && conn.open()).forEach(this::readBack);
         }
     }
 

@@ -120,8 +120,7 @@ final class SqliteDriver implements Driver {
     }
 
     @Override
-    public Object value(ResultSet row, int column) throws SQLException {
-        Object value = row.getObject(column);
+    public Object plain(Object value, ResultSet row, int column) {
         return value instanceof Integer integer ? Long.valueOf(integer) : value;
     }
 
