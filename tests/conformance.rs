@@ -427,7 +427,7 @@ fn a_worker_that_lies_does_not_pass() {
         ("settings", "missing-session", "sessions of the clients [\"5\", \"3\"]"),
         ("retry", "refuse", "told to refuse the plan"),
         ("retry", "clock", "answered `clock`"),
-        ("retry", "die-after-done", "closed its output"),
+        ("retry", "die-after-done", "retry.case:33: closed its output"),
         ("retry", "cut-samples", "which are not whole samples"),
         ("retry", "broken-samples", "code space 99 is unknown"),
         ("retry", "backwards", "before it started"),
