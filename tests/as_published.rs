@@ -9,7 +9,7 @@ use contend::study::model::Variant;
 use std::path::Path;
 use support::place::Place;
 use support::workers::needed;
-use support::wrong_with;
+use support::{assert_all_committed, wrong_with};
 
 /// Parts of a record, each as published and with nothing wrong but what a busy machine does.
 fn parts(record: &Path) -> Vec<(String, Vec<Trial>)> {
@@ -19,6 +19,7 @@ fn parts(record: &Path) -> Vec<(String, Vec<Trial>)> {
         for trial in &found.trials {
             assert!(wrong_with(trial).is_empty(), "{part}, {}: {:?}", trial.contender, wrong_with(trial));
         }
+        assert_all_committed(&record.join(&part), found.trials.len());
         (part, found.trials)
     };
     read_study(record).expect("a record").parts.into_iter().map(of).collect()
@@ -27,10 +28,10 @@ fn parts(record: &Path) -> Vec<(String, Vec<Trial>)> {
 #[test]
 fn plex_as_published() {
     let place = Place::new();
-    let args = ["run", "plex", "--as-published", "--window", "200ms", "--scale", "0.05", "--quiet", "--out", "record"];
+    let args = ["run", "plex", "--as-published", "--window", "500ms", "--scale", "0.05", "--quiet", "--out", "record"];
     // `locking` keeps a transaction open for 3 s in each trial; it has a test of its own.
     let said = place.contend(&[&args[..], &["--set", "part=published,latency,stress,translation"]].concat());
-    said.ran();
+    said.settled(&place.bench.path("record"));
     let found = parts(&place.bench.path("record"));
     let counts: Vec<(&str, usize)> = found.iter().map(|(part, trials)| (part.as_str(), trials.len())).collect();
     assert_eq!(counts, [("published", 4), ("latency", 6), ("stress", 6), ("translation", 12)]);
@@ -49,7 +50,7 @@ fn go_drivers_as_published() {
     if said.is_without_workers() {
         return;
     }
-    said.ran();
+    let said = said.settled(&place.bench.path("record"));
     let found = parts(&place.bench.path("record"));
     let expected = 5 - said.contenders_left_out();
     assert_eq!((found.len(), found[0].0.as_str(), found[0].1.len()), (1, "go", expected), "{}", said.err);

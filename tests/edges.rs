@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Stdio;
 use support::place::{Own, Place, files, is_root, postgres_bin, record, study};
-use support::{Bench, Said, interrupt, processes_mentioning, reasons, root, wait_for};
+use support::{Bench, Said, interrupt, processes_mentioning, reasons, root, status, wait_for, wrong_in};
 
 #[test]
 fn the_doctor_says_how_to_install_a_missing_server() {
@@ -105,7 +105,7 @@ fn on_ports_taken(place: &Place, times: u32) -> Said {
 fn a_port_that_was_taken_is_another_one_the_next_time() {
     let place = Place::new();
     let said = on_ports_taken(&place, 3);
-    said.ran();
+    said.settled(&place.bench.path("record"));
     let ports = fs::read_dir(place.bench.path("bin/taken")).expect("readable").count();
     assert_eq!(ports, 3, "each time another port");
     place.assert_nothing_left();
@@ -150,7 +150,7 @@ fn resume_on(place: &Place, own: &Own) {
         assert!(said.err.contains("was begun with --dsn") && !said.err.contains("geheim"), "{}", said.err);
     }
     assert_eq!(record(place).trials.len(), 5);
-    resume(&["--dsn", &own.dsn("geheim")]).ran();
+    resume(&["--dsn", &own.dsn("geheim")]).settled(&place.bench.path("record"));
     let trials = record(place).trials;
     assert!(trials.len() == 6 && trials.iter().all(|trial| trial.base == "attached"));
 }
@@ -177,7 +177,9 @@ fn work_on(place: &Place, own: &Own, only: &str, version: &str, databases: &str)
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     // A busy machine may make a trial of such short windows invalid.
-    assert!(matches!(child.wait().expect("it ended").code(), Some(0 | 1)));
+    let directory = place.bench.path("record");
+    assert_eq!(child.wait().expect("it ended").code(), Some(status(&directory)));
+    assert_eq!(wrong_in(&directory), []);
     assert!(seen.len() > 2, "workers were looked at: {seen:?}");
     assert_eq!(own.asked(databases), before, "something is left");
     for file in files(&place.bench.path("record")) {

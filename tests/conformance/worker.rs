@@ -5,7 +5,7 @@ use contend_wire::sample::{SAMPLE_BYTES, Sample};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
@@ -102,17 +102,17 @@ impl Worker {
         }
     }
 
-    /// Whether it ends by itself within this time.
+    /// How it ended, if it does so by itself within this time.
     #[allow(dead_code)] // not every test binary asks
-    pub fn leaves(&mut self, within: Duration) -> bool {
+    pub fn leaves(&mut self, within: Duration) -> Option<ExitStatus> {
         let deadline = std::time::Instant::now() + within;
         while std::time::Instant::now() < deadline {
-            if matches!(self.child.try_wait(), Ok(Some(_))) {
-                return true;
+            if let Ok(Some(status)) = self.child.try_wait() {
+                return Some(status);
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        false
+        None
     }
 
     fn log(&self) -> String {
