@@ -96,12 +96,12 @@ impl Counting {
     }
 
     /// Rows as SQLite counts them. For several rows at once the server says in words how many there were
-    /// (`Records: 3  Duplicates: 1  Warnings: 0`); a single row counts once if anything happened to it.
+    /// (`Records: 3  Duplicates: 1  Warnings: 0`); each counts once, and none if nothing happened to any.
     pub fn rows(self, affected: u64, info: &str) -> u32 {
         let records = || info.strip_prefix("Records: ")?.split_whitespace().next()?.parse().ok();
         let rows = match self {
             Counting::Rows => affected,
-            Counting::Twice => records().unwrap_or(affected.min(1)),
+            Counting::Twice => affected.min(records().unwrap_or(1)),
         };
         u32::try_from(rows).unwrap_or(u32::MAX)
     }
@@ -215,6 +215,7 @@ mod tests {
         let upsert = Counting::of("INSERT INTO t VALUES (?) ON DUPLICATE KEY UPDATE a = VALUES(a)");
         assert_eq!((upsert.rows(2, ""), upsert.rows(1, ""), upsert.rows(0, "")), (1, 1, 0));
         assert_eq!(upsert.rows(4, "Records: 3  Duplicates: 1  Warnings: 0"), 3);
+        assert_eq!(upsert.rows(0, "Records: 3  Duplicates: 3  Warnings: 3"), 0);
         assert_eq!(Counting::of(" replace INTO t VALUES (1)"), Counting::Twice);
     }
 }

@@ -55,9 +55,12 @@ pub const ENGINE: Engine = Engine {
 /// A library may be built to have another level in WAL (`SQLITE_DEFAULT_WAL_SYNCHRONOUS`), which a connection takes up when it
 /// first reads a file in WAL: before that it would tell the level that it does not keep.
 const SYNCHRONOUS_IN_USE: &str = "SELECT synchronous FROM (SELECT count(*) FROM sqlite_master), pragma_synchronous";
-/// The level that a file in WAL gets: that of the build, or else the one for any file.
-const SYNCHRONOUS_IN_WAL: &str = "SELECT coalesce((SELECT substr(compile_options, 25) FROM pragma_compile_options \
-    WHERE compile_options LIKE 'DEFAULT_WAL_SYNCHRONOUS=%'), (SELECT synchronous FROM pragma_synchronous))";
+/// The level that a file in WAL has, or would get: that of the build. Nobody says whether a driver chose the level itself, which
+/// would stay.
+const SYNCHRONOUS_IN_WAL: &str = "SELECT CASE (SELECT journal_mode FROM pragma_journal_mode) \
+    WHEN 'wal' THEN (SELECT synchronous FROM (SELECT count(*) FROM sqlite_master), pragma_synchronous) \
+    ELSE coalesce((SELECT substr(compile_options, 25) FROM pragma_compile_options \
+    WHERE compile_options LIKE 'DEFAULT_WAL_SYNCHRONOUS=%'), (SELECT synchronous FROM pragma_synchronous)) END";
 
 /// The -shm file is neither data nor log: it is shared memory that happens to have a name.
 fn part(path: &str) -> Part {

@@ -392,6 +392,18 @@ fn records_of_different_machines_or_data_get_no_words() {
 }
 
 #[test]
+fn a_driver_that_all_go_through_is_named_before_the_answer() {
+    let (_dir, mut other) = record(&Story::default());
+    let named =
+        |record: &Record| file(record, "report.txt").contains("All figures are of the driver php-pdo-sqlite (PHP)");
+    assert!(!named(&other));
+    other.run.study.contenders.iter_mut().for_each(|contender| contender.driver = "php-pdo-sqlite".to_string());
+    assert!(named(&other));
+    other.run.study.contenders[0].driver = "rusqlite".to_string();
+    assert!(!named(&other));
+}
+
+#[test]
 fn another_version_is_told_and_compared() {
     let (_dir, mut later) = record(&Story { seed: 2, ..Story::default() });
     for worker in later.trials.iter_mut().filter(|t| t.slot.contender < 2).flat_map(|t| &mut t.workers) {

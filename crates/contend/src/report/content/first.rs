@@ -1,5 +1,6 @@
 //! The first screen: the answer in words, the table that supports it, and what it does not show.
 
+use crate::engine;
 use crate::outcome::Outcome;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::content::{along, charts, evidence, grid, powercut, readback};
@@ -19,7 +20,8 @@ use crate::study::readback::executes_nothing;
 const NO_PROMISE: &str = "of drivers that do nothing, so nothing is promised";
 
 pub fn answer(summary: &Summary<'_>) -> Section {
-    let mut blocks = readback::answers(summary);
+    let mut blocks: Vec<Block> = driver_of_all(summary).map(Block::Note).into_iter().collect();
+    blocks.extend(readback::answers(summary));
     blocks.extend(grid::answers(summary));
     blocks.extend(answers(summary));
     blocks.extend(along::answers(summary));
@@ -46,6 +48,16 @@ pub fn answer(summary: &Summary<'_>) -> Section {
     blocks.push(Block::Heading("What this does not show".to_string()));
     blocks.push(Block::List(limits(summary)));
     Section { id: "answer", title: "The answer".to_string(), blocks }
+}
+
+/// The driver through which all contenders go, if it is not what their engine has by itself: every figure is of it.
+fn driver_of_all(summary: &Summary<'_>) -> Option<String> {
+    let contenders = &summary.record.run.study.contenders;
+    let first = contenders.first()?;
+    let usual = engine::find(&first.engine)?.drivers().next()?;
+    let driver = engine::driver(first).filter(|driver| driver.name != usual.name)?;
+    let alike = contenders.iter().all(|contender| contender.driver == first.driver);
+    alike.then(|| format!("All figures are of the driver {} ({}).", driver.name, driver.language))
 }
 
 fn answers(summary: &Summary<'_>) -> Vec<Block> {
