@@ -2,6 +2,7 @@
 
 use crate::record::tally::{Bin, ClientTally, Tally, trend};
 use crate::stats::precision::Ns;
+use contend_wire::handshake::{Facts, fact};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Foreign CPU time from which a trial is marked, in thousandths of the machine's capacity.
@@ -40,6 +41,24 @@ pub fn foreign_cpu_permille(busy_ns: u64, ours_ns: u64, window_ns: u64, processo
 /// All that is found in the work; `due` are the clients that had something to do in the window.
 pub fn of_work(tally: &Tally, due: &BTreeSet<u32>) -> Vec<String> {
     starved(&tally.clients, due).into_iter().chain(unsteady(&tally.bins)).collect()
+}
+
+/// What a worker tells of the time that its language's compiler took after the run-in.
+pub const COMPILING_FACT: &str = "jit_in_window_ns";
+
+/// That time, 0 where a worker tells of none.
+pub fn compiling_ns(done: &Facts) -> u64 {
+    fact(done, COMPILING_FACT).and_then(|told| told.parse().ok()).unwrap_or(0)
+}
+
+/// Share of the window, in thousandths, from which a language's compiler that still works in it is told of.
+const COMPILING_PERMILLE: u64 = 50;
+
+/// Whether the compilers of a trial's workers still worked in the window, for so long together: the run-in was too short to
+/// warm up, whether or not the throughput shows it.
+pub fn not_warm(compiling_ns: u64, window_ns: u64) -> Option<String> {
+    let told = || format!("not warm: compiled for {} in a window of {}", Ns(compiling_ns), Ns(window_ns));
+    (compiling_ns.saturating_mul(1000) > window_ns.saturating_mul(COMPILING_PERMILLE)).then(told)
 }
 
 /// An operation counts by when it was due. A client that has waited since before the window has none in it, so
@@ -88,6 +107,15 @@ mod tests {
         assert_eq!(noisy_cpu(permille).as_deref(), Some("noisy: others used 43.7 % of the CPU"));
         assert_eq!((foreign_cpu_permille(S, 2 * S, S, 1), noisy_cpu(50)), (0, None));
         assert!(is_disturbance(&noisy_cpu(51).unwrap()) && is_disturbance(&noisy_disk(9_000_000)));
+    }
+
+    #[test]
+    fn who_compiles_in_the_window_was_not_warm() {
+        const MS: u64 = 1_000_000;
+        assert_eq!(not_warm(20 * MS, 400 * MS), None);
+        let told = not_warm(156 * MS, 400 * MS).expect("two fifths of it");
+        assert_eq!(told, "not warm: compiled for 156 ms in a window of 400 ms");
+        assert!(!is_disturbance(&told));
     }
 
     #[test]

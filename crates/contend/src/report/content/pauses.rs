@@ -1,5 +1,6 @@
 //! What workers tell of themselves: pauses of a garbage collector, lag of an event loop, time of a compiler.
 
+use crate::check::marks::COMPILING_FACT;
 use crate::record::model::Trial;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Table};
@@ -45,7 +46,7 @@ const COLUMNS: [Column; 6] = [
     Column::new("loop busy|", Fact { name: "event_loop_busy_permille", over: Over::Mean, show: permille }),
     Column {
         title: "compiling after run-in|",
-        fact: Fact { name: "jit_in_window_ns", over: Over::Together, show: time },
+        fact: Fact { name: COMPILING_FACT, over: Over::Together, show: time },
         small: Some(Fact { name: "jit_ns", over: Over::Together, show: of_time }),
     },
 ];
