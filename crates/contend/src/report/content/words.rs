@@ -11,7 +11,7 @@ use crate::stats::interval::MIN_ROUNDS;
 use crate::stats::precision::{Ns, Percent, Ratio};
 pub use crate::stats::precision::{count, counted};
 use crate::stats::quantile::QuantileValue;
-use crate::stats::verdict::Verdict;
+use crate::stats::verdict::{ROUNDS_MAX, Verdict};
 use crate::study::model::Tier;
 
 /// Stands where nothing was measured.
@@ -102,6 +102,7 @@ pub fn verdict(summary: &Summary<'_>, compared: &Compared) -> TableCell {
     let small = match (&comparison.verdict, comparison.rounds_needed) {
         (Verdict::NotComparable(reason), _) => reason.clone(),
         (Verdict::NoWords, _) if !summary.as_published() => format!("{} of {MIN_ROUNDS} needed", comparison.rounds),
+        (_, Some(rounds)) if rounds > ROUNDS_MAX => "too much noise, or too small a difference, to tell".to_string(),
         (_, Some(rounds)) => format!("about {} rounds would", count(u64::from(rounds))),
         _ => String::new(),
     };
