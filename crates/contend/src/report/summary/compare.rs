@@ -3,7 +3,7 @@
 
 use crate::outcome::Outcome;
 use crate::report::summary::cell::Cell;
-use crate::report::summary::estimate::{Estimator, histograms};
+use crate::report::summary::estimate::{Estimator, histograms, pooled};
 use crate::report::summary::metric::{Figure, What, plain};
 use crate::report::summary::trial::{Measure, Scope, TrialRow};
 use crate::stats::bootstrap;
@@ -173,12 +173,6 @@ fn compare_quantile(
         comparison.verdict = Verdict::NoWords;
     }
     comparison
-}
-
-fn pooled(rounds: &[Vec<(u64, u64)>], quantile: Quantile) -> Option<u64> {
-    let mut all = crate::stats::histogram::Histogram::new();
-    rounds.iter().flatten().for_each(|&(value_ns, count)| all.record_n(value_ns, count));
-    all.quantile(quantile.fraction())
 }
 
 /// Why a quantile may not be compared: one that may not be printed may not. `label` is whose it is.
