@@ -143,6 +143,25 @@ pub fn subject(summary: &Summary<'_>) -> &'static str {
     if summary.of_service() { "service" } else { "contender" }
 }
 
+/// Several labels in a sentence, in quotes where one of them has a comma or semicolon of its own.
+pub fn labels(labels: &[&str]) -> String {
+    let quoted = labels.len() > 1 && labels.iter().any(|label| label.contains([',', ';']));
+    let shown = |label: &&str| if quoted { format!("\"{label}\"") } else { (*label).to_string() };
+    labels.iter().map(shown).collect::<Vec<_>>().join(", ")
+}
+
 pub fn label<'a>(summary: &'a Summary<'_>, contender: usize) -> &'a str {
     &summary.record.run.study.contenders[contender].label
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_with_commas_are_told_apart() {
+        assert_eq!(labels(&["WAL/FULL", "DELETE/FULL"]), "WAL/FULL, DELETE/FULL");
+        assert_eq!(labels(&["MariaDB, durable", "WAL/FULL"]), "\"MariaDB, durable\", \"WAL/FULL\"");
+        assert_eq!(labels(&["MariaDB, durable"]), "MariaDB, durable");
+    }
 }
