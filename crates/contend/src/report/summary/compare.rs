@@ -87,11 +87,20 @@ fn guard(
     if pairs.iter().any(|p| p.baseline.is_nan() || p.candidate.is_nan()) && figure.quantile().is_none() {
         let label = |cell: &Cell| study.contenders[cell.contender].label.clone();
         let cut_off = [baseline, candidate].into_iter().find_map(|cell| no_mean(cell, figure, &label(cell)));
-        return Some(cut_off.unwrap_or_else(|| format!("{} was not measured in every round", figure.label())));
+        return Some(cut_off.unwrap_or_else(|| not_in_every_round(study, figure)));
     }
     let ratios: Vec<f64> = pairs.iter().filter_map(|p| p.log_ratio()).map(f64::exp).collect();
     let trend = drift::trend(&ratios).filter(|trend| trend.drifting)?;
     Some(format!("drift: the ratio changes by {:+.0} % from the first rounds to the last", trend.change * 100.0))
+}
+
+/// A study's own figure is told by what it is about; its name alone says little to a reader.
+fn not_in_every_round(study: &Study, figure: &Figure) -> String {
+    let own = study.metrics.iter().find(|metric| metric.name == figure.name && !metric.about.is_empty());
+    match own {
+        Some(metric) => format!("there is no value in some rounds of this figure: {}", metric.about),
+        None => format!("{} was not measured in every round", figure.label()),
+    }
 }
 
 /// Operations of a transaction below which the share that was refused says nothing.
