@@ -1,12 +1,10 @@
 //! A histogram of nanoseconds: three significant digits, merged but never averaged.
 //!
 //! Percentiles of several workers or rounds come from the merged histogram; the average of two percentiles is the
-//! percentile of nothing. Values are clamped to 1 ns .. 1 h; the largest is kept as it was.
+//! percentile of nothing. Values above 1 h are clamped to it; the largest is kept as it was.
 
 use hdrhistogram::Histogram as Hdr;
 
-/// Shortest duration told apart from none.
-pub const MIN_NS: u64 = 1;
 /// Longest duration told apart from longer ones.
 pub const MAX_NS: u64 = 3_600_000_000_000;
 
@@ -45,7 +43,7 @@ impl Histogram {
         if count == 0 {
             return;
         }
-        let kept_ns = value_ns.clamp(MIN_NS, MAX_NS);
+        let kept_ns = value_ns.min(MAX_NS);
         self.buckets.record_n(kept_ns, count).expect("an auto-resizing histogram takes every value up to one hour");
         self.max_ns = self.max_ns.max(value_ns);
         self.sum_ns += u128::from(value_ns) * u128::from(count);
@@ -84,13 +82,13 @@ impl Histogram {
 
     /// How many observations are in the buckets up to and including the one of `value_ns`.
     pub fn count_up_to(&self, value_ns: u64) -> u64 {
-        if self.is_empty() { 0 } else { self.buckets.count_between(0, value_ns.clamp(MIN_NS, MAX_NS)) }
+        if self.is_empty() { 0 } else { self.buckets.count_between(0, value_ns.min(MAX_NS)) }
     }
 
     /// The non-empty buckets, ascending: (highest value of the bucket, count).
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let buckets = self.buckets.iter_recorded();
-        buckets.map(|bucket| (bucket.value_iterated_to().min(self.max_ns.max(MIN_NS)), bucket.count_at_value()))
+        buckets.map(|bucket| (bucket.value_iterated_to().min(self.max_ns), bucket.count_at_value()))
     }
 
     pub fn to_sparse(&self) -> SparseHistogram {
@@ -136,6 +134,14 @@ mod tests {
         let histogram = of([0, 1, MAX_NS, MAX_NS + 1, u64::MAX]);
         assert_eq!(histogram.len(), 5);
         assert_eq!(histogram.max(), Some(u64::MAX));
+    }
+
+    #[test]
+    fn nothing_is_told_apart_from_a_nanosecond() {
+        let histogram = of([0, 0, 0, 1, 5000]);
+        assert_eq!((histogram.quantile(0.5), histogram.quantile(0.8), histogram.count_up_to(0)), (Some(0), Some(1), 3));
+        assert_eq!(histogram.to_sparse()[..2], [(0, 3), (1, 1)]);
+        assert_eq!(of([0]).to_sparse(), [(0, 1)]);
     }
 
     #[test]

@@ -52,6 +52,11 @@ fn scaled(value: f64, units: &[(f64, &'static str)]) -> (f64, &'static str) {
     (rounded / fitting.0, fitting.1)
 }
 
+/// A bare number, as precisely as a rate is shown.
+pub fn plain(value: f64) -> String {
+    Rate(value).to_string().trim_end_matches("/s").to_string()
+}
+
 /// A count with thousands apart.
 pub fn count(n: u64) -> String {
     with_thousands(&n.to_string())

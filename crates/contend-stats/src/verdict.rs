@@ -6,11 +6,15 @@
 //! Fewer than six rounds give a ratio without words.
 
 use crate::interval::{self, Interval, MIN_ROUNDS};
+use crate::precision::plain;
 use serde::Serialize;
 use std::fmt;
 
 /// The effect below which a difference is called slight, or none: 5 %.
 pub const MARGIN: f64 = 0.05;
+
+/// Rounds beyond which nobody runs them: the machine is too noisy, or the effect too small.
+pub const ROUNDS_MAX: u32 = 200;
 
 /// Which way a metric improves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -126,9 +130,19 @@ pub fn compare_rounds(
 }
 
 fn no_ratio(rounds: &[RoundPair]) -> String {
-    let found = rounds.iter().enumerate().find(|(_, round)| round.log_ratio().is_none());
-    let (index, round) = found.expect("called because a round has no ratio");
-    format!("round {} has no ratio ({} against {})", index + 1, round.candidate, round.baseline)
+    let neither = |round: &&RoundPair| round.candidate == 0.0 && round.baseline == 0.0;
+    match rounds.iter().filter(neither).count() {
+        all if all == rounds.len() => return "neither had any".to_string(),
+        0 => {}
+        some => return format!("in {some} of {} rounds neither had any", rounds.len()),
+    }
+    let without: Vec<&RoundPair> = rounds.iter().filter(|round| round.log_ratio().is_none()).collect();
+    let first = without.first().expect("called because a round has no ratio");
+    let (candidate, baseline) = (plain(first.candidate), plain(first.baseline));
+    match (without.len(), rounds.len()) {
+        (_, 1) => format!("{candidate} against {baseline} is no ratio"),
+        (some, all) => format!("{some} of {all} rounds have no ratio (such as {candidate} against {baseline})"),
+    }
 }
 
 fn compare_log_ratios(ln: &[f64], direction: Direction, margin: f64, guard_failure: Option<&str>) -> Comparison {

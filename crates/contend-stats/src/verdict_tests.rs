@@ -48,12 +48,23 @@ fn a_failed_guard_comes_before_everything() {
 }
 
 #[test]
-fn a_round_without_a_ratio_is_named() {
+fn a_round_without_a_ratio_is_told() {
     let mut data = rounds(&[1.0; 6]);
     data[3].candidate = 0.0;
     let comparison = compare_rounds(&data, HigherIsBetter, MARGIN, None);
-    assert_eq!(comparison.verdict, Verdict::NotComparable("round 4 has no ratio (0 against 1000)".into()));
+    assert_eq!(
+        comparison.verdict,
+        Verdict::NotComparable("1 of 6 rounds have no ratio (such as 0 against 1,000)".into())
+    );
     assert_eq!(comparison.ratio, None);
+    let reason = |data: &[RoundPair]| match compare_rounds(data, HigherIsBetter, MARGIN, None).verdict {
+        Verdict::NotComparable(reason) => reason,
+        other => panic!("{other}"),
+    };
+    data[3].baseline = 0.0;
+    assert_eq!(reason(&data), "in 1 of 6 rounds neither had any");
+    assert_eq!(reason(&[RoundPair { baseline: 0.0, candidate: 0.0 }]), "neither had any");
+    assert_eq!(reason(&[RoundPair { baseline: 0.0, candidate: 99984.5798 }]), "100,000 against 0 is no ratio");
 }
 
 #[test]

@@ -32,10 +32,11 @@ pub fn noisy_cpu(permille: u32) -> Option<String> {
     (permille > FOREIGN_CPU_PERMILLE).then(|| format!("{NOISY}: others used {percent:.1} % of the CPU"))
 }
 
-/// Busy time of all processors that was not ours, in thousandths of what all of them could do in the window.
-pub fn foreign_cpu_permille(busy_ns: u64, ours_ns: u64, window_ns: u64, processors: u32) -> u32 {
-    let capacity_ns = u128::from(window_ns.max(1)) * u128::from(processors.max(1));
-    u32::try_from(u128::from(busy_ns.saturating_sub(ours_ns)) * 1000 / capacity_ns).unwrap_or(u32::MAX)
+/// Busy time of all processors that was not ours, in thousandths of what all of them could do while it was observed. The
+/// kernel counts in ticks, so a short time may seem to hold a little more than there was.
+pub fn foreign_cpu_permille(busy_ns: u64, ours_ns: u64, observed_ns: u64, processors: u32) -> u32 {
+    let capacity_ns = u128::from(observed_ns.max(1)) * u128::from(processors.max(1));
+    (u128::from(busy_ns.saturating_sub(ours_ns)) * 1000 / capacity_ns).min(1000) as u32
 }
 
 /// All that is found in the work; `due` are the clients that had something to do in the window.
@@ -106,6 +107,7 @@ mod tests {
         assert_eq!(permille, 437);
         assert_eq!(noisy_cpu(permille).as_deref(), Some("noisy: others used 43.7 % of the CPU"));
         assert_eq!((foreign_cpu_permille(S, 2 * S, S, 1), noisy_cpu(50)), (0, None));
+        assert_eq!(foreign_cpu_permille(S + S / 100, 0, S, 1), 1000, "a tick more than there was");
         assert!(is_disturbance(&noisy_cpu(51).unwrap()) && is_disturbance(&noisy_disk(9_000_000)));
     }
 

@@ -163,14 +163,19 @@ fn say_time<'r>(records: impl Iterator<Item = &'r Record>) {
     }
 }
 
+/// Trials that do not count and are named on the terminal.
+const NAMED: usize = 3;
+
 /// Says why trials of a record do not count, and how to look at them; how many there are.
 fn say_invalid(dir: &Path, part: &str, record: &Record) -> usize {
     let invalid = || record.trials.iter().filter(|t| !t.invalid.is_empty());
-    if invalid().count() > 0 {
+    let found = invalid().count();
+    if found > 0 {
         let of = record.run.study.part.as_ref().map_or(String::new(), |part| format!(" of part {part}"));
-        eprintln!("\n{} of {} trials{of} are invalid and not in any ranking:", invalid().count(), record.trials.len());
+        let are = if found == 1 { "is" } else { "are" };
+        eprintln!("\n{found} of {}{of} {are} invalid and not in any ranking:", counted(record.trials.len(), "trial"));
     }
-    for trial in invalid().take(3) {
+    for trial in invalid().take(NAMED) {
         for reason in &trial.invalid {
             eprintln!("  trial {} ({}): {}: {}", trial.slot.trial, trial.contender, reason.kind, reason.detail);
         }
@@ -180,7 +185,10 @@ fn say_invalid(dir: &Path, part: &str, record: &Record) -> usize {
             trial.slot.trial
         );
     }
-    invalid().count()
+    if found > NAMED {
+        eprintln!("  and {} more: the report has them all", found - NAMED);
+    }
+    found
 }
 
 fn deadlines(args: &RunArgs) -> Deadlines {

@@ -2,7 +2,7 @@
 
 use super::{CsvComparison, GroupComparison, Method};
 use crate::stats::precision::{Change, Percent};
-use crate::stats::verdict::{Direction, Verdict};
+use crate::stats::verdict::{Direction, ROUNDS_MAX, Verdict};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -72,6 +72,7 @@ fn cells(one: &GroupComparison) -> [String; 7] {
         _ => "-".into(),
     };
     let needed = comparison.rounds_needed.map_or(String::new(), |rounds| match one.method {
+        _ if rounds > ROUNDS_MAX => " (too much noise, or too small a difference)".to_string(),
         Method::Pairs => format!(" (needs about {rounds} pairs)"),
         _ => format!(" (needs about {rounds} runs of each)"),
     });

@@ -408,3 +408,16 @@ fn a_threshold_is_the_first_value_with_anything_above_zero() {
     let found = along(&mut record, ["1", "64"], "locked_per_1000", Tells::Threshold);
     assert!(found.contains("none up to 1, and some from 64 on."), "{found}");
 }
+
+#[test]
+fn the_values_beside_a_ratio_are_of_its_rounds() {
+    let (_dir, mut record) = sound(6);
+    let said = |record: &Record| Summary::new(record).answers[0].text.clone();
+    assert!(!said(&record).contains("rounds that both have"));
+    let lost = record.trials.iter_mut().find(|trial| trial.slot.contender == 3 && trial.slot.condition == 1).unwrap();
+    lost.invalid = vec![Invalid::Invariant.because("")];
+    record.run.study.answers[0].condition = Some(record.run.study.conditions[1].label.clone());
+    record.run.study.answers[0].words.clear();
+    let found = said(&record);
+    assert!(found.contains("(In the 5 rounds that both have"), "{found}");
+}

@@ -4,6 +4,7 @@
 //! the rounds' values with its exact interval (`stats::shift`). What the hour did to either run is in the
 //! ratio too. Words are refused where machine, workload, data, load or tier differ.
 
+use crate::check::marks::is_disturbed;
 use crate::record::model::Run;
 use crate::record::store::Record;
 use crate::report::content::words;
@@ -14,6 +15,7 @@ use crate::report::summary::compare;
 use crate::report::summary::metric::Figure;
 use crate::report::text::{self, Colour};
 use crate::stats::interval::MIN_ROUNDS;
+use crate::stats::precision::counted;
 use crate::stats::shift;
 use crate::stats::verdict::{self, Comparison, Verdict};
 use crate::study::model::{Condition, Variant};
@@ -36,9 +38,13 @@ pub struct RecordComparison {
     /// Programs that are of another version in B. That may be what is asked, so it takes no words away.
     pub versions: Vec<String>,
     pub rows: Vec<ComparedRow>,
+    /// What a reader must know of the trials of either before believing anything.
+    pub disturbances: Vec<String>,
     /// Cells that only one of them has.
     pub only_in_a: Vec<String>,
     pub only_in_b: Vec<String>,
+    /// Why nothing is compared, where the drivers are the reason.
+    pub hint: Option<String>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -81,16 +87,40 @@ pub fn compare(a: &Record, b: &Record) -> RecordComparison {
         }
     }
     let only_in_b = b.cells.iter().filter(|cell| partner(&b, cell, &a).is_none()).map(|cell| name(&b, cell)).collect();
+    let hint = if rows.is_empty() { drivers_differ(a.record, b.record) } else { None };
     RecordComparison {
+        hint,
         a: record_name(&a),
         b: record_name(&b),
         method: METHOD,
         differences,
         versions: versions(a.record, b.record),
+        disturbances: [("A", &a), ("B", &b)].into_iter().flat_map(|(which, of)| trials_of(which, of)).collect(),
         rows,
         only_in_a,
         only_in_b,
     }
+}
+
+/// Which trials of a record are missing, do not count or were disturbed.
+fn trials_of(which: &str, summary: &Summary<'_>) -> Vec<String> {
+    let record = summary.record;
+    let (there, due) = (record.trials.len(), record.run.schedule.len());
+    let lost = summary.rows.iter().filter(|row| !row.is_valid()).count();
+    let disturbed = record.trials.iter().filter(|t| t.invalid.is_empty() && is_disturbed(&t.marks)).count();
+    let were = |n: usize| if n == 1 { "was" } else { "were" };
+    let mut said = vec![];
+    if there < due {
+        said.push(format!("{which} has {there} of {}", counted(due, "trial")));
+    }
+    if lost > 0 {
+        let count = if lost == 1 { "does" } else { "do" };
+        said.push(format!("{lost} of {} of {which} {count} not count", counted(there, "trial")));
+    }
+    if disturbed > 0 {
+        said.push(format!("{disturbed} of {} of {which} {} disturbed", counted(there, "trial"), were(disturbed)));
+    }
+    said
 }
 
 /// Facts of a contender's programs that say which they were.
@@ -294,10 +324,15 @@ pub fn text(comparison: &RecordComparison) -> String {
         blocks.push(Block::Text("Not comparable, so there are ratios but no words:".to_string()));
         blocks.push(Block::List(comparison.differences.clone()));
     }
+    if !comparison.disturbances.is_empty() {
+        blocks.push(Block::Text("Trials of the two records:".to_string()));
+        blocks.push(Block::List(comparison.disturbances.clone()));
+    }
     if !comparison.versions.is_empty() {
         blocks.push(Block::Text("Programs that differ, so a change may be theirs:".to_string()));
         blocks.push(Block::List(comparison.versions.clone()));
     }
+    blocks.extend(comparison.hint.clone().map(Block::Text));
     blocks.extend(tables(comparison));
     for (which, only) in [("A", &comparison.only_in_a), ("B", &comparison.only_in_b)] {
         if !only.is_empty() {
@@ -307,6 +342,28 @@ pub fn text(comparison: &RecordComparison) -> String {
     }
     blocks.push(Block::Note(METHOD.to_string()));
     text::render_section(&Section { id: "compare", title: "B against A".to_string(), blocks }, Colour::No)
+}
+
+/// Whether both values may be printed.
+fn shows_both(row: &ComparedRow) -> bool {
+    row.value_a.is_some() && row.value_b.is_some()
+}
+
+/// Where nothing fits only because the drivers differ: that, and how to compare them.
+fn drivers_differ(a: &Record, b: &Record) -> Option<String> {
+    let of = |record: &Record| -> BTreeMap<String, String> {
+        record.run.study.contenders.iter().map(|c| (c.label.clone(), c.driver.clone())).collect()
+    };
+    let (of_a, of_b) = (of(a), of(b));
+    let differ = |(label, driver): (&String, &String)| {
+        let other = of_b.get(label).filter(|other| *other != driver)?;
+        Some((driver.clone(), other.clone()))
+    };
+    let (first, second) = of_a.iter().find_map(differ)?;
+    Some(format!(
+        "The labels agree and the drivers differ ({first} in A, {second} in B), so no contender of A is one of B. One \
+         run compares the two: contend run with --set driver={first},{second}."
+    ))
 }
 
 /// One table per condition.
@@ -329,7 +386,8 @@ fn tables(comparison: &RecordComparison) -> Vec<Block> {
                 TableCell::new(&row.figure),
                 plain(&row.shown[0]),
                 plain(&row.shown[1]),
-                words::ratio(c.low, c.ratio, c.high),
+                // What is not shown has no ratio either.
+                if shows_both(row) { words::ratio(c.low, c.ratio, c.high) } else { TableCell::muted(words::NOTHING) },
                 word.tone(words::tone(&c.verdict)),
             ]);
         }

@@ -39,6 +39,7 @@ use crate::report::export::sheet::Sheet;
 use crate::report::summary::Summary;
 use crate::report::text::Colour;
 use crate::report::volume::Volume;
+use crate::study::NO_ANSWER;
 use crate::study::export::check_file;
 use crate::study::model::Study;
 use anyhow::{Context, Result, anyhow};
@@ -156,10 +157,38 @@ pub fn terminal(written: &Written, colour: Colour) -> String {
         Terminal::Parts(volume) => volume::terminal(volume, colour),
     };
     out.push('\n');
+    let unasked = unanswered(&written.terminal);
+    if !unasked.is_empty() {
+        out += &text::wrapped(&format!("Without an answer in this run: {}.", unasked.join("; ")), "", "  ");
+    }
+    if let Some(page) = written.files.iter().find(|path| path.ends_with("report.html")) {
+        let beyond = "What this does not show, all tables and the circumstances are in";
+        out += &format!("{beyond} {} (as text: report.md, report.txt).\n", page.display());
+    }
     for path in &written.files {
         out += &format!("{}\n", path.display());
     }
     out
+}
+
+/// Questions that what was chosen for this run took the answer from, each once.
+fn unanswered(terminal: &Terminal) -> Vec<String> {
+    let documents: Vec<&Document> = match terminal {
+        Terminal::One(document) => vec![document],
+        Terminal::Parts(volume) => volume.chapters.iter().map(|chapter| &chapter.document).collect(),
+    };
+    let mut asked: Vec<String> = vec![];
+    for document in documents {
+        let blocks = document.sections.iter().filter(|section| section.id == "answer").flat_map(|s| &s.blocks);
+        let items =
+            blocks.filter_map(|block| if let Block::List(items) = block { Some(items) } else { None }).flatten();
+        for (ask, _) in items.filter_map(|item| item.split_once(NO_ANSWER)) {
+            if !asked.iter().any(|known| known == ask) {
+                asked.push(ask.to_string());
+            }
+        }
+    }
+    asked
 }
 
 fn first_screen(document: &Document, colour: Colour) -> String {

@@ -253,9 +253,20 @@ fn set_driver(arm: &mut Arm, driver: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Keeps the contenders that match.
-pub(super) fn keep_only(contenders: &mut Vec<Contender>, pattern: &str) -> Result<(), String> {
-    let labels: Vec<String> = contenders.iter().map(|contender| format!("`{}`", contender.label)).collect();
+/// Why a pattern keeps nobody: the contenders that it could name, each once.
+pub(super) fn matches_none<'c>(contenders: impl Iterator<Item = &'c Contender>, pattern: &str) -> String {
+    let mut labels: Vec<String> = vec![];
+    for contender in contenders {
+        let label = format!("`{}`", contender.label);
+        if !labels.contains(&label) {
+            labels.push(label);
+        }
+    }
+    format!("--only {pattern} matches no contender; contenders are {}", labels.join(", "))
+}
+
+/// Keeps the contenders that match; none of them may.
+pub(super) fn keep_only(contenders: &mut Vec<Contender>, pattern: &str) {
     let is_label = contenders.iter().any(|contender| contender.label.eq_ignore_ascii_case(pattern));
     contenders.retain(|contender| {
         // A label that begins others can still be picked alone.
@@ -265,10 +276,6 @@ pub(super) fn keep_only(contenders: &mut Vec<Contender>, pattern: &str) -> Resul
             matches(pattern, &contender.label) || matches(pattern, &contender.name)
         }
     });
-    if contenders.is_empty() {
-        return Err(format!("--only {pattern} matches no contender; contenders are {}", labels.join(", ")));
-    }
-    Ok(())
 }
 
 /// A glob if there is a `*` or `?` in it, else a part of the text; upper and lower case are one.

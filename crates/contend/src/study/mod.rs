@@ -33,7 +33,7 @@ pub use arm::ROUNDS_MAX;
 pub use choices::{Choices, parse_set};
 pub use estimate::{estimate_left_ns, estimate_ns};
 pub use load::{CYCLE, load_under};
-pub use questions::effect_pairs;
+pub use questions::{NO_ANSWER, effect_pairs};
 pub use resolve::{StudyError, leave_out, resolve, resolve_parts};
 pub use schedule::{SplitMix64, schedule, seed_of_round};
 pub use sentence::{FACTS, WORDS};

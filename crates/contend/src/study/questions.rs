@@ -273,6 +273,9 @@ pub(super) fn read_published(file: &File, metrics: &[Metric], reach: &Reach) -> 
     Ok(published)
 }
 
+/// Between a question and why this run does not answer it.
+pub const NO_ANSWER: &str = " has no answer here: ";
+
 /// Sentences about what a variant answers, and this run of it cannot: choices took a contender or condition away.
 pub(super) fn taken_away(study: &Study, whole: &Covered) -> Vec<String> {
     let has = |label: &str| study.contenders.iter().any(|contender| contender.label == label);
@@ -297,7 +300,7 @@ pub(super) fn taken_away(study: &Study, whole: &Covered) -> Vec<String> {
     };
     let left_out = |answer: &Answer| {
         let ask = answer.ask.replace("{condition}", "any condition");
-        missing(answer).map(|why| format!("“{ask}” has no answer here: {why}."))
+        missing(answer).map(|why| format!("“{ask}”{NO_ANSWER}{why}."))
     };
     let mut sentences: Vec<String> = study.answers.iter().filter(covered).filter_map(left_out).collect();
     for effect in &study.effects {

@@ -15,8 +15,21 @@ const SLIGHTLY: &str = "slightly-";
 /// Facts about two counts, by which of them are above 0.
 pub const FACTS: [&str; 4] = ["neither", "only-this", "only-against", "both"];
 
-const PLACEHOLDERS: [&str; 11] =
-    ["this", "against", "ratio", "low", "high", "this_value", "against_value", "condition", "tier", "rounds", "reason"];
+const PLACEHOLDERS: [&str; 13] = [
+    "this",
+    "against",
+    "ratio",
+    "low",
+    "high",
+    "this_value",
+    "against_value",
+    "this_shown",
+    "against_shown",
+    "condition",
+    "tier",
+    "rounds",
+    "reason",
+];
 /// Known only where there is a verdict.
 const OF_A_RATIO: [&str; 3] = ["ratio", "low", "high"];
 /// Before the name of another metric: the value that this contender, or the one it is compared with, has of it.

@@ -426,16 +426,16 @@ impl Bench<'_> {
             let spins = retry.tries > 1 && retry.backoff_ns.is_empty();
             // Where nothing is executed all there is is what the worker takes for itself.
             let late_is_work = spins || shared || !engine::executes(stage.contender);
-            let (busy_ns, window_ns) = (run.observed.machine_busy_ns, tally.elapsed_ns());
-            let crowded = guards::crowded(tally.clients.len(), machine::processors(), busy_ns, window_ns);
+            let (busy_ns, observed_ns) = (run.observed.machine_busy_ns, run.observed.observed_ns);
+            let crowded = guards::crowded(tally.clients.len(), machine::processors(), busy_ns, observed_ns);
             trial.invalid.extend(guards::littles_law(&tally.clients, guards::Waits { late_is_work, crowded }));
         }
         trial.invalid.extend(self.generator_limit(stage, run, &tally));
         self.check_rates(trial, stage, &tally, fastest_sync_ns);
         trial.marks.extend(marks::of_work(&tally, &due));
-        let compiling_ns = reported.iter().map(marks::compiling_ns).sum();
+let compiling_ns = reported.iter().map(marks::compiling_ns).sum();
         trial.marks.extend(marks::not_warm(compiling_ns, tally.elapsed_ns()));
-        foreign_cpu(trial, stage, run, &tally);
+        foreign_cpu(trial, stage, run);
         Ok((tally, ever.finish()))
     }
 
@@ -456,10 +456,10 @@ impl Bench<'_> {
 
 /// What others used of the processors. A server that contend does not watch is among them, and may be on another machine:
 /// then nobody can tell a disturbance from the work itself.
-fn foreign_cpu(trial: &mut Trial, stage: &Stage<'_>, run: &Run, tally: &Tally) {
+fn foreign_cpu(trial: &mut Trial, stage: &Stage<'_>, run: &Run) {
     let ours_ns: u64 = run.observed.usage.iter().chain(&run.observed.server).map(|used| used.cpu_ns).sum();
-    let (busy_ns, window_ns) = (run.observed.machine_busy_ns, tally.elapsed_ns());
-    trial.foreign_cpu_permille = marks::foreign_cpu_permille(busy_ns, ours_ns, window_ns, machine::processors());
+    let (busy_ns, observed_ns) = (run.observed.machine_busy_ns, run.observed.observed_ns);
+    trial.foreign_cpu_permille = marks::foreign_cpu_permille(busy_ns, ours_ns, observed_ns, machine::processors());
     trial.server_unwatched = stage.base.attached.is_some() || stage.setup.service.is_some();
     trial.marks.extend(marks::noisy_cpu(trial.foreign_cpu_permille).filter(|_| !trial.server_unwatched));
 }

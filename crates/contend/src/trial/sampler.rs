@@ -32,6 +32,8 @@ pub struct Usage {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MachineTime {
     pub busy_ns: u64,
+    /// When that was so.
+    pub at_ns: u64,
 }
 
 /// One row of the series.
@@ -58,6 +60,8 @@ pub struct Observed {
     /// The same of each of [`Watched::servers`] alone.
     pub each_server: Vec<Used>,
     pub machine_busy_ns: u64,
+    /// Between the two looks at the machine. On a busy one they are late, by more than a short window is long.
+    pub observed_ns: u64,
     pub wal_bytes_max: u64,
     /// The series as CSV, times relative to the start of the window.
     pub series: String,
@@ -143,6 +147,7 @@ impl Sampler {
                 .map(|(i, (after, pss))| used(after, &before.servers.get(i).copied().unwrap_or_default(), *pss))
                 .collect(),
             machine_busy_ns: after.machine.busy_ns.saturating_sub(before.machine.busy_ns),
+            observed_ns: after.machine.at_ns.saturating_sub(before.machine.at_ns),
             wal_bytes_max: rows.iter().map(|r| r.wal_bytes).max().unwrap_or(0),
             series: series_csv(&rows, window_start_ns),
         }
@@ -201,7 +206,7 @@ pub fn machine_time() -> MachineTime {
         let t = stats.total;
         t.user + t.nice + t.system + t.irq.unwrap_or(0) + t.softirq.unwrap_or(0) + t.steal.unwrap_or(0)
     });
-    MachineTime { busy_ns: ticks_to_ns(busy.unwrap_or(0)) }
+    MachineTime { busy_ns: ticks_to_ns(busy.unwrap_or(0)), at_ns: monotonic_ns() }
 }
 
 /// A process and those it has started, or they in turn.

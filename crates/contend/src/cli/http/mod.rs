@@ -208,7 +208,10 @@ fn show(progress: &Progress, note: &Note<'_>) {
     match note {
         Note::Phase(_) => {}
         Note::Prepared { generator_ns, .. } => {
-            progress.show(&Note::Phase(&format!("the client itself takes {} for a request", Ns(*generator_ns))));
+            progress.show(&Note::Phase(&format!(
+                "the client itself takes {} for a request, without sending it",
+                Ns(*generator_ns)
+            )));
         }
         other => progress.show(other),
     }

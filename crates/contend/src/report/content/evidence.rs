@@ -84,7 +84,7 @@ pub fn sentence(summary: &Summary<'_>) -> Option<String> {
     let all = groups.len() == 1;
     let parts: Vec<String> = groups
         .iter()
-        .map(|(word, labels)| if all { (*word).to_string() } else { format!("{word}: {}", labels.join(", ")) })
+        .map(|(word, labels)| if all { (*word).to_string() } else { format!("{word}: {}", words::labels(labels)) })
         .collect();
     Some(format!("How the tiers are known (by cutting the power, see the settings below): {}.", parts.join("; ")))
 }

@@ -95,7 +95,7 @@ fn other_models(summary: &Summary<'_>) -> Option<String> {
             above.entry(format!("{} beside {model}", contender.model)).or_default().push(&contender.label);
         }
     }
-    let of = |(models, labels): (String, Vec<&str>)| format!("{models}: {}", labels.join(", "));
+    let of = |(models, labels): (String, Vec<&str>)| format!("{models}: {}", words::labels(&labels));
     let all: Vec<String> = above.into_iter().map(of).collect();
     (!all.is_empty()).then(|| {
         format!("What a model costs beyond that of the worker that does nothing is not in it ({}).", all.join("; "))

@@ -64,7 +64,7 @@ fn in_words(summary: &Summary<'_>, table: &Readback) -> Vec<String> {
             Some((value, _)) if values.is_empty() => same.push(format!("{name} = {}", shown(&value))),
             Some((common, rest)) => {
                 let who =
-                    |(value, labels): &(String, Vec<&str>)| format!("{} with {}", shown(value), labels.join(", "));
+                    |(value, labels): &(String, Vec<&str>)| format!("{} with {}", shown(value), words::labels(labels));
                 let rare: Vec<String> = values.iter().map(who).collect();
                 let others = match rest.len() {
                     1 => format!("with {}", rest[0]),

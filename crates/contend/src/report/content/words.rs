@@ -11,7 +11,7 @@ use crate::stats::interval::MIN_ROUNDS;
 use crate::stats::precision::{Ns, Percent, Ratio};
 pub use crate::stats::precision::{count, counted};
 use crate::stats::quantile::QuantileValue;
-use crate::stats::verdict::Verdict;
+use crate::stats::verdict::{ROUNDS_MAX, Verdict};
 use crate::study::model::Tier;
 
 /// Stands where nothing was measured.
@@ -102,6 +102,7 @@ pub fn verdict(summary: &Summary<'_>, compared: &Compared) -> TableCell {
     let small = match (&comparison.verdict, comparison.rounds_needed) {
         (Verdict::NotComparable(reason), _) => reason.clone(),
         (Verdict::NoWords, _) if !summary.as_published() => format!("{} of {MIN_ROUNDS} needed", comparison.rounds),
+        (_, Some(rounds)) if rounds > ROUNDS_MAX => "too much noise, or too small a difference, to tell".to_string(),
         (_, Some(rounds)) => format!("about {} rounds would", count(u64::from(rounds))),
         _ => String::new(),
     };
@@ -142,6 +143,25 @@ pub fn subject(summary: &Summary<'_>) -> &'static str {
     if summary.of_service() { "service" } else { "contender" }
 }
 
+/// Several labels in a sentence, in quotes where one of them has a comma or semicolon of its own.
+pub fn labels(labels: &[&str]) -> String {
+    let quoted = labels.len() > 1 && labels.iter().any(|label| label.contains([',', ';']));
+    let shown = |label: &&str| if quoted { format!("\"{label}\"") } else { (*label).to_string() };
+    labels.iter().map(shown).collect::<Vec<_>>().join(", ")
+}
+
 pub fn label<'a>(summary: &'a Summary<'_>, contender: usize) -> &'a str {
     &summary.record.run.study.contenders[contender].label
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_with_commas_are_told_apart() {
+        assert_eq!(labels(&["WAL/FULL", "DELETE/FULL"]), "WAL/FULL, DELETE/FULL");
+        assert_eq!(labels(&["MariaDB, durable", "WAL/FULL"]), "\"MariaDB, durable\", \"WAL/FULL\"");
+        assert_eq!(labels(&["MariaDB, durable"]), "MariaDB, durable");
+    }
 }

@@ -1,6 +1,6 @@
 //! Sections, texts and tables.
 
-use super::{colour, escaped, lines, tracks};
+use super::{colour, escaped, lines, prose, tracks};
 use crate::report::document::{Block, Cell, Head, Row, Said, Section, Table, Tone};
 
 /// Where on the page a section stands.
@@ -62,14 +62,14 @@ fn block(block: &Block, next: Option<&Block>, id: &str, level: usize) -> String 
             let condition = if let Some(Block::Table(table)) = next { table.condition } else { None };
             format!("<h{level}{}>{}</h{level}>\n", for_condition(condition), escaped(text))
         }
-        Block::Text(text) => format!("<p>{}</p>\n", escaped(text)),
-        Block::Note(text) => format!("<p class=\"note\">{}</p>\n", escaped(text)),
+        Block::Text(text) => format!("<p>{}</p>\n", prose(text)),
+        Block::Note(text) => format!("<p class=\"note\">{}</p>\n", prose(text)),
         Block::List(items) => {
-            let items: String = items.iter().map(|item| format!("<li>{}</li>\n", escaped(item))).collect();
+            let items: String = items.iter().map(|item| format!("<li>{}</li>\n", prose(item))).collect();
             format!("<ul>\n{items}</ul>\n")
         }
         Block::Folded(title, items) => {
-            let items: String = items.iter().map(|item| format!("<li>{}</li>\n", escaped(item))).collect();
+            let items: String = items.iter().map(|item| format!("<li>{}</li>\n", prose(item))).collect();
             format!("<details class=\"fold\">\n<summary>{}</summary>\n<ul>\n{items}</ul>\n</details>\n", escaped(title))
         }
         Block::Table(table) => table_of(table, id),
@@ -92,11 +92,11 @@ fn tone(tone: Tone) -> &'static str {
 }
 
 fn answer(ask: &str, all: &[Said]) -> String {
-    let ask = if ask.is_empty() { String::new() } else { format!("<p class=\"ask\">{}</p>\n", escaped(ask)) };
+    let ask = if ask.is_empty() { String::new() } else { format!("<p class=\"ask\">{}</p>\n", prose(ask)) };
     let said = |Said { condition, text, tone: of }: &Said| {
         let condition =
             condition.as_ref().map_or(String::new(), |c| format!("<span class=\"condition\">{}</span> ", escaped(c)));
-        format!("<p class=\"said {}\">{condition}{}</p>\n", tone(*of), escaped(text))
+        format!("<p class=\"said {}\">{condition}{}</p>\n", tone(*of), prose(text))
     };
     format!("<div class=\"answer\">\n{ask}{}</div>\n", all.iter().map(said).collect::<String>())
 }
@@ -137,7 +137,7 @@ fn row(row: &Row, head: &[Head]) -> String {
 fn cell_of(index: usize, cell: &Cell, head: &Head) -> String {
     let right = if head.right { " right" } else { "" };
     let swatch = cell.series.map_or(String::new(), |s| format!("<i class=\"swatch {}\"></i>", colour(s)));
-    let small = if cell.small.is_empty() { String::new() } else { format!(" <small>{}</small>", escaped(&cell.small)) };
+    let small = if cell.small.is_empty() { String::new() } else { format!(" <small>{}</small>", prose(&cell.small)) };
     let content = format!("{swatch}<span>{}</span>{small}", escaped(&cell.text));
     let class = format!("{}{right}", tone(cell.tone));
     match (index, cell.series) {

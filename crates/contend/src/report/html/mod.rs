@@ -42,7 +42,7 @@ fn page(title: &str, body: &str) -> String {
 
 fn header(question: &str, facts: &[String], warnings: &[String]) -> String {
     let facts: String = facts.iter().map(|fact| format!("<li>{}</li>", escaped(fact))).collect();
-    let warning = |text: &String| format!("<p class=\"warning\"><b>Note</b> {}</p>\n", escaped(text));
+    let warning = |text: &String| format!("<p class=\"warning\"><b>Note</b> {}</p>\n", prose(text));
     let warnings: String = warnings.iter().map(warning).collect();
     format!(
         "<header>\n<p class=\"mark\">contend</p>\n<h1>{}</h1>\n<ul class=\"facts\">{facts}</ul>\n{warnings}</header>\n",
@@ -87,8 +87,34 @@ pub fn escaped(text: &str) -> String {
     out.replace(" %", "\u{a0}%")
 }
 
+/// A text whose names in backticks are shown as code. Labels and values may hold a backtick of their own: they are not this.
+pub fn prose(text: &str) -> String {
+    let mut out = String::new();
+    let mut pieces = text.split('`');
+    out += &escaped(pieces.next().unwrap_or_default());
+    while let Some(inside) = pieces.next() {
+        match pieces.next() {
+            Some(after) => out += &format!("<code>{}</code>{}", escaped(inside), escaped(after)),
+            None => out += &format!("`{}", escaped(inside)),
+        }
+    }
+    out
+}
+
 /// Class of a contender's colour.
 pub fn colour(series: usize) -> String {
     let again = if series >= COLOURS { " again" } else { "" };
     format!("s{}{again}", series % COLOURS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_backticks_are_code_and_nothing_becomes_markup() {
+        assert_eq!(prose("in `a<b` and `c`."), "in <code>a&lt;b</code> and <code>c</code>.");
+        assert_eq!(prose("one ` alone & `x` "), "one <code> alone &amp; </code>x` ");
+        assert_eq!(prose("none"), "none");
+    }
 }

@@ -6,6 +6,7 @@ use crate::report::summary::compare::{Compared, compare};
 use crate::report::summary::estimate::Estimate;
 use crate::report::summary::metric::{Figure, plain};
 use crate::stats::interval::MIN_ROUNDS;
+use crate::stats::precision::counted;
 use crate::stats::verdict::{Comparison, Verdict};
 use crate::study::model::{Answer, Study};
 use crate::study::sentence::VALUE_OF;
@@ -59,7 +60,7 @@ fn under(summary: &Summary<'_>, answer: &Answer, condition: usize) -> Answered {
         (Err(why), _) | (_, Err(why)) => return unanswered(summary, answer, Some(condition), &why),
     };
     let estimator = summary.estimator();
-    let values = [this, against].map(|cell| estimator.estimate(cell, &figure));
+    let mut values = [this, against].map(|cell| estimator.estimate(cell, &figure));
     let compared = compare(&estimator, study, against, this, &figure);
     let fact = fact_key(&values).and_then(|key| answer.facts.get(key));
     let sentence = match fact {
@@ -67,9 +68,15 @@ fn under(summary: &Summary<'_>, answer: &Answer, condition: usize) -> Answered {
         None => verdict_sentence(answer, &compared, summary.as_published()),
     };
     let sentence = with_what_there_is(sentence, &compared.comparison);
+    let sound = |estimate: &Estimate| estimate.value.is_some() && !estimate.at_least && !estimate.few;
+    let shared = shared_rounds(summary, [this, against]).filter(|_| fact.is_none() && values.iter().all(sound));
+    if let Some(rounds) = &shared {
+        values =
+            [0, 1].map(|side| estimator.estimate_of(&rounds[side], &figure).unwrap_or_else(|| values[side].clone()));
+    }
     let mut blanks = blanks(answer, &figure, &values, &compared, study);
     blanks.extend(other_metrics(summary, &sentence, [this, against]));
-    let mut text = fill(&sentence, &blanks);
+    let mut text = fill(&sentence, &blanks) + &of_which_rounds(&sentence, &compared, study, &values, shared.is_some());
     let rounds = compared.comparison.rounds as usize;
     if fact.is_some() && rounds < MIN_ROUNDS && !summary.as_published() {
         text += &match study.rounds as usize {
@@ -85,14 +92,54 @@ fn under(summary: &Summary<'_>, answer: &Answer, condition: usize) -> Answered {
 fn with_what_there_is(sentence: String, comparison: &Comparison) -> String {
     let lacks = |blank: &str, value: Option<f64>| value.is_none() && sentence.contains(blank);
     if lacks("{ratio}", comparison.ratio) {
-        return "{this}: {this_value}, {against}: {against_value}. There is no ratio of the two.".to_string();
+        return "{this}: {this_shown}, {against}: {against_shown}. There is no ratio of the two.".to_string();
     }
     if lacks("{low}", comparison.low) || lacks("{high}", comparison.high) {
-        return "{this}: {this_value}, {against}: {against_value}, a ratio of {ratio}. There is no interval that would \
+        return "{this}: {this_shown}, {against}: {against_shown}, a ratio of {ratio}. There is no interval that would \
                 tell it from chance."
             .to_string();
     }
     sentence
+}
+
+/// The rows of the rounds that both have, of each; none if those are all that either has, or none at all.
+fn shared_rounds(summary: &Summary<'_>, cells: [&Cell; 2]) -> Option<[Vec<usize>; 2]> {
+    let round = |index: &usize| summary.rows[*index].round;
+    let has = |cell: &Cell, wanted: u32| cell.valid.iter().any(|index| round(index) == wanted);
+    let shared = [0, 1].map(|side| {
+        let of = cells[side].valid.iter().filter(|index| has(cells[1 - side], round(index)));
+        of.copied().collect::<Vec<usize>>()
+    });
+    let all = (0..2).all(|side| shared[side].len() == cells[side].valid.len());
+    (!all && !shared[0].is_empty()).then_some(shared)
+}
+
+/// Which rounds the two values beside a verdict are of if those are not all, and why the ratio is another than theirs.
+fn of_which_rounds(
+    sentence: &str,
+    compared: &Compared,
+    study: &Study,
+    [this, against]: &[Estimate; 2],
+    shared: bool,
+) -> String {
+    let comparison = &compared.comparison;
+    if !["{this_value}", "{this_shown}"].into_iter().any(|blank| sentence.contains(blank)) {
+        return String::new();
+    }
+    let quotient = this.value.zip(against.value).map(|(this, against)| this / against);
+    let (low, high) = match (comparison.low, comparison.high, comparison.ratio) {
+        (Some(low), Some(high), _) => (low, high),
+        (_, _, Some(ratio)) => (ratio / (1.0 + study.margin), ratio * (1.0 + study.margin)),
+        _ => (f64::NEG_INFINITY, f64::INFINITY),
+    };
+    let off = sentence.contains("{ratio}") && quotient.is_some_and(|found| !(low..=high).contains(&found));
+    let rounds = counted(comparison.rounds as usize, "round");
+    match (shared, off) {
+        (true, true) => format!(" (In the {rounds} that both have; the ratio is the median of theirs.)"),
+        (true, false) => format!(" (In the {rounds} that both have.)"),
+        (false, true) => format!(" (The ratio is the median of those of the {rounds}.)"),
+        (false, false) => String::new(),
+    }
 }
 
 /// Which of two counts, this and the other, are above zero.
@@ -118,17 +165,17 @@ fn verdict_sentence(answer: &Answer, compared: &Compared, as_published: bool) ->
     }
     match &compared.comparison.verdict {
         Verdict::NotComparable(reason) => format!("{{this}} and {{against}} cannot be compared: {}.", shield(reason)),
-        Verdict::NoWords if as_published => "{this}: {this_value}, {against}: {against_value}, a ratio of {ratio}, \
+        Verdict::NoWords if as_published => "{this}: {this_shown}, {against}: {against_shown}, a ratio of {ratio}, \
                                              measured as the original did, which says nothing of chance."
             .to_string(),
-        Verdict::NoWords => "{this}: {this_value}, {against}: {against_value}, a ratio of {ratio}. The rounds are too \
+        Verdict::NoWords => "{this}: {this_shown}, {against}: {against_shown}, a ratio of {ratio}. The rounds are too \
                              few to say whether that is more than chance."
             .to_string(),
         Verdict::CannotTell => "From {rounds} rounds nobody can tell {this} from {against}: the ratio is {ratio}, and \
                                 anything from {low} to {high} would fit."
             .to_string(),
         Verdict::NoDifference => "{this} and {against} do not differ by more than the margin.".to_string(),
-        word => format!("{{this}} is {word} than {{against}}: {{this_value}} against {{against_value}}."),
+        word => format!("{{this}} is {word} than {{against}}: {{this_shown}} against {{against_shown}}."),
     }
 }
 
@@ -171,9 +218,13 @@ fn other_metrics(summary: &Summary<'_>, sentence: &str, cells: [&Cell; 2]) -> Bl
 }
 
 fn shown(figure: &Figure, estimate: &Estimate) -> String {
+    as_shown(estimate, &|value| figure.show(value))
+}
+
+fn as_shown(estimate: &Estimate, show: &dyn Fn(f64) -> String) -> String {
     match estimate.value {
-        Some(value) if estimate.at_least => format!("at least {}", figure.show(value)),
-        Some(value) => figure.show(value),
+        Some(value) if estimate.at_least => format!("at least {}", show(value)),
+        Some(value) => show(value),
         None => "not measured".to_string(),
     }
 }
@@ -190,6 +241,7 @@ fn blanks(
         Verdict::NotComparable(reason) => reason.clone(),
         _ => String::new(),
     };
+    let with_unit = |estimate: &Estimate| as_shown(estimate, &|value| figure.show_with_unit(value));
     let blanks = [
         ("this", answer.this.clone()),
         ("against", answer.against.clone()),
@@ -198,6 +250,8 @@ fn blanks(
         ("high", number(compared.comparison.high)),
         ("this_value", shown(figure, this)),
         ("against_value", shown(figure, against)),
+        ("this_shown", with_unit(this)),
+        ("against_shown", with_unit(against)),
         ("condition", study.conditions[compared.condition].label.clone()),
         ("tier", study.contenders[compared.candidate].tier.to_string()),
         ("rounds", compared.comparison.rounds.to_string()),

@@ -3,7 +3,7 @@
 
 use crate::outcome::Outcome;
 use crate::report::summary::cell::Cell;
-use crate::report::summary::estimate::{Estimator, histograms};
+use crate::report::summary::estimate::{Estimator, histograms, pooled};
 use crate::report::summary::metric::{Figure, What, plain};
 use crate::report::summary::trial::{Measure, Scope, TrialRow};
 use crate::stats::bootstrap;
@@ -87,11 +87,20 @@ fn guard(
     if pairs.iter().any(|p| p.baseline.is_nan() || p.candidate.is_nan()) && figure.quantile().is_none() {
         let label = |cell: &Cell| study.contenders[cell.contender].label.clone();
         let cut_off = [baseline, candidate].into_iter().find_map(|cell| no_mean(cell, figure, &label(cell)));
-        return Some(cut_off.unwrap_or_else(|| format!("{} was not measured in every round", figure.label())));
+        return Some(cut_off.unwrap_or_else(|| not_in_every_round(study, figure)));
     }
     let ratios: Vec<f64> = pairs.iter().filter_map(|p| p.log_ratio()).map(f64::exp).collect();
     let trend = drift::trend(&ratios).filter(|trend| trend.drifting)?;
     Some(format!("drift: the ratio changes by {:+.0} % from the first rounds to the last", trend.change * 100.0))
+}
+
+/// A study's own figure is told by what it is about; its name alone says little to a reader.
+fn not_in_every_round(study: &Study, figure: &Figure) -> String {
+    let own = study.metrics.iter().find(|metric| metric.name == figure.name && !metric.about.is_empty());
+    match own {
+        Some(metric) => format!("there is no value in some rounds of this figure: {}", metric.about),
+        None => format!("{} was not measured in every round", figure.label()),
+    }
 }
 
 /// Operations of a transaction below which the share that was refused says nothing.
@@ -173,12 +182,6 @@ fn compare_quantile(
         comparison.verdict = Verdict::NoWords;
     }
     comparison
-}
-
-fn pooled(rounds: &[Vec<(u64, u64)>], quantile: Quantile) -> Option<u64> {
-    let mut all = crate::stats::histogram::Histogram::new();
-    rounds.iter().flatten().for_each(|&(value_ns, count)| all.record_n(value_ns, count));
-    all.quantile(quantile.fraction())
 }
 
 /// Why a quantile may not be compared: one that may not be printed may not. `label` is whose it is.

@@ -5,7 +5,7 @@ use crate::report::summary::metric::{Figure, What};
 use crate::report::summary::quantity;
 use crate::report::summary::trial::{Measure, Scope, TrialRow};
 use crate::stats::bootstrap;
-use crate::stats::histogram::SparseHistogram;
+use crate::stats::histogram::{Histogram, SparseHistogram};
 use crate::stats::interval;
 use crate::stats::quantile::{Quantile, QuantileValue};
 
@@ -71,6 +71,20 @@ impl Estimator<'_> {
         cell.valid.iter().filter_map(value).collect()
     }
 
+    /// The figure over some rounds of a cell, as a comparison takes it: the quantile of their operations, else the median
+    /// of their values. None where one of them has none.
+    pub fn estimate_of(&self, rounds: &[usize], figure: &Figure) -> Option<Estimate> {
+        let rows = || rounds.iter().map(|&index| &self.rows[index]);
+        let value = match figure.quantile() {
+            Some((measure, quantile, scope)) => pooled(&histograms(rows(), measure, scope)?, quantile)? as f64,
+            None => {
+                let values: Option<Vec<f64>> = rows().map(|row| figure.of_trial(row, self.transactions)).collect();
+                interval::median(&values?)?
+            }
+        };
+        Some(Estimate { value: Some(value), ..Estimate::default() })
+    }
+
     fn quantile(&self, cell: &Cell, measure: Measure, quantile: Quantile, scope: Scope) -> Estimate {
         let shown = cell.pool(scope).dist(measure).quantile(quantile);
         let lacking = match shown.value {
@@ -94,6 +108,13 @@ impl Estimator<'_> {
             rounds: vec![],
         }
     }
+}
+
+/// The quantile of all that these rounds hold.
+pub fn pooled(rounds: &[SparseHistogram], quantile: Quantile) -> Option<u64> {
+    let mut all = Histogram::new();
+    rounds.iter().flatten().for_each(|&(value_ns, count)| all.record_n(value_ns, count));
+    all.quantile(quantile.fraction())
 }
 
 /// The distributions of these rounds; none if one of them has none.

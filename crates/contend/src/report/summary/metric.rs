@@ -5,12 +5,14 @@
 
 use crate::report::summary::quantity;
 use crate::report::summary::trial::{Measure, Scope, TrialRow};
-use crate::stats::precision::{Bytes, Ns, Percent, Rate};
+pub use crate::stats::precision::plain;
+use crate::stats::precision::{Bytes, Ns, Percent, Rate, count};
 use crate::stats::quantile::Quantile;
 use crate::stats::verdict::Direction;
 use crate::study::formula::Formula;
 use crate::study::metric::standard_direction;
 use crate::study::model::Study;
+use crate::study::quantity::Quantity;
 
 use crate::outcome::Outcome;
 use crate::record::tally::Counts;
@@ -22,6 +24,8 @@ pub enum Unit {
     Ns,
     Bytes,
     Share,
+    /// Operations, each of which counts.
+    Count,
     Plain,
 }
 
@@ -33,14 +37,25 @@ impl Unit {
             Unit::Ns => Ns(value.round() as u64).to_string(),
             Unit::Bytes => Bytes(value.round() as u64).to_string(),
             Unit::Share => Percent(value).to_string(),
+            Unit::Count => count(value.round() as u64),
             Unit::Plain => plain(value),
         }
     }
 }
 
-/// A bare number, as precisely as a rate is shown.
-pub fn plain(value: f64) -> String {
-    Rate(value).to_string().trim_end_matches("/s").to_string()
+/// The value in the unit that the name ends in; none if it ends in none. A short time keeps its digits.
+fn in_unit(name: &str, value: f64) -> Option<String> {
+    let time = |ns: f64| if ns < 1000.0 { format!("{} ns", plain(ns)) } else { Unit::Ns.show(ns) };
+    Some(match name.rsplit('_').next()? {
+        "ns" => time(value),
+        "us" => time(value * 1e3),
+        "ms" => time(value * 1e6),
+        "s" => time(value * 1e9),
+        "percent" => format!("{} %", plain(value)),
+        "bytes" => Unit::Bytes.show(value),
+        "mib" => format!("{} MiB", plain(value)),
+        _ => return None,
+    })
 }
 
 /// Summary of a latency.
@@ -82,9 +97,17 @@ pub struct Figure {
 pub fn find(study: &Study, name: &str) -> Option<Figure> {
     if let Some(own) = study.metrics.iter().find(|m| m.name == name) {
         let (direction, formula) = (direction(own.higher_is_better), Formula::parse(&own.value).ok()?);
-        return Some(Figure { name: name.to_string(), what: What::Own(formula), unit: Unit::Plain, direction });
+        let unit = if counts(&formula, &own.value) { Unit::Count } else { Unit::Plain };
+        return Some(Figure { name: name.to_string(), what: What::Own(formula), unit, direction });
     }
     standard(name)
+}
+
+/// Whether a formula only adds up operations.
+fn counts(formula: &Formula, text: &str) -> bool {
+    let operations =
+        |name: &str| matches!(Quantity::read(name), Ok(Quantity::Count(count, _)) if count != "longest_stall_ns");
+    !text.contains(['*', '/', '-']) && !formula.names().is_empty() && formula.names().into_iter().all(operations)
 }
 
 /// A figure that every study has.
@@ -175,6 +198,21 @@ impl Figure {
         self.unit.show(value)
     }
 
+    /// With the unit that a study's own figure has at the end of its name: `longest_stall_ms`, `own_us_per_operation`.
+    pub fn show_with_unit(&self, value: f64) -> String {
+        if self.unit != Unit::Plain {
+            return self.show(value);
+        }
+        match self.name.rsplit_once("_per_") {
+            Some((of, per)) => match in_unit(of, value) {
+                Some(shown) => format!("{shown} per {per}"),
+                None if per == "s" => Unit::PerSecond.show(value),
+                None => format!("{} per {}", plain(value), per.replace('_', " ")),
+            },
+            None => in_unit(&self.name, value).unwrap_or_else(|| plain(value)),
+        }
+    }
+
     /// What one trial says; none if it was not measured there.
     pub fn of_trial(&self, row: &TrialRow, transactions: &[String]) -> Option<f64> {
         let measured = row.measured.as_ref()?;
@@ -213,4 +251,44 @@ impl Figure {
 pub fn failed_share(counts: &Counts) -> Option<f64> {
     let planned = counts.planned();
     (planned > 0).then(|| (planned - counts.outcome(Outcome::Committed)) as f64 / planned as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_studys_own_figure_has_the_unit_of_its_name() {
+        let shown = |name: &str, value: f64| {
+            let what = What::Own(Formula::parse("elapsed_s").unwrap());
+            let direction = Direction::LowerIsBetter;
+            Figure { name: name.to_string(), what, unit: Unit::Plain, direction }.show_with_unit(value)
+        };
+        for (name, value, expected) in [
+            ("longest_stall_ms", 1370.0, "1.37 s"),
+            ("query_us", 489.0, "489 µs"),
+            ("query_us", 0.0743, "74.3 ns"),
+            ("lookup_ns", 335.2, "335 ns"),
+            ("rows_written_per_s", 6403.0, "6,400/s"),
+            ("requests_per_minute", 12.0, "12.0 per minute"),
+            ("own_us_per_operation", 4.0, "4.00 µs per operation"),
+            ("share_percent", 6.184, "6.18 %"),
+            ("peak_mib", 15.8, "15.8 MiB"),
+            ("lock_errors", 3.0, "3.00"),
+        ] {
+            assert_eq!(shown(name, value), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn operations_that_are_only_added_up_are_shown_one_by_one() {
+        let is_count = |text: &str| counts(&Formula::parse(text).unwrap(), text);
+        assert!(is_count("conflict + timeout") && is_count("planned.read"));
+        for text in
+            ["100 * conflict", "conflict / planned", "elapsed_s", "1", "longest_stall_ns", "planned - committed"]
+        {
+            assert!(!is_count(text), "{text}");
+        }
+        assert_eq!(Unit::Count.show(12968.0), "12,968");
+    }
 }
