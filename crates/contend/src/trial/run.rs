@@ -433,7 +433,7 @@ impl Bench<'_> {
         trial.invalid.extend(self.generator_limit(stage, run, &tally));
         self.check_rates(trial, stage, &tally, fastest_sync_ns);
         trial.marks.extend(marks::of_work(&tally, &due));
-let compiling_ns = reported.iter().map(marks::compiling_ns).sum();
+        let compiling_ns = reported.iter().map(marks::compiling_ns).sum();
         trial.marks.extend(marks::not_warm(compiling_ns, tally.elapsed_ns()));
         foreign_cpu(trial, stage, run);
         Ok((tally, ever.finish()))
