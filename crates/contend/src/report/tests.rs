@@ -406,8 +406,11 @@ fn records_of_different_machines_or_data_get_no_words() {
     let (_dir, mut later) = record(&Story { seed: 2, ..Story::default() });
     later.run.machine.cores = 64;
     later.run.workload.data_sha256 = "00".repeat(32);
+    later.run.study.load.rate_per_s = Some(100.0);
     let found = compare_records::compare(usual(), &later);
-    assert_eq!(found.differences.len(), 2);
+    assert_eq!(found.differences.len(), 3);
+    let rate = "the rate differs: as fast as possible in A, 100/s in B";
+    assert!(found.differences.iter().any(|difference| difference == rate), "{:?}", found.differences);
     assert!(found.rows.iter().all(|row| matches!(row.comparison.verdict, Verdict::NotComparable(_))));
     assert!(found.rows.iter().any(|row| row.comparison.ratio.is_some()));
     assert!(compare_records::text(&found).contains("the number of cores differs: 4 in A, 64 in B"));
