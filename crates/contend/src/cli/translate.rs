@@ -21,8 +21,8 @@ enum Dialect {
   contend translate --to mariadb --functions | mariadb
   (contend translate --to mariadb --session; contend translate --to mariadb app.sql) | mariadb app
 
-A translation is meant for connections that were told what --session prints: without it a server can take the same text
-for something else.")]
+A translation is meant for connections that were told what --session prints: without it a server
+can take the same text for something else.")]
 pub(super) struct TranslateArgs {
     /// The server whose SQL is wanted
     #[arg(long)]
