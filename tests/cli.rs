@@ -318,6 +318,54 @@ fn who_translates_is_told_of_every_refusal_and_of_what_differs() {
 }
 
 #[test]
+fn who_translates_is_told_what_connections_must_be_told() {
+    let bench = Bench::new();
+    for (to, part) in [("postgres", "SET standard_conforming_strings = on;\n"), ("mariadb", "'ANSI_QUOTES,")] {
+        let said = bench.contend(&["translate", "--to", to, "--session"]).exits(0).out;
+        assert!(said.contains(part) && said.lines().all(|line| line.ends_with(';')), "{said}");
+    }
+    bench.contend(&["translate", "--to", "mariadb", "--session", "--functions"]).exits(2);
+    std::fs::write(bench.path("q.sql"), "SELECT 1").expect("written");
+    let hint = |args: &[&str]| bench.contend(args).exits(0).err.contains("--session");
+    assert!(hint(&["translate", "--to", "mariadb", "q.sql"]));
+    assert!(!hint(&["translate", "--to", "mariadb", "--explain", "q.sql"]));
+}
+
+#[test]
+fn mistyped_names_are_answered_with_the_nearest() {
+    let bench = Bench::new();
+    for (args, name) in [
+        (&["run", "wordpres"][..], "wordpress"),
+        (&["plan", "show", "bnk"], "bank"),
+        (&["http", "wordpres"], "wordpress"),
+    ] {
+        let said = bench.contend(args).exits(2).err;
+        assert!(said.contains(&format!("(did you mean `{name}`?): name one of ")), "{said}");
+    }
+    let said = bench.contend(&["run", "nothing-like-it"]).exits(2).err;
+    assert!(!said.contains("did you mean"), "{said}");
+}
+
+#[test]
+fn a_workload_cannot_change_what_the_report_says_of_a_contender() {
+    let bench = Bench::new();
+    let text = "about = \"x\"\n[table.t]\nddl = \"CREATE TABLE t (id INTEGER PRIMARY KEY)\"\n[transaction.w]\n\
+                kind = \"write\"\nbegin = \"none\"\n[[transaction.w.step]]\nsql = \"PRAGMA synchronous=off\"\n\
+                [[transaction.w.step]]\nsql = \"INSERT INTO t VALUES (NULL)\"\n";
+    std::fs::write(bench.path("w.toml"), text).expect("written");
+    let said = bench.contend(&["plan", "show", "w.toml"]).exits(2).err;
+    assert!(said.contains("w.toml:8: ") && said.contains("settings belong to the contender"), "{said}");
+    let many = text.replace("PRAGMA synchronous=off", "SELECT 1").replacen(
+        "[table.t]",
+        "databases = 1000000000\n[table.t]",
+        1,
+    );
+    std::fs::write(bench.path("w.toml"), many).expect("written");
+    let said = bench.contend(&["plan", "show", "w.toml"]).exits(2).err;
+    assert!(said.contains("1000000000 databases; the most is 100000"), "{said}");
+}
+
+#[test]
 fn who_translates_with_savepoints_is_told_what_to_run_when_a_statement_fails() {
     let bench = Bench::new();
     std::fs::write(bench.path("q.sql"), "CREATE TABLE t (id INTEGER PRIMARY KEY); DELETE FROM t").expect("written");

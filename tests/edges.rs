@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use support::place::{Own, Place, files, is_root, postgres_bin, record, study};
 use support::{Bench, Said, interrupt, processes_mentioning, reasons, root, status, wait_for, wrong_in};
@@ -53,6 +53,26 @@ fn the_doctor_says_how_to_build_what_is_not_built() {
     let said: Said = command.env("CONTEND_WORKERS", bench.path("none")).output().expect("the tool starts").into();
     let line = said.exits(0).out.lines().find(|line| line.contains("`make worker-sqlx`")).map(str::to_string);
     assert!(line.is_some_and(|line| !line.contains("not on the path")), "who builds this has cargo");
+}
+
+#[test]
+fn the_doctor_says_where_drivers_are_looked_for() {
+    let bench = Bench::new();
+    let doctor = |dir: &Path| {
+        let mut command = bench.command(&["doctor"]);
+        Said::from(command.env("CONTEND_WORKERS", dir).output().expect("the tool starts")).exits(0).out
+    };
+    let line = |said: &str| said.lines().find(|line| line.contains("CONTEND_WORKERS")).map(str::to_string);
+    let nowhere = bench.path("nowhere");
+    let missing = line(&doctor(&nowhere)).expect("a line");
+    assert!(missing.starts_with("note") && missing.contains("which is no directory"), "{missing}");
+    assert!(missing.contains(&nowhere.display().to_string()), "{missing}");
+    fs::create_dir(&nowhere).expect("created");
+    let there = line(&doctor(&nowhere)).expect("a line");
+    assert!(there.starts_with("ok") && there.ends_with("as CONTEND_WORKERS says"), "{there}");
+    for help in [&["--help"][..], &["doctor", "--help"]] {
+        assert!(bench.contend(help).exits(0).out.contains("CONTEND_WORKERS"));
+    }
 }
 
 #[test]

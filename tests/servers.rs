@@ -12,7 +12,7 @@ use contend_wire::script::ScriptWriter;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use support::place::{Place, files, record, study};
+use support::place::{Own, Place, files, record, study};
 use support::workers::needed;
 use support::{Bench, Said, processes_mentioning, reasons, tool, wait_for};
 
@@ -226,6 +226,37 @@ fn a_missing_server_is_said_or_left_out() {
     let mut command = place.command(&["run", &study(), "--out", "second", "--contender", "postgres", "--quiet"]);
     let said: Said = command.env("CONTEND_SERVERS", &nowhere).output().expect("the tool starts").into();
     assert!(said.code == Some(2) && said.err.contains("PostgreSQL is not installed"), "{}", said.err);
+}
+
+#[test]
+fn a_directory_in_place_of_a_host_is_that_of_a_socket() {
+    let place = Place::new();
+    let own = Own::postgres(&place);
+    place.run_sound(&["--dsn", &own.dsn_of_directory(&place, "geheim"), "--rounds", "1", "--only", "postgres durable"]);
+    let command = record(&place).run.command.join(" ");
+    assert!(command.contains("?socket=") && !command.contains("geheim"), "{command}");
+    assert_eq!(own.asked("SELECT count(*) FROM pg_database WHERE datname LIKE 'contend%'"), "0");
+}
+
+#[test]
+fn what_translate_prints_is_for_the_servers_own_clients() {
+    let place = Place::new();
+    let app = "CREATE TABLE t (id INTEGER PRIMARY KEY, b TEXT);\n\
+               INSERT INTO t (b) VALUES ('a\\' || 'b');\nSELECT b, round(2.5, 0) FROM t;\n";
+    fs::write(place.bench.path("app.sql"), app).expect("written");
+    for (to, own, first) in
+        [("postgres", Own::postgres(&place), ""), ("mariadb", Own::mariadb(&place), "CREATE DATABASE app; USE app;\n")]
+    {
+        let printed = |args: &[&str]| place.contend(&[&["translate", "--to", to], args].concat()).exits(0).out;
+        // It may be installed again.
+        for _ in 0..2 {
+            own.asked(&printed(&["--functions"]));
+        }
+        let said = own.asked(&format!("{first}{}{}", printed(&["--session"]), printed(&["--pack", "app.sql"])));
+        let row = said.lines().last().unwrap_or_default().replace('\t', "|");
+        // MariaDB's client writes a backslash twice.
+        assert_eq!(row.replace("\\\\", "\\").split('|').next(), Some("a\\b"), "{to}: {said}");
+    }
 }
 
 #[test]

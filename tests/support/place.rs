@@ -3,6 +3,7 @@
 use super::{Bench, Said, root, sound, wait_for};
 use contend::record::store::Record;
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -130,7 +131,7 @@ impl Own {
                 "echo geheim >{dir}/pw && \
                  {bin}/initdb -D {dir}/data -U me --pwfile={dir}/pw --auth=scram-sha-256 -N >/dev/null && \
                  exec {bin}/postgres -D {dir}/data -c listen_addresses=127.0.0.1 -c port={port} \
-                 -c unix_socket_directories="
+                 -c unix_socket_directories={dir}"
             )
         };
         Self::start(place, "postgres", script, "ready to accept connections")
@@ -156,25 +157,33 @@ impl Own {
         format!("{}://me:{password}@127.0.0.1:{}/{database}", self.scheme, self.port)
     }
 
+    /// The same by its socket, whose directory stands in place of the host.
+    pub fn dsn_of_directory(&self, place: &Place, password: &str) -> String {
+        let dir = place.bench.path(&format!("own-{}", self.scheme)).display().to_string();
+        format!("{}://me:{password}@{}:{}/", self.scheme, dir.replace('/', "%2F"), self.port)
+    }
+
     /// What it answers, as its own client shows it.
     pub fn asked(&self, sql: &str) -> String {
         let port = self.port.to_string();
         let mut client = match self.scheme {
             "mysql" => {
                 let mut client = Command::new("mariadb");
-                client
-                    .args(["--no-defaults", "-h127.0.0.1", "-P", &port, "-ume", "-Ne", sql])
-                    .env("MYSQL_PWD", "geheim");
+                client.args(["--no-defaults", "-h127.0.0.1", "-P", &port, "-ume", "-N"]).env("MYSQL_PWD", "geheim");
                 client
             }
             _ => {
                 let mut client = Command::new("psql");
-                client.args([&format!("postgres://me@127.0.0.1:{port}/postgres"), "-Atc", sql]);
+                client.args([&format!("postgres://me@127.0.0.1:{port}/postgres"), "-At", "-v", "ON_ERROR_STOP=1"]);
                 client.env("PGPASSWORD", "geheim");
                 client
             }
         };
-        let said = client.output().expect("its client");
+        client.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut client = client.spawn().expect("its client");
+        // One that stops at an error reads no further.
+        let _ = client.stdin.take().expect("piped").write_all(sql.as_bytes());
+        let said = client.wait_with_output().expect("its client");
         assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
         String::from_utf8_lossy(&said.stdout).trim().to_string()
     }

@@ -8,7 +8,8 @@
 //!
 //! A plan is printed, kept and sent, so an address never carries a password, only where one is found: the
 //! first line of a file, or an environment variable of the worker. `socket` is the path of the Unix socket
-//! itself. Special characters are written as `%` and two hexadecimal digits.
+//! itself. Special characters are written as `%` and two hexadecimal digits. A host that is a path, as PostgreSQL's own
+//! clients take it (`postgres://USER@%2Frun%2Fpostgresql/`), is the directory of a socket.
 
 use std::fmt;
 
@@ -126,7 +127,10 @@ impl Typed {
         let endpoint = match socket {
             Some(path) if path.is_empty() => return Err("socket= names no path".to_string()),
             Some(path) => Endpoint::Socket(path),
-            None => tcp(place, *standard_port)?,
+            None => match tcp(place, *standard_port)? {
+                Endpoint::Tcp(host, port) if host.starts_with('/') => in_directory(scheme, &host, port)?,
+                endpoint => endpoint,
+            },
         };
         if user.is_empty() {
             return Err("the address of a server names the user: SCHEME://USER@HOST/DATABASE".to_string());
@@ -165,6 +169,14 @@ fn tcp(place: &str, standard_port: u16) -> Result<Endpoint, String> {
         Some(port) => port.parse().map_err(|_| "the port of the server is no number from 1 to 65535".to_string())?,
     };
     Ok(Endpoint::Tcp(decode(host)?, port))
+}
+
+/// A host that is a path: PostgreSQL names the socket in a directory by the port.
+fn in_directory(scheme: &str, dir: &str, port: u16) -> Result<Endpoint, String> {
+    match scheme {
+        "postgres" => Ok(Endpoint::Socket(format!("{}/.s.PGSQL.{port}", dir.trim_end_matches('/')))),
+        _ => Err("the host of the server is a path; a socket is named with ?socket=PATH".to_string()),
+    }
 }
 
 fn decode(text: &str) -> Result<String, String> {
@@ -238,6 +250,19 @@ mod tests {
         assert_eq!((typed.address.scheme.as_str(), typed.password.as_deref()), ("mysql", Some("p:w")));
         assert_eq!(typed.address.endpoint, Endpoint::Tcp("db.example".into(), 3306));
         assert!(!format!("{typed:?} {}", typed.address).contains("p:w"));
+    }
+
+    #[test]
+    fn a_directory_in_place_of_a_host_is_where_the_socket_is() {
+        for (text, read) in [
+            ("postgres://me@%2Fpath%2Fto%2Fdir/", "postgres://me@/?socket=/path/to/dir/.s.PGSQL.5432"),
+            ("postgresql://me@%2frun%2f:5433/d", "postgres://me@/d?socket=/run/.s.PGSQL.5433"),
+            ("postgres://me@%2F/d?password_env=P", "postgres://me@/d?socket=/.s.PGSQL.5432&password_env=P"),
+        ] {
+            assert_eq!(Address::parse(text).map(|a| a.to_string()).as_deref(), Ok(read), "{text}");
+        }
+        let message = Typed::parse("mysql://me:secret@%2Frun%2Fmysqld/").unwrap_err();
+        assert!(message.contains("?socket=PATH") && !message.contains("secret"), "{message}");
     }
 
     #[test]

@@ -159,6 +159,11 @@ pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Opti
     near.min_by_key(|(edits, _)| *edits).map(|(_, found)| found)
 }
 
+/// ` (did you mean ...?)`, or nothing if no known word is near.
+pub fn did_you_mean<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> String {
+    nearest(word, known).map_or(String::new(), |found| format!(" (did you mean `{found}`?)"))
+}
+
 /// Letters to put in, take out or replace to make one word of the other.
 fn edits(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();

@@ -6,7 +6,13 @@ use crate::engine::{Driver, ENGINES};
 use crate::stats::precision::{Bytes, Ns};
 use crate::trial::powercut::kernel;
 use crate::trial::{
-    admin::Admin, disk, identity::Identity, janitor::Janitor, machine, probe, process::Launch, server::Programs,
+    admin::Admin,
+    disk,
+    identity::Identity,
+    janitor::Janitor,
+    machine, probe,
+    process::{Launch, WORKERS, worker_dirs},
+    server::Programs,
 };
 use anyhow::Result;
 use contend_wire::handshake::fact;
@@ -39,6 +45,7 @@ pub(super) fn doctor(args: &DoctorArgs) -> Result<u8> {
     findings.push(proc_finding());
     findings.extend(disk_findings(&dir));
     findings.push(worker_finding());
+    findings.push(workers_finding());
     findings.extend(program_findings());
     findings.extend(ENGINES.iter().filter_map(|engine| engine.server).map(server_finding));
     findings.push(recorder_finding());
@@ -151,6 +158,23 @@ fn worker_versions() -> Result<String> {
     let admin = Admin::start(&Launch::own()?, log.path(), &janitor, &|| false)?;
     let said = |key| fact(&admin.hello, key).unwrap_or("?");
     Ok(format!("{} through {}, built in", said("engine"), said("driver")))
+}
+
+/// Where workers that are programs of their own are looked for. A directory that somebody named is meant to be there.
+fn workers_finding() -> Finding {
+    let finding = |state, detail| Finding { what: "drivers", state, detail };
+    let dirs = match worker_dirs() {
+        Ok(dirs) => dirs,
+        Err(e) => return finding(State::Note, format!("{e:#}")),
+    };
+    let shown: Vec<String> = dirs.iter().map(|dir| dir.display().to_string()).collect();
+    let named = std::env::var_os(WORKERS).is_some();
+    let by = if named { format!(", as {WORKERS} says") } else { String::new() };
+    let looked = format!("programs of their own are looked for in {}{by}", shown.join(" or "));
+    match named && !dirs.iter().any(|dir| dir.is_dir()) {
+        true => finding(State::Note, format!("{looked}, which is no directory: name another, or unset {WORKERS}")),
+        false => finding(State::Ok, looked),
+    }
 }
 
 /// Drivers whose workers are programs of their own: which are built, how to build the rest, and which of those that

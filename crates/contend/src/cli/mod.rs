@@ -71,6 +71,9 @@ A study measures contenders (an engine with settings, a driver and a way to call
 left in results/DATE-STUDY. `contend help VERB` says what each verb takes; what the words of a report mean is in
 docs/reading-a-report.md, how to write a study in docs/study-file.md.
 
+Environment: CONTEND_WORKERS names the directory of drivers that are programs of their own (`contend doctor` says where
+they are looked for), CONTEND_SERVERS other directories of the servers' programs (docs/servers.md).
+
 Exit status: 0 valid, 1 a trial is invalid, 2 usage or environment, 130 stopped."
 )]
 struct Cli {
@@ -266,6 +269,10 @@ struct ListArgs {
 }
 
 #[derive(Args)]
+#[command(
+    after_help = "Drivers that are programs of their own are looked for in the directory that CONTEND_WORKERS names, else in `workers` \
+    beside contend or beside its profile's directory."
+)]
 struct DoctorArgs {
     /// Directory whose disk is measured [default: the current one]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]

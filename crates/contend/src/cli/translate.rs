@@ -15,6 +15,14 @@ enum Dialect {
 }
 
 #[derive(Args)]
+#[command(after_help = "Examples:
+  contend translate --to postgres --schema schema.sql queries.sql
+  contend translate --to postgres --functions | psql
+  contend translate --to mariadb --functions | mariadb
+  (contend translate --to mariadb --session; contend translate --to mariadb app.sql) | mariadb app
+
+A translation is meant for connections that were told what --session prints: without it a server
+can take the same text for something else.")]
 pub(super) struct TranslateArgs {
     /// The server whose SQL is wanted
     #[arg(long)]
@@ -35,6 +43,9 @@ pub(super) struct TranslateArgs {
     /// Print what installs the function pack, in a schema of its own, and end
     #[arg(long, conflicts_with_all = ["schema", "explain", "pack", "savepoints", "file"])]
     functions: bool,
+    /// Print what every connection must be told before it runs a translation, and end
+    #[arg(long, conflicts_with_all = ["schema", "explain", "pack", "savepoints", "functions", "file"])]
+    session: bool,
     /// SQL [default: standard input]
     #[arg(value_hint = ValueHint::FilePath)]
     file: Option<PathBuf>,
@@ -46,7 +57,11 @@ pub(super) fn translate(args: &TranslateArgs) -> Result<u8> {
         Dialect::Mariadb => Target::MariaDb,
     };
     if args.functions {
-        print(contend_sql::function_pack(target))?;
+        print(&functions(target))?;
+        return Ok(OK);
+    }
+    if args.session {
+        print(&contend_sql::session(target).iter().map(|sql| format!("{sql};\n")).collect::<String>())?;
         return Ok(OK);
     }
     let mut catalogue = Catalogue::default();
@@ -74,6 +89,9 @@ pub(super) fn translate(args: &TranslateArgs) -> Result<u8> {
         print(&as_text(&translation, args.explain))?;
         if !args.explain {
             eprint!("{}", warned(&translation));
+            if !translation.statements.is_empty() {
+                eprintln!("for connections that were told what --session prints");
+            }
         }
         return Ok(OK);
     }
@@ -85,6 +103,16 @@ pub(super) fn translate(args: &TranslateArgs) -> Result<u8> {
         eprintln!("  what it means depends on its tables: name a file of their CREATE statements with --schema");
     }
     Ok(code)
+}
+
+/// The function pack as the server's own client takes it. MariaDB's takes every semicolon for an end, also those in a
+/// body, unless it is told of another delimiter; it then sends all of it at once, as it stands.
+fn functions(target: Target) -> String {
+    let pack = contend_sql::function_pack(target);
+    match target {
+        Target::Postgres => pack.to_string(),
+        Target::MariaDb => format!("DELIMITER //\n{}\n//\nDELIMITER ;\n", pack.trim_end()),
+    }
 }
 
 fn read(path: &Path) -> Result<String> {
@@ -192,6 +220,11 @@ mod tests {
         assert_eq!(part.chars().nth(mark.len()), Some('é'));
         assert_eq!(around("", 3), (String::new(), "   ".to_string()));
         assert_eq!(around("a\tb", 2), ("a b".to_string(), "  ".to_string()));
+    }
+
+    #[test]
+    fn the_delimiter_does_not_occur_in_what_it_ends() {
+        assert!(!contend_sql::function_pack(Target::MariaDb).contains("//"));
     }
 
     #[test]

@@ -254,6 +254,9 @@ pub struct Trial {
     /// How many samples there are; none in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples: Option<u64>,
+    /// SHA-256 of `samples.bin`, which shows whether it is still what was measured; none in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub samples_sha256: Option<String>,
     /// Numbers of the workload's `[scale]` as they held here, and `databases`.
     #[serde(default)]
     pub scale: BTreeMap<String, u64>,

@@ -13,6 +13,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use contend_wire::sample::{SAMPLE_BYTES, Sample};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use sha2::{Digest, Sha256};
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
@@ -145,6 +146,13 @@ impl TrialWriter {
     /// Completes the trial: everything synced, then the directory renamed into its place.
     pub fn commit(mut self, trial: &Trial, series: &str) -> Result<()> {
         self.flush()?;
+        // Read back now that nothing is measured, rather than counted along while samples come in.
+        let mut sha256 = Sha256::new();
+        let samples = self.partial.join(SAMPLES_FILE);
+        File::open(&samples)
+            .and_then(|mut file| std::io::copy(&mut file, &mut HashInto(&mut sha256)))
+            .with_context(|| format!("cannot read {}", samples.display()))?;
+        let trial = &Trial { samples_sha256: Some(in_digits(sha256)), ..trial.clone() };
         fs::write(self.partial.join(SERIES_FILE), series).map_err(|e| self.unwritten(e))?;
         write_toml(&self.partial.join(TRIAL_FILE), trial)?;
         for entry in fs::read_dir(&self.partial).with_context(|| format!("cannot read {}", self.partial.display()))? {
@@ -217,8 +225,28 @@ impl Record {
     }
 
     /// Hands all samples of a trial to `each`, in the order of the file.
-    pub fn samples(&self, number: u32, each: impl FnMut(Sample)) -> Result<()> {
-        read_samples(&self.trial_dir(number).join(SAMPLES_FILE), each)
+    ///
+    /// # Errors
+    /// They cannot be read, or are not those that were written; `each` has then seen some of them, or all.
+    pub fn samples(&self, number: u32, mut each: impl FnMut(Sample)) -> Result<()> {
+        let path = self.trial_dir(number).join(SAMPLES_FILE);
+        let trial = self.trials.iter().find(|trial| trial.slot.trial == number);
+        let (mut sha256, mut count) = (Sha256::new(), 0);
+        let counted = |sample| {
+            count += 1;
+            each(sample);
+        };
+        read_hashed(&path, |bytes| sha256.update(bytes), counted)?;
+        let Some(trial) = trial else { return Ok(()) };
+        if let Some(written) = trial.samples.filter(|written| *written != count) {
+            bail!("{count} of {written} samples are there");
+        }
+        match &trial.samples_sha256 {
+            Some(written) if *written != in_digits(sha256) => {
+                bail!("{} was changed since it was written: its SHA-256 is another", path.display())
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -236,7 +264,12 @@ fn read_trial(path: &Path) -> Result<Trial> {
 }
 
 /// Hands all samples of a file to `each`, in order, reading it in pieces.
-pub fn read_samples(path: &Path, mut each: impl FnMut(Sample)) -> Result<()> {
+pub fn read_samples(path: &Path, each: impl FnMut(Sample)) -> Result<()> {
+    read_hashed(path, |_| (), each)
+}
+
+/// As [`read_samples`]; `raw` gets all bytes as they stand.
+fn read_hashed(path: &Path, mut raw: impl FnMut(&[u8]), mut each: impl FnMut(Sample)) -> Result<()> {
     let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
     let mut reader = BufReader::with_capacity(1 << 20, file);
     let mut bytes = [0; SAMPLE_BYTES];
@@ -245,6 +278,7 @@ pub fn read_samples(path: &Path, mut each: impl FnMut(Sample)) -> Result<()> {
         let found = String::from_utf8_lossy(&bytes[..SAMPLES_MAGIC.len()]).into_owned();
         bail!("{} begins with {found:?}, not with {:?}", path.display(), String::from_utf8_lossy(SAMPLES_MAGIC));
     }
+    raw(&bytes);
     let mut number: u64 = 0;
     loop {
         match reader.read(&mut bytes)? {
@@ -253,10 +287,30 @@ pub fn read_samples(path: &Path, mut each: impl FnMut(Sample)) -> Result<()> {
                 .read_exact(&mut bytes[n..])
                 .with_context(|| format!("{} is cut off in sample {number}", path.display()))?,
         }
+        raw(&bytes);
         let sample = Sample::decode(&bytes)
             .map_err(|m| anyhow::anyhow!("{} is damaged in sample {number}: {m}", path.display()))?;
         each(sample);
         number += 1;
+    }
+}
+
+/// As it stands in `trial.toml`.
+fn in_digits(sha256: Sha256) -> String {
+    sha256.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A hash that bytes can be copied into.
+struct HashInto<'a>(&'a mut Sha256);
+
+impl Write for HashInto<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }
 

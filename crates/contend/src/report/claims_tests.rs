@@ -147,6 +147,13 @@ fn rates_of_other_work_get_no_words_whoever_named_the_figure() {
     assert!(unequal("throughput_ops_per_s") > 0);
     assert!(unequal("rows_per_s") > 0);
     assert_eq!(unequal("given_up_per_s") + unequal("given_up_percent"), 0, "what was refused is their subject");
+    // Its bar is there, but faint.
+    record.run.study.headline = "throughput_ops_per_s".to_string();
+    let document = content::document(&Summary::new(&record));
+    let page = html::html(&document);
+    assert!(page.contains("<rect class=\"bar faint\"") && page.contains("<rect class=\"bar\""));
+    let text = text::text(&document, text::Colour::No);
+    assert!(text.contains("A faint bar (dots in text)") && text.contains("....."), "{text}");
 }
 
 fn grid(rows: &str, columns: &str, at: &[(&str, &str)], metric: &str) -> Grid {

@@ -18,7 +18,7 @@ use crate::stats::interval::MIN_ROUNDS;
 use crate::stats::precision::counted;
 use crate::stats::shift;
 use crate::stats::verdict::{self, Comparison, Verdict};
-use crate::study::model::{Condition, Variant};
+use crate::study::model::{Arrivals, Condition, Variant};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -208,8 +208,8 @@ fn differences(a: &Record, b: &Record) -> Vec<String> {
     differ("the window", time(la.window_ns), time(lb.window_ns));
     differ("the run-in", time(la.run_in_ns), time(lb.run_in_ns));
     differ("the drain", time(la.drain_ns), time(lb.drain_ns));
-    differ("the rate", format!("{:?}", la.rate_per_s), format!("{:?}", lb.rate_per_s));
-    differ("the spacing of arrivals", format!("{:?}", la.arrivals), format!("{:?}", lb.arrivals));
+    differ("the rate", rate(la.rate_per_s), rate(lb.rate_per_s));
+    differ("the spacing of arrivals", spacing(la.arrivals), spacing(lb.arrivals));
     differ("the operations drawn", la.cycle.to_string(), lb.cycle.to_string());
     differ("the scale", la.scale.to_string(), lb.scale.to_string());
     found
@@ -217,6 +217,14 @@ fn differences(a: &Record, b: &Record) -> Vec<String> {
 
 fn or_own(count: Option<u32>) -> String {
     count.map_or("the workload's own".to_string(), |n| n.to_string())
+}
+
+fn rate(per_s: Option<f64>) -> String {
+    per_s.map_or("as fast as possible".to_string(), |rate| format!("{rate}/s"))
+}
+
+fn spacing(arrivals: Arrivals) -> String {
+    format!("{arrivals:?}").to_lowercase()
 }
 
 fn time(ns: u64) -> String {

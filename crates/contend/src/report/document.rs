@@ -172,6 +172,8 @@ pub struct Bar {
     pub points: Vec<f64>,
     pub shown: String,
     pub tip: String,
+    /// Drawn faintly: it is not comparable with the others.
+    pub faint: bool,
 }
 
 impl Bars {

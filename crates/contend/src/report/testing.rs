@@ -170,6 +170,7 @@ impl Story {
             },
             clients: self.clients,
             samples: None,
+            samples_sha256: None,
             scale: BTreeMap::from([("databases".to_string(), 1), ("posts".to_string(), 2000)]),
             powercut: None,
         }

@@ -334,6 +334,28 @@ fn an_interrupted_and_damaged_record_is_read_as_far_as_it_goes() {
 }
 
 #[test]
+fn a_single_byte_that_was_changed_is_noticed() {
+    let (dir, _) = record(&Story::default());
+    let path = dir.path().join("trials/0003/samples.bin");
+    let mut bytes = std::fs::read(&path).unwrap();
+    // Of a time: the sample is still one.
+    let at = bytes.len() - 32;
+    let invalid = |record: &Record| Summary::new(record).rows.iter().filter(|row| !row.is_valid()).count();
+    let whole = invalid(&Record::open(dir.path()).unwrap());
+    bytes[at] ^= 1;
+    std::fs::write(&path, &bytes).unwrap();
+    let opened = Record::open(dir.path()).unwrap();
+    assert_eq!(invalid(&opened), whole + 1);
+    assert!(file(&opened, "report.md").contains("was changed since it was written"));
+    // An older record says nothing of it, and is read as before.
+    let trial = dir.path().join("trials/0003/trial.toml");
+    let text = std::fs::read_to_string(&trial).unwrap();
+    let line = text.lines().find(|line| line.starts_with("samples_sha256")).unwrap();
+    std::fs::write(&trial, text.replace(line, "")).unwrap();
+    assert_eq!(invalid(&Record::open(dir.path()).unwrap()), whole);
+}
+
+#[test]
 fn a_terminal_sees_a_hundred_columns() {
     let text = file(usual(), "report.txt");
     let widest = text.lines().max_by_key(|line| line.chars().count()).unwrap();
@@ -384,8 +406,11 @@ fn records_of_different_machines_or_data_get_no_words() {
     let (_dir, mut later) = record(&Story { seed: 2, ..Story::default() });
     later.run.machine.cores = 64;
     later.run.workload.data_sha256 = "00".repeat(32);
+    later.run.study.load.rate_per_s = Some(100.0);
     let found = compare_records::compare(usual(), &later);
-    assert_eq!(found.differences.len(), 2);
+    assert_eq!(found.differences.len(), 3);
+    let rate = "the rate differs: as fast as possible in A, 100/s in B";
+    assert!(found.differences.iter().any(|difference| difference == rate), "{:?}", found.differences);
     assert!(found.rows.iter().all(|row| matches!(row.comparison.verdict, Verdict::NotComparable(_))));
     assert!(found.rows.iter().any(|row| row.comparison.ratio.is_some()));
     assert!(compare_records::text(&found).contains("the number of cores differs: 4 in A, 64 in B"));

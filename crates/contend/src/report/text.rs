@@ -110,7 +110,7 @@ fn drawn(bar: &Bar, max: f64) -> String {
     let at = |value: f64| if max > 0.0 { ((value / max * BAR as f64).round() as usize).min(BAR) } else { 0 };
     let mut line = vec![b' '; BAR + 1];
     if let Some(value) = bar.value {
-        line[..at(value)].fill(b'#');
+        line[..at(value)].fill(if bar.faint { b'.' } else { b'#' });
     }
     if let (Some(low), Some(high)) = (bar.low, bar.high) {
         let (low, high) = (at(low), at(high));

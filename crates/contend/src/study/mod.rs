@@ -40,7 +40,7 @@ pub use sentence::{FACTS, WORDS};
 pub use vocabulary::{Vocabulary, check_vocabulary};
 
 use crate::engine;
-use crate::source::Source;
+use crate::source::{Source, did_you_mean};
 use anyhow::{Context, Result, bail};
 
 /// Begins the name of the source of an embedded study.
@@ -80,7 +80,11 @@ pub fn open(name_or_path: &str, read: impl Fn(&str) -> std::io::Result<String>) 
     }
     if !name_or_path.ends_with(".toml") && !name_or_path.contains('/') {
         let names: Vec<&str> = builtin_names().collect();
-        bail!("there is no study `{name_or_path}`: name one of {}, or a file that ends in .toml", names.join(", "));
+        let advice = did_you_mean(name_or_path, names.iter().copied());
+        bail!(
+            "there is no study `{name_or_path}`{advice}: name one of {}, or a file that ends in .toml",
+            names.join(", ")
+        );
     }
     let text = read(name_or_path).with_context(|| format!("cannot read study {name_or_path}"))?;
     Ok(Source::new(name_or_path, text))

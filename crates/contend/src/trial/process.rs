@@ -101,10 +101,16 @@ impl Launch {
     }
 }
 
+/// Names the directory of the workers that are programs of their own.
+pub const WORKERS: &str = "CONTEND_WORKERS";
+
 /// Where workers that are programs of their own are looked for: `CONTEND_WORKERS`, else beside this program
 /// or, where it was built, beside its profile's directory.
-fn worker_dirs() -> Result<Vec<PathBuf>> {
-    if let Some(dir) = std::env::var_os("CONTEND_WORKERS") {
+///
+/// # Errors
+/// Nobody knows where this program is.
+pub fn worker_dirs() -> Result<Vec<PathBuf>> {
+    if let Some(dir) = std::env::var_os(WORKERS) {
         return Ok(vec![PathBuf::from(dir)]);
     }
     let program = std::env::current_exe().context("cannot find the path of this program")?;

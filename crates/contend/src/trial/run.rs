@@ -331,6 +331,7 @@ impl Bench<'_> {
             footprint: Footprint::default(),
             clients: stage.round.clients().count() as u32,
             samples: None,
+            samples_sha256: None,
             scale: self.workload.numbers(stage.round.load.scale),
             tables: BTreeMap::new(),
             powercut: None,

@@ -32,7 +32,7 @@ pub use model::{Role, Table, TransactionSpec, Workload};
 pub use resolve::hex;
 pub use translate::{Dialect, Editions, Rewrite, Translated};
 
-use crate::source::{FileError, Source};
+use crate::source::{FileError, Source, did_you_mean};
 use anyhow::{Context as _, Result, bail};
 use std::collections::BTreeMap;
 
@@ -83,7 +83,8 @@ pub fn open(name_or_path: &str, read: impl Fn(&str) -> std::io::Result<String>) 
     }
     if !name_or_path.ends_with(".toml") && !name_or_path.contains('/') {
         bail!(
-            "there is no workload `{name_or_path}`: name one of {}, or a file that ends in .toml",
+            "there is no workload `{name_or_path}`{}: name one of {}, or a file that ends in .toml",
+            did_you_mean(name_or_path, builtin_names()),
             builtin_names().join(", ")
         );
     }

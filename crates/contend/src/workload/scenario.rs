@@ -1,7 +1,7 @@
 //! What a scenario has beyond a workload: variables that are filled in before it is understood, and lists that a service
 //! is asked for before the run. Both end up in the text, so that a record needs neither the command nor the service.
 
-use crate::source::Source;
+use crate::source::{Source, did_you_mean};
 use anyhow::{Context as _, Result, bail};
 use contend_wire::literal::Value;
 use contend_wire::plan::http::Request;
@@ -47,8 +47,8 @@ pub fn open(name: &str, read: impl Fn(&str) -> std::io::Result<String>) -> Resul
         return Ok(source);
     }
     if !name.ends_with(".toml") && !name.contains('/') {
-        let known = builtin_names().join(", ");
-        bail!("there is no scenario `{name}`: name one of {known}, or a file that ends in .toml");
+        let (known, advice) = (builtin_names().join(", "), did_you_mean(name, builtin_names()));
+        bail!("there is no scenario `{name}`{advice}: name one of {known}, or a file that ends in .toml");
     }
     let text = read(name).with_context(|| format!("cannot read scenario {name}"))?;
     Ok(Source::new(name, text))

@@ -1,5 +1,5 @@
-//! Finds the named placeholders of a statement without understanding the statement: it knows SQLite's
-//! strings, quoted identifiers and comments, and nothing more.
+//! Finds the named placeholders of a statement, and what it begins with, without understanding the statement: it knows
+//! SQLite's strings, quoted identifiers and comments, and nothing more.
 
 /// A part of a statement; all parts in order are the statement again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +78,68 @@ pub fn mentions(sql: &str, word: &str) -> bool {
         at += len;
     }
     false
+}
+
+/// Statements that change a session, a transaction or a whole server, by their first words. What such a statement sets
+/// holds for everything that comes after it, and nothing reads it back.
+const BEHIND: &[&[&str]] = &[
+    &["abort"],
+    &["alter", "database"],
+    &["alter", "role"],
+    &["alter", "system"],
+    &["alter", "user"],
+    &["attach"],
+    &["begin"],
+    &["commit"],
+    &["detach"],
+    &["discard"],
+    &["end"],
+    &["execute"],
+    &["explain", "pragma"],
+    &["explain", "query", "plan", "pragma"],
+    &["pragma"],
+    &["prepare"],
+    &["reset"],
+    &["rollback"],
+    &["set"],
+    &["start", "transaction"],
+    &["use"],
+    &["xa"],
+];
+
+/// What in `sql` changes a session or a transaction behind contend's back, as it is written there. Savepoints do not.
+pub fn behind(sql: &str) -> Option<String> {
+    // MariaDB carries out what stands in such a comment, and SQLite takes the mark at the beginning for a space.
+    if let Some(comment) = ["/*!", "/*M!"].into_iter().find(|comment| sql.contains(comment)) {
+        return Some(comment.to_string());
+    }
+    if mentions(sql, "set_config") {
+        return Some("set_config".to_string());
+    }
+    let words = first_words(sql.trim_start_matches('\u{feff}'));
+    let is = |at: usize, word: &str| words.get(at).is_some_and(|found| found.eq_ignore_ascii_case(word));
+    let found = BEHIND.iter().find(|known| known.iter().enumerate().all(|(i, word)| is(i, word)))?;
+    let noise = usize::from(is(1, "transaction") || is(1, "work"));
+    let to_savepoint = is(0, "rollback") && is(1 + noise, "to");
+    (!to_savepoint).then(|| words[..found.len()].join(" "))
+}
+
+/// The words that a statement begins with, up to anything else. MariaDB has one more way to write a comment.
+fn first_words(sql: &str) -> Vec<&str> {
+    let (mut words, mut at) = (vec![], 0);
+    while let Some((token, len)) = next_token(&sql[at..]) {
+        match token {
+            Token::Space => {}
+            Token::Word => words.push(&sql[at..at + len]),
+            Token::Other if sql[at..].starts_with('#') => {
+                at += sql[at..].find('\n').unwrap_or(sql.len() - at);
+                continue;
+            }
+            _ => break,
+        }
+        at += len;
+    }
+    words
 }
 
 /// An identifier as it stands in SQL, quoted only if it must be.
@@ -219,6 +281,46 @@ mod tests {
     }
 
     #[test]
+    fn what_changes_a_session_or_a_transaction_is_seen() {
+        for (sql, said) in [
+            ("PRAGMA synchronous=off", "PRAGMA"),
+            (" -- off\n/* x */ pragma main.synchronous(0)", "pragma"),
+            ("\u{feff}PRAGMA synchronous", "PRAGMA"),
+            ("EXPLAIN QUERY PLAN PRAGMA synchronous = 0", "EXPLAIN QUERY PLAN PRAGMA"),
+            ("# off\nSET SESSION x = 1", "SET"),
+            ("SET STATEMENT x = 1 FOR SELECT 1", "SET"),
+            ("SELECT 1 /*!50000 , 2 */", "/*!"),
+            ("SELECT set_config('synchronous_commit', 'off', false)", "set_config"),
+            ("alter system set fsync = off", "alter system"),
+            ("START TRANSACTION", "START TRANSACTION"),
+            ("Begin IMMEDIATE", "Begin"),
+            ("COMMIT", "COMMIT"),
+            ("END", "END"),
+            ("ROLLBACK", "ROLLBACK"),
+            ("ROLLBACK WORK", "ROLLBACK"),
+            ("attach 'x' AS y", "attach"),
+            ("DETACH y", "DETACH"),
+        ] {
+            assert_eq!(behind(sql).as_deref(), Some(said), "{sql}");
+        }
+        for sql in [
+            "SELECT 'PRAGMA x'",
+            "UPDATE t SET a = 1",
+            "(SELECT 1)",
+            "INSERT INTO t VALUES (1) -- COMMIT",
+            "SAVEPOINT a",
+            "RELEASE a",
+            "ROLLBACK TO a",
+            "ROLLBACK TRANSACTION TO SAVEPOINT a",
+            "ALTER TABLE t ADD COLUMN system",
+            "WITH begin AS (SELECT 1) SELECT * FROM begin",
+            "",
+        ] {
+            assert_eq!(behind(sql), None, "{sql}");
+        }
+    }
+
+    #[test]
     fn names_are_found_and_quoted() {
         assert!(mentions("CREATE TABLE \"Posts\" (a)", "posts") && mentions("create table posts(a)", "posts"));
         assert!(!mentions("CREATE TABLE wp_posts (a)", "posts"));
@@ -235,6 +337,7 @@ mod tests {
         fn sql_like_text_is_scanned_into_itself(sql in "[-:?@$'\"`\\[\\]()/*a-cIN1é \n;]{0,60}") {
             prop_assert_eq!(joined(&scan(&sql)), sql.clone());
             has_second_statement(&sql);
+            behind(&sql);
         }
     }
 }

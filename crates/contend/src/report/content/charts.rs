@@ -10,6 +10,7 @@ use crate::report::summary::metric::Figure;
 use crate::report::summary::trial::Scope;
 use crate::stats::precision::{Ns, Percent, Rate};
 use crate::stats::quantile::QuantileValue;
+use crate::stats::verdict::Verdict;
 use crate::study::model::Tier;
 
 /// Percentiles marked on the axis, as 1 / (1 - q).
@@ -56,15 +57,23 @@ fn section(id: &'static str, title: &str, intro: &str, blocks: Vec<Block>) -> Op
 /// The headline as bars, and throughput if that is another.
 pub fn throughput(summary: &Summary<'_>) -> Option<Section> {
     let figures = summary.shown_figures();
-    let charts = conditions(summary).flat_map(|c| figures.iter().filter_map(move |f| bars(summary, c, f)));
+    let charts: Vec<Bars> =
+        conditions(summary).flat_map(|c| figures.iter().filter_map(move |f| bars(summary, c, f))).collect();
     let title = figures.first().map_or(String::new(), |f| capitalised(&f.label()));
+    let faint = charts.iter().flat_map(Bars::bars).any(|bar| bar.faint);
     section(
         "throughput",
         &title,
         "Bars end at the median of the rounds, each dot is one round, the line is the interval. Every tier has its own \
          promise, so compare inside a tier.",
-        charts.map(Block::Bars).collect(),
+        charts.into_iter().map(Block::Bars).chain(faint.then(faint_note)).collect(),
     )
+}
+
+fn faint_note() -> Block {
+    let note = "A faint bar (dots in text) is not comparable with its tier's baseline, for example because it did not do \
+                the same work: the verdict says why.";
+    Block::Note(note.to_string())
 }
 
 pub fn capitalised(text: &str) -> String {
@@ -105,6 +114,14 @@ fn bar(summary: &Summary<'_>, cell: &Cell, figure: &Figure) -> Bar {
         tip += &format!("\ninterval: {interval}");
     }
     tip += &format!("\nvalid rounds: {}", words::rounds(cell));
+    let compared = summary.compared(cell.condition, cell.contender, &figure.name);
+    let reason = compared.and_then(|compared| match &compared.comparison.verdict {
+        Verdict::NotComparable(reason) => Some(reason),
+        _ => None,
+    });
+    if let Some(reason) = reason {
+        tip += &format!("\nnot comparable: {reason}");
+    }
     Bar {
         series: cell.contender,
         label,
@@ -115,6 +132,7 @@ fn bar(summary: &Summary<'_>, cell: &Cell, figure: &Figure) -> Bar {
         points: estimate.rounds.iter().filter(|_| estimate.value.is_some()).map(|(_, value)| *value).collect(),
         shown: shown.text,
         tip,
+        faint: reason.is_some(),
     }
 }
 
@@ -242,8 +260,11 @@ fn time_lines(
 /// What the work cost: processor, memory, disk.
 pub fn resources(summary: &Summary<'_>) -> Option<Section> {
     let figures: Vec<Figure> = RESOURCES.iter().filter_map(|name| summary.figure(name)).collect();
-    let charts = figures.iter().flat_map(|f| conditions(summary).filter_map(move |c| bars(summary, c, f)));
-    let mut blocks: Vec<Block> = charts.map(without_promises).map(Block::Bars).collect();
+    let charts: Vec<Bars> =
+        figures.iter().flat_map(|f| conditions(summary).filter_map(move |c| bars(summary, c, f))).collect();
+    let faint = charts.iter().flat_map(Bars::bars).any(|bar| bar.faint);
+    let mut blocks: Vec<Block> = charts.into_iter().map(without_promises).map(Block::Bars).collect();
+    blocks.extend(faint.then(faint_note));
     if !blocks.is_empty() {
         blocks.push(Block::Note(foreign(summary)));
     }

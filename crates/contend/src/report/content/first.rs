@@ -223,7 +223,7 @@ fn against_baseline(summary: &Summary<'_>, cell: &Cell, tier: Tier) -> [TableCel
         (Some(baseline), _) if baseline == cell.contender => [TableCell::muted(NOTHING), TableCell::muted("baseline")],
         (_, Some(compared)) => {
             let c = &compared.comparison;
-            [words::ratio(c.low, c.ratio, c.high), words::verdict(summary, compared)]
+            [words::compared_ratio(c), words::verdict(summary, compared)]
         }
         (None, _) => [TableCell::muted(NOTHING), TableCell::muted("no baseline in this tier")],
         _ => [TableCell::muted(NOTHING), TableCell::muted(NOTHING)],

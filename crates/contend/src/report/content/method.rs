@@ -102,7 +102,7 @@ fn comparison_row(summary: &Summary<'_>, compared: &Compared) -> Vec<TableCell> 
     vec![
         TableCell::new(words::label(summary, compared.candidate)).series(compared.candidate),
         TableCell::new(compared.figure.label()),
-        words::ratio(c.low, c.ratio, c.high),
+        words::compared_ratio(c),
         words::verdict(summary, compared),
         detectable.unwrap_or(TableCell::muted(NOTHING)),
         TableCell::new(rounds),

@@ -11,7 +11,7 @@ use crate::stats::interval::MIN_ROUNDS;
 use crate::stats::precision::{Ns, Percent, Ratio};
 pub use crate::stats::precision::{count, counted};
 use crate::stats::quantile::QuantileValue;
-use crate::stats::verdict::{ROUNDS_MAX, Verdict};
+use crate::stats::verdict::{Comparison, ROUNDS_MAX, Verdict};
 use crate::study::model::Tier;
 
 /// Stands where nothing was measured.
@@ -94,6 +94,12 @@ pub fn ratio(low: Option<f64>, middle: Option<f64>, high: Option<f64>) -> TableC
         }
         _ => cell,
     }
+}
+
+/// As [`ratio`], in grey where it compares what is not comparable.
+pub fn compared_ratio(c: &Comparison) -> TableCell {
+    let cell = ratio(c.low, c.ratio, c.high);
+    if matches!(c.verdict, Verdict::NotComparable(_)) { cell.tone(Tone::Muted) } else { cell }
 }
 
 /// Word, and what else there is to say of it.

@@ -30,7 +30,8 @@ fn bar_row(bar: &Bar, max: f64) -> String {
     let at = |value: f64| if max > 0.0 { value / max * WIDTH } else { 0.0 };
     let mut drawn = String::new();
     if let Some(value) = bar.value {
-        drawn += &format!("<rect class=\"bar\" width=\"{:.1}\" y=\"3\" height=\"18\"/>", at(value).max(1.0));
+        let class = if bar.faint { "bar faint" } else { "bar" };
+        drawn += &format!("<rect class=\"{class}\" width=\"{:.1}\" y=\"3\" height=\"18\"/>", at(value).max(1.0));
     }
     if let (Some(low), Some(high)) = (bar.low, bar.high) {
         let (low, high) = (at(low), at(high));

@@ -120,10 +120,14 @@ fn check(file: &WorkloadFile, at: &At<'_>) -> Result<(), FileError> {
     Ok(())
 }
 
+/// Databases of one trial at most: as many as clients.
+const DATABASES_MAX: u32 = 100_000;
+
 fn databases(file: &WorkloadFile, scale: &BTreeMap<String, Named>, at: &At<'_>) -> Result<u32, FileError> {
     let at = at.key("databases");
     match file.databases.as_ref().map_or(Ok(1), |value| at.fixed::<u32>(value, scale))? {
         0 => at.fail("at least one database is needed"),
+        many if many > DATABASES_MAX => at.fail(format!("{many} databases; the most is {DATABASES_MAX}")),
         some => Ok(some),
     }
 }

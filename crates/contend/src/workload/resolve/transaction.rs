@@ -8,7 +8,7 @@ use crate::source::FileError;
 use crate::workload::file::{BeginFile, KeepFile, KindFile, StepFile, TransactionFile};
 use crate::workload::generator::{Fields, FormatPiece, Generator};
 use crate::workload::model::{ArgumentGroup, Begin, Named, TransactionSpec};
-use crate::workload::sql::{Piece, has_second_statement, scan};
+use crate::workload::sql::{Piece, behind, has_second_statement, scan};
 use crate::workload::translate::{OwnSql, placeholder, server};
 use contend_wire::plan::http::{HttpStep, Request};
 use contend_wire::plan::{ANY_ROWS, Keep, Source, SqlStep, Step};
@@ -261,7 +261,7 @@ impl<'f> Builder<'_, '_, 'f> {
                 .fail(format!("only a step that is repeated, 2 to {SPACED_MAX} times, can be spaced"));
         }
         let sql_at = at.key("sql");
-        check_single(sql, &sql_at)?;
+        check_step(sql, &sql_at)?;
         let used: BTreeSet<&str> = names_in(file).into_iter().collect();
         self.declare(&file.args, &at.key("args"), Some(index), repeat, &used)?;
         let (text, args) = compile(sql, &mut self.names, &sql_at)?;
@@ -288,7 +288,7 @@ impl<'f> Builder<'_, '_, 'f> {
             Ok(target) => target,
             Err(known) => return at.fail(format!("there is no server `{name}` (known: {known})")),
         };
-        check_single(sql, at)?;
+        check_step(sql, at)?;
         let (sql, sources) = compile_with(sql, &mut self.names, at, |n| placeholder(target, n))?;
         let number = |source| args.iter().position(|known| known == source).map(|i| i as u16 + 1);
         let Some(params) = sources.iter().map(number).collect::<Option<Vec<u16>>>() else {
@@ -387,6 +387,19 @@ pub fn check_single(sql: &str, at: &At<'_>) -> Result<(), FileError> {
         return at.fail("one statement at a time: something follows the semicolon");
     }
     Ok(())
+}
+
+/// Refuses, beside several statements, one that would change how those after it are carried out: what is measured would
+/// then no longer be what the report says of the contender.
+fn check_step(sql: &str, at: &At<'_>) -> Result<(), FileError> {
+    check_single(sql, at)?;
+    match behind(sql) {
+        None => Ok(()),
+        Some(found) => at.fail(format!(
+            "`{found}` changes a session or a transaction behind contend's back; settings belong to the contender, and \
+             where a transaction begins and ends is the `begin` of [transaction.NAME] (savepoints are allowed)"
+        )),
+    }
 }
 
 /// `1`, `[0, 10]` or `"1.."`.

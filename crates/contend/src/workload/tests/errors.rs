@@ -105,6 +105,11 @@ fn transactions() {
     wrong(sql, "sql = \"SELECT id FROM item WHERE name = ?\"", "placeholders have names");
     wrong(sql, "sql = \"SELECT :name; SELECT 2\"", "one statement");
     wrong(sql, "sql = \"\"", "empty");
+    for own in ["PRAGMA synchronous = off", "BEGIN", "COMMIT", "ROLLBACK", "SET a = 1", "ATTACH 'x' AS y"] {
+        wrong(sql, &format!("sql = \"{own}\""), "settings belong to the contender");
+        let both = format!("on.mariadb = \"{own}\"\n{sql}");
+        wrong(sql, &both, "settings belong to the contender");
+    }
     refused(sql, "sql = \"SELECT 1\"", "args = { name", "no statement uses `:name`");
     refused(sql, "pause = \"10ms\"", "[[transaction.look.step]]", "rows, keep, repeat, every and args");
     refused(sql, "pause = \"10ms\"\nsql = \"SELECT :name\"", "[[transaction.look.step]]", "exactly one of");
