@@ -35,6 +35,12 @@ pub fn language(contender: &Contender) -> &'static str {
     engine::driver(contender).map_or("", |driver| driver.language)
 }
 
+/// Whether a contender goes through another driver than its engine has by itself.
+pub fn has_another_driver(contender: &Contender) -> bool {
+    let usual = engine::find(&contender.engine).and_then(|engine| engine.drivers().next());
+    usual.is_some_and(|usual| usual.name != contender.driver)
+}
+
 /// The driver of a contender's worker that does nothing.
 pub fn floor_driver(contender: &Contender) -> Option<&'static str> {
     engine::floor_of(contender).map(|driver| driver.name)

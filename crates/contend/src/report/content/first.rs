@@ -1,6 +1,5 @@
 //! The first screen: the answer in words, the table that supports it, and what it does not show.
 
-use crate::engine;
 use crate::outcome::Outcome;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::content::{along, charts, evidence, grid, powercut, readback};
@@ -14,7 +13,7 @@ use crate::stats::precision::{Percent, Ratio};
 use crate::stats::quantile::Quantile;
 use crate::stats::verdict::Verdict;
 use crate::study::model::Tier;
-use crate::study::readback::executes_nothing;
+use crate::study::readback::{executes_nothing, has_another_driver, language};
 
 /// Of a tier whose contenders all do nothing.
 const NO_PROMISE: &str = "of drivers that do nothing, so nothing is promised";
@@ -53,11 +52,9 @@ pub fn answer(summary: &Summary<'_>) -> Section {
 /// The driver through which all contenders go, if it is not what their engine has by itself: every figure is of it.
 fn driver_of_all(summary: &Summary<'_>) -> Option<String> {
     let contenders = &summary.record.run.study.contenders;
-    let first = contenders.first()?;
-    let usual = engine::find(&first.engine)?.drivers().next()?;
-    let driver = engine::driver(first).filter(|driver| driver.name != usual.name)?;
+    let first = contenders.first().filter(|first| has_another_driver(first))?;
     let alike = contenders.iter().all(|contender| contender.driver == first.driver);
-    alike.then(|| format!("All figures are of the driver {} ({}).", driver.name, driver.language))
+    alike.then(|| format!("All figures are of the driver {} ({}).", first.driver, language(first)))
 }
 
 fn answers(summary: &Summary<'_>) -> Vec<Block> {
