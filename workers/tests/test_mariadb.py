@@ -6,6 +6,12 @@ import unittest
 from .conversation import MS, NO_STEP, MariaDb, Proxy, Worker, plan, program
 
 RUNNING = []
+# An operation whose connection the server ends, and one that reads.
+END_AND_LOOK = [
+    "statement\t0\tKILL CONNECTION_ID()", "statement\t1\tSELECT v FROM t",
+    "transaction\t0\tend\tread\t-\t0\t0\t1", "step\tsql\t0\t0..*\t1\t-",
+    "transaction\t1\tlook\tread\t-\t0\t0\t1", "step\tsql\t1\t1..1\t1\t-",
+]
 PLAIN = "SET SESSION sql_mode = CONCAT(@@sql_mode, ',NO_BACKSLASH_ESCAPES')"
 
 
@@ -69,12 +75,7 @@ class OfMariaDb:
                 self.assertEqual(self.server.ask("SELECT count(*) FROM t"), "1")
 
     def test_a_connection_that_the_server_ends_is_opened_anew(self):
-        lines = [
-            "statement\t0\tKILL CONNECTION_ID()", "statement\t1\tSELECT v FROM t",
-            "transaction\t0\tend\tread\t-\t0\t0\t1", "step\tsql\t0\t0..*\t1\t-",
-            "transaction\t1\tlook\tread\t-\t0\t0\t1", "step\tsql\t1\t1..1\t1\t-",
-        ]
-        _, samples = self.worker().run(self.plan(lines, [1, 0, 1, 0, 1]))
+        _, samples = self.worker().run(self.plan(END_AND_LOOK, [1, 0, 1, 0, 1]))
         self.assertEqual([s.step for s in samples], [NO_STEP, 0] * 2 + [NO_STEP])
         self.assertLessEqual({s.code for s in samples if s.space}, {1927, 2013, 2006})
 
@@ -117,16 +118,11 @@ class JavaMariadb(OfMariaDb, unittest.TestCase):
     def test_settings_of_what_a_pool_opens_later_are_read_back(self):
         """The pool puts another connection in the place of one that was lost, whether or not somebody uses it."""
         self.server.ask("CREATE OR REPLACE TABLE opened (n INT)")
-        lines = [
-            "statement\t0\tKILL CONNECTION_ID()", "statement\t1\tSELECT v FROM t",
-            "transaction\t0\tend\tread\t-\t0\t0\t1", "step\tsql\t0\t0..*\t1\t-",
-            "transaction\t1\tlook\tread\t-\t0\t0\t1", "step\tsql\t1\t1..1\t1\t-",
-        ]
         more = {"session": ["INSERT INTO opened VALUES (1)"], "options": ["pool_size\t1"], "is_pool": True}
         for readback, differs in (("same\tSELECT 7", None), ("opened\tSELECT count(*) FROM opened", "opened = 2, the first one 1")):
             with self.subTest(readback):
                 self.server.ask("DELETE FROM opened")
-                done, samples = self.worker().run(self.plan(lines, [1, 0, 1], readbacks=[readback], **more))
+                done, samples = self.worker().run(self.plan(END_AND_LOOK, [1, 0, 1], readbacks=[readback], **more))
                 self.assertEqual([s.step for s in samples], [NO_STEP, 0, NO_STEP])
                 self.assertEqual((done["connections_opened"], done["connections_read_back"]), ("1", "1"))
                 if differs is None:

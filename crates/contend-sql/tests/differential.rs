@@ -20,7 +20,7 @@ use support::sqlite::Sqlite;
 
 /// Shares of the cases with a counterpart that must be handled, with the function packs. The goals are 0.90 and 0.85;
 /// raise these when you can; lower them never.
-const HANDLED_MIN: [(&str, f64); 2] = [("PostgreSQL", 0.9), ("MariaDB", 0.86)];
+const HANDLED_MIN: [(&str, f64); 2] = [("PostgreSQL", 0.903), ("MariaDB", 0.863)];
 const CASES_PER_LINE_MIN: usize = 3;
 const LINES: u32 = 104;
 

@@ -109,7 +109,8 @@ impl<'n> Quantity<'n> {
         match self {
             Quantity::Count(count, _) => !["committed", "committed_begun", "rows", "longest_stall_ns"].contains(count),
             Quantity::Code(..) => true,
-            _ => false,
+            Quantity::Elsewhere(name, _) => Self::read(name).is_ok_and(|quantity| quantity.counts_what_was_not_done()),
+            Quantity::Figure(_) | Quantity::TimeOf(..) | Quantity::Other(_) => false,
         }
     }
 
