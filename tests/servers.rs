@@ -120,6 +120,64 @@ fn over_tcp_the_password_is_nowhere() {
     place.assert_nothing_left();
 }
 
+/// A command that another user of the machine gives; where the test is not root, the same user over TCP.
+fn as_another_user(place: &Place, args: &[String]) -> Said {
+    let root = rustix::process::geteuid().is_root();
+    let user: &[&str] = if root { &["setpriv", "--reuid=games", "--regid=games", "--clear-groups"] } else { &["env"] };
+    let mut command = Command::new(user[0]);
+    command.args(&user[1..]).args(args).current_dir("/").env("HOME", place.sockets.path());
+    command.output().expect("the client starts").into()
+}
+
+/// Tries `logins` (commands without a password, for a port and a socket's directory) on the server of a trial over TCP, until each
+/// has been refused by the server itself three times; none may get in.
+fn refuses_other_users(engine: &str, configuration: &str, logins: &dyn Fn(&str, &str) -> Vec<Vec<String>>) {
+    let place = Place::new();
+    let contender = format!("{engine}:transport=tcp");
+    let mut child = place.start(&["--contender", &contender, "--only", "*tcp*", "--rounds", "1", "--window", "4s"]);
+    let mut refused = 0;
+    while child.try_wait().expect("it can be asked").is_none() && refused < 3 {
+        let written = files(&place.bench.path("record")).into_iter().find(|path| path.ends_with(configuration));
+        let text = written.and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default();
+        let port = text.lines().find_map(|line| line.strip_prefix("port = "));
+        let Some(port) = port.map(|port| port.trim_matches('\'')) else { continue };
+        let socket = fs::read_dir(place.sockets.path()).expect("readable").flatten().next();
+        let socket = socket.map(|entry| entry.path().display().to_string()).unwrap_or_default();
+        let said: Vec<Said> = logins(port, &socket).iter().map(|login| as_another_user(&place, login)).collect();
+        assert!(said.iter().all(|said| said.code != Some(0)), "somebody else got in: {said:?}");
+        let denied = ["no password supplied", "Access denied"];
+        refused += i32::from(denied.iter().any(|words| said[0].err.contains(words)));
+    }
+    child.wait().expect("it ends");
+    assert_eq!(refused, 3, "the server must have been reached, and have refused");
+    place.assert_nothing_left();
+}
+
+#[test]
+fn no_other_user_of_the_machine_gets_into_a_postgres_over_tcp() {
+    refuses_other_users("postgres", "postgresql.conf", &|port, socket| {
+        let psql = |host: &str, port: &str, user: &str, database: &str| {
+            let words = ["psql", "-w", "-h", host, "-p", port, "-U", user, "-d", database, "-c", "SELECT 1"];
+            words.map(str::to_string).to_vec()
+        };
+        let superuser = psql("127.0.0.1", port, "contend", "postgres");
+        let replication = psql("127.0.0.1", port, "contend", "dbname=postgres replication=database");
+        vec![superuser, replication, psql(socket, port, "contend", "postgres")]
+    });
+}
+
+#[test]
+fn no_other_user_of_the_machine_gets_into_a_mariadb_over_tcp() {
+    refuses_other_users("mariadb", "contend.cnf", &|port, socket| {
+        let login = |args: &[&str]| {
+            let words = ["mariadb", "--no-defaults", "--connect-timeout=5", "-u", "root", "-e", "SELECT 1"];
+            words.iter().chain(args).map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let by_socket = login(&["-S", &format!("{socket}/mariadb.sock")]);
+        vec![login(&["--protocol=tcp", "-h", "127.0.0.1", "-P", port]), by_socket]
+    });
+}
+
 /// Kills the server once its clients are at work.
 fn kill_in_mid_run(engine: &str, driver: &str, program: &str) {
     let place = Place::new();

@@ -84,7 +84,16 @@ const SERVER: Server = Server {
     user: "contend",
     first_database: "postgres",
     initialise: |layout| {
-        let words = ["initdb", "--auth=trust", "--username=contend", "--encoding=UTF8", "--no-locale", "--no-sync"];
+        let words = [
+            "initdb",
+            // The socket's directory is closed to other users; the TCP port is open to all of them.
+            "--auth-local=trust",
+            "--auth-host=scram-sha-256",
+            "--username=contend",
+            "--encoding=UTF8",
+            "--no-locale",
+            "--no-sync",
+        ];
         let mut command: Vec<String> = words.map(str::to_string).to_vec();
         command.push(format!("--pgdata={}", layout.data.display()));
         vec![command]
