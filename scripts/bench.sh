@@ -11,9 +11,9 @@ cargo bench --quiet -p contend-worker --bench overhead
 echo
 cargo bench --quiet -p contend-worker --bench models
 echo
-cargo bench --quiet -p contend --bench load
+cargo bench --quiet --bench load
 echo
-cargo bench --quiet -p contend --bench report
+cargo bench --quiet --bench report
 echo
 echo "SQL translation: five statements cold, the parser alone, and caches by design"
 cargo bench --quiet -p contend-sql

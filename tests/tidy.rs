@@ -31,7 +31,6 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "workload",
         ],
     ),
-    ("main", &["cli"]),
     ("lib", &[]),
 ];
 
@@ -50,7 +49,7 @@ const RESERVED: &[(&str, &[&str], &str)] = &[
 ];
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
 fn files(dir: &Path, extensions: &[&str]) -> Vec<PathBuf> {
