@@ -1,0 +1,194 @@
+//! Pages of the kernel's ring buffer, as `trace_pipe_raw` hands them out, and the fields of an event in them.
+//!
+//! Source: the kernel's `ring_buffer.c`. A page is a time stamp (u64), the bytes that are used (u64, with flags on top),
+//! and events, each after a header of four bytes: 5 bits of type or length, 27 bits of time since the one before.
+
+use std::collections::BTreeMap;
+
+/// Bytes before the first event.
+const PAGE_HEADER: usize = 16;
+/// Part of the second word of a page that is its length.
+const LENGTH_MASK: u64 = 0xf_ffff;
+/// Flag of the second word: events were lost before this page.
+const MISSED: u64 = 1 << 31;
+
+/// An event as the buffer has it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Raw<'p> {
+    pub at_ns: u64,
+    pub data: &'p [u8],
+}
+
+/// The events of a page, and whether some before it were lost. A page that is cut short ends early.
+pub fn events(page: &[u8]) -> (Vec<Raw<'_>>, bool) {
+    let mut found = vec![];
+    let (Some(mut at_ns), Some(commit)) = (u64_at(page, 0), u64_at(page, 8)) else { return (found, false) };
+    let used = page.len().min(PAGE_HEADER + (commit & LENGTH_MASK) as usize);
+    let mut place = PAGE_HEADER;
+    while let Some(header) = u32_at(&page[..used], place) {
+        let (kind, delta) = (header & 0x1f, u64::from(header >> 5));
+        let array = u32_at(&page[..used], place + 4);
+        let (data_at, next) = match (kind, array) {
+            (29, _) if delta == 0 => break,
+            (29, Some(length)) => (None, place + 4 + length as usize),
+            (30, Some(high)) => {
+                at_ns += (u64::from(high) << 27) + delta;
+                (None, place + 8)
+            }
+            (31, Some(high)) => {
+                // An absolute time stamp has 59 bits; the rest is as before.
+                at_ns = (at_ns & (0x1f << 59)) | (u64::from(high) << 27) | delta;
+                (None, place + 8)
+            }
+            (0, Some(length)) => (Some(place + 8), place + 4 + length as usize),
+            (1..=28, _) => (Some(place + 4), place + 4 + 4 * kind as usize),
+            _ => break,
+        };
+        if next <= place || next > used {
+            break;
+        }
+        if let Some(data_at) = data_at {
+            at_ns += delta;
+            found.push(Raw { at_ns, data: page.get(data_at..next).unwrap_or_default() });
+        }
+        place = next;
+    }
+    (found, commit & MISSED != 0)
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+/// Where the fields of an event are: its `format` file, read.
+#[derive(Debug, Clone, Default)]
+pub struct Format {
+    /// Number that its data begin with.
+    pub id: u16,
+    fields: BTreeMap<String, Field>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Field {
+    offset: usize,
+    size: usize,
+    signed: bool,
+    /// A `__data_loc`: offset and length of the text stand in the field.
+    is_text: bool,
+}
+
+impl Format {
+    /// Reads lines such as `field:unsigned long i_ino; offset:16; size:8; signed:0;`.
+    pub fn read(text: &str) -> Option<Format> {
+        let mut format = Format::default();
+        for line in text.lines().map(str::trim) {
+            if let Some(id) = line.strip_prefix("ID:") {
+                format.id = id.trim().parse().ok()?;
+            }
+            let Some(rest) = line.strip_prefix("field:") else { continue };
+            let mut parts = rest.split(';').map(str::trim);
+            let declaration = parts.next()?;
+            let name = declaration.split_whitespace().last()?.trim_end_matches("[]").to_string();
+            let mut number = |key: &str| parts.next()?.strip_prefix(key)?.parse::<usize>().ok();
+            let (offset, size, signed) = (number("offset:")?, number("size:")?, number("signed:")? == 1);
+            let field = Field { offset, size, signed, is_text: declaration.starts_with("__data_loc") };
+            format.fields.insert(name, field);
+        }
+        (format.id != 0).then_some(format)
+    }
+
+    /// A number. `None` if there is no such field, or the event is cut short.
+    pub fn number(&self, data: &[u8], name: &str) -> Option<i64> {
+        let field = self.fields.get(name)?;
+        let bytes = data.get(field.offset..field.offset + field.size)?;
+        let mut wide = [0u8; 8];
+        wide.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        let bits = i64::from_ne_bytes(wide);
+        let unused = 64 - 8 * bytes.len() as u32;
+        Some(if field.signed && unused < 64 { (bits << unused) >> unused } else { bits })
+    }
+
+    /// A text, without its end mark. Bytes that are no UTF-8 are replaced.
+    pub fn text(&self, data: &[u8], name: &str) -> Option<String> {
+        let field = self.fields.get(name).filter(|field| field.is_text)?;
+        let location = u32_at(data, field.offset)?;
+        let (offset, length) = ((location & 0xffff) as usize, (location >> 16) as usize);
+        let bytes = data.get(offset..offset + length)?;
+        let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+        Some(String::from_utf8_lossy(&bytes[..end]).into_owned())
+    }
+}
+
+/// The number of the event that the data are of.
+pub fn id(data: &[u8]) -> Option<u16> {
+    Some(u16::from_ne_bytes(data.get(..2)?.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(events: &[u8]) -> Vec<u8> {
+        let mut page = 1_000u64.to_ne_bytes().to_vec();
+        page.extend((events.len() as u64).to_ne_bytes());
+        page.extend(events);
+        page.resize(4096, 0);
+        page
+    }
+
+    fn header(kind: u32, delta: u32) -> [u8; 4] {
+        (kind | (delta << 5)).to_ne_bytes()
+    }
+
+    #[test]
+    fn times_add_up_over_all_kinds_of_headers() {
+        let mut bytes = vec![];
+        bytes.extend(header(2, 5)); // 8 bytes of data, 5 ns later
+        bytes.extend([1u8; 8]);
+        bytes.extend(header(30, 3)); // time goes on by 2^27 + 3
+        bytes.extend(1u32.to_ne_bytes());
+        bytes.extend(header(29, 7)); // padding of 4 + 4 bytes
+        bytes.extend(4u32.to_ne_bytes());
+        bytes.extend(header(0, 1)); // long form: 12 bytes of data
+        bytes.extend(16u32.to_ne_bytes());
+        bytes.extend([2u8; 12]);
+        let page = page(&bytes);
+        let (events, missed) = events(&page);
+        let found: Vec<(u64, usize)> = events.iter().map(|event| (event.at_ns, event.data.len())).collect();
+        assert_eq!((found, missed), (vec![(1_005, 8), (1_005 + (1 << 27) + 3 + 1, 12)], false));
+    }
+
+    #[test]
+    fn a_page_cut_short_or_full_of_nonsense_ends_and_does_not_panic() {
+        let mut bytes = vec![];
+        bytes.extend(header(28, 1));
+        bytes.extend([3u8; 20]); // says 112 bytes
+        assert_eq!(events(&page(&bytes)).0, []);
+        for length in 0..64 {
+            events(&vec![0xff; length]);
+        }
+        let mut lost = page(&[]);
+        lost[8..16].copy_from_slice(&MISSED.to_ne_bytes());
+        assert!(events(&lost).1, "events were lost");
+    }
+
+    #[test]
+    fn fields_are_found_by_name() {
+        let text = "name: posix_lock_inode\nID: 1128\nformat:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
+            \tfield:int ret;\toffset:4;\tsize:4;\tsigned:1;\n\tfield:__data_loc char[] sql;\toffset:8;\tsize:4;\tsigned:1;\n";
+        let format = Format::read(text).expect("a format");
+        let mut data = vec![0x68, 0x04, 0, 0];
+        data.extend((-11i32).to_ne_bytes());
+        data.extend((12u32 | (9 << 16)).to_ne_bytes());
+        data.extend(b"SELECT 1\0");
+        assert_eq!((format.id, id(&data)), (1128, Some(1128)));
+        assert_eq!(format.number(&data, "ret"), Some(-11));
+        assert_eq!(format.text(&data, "sql").as_deref(), Some("SELECT 1"));
+        assert_eq!(format.number(&data[..5], "ret"), None, "cut short");
+        assert_eq!(format.text(&data, "ret"), None, "no text");
+    }
+}

@@ -1,0 +1,314 @@
+//! The live screen. Drawing is a function of what is shown, so that tests draw into a buffer.
+
+use crate::view::{DatabaseView, Row};
+use crate::words::{Words, bytes, percent, time};
+use ratatui::Frame;
+use ratatui::crossterm::event::KeyCode;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Cell, Paragraph, Row as TableRow, Table, Wrap};
+
+/// Colours of processes in the strip and the table. Each process has a letter too, for screens without colour.
+const COLOURS: [Color; 6] = [Color::Cyan, Color::Yellow, Color::Magenta, Color::Green, Color::Blue, Color::Red];
+/// Rows of the screen that findings get, of 24.
+const FINDINGS_ROWS: u16 = 8;
+
+/// By which column the table is sorted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sort {
+    #[default]
+    Held,
+    Waited,
+    Refused,
+    Process,
+}
+
+impl Sort {
+    fn next(self) -> Sort {
+        match self {
+            Sort::Held => Sort::Waited,
+            Sort::Waited => Sort::Refused,
+            Sort::Refused => Sort::Process,
+            Sort::Process => Sort::Held,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Sort::Held => "lock held",
+            Sort::Waited => "time waited",
+            Sort::Refused => "refusals",
+            Sort::Process => "process",
+        }
+    }
+}
+
+/// What the user has chosen.
+#[derive(Debug, Default)]
+pub struct Choice {
+    pub paused: bool,
+    pub quit: bool,
+    help: bool,
+    sort: Sort,
+    /// Which database is shown.
+    database: usize,
+    /// Only processes whose name or command contains this; `None` while nothing is typed.
+    filter: String,
+    typing: bool,
+}
+
+impl Choice {
+    /// Carries out a key.
+    pub fn key(&mut self, key: KeyCode, databases: usize) {
+        if self.typing {
+            match key {
+                KeyCode::Char(c) => self.filter.push(c),
+                KeyCode::Backspace => _ = self.filter.pop(),
+                KeyCode::Esc => {
+                    self.filter.clear();
+                    self.typing = false;
+                }
+                KeyCode::Enter => self.typing = false,
+                _ => {}
+            }
+            return;
+        }
+        match key {
+            KeyCode::Char('q') | KeyCode::Esc => self.quit = true,
+            KeyCode::Char('p' | ' ') => self.paused = !self.paused,
+            KeyCode::Char('s') => self.sort = self.sort.next(),
+            KeyCode::Char('/') => self.typing = true,
+            KeyCode::Char('?' | 'h') => self.help = !self.help,
+            KeyCode::Tab | KeyCode::Char('n') => self.database = (self.database + 1) % databases.max(1),
+            _ => {}
+        }
+    }
+}
+
+/// What is shown.
+pub struct Shown<'s> {
+    pub databases: &'s [DatabaseView],
+    pub findings: &'s [Words],
+    /// Seconds since the watch began.
+    pub seconds: u64,
+    pub depth: &'static str,
+    /// What is not seen, in words.
+    pub missing: &'s [String],
+    pub colour: bool,
+    /// Length of a column of the strip, for its legend.
+    pub column_ns: u64,
+}
+
+/// Draws the screen.
+pub fn draw(frame: &mut Frame<'_>, shown: &Shown<'_>, choice: &Choice) {
+    let area = frame.area();
+    let findings_rows = FINDINGS_ROWS.min(area.height / 3);
+    let rows = [
+        Constraint::Length(1),
+        Constraint::Length(4),
+        Constraint::Min(3),
+        Constraint::Length(findings_rows),
+        Constraint::Length(1),
+    ];
+    let [head, database_area, table_area, findings_area, foot] = Layout::vertical(rows).areas(area);
+    frame.render_widget(Paragraph::new(heading(shown, choice)), head);
+    if let Some(database) = shown.databases.get(choice.database) {
+        frame.render_widget(Paragraph::new(about(database, shown)), database_area);
+        if choice.help {
+            frame.render_widget(Paragraph::new(HELP), table_area);
+        } else {
+            processes(frame, table_area, database, shown, choice);
+        }
+    }
+    frame.render_widget(Paragraph::new(findings(shown, findings_rows)).wrap(Wrap { trim: false }), findings_area);
+    frame.render_widget(Paragraph::new(footer(choice)), foot);
+}
+
+const HELP: &str = "Holds: the strongest lock a process has now, and for how long. write: the one writer;
+exclusive: alone in the file (rollback journal); read: a snapshot is open.
+Waits: how long it has been refused the lock. Refused: calls per second that got no lock.
+The strip: who held the write lock, oldest left; a letter and colour for each process.
+A dot is time in which nobody had it.
+
+p pause   s sort   / filter   Tab next database   q quit";
+
+fn heading(shown: &Shown<'_>, choice: &Choice) -> Line<'static> {
+    let mut text = format!("contend watch   {} s   depth: {}", shown.seconds, shown.depth);
+    if shown.databases.len() > 1 {
+        text += &format!("   database {} of {} (Tab)", choice.database + 1, shown.databases.len());
+    }
+    if choice.paused {
+        text += "   PAUSED";
+    }
+    Line::styled(text, Style::new().add_modifier(Modifier::BOLD))
+}
+
+fn about(database: &DatabaseView, shown: &Shown<'_>) -> Vec<Line<'static>> {
+    let mut facts = format!("{}, {}", database.journal, bytes(database.database_bytes));
+    if database.journal == "wal" {
+        facts += &format!(", log {}, {} frames to checkpoint", bytes(database.log_bytes), database.backlog_frames);
+    }
+    let reader = database.oldest_reader.as_ref().map_or("oldest reader: none".to_string(), |reader| {
+        format!("oldest reader: {}, for {}, {} frames behind", reader.pid, time(reader.held_ns), reader.behind_frames)
+    });
+    let cells = database.strip.iter().map(|holder| match holder {
+        Some(pid) => Span::styled(letter(database, *pid), style(database, *pid, shown.colour)),
+        None => Span::raw("."),
+    });
+    vec![
+        Line::raw(database.path.clone()),
+        Line::raw(facts),
+        Line::raw(reader),
+        Line::from(cells.collect::<Vec<_>>()),
+    ]
+}
+
+/// Place of a process among those of its database, by number, so that it keeps its letter when the order changes.
+fn place(database: &DatabaseView, pid: u32) -> usize {
+    database.processes.iter().filter(|row| row.pid < pid).count()
+}
+
+fn letter(database: &DatabaseView, pid: u32) -> String {
+    char::from(b'A' + (place(database, pid) % 26) as u8).to_string()
+}
+
+fn style(database: &DatabaseView, pid: u32, colour: bool) -> Style {
+    if colour { Style::new().fg(COLOURS[place(database, pid) % COLOURS.len()]) } else { Style::new() }
+}
+
+fn processes(frame: &mut Frame<'_>, area: Rect, database: &DatabaseView, shown: &Shown<'_>, choice: &Choice) {
+    let fits = |row: &&Row| row.program.contains(&choice.filter) || row.command.contains(&choice.filter);
+    let mut rows: Vec<&Row> = database.processes.iter().filter(fits).collect();
+    match choice.sort {
+        Sort::Held => rows.sort_by_key(|row| std::cmp::Reverse(row.write_permille)),
+        Sort::Waited => rows.sort_by_key(|row| std::cmp::Reverse(row.sums.wait_ns)),
+        Sort::Refused => rows.sort_by_key(|row| std::cmp::Reverse(row.sums.refusals)),
+        Sort::Process => rows.sort_by_key(|row| row.pid),
+    }
+    let cells = rows.iter().map(|row| {
+        let holds = row.holds.as_ref().map_or("-".to_string(), |(lock, ns)| format!("{lock} {}", time(*ns)));
+        let first = Cell::from(format!("{} {} {}", letter(database, row.pid), row.pid, row.program));
+        TableRow::new([
+            first.style(style(database, row.pid, shown.colour)),
+            Cell::from(holds),
+            Cell::from(row.waits_ns.map_or("-".to_string(), time)),
+            Cell::from(row.writes_per_s.to_string()),
+            Cell::from(row.refusals_per_s.to_string()),
+            Cell::from(percent(row.write_permille)),
+            Cell::from(row.statement.clone().unwrap_or_default()),
+        ])
+    });
+    let widths = [
+        Constraint::Length(18),
+        Constraint::Length(16),
+        Constraint::Length(7),
+        Constraint::Length(8),
+        Constraint::Length(7),
+        Constraint::Length(5),
+        Constraint::Min(8),
+    ];
+    let head = ["process", "holds", "waits", "writes/s", "refused", "held", "statement"];
+    let head = TableRow::new(head).style(Style::new().add_modifier(Modifier::BOLD));
+    frame.render_widget(Table::new(cells, widths).header(head), area);
+}
+
+fn findings(shown: &Shown<'_>, rows: u16) -> Vec<Line<'static>> {
+    let mut lines = vec![];
+    for words in shown.findings {
+        let style = Style::new().add_modifier(Modifier::BOLD);
+        lines.push(Line::styled(format!("! {}", words.title), style));
+        lines.push(Line::raw(format!("  {}", words.change)));
+    }
+    if lines.is_empty() {
+        lines.push(Line::raw("No finding so far."));
+    }
+    if !shown.missing.is_empty() && lines.len() < usize::from(rows) {
+        lines.push(Line::raw(format!("Not seen: {}.", shown.missing.join("; "))));
+    }
+    lines
+}
+
+fn footer(choice: &Choice) -> String {
+    if choice.typing || !choice.filter.is_empty() {
+        return format!("filter: {}{}   Enter keeps it, Esc clears it", choice.filter, if choice.typing { "_" } else { "" });
+    }
+    format!("q quit  p pause  s sort (by {})  / filter  ? help", choice.sort.word())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::Totals;
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+
+    fn row(pid: u32, program: &str, held: u64) -> Row {
+        let sums =
+            Totals { writes: 9, write_ns: held, write_ns_max: held, wait_ns: 0, wait_ns_max: 0, refusals: 0, gave_up: 0 };
+        Row {
+            pid,
+            program: program.to_string(),
+            command: String::new(),
+            holds: Some(("write".to_string(), held)),
+            waits_ns: None,
+            writes_per_s: 40,
+            refusals_per_s: 3,
+            write_permille: held / 1_000_000,
+            sums,
+            statement: Some("UPDATE account SET balance = 1".to_string()),
+        }
+    }
+
+    fn drawn(choice: &Choice) -> String {
+        let database = DatabaseView {
+            path: "/srv/app.db".to_string(),
+            journal: "wal",
+            database_bytes: 1_200_000,
+            log_bytes: 4_100_000,
+            backlog_frames: 1_000,
+            oldest_reader: None,
+            processes: vec![row(4711, "python3", 870_000_000), row(4712, "node", 20_000_000)],
+            strip: vec![Some(4711), None, Some(4712)],
+        };
+        let words = Words { title: "python3 (4711) waits.".into(), evidence: String::new(), change: "Commit.".into() };
+        let databases = [database];
+        let shown = Shown {
+            databases: &databases,
+            findings: &[words],
+            seconds: 12,
+            depth: "exact",
+            missing: &[],
+            colour: false,
+            column_ns: 1,
+        };
+        let mut terminal = Terminal::new(TestBackend::new(80, 24)).expect("a buffer");
+        terminal.draw(|frame| draw(frame, &shown, choice)).expect("drawn");
+        terminal.backend().to_string()
+    }
+
+    #[test]
+    fn a_screen_of_80_by_24_shows_holder_statement_and_finding() {
+        let text = drawn(&Choice::default());
+        for part in ["A 4711 python3", "write 870 ms", "87 %", "UPDATE acc", "A.B", "! python3 (4711) waits.", "q quit"] {
+            assert!(text.contains(part), "{part} is missing in\n{text}");
+        }
+    }
+
+    #[test]
+    fn keys_filter_sort_pause_and_quit() {
+        let mut choice = Choice::default();
+        for key in "/node".chars() {
+            choice.key(KeyCode::Char(key), 1);
+        }
+        let text = drawn(&choice);
+        assert!(text.contains("4712 node") && !text.contains("4711 python3  "), "{text}");
+        choice.key(KeyCode::Esc, 1);
+        assert!(!choice.quit, "Esc ended the filter");
+        choice.key(KeyCode::Char('p'), 1);
+        choice.key(KeyCode::Char('s'), 1);
+        assert!(drawn(&choice).contains("PAUSED") && drawn(&choice).contains("by time waited"));
+        choice.key(KeyCode::Char('q'), 1);
+        assert!(choice.quit);
+    }
+}

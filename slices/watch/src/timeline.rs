@@ -1,0 +1,395 @@
+//! Events put together: who holds which lock since when, who waits, what ran meanwhile. Pure: events in, values out.
+
+use crate::event::{Event, What, Who};
+use crate::lock::{Change, Lock, Mode};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+/// A refused thread that tries again within this time is still waiting: SQLite's busy handler pauses at most 100 ms.
+const TRIES_AGAIN_NS: u64 = 250_000_000;
+/// Deepest nesting of calls that is followed. SQLite calls its own functions two or three deep.
+const DEPTH_MAX: usize = 16;
+
+/// A lock that was held from one moment to another.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hold {
+    pub database: usize,
+    pub who: Who,
+    pub lock: Lock,
+    pub mode: Mode,
+    pub from_ns: u64,
+    /// `None` while it is held.
+    pub to_ns: Option<u64>,
+    /// Time in which this thread executed statements.
+    pub statement_ns: u64,
+    /// Time in which this thread synced a file.
+    pub sync_ns: u64,
+    pub syncs: u32,
+    /// Longest time between two statements, and the texts before and after it.
+    pub gap: Gap,
+    /// Statement that took longest.
+    pub longest: Option<(u64, String)>,
+    /// Whether an earlier statement of this thread had ended while it held a read lock of the same transaction.
+    pub after_read: bool,
+    /// Checkpoints that ran while it was held.
+    pub checkpoint_ns: u64,
+}
+
+/// Time between two statements.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Gap {
+    pub ns: u64,
+    pub before: Option<String>,
+    pub after: Option<String>,
+}
+
+impl Hold {
+    /// How long it lasts, up to now if it is still held.
+    pub fn ns(&self, now_ns: u64) -> u64 {
+        self.to_ns.unwrap_or(now_ns).saturating_sub(self.from_ns)
+    }
+}
+
+/// How a wait for a lock ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// Still waiting.
+    Open,
+    Granted,
+    /// It stopped trying.
+    GaveUp,
+}
+
+/// A thread that was refused a lock.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wait {
+    pub database: usize,
+    pub who: Who,
+    pub lock: Lock,
+    pub from_ns: u64,
+    /// Its last try.
+    pub to_ns: u64,
+    pub tries: u32,
+    pub end: End,
+    /// The process that had the lock at the first refusal.
+    pub holder: Option<u32>,
+    /// Whether the thread's transaction had executed a statement under a read lock before.
+    pub after_read: bool,
+    /// The statement that was refused, if known.
+    pub sql: Option<String>,
+}
+
+/// What a thread does at the moment.
+#[derive(Debug, Clone, Default)]
+struct Thread {
+    calls: Vec<Call>,
+    /// End and text of the last statement.
+    last_end_ns: u64,
+    last_sql: Option<String>,
+    /// Whether a statement has ended since the read lock was taken.
+    has_read: bool,
+    sync_from_ns: Option<u64>,
+}
+
+#[derive(Debug, Clone)]
+struct Call {
+    from_ns: u64,
+    sql: Option<String>,
+}
+
+/// Sums of a process on a database.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Sums {
+    /// Times that it had the writer's lock.
+    pub writes: u64,
+    pub write_ns: u64,
+    pub write_ns_max: u64,
+    /// Waits for any lock, and their time.
+    pub waits: u64,
+    pub wait_ns: u64,
+    pub wait_ns_max: u64,
+    /// Calls that were refused.
+    pub refusals: u64,
+    /// Waits that ended without the lock.
+    pub gave_up: u64,
+    /// Statements that returned SQLITE_BUSY or one of its kind.
+    pub busy: u64,
+    pub syncs: u64,
+    pub sync_ns: u64,
+    /// Times that it connected to the log's index (opened the database in WAL mode).
+    pub connects: u64,
+}
+
+/// Everything that has been seen.
+#[derive(Debug, Default)]
+pub struct Timeline {
+    pub from_ns: u64,
+    pub now_ns: u64,
+    /// Locks that are held now, by database, process and lock.
+    held: BTreeMap<(usize, u32, Lock), Hold>,
+    waiting: BTreeMap<(usize, Who), Wait>,
+    threads: HashMap<Who, Thread>,
+    /// Ended holds of the writer's and the checkpoint's lock, and of read locks; oldest first.
+    pub holds: VecDeque<Hold>,
+    pub waits: VecDeque<Wait>,
+    pub sums: BTreeMap<(usize, u32), Sums>,
+    /// Whether statements are seen at all.
+    pub sees_statements: bool,
+}
+
+impl Timeline {
+    /// A timeline that begins at a moment.
+    pub fn new(from_ns: u64, sees_statements: bool) -> Timeline {
+        Timeline { from_ns, now_ns: from_ns, sees_statements, ..Timeline::default() }
+    }
+
+    /// Locks that are held now.
+    pub fn held(&self) -> impl Iterator<Item = &Hold> {
+        self.held.values()
+    }
+
+    /// Threads that wait now.
+    pub fn waiting(&self) -> impl Iterator<Item = &Wait> {
+        self.waiting.values()
+    }
+
+    /// The statement that a process executes now.
+    pub fn statement(&self, pid: u32) -> Option<&str> {
+        let threads = self.threads.iter().filter(|(who, _)| who.pid == pid);
+        threads.filter_map(|(_, thread)| thread.calls.first()?.sql.as_deref()).next()
+    }
+
+    /// End and text of the last statement of a thread. `None` if it executes one now, or has executed none.
+    pub fn last_statement(&self, who: Who) -> Option<(u64, Option<String>)> {
+        let thread = self.threads.get(&who).filter(|thread| thread.calls.is_empty() && thread.last_end_ns > 0)?;
+        Some((thread.last_end_ns, thread.last_sql.clone()))
+    }
+
+    /// Takes an event in. Events come in the order of their times.
+    pub fn apply(&mut self, event: &Event) {
+        self.advance(event.at_ns);
+        let (who, at_ns) = (event.who, event.at_ns);
+        match &event.what {
+            What::Lock { database, lock, change } => match change {
+                Change::Taken(mode) => self.taken(*database, who, *lock, *mode, at_ns),
+                Change::Refused(_) => self.refused(*database, who, *lock, at_ns),
+                Change::Released => self.released(*database, who, *lock, at_ns),
+            },
+            What::SyncBegins { .. } => self.threads.entry(who).or_default().sync_from_ns = Some(at_ns),
+            What::SyncEnds { database } => self.synced(*database, who, at_ns),
+            What::PrepareBegins { sql } => self.begins(who, Some(sql.clone()), at_ns),
+            What::StepBegins { sql, .. } => self.begins(who, sql.clone(), at_ns),
+            What::PrepareEnds { code } | What::StepEnds { code } => self.ends(who, *code, at_ns),
+        }
+    }
+
+    /// Time passes: who has not tried again has given up.
+    pub fn advance(&mut self, now_ns: u64) {
+        self.now_ns = self.now_ns.max(now_ns);
+        let late = |wait: &Wait| now_ns.saturating_sub(wait.to_ns) > TRIES_AGAIN_NS;
+        let ended: Vec<(usize, Who)> = self.waiting.iter().filter(|(_, w)| late(w)).map(|(key, _)| *key).collect();
+        for key in ended {
+            self.end_wait(key, End::GaveUp);
+        }
+    }
+
+    /// A process has ended: what it held is gone.
+    pub fn process_ended(&mut self, pid: u32, at_ns: u64) {
+        let keys: Vec<(usize, u32, Lock)> = self.held.keys().filter(|key| key.1 == pid).copied().collect();
+        for (database, _, lock) in keys {
+            self.released(database, Who { pid, tid: pid }, lock, at_ns);
+        }
+        self.threads.retain(|who, _| who.pid != pid);
+    }
+
+    /// Events were lost: what threads are doing is not known any more.
+    pub fn events_were_lost(&mut self) {
+        self.threads.clear();
+    }
+
+    /// Forgets what ended before a moment, so that a long watch stays small. Sums are kept.
+    pub fn forget_before(&mut self, at_ns: u64) {
+        while self.holds.front().is_some_and(|hold| hold.to_ns.is_some_and(|to_ns| to_ns < at_ns)) {
+            self.holds.pop_front();
+        }
+        while self.waits.front().is_some_and(|wait| wait.to_ns < at_ns) {
+            self.waits.pop_front();
+        }
+    }
+
+    fn sums(&mut self, database: usize, pid: u32) -> &mut Sums {
+        self.sums.entry((database, pid)).or_default()
+    }
+
+    fn taken(&mut self, database: usize, who: Who, lock: Lock, mode: Mode, at_ns: u64) {
+        if let Some(wait) = self.waiting.get_mut(&(database, who))
+            && wait.lock == lock
+        {
+            wait.to_ns = at_ns;
+            self.end_wait((database, who), End::Granted);
+        }
+        let key = (database, who.pid, lock);
+        if let Some(held) = self.held.get_mut(&key) {
+            // A reader becomes a writer, or back, without letting go.
+            held.mode = mode;
+            return;
+        }
+        let thread = self.threads.entry(who).or_default();
+        if matches!(lock, Lock::Read(_) | Lock::Shared) {
+            thread.has_read = false;
+        }
+        let after_read = lock.is_writers() && thread.has_read;
+        let gap = Gap::default();
+        let hold = Hold {
+            database,
+            who,
+            lock,
+            mode,
+            from_ns: at_ns,
+            to_ns: None,
+            statement_ns: 0,
+            sync_ns: 0,
+            syncs: 0,
+            gap,
+            longest: None,
+            after_read,
+            checkpoint_ns: 0,
+        };
+        self.held.insert(key, hold);
+        if lock == Lock::Connected && mode == Mode::Shared {
+            self.sums(database, who.pid).connects += 1;
+        }
+    }
+
+    fn refused(&mut self, database: usize, who: Who, lock: Lock, at_ns: u64) {
+        // Marks of readers are tried one after the other, and a checkpoint gives way: neither is a wait.
+        if matches!(lock, Lock::Read(_) | Lock::Connected | Lock::Checkpoint) {
+            return;
+        }
+        self.sums(database, who.pid).refusals += 1;
+        let holder = self.held.keys().find(|(d, pid, l)| *d == database && *l == lock && *pid != who.pid);
+        let holder = holder.map(|(_, pid, _)| *pid);
+        let thread = self.threads.entry(who).or_default();
+        let (after_read, sql) = (thread.has_read, thread.calls.first().and_then(|call| call.sql.clone()));
+        let wait = self.waiting.entry((database, who)).or_insert(Wait {
+            database,
+            who,
+            lock,
+            from_ns: at_ns,
+            to_ns: at_ns,
+            tries: 0,
+            end: End::Open,
+            holder,
+            after_read,
+            sql,
+        });
+        wait.tries += 1;
+        wait.to_ns = at_ns;
+    }
+
+    fn released(&mut self, database: usize, who: Who, lock: Lock, at_ns: u64) {
+        let Some(mut hold) = self.held.remove(&(database, who.pid, lock)) else { return };
+        hold.to_ns = Some(at_ns);
+        let ns = hold.ns(at_ns);
+        // What runs at this moment has run since its beginning, or since the lock was taken.
+        if let Some(call) = self.threads.get(&hold.who).and_then(|thread| thread.calls.first()) {
+            let part = at_ns.saturating_sub(call.from_ns.max(hold.from_ns));
+            hold.count_statement(part, call.sql.as_deref());
+        }
+        if lock.is_writers() {
+            let sums = self.sums(database, who.pid);
+            sums.writes += 1;
+            sums.write_ns += ns;
+            sums.write_ns_max = sums.write_ns_max.max(ns);
+        }
+        if lock == Lock::Checkpoint {
+            for write in self.held.values_mut().filter(|held| held.database == database && held.lock == Lock::WalWrite) {
+                write.checkpoint_ns += ns;
+            }
+        }
+        if lock != Lock::Connected {
+            self.holds.push_back(hold);
+        }
+    }
+
+    fn synced(&mut self, database: usize, who: Who, at_ns: u64) {
+        let Some(from_ns) = self.threads.get_mut(&who).and_then(|thread| thread.sync_from_ns.take()) else { return };
+        let ns = at_ns.saturating_sub(from_ns);
+        let sums = self.sums(database, who.pid);
+        sums.syncs += 1;
+        sums.sync_ns += ns;
+        for hold in self.held.values_mut().filter(|hold| hold.who == who && hold.lock.is_writers()) {
+            hold.syncs += 1;
+            hold.sync_ns += at_ns.saturating_sub(from_ns.max(hold.from_ns));
+        }
+    }
+
+    fn begins(&mut self, who: Who, sql: Option<String>, at_ns: u64) {
+        let thread = self.threads.entry(who).or_default();
+        if thread.calls.len() >= DEPTH_MAX {
+            // Ends were lost.
+            thread.calls.clear();
+        }
+        let outermost = thread.calls.is_empty();
+        let before = thread.last_sql.clone();
+        let last_end_ns = thread.last_end_ns;
+        thread.calls.push(Call { from_ns: at_ns, sql: sql.clone() });
+        if !outermost {
+            return;
+        }
+        for hold in self.held.values_mut().filter(|hold| hold.who == who) {
+            let ns = at_ns.saturating_sub(last_end_ns.max(hold.from_ns));
+            if ns > hold.gap.ns {
+                hold.gap = Gap { ns, before: before.clone(), after: sql.clone() };
+            }
+        }
+    }
+
+    fn ends(&mut self, who: Who, code: i32, at_ns: u64) {
+        const BUSY: i32 = 5;
+        let Some(thread) = self.threads.get_mut(&who) else { return };
+        let Some(call) = thread.calls.pop() else { return };
+        if !thread.calls.is_empty() {
+            return;
+        }
+        thread.has_read = true;
+        thread.last_end_ns = at_ns;
+        thread.last_sql.clone_from(&call.sql);
+        for hold in self.held.values_mut().filter(|hold| hold.who == who) {
+            hold.count_statement(at_ns.saturating_sub(call.from_ns.max(hold.from_ns)), call.sql.as_deref());
+        }
+        if code & 0xff == BUSY {
+            let waits: Vec<(usize, Who)> = self.waiting.keys().filter(|(_, w)| *w == who).copied().collect();
+            let databases: Vec<usize> = self.held.keys().filter(|key| key.1 == who.pid).map(|key| key.0).collect();
+            let database = waits.first().map(|(database, _)| *database).or(databases.first().copied());
+            for key in waits {
+                self.end_wait(key, End::GaveUp);
+            }
+            if let Some(database) = database {
+                self.sums(database, who.pid).busy += 1;
+            }
+        }
+    }
+
+    fn end_wait(&mut self, key: (usize, Who), end: End) {
+        let Some(mut wait) = self.waiting.remove(&key) else { return };
+        wait.end = end;
+        let ns = wait.to_ns.saturating_sub(wait.from_ns);
+        let sums = self.sums(wait.database, wait.who.pid);
+        sums.waits += 1;
+        sums.wait_ns += ns;
+        sums.wait_ns_max = sums.wait_ns_max.max(ns);
+        sums.gave_up += u64::from(end == End::GaveUp);
+        self.waits.push_back(wait);
+    }
+}
+
+impl Hold {
+    fn count_statement(&mut self, ns: u64, sql: Option<&str>) {
+        self.statement_ns += ns;
+        if let Some(sql) = sql
+            && self.longest.as_ref().is_none_or(|(longest, _)| ns > *longest)
+        {
+            self.longest = Some((ns, sql.to_string()));
+        }
+    }
+}

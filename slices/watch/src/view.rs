@@ -1,0 +1,226 @@
+//! What is shown of a watch at a moment: plain rows, made once for the screen, the lines and the summary.
+
+use crate::lock::{Lock, Mode};
+use crate::target::State;
+use crate::timeline::{End, Hold, Sums, Timeline};
+use crate::watch::Watch;
+use crate::words;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Rates are of this much time.
+const RATE_NS: u64 = 1_000_000_000;
+
+/// A database at a moment.
+#[derive(Debug, Clone, Serialize)]
+pub struct DatabaseView {
+    pub path: String,
+    /// `wal`, `rollback` (any other journal mode), or `unknown` while no log is there.
+    pub journal: &'static str,
+    pub database_bytes: u64,
+    pub log_bytes: u64,
+    /// Frames that no checkpoint has copied into the database yet.
+    pub backlog_frames: u32,
+    /// The reader with the oldest snapshot.
+    pub oldest_reader: Option<Reader>,
+    pub processes: Vec<Row>,
+    /// Holder of the write lock in each part of the strip, by process.
+    #[serde(skip)]
+    pub strip: Vec<Option<u32>>,
+}
+
+/// A reader and how far its snapshot is behind the end of the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Reader {
+    pub pid: u32,
+    pub held_ns: u64,
+    pub behind_frames: u32,
+}
+
+/// A process at a moment.
+#[derive(Debug, Clone, Serialize)]
+pub struct Row {
+    pub pid: u32,
+    pub program: String,
+    pub command: String,
+    /// The strongest lock that it holds, as SQLite names it, and for how long.
+    pub holds: Option<(String, u64)>,
+    /// How long it has waited for a lock.
+    pub waits_ns: Option<u64>,
+    pub writes_per_s: u64,
+    pub refusals_per_s: u64,
+    /// Share of the last second in which it held the write lock, thousandths.
+    pub write_permille: u64,
+    pub sums: Totals,
+    pub statement: Option<String>,
+}
+
+/// Totals of a process since the watch began.
+#[derive(Debug, Clone, Serialize)]
+pub struct Totals {
+    pub writes: u64,
+    pub write_ns: u64,
+    pub write_ns_max: u64,
+    pub wait_ns: u64,
+    pub wait_ns_max: u64,
+    pub refusals: u64,
+    pub gave_up: u64,
+}
+
+/// Sums of the last second, from looks that are kept.
+#[derive(Default)]
+pub struct Rates {
+    looks: Vec<(u64, BTreeMap<(usize, u32), Sums>)>,
+}
+
+impl Rates {
+    /// Takes a look; call it a few times a second.
+    pub fn look(&mut self, timeline: &Timeline) {
+        let now_ns = timeline.now_ns;
+        self.looks.push((now_ns, timeline.sums.clone()));
+        let old = self.looks.iter().take_while(|(at_ns, _)| at_ns + RATE_NS < now_ns).count();
+        self.looks.drain(..old.saturating_sub(1));
+    }
+
+    /// What a process has done in about the last second, and how long that is.
+    fn last(&self, key: (usize, u32), now: &Sums) -> (Sums, u64) {
+        let (Some((first_ns, first)), Some((last_ns, _))) = (self.looks.first(), self.looks.last()) else {
+            return (Sums::default(), 1);
+        };
+        let before = first.get(&key).cloned().unwrap_or_default();
+        let part = Sums {
+            writes: now.writes - before.writes,
+            write_ns: now.write_ns - before.write_ns,
+            refusals: now.refusals - before.refusals,
+            ..Sums::default()
+        };
+        (part, last_ns.saturating_sub(*first_ns).max(1))
+    }
+}
+
+/// Every database that is watched. `columns` is the length of the strip, each `column_ns` of time.
+pub fn view(watch: &Watch, rates: &Rates, columns: usize, column_ns: u64) -> Vec<DatabaseView> {
+    let databases = watch.databases().iter().enumerate();
+    databases.map(|(index, database)| {
+        let state = watch.samples[index].last().map(|sample| sample.state.clone()).unwrap_or_default();
+        DatabaseView {
+            path: words::one_line(&database.path.display().to_string(), 200),
+            journal: journal(&state),
+            database_bytes: state.database_bytes,
+            log_bytes: state.log_bytes,
+            backlog_frames: state.log.as_ref().map_or(0, |log| log.backlog()),
+            oldest_reader: oldest_reader(&watch.timeline, index, &state),
+            processes: rows(watch, rates, index),
+            strip: strip(&watch.timeline, index, columns, column_ns),
+        }
+    }).collect()
+}
+
+fn journal(state: &State) -> &'static str {
+    match (&state.log, state.has_journal) {
+        (Some(_), _) => "wal",
+        (None, true) => "rollback",
+        (None, false) => "unknown",
+    }
+}
+
+fn oldest_reader(timeline: &Timeline, database: usize, state: &State) -> Option<Reader> {
+    let log = state.log.as_ref()?;
+    let readers = timeline.held().filter(|hold| hold.database == database && hold.mode == Mode::Shared);
+    let marked = readers.filter_map(|hold| match hold.lock {
+        Lock::Read(mark) if mark > 0 => Some((log.read_marks[mark as usize]?, hold)),
+        _ => None,
+    });
+    let (frame, hold) = marked.min_by_key(|(frame, hold)| (*frame, hold.from_ns))?;
+    Some(Reader {
+        pid: hold.who.pid,
+        held_ns: hold.ns(timeline.now_ns),
+        behind_frames: log.frames.saturating_sub(frame),
+    })
+}
+
+fn rows(watch: &Watch, rates: &Rates, database: usize) -> Vec<Row> {
+    let timeline = &watch.timeline;
+    let names: BTreeMap<u32, _> = watch.processes().all().collect();
+    let of_database = timeline.sums.iter().filter(|((d, _), _)| *d == database);
+    let mut pids: Vec<u32> = of_database.map(|((_, pid), _)| *pid).collect();
+    pids.extend(timeline.held().filter(|hold| hold.database == database).map(|hold| hold.who.pid));
+    pids.sort_unstable();
+    pids.dedup();
+    let row = |pid: u32| {
+        let sums = timeline.sums.get(&(database, pid)).cloned().unwrap_or_default();
+        let (part, ns) = rates.last((database, pid), &sums);
+        let per_s = |count: u64| (count * RATE_NS + ns / 2) / ns;
+        let strongest = timeline.held().filter(|hold| hold.database == database && hold.who.pid == pid).max_by_key(strength);
+        let wait = timeline.waiting().find(|wait| wait.database == database && wait.who.pid == pid && wait.end == End::Open);
+        let named = names.get(&pid);
+        let shown = |text: &String| words::one_line(text, 120);
+        Row {
+            pid,
+            program: named.map_or("?".to_string(), |named| shown(&named.program)),
+            command: named.map_or(String::new(), |named| shown(&named.command)),
+            holds: strongest.map(|hold| (in_words(hold), hold.ns(timeline.now_ns))),
+            waits_ns: wait.map(|wait| timeline.now_ns.saturating_sub(wait.from_ns)),
+            writes_per_s: per_s(part.writes),
+            refusals_per_s: per_s(part.refusals),
+            write_permille: (1000 * part.write_ns / ns).min(1000),
+            statement: timeline.statement(pid).map(|sql| words::one_line(sql, 200)),
+            sums: Totals {
+                writes: sums.writes,
+                write_ns: sums.write_ns,
+                write_ns_max: sums.write_ns_max,
+                wait_ns: sums.wait_ns,
+                wait_ns_max: sums.wait_ns_max,
+                refusals: sums.refusals,
+                gave_up: sums.gave_up,
+            },
+        }
+    };
+    let mut rows: Vec<Row> = pids.into_iter().map(row).collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.sums.write_ns));
+    rows
+}
+
+/// A lock for people: what it means is the same in both journal modes.
+fn in_words(hold: &Hold) -> String {
+    match hold.lock {
+        Lock::WalWrite | Lock::Reserved => "write",
+        Lock::Shared if hold.mode == Mode::Alone => "exclusive",
+        Lock::Pending => "pending",
+        Lock::Checkpoint => "checkpoint",
+        Lock::Recover => "recover",
+        Lock::Read(_) | Lock::Shared => "read",
+        Lock::Connected => "open",
+    }
+    .to_string()
+}
+
+/// Which of a process's locks is shown.
+fn strength(hold: &&Hold) -> u8 {
+    match hold.lock {
+        Lock::Shared if hold.mode == Mode::Alone => 7,
+        Lock::Pending => 6,
+        Lock::WalWrite | Lock::Reserved => 5,
+        Lock::Checkpoint | Lock::Recover => 4,
+        Lock::Read(_) | Lock::Shared => 2,
+        Lock::Connected => 1,
+    }
+}
+
+/// Who held the write lock for the longest part of each column, the newest last.
+fn strip(timeline: &Timeline, database: usize, columns: usize, column_ns: u64) -> Vec<Option<u32>> {
+    let now_ns = timeline.now_ns;
+    let first_ns = now_ns.saturating_sub(columns as u64 * column_ns);
+    let mut parts: Vec<BTreeMap<u32, u64>> = vec![BTreeMap::new(); columns];
+    let holds = timeline.holds.iter().rev().take_while(|hold| hold.to_ns.is_none_or(|to_ns| to_ns >= first_ns));
+    for hold in holds.chain(timeline.held()).filter(|hold| hold.database == database && hold.lock.is_writers()) {
+        let (from_ns, to_ns) = (hold.from_ns.max(first_ns), hold.to_ns.unwrap_or(now_ns));
+        let (first, last) = ((from_ns - first_ns) / column_ns, to_ns.saturating_sub(first_ns) / column_ns);
+        for column in first..=last.min(columns as u64 - 1) {
+            let begins = first_ns + column * column_ns;
+            let ns = to_ns.min(begins + column_ns).saturating_sub(from_ns.max(begins));
+            *parts[column as usize].entry(hold.who.pid).or_default() += ns;
+        }
+    }
+    parts.into_iter().map(|part| part.into_iter().max_by_key(|(_, ns)| *ns).map(|(pid, _)| pid)).collect()
+}
