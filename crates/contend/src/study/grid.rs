@@ -4,7 +4,6 @@ use super::arm::{Problem, value_text};
 use super::file::File;
 use super::model::{Contender, Grid, Metric, Study};
 use super::questions::{Reach, check_metric};
-use crate::engine;
 use std::collections::BTreeMap;
 
 /// Where each contender of a grid stands.
@@ -59,11 +58,7 @@ fn value(contender: &Contender, key: &str) -> Option<String> {
     match key {
         "driver" => Some(contender.driver.clone()),
         "model" => Some(contender.model.clone()),
-        _ => {
-            let engine = engine::find(&contender.engine)?;
-            engine.setting(key)?;
-            Some(engine.value(&contender.settings, key).to_string())
-        }
+        _ => contender.resolved.settings.get(key).cloned(),
     }
 }
 
@@ -74,8 +69,7 @@ fn of(contenders: &[Contender], grid: &Grid) -> Layout {
         let fits = |(key, wanted): (&String, &String)| value(contender, key).as_ref() == Some(wanted);
         // Who has no such choice, or does nothing, has no place in the table.
         let chosen = |key: &str| matches!(key, "driver" | "model") || contender.settings.contains_key(key);
-        let nothing = engine::driver(contender).is_some_and(|driver| driver.executes_nothing);
-        if nothing || !grid.at.iter().all(fits) || !chosen(&grid.rows) || !chosen(&grid.columns) {
+        if contender.resolved.executes_nothing || !grid.at.iter().all(fits) || !chosen(&grid.rows) || !chosen(&grid.columns) {
             continue;
         }
         if let (Some(row), Some(column)) = (value(contender, &grid.rows), value(contender, &grid.columns)) {
@@ -103,10 +97,4 @@ fn has_several(layout: &Layout) -> bool {
 /// Where the contenders of a study stand in a grid; none if there is at most one.
 pub fn layout(study: &Study, grid: &Grid) -> Option<Layout> {
     Some(of(&study.contenders, grid)).filter(has_several)
-}
-
-/// What there is to know of a contender's driver when choosing one, in a line.
-pub fn driver_facts(contender: &Contender) -> String {
-    let facts = engine::driver(contender).map_or(&[][..], |driver| driver.facts);
-    facts.iter().map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
 }

@@ -15,9 +15,10 @@ mod file;
 pub mod formula;
 pub mod grid;
 mod label;
-mod load;
+pub mod load;
 pub mod metric;
 pub mod model;
+pub mod pairs;
 mod parts;
 pub mod powercut;
 pub mod quantity;
@@ -33,13 +34,12 @@ pub use arm::ROUNDS_MAX;
 pub use choices::{Choices, parse_set};
 pub use estimate::{estimate_left_ns, estimate_ns};
 pub use load::{CYCLE, load_under};
-pub use questions::{NO_ANSWER, effect_pairs};
+pub use questions::NO_ANSWER;
 pub use resolve::{StudyError, leave_out, resolve, resolve_parts};
 pub use schedule::{SplitMix64, schedule, seed_of_round};
 pub use sentence::{FACTS, WORDS};
 pub use vocabulary::{Vocabulary, check_vocabulary};
 
-use crate::engine;
 use crate::source::{Source, did_you_mean};
 use anyhow::{Context, Result, bail};
 
@@ -88,11 +88,6 @@ pub fn open(name_or_path: &str, read: impl Fn(&str) -> std::io::Result<String>) 
     }
     let text = read(name_or_path).with_context(|| format!("cannot read study {name_or_path}"))?;
     Ok(Source::new(name_or_path, text))
-}
-
-/// Whether what is measured is a service, which keeps its data where contend cannot see it.
-pub fn is_of_service(study: &model::Study) -> bool {
-    !study.contenders.is_empty() && study.contenders.iter().all(|contender| engine::is_service(&contender.engine))
 }
 
 #[cfg(test)]

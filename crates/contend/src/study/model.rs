@@ -1,7 +1,7 @@
 //! A study as meant: every default filled in, every axis multiplied out. The study file as written is
 //! `study/file.rs`; this is what runs, what the record keeps and what a report reads back.
 
-pub use crate::contender::{Contender, Tier};
+pub use crate::contender::{Contender, Overhead, Resolved, Tier};
 
 use crate::stats::verdict::MARGIN;
 use serde::{Deserialize, Serialize};
@@ -139,6 +139,11 @@ fn yes() -> bool {
 }
 
 impl Study {
+    /// Whether every contender is a service.
+    pub fn is_of_service(&self) -> bool {
+        !self.contenders.is_empty() && self.contenders.iter().all(|contender| contender.resolved.service)
+    }
+
     /// Contenders under some conditions, without anything that a study file says beside: no comparison, no answer.
     pub fn alone(
         name: &str,

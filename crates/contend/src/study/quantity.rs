@@ -4,7 +4,6 @@ use super::formula::Formula;
 use super::load::load_under;
 use super::metric::{self, KINDS};
 use super::model::Study;
-use crate::engine;
 use crate::source::nearest;
 use contend_wire::sample::{CodeSpace, sqlstate_to_code};
 use std::collections::BTreeMap;
@@ -246,24 +245,14 @@ fn unknown(name: &str, named: &[&str]) -> String {
     }
 }
 
-/// Names of the settings of all engines: a formula may be about one that is left out of a run.
-pub(super) fn all_settings() -> Vec<&'static str> {
-    let mut names: Vec<&'static str> = engine::ENGINES.iter().flat_map(|engine| engine.setting_names()).collect();
-    names.sort_unstable();
-    names.dedup();
-    names
-}
-
 /// What a study sets for its trials of a contender under a condition, by name: of the load, and settings that
 /// are numbers. No window where a number of operations decides.
 pub fn set_by(study: &Study, condition: usize, contender: usize) -> BTreeMap<String, f64> {
     let contender = &study.contenders[contender];
     let mut set = BTreeMap::new();
-    if let Some(engine) = engine::find(&contender.engine) {
-        for name in engine.setting_names() {
-            if let Ok(number) = engine.value(&contender.settings, name).parse() {
-                set.insert(name.to_string(), number);
-            }
+    for (name, value) in &contender.resolved.settings {
+        if let Ok(number) = value.parse() {
+            set.insert(name.clone(), number);
         }
     }
     let load = load_under(&study.load, &study.conditions[condition]);

@@ -7,7 +7,7 @@ use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Section, Table, Tone};
 use crate::report::summary::Summary;
 use crate::stats::precision::{Bytes, Ns, Percent, Rate};
-use crate::study::load_under;
+use crate::study::load::load_under;
 use crate::study::model::Load;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -12,7 +12,7 @@ use crate::report::messages::Message;
 use crate::report::summary::Summary;
 use crate::report::summary::trial::Scope;
 use crate::stats::precision::{Bytes, Ns, Percent, Rate};
-use crate::study::load_under;
+use crate::study::load::load_under;
 use crate::study::model::Load;
 
 /// Messages of a condition, the most frequent ones.
