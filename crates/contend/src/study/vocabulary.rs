@@ -4,8 +4,8 @@ use super::arm::value_text;
 use super::export;
 use super::model::Study;
 use super::parts;
-use super::quantity::{self, Known};
 use super::resolve::StudyError;
+use crate::analysis::quantity::{self, Known};
 use crate::engine;
 use crate::source::Source;
 

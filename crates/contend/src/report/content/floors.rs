@@ -1,9 +1,9 @@
 //! What each worker takes for itself, beside what its contenders took.
 
+use crate::analysis::Summary;
 use crate::report::content::pauses;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Section, Table};
-use crate::report::summary::Summary;
 use crate::stats::precision::{Ns, Percent};
 use crate::study::model::Overhead;
 use std::collections::BTreeMap;
@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 fn quickest(summary: &Summary<'_>, condition: usize, null: &str) -> Option<(usize, f64)> {
     let figure = summary.figure("service_ns_mean")?;
     let contenders = summary.record.run.study.contenders.iter().enumerate();
-    let of_worker = contenders.filter(|(_, contender)| contender.resolved.overhead.as_ref().is_some_and(|idle| idle.driver == null));
+    let of_worker = contenders
+        .filter(|(_, contender)| contender.resolved.overhead.as_ref().is_some_and(|idle| idle.driver == null));
     let means = of_worker.filter(|(_, contender)| contender.driver != null).filter_map(|(index, _)| {
         let cell = summary.cell(condition, index).filter(|cell| cell.has_data())?;
         Some((index, summary.estimator().estimate(cell, &figure).value?))

@@ -1,8 +1,8 @@
 //! What the connections of each contender reported, as a table of the study's choice, and in words where they differ.
 
+use crate::analysis::Summary;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Said, Table, Tone};
-use crate::report::summary::Summary;
 use crate::study::model::Readback;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -102,7 +102,8 @@ fn filled(summary: &Summary<'_>, wanted: &Readback) -> Table {
     let mut table = Table::new(&head);
     let columns: Vec<Vec<Option<String>>> = wanted.names.iter().map(|name| found(summary, name)).collect();
     for (index, contender) in summary.record.run.study.contenders.iter().enumerate() {
-        let mut cells = vec![TableCell::new(&contender.label).series(index), TableCell::new(&contender.resolved.language)];
+        let mut cells =
+            vec![TableCell::new(&contender.label).series(index), TableCell::new(&contender.resolved.language)];
         let trial =
             summary.record.trials.iter().find(|trial| trial.slot.contender == index && !trial.settings.is_empty());
         // Of what was found, which need not be what a contender that sets nothing was taken for.
