@@ -29,7 +29,7 @@ use crate::slice::{self, Form, Process, Slice, Verb};
 use crate::trial::janitor;
 use crate::trial::powercut::{recorder, shim};
 use anyhow::{Context, Result};
-use clap::{ArgMatches, Command, FromArgMatches, Parser};
+use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser};
 use clap_complete::Shell;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::IsTerminal;
@@ -60,7 +60,16 @@ pub fn stop_on_signals() -> Result<Arc<AtomicBool>> {
 /// Verbs that other processes of contend are started with; their arguments are not clap's.
 const WORKER_VERB: &str = "worker";
 
-const ABOUT: &str = "Shows what a database does when many clients want it at once, and says which one to use";
+/// The command without its verbs.
+#[derive(Parser)]
+#[command(
+    name = "contend",
+    version,
+    about = "Shows what a database does when many clients want it at once, and says which one to use",
+    subcommand_required = true,
+    arg_required_else_help = true
+)]
+struct Contend;
 
 const EXAMPLES: &str = "Examples:
   contend run                          the WordPress study on SQLite, quick: a bit over a minute
@@ -150,12 +159,8 @@ fn command(verbs: &[Verb]) -> Command {
         let command = (verb.command)().name(verb.name);
         forms(verb.name).fold(command, |command, form| (form.options)(command))
     };
-    Command::new("contend")
-        .version(env!("CARGO_PKG_VERSION"))
-        .about(ABOUT)
+    Contend::command()
         .after_help(format!("{EXAMPLES}{examples}{AFTER_EXAMPLES}"))
-        .subcommand_required(true)
-        .arg_required_else_help(true)
         .subcommands(verbs.iter().map(with_forms))
 }
 

@@ -1,14 +1,14 @@
 //! What a report may not claim: figures of trials that do not count, ranks that cross tiers or rest on chance, causes that
 //! nobody saw.
 
-use super::testing::Story;
+use super::testing::{Story, resolve_again};
 use super::*;
+use crate::analysis::tally::{Counting, Tallying};
+use crate::analysis::trial::Scope;
 use crate::check::{Invalid, guards, marks};
 use crate::outcome::Outcome;
 use crate::record::model::{Reason, ServerInfo};
 use crate::record::powercut::{Control, Crashes, Powercut};
-use crate::record::tally::{Counting, Tallying};
-use crate::report::summary::trial::Scope;
 use crate::stats::verdict::Verdict;
 use crate::study::model::{Along, Grid, Kept, Metric, Powercut as Wanted, Tells};
 use std::collections::BTreeMap;
@@ -141,7 +141,7 @@ fn rates_of_other_work_get_no_words_whoever_named_the_figure() {
     let mut unequal = |headline: &str| {
         record.run.study.headline = headline.to_string();
         let summary = Summary::new(&record);
-        let told = |c: &&crate::report::summary::compare::Compared| matches!(&c.comparison.verdict, Verdict::NotComparable(why) if why.starts_with("not the same work"));
+        let told = |c: &&crate::analysis::compare::Compared| matches!(&c.comparison.verdict, Verdict::NotComparable(why) if why.starts_with("not the same work"));
         summary.comparisons.iter().filter(|c| c.figure.name == headline).filter(told).count()
     };
     assert!(unequal("throughput_ops_per_s") > 0);
@@ -197,6 +197,7 @@ fn a_grid_ranks_within_a_tier_and_where_intervals_are_apart() {
     for (key, value) in [("journal_mode", "WAL"), ("synchronous", "NORMAL"), ("begin", "exclusive")] {
         rollback.settings.insert(key.to_string(), value.to_string());
     }
+    resolve_again(&mut record.run.study);
     let three = said(&mut record, grid("begin", "journal_mode", &[("synchronous", "NORMAL")], "throughput_ops_per_s"));
     assert!(three.contains("Exclusive with journal mode WAL is last with"), "{three}");
     assert!(

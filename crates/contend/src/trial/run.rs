@@ -1,5 +1,6 @@
 //! One trial: fresh data, plans, workers, the window, the checks, the record.
 
+use crate::analysis::tally::{Counting, Tally, Tallying, per_second};
 use crate::check::ever::{self, Ever};
 use crate::check::samples::PlanCheck;
 use crate::check::{Invalid, guards, marks};
@@ -9,7 +10,6 @@ use crate::record::model::{
     Disk, Footprint, RECORD_VERSION, Reason, RoleClients, Slot, TransactionInfo, Trial, WorkerInfo,
 };
 use crate::record::store::{RecordWriter, SAMPLES_FILE, TrialWriter, read_samples};
-use crate::record::tally::{Counting, Tally, Tallying, per_second};
 use crate::study::model::{Contender, Study, Tier};
 use crate::trial::admin::{Admin, Cancelled};
 use crate::trial::aftermath;
@@ -323,6 +323,7 @@ impl Bench<'_> {
             workers: vec![],
             server: None,
             settings: BTreeMap::new(),
+            tier_reported: None,
             planned: stage.round.planned.clone(),
             foreign_cpu_permille: 0,
             server_unwatched: false,
@@ -369,6 +370,9 @@ impl Bench<'_> {
         };
         let expected = if stage.setup.only_told { &[][..] } else { &stage.setup.readbacks };
         let (settings, reasons) = guards::settings(expected, sessions.iter().copied());
+        trial.tier_reported = Some(&settings)
+            .filter(|settings| !settings.is_empty())
+            .and_then(|settings| engine::tier_reported(&stage.contender.engine, settings));
         trial.settings = settings;
         trial.invalid.extend(reasons);
         let done = run.members.iter().map(|m| &m.done).chain(run.served.iter().map(|served| &served.done));

@@ -1,15 +1,15 @@
 //! The study's questions answered in its own sentences. The one place where sentences are filled in.
 
-use crate::report::summary::Summary;
-use crate::report::summary::cell::Cell;
-use crate::report::summary::compare::{Compared, compare};
-use crate::report::summary::estimate::Estimate;
-use crate::report::summary::metric::{Figure, plain};
+use crate::analysis::Summary;
+use crate::analysis::cell::Cell;
+use crate::analysis::compare::{Compared, compare};
+use crate::analysis::estimate::Estimate;
+use crate::analysis::figure::{Figure, plain};
 use crate::stats::interval::MIN_ROUNDS;
 use crate::stats::precision::counted;
 use crate::stats::verdict::{Comparison, Verdict};
+use crate::study::model::VALUE_OF;
 use crate::study::model::{Answer, Study};
-use crate::study::sentence::VALUE_OF;
 
 /// A question and what this run says to it.
 #[derive(Debug, Clone)]
