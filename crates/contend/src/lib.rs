@@ -5,6 +5,7 @@
 //! [`operation`]s with an [`outcome`], are checked ([`check`]) and kept in a [`record`], from which
 //! [`stats`] and reports are made. `docs/architecture.md` says which module may know which.
 
+pub mod analysis;
 pub mod check;
 pub mod cli;
 pub mod compare;

@@ -5,5 +5,4 @@ pub mod model;
 pub mod parts;
 pub mod powercut;
 pub mod store;
-pub mod tally;
 mod upgrade;

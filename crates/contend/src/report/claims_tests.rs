@@ -3,12 +3,12 @@
 
 use super::testing::Story;
 use super::*;
+use crate::analysis::tally::{Counting, Tallying};
+use crate::analysis::trial::Scope;
 use crate::check::{Invalid, guards, marks};
 use crate::outcome::Outcome;
 use crate::record::model::{Reason, ServerInfo};
 use crate::record::powercut::{Control, Crashes, Powercut};
-use crate::record::tally::{Counting, Tallying};
-use crate::report::summary::trial::Scope;
 use crate::stats::verdict::Verdict;
 use crate::study::model::{Along, Grid, Kept, Metric, Powercut as Wanted, Tells};
 use std::collections::BTreeMap;
@@ -141,7 +141,7 @@ fn rates_of_other_work_get_no_words_whoever_named_the_figure() {
     let mut unequal = |headline: &str| {
         record.run.study.headline = headline.to_string();
         let summary = Summary::new(&record);
-        let told = |c: &&crate::report::summary::compare::Compared| matches!(&c.comparison.verdict, Verdict::NotComparable(why) if why.starts_with("not the same work"));
+        let told = |c: &&crate::analysis::compare::Compared| matches!(&c.comparison.verdict, Verdict::NotComparable(why) if why.starts_with("not the same work"));
         summary.comparisons.iter().filter(|c| c.figure.name == headline).filter(told).count()
     };
     assert!(unequal("throughput_ops_per_s") > 0);

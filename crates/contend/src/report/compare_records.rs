@@ -4,15 +4,15 @@
 //! the rounds' values with its exact interval (`stats::shift`). What the hour did to either run is in the
 //! ratio too. Words are refused where machine, workload, data, load or tier differ.
 
+use crate::analysis::Summary;
+use crate::analysis::cell::Cell;
+use crate::analysis::compare;
+use crate::analysis::figure::Figure;
 use crate::check::marks::is_disturbed;
 use crate::record::model::Run;
 use crate::record::store::Record;
 use crate::report::content::words;
 use crate::report::document::{Block, Cell as TableCell, Section, Table};
-use crate::report::summary::Summary;
-use crate::report::summary::cell::Cell;
-use crate::report::summary::compare;
-use crate::report::summary::metric::Figure;
 use crate::report::text::{self, Colour};
 use crate::stats::interval::MIN_ROUNDS;
 use crate::stats::precision::counted;

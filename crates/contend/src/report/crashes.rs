@@ -1,7 +1,7 @@
 //! `crashes.csv`: one row per model and trial whose crashes count, for whoever wants to count again.
 
+use crate::analysis::Summary;
 use crate::check::crashes_count;
-use crate::report::summary::Summary;
 use anyhow::{Context, Result};
 
 /// The file; nothing for a study without crashes.

@@ -6,12 +6,12 @@
 //! known only as a lower bound and is empty in `trials.csv`; `latencies.csv` has the response times of every
 //! outcome apart, those of `timeout` and `unknown` being lower bounds.
 
+use crate::analysis::Summary;
+use crate::analysis::tally::Counts;
+use crate::analysis::trial::{GroupRow, Measure, Numbers, Scope, TrialRow, is_write};
 use crate::outcome::Outcome;
-use crate::record::tally::Counts;
 use crate::report::content::evidence;
 use crate::report::one_line;
-use crate::report::summary::Summary;
-use crate::report::summary::trial::{GroupRow, Measure, Numbers, Scope, TrialRow, is_write};
 use crate::stats::quantile::Quantile;
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;

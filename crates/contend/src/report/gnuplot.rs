@@ -2,13 +2,13 @@
 //! trial, a row of charts per condition; and lines over every axis of numbers. Run it where it lies:
 //! `gnuplot charts.gnuplot`.
 
+use crate::analysis::Summary;
+use crate::analysis::cell::Cell;
+use crate::analysis::trial::Scope;
 use crate::report::content::axes::{fitting, trimmed};
 use crate::report::content::sweep::{self, Row};
 use crate::report::content::words;
 use crate::report::one_line;
-use crate::report::summary::Summary;
-use crate::report::summary::cell::Cell;
-use crate::report::summary::trial::Scope;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 

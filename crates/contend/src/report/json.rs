@@ -1,8 +1,8 @@
 //! The numbers for a program: answers, estimates, comparisons and effects with their raw values, no formatting.
 
+use crate::analysis::Summary;
+use crate::analysis::trial::TrialRow;
 use crate::report::content::evidence;
-use crate::report::summary::Summary;
-use crate::report::summary::trial::TrialRow;
 use serde_json::{Value, json};
 
 /// The document behind `--json`, with a line end.

@@ -1,12 +1,12 @@
 //! A run as lines of JSON, for scripts: operations that were due in the window, those that were never begun, and those that
 //! nobody answered.
 
+use crate::analysis::tally::per_second;
 use crate::check::deeds_count;
 use crate::operation::{Operation, Operations};
 use crate::outcome::Outcome;
 use crate::record::model::Trial;
 use crate::record::store::Record;
-use crate::record::tally::per_second;
 use crate::report::messages::{Message, Messages};
 use crate::stats::histogram::Histogram;
 use anyhow::Result;

@@ -20,7 +20,6 @@ pub mod line;
 pub mod markdown;
 mod messages;
 mod plot;
-pub mod summary;
 pub mod text;
 pub mod volume;
 
@@ -33,10 +32,10 @@ mod tests;
 #[cfg(test)]
 mod workers_tests;
 
+use crate::analysis::Summary;
 use crate::record::store::Record;
 use crate::report::document::{Block, Document};
 use crate::report::export::sheet::Sheet;
-use crate::report::summary::Summary;
 use crate::report::text::Colour;
 use crate::report::volume::Volume;
 use crate::study::NO_ANSWER;

@@ -2,9 +2,10 @@
 
 use super::testing::Story;
 use super::*;
+use crate::analysis::answer;
+use crate::analysis::trial::{Measure, Scope};
 use crate::check::Invalid;
 use crate::record::model::RoleClients;
-use crate::report::summary::trial::{Measure, Scope};
 use crate::stats::verdict::Verdict;
 use crate::study::model::Variant;
 use std::sync::OnceLock;
@@ -120,7 +121,7 @@ fn a_question_without_an_answer_names_its_condition_too() {
     let (_dir, mut record) = record(&Story { all_invalid: true, rounds: 1, ..Story::default() });
     record.run.study.answers[0].ask = "Is the log faster ({condition})?".to_string();
     let summary = Summary::new(&record);
-    let said = summary::answer::answer(&summary, &record.run.study.answers[0]);
+    let said = answer::answer(&summary, &record.run.study.answers[0]);
     let asked: Vec<&str> = said.iter().map(|answered| answered.ask.as_str()).collect();
     assert_eq!(asked, ["Is the log faster (public)?", "Is the log faster (write-burst)?"]);
     assert!(said.iter().all(|answered| answered.text.contains("no valid trial")), "{said:?}");
@@ -447,7 +448,7 @@ fn another_version_is_told_and_compared() {
 #[test]
 fn blanks_are_filled_in_once() {
     let blanks = [("this", "{against}"), ("against", "B")].map(|(name, value)| (name.to_string(), value.to_string()));
-    let fill = |sentence| summary::answer::fill(sentence, &blanks);
+    let fill = |sentence| answer::fill(sentence, &blanks);
     assert_eq!(fill("{this} and {against}, {nobody} {"), "{against} and B, {nobody} {");
 }
 

@@ -5,12 +5,12 @@ mod beside;
 mod markdown;
 mod text;
 
+use crate::analysis::Summary;
 use crate::check::marks::is_disturbed;
 use crate::record::model::Trial;
 use crate::record::parts::StudyRecord;
 use crate::record::store::Record;
 use crate::report::document::{Block, Document, Section};
-use crate::report::summary::Summary;
 use crate::report::text::Colour;
 use crate::report::{Written, content, files, html, is_condition, json, script_name, write_file};
 use crate::study::model::Variant;

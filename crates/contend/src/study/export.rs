@@ -4,8 +4,8 @@
 use super::arm::Problem;
 use super::file::{self, File};
 use super::model::{Column, Export, Holds, Metric};
-use super::quantity::{self, Known};
 use super::questions::Reach;
+use crate::analysis::quantity::{self, Known};
 use std::collections::BTreeSet;
 
 /// Files a report has anyway.

@@ -3,11 +3,11 @@
 
 use super::arm::{Problem, value_text};
 use super::file::{self, File};
-use super::formula::Formula;
-use super::metric;
 use super::model::{Answer, Contender, Effect, Metric, Published, Study};
-use super::quantity::{self, COUNTS, OF_TRIAL, Quantity};
 use super::sentence;
+use crate::analysis::formula::Formula;
+use crate::analysis::quantity::{self, COUNTS, OF_TRIAL, Quantity};
+use crate::analysis::standard;
 use crate::engine::{self, Settings};
 use crate::source::nearest;
 use std::collections::BTreeSet;
@@ -91,7 +91,7 @@ fn check_metric_name(name: &str, earlier: &[Metric]) -> Result<(), String> {
     if name.is_empty() || !name.bytes().all(plain) {
         return Err(format!("`{name}` must be lower-case letters, digits and underscores"));
     }
-    if metric::direction(earlier, name).is_some() || COUNTS.contains(&name) || OF_TRIAL.contains(&name) {
+    if standard::direction(earlier, name).is_some() || COUNTS.contains(&name) || OF_TRIAL.contains(&name) {
         return Err(format!("there is already a metric `{name}`"));
     }
     Ok(())
@@ -99,11 +99,11 @@ fn check_metric_name(name: &str, earlier: &[Metric]) -> Result<(), String> {
 
 /// Checks the name of a metric where it is used.
 pub(super) fn check_metric(name: &str, own: &[Metric]) -> Result<(), String> {
-    if metric::direction(own, name).is_some() {
+    if standard::direction(own, name).is_some() {
         return Ok(());
     }
     let mut names: Vec<String> = own.iter().map(|metric| metric.name.clone()).collect();
-    names.extend(metric::standard_names());
+    names.extend(standard::standard_names());
     if let Some(found) = nearest(name, names.iter().map(String::as_str)) {
         return Err(format!("there is no metric `{name}`; did you mean `{found}`?"));
     }

@@ -4,8 +4,9 @@ use super::arm::value_text;
 use super::export;
 use super::model::Study;
 use super::parts;
-use super::quantity::{self, Known};
 use super::resolve::StudyError;
+use super::set::all_settings;
+use crate::analysis::quantity::{self, Known};
 use crate::source::Source;
 
 /// The names of a workload that a study may use.
@@ -42,7 +43,7 @@ pub fn check_vocabulary(source: &Source, study: &Study, workload: &Vocabulary) -
         transactions: &workload.transactions,
         scale: &workload.scale,
         tables: &workload.tables,
-        settings: quantity::all_settings(),
+        settings: all_settings(),
         metrics: vec![],
     };
     for (index, metric) in study.metrics.iter().enumerate() {

@@ -1,10 +1,10 @@
 //! What the data itself says when the window is over: invariants, the engine's own check, how much room it
 //! takes; and what the server says of itself.
 
+use crate::analysis::tally::Tally;
 use crate::check::{Invalid, ever, guards};
 use crate::engine::{self, Engine};
 use crate::record::model::{Footprint, InvariantResult, Reason, ServerInfo, Syncs, TableBytes, Trial};
-use crate::record::tally::Tally;
 use crate::study::model::Contender;
 use crate::trial::data::fresh::Fresh;
 use crate::trial::over_http::THREADS;

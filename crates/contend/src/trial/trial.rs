@@ -1,5 +1,6 @@
 //! One trial: fresh data, plans, workers, the window, the checks, the record.
 
+use crate::analysis::tally::{Counting, Tally, Tallying, per_second};
 use crate::check::ever::{self, Ever};
 use crate::check::samples::PlanCheck;
 use crate::check::{Invalid, guards, marks};
@@ -9,7 +10,6 @@ use crate::record::model::{
     Disk, Footprint, RECORD_VERSION, Reason, RoleClients, Slot, TransactionInfo, Trial, WorkerInfo,
 };
 use crate::record::store::{RecordWriter, SAMPLES_FILE, TrialWriter, read_samples};
-use crate::record::tally::{Counting, Tally, Tallying, per_second};
 use crate::study::model::{Contender, Study, Tier};
 use crate::trial::aftermath;
 use crate::trial::data::disk::{self, is_full};

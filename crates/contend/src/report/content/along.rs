@@ -1,13 +1,13 @@
 //! What becomes of a figure along an axis of numbers, in words: from where on it improves no more and who is first at each
 //! value, or from where on it is above 0. With too few rounds for a verdict the words say so.
 
+use crate::analysis::Summary;
+use crate::analysis::cell::Cell;
+use crate::analysis::compare::compare;
+use crate::analysis::figure::{Figure, plain};
 use crate::report::content::sweep::{self, Row};
 use crate::report::content::{axes::trimmed, charts, words};
 use crate::report::document::{Block, Said, Tone};
-use crate::report::summary::Summary;
-use crate::report::summary::cell::Cell;
-use crate::report::summary::compare::compare;
-use crate::report::summary::metric::{Figure, plain};
 use crate::stats::interval::MIN_ROUNDS;
 use crate::stats::verdict::{Comparison, Direction, Verdict};
 use crate::study::model::{Along, Tells, Tier};

@@ -1,13 +1,13 @@
 //! What is drawn: throughput, latency by percentile, the course of a trial, what the machine spent.
 
+use crate::analysis::Summary;
+use crate::analysis::cell::{Cell, Slice};
+use crate::analysis::dist::{CurvePoint, Shown};
+use crate::analysis::figure::Figure;
+use crate::analysis::trial::Scope;
 use crate::report::content::axes::{extent, linear_axis, log_axis, short_count, short_ns, trimmed};
 use crate::report::content::words;
 use crate::report::document::{Axis, Bar, BarRow, Bars, Block, Lines, Point, Section, Series, Tick};
-use crate::report::summary::Summary;
-use crate::report::summary::cell::{Cell, Slice};
-use crate::report::summary::dist::{CurvePoint, Shown};
-use crate::report::summary::metric::Figure;
-use crate::report::summary::trial::Scope;
 use crate::stats::precision::{Ns, Percent, Rate};
 use crate::stats::quantile::QuantileValue;
 use crate::stats::verdict::Verdict;

@@ -1,11 +1,11 @@
 //! Under which circumstances: machine, disk, the schedule, and what went wrong.
 
+use crate::analysis::Summary;
 use crate::check::marks::{is_disturbance, is_disturbed};
 use crate::record::model::{DataInfo, WorkloadInfo};
 use crate::record::store::Record;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Section, Table, Tone};
-use crate::report::summary::Summary;
 use crate::stats::precision::{Bytes, Ns, Percent, Rate};
 use crate::study::load_under;
 use crate::study::model::Load;

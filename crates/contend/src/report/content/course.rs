@@ -1,13 +1,13 @@
 //! What processes and files took over time: processors, memory, database, log.
 
+use crate::analysis::Summary;
+use crate::analysis::cell::Cell;
+use crate::analysis::course::Course;
+use crate::analysis::figure::Unit;
 use crate::report::content::axes::{bytes_axis, extent, linear_axis, short_count, short_ns};
 use crate::report::content::charts::{capitalised, titled};
 use crate::report::content::words;
 use crate::report::document::{Block, Lines, Point, Section, Series};
-use crate::report::summary::Summary;
-use crate::report::summary::cell::Cell;
-use crate::report::summary::course::Course;
-use crate::report::summary::metric::Unit;
 use crate::stats::precision::Ns;
 
 /// A chart without a line of so many points says nothing: samples are taken every 200 ms.

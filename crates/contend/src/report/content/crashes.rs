@@ -1,6 +1,7 @@
 //! Everything by which what crashes have shown can be checked: counts by model, what was recorded, the images that failed,
 //! controls and planted lies.
 
+use crate::analysis::Summary;
 use crate::record::powercut::{Crashes, Failing, PROCESS, Powercut};
 use crate::report::content::checks;
 use crate::report::content::powercut::{conditions, shown};
@@ -8,7 +9,6 @@ use crate::report::content::recording::recorded;
 use crate::report::content::speed::rate;
 use crate::report::content::words::{self, NOTHING, count};
 use crate::report::document::{Block, Cell as TableCell, Section, Table};
-use crate::report::summary::Summary;
 use crate::stats::precision::{Ns, Rate};
 
 const MODELS: [&str; 8] =

@@ -1,12 +1,12 @@
 //! Details: every transaction, what became of the operations and why, how fairly clients were served.
 
+use crate::analysis::Summary;
+use crate::analysis::cell::{Cell, Pool};
+use crate::analysis::figure::Figure;
+use crate::analysis::trial::{Scope, failed};
 use crate::outcome::{self, Outcome};
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Section, Stack, StackRow, Table, Tone};
-use crate::report::summary::Summary;
-use crate::report::summary::cell::{Cell, Pool};
-use crate::report::summary::metric::Figure;
-use crate::report::summary::trial::{Scope, failed};
 use crate::stats::precision::{Ns, Percent, Ratio};
 use crate::stats::quantile::Quantile;
 use crate::study::model::Metric;

@@ -1,9 +1,9 @@
 //! How tiers are known, in words: proved on this machine, proved elsewhere, or only documented.
 
+use crate::analysis::Summary;
 use crate::record::evidence::{Known, Place};
 use crate::report::content::words::{self, count};
 use crate::report::document::{Cell as TableCell, Tone};
-use crate::report::summary::Summary;
 use crate::study::model::Tier;
 
 /// What is known of a contender's tier; a record that does not say has nothing but documentation.

@@ -1,14 +1,14 @@
 //! The first screen: the answer in words, the table that supports it, and what it does not show.
 
+use crate::analysis::Summary;
+use crate::analysis::answer::Answered;
+use crate::analysis::cell::Cell;
+use crate::analysis::figure::{Figure, plain};
+use crate::analysis::trial::{Scope, failed};
 use crate::outcome::Outcome;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::content::{along, charts, evidence, grid, powercut, readback};
 use crate::report::document::{Block, Cell as TableCell, Said, Section, Table, Tone};
-use crate::report::summary::Summary;
-use crate::report::summary::answer::Answered;
-use crate::report::summary::cell::Cell;
-use crate::report::summary::metric::{Figure, plain};
-use crate::report::summary::trial::{Scope, failed};
 use crate::stats::precision::{Percent, Ratio};
 use crate::stats::quantile::Quantile;
 use crate::stats::verdict::Verdict;
@@ -152,7 +152,7 @@ fn nothing_executes(summary: &Summary<'_>, tier: Tier) -> bool {
     summary.of_tier(tier).iter().all(|&contender| executes_nothing(&contenders[contender]))
 }
 
-fn plain_sentence(summary: &Summary<'_>, compared: &crate::report::summary::compare::Compared) -> String {
+fn plain_sentence(summary: &Summary<'_>, compared: &crate::analysis::compare::Compared) -> String {
     let label = words::label(summary, compared.candidate);
     let ratio = compared.comparison.ratio.map_or(NOTHING.to_string(), |r| Ratio(r).to_string());
     match &compared.comparison.verdict {

@@ -1,9 +1,9 @@
 //! What each worker takes for itself, beside what its contenders took.
 
+use crate::analysis::Summary;
 use crate::report::content::pauses;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Section, Table};
-use crate::report::summary::Summary;
 use crate::stats::precision::{Ns, Percent};
 use crate::study::readback::{floor_driver, floor_model};
 use std::collections::BTreeMap;

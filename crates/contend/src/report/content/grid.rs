@@ -1,10 +1,10 @@
 //! The study's own tables of two dimensions, and what they say in words: which is best of a tier where intervals tell it from
 //! chance, and how much each of the two choices matters while the other is kept.
 
+use crate::analysis::Summary;
+use crate::analysis::figure::Figure;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Said, Table, Tone};
-use crate::report::summary::Summary;
-use crate::report::summary::metric::Figure;
 use crate::stats::precision::{Percent, Ratio};
 use crate::stats::verdict::Direction;
 use crate::study::grid::{Layout, driver_facts, layout};

@@ -1,10 +1,10 @@
 //! How it was concluded: every comparison made, effects of single factors, the original's figures.
 
+use crate::analysis::compare::{Compared, FactorEffect};
+use crate::analysis::{Beside, Summary};
 use crate::report::content::charts::capitalised;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Section, Table};
-use crate::report::summary::compare::{Compared, FactorEffect};
-use crate::report::summary::{Beside, Summary};
 use crate::stats::precision::{Change, Percent};
 use crate::study::model::Tier;
 
@@ -132,7 +132,7 @@ pub fn drifts(summary: &Summary<'_>) -> Vec<String> {
         )
     });
     let mut lines: Vec<String> = over_rounds.collect();
-    let drifting = |row: &&crate::report::summary::trial::TrialRow| {
+    let drifting = |row: &&crate::analysis::trial::TrialRow| {
         row.measured.as_ref().and_then(|m| m.trend).is_some_and(|t| t.drifting)
     };
     let inside = summary.rows.iter().filter(drifting).count();

@@ -24,8 +24,8 @@ mod speed;
 pub mod sweep;
 pub mod words;
 
+use crate::analysis::Summary;
 use crate::report::document::{Document, Section};
-use crate::report::summary::Summary;
 use crate::study::model::{Extent, Variant};
 
 /// The whole report.

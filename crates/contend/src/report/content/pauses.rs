@@ -1,11 +1,11 @@
 //! What workers tell of themselves: pauses of a garbage collector, lag of an event loop, time of a compiler.
 
+use crate::analysis::Summary;
+use crate::analysis::cell::Cell;
 use crate::check::marks::COMPILING_FACT;
 use crate::record::model::Trial;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Table};
-use crate::report::summary::Summary;
-use crate::report::summary::cell::Cell;
 use crate::stats::precision::{Ns, Percent};
 
 /// How what the workers of several trials told becomes one number.

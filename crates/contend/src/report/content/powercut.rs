@@ -1,13 +1,13 @@
 //! What crashes have shown: what each setting keeps in words, the table of what was promised and what was reached, and the
 //! commit rate beside it.
 
+use crate::analysis::Summary;
 use crate::check::crashes_count;
 use crate::record::model::Trial;
 use crate::record::powercut::{Crashes, Powercut};
 use crate::report::content::speed::rate;
 use crate::report::content::words::{self, NOTHING, count};
 use crate::report::document::{Bar, BarRow, Bars, Block, Cell as TableCell, Said, Section, Table, Tone};
-use crate::report::summary::Summary;
 use crate::stats::precision::{Ns, Percent};
 use crate::study::model::Tier;
 

@@ -1,8 +1,8 @@
 //! What the connections of each contender reported, as a table of the study's choice, and in words where they differ.
 
+use crate::analysis::Summary;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Said, Table, Tone};
-use crate::report::summary::Summary;
 use crate::study::model::Readback;
 use crate::study::readback::{language, tier_told};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,10 +1,10 @@
 //! The database servers of a run: what they say of themselves, what they took, and under which conditions the
 //! translation of the workload asks of them what the original asks of SQLite.
 
+use crate::analysis::Summary;
 use crate::record::model::{ServerInfo, Trial};
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Section, Table};
-use crate::report::summary::Summary;
 use crate::stats::precision::{Bytes, Ns};
 use std::collections::BTreeSet;
 

@@ -1,6 +1,8 @@
 //! The report of a service: what was answered, how fast, and what went wrong. A service makes no promise that contend could
 //! test, has no settings that it could read back and no data that it could load, so none of that is spoken of.
 
+use crate::analysis::Summary;
+use crate::analysis::trial::Scope;
 use crate::outcome::Outcome;
 use crate::report::content::circumstances::{self, order};
 use crate::report::content::settings;
@@ -9,8 +11,6 @@ use crate::report::content::{charts, course, detail, method, sweep};
 use crate::report::document::{Block, Cell as TableCell, Said, Section, Table, Tone};
 use crate::report::line::{Sum, sum};
 use crate::report::messages::Message;
-use crate::report::summary::Summary;
-use crate::report::summary::trial::Scope;
 use crate::stats::precision::{Bytes, Ns, Percent, Rate};
 use crate::study::load_under;
 use crate::study::model::Load;

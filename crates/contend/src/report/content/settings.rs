@@ -1,9 +1,9 @@
 //! Settings as every connection reported them: what the contenders of an engine differ in, and what is the same for them.
 
+use crate::analysis::Summary;
 use crate::report::content::evidence;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Section, Table};
-use crate::report::summary::Summary;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Contenders beside each other in a table of settings. Of more, each value is told with those that have it.

@@ -1,6 +1,6 @@
 //! How fast a contender was, where that stands beside something else.
 
-use crate::report::summary::Summary;
+use crate::analysis::Summary;
 
 /// The headline of the ordinary disk: its value, as it is shown, and each round in the same two ways.
 pub struct Speed {

@@ -1,12 +1,12 @@
 //! Figures over an axis of numbers: clients, databases, arrivals. A line per contender.
 
+use crate::analysis::Summary;
+use crate::analysis::cell::Cell;
+use crate::analysis::figure::{Figure, Unit};
 use crate::report::content::axes::{extent, fitting, short_count, short_ns, trimmed};
 use crate::report::content::charts::capitalised;
 use crate::report::content::words;
 use crate::report::document::{Axis, Block, Lines, Point, Section, Series, Tick};
-use crate::report::summary::Summary;
-use crate::report::summary::cell::Cell;
-use crate::report::summary::metric::{Figure, Unit};
 use crate::study::model::Condition;
 use std::collections::BTreeSet;
 

@@ -1,12 +1,12 @@
 //! How figures and verdicts are put, the same in every section.
 
+use crate::analysis::Summary;
+use crate::analysis::cell::Cell;
+use crate::analysis::compare::Compared;
+use crate::analysis::dist::Shown;
+use crate::analysis::estimate::Estimate;
+use crate::analysis::figure::Figure;
 use crate::report::document::{Cell as TableCell, Tone};
-use crate::report::summary::Summary;
-use crate::report::summary::cell::Cell;
-use crate::report::summary::compare::Compared;
-use crate::report::summary::dist::Shown;
-use crate::report::summary::estimate::Estimate;
-use crate::report::summary::metric::Figure;
 use crate::stats::interval::MIN_ROUNDS;
 use crate::stats::precision::{Ns, Percent, Ratio};
 pub use crate::stats::precision::{count, counted};

@@ -5,12 +5,12 @@ pub mod gnuplot;
 pub mod page;
 pub mod sheet;
 
+use crate::analysis::Summary;
+use crate::analysis::cell::Cell;
+use crate::analysis::formula::Formula;
+use crate::analysis::trial::TrialRow;
+use crate::analysis::value;
 use crate::report::csv::Sheet;
-use crate::report::summary::Summary;
-use crate::report::summary::cell::Cell;
-use crate::report::summary::quantity;
-use crate::report::summary::trial::TrialRow;
-use crate::study::formula::Formula;
 use crate::study::model::{Column, Export, ExportRows, Holds};
 use anyhow::Result;
 use std::collections::BTreeMap;
@@ -63,18 +63,18 @@ pub fn named<'n>(names: &'n BTreeMap<String, String>, label: &'n str) -> &'n str
 fn of_trial(summary: &Summary<'_>, row: &TrialRow, name: &str) -> Option<f64> {
     match own(summary, name) {
         Some(figure) => figure.of_trial(row, &summary.transactions),
-        None => quantity::of_trial(name, row, &summary.transactions),
+        None => value::of_trial(name, row, &summary.transactions),
     }
 }
 
 fn of_cell(summary: &Summary<'_>, cell: &Cell, name: &str) -> Option<f64> {
     match own(summary, name) {
-        Some(figure) => quantity::figure_of_cell(&figure, &summary.estimator(), cell),
-        None => quantity::of_cell(name, &summary.estimator(), cell),
+        Some(figure) => value::figure_of_cell(&figure, &summary.estimator(), cell),
+        None => value::of_cell(name, &summary.estimator(), cell),
     }
 }
 
-fn own(summary: &Summary<'_>, name: &str) -> Option<crate::report::summary::metric::Figure> {
+fn own(summary: &Summary<'_>, name: &str) -> Option<crate::analysis::figure::Figure> {
     let is_own = summary.record.run.study.metrics.iter().any(|metric| metric.name == name);
     is_own.then(|| summary.figure(name)).flatten()
 }

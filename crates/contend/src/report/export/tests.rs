@@ -2,7 +2,7 @@
 
 use super::sheet::{Role, Sheet};
 use super::{csv, gnuplot, page};
-use crate::report::summary::Summary;
+use crate::analysis::Summary;
 use crate::report::testing::Story;
 use crate::report::{html, markdown, text};
 use crate::source::Source;

@@ -1,10 +1,10 @@
 //! Two parts that ask the same, once as the original did and once fairly: their figures side by side. No verdict, as
 //! what counts differs; the difference is the point.
 
+use crate::analysis::Summary;
+use crate::analysis::figure::Figure;
 use crate::report::content::words;
 use crate::report::document::{Block, Cell, Section, Table};
-use crate::report::summary::Summary;
-use crate::report::summary::metric::Figure;
 use crate::study::model::{Study, Variant};
 
 /// Shown beside the headlines of both parts. Where a client waits for its turn, the two latencies differ.

@@ -1,16 +1,16 @@
 //! One trial, reduced at once to what a report needs of it: its counts, its latencies as a few numbers,
 //! and sparse histograms for the bootstrap. Nothing here grows with the number of samples.
 
+use crate::analysis::tally::{Counts, Latencies, Tally, per_second, trend};
 use crate::outcome::Outcome;
 use crate::record::model::{Reason, Run, ServerInfo, Syncs, Trial, WorkerInfo};
-use crate::record::tally::{Counts, Latencies, Tally, per_second, trend};
 use crate::stats::drift::Trend;
 use crate::stats::fairness::{Fairness, fairness};
 use crate::stats::histogram::{Histogram, SparseHistogram};
 use crate::stats::quantile::{Observations, Quantile, QuantileValue};
 use crate::study::load_under;
-use crate::study::quantity::set_by;
 use crate::study::readback::floor_driver;
+use crate::study::set::set_by;
 use std::collections::BTreeMap;
 
 /// Which transactions a figure is about.
@@ -183,7 +183,7 @@ pub struct Measured {
 impl Measured {
     fn new(tally: &Tally, writes: &[bool]) -> Self {
         let in_scope =
-            |scope: Scope| move |g: &crate::record::tally::Group| scope.holds(is_write(writes, g.transaction));
+            |scope: Scope| move |g: &crate::analysis::tally::Group| scope.holds(is_write(writes, g.transaction));
         let all = tally.latencies(|_| true);
         let alone = |h: &Histogram| Numbers::of(&Observations { ended: h.clone(), ..Observations::default() });
         let groups = tally.groups.iter().map(|g| GroupRow {
@@ -276,7 +276,7 @@ pub struct TrialRow {
     pub size_bytes_db: Option<u64>,
     pub size_bytes_wal: Option<u64>,
     pub size_bytes_compact: Option<u64>,
-    /// What was set for it, by name: see `study::quantity`.
+    /// What was set for it, by name: see `analysis::quantity`.
     pub set: BTreeMap<String, f64>,
     /// None when the samples cannot be read, or there was no window.
     pub measured: Option<Measured>,

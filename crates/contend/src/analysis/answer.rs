@@ -1,10 +1,10 @@
 //! The study's questions answered in its own sentences. The one place where sentences are filled in.
 
-use crate::report::summary::Summary;
-use crate::report::summary::cell::Cell;
-use crate::report::summary::compare::{Compared, compare};
-use crate::report::summary::estimate::Estimate;
-use crate::report::summary::metric::{Figure, plain};
+use crate::analysis::Summary;
+use crate::analysis::cell::Cell;
+use crate::analysis::compare::{Compared, compare};
+use crate::analysis::estimate::Estimate;
+use crate::analysis::figure::{Figure, plain};
 use crate::stats::interval::MIN_ROUNDS;
 use crate::stats::precision::counted;
 use crate::stats::verdict::{Comparison, Verdict};

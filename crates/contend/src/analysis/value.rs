@@ -1,15 +1,15 @@
 //! What the names of a formula stand for, in one trial and in a cell.
 
+use crate::analysis::cell::Cell;
+use crate::analysis::estimate::Estimator;
+use crate::analysis::figure::{Figure, Stat, What, standard};
+use crate::analysis::formula::Formula;
+use crate::analysis::quantity::{Of, Quantity};
+use crate::analysis::tally::Counts;
+use crate::analysis::trial::{GroupRow, Measure, TrialRow};
 use crate::outcome::Outcome;
-use crate::record::tally::Counts;
-use crate::report::summary::cell::Cell;
-use crate::report::summary::estimate::Estimator;
-use crate::report::summary::metric::{Figure, Stat, What, standard};
-use crate::report::summary::trial::{GroupRow, Measure, TrialRow};
 use crate::stats::quantile::QuantileValue;
-use crate::study::formula::Formula;
 use crate::study::model::Study;
-use crate::study::quantity::{Of, Quantity};
 
 /// The quantity in one trial; none if it was not measured there or nobody knows it.
 pub fn of_trial(name: &str, row: &TrialRow, transactions: &[String]) -> Option<f64> {

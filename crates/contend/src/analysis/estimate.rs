@@ -1,9 +1,9 @@
 //! A figure of a cell with its interval, and the values of its rounds.
 
-use crate::report::summary::cell::Cell;
-use crate::report::summary::metric::{Figure, What};
-use crate::report::summary::quantity;
-use crate::report::summary::trial::{Measure, Scope, TrialRow};
+use crate::analysis::cell::Cell;
+use crate::analysis::figure::{Figure, What};
+use crate::analysis::trial::{Measure, Scope, TrialRow};
+use crate::analysis::value;
 use crate::stats::bootstrap;
 use crate::stats::histogram::{Histogram, SparseHistogram};
 use crate::stats::interval;
@@ -44,7 +44,7 @@ impl Estimator<'_> {
             return Estimate { rounds, ..self.quantile(cell, measure, quantile, scope) };
         }
         if let What::Own(formula) = &figure.what {
-            let value = formula.value(&|name| quantity::of_cell(name, self, cell));
+            let value = formula.value(&|name| value::of_cell(name, self, cell));
             return Estimate { value, rounds, ..Estimate::default() };
         }
         if cell.cut_off(figure) {

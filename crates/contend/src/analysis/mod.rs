@@ -6,18 +6,22 @@ pub mod compare;
 pub mod course;
 pub mod dist;
 pub mod estimate;
-pub mod metric;
+pub mod figure;
+pub mod formula;
 pub mod quantity;
+pub mod standard;
+pub mod tally;
 pub mod trial;
+pub mod value;
 
+use crate::analysis::answer::Answered;
+use crate::analysis::cell::{Cell, CellBuilder, CellPlace};
+use crate::analysis::compare::{Compared, FactorEffect};
+use crate::analysis::estimate::{Estimate, Estimator};
+use crate::analysis::figure::Figure;
+use crate::analysis::tally::{Counting, Tally, Tallying};
+use crate::analysis::trial::TrialRow;
 use crate::record::store::Record;
-use crate::record::tally::{Counting, Tally, Tallying};
-use crate::report::summary::answer::Answered;
-use crate::report::summary::cell::{Cell, CellBuilder, CellPlace};
-use crate::report::summary::compare::{Compared, FactorEffect};
-use crate::report::summary::estimate::{Estimate, Estimator};
-use crate::report::summary::metric::Figure;
-use crate::report::summary::trial::TrialRow;
 use crate::stats::drift::{self, Trend};
 use crate::study;
 use crate::study::model::{Published, Tier, Variant};
@@ -74,7 +78,7 @@ impl<'r> Summary<'r> {
             transactions: info.iter().map(|t| t.name.clone()).collect(),
             rows: vec![],
             cells: vec![],
-            headline: metric::find(study, &study.headline),
+            headline: figure::find(study, &study.headline),
             comparisons: vec![],
             self_comparisons: vec![],
             effects: vec![],
@@ -84,7 +88,7 @@ impl<'r> Summary<'r> {
             strangers: vec![],
         };
         summary.read_cells();
-        quantity::look_elsewhere(study, &mut summary.rows, &summary.transactions);
+        value::look_elsewhere(study, &mut summary.rows, &summary.transactions);
         summary.compare();
         summary.self_comparisons = summary.compare_with_itself();
         summary.effects = summary.factor_effects();
@@ -109,7 +113,7 @@ impl<'r> Summary<'r> {
     }
 
     pub fn figure(&self, name: &str) -> Option<Figure> {
-        metric::find(&self.record.run.study, name)
+        figure::find(&self.record.run.study, name)
     }
 
     pub fn estimator(&self) -> Estimator<'_> {

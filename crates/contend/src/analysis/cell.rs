@@ -3,11 +3,11 @@
 //! Histograms exist while a cell is added up and are gone when it is done, so memory grows with the
 //! number of trials (their rows) and never with the number of samples.
 
-use crate::record::tally::{Bin, Counts, Latencies, Tally};
-use crate::report::summary::course::{Course, CourseBuilder};
-use crate::report::summary::dist::{Dist, Shown};
-use crate::report::summary::metric::Figure;
-use crate::report::summary::trial::{Measure, Measured, RoleFairness, Scope, TrialRow, is_write, observations};
+use crate::analysis::course::{Course, CourseBuilder};
+use crate::analysis::dist::{Dist, Shown};
+use crate::analysis::figure::Figure;
+use crate::analysis::tally::{Bin, Counts, Latencies, Tally};
+use crate::analysis::trial::{Measure, Measured, RoleFairness, Scope, TrialRow, is_write, observations};
 use crate::stats::drift::TRIAL_BINS;
 use crate::stats::fairness::Fairness;
 use crate::stats::interval;

@@ -1,8 +1,8 @@
 //! Figures: those every study has, and the study's own, which are formulas.
 
-use super::model::Metric;
 use super::quantity::kind_of;
 use crate::stats::quantile::Quantile;
+use crate::study::model::Metric;
 
 /// Kinds of transactions that throughput, times and counts may be limited to, after a dot.
 pub const KINDS: [&str; 2] = ["read", "write"];
@@ -36,19 +36,19 @@ pub fn standard_names() -> Vec<String> {
 }
 
 /// Whether this is one of [`TIMES`] with a statistic.
-pub(super) fn is_time(name: &str) -> bool {
+pub fn is_time(name: &str) -> bool {
     let stat = TIMES.iter().find_map(|time| name.strip_prefix(time)?.strip_prefix('_'));
     stat.is_some_and(|stat| stat == "mean" || Quantile::ALL.iter().any(|quantile| quantile.column() == stat))
 }
 
 /// Whether a figure that every study has is of operations that were carried out: their rate, or a time.
-pub(super) fn is_of_work_done(name: &str) -> bool {
+pub fn is_of_work_done(name: &str) -> bool {
     let whole = kind_of(name).map_or(name, |(whole, _)| whole);
     whole == THROUGHPUT || is_time(whole)
 }
 
 /// Whether more of it is better; none if there is no such metric.
-pub(super) fn direction(own: &[Metric], name: &str) -> Option<bool> {
+pub fn direction(own: &[Metric], name: &str) -> Option<bool> {
     let found = own.iter().find(|metric| metric.name == name).map(|metric| metric.higher_is_better);
     found.or_else(|| standard_direction(name))
 }

@@ -1,11 +1,12 @@
 //! Comparisons with a baseline, inside one tier and condition, with the round as the unit; effects of a
 //! factor, which may cross tiers and get no word.
 
+use crate::analysis::cell::Cell;
+use crate::analysis::estimate::{Estimator, histograms, pooled};
+use crate::analysis::figure::{Figure, What, plain};
+use crate::analysis::quantity::Quantity;
+use crate::analysis::trial::{Measure, Scope, TrialRow};
 use crate::outcome::Outcome;
-use crate::report::summary::cell::Cell;
-use crate::report::summary::estimate::{Estimator, histograms, pooled};
-use crate::report::summary::metric::{Figure, What, plain};
-use crate::report::summary::trial::{Measure, Scope, TrialRow};
 use crate::stats::bootstrap;
 use crate::stats::drift;
 use crate::stats::effect::{self, Effect};
@@ -14,7 +15,6 @@ use crate::stats::quantile::{Quantile, QuantileValue};
 use crate::stats::verdict::{self, Comparison, RoundPair, Verdict};
 use crate::study::effect_pairs;
 use crate::study::model::{Effect as Factor, Study, Variant};
-use crate::study::quantity::Quantity;
 
 /// One comparison and its circumstances.
 #[derive(Debug, Clone)]

@@ -3,19 +3,19 @@
 //!
 //! A name may end in `.read` or `.write`: the figure over transactions of that kind only.
 
-use crate::report::summary::quantity;
-use crate::report::summary::trial::{Measure, Scope, TrialRow};
+use crate::analysis::formula::Formula;
+use crate::analysis::quantity::Quantity;
+use crate::analysis::standard::standard_direction;
+use crate::analysis::trial::{Measure, Scope, TrialRow};
+use crate::analysis::value;
 pub use crate::stats::precision::plain;
 use crate::stats::precision::{Bytes, Ns, Percent, Rate, count};
 use crate::stats::quantile::Quantile;
 use crate::stats::verdict::Direction;
-use crate::study::formula::Formula;
-use crate::study::metric::standard_direction;
 use crate::study::model::Study;
-use crate::study::quantity::Quantity;
 
+use crate::analysis::tally::Counts;
 use crate::outcome::Outcome;
-use crate::record::tally::Counts;
 
 /// What a figure is counted in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -242,7 +242,7 @@ impl Figure {
             What::SizeDb => whole(row.size_bytes_db),
             What::SizeWal => whole(row.size_bytes_wal),
             What::SizeCompact => whole(row.size_bytes_compact),
-            What::Own(formula) => formula.value(&|name| quantity::of_trial(name, row, transactions)),
+            What::Own(formula) => formula.value(&|name| value::of_trial(name, row, transactions)),
         }
     }
 }

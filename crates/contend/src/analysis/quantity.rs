@@ -1,13 +1,9 @@
 //! What a formula may name: counts of a trial's operations, figures, and what was set for the trial.
 
 use super::formula::Formula;
-use super::load::load_under;
-use super::metric::{self, KINDS};
-use super::model::Study;
-use crate::engine;
+use super::standard::{self, KINDS};
 use crate::source::nearest;
 use contend_wire::sample::{CodeSpace, sqlstate_to_code};
-use std::collections::BTreeMap;
 
 /// Counts, each alone, as `COUNT.read` or `COUNT.write`, or as `COUNT.TRANSACTION`.
 pub const COUNTS: [&str; 12] = [
@@ -98,7 +94,7 @@ impl<'n> Quantity<'n> {
     pub fn is_of_work_done(&self) -> bool {
         match self {
             Quantity::Count(count, _) => ["committed", "committed_begun", "rows"].contains(count),
-            Quantity::Figure(name) | Quantity::TimeOf(name, _) => metric::is_of_work_done(name),
+            Quantity::Figure(name) | Quantity::TimeOf(name, _) => standard::is_of_work_done(name),
             Quantity::Elsewhere(name, _) => Self::read(name).is_ok_and(|quantity| quantity.is_of_work_done()),
             Quantity::Code(..) | Quantity::Other(_) => false,
         }
@@ -136,12 +132,12 @@ impl<'n> Quantity<'n> {
         if OF_TABLES.contains(&head) && rest != Some("") {
             return Ok(Quantity::Other(name));
         }
-        if metric::standard_direction(name).is_some() {
+        if standard::standard_direction(name).is_some() {
             return Ok(Quantity::Figure(name));
         }
         match rest {
             None => Ok(Quantity::Other(name)),
-            Some(transaction) if metric::is_time(head) && !transaction.is_empty() => {
+            Some(transaction) if standard::is_time(head) && !transaction.is_empty() => {
                 Ok(Quantity::TimeOf(head, transaction))
             }
             Some(rest) => Err(with_dot(name, head, rest)),
@@ -150,7 +146,7 @@ impl<'n> Quantity<'n> {
 }
 
 fn with_dot(name: &str, head: &str, rest: &str) -> String {
-    let known = metric::standard_names();
+    let known = standard::standard_names();
     let heads = COUNTS.iter().copied().chain(known.iter().map(String::as_str));
     let advice = match nearest(head, heads) {
         Some(found) if found != head => format!("; did you mean `{found}.{rest}`?"),
@@ -175,7 +171,7 @@ fn code<'n>(code: &str) -> Result<Quantity<'n>, String> {
 
 /// The names a workload and the contenders add.
 #[derive(Debug, Default)]
-pub(super) struct Known<'v> {
+pub struct Known<'v> {
     pub transactions: &'v [String],
     pub scale: &'v [String],
     pub tables: &'v [String],
@@ -185,7 +181,7 @@ pub(super) struct Known<'v> {
 }
 
 /// Reads a formula, and every name as far as it can be read without the workload.
-pub(super) fn read(text: &str) -> Result<Formula, String> {
+pub fn read(text: &str) -> Result<Formula, String> {
     let formula = Formula::parse(text)?;
     formula.names().into_iter().try_for_each(|name| Quantity::read(name).map(drop))?;
     Ok(formula)
@@ -195,7 +191,7 @@ pub(super) fn read(text: &str) -> Result<Formula, String> {
 ///
 /// # Errors
 /// The first name that nobody knows, with the nearest one that is known.
-pub(super) fn check(text: &str, known: &Known) -> Result<(), String> {
+pub fn check(text: &str, known: &Known) -> Result<(), String> {
     read(text)?.names().into_iter().try_for_each(|name| check_name(name, known))
 }
 
@@ -236,7 +232,7 @@ fn check_name(name: &str, known: &Known) -> Result<(), String> {
 }
 
 fn unknown(name: &str, named: &[&str]) -> String {
-    let standard = metric::standard_names();
+    let standard = standard::standard_names();
     let all = named.iter().copied().chain(COUNTS).chain(standard.iter().map(String::as_str));
     match nearest(name, all) {
         Some(found) => format!("there is no `{name}`; did you mean `{found}`?"),
@@ -244,35 +240,6 @@ fn unknown(name: &str, named: &[&str]) -> String {
             format!("there is no `{name}`; there are counts ({}), metrics, {}", COUNTS.join(", "), named.join(", "))
         }
     }
-}
-
-/// Names of the settings of all engines: a formula may be about one that is left out of a run.
-pub(super) fn all_settings() -> Vec<&'static str> {
-    let mut names: Vec<&'static str> = engine::ENGINES.iter().flat_map(|engine| engine.setting_names()).collect();
-    names.sort_unstable();
-    names.dedup();
-    names
-}
-
-/// What a study sets for its trials of a contender under a condition, by name: of the load, and settings that
-/// are numbers. No window where a number of operations decides.
-pub fn set_by(study: &Study, condition: usize, contender: usize) -> BTreeMap<String, f64> {
-    let contender = &study.contenders[contender];
-    let mut set = BTreeMap::new();
-    if let Some(engine) = engine::find(&contender.engine) {
-        for name in engine.setting_names() {
-            if let Ok(number) = engine.value(&contender.settings, name).parse() {
-                set.insert(name.to_string(), number);
-            }
-        }
-    }
-    let load = load_under(&study.load, &study.conditions[condition]);
-    set.insert("scale".to_string(), load.scale);
-    set.extend(load.rate_per_s.map(|rate| ("rate_per_s".to_string(), rate)));
-    if load.window_ns > 0 {
-        set.insert("window_s".to_string(), load.window_ns as f64 / 1e9);
-    }
-    set
 }
 
 /// Whether figures of reads and of writes are told apart by `name`'s end.
