@@ -7,7 +7,7 @@ use crate::record::model::Slot;
 use crate::record::parts::Found;
 use crate::record::store::Record;
 use crate::source::Source;
-use crate::study::model::{Arrivals, Condition, Contender, Load, Study};
+use crate::study::model::{Arrivals, Condition, Contender, Load, Resolved, Study};
 use crate::study::{CYCLE, spec};
 use crate::trial::cache::ATTACHED;
 use crate::trial::dialect::dialect;
@@ -193,7 +193,7 @@ fn databases(first: &Path, count: u32) -> impl Iterator<Item = String> {
 pub(super) fn contender(text: &str) -> Result<Contender> {
     let spec = spec::parse(text).and_then(|draft| draft.complete(&engine::Settings::new()));
     let spec = spec.map_err(|e| anyhow!("--contender: {e}"))?;
-    Ok(Contender {
+    Ok(engine::resolved(Contender {
         name: spec.to_string(),
         label: spec.to_string(),
         engine: spec.engine,
@@ -201,7 +201,8 @@ pub(super) fn contender(text: &str) -> Result<Contender> {
         model: spec.model,
         settings: spec.settings,
         tier: spec.tier,
-    })
+        resolved: Resolved::default(),
+    }))
 }
 
 /// A study without comparisons, so that a workload can be looked at by itself.

@@ -81,7 +81,8 @@ pub fn null_contender(like: &Contender) -> Result<Contender> {
 
 /// A contender with another driver, in its default model.
 pub fn idle_as(like: &Contender, driver: &Driver) -> Contender {
-    Contender { driver: driver.name.to_string(), model: driver.models[0].name.to_string(), ..like.clone() }
+    let (driver, model) = (driver.name.to_string(), driver.models[0].name.to_string());
+    engine::resolved(Contender { driver, model, ..like.clone() })
 }
 
 #[cfg(test)]

@@ -323,6 +323,7 @@ impl Bench<'_> {
             workers: vec![],
             server: None,
             settings: BTreeMap::new(),
+            tier_reported: None,
             planned: stage.round.planned.clone(),
             foreign_cpu_permille: 0,
             server_unwatched: false,
@@ -369,6 +370,9 @@ impl Bench<'_> {
         };
         let expected = if stage.setup.only_told { &[][..] } else { &stage.setup.readbacks };
         let (settings, reasons) = guards::settings(expected, sessions.iter().copied());
+        trial.tier_reported = Some(&settings)
+            .filter(|settings| !settings.is_empty())
+            .and_then(|settings| engine::tier_reported(&stage.contender.engine, settings));
         trial.settings = settings;
         trial.invalid.extend(reasons);
         let done = run.members.iter().map(|m| &m.done).chain(run.served.iter().map(|served| &served.done));

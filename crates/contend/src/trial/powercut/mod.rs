@@ -370,14 +370,14 @@ fn instant(log: &Log, position: usize) -> survival::Instant {
 fn over_http(contender: &Contender) -> Contender {
     let mut other = contender.clone();
     other.settings.insert(engine::TRANSPORT.to_string(), engine::HTTP.to_string());
-    other
+    engine::resolved(other)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::engine::app::is_app;
-    use crate::study::model::Tier;
+    use crate::study::model::{Resolved, Tier};
 
     #[test]
     fn who_leaves_no_marks_is_not_made_to_crash() {
@@ -391,6 +391,7 @@ mod tests {
                 model: String::new(),
                 settings: BTreeMap::new(),
                 tier: Tier::Durable,
+                resolved: Resolved::default(),
             };
             why_no_crashes(&contender, engine, attached, databases)
         };

@@ -4,6 +4,14 @@
 
 declare(strict_types=1);
 
+needs('pdo_sqlite', 'php-sqlite3');
+require_once __DIR__ . '/php-pdo-sqlite.php';
+if (!class_exists(WP_MySQL_On_SQLite::class)) {
+    $fetched = dirname(__DIR__, 2) . '/mysql-on-sqlite/wp-includes/database/load.php';
+    is_file($fetched) || unusable('mysql-on-sqlite is not here; `make workers-php` in the project\'s directory fetches it');
+    require $fetched;
+}
+
 /**
  * What the portable translation for MariaDB says in words that the driver does not take, and what it takes instead, with
  * the same answers on SQLite.
@@ -265,3 +273,5 @@ final class MysqlOnSqlite extends Driver
         return $error instanceof WP_MySQL_On_SQLite_Exception ? [MYSQL, (int) ($error->errorInfo[1] ?? 1105)] : null;
     }
 }
+
+return MysqlOnSqlite::class;

@@ -64,3 +64,5 @@ final class NullDriver extends Driver
         return null;
     }
 }
+
+return NullDriver::class;

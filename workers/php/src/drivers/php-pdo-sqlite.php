@@ -3,6 +3,9 @@
 
 declare(strict_types=1);
 
+needs('pdo_sqlite', 'php-sqlite3');
+require_once __DIR__ . '/pdo.php';
+
 const PDO_OPTIONS = [PDO::ATTR_ERRMODE => PDO::ERRMODE_EXCEPTION];
 /** Instructions of SQLite's machine after which it asks whether it is to go on: about a millisecond. */
 const INSTRUCTIONS = 100_000;
@@ -127,3 +130,5 @@ final class PdoSqlite extends Driver
         return is_int($number) ? [SQLITE, $number] : null;
     }
 }
+
+return PdoSqlite::class;

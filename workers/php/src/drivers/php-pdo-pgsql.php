@@ -3,6 +3,9 @@
 
 declare(strict_types=1);
 
+needs('pdo_pgsql', 'php-pgsql');
+require_once __DIR__ . '/pdo.php';
+
 const PG_LOST = '08006';
 
 final class PdoPgsqlConnection extends PdoConnection
@@ -159,3 +162,5 @@ final class PdoPgsql extends Driver
         (new PdoPgsqlConnection($database, true))->simple("SELECT pg_cancel_backend($number)");
     }
 }
+
+return PdoPgsql::class;

@@ -3,6 +3,9 @@
 
 declare(strict_types=1);
 
+needs('pdo_mysql', 'php-mysql');
+require_once __DIR__ . '/pdo.php';
+
 /** What the library or the server says last on a connection. */
 const MYSQL_LOST = [2006, 2013, 1927, 1053];
 
@@ -187,3 +190,5 @@ final class PdoMysql extends Driver
         (new PdoMysqlConnection($database, true))->simple("KILL QUERY $number");
     }
 }
+
+return PdoMysql::class;

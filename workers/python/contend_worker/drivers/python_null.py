@@ -37,6 +37,7 @@ class Nothing(Connection):
 
 class Null(Driver):
     executes_nothing = True
+    aliases = ("null",)
     interrupted = (wire.WORKER, wire.DRIVER_ERROR)
     cut_codes = {interrupted}
 
