@@ -26,8 +26,9 @@ use self::translate::TranslateArgs;
 use self::verify::VerifyArgs;
 use crate::report::text::Colour;
 use crate::slice::{self, Form, Process, Slice, Verb};
-use crate::trial::janitor;
+
 use crate::trial::powercut::{recorder, shim};
+use crate::trial::watch::janitor;
 use anyhow::{Context, Result};
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser};
 use clap_complete::Shell;
