@@ -3,7 +3,7 @@
 
 declare(strict_types=1);
 
-foreach (['wire', 'plan', 'sqltext', 'driver', 'writer', 'client', 'run', 'worker', 'address', 'drivers/null', 'drivers/pdo', 'drivers/sqlite'] as $part) {
+foreach (['wire', 'plan', 'sqltext', 'driver', 'writer', 'client', 'run', 'worker', 'address', 'drivers/php-null', 'drivers/php-pdo-sqlite'] as $part) {
     require __DIR__ . "/../src/$part.php";
 }
 
