@@ -40,7 +40,15 @@ const COUNT_MIN: u64 = 5;
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Kind {
     /// The write lock is held while the program does something else between two statements.
-    ProgramHoldsLock { holds: u64, outside_ns: u64, held_ns: u64, longest_gap_ns: u64, before: Option<String>, after: Option<String>, longest_wait_ns: u64 },
+    ProgramHoldsLock {
+        holds: u64,
+        outside_ns: u64,
+        held_ns: u64,
+        longest_gap_ns: u64,
+        before: Option<String>,
+        after: Option<String>,
+        longest_wait_ns: u64,
+    },
     /// A transaction is open, holds the write lock, and its program executes nothing.
     IdleInTransaction { held_ns: u64, idle_ns: u64, last: Option<String> },
     /// A transaction read first and wrote later: it is refused at once, no timeout helps.
@@ -132,9 +140,9 @@ impl<'t> View<'t> {
         self.sums.keys().copied().collect()
     }
 
-    /// Time that has been watched.
+    /// Time that has been watched; at least a second, so that a rate means something.
     fn watched_ns(&self) -> u64 {
-        self.timeline.now_ns.saturating_sub(self.timeline.from_ns).max(1)
+        self.timeline.now_ns.saturating_sub(self.timeline.from_ns).max(SECOND)
     }
 
     fn writes(&self, pid: u32) -> impl Iterator<Item = &'t Hold> {
@@ -157,8 +165,13 @@ impl<'t> View<'t> {
         }
         let now_ns = self.timeline.now_ns;
         // A hold in which no statement was seen is of a program whose statements cannot be seen.
-        let holds: Vec<&Hold> = self.writes(pid).filter(|hold| hold.statement_ns > 0 && hold.gap.ns >= GAP_NS_MIN).collect();
+        let holds: Vec<&Hold> =
+            self.writes(pid).filter(|hold| hold.statement_ns > 0 && hold.gap.ns >= GAP_NS_MIN).collect();
         let longest = holds.iter().max_by_key(|hold| hold.gap.ns)?;
+        // One that says its statements, if it is nearly as long: texts are not known from the first moment on.
+        let is_told = |hold: &&&Hold| hold.gap.before.is_some() && hold.gap.after.is_some();
+        let told = holds.iter().filter(is_told).filter(|hold| 2 * hold.gap.ns >= longest.gap.ns);
+        let longest = told.max_by_key(|hold| hold.gap.ns).unwrap_or(longest);
         let longest_wait_ns = self.longest_wait_for(pid);
         let held_ns: u64 = self.writes(pid).map(|hold| hold.ns(now_ns)).sum();
         let outside_ns: u64 = holds.iter().map(|hold| hold.ns(now_ns).saturating_sub(hold.statement_ns)).sum();
@@ -187,8 +200,10 @@ impl<'t> View<'t> {
 
     /// Refused without a second try: for which reason, as far as it can be known.
     fn refused(&self, pid: u32) -> Option<Kind> {
-        let once: Vec<&Wait> =
-            self.waits_of(pid).filter(|wait| wait.end == End::GaveUp && wait.tries == 1 && wait.lock.is_writers()).collect();
+        let once: Vec<&Wait> = self
+            .waits_of(pid)
+            .filter(|wait| wait.end == End::GaveUp && wait.tries == 1 && wait.lock.is_writers())
+            .collect();
         if once.is_empty() {
             return None;
         }
@@ -198,7 +213,10 @@ impl<'t> View<'t> {
         }
         let (after_read, fresh): (Vec<&&Wait>, Vec<&&Wait>) = once.iter().partition(|wait| wait.after_read);
         if let Some(first) = after_read.first() {
-            let readers = self.holds.iter().filter(|hold| hold.who.pid == pid && matches!(hold.lock, Lock::Read(_) | Lock::Shared));
+            let readers = self
+                .holds
+                .iter()
+                .filter(|hold| hold.who.pid == pid && matches!(hold.lock, Lock::Read(_) | Lock::Shared));
             let longest_ns = readers.map(|hold| hold.ns(self.timeline.now_ns)).max().unwrap_or(0);
             return Some(Kind::ReadThenWrite { refused: count(&after_read), longest_ns, sql: first.sql.clone() });
         }
@@ -206,7 +224,10 @@ impl<'t> View<'t> {
     }
 
     fn timeout_too_short(&self, pid: u32) -> Option<Kind> {
-        let gave_up: Vec<&Wait> = self.waits_of(pid).filter(|wait| wait.end == End::GaveUp && wait.tries > 1).collect();
+        // Where statements are seen, the end of a wait is known only if its statement was seen from its beginning.
+        let is_whole = |wait: &&Wait| wait.has_statement() || !self.timeline.sees_statements;
+        let gave_up: Vec<&Wait> =
+            self.waits_of(pid).filter(|wait| wait.end == End::GaveUp && wait.tries > 1).filter(is_whole).collect();
         let longest = gave_up.iter().max_by_key(|wait| wait.to_ns - wait.from_ns)?;
         let longest_ns = longest.to_ns - longest.from_ns;
         let others = self.holds.iter().filter(|hold| hold.lock.is_writers() && hold.who.pid != pid);
@@ -216,8 +237,10 @@ impl<'t> View<'t> {
 
     fn starvation(&self, pid: u32) -> Option<Kind> {
         let suffers = self.sums.get(&pid)?;
-        let (&holder, most) = self.sums.iter().filter(|(other, _)| **other != pid).max_by_key(|(_, sums)| sums.write_ns)?;
-        let open_ns: u64 = self.waits_of(pid).filter(|w| w.end == End::Open).map(|w| self.timeline.now_ns - w.from_ns).sum();
+        let (&holder, most) =
+            self.sums.iter().filter(|(other, _)| **other != pid).max_by_key(|(_, sums)| sums.write_ns)?;
+        let open_ns: u64 =
+            self.waits_of(pid).filter(|w| w.end == End::Open).map(|w| self.timeline.now_ns - w.from_ns).sum();
         let waited_ns = suffers.wait_ns + open_ns;
         let held_permille = 1000 * most.write_ns / self.watched_ns();
         let starved = held_permille >= STARVED_PERMILLE
@@ -246,8 +269,11 @@ impl<'t> View<'t> {
     }
 
     fn readers_block_writer(&self, pid: u32) -> Option<Kind> {
-        let drains: Vec<&&Hold> =
-            self.holds.iter().filter(|hold| hold.who.pid == pid && hold.lock == Lock::Pending && hold.mode == Mode::Alone).collect();
+        let drains: Vec<&&Hold> = self
+            .holds
+            .iter()
+            .filter(|hold| hold.who.pid == pid && hold.lock == Lock::Pending && hold.mode == Mode::Alone)
+            .collect();
         let blocked = drains.iter().filter(|hold| hold.ns(self.timeline.now_ns) >= GAP_NS_MIN);
         // PENDING is held until the commit ends; only where EXCLUSIVE was refused meanwhile did readers keep it waiting.
         let refused = |hold: &&&&Hold| {
@@ -257,9 +283,12 @@ impl<'t> View<'t> {
         let blocked: Vec<&&&Hold> = blocked.filter(refused).collect();
         let longest_ns = blocked.iter().map(|hold| hold.ns(self.timeline.now_ns)).max()?;
         let overlaps = |reader: &Hold| {
-            blocked.iter().any(|w| reader.from_ns < w.to_ns.unwrap_or(u64::MAX) && reader.to_ns.unwrap_or(u64::MAX) > w.from_ns)
+            blocked
+                .iter()
+                .any(|w| reader.from_ns < w.to_ns.unwrap_or(u64::MAX) && reader.to_ns.unwrap_or(u64::MAX) > w.from_ns)
         };
-        let readers = self.holds.iter().filter(|hold| hold.lock == Lock::Shared && hold.who.pid != pid && overlaps(hold));
+        let readers =
+            self.holds.iter().filter(|hold| hold.lock == Lock::Shared && hold.who.pid != pid && overlaps(hold));
         let mut readers: Vec<u32> = readers.map(|hold| hold.who.pid).collect();
         readers.sort_unstable();
         readers.dedup();
@@ -270,7 +299,10 @@ impl<'t> View<'t> {
         let state = &self.samples.last()?.state;
         let log = state.log.as_ref()?;
         let now_ns = self.timeline.now_ns;
-        let open = self.holds.iter().filter(|hold| hold.who.pid == pid && hold.to_ns.is_none() && hold.ns(now_ns) >= PINNED_NS);
+        let open = self
+            .holds
+            .iter()
+            .filter(|hold| hold.who.pid == pid && hold.to_ns.is_none() && hold.ns(now_ns) >= PINNED_NS);
         let marks = open.filter_map(|hold| match hold.lock {
             // Mark 0 reads the database alone, and does not hold back the log's end.
             Lock::Read(mark) if mark > 0 => Some((log.read_marks[mark as usize]?, hold.ns(now_ns))),

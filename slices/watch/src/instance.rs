@@ -105,16 +105,6 @@ impl Instance {
         append(&self.root.join("uprobe_events"), line)
     }
 
-    /// Turns an event off and forgets its probe.
-    ///
-    /// # Errors
-    /// The kernel refuses it.
-    pub fn unregister(&self, name: &str) -> Result<()> {
-        let event = self.probe_name(name);
-        self.write(&format!("events/{event}/enable"), "0")?;
-        append(&self.root.join("uprobe_events"), &format!("-:{event}"))
-    }
-
     /// Hands every page that has come to `each`, oldest first for each processor.
     ///
     /// # Errors

@@ -1,23 +1,34 @@
 //! `contend watch`: who holds a database's lock, since when, in which statement, and who waits for it.
 //!
 //! ```text
-//! target ─► trace (exact) or sampled ─► events ─► timeline ─► findings ─► screen, lines, record, report
+//! target ─► trace (exact) or sampled ─► events ─► timeline ─► findings ─► screen, lines, record
 //! ```
+//!
+//! `lock`, `wal` and `page` know the formats of SQLite and the kernel; `instance`, `probe` and `process` are what is asked of
+//! the kernel; `timeline`, `finding` and `words` are pure.
 
 pub mod event;
 pub mod finding;
-pub mod instance;
-pub mod lines;
+mod instance;
+mod janitor;
+mod lines;
 pub mod lock;
-pub mod page;
-pub mod probe;
-pub mod process;
-pub mod sampled;
-pub mod screen;
-pub mod target;
+mod page;
+mod probe;
+mod process;
+mod record;
+mod sampled;
+mod screen;
+mod target;
 pub mod timeline;
-pub mod trace;
-pub mod view;
-pub mod wal;
-pub mod watch;
-pub mod words;
+mod trace;
+mod verb;
+mod view;
+mod wal;
+mod watch;
+mod words;
+
+use contend::slice::Slice;
+
+/// What contend gains: `contend watch`.
+pub const SLICE: Slice = Slice { name: "watch", verbs: &[verb::VERB], processes: &[janitor::PROCESS], ..Slice::NONE };

@@ -13,11 +13,8 @@ pub fn line(at: &str, database: &DatabaseView) -> String {
     let writers = database.processes.iter().filter(|row| row.write_permille > 0 || row.writes_per_s > 0);
     let writers: Vec<String> =
         writers.map(|row| format!("{} {} {}/s", who(row), percent(row.write_permille), row.writes_per_s)).collect();
-    let waiting: Vec<String> = database
-        .processes
-        .iter()
-        .filter_map(|row| Some(format!("{} for {}", who(row), time(row.waits_ns?))))
-        .collect();
+    let waiting: Vec<String> =
+        database.processes.iter().filter_map(|row| Some(format!("{} for {}", who(row), time(row.waits_ns?)))).collect();
     let refused: u64 = database.processes.iter().map(|row| row.refusals_per_s).sum();
     let mut out = format!("{at} {name}: ");
     out += &if writers.is_empty() { "no writer".to_string() } else { format!("wrote: {}", writers.join(", ")) };

@@ -80,19 +80,13 @@ pub fn probes(functions: &BTreeMap<&'static str, u64>, first: usize) -> Vec<Prob
     pairs.collect()
 }
 
-/// The line that registers a probe under `full_name` (group and name). `text_at` is where in a statement the pointer to its
-/// text is, if that is known: then a step reports the text.
-///
-/// `None` on processors whose registers are not known here.
-pub fn line(probe: &Probe, full_name: &str, mapped: &Mapped, text_at: Option<u64>) -> Option<String> {
+/// The line that registers a probe under `full_name` (group and name). `None` on processors whose registers are not known here.
+pub fn line(probe: &Probe, full_name: &str, mapped: &Mapped) -> Option<String> {
     let [first, second, result] = REGISTERS?;
     let place = format!("{}:0x{:x}", mapped.reached.display(), probe.offset);
     Some(match probe.kind {
         Kind::PrepareBegins => format!("p:{full_name} {place} sql=+0({second}):ustring"),
-        Kind::StepBegins => {
-            let text = text_at.map_or(String::new(), |at| format!(" sql=+0(+{at}({first})):ustring"));
-            format!("p:{full_name} {place} statement={first}:x64{text}")
-        }
+        Kind::StepBegins => format!("p:{full_name} {place} statement={first}:x64"),
         Kind::PrepareEnds | Kind::StepEnds => format!("r:{full_name} {place} code={result}:s32"),
     })
 }
@@ -112,11 +106,13 @@ mod tests {
 
     #[test]
     #[cfg(target_arch = "x86_64")]
-    fn a_step_reports_its_text_once_its_place_is_known() {
-        let probe = Probe { kind: Kind::StepBegins, name: "step_0".to_string(), offset: 0x1f0 };
+    fn a_line_names_file_offset_and_registers() {
         let mapped = Mapped { path: PathBuf::from("/l"), reached: PathBuf::from("/proc/1/root/l") };
-        let line = |at| line(&probe, "g/step_0", &mapped, at).expect("a known processor");
-        assert_eq!(line(None), "p:g/step_0 /proc/1/root/l:0x1f0 statement=%di:x64");
-        assert_eq!(line(Some(248)), "p:g/step_0 /proc/1/root/l:0x1f0 statement=%di:x64 sql=+0(+248(%di)):ustring");
+        let line = |kind| {
+            line(&Probe { kind, name: String::new(), offset: 0x1f0 }, "g/n", &mapped).expect("a known processor")
+        };
+        assert_eq!(line(Kind::StepBegins), "p:g/n /proc/1/root/l:0x1f0 statement=%di:x64");
+        assert_eq!(line(Kind::PrepareBegins), "p:g/n /proc/1/root/l:0x1f0 sql=+0(%si):ustring");
+        assert_eq!(line(Kind::StepEnds), "r:g/n /proc/1/root/l:0x1f0 code=%ax:s32");
     }
 }

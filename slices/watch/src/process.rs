@@ -63,7 +63,10 @@ fn name(pid: u32) -> Named {
     let program = process.as_ref().and_then(|process| Some(process.stat().ok()?.comm)).unwrap_or_default();
     let words = process.as_ref().and_then(|process| process.cmdline().ok()).unwrap_or_default();
     let command: String = words.join(" ").chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    Named { program: if program.is_empty() { "ended".to_string() } else { program }, command: command.chars().take(COMMAND_CHARS).collect() }
+    Named {
+        program: if program.is_empty() { "ended".to_string() } else { program },
+        command: command.chars().take(COMMAND_CHARS).collect(),
+    }
 }
 
 /// Processes that have one of these files open, as far as this user may look.
@@ -85,11 +88,13 @@ fn files_of(process: &Process) -> Vec<(PathBuf, FileId)> {
         FDTarget::Path(path) => Some((fd.fd, path)),
         _ => None,
     });
-    paths.filter_map(|(fd, path)| {
-        // Through /proc, so that a file in another mount namespace is the right one.
-        let id = FileId::at(&PathBuf::from(format!("/proc/{}/fd/{fd}", process.pid())))?;
-        Some((path, id))
-    }).collect()
+    paths
+        .filter_map(|(fd, path)| {
+            // Through /proc, so that a file in another mount namespace is the right one.
+            let id = FileId::at(&PathBuf::from(format!("/proc/{}/fd/{fd}", process.pid())))?;
+            Some((path, id))
+        })
+        .collect()
 }
 
 /// The SQLite databases that a process has open: those next to which SQLite keeps its files, or that begin as one does.
@@ -102,7 +107,8 @@ pub fn databases_of(pid: u32) -> Option<Vec<PathBuf>> {
         .filter(|path| !["-wal", "-shm", "-journal"].iter().any(|end| path.to_string_lossy().ends_with(end)))
         .filter(|path| {
             let mut head = [0u8; 16];
-            fs::File::open(path).is_ok_and(|file| file.read_exact_at(&mut head, 0).is_ok() && &head == b"SQLite format 3\0")
+            fs::File::open(path)
+                .is_ok_and(|file| file.read_exact_at(&mut head, 0).is_ok() && &head == b"SQLite format 3\0")
         })
         .collect();
     paths.sort();

@@ -81,7 +81,10 @@ mod tests {
         let mut sampled = Sampled::new(vec![]);
         let held = BTreeMap::from([((0, 7, Lock::WalWrite), Mode::Alone)]);
         let taken = sampled.changes(10, held.clone());
-        assert!(matches!(taken[..], [Event { at_ns: 10, what: What::Lock { change: Change::Taken(Mode::Alone), .. }, .. }]));
+        assert!(matches!(
+            taken[..],
+            [Event { at_ns: 10, what: What::Lock { change: Change::Taken(Mode::Alone), .. }, .. }]
+        ));
         assert_eq!(sampled.changes(20, held), [], "nothing has changed");
         let released = sampled.changes(30, BTreeMap::new());
         assert!(matches!(released[..], [Event { at_ns: 30, what: What::Lock { change: Change::Released, .. }, .. }]));

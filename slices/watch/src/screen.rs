@@ -96,8 +96,6 @@ pub struct Shown<'s> {
     /// What is not seen, in words.
     pub missing: &'s [String],
     pub colour: bool,
-    /// Length of a column of the strip, for its legend.
-    pub column_ns: u64,
 }
 
 /// Draws the screen.
@@ -156,12 +154,7 @@ fn about(database: &DatabaseView, shown: &Shown<'_>) -> Vec<Line<'static>> {
         Some(pid) => Span::styled(letter(database, *pid), style(database, *pid, shown.colour)),
         None => Span::raw("."),
     });
-    vec![
-        Line::raw(database.path.clone()),
-        Line::raw(facts),
-        Line::raw(reader),
-        Line::from(cells.collect::<Vec<_>>()),
-    ]
+    vec![Line::raw(database.path.clone()), Line::raw(facts), Line::raw(reader), Line::from(cells.collect::<Vec<_>>())]
 }
 
 /// Place of a process among those of its database, by number, so that it keeps its letter when the order changes.
@@ -231,7 +224,11 @@ fn findings(shown: &Shown<'_>, rows: u16) -> Vec<Line<'static>> {
 
 fn footer(choice: &Choice) -> String {
     if choice.typing || !choice.filter.is_empty() {
-        return format!("filter: {}{}   Enter keeps it, Esc clears it", choice.filter, if choice.typing { "_" } else { "" });
+        return format!(
+            "filter: {}{}   Enter keeps it, Esc clears it",
+            choice.filter,
+            if choice.typing { "_" } else { "" }
+        );
     }
     format!("q quit  p pause  s sort (by {})  / filter  ? help", choice.sort.word())
 }
@@ -244,8 +241,15 @@ mod tests {
     use ratatui::backend::TestBackend;
 
     fn row(pid: u32, program: &str, held: u64) -> Row {
-        let sums =
-            Totals { writes: 9, write_ns: held, write_ns_max: held, wait_ns: 0, wait_ns_max: 0, refusals: 0, gave_up: 0 };
+        let sums = Totals {
+            writes: 9,
+            write_ns: held,
+            write_ns_max: held,
+            wait_ns: 0,
+            wait_ns_max: 0,
+            refusals: 0,
+            gave_up: 0,
+        };
         Row {
             pid,
             program: program.to_string(),
@@ -280,7 +284,6 @@ mod tests {
             depth: "exact",
             missing: &[],
             colour: false,
-            column_ns: 1,
         };
         let mut terminal = Terminal::new(TestBackend::new(80, 24)).expect("a buffer");
         terminal.draw(|frame| draw(frame, &shown, choice)).expect("drawn");
@@ -290,7 +293,8 @@ mod tests {
     #[test]
     fn a_screen_of_80_by_24_shows_holder_statement_and_finding() {
         let text = drawn(&Choice::default());
-        for part in ["A 4711 python3", "write 870 ms", "87 %", "UPDATE acc", "A.B", "! python3 (4711) waits.", "q quit"] {
+        for part in ["A 4711 python3", "write 870 ms", "87 %", "UPDATE acc", "A.B", "! python3 (4711) waits.", "q quit"]
+        {
             assert!(text.contains(part), "{part} is missing in\n{text}");
         }
     }

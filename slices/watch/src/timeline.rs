@@ -4,8 +4,9 @@ use crate::event::{Event, What, Who};
 use crate::lock::{Change, Lock, Mode};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-/// A refused thread that tries again within this time is still waiting: SQLite's busy handler pauses at most 100 ms.
-const TRIES_AGAIN_NS: u64 = 250_000_000;
+/// A refused thread that tries again within this time is still waiting: SQLite's busy handler pauses at most 100 ms. Where
+/// statements are seen, their end ends the wait instead.
+const TRIES_AGAIN_NS: u64 = 500_000_000;
 /// Deepest nesting of calls that is followed. SQLite calls its own functions two or three deep.
 const DEPTH_MAX: usize = 16;
 
@@ -74,8 +75,16 @@ pub struct Wait {
     pub holder: Option<u32>,
     /// Whether the thread's transaction had executed a statement under a read lock before.
     pub after_read: bool,
-    /// The statement that was refused, if known.
+    /// The statement that was refused, if known, and when it began.
     pub sql: Option<String>,
+    call_from_ns: Option<u64>,
+}
+
+impl Wait {
+    /// Whether the statement that waits has been seen.
+    pub fn has_statement(&self) -> bool {
+        self.call_from_ns.is_some()
+    }
 }
 
 /// What a thread does at the moment.
@@ -182,10 +191,19 @@ impl Timeline {
         }
     }
 
-    /// Time passes: who has not tried again has given up.
+    /// Counts from now on: what has happened so far only says what is held at the beginning.
+    pub fn begin(&mut self, from_ns: u64) {
+        self.from_ns = from_ns;
+        self.now_ns = self.now_ns.max(from_ns);
+        (self.holds, self.waits, self.sums) = Default::default();
+        self.waiting.clear();
+    }
+
+    /// Time passes: a thread that is in no statement and has not tried again has given up.
     pub fn advance(&mut self, now_ns: u64) {
         self.now_ns = self.now_ns.max(now_ns);
-        let late = |wait: &Wait| now_ns.saturating_sub(wait.to_ns) > TRIES_AGAIN_NS;
+        let is_in_call = |who: &Who| self.threads.get(who).is_some_and(|thread| !thread.calls.is_empty());
+        let late = |wait: &Wait| now_ns.saturating_sub(wait.to_ns) > TRIES_AGAIN_NS && !is_in_call(&wait.who);
         let ended: Vec<(usize, Who)> = self.waiting.iter().filter(|(_, w)| late(w)).map(|(key, _)| *key).collect();
         for key in ended {
             self.end_wait(key, End::GaveUp);
@@ -269,7 +287,12 @@ impl Timeline {
         let holder = self.held.keys().find(|(d, pid, l)| *d == database && *l == lock && *pid != who.pid);
         let holder = holder.map(|(_, pid, _)| *pid);
         let thread = self.threads.entry(who).or_default();
-        let (after_read, sql) = (thread.has_read, thread.calls.first().and_then(|call| call.sql.clone()));
+        let (after_read, call) = (thread.has_read, thread.calls.first().cloned());
+        let call_from_ns = call.as_ref().map(|call| call.from_ns);
+        if self.waiting.get(&(database, who)).is_some_and(|wait| wait.call_from_ns != call_from_ns) {
+            // Another statement: the one before has failed.
+            self.end_wait((database, who), End::GaveUp);
+        }
         let wait = self.waiting.entry((database, who)).or_insert(Wait {
             database,
             who,
@@ -280,7 +303,8 @@ impl Timeline {
             end: End::Open,
             holder,
             after_read,
-            sql,
+            sql: call.and_then(|call| call.sql),
+            call_from_ns,
         });
         wait.tries += 1;
         wait.to_ns = at_ns;
@@ -288,6 +312,9 @@ impl Timeline {
 
     fn released(&mut self, database: usize, who: Who, lock: Lock, at_ns: u64) {
         let Some(mut hold) = self.held.remove(&(database, who.pid, lock)) else { return };
+        if at_ns <= self.from_ns {
+            return;
+        }
         hold.to_ns = Some(at_ns);
         let ns = hold.ns(at_ns);
         // What runs at this moment has run since its beginning, or since the lock was taken.
@@ -302,7 +329,8 @@ impl Timeline {
             sums.write_ns_max = sums.write_ns_max.max(ns);
         }
         if lock == Lock::Checkpoint {
-            for write in self.held.values_mut().filter(|held| held.database == database && held.lock == Lock::WalWrite) {
+            for write in self.held.values_mut().filter(|held| held.database == database && held.lock == Lock::WalWrite)
+            {
                 write.checkpoint_ns += ns;
             }
         }
@@ -337,7 +365,7 @@ impl Timeline {
             return;
         }
         for hold in self.held.values_mut().filter(|hold| hold.who == who) {
-            let ns = at_ns.saturating_sub(last_end_ns.max(hold.from_ns));
+            let ns = at_ns.saturating_sub(last_end_ns.max(hold.from_ns).max(self.from_ns));
             if ns > hold.gap.ns {
                 hold.gap = Gap { ns, before: before.clone(), after: sql.clone() };
             }

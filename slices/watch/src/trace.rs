@@ -21,14 +21,32 @@ const SETTLED_NS: u64 = 30_000_000;
 const STATEMENT_BYTES: usize = 512;
 /// Texts that are kept to recognise one in memory, by process.
 const TEXTS_MAX: usize = 64;
+/// Longest text that is read from memory.
+const TEXT_BYTES_MAX: usize = 1_000;
+/// Statements whose text is kept, by process.
+const STATEMENTS_MAX: usize = 4_096;
 /// Shortest text by which the place is found: a shorter one could be there by chance.
 const TEXT_BYTES_MIN: usize = 8;
 /// Statements that must agree on the place where none of their texts is known.
 const WITNESSES: usize = 3;
 /// What statements begin with.
 const KEYWORDS: [&str; 16] = [
-    "SELECT", "INSERT", "UPDATE", "DELETE", "BEGIN", "COMMIT", "END", "ROLLBACK", "REPLACE", "WITH", "PRAGMA", "CREATE", "DROP",
-    "ALTER", "SAVEPOINT", "RELEASE",
+    "SELECT",
+    "INSERT",
+    "UPDATE",
+    "DELETE",
+    "BEGIN",
+    "COMMIT",
+    "END",
+    "ROLLBACK",
+    "REPLACE",
+    "WITH",
+    "PRAGMA",
+    "CREATE",
+    "DROP",
+    "ALTER",
+    "SAVEPOINT",
+    "RELEASE",
 ];
 
 /// What an event number means.
@@ -48,6 +66,18 @@ struct Probed {
     witnesses: HashMap<usize, HashSet<u64>>,
 }
 
+/// What is known of a process's statements.
+#[derive(Default)]
+struct Statements {
+    /// Texts compiled lately, oldest first.
+    compiled: Vec<String>,
+    /// By address, with the number of compilations at the time: an address may be used again after one.
+    texts: HashMap<u64, (u64, Option<String>)>,
+    compilations: u64,
+    /// Text that a thread has compiled and not executed yet.
+    fresh: HashMap<u32, String>,
+}
+
 /// The source.
 pub struct Trace {
     instance: Instance,
@@ -57,8 +87,7 @@ pub struct Trace {
     probed: Vec<Probed>,
     /// Programs and libraries that have been looked at.
     looked_at: HashSet<FileId>,
-    /// Texts compiled lately, by process.
-    texts: HashMap<u32, Vec<String>>,
+    statements: HashMap<u32, Statements>,
     /// Events that are not old enough to be put in order.
     young: Vec<Event>,
     /// Whether statements are watched.
@@ -81,7 +110,7 @@ impl Trace {
             processes: Processes::default(),
             probed: vec![],
             looked_at: HashSet::new(),
-            texts: HashMap::new(),
+            statements: HashMap::new(),
             young: vec![],
             with_statements,
             sees_syncs: false,
@@ -106,10 +135,6 @@ impl Trace {
 
     pub fn processes(&self) -> &Processes {
         &self.processes
-    }
-
-    pub fn sees_syncs(&self) -> bool {
-        self.sees_syncs
     }
 
     /// Events that were lost because a buffer was full, so far.
@@ -192,7 +217,8 @@ impl Trace {
 
     /// Whether a process executes a file that has probes already.
     fn shares_probed(&self, pid: u32) -> bool {
-        let have: HashSet<FileId> = self.probed.iter().filter_map(|probed| FileId::at(&probed.mapped.reached)).collect();
+        let have: HashSet<FileId> =
+            self.probed.iter().filter_map(|probed| FileId::at(&probed.mapped.reached)).collect();
         mapped(pid).iter().any(|mapped| FileId::at(&mapped.reached).is_some_and(|id| have.contains(&id)))
     }
 
@@ -212,12 +238,11 @@ impl Trace {
         }
     }
 
-    /// Registers a probe, or registers it again after its form has changed.
     fn register(&mut self, object: usize, index: usize) -> Result<()> {
         let probed = &self.probed[object];
         let probe = &probed.probes[index];
         let full_name = self.instance.probe_name(&probe.name);
-        let Some(line) = probe::line(probe, &full_name, &probed.mapped, probed.text_at) else {
+        let Some(line) = probe::line(probe, &full_name, &probed.mapped) else {
             anyhow::bail!("the registers of this processor are not known");
         };
         self.instance.register(&line)?;
@@ -250,7 +275,7 @@ impl Trace {
             Meaning::Call { kind, object } => {
                 let (sql, statement) = (format.text(data, "sql"), number("statement").unwrap_or(0) as u64);
                 let code = number("code").unwrap_or(0) as i32;
-                self.understand_call(at_ns, tid, object, call(kind, statement, sql, code));
+                self.understand_call(at_ns, tid, object, call(kind, statement, sql.unwrap_or_default(), code));
             }
         }
     }
@@ -286,50 +311,92 @@ impl Trace {
 
     fn understand_call(&mut self, at_ns: u64, tid: u32, object: usize, what: What) {
         let Some(pid) = self.processes.of_thread(tid).filter(|pid| self.processes.is_known(*pid)) else { return };
-        match &what {
-            What::PrepareBegins { sql } if sql.len() >= TEXT_BYTES_MIN => {
-                let texts = self.texts.entry(pid).or_default();
-                texts.push(sql.clone());
-                let surplus = texts.len().saturating_sub(TEXTS_MAX);
-                texts.drain(..surplus);
+        let what = match what {
+            What::PrepareBegins { sql } => {
+                self.statements.entry(pid).or_default().compile(tid, &sql);
+                What::PrepareBegins { sql }
             }
-            What::StepBegins { statement, .. } if self.probed[object].text_at.is_none() => {
-                self.look_for_text(pid, object, *statement);
+            What::StepBegins { statement, .. } => {
+                let sql = self.text(pid, tid, object, statement);
+                What::StepBegins { statement, sql }
             }
-            _ => {}
-        }
+            other => other,
+        };
         self.young.push(Event { at_ns, who: Who { pid, tid }, what });
     }
 
+    /// The text of a statement. It is read from the process's memory a moment later; what is found there counts if the process
+    /// has compiled it, or if nothing was compiled since the watch began.
+    fn text(&mut self, pid: u32, tid: u32, object: usize, statement: u64) -> Option<String> {
+        let known = self.statements.entry(pid).or_default();
+        let fresh = known.fresh.remove(&tid);
+        if let Some((at, text)) = known.texts.get(&statement)
+            && *at == known.compilations
+        {
+            return text.clone();
+        }
+        if self.probed[object].text_at.is_none() {
+            self.look_for_text(pid, object, statement);
+        }
+        let read = self.probed[object].text_at.and_then(|at| text_at(pid, statement + at));
+        let known = self.statements.entry(pid).or_default();
+        let is_sure = |text: &String| fresh.is_none() || known.compiled.contains(text);
+        let text = read.filter(is_sure).or(fresh);
+        if known.texts.len() >= STATEMENTS_MAX {
+            known.texts.clear();
+        }
+        known.texts.insert(statement, (known.compilations, text.clone()));
+        text
+    }
+
     /// Finds where in a statement the pointer to its text is: the place that points to a text which was just compiled, or at
-    /// which several statements point to something that begins like SQL. Each build of SQLite has its own; once it is found
-    /// every step reports its text, also of statements compiled before the watch began.
+    /// which several statements point to something that begins like SQL. Each build of SQLite has its own. Statements that
+    /// were compiled before the watch began have a text from then on.
     fn look_for_text(&mut self, pid: u32, object: usize, statement: u64) {
         let Some(bytes) = memory(pid, statement, STATEMENT_BYTES) else { return };
         let pointers = bytes.chunks_exact(8).map(|chunk| u64::from_ne_bytes(chunk.try_into().unwrap_or_default()));
-        let pointers: Vec<(usize, u64)> = pointers.enumerate().filter(|(_, pointer)| *pointer > 0xffff).collect();
-        let texts = self.texts.get(&pid).map(Vec::as_slice).unwrap_or_default();
-        let is_known = |pointer: u64| {
-            texts.iter().any(|text| memory(pid, pointer, text.len()).is_some_and(|found| found == text.as_bytes()))
-        };
-        let mut place = pointers.iter().find(|(_, pointer)| is_known(*pointer)).map(|(place, _)| *place);
-        if place.is_none() {
-            for (at, _) in pointers.iter().filter(|(_, pointer)| memory(pid, *pointer, 24).is_some_and(|b| is_sql(&b))) {
-                let witnesses = self.probed[object].witnesses.entry(*at).or_default();
-                witnesses.insert(statement);
-                place = place.or((witnesses.len() >= WITNESSES).then_some(*at));
+        let texts = pointers.enumerate().filter(|(_, pointer)| *pointer > 0xffff);
+        let texts = texts.filter_map(|(place, pointer)| Some((place, text_of(pid, pointer)?)));
+        let compiled = self.statements.get(&pid).map(|known| known.compiled.as_slice()).unwrap_or_default();
+        let probed = &mut self.probed[object];
+        for (place, text) in texts {
+            let witnesses = probed.witnesses.entry(place).or_default();
+            witnesses.insert(statement);
+            let is_compiled = text.len() >= TEXT_BYTES_MIN && compiled.contains(&text);
+            if is_compiled || witnesses.len() >= WITNESSES {
+                probed.text_at = Some(8 * place as u64);
+                return;
             }
         }
-        let Some(place) = place else { return };
-        self.probed[object].text_at = Some(8 * place as u64);
-        let steps = self.probed[object].probes.iter().position(|probe| probe.kind == Kind::StepBegins);
-        let Some(index) = steps else { return };
-        let name = self.probed[object].probes[index].name.clone();
-        let again = self.instance.unregister(&name).and_then(|()| self.register(object, index));
-        if let Err(error) = again {
-            self.missing.push(format!("statements: {error:#}"));
+    }
+}
+
+impl Statements {
+    fn compile(&mut self, tid: u32, sql: &str) {
+        self.compilations += 1;
+        self.fresh.insert(tid, sql.to_string());
+        if !self.compiled.iter().any(|text| text == sql) {
+            self.compiled.push(sql.to_string());
+            let surplus = self.compiled.len().saturating_sub(TEXTS_MAX);
+            self.compiled.drain(..surplus);
         }
     }
+}
+
+/// The text that a pointer at an address points to.
+fn text_at(pid: u32, address: u64) -> Option<String> {
+    let pointer = memory(pid, address, 8)?;
+    text_of(pid, u64::from_ne_bytes(pointer.try_into().ok()?))
+}
+
+/// The statement at an address, if there is one: text up to its end mark that begins like SQL.
+fn text_of(pid: u32, address: u64) -> Option<String> {
+    /// The end of a page may be the end of the memory.
+    const PAGE: u64 = 4096;
+    let whole = memory(pid, address, TEXT_BYTES_MAX);
+    let bytes = whole.or_else(|| memory(pid, address, (PAGE - address % PAGE).min(TEXT_BYTES_MAX as u64) as usize))?;
+    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    is_sql(&bytes[..end]).then(|| String::from_utf8_lossy(&bytes[..end]).into_owned())
 }
 
 /// Whether bytes begin like a statement.
@@ -339,11 +406,11 @@ fn is_sql(bytes: &[u8]) -> bool {
     KEYWORDS.iter().any(|keyword| keyword.eq_ignore_ascii_case(&word))
 }
 
-fn call(kind: Kind, statement: u64, sql: Option<String>, code: i32) -> What {
+fn call(kind: Kind, statement: u64, sql: String, code: i32) -> What {
     match kind {
-        Kind::PrepareBegins => What::PrepareBegins { sql: sql.unwrap_or_default() },
+        Kind::PrepareBegins => What::PrepareBegins { sql },
         Kind::PrepareEnds => What::PrepareEnds { code },
-        Kind::StepBegins => What::StepBegins { statement, sql },
+        Kind::StepBegins => What::StepBegins { statement, sql: None },
         Kind::StepEnds => What::StepEnds { code },
     }
 }

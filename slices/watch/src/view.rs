@@ -70,8 +70,11 @@ pub struct Totals {
 /// Sums of the last second, from looks that are kept.
 #[derive(Default)]
 pub struct Rates {
-    looks: Vec<(u64, BTreeMap<(usize, u32), Sums>)>,
+    looks: Vec<Look>,
 }
+
+/// A time, and the sums of each process on each database then.
+type Look = (u64, BTreeMap<(usize, u32), Sums>);
 
 impl Rates {
     /// Takes a look; call it a few times a second.
@@ -101,19 +104,21 @@ impl Rates {
 /// Every database that is watched. `columns` is the length of the strip, each `column_ns` of time.
 pub fn view(watch: &Watch, rates: &Rates, columns: usize, column_ns: u64) -> Vec<DatabaseView> {
     let databases = watch.databases().iter().enumerate();
-    databases.map(|(index, database)| {
-        let state = watch.samples[index].last().map(|sample| sample.state.clone()).unwrap_or_default();
-        DatabaseView {
-            path: words::one_line(&database.path.display().to_string(), 200),
-            journal: journal(&state),
-            database_bytes: state.database_bytes,
-            log_bytes: state.log_bytes,
-            backlog_frames: state.log.as_ref().map_or(0, |log| log.backlog()),
-            oldest_reader: oldest_reader(&watch.timeline, index, &state),
-            processes: rows(watch, rates, index),
-            strip: strip(&watch.timeline, index, columns, column_ns),
-        }
-    }).collect()
+    databases
+        .map(|(index, database)| {
+            let state = watch.samples[index].last().map(|sample| sample.state.clone()).unwrap_or_default();
+            DatabaseView {
+                path: words::one_line(&database.path.display().to_string(), 200),
+                journal: journal(&state),
+                database_bytes: state.database_bytes,
+                log_bytes: state.log_bytes,
+                backlog_frames: state.log.as_ref().map_or(0, |log| log.backlog()),
+                oldest_reader: oldest_reader(&watch.timeline, index, &state),
+                processes: rows(watch, rates, index),
+                strip: strip(&watch.timeline, index, columns, column_ns),
+            }
+        })
+        .collect()
 }
 
 fn journal(state: &State) -> &'static str {
@@ -151,8 +156,10 @@ fn rows(watch: &Watch, rates: &Rates, database: usize) -> Vec<Row> {
         let sums = timeline.sums.get(&(database, pid)).cloned().unwrap_or_default();
         let (part, ns) = rates.last((database, pid), &sums);
         let per_s = |count: u64| (count * RATE_NS + ns / 2) / ns;
-        let strongest = timeline.held().filter(|hold| hold.database == database && hold.who.pid == pid).max_by_key(strength);
-        let wait = timeline.waiting().find(|wait| wait.database == database && wait.who.pid == pid && wait.end == End::Open);
+        let strongest =
+            timeline.held().filter(|hold| hold.database == database && hold.who.pid == pid).max_by_key(strength);
+        let wait =
+            timeline.waiting().find(|wait| wait.database == database && wait.who.pid == pid && wait.end == End::Open);
         let named = names.get(&pid);
         let shown = |text: &String| words::one_line(text, 120);
         Row {

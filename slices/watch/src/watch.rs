@@ -79,12 +79,20 @@ impl Watch {
             bail!("depth `{}` is not available: {}", depth.word(), why.unwrap_or_default());
         }
         let samples = vec![vec![]; databases.len()];
+        // What is held already; a source that reports changes does not say it.
+        let mut sampled = Sampled::new(databases.clone());
+        let held = sampled.poll(now_ns())?;
         let source = match depth {
-            Depth::Sampled => Source::Sampled(Sampled::new(databases)),
+            Depth::Sampled => Source::Sampled(sampled),
             _ => Source::Trace(Box::new(Trace::start(&instance::root()?, databases, depth == Depth::WithStatements)?)),
         };
         let timeline = Timeline::new(now_ns(), depth == Depth::WithStatements);
-        Ok(Watch { source, timeline, samples, depth, lost_before: 0, kept_ns })
+        let mut watch = Watch { source, timeline, samples, depth, lost_before: 0, kept_ns };
+        held.iter().for_each(|event| watch.timeline.apply(event));
+        // Placing probes takes a moment, in which events come already.
+        watch.poll(false)?;
+        watch.timeline.begin(now_ns());
+        Ok(watch)
     }
 
     pub fn databases(&self) -> &[Database] {
@@ -151,7 +159,8 @@ impl Watch {
             missing.push(format!("{lost} events: the kernel's buffer was full"));
         }
         let replaced = self.databases().iter().filter(|database| database.was_replaced());
-        missing.extend(replaced.map(|d| format!("{} was deleted or replaced: the old file is watched", d.path.display())));
+        missing
+            .extend(replaced.map(|d| format!("{} was deleted or replaced: the old file is watched", d.path.display())));
         missing
     }
 

@@ -16,110 +16,151 @@ pub struct Words {
 /// A finding in words. `name` names a process, such as `python3 (4711)`.
 pub fn words(finding: &Finding, name: &dyn Fn(u32) -> String) -> Words {
     let who = name(finding.pid);
-    let (title, evidence, change) = match &finding.kind {
-        Kind::ProgramHoldsLock { holds, outside_ns, held_ns, longest_gap_ns, before, after, longest_wait_ns } => (
-            format!("{who} holds the write lock while it does something else."),
+    Words {
+        title: title(&finding.kind, &who, name),
+        evidence: evidence(&finding.kind, &who, name),
+        change: change(&finding.kind).to_string(),
+    }
+}
+
+fn title(kind: &Kind, who: &str, name: &dyn Fn(u32) -> String) -> String {
+    match kind {
+        Kind::ProgramHoldsLock { .. } => format!("{who} holds the write lock while it does something else."),
+        Kind::IdleInTransaction { .. } => format!("{who} has left a transaction open and holds the write lock."),
+        Kind::ReadThenWrite { .. } => {
+            format!("{who} reads first and writes later in one transaction, and is refused at once.")
+        }
+        Kind::NoBusyTimeout { .. } => format!("{who} has no busy timeout: it fails as soon as the lock is taken."),
+        Kind::RefusedAtOnce { .. } => format!("{who} is refused the lock and does not try again."),
+        Kind::TimeoutTooShort { .. } => {
+            format!("{who} gives up before the lock is free: its busy timeout is too short.")
+        }
+        Kind::Starvation { holder, .. } => format!("{who} is starved of the write lock by {}.", name(*holder)),
+        Kind::Disk { .. } => format!("The write lock of {who} is held while the disk syncs."),
+        Kind::ReadersBlockWriter { .. } => format!("Readers keep {who} from committing."),
+        Kind::ReaderPinsLog { reader, .. } => {
+            format!("{} keeps an old snapshot open: the log cannot be reused and grows.", name(*reader))
+        }
+        Kind::CheckpointInCommit { .. } => format!("Checkpoints run inside commits of {who}."),
+        Kind::SmallCommits { .. } => format!("{who} commits every change by itself."),
+        Kind::OpenCloseChurn { .. } => "The database is opened and closed again and again.".to_string(),
+    }
+}
+
+fn evidence(kind: &Kind, who: &str, name: &dyn Fn(u32) -> String) -> String {
+    match kind {
+        Kind::ProgramHoldsLock { holds, outside_ns, held_ns, longest_gap_ns, before, after, longest_wait_ns } => {
+            let (outside, held, gap) = (time(*outside_ns), time(*held_ns), time(*longest_gap_ns));
+            let (before, after, waited) = (quoted(before.as_deref()), quoted(after.as_deref()), time(*longest_wait_ns));
             format!(
-                "In {holds} transactions it held the lock for {} in all, {} of that outside of SQLite. Longest: {} after {} and \
-                 before {}. Another process waited up to {}.",
-                time(*held_ns),
-                time(*outside_ns),
-                time(*longest_gap_ns),
-                quoted(before.as_deref()),
-                quoted(after.as_deref()),
-                time(*longest_wait_ns)
-            ),
-            "Do this work before BEGIN or after COMMIT.".to_string(),
+                "In {holds} transactions it held the lock for {held} in all, {outside} of that outside of SQLite. Longest: \
+                 {gap} after {before} and before {after}. Another process waited up to {waited}."
+            )
+        }
+        Kind::IdleInTransaction { held_ns, idle_ns, last } => {
+            let (held, idle) = (time(*held_ns), time(*idle_ns));
+            format!("Held for {held}, no statement for {idle}. The last one was {}.", quoted(last.as_deref()))
+        }
+        Kind::ReadThenWrite { refused, longest_ns, sql } => format!(
+            "{refused} refusals without a second try while it held a read lock (up to {}); refused statement: {}. SQLite \
+             does not wait there, whatever busy_timeout says: waiting could never end.",
+            time(*longest_ns),
+            quoted(sql.as_deref())
         ),
-        Kind::IdleInTransaction { held_ns, idle_ns, last } => (
-            format!("{who} has left a transaction open and holds the write lock."),
-            format!("Held for {}, no statement for {}. The last one was {}.", time(*held_ns), time(*idle_ns), quoted(last.as_deref())),
+        Kind::NoBusyTimeout { refused, sql } => {
+            format!("{refused} refusals, none tried again; refused statement: {}.", quoted(sql.as_deref()))
+        }
+        Kind::RefusedAtOnce { refused } => format!(
+            "{refused} refusals, none tried again. Which of two causes it is cannot be seen without statements."
+        ),
+        Kind::TimeoutTooShort { gave_up, longest_ns, holder, held_ns_max } => {
+            let (tried, count, held) = (time(*longest_ns), times(*gave_up), time(*held_ns_max));
+            let then = holder.map_or(String::new(), |pid| format!(" (then: {})", name(pid)));
+            format!(
+                "It tried for up to {tried} and stopped, {count}. Another process held the lock for up to {held}{then}."
+            )
+        }
+        Kind::Starvation { holder, held_permille, waited_ns, had_ns, gave_up } => {
+            let (holder, share, count) = (name(*holder), percent(*held_permille), times(*gave_up));
+            let (waited, had) = (time(*waited_ns), time(*had_ns));
+            format!(
+                "{holder} held it for {share} of the time; {who} waited {waited} and had it for {had}, and gave up {count}. \
+                 SQLite has no queue: a process that tries again at once wins over one that pauses."
+            )
+        }
+        Kind::Disk { syncs, sync_permille, sync_ns_mean } => {
+            format!(
+                "{} of the time of the lock is {syncs} syncs of {} each.",
+                percent(*sync_permille),
+                time(*sync_ns_mean)
+            )
+        }
+        Kind::ReadersBlockWriter { times, longest_ns, readers } => {
+            let readers: Vec<String> = readers.iter().map(|pid| name(*pid)).collect();
+            let longest = time(*longest_ns);
+            format!(
+                "{times} commits waited for readers, up to {longest}; new readers waited too. Readers: {}.",
+                readers.join(", ")
+            )
+        }
+        Kind::ReaderPinsLog { behind_frames, held_ns, log_bytes, .. } => format!(
+            "It has read from the same snapshot for {}, {behind_frames} frames behind the end of a log of {}.",
+            time(*held_ns),
+            bytes(*log_bytes)
+        ),
+        Kind::CheckpointInCommit { times, longest_ns, share_permille } => {
+            let (longest, share) = (time(*longest_ns), percent(*share_permille));
+            format!("{times} commits, up to {longest} each, {share} of the time of its lock.")
+        }
+        Kind::SmallCommits { commits_per_s, sync_permille } => {
+            format!(
+                "{commits_per_s} commits a second, each with a sync; {} of the time is syncs.",
+                percent(*sync_permille)
+            )
+        }
+        Kind::OpenCloseChurn { per_s, processes } => {
+            format!("{per_s} connections a second by {processes} processes, most by {who}.")
+        }
+    }
+}
+
+fn change(kind: &Kind) -> &'static str {
+    match kind {
+        Kind::ProgramHoldsLock { .. } => "Do this work before BEGIN or after COMMIT.",
+        Kind::IdleInTransaction { .. } => {
             "COMMIT or ROLLBACK on every path of the program, also after an exception; until then no other process can write."
-                .to_string(),
-        ),
-        Kind::ReadThenWrite { refused, longest_ns, sql } => (
-            format!("{who} reads first and writes later in one transaction, and is refused at once."),
-            format!(
-                "{refused} refusals without a second try while it held a read lock (up to {}); refused statement: {}. SQLite does \
-                 not wait there, whatever busy_timeout says: waiting could never end.",
-                time(*longest_ns),
-                quoted(sql.as_deref())
-            ),
-            "Begin transactions that will write with BEGIN IMMEDIATE.".to_string(),
-        ),
-        Kind::NoBusyTimeout { refused, sql } => (
-            format!("{who} has no busy timeout: it fails as soon as the lock is taken."),
-            format!("{refused} refusals, none tried again; refused statement: {}.", quoted(sql.as_deref())),
-            "Set PRAGMA busy_timeout = 5000 on every connection.".to_string(),
-        ),
-        Kind::RefusedAtOnce { refused } => (
-            format!("{who} is refused the lock and does not try again."),
-            format!("{refused} refusals, none tried again. Which of two causes it is cannot be seen without statements."),
-            "If busy_timeout is 0: set it. If a transaction reads before it writes: begin it with BEGIN IMMEDIATE.".to_string(),
-        ),
-        Kind::TimeoutTooShort { gave_up, longest_ns, holder, held_ns_max } => (
-            format!("{who} gives up before the lock is free: its busy timeout is too short."),
-            format!(
-                "{gave_up} times it tried for up to {} and stopped. Another process held the lock for up to {}{}.",
-                time(*longest_ns),
-                time(*held_ns_max),
-                holder.map_or(String::new(), |pid| format!(" (then: {})", name(pid)))
-            ),
-            "Make the longest transaction shorter, or busy_timeout longer than it.".to_string(),
-        ),
-        Kind::Starvation { holder, held_permille, waited_ns, had_ns, gave_up } => (
-            format!("{who} is starved of the write lock by {}.", name(*holder)),
-            format!(
-                "{} held it for {} of the time; {who} waited {} and had it for {}, and gave up {gave_up} times. SQLite has no queue: a \
-                 process that tries again at once wins over one that pauses.",
-                name(*holder),
-                percent(*held_permille),
-                time(*waited_ns),
-                time(*had_ns)
-            ),
-            "Pause between transactions of the first, put several of them into one, or send all writes through one process.".to_string(),
-        ),
-        Kind::Disk { syncs, sync_permille, sync_ns_mean } => (
-            format!("The write lock of {who} is held while the disk syncs."),
-            format!("{} of the time of the lock is {syncs} syncs of {} each.", percent(*sync_permille), time(*sync_ns_mean)),
-            "Put more work into each transaction, or use WAL with synchronous = NORMAL if the last commits may be lost in a power cut."
-                .to_string(),
-        ),
-        Kind::ReadersBlockWriter { times, longest_ns, readers } => (
-            format!("Readers keep {who} from committing."),
-            format!(
-                "{times} commits waited for readers, up to {}; new readers waited as well. Readers: {}.",
-                time(*longest_ns),
-                readers.iter().map(|pid| name(*pid)).collect::<Vec<_>>().join(", ")
-            ),
-            "Use WAL (PRAGMA journal_mode = WAL), in which readers and a writer do not block each other, or make reads shorter.".to_string(),
-        ),
-        Kind::ReaderPinsLog { reader, behind_frames, held_ns, log_bytes } => (
-            format!("{} keeps an old snapshot open: the log cannot be reused and grows.", name(*reader)),
-            format!(
-                "It has read from the same snapshot for {}, {behind_frames} frames behind the end of a log of {}.",
-                time(*held_ns),
-                bytes(*log_bytes)
-            ),
-            "Finish or reset its statements and end its transaction; read long results in pieces.".to_string(),
-        ),
-        Kind::CheckpointInCommit { times, longest_ns, share_permille } => (
-            format!("Checkpoints run inside commits of {who}."),
-            format!("{times} commits, up to {} each, {} of the time of its lock.", time(*longest_ns), percent(*share_permille)),
-            "Run PRAGMA wal_checkpoint from a thread of its own, or lower wal_autocheckpoint so that each is shorter.".to_string(),
-        ),
-        Kind::SmallCommits { commits_per_s, sync_permille } => (
-            format!("{who} commits every change on its own."),
-            format!("{commits_per_s} commits a second, each with a sync; {} of the time is syncs.", percent(*sync_permille)),
-            "Put changes that belong together into one transaction.".to_string(),
-        ),
-        Kind::OpenCloseChurn { per_s, processes } => (
-            "The database is opened and closed again and again.".to_string(),
-            format!("{per_s} connections a second by {processes} processes, most by {who}."),
-            "Keep connections open: the first to open and the last to close rebuild, copy and delete the log.".to_string(),
-        ),
-    };
-    Words { title, evidence, change }
+        }
+        Kind::ReadThenWrite { .. } => "Begin transactions that will write with BEGIN IMMEDIATE.",
+        Kind::NoBusyTimeout { .. } => "Set PRAGMA busy_timeout = 5000 on every connection.",
+        Kind::RefusedAtOnce { .. } => {
+            "If busy_timeout is 0: set it. If a transaction reads before it writes: begin it with BEGIN IMMEDIATE."
+        }
+        Kind::TimeoutTooShort { .. } => "Make the longest transaction shorter, or busy_timeout longer than it.",
+        Kind::Starvation { .. } => {
+            "Pause between transactions of the first, put several of them into one, or send all writes through one process."
+        }
+        Kind::Disk { .. } => {
+            "Put more work into each transaction, or use WAL with synchronous = NORMAL if the last commits may be lost in a \
+             power cut."
+        }
+        Kind::ReadersBlockWriter { .. } => {
+            "Use WAL (PRAGMA journal_mode = WAL), in which readers and a writer do not block each other, or make reads shorter."
+        }
+        Kind::ReaderPinsLog { .. } => {
+            "Finish or reset its statements and end its transaction; read long results in pieces."
+        }
+        Kind::CheckpointInCommit { .. } => {
+            "Run PRAGMA wal_checkpoint from its own thread, or lower wal_autocheckpoint so that each checkpoint is shorter."
+        }
+        Kind::SmallCommits { .. } => "Put changes that belong together into one transaction.",
+        Kind::OpenCloseChurn { .. } => {
+            "Keep connections open: the first to open and the last to close rebuild, copy and delete the log."
+        }
+    }
+}
+
+fn times(count: u64) -> String {
+    if count == 1 { "once".to_string() } else { format!("{count} times") }
 }
 
 /// A time with three digits and its unit, such as `1.24 s`.
@@ -159,7 +200,11 @@ fn digits(value: f64) -> String {
 pub fn one_line(sql: &str, chars: usize) -> String {
     let flat: String = sql.split_whitespace().collect::<Vec<_>>().join(" ");
     let clean: String = flat.chars().map(|c| if c.is_control() || is_bidi(c) { '?' } else { c }).collect();
-    if clean.chars().count() <= chars { clean } else { clean.chars().take(chars.saturating_sub(3)).collect::<String>() + "..." }
+    if clean.chars().count() <= chars {
+        clean
+    } else {
+        clean.chars().take(chars.saturating_sub(3)).collect::<String>() + "..."
+    }
 }
 
 /// Characters that change the direction of text.

@@ -1,0 +1,203 @@
+"""One small program for each finding of `contend watch`, and healthy ones. Usage: program.py NAME DATABASE SECONDS
+
+Each prints "ready" once it is at work, and ends after the given time.
+"""
+import multiprocessing
+import os
+import sqlite3
+import sys
+import time
+
+
+def connect(path, timeout=5.0, journal="wal"):
+    connection = sqlite3.connect(path, timeout=timeout, isolation_level=None)
+    connection.execute(f"PRAGMA journal_mode = {journal}")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("CREATE TABLE IF NOT EXISTS t (id INTEGER PRIMARY KEY, v BLOB)")
+    return connection
+
+
+def until(end, work):
+    while time.monotonic() < end:
+        try:
+            work()
+        except sqlite3.OperationalError:
+            time.sleep(0.005)
+
+
+def writer(path, end, hold=0.0, pause=0.05, timeout=5.0, journal="wal"):
+    connection = connect(path, timeout, journal)
+
+    def work():
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("INSERT INTO t (v) VALUES (zeroblob(100))")
+        time.sleep(hold)
+        connection.execute("COMMIT")
+        time.sleep(pause)
+
+    until(end, work)
+
+
+def program_holds_lock(path, end):
+    """One process sleeps inside its transactions; another waits for it."""
+    other(writer, path, end, 0.0, 0.02)
+    writer(path, end, hold=0.15, pause=0.05)
+
+
+def read_then_write(path, end):
+    """BEGIN, read, then write, while another process writes."""
+    other(writer, path, end, 0.03, 0.005)
+    connection = connect(path)
+
+    def work():
+        try:
+            connection.execute("BEGIN")
+            connection.execute("SELECT count(*) FROM t").fetchall()
+            connection.execute("INSERT INTO t (v) VALUES (zeroblob(10))")
+            connection.execute("COMMIT")
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            time.sleep(0.01)
+
+    until(end, work)
+
+
+def no_busy_timeout(path, end):
+    other(writer, path, end, 0.05, 0.01)
+    writer(path, end, pause=0.02, timeout=0.0)
+
+
+def timeout_too_short(path, end):
+    other(writer, path, end, 0.6, 0.05)
+    writer(path, end, pause=0.02, timeout=0.2)
+
+
+def starvation(path, end):
+    """One process takes the lock again at once; the other polls."""
+    other(writer, path, end, 0.06, 0.0)
+    writer(path, end, pause=0.0)
+
+
+def readers_block_writer(path, end):
+    """Rollback journal: long reads keep a commit waiting."""
+    other(reader_of_rows, path, end)
+    time.sleep(0.3)
+    writer(path, end, pause=0.02, journal="delete")
+
+
+def reader_of_rows(path, end):
+    connection = connect(path, journal="delete")
+    connection.executemany("INSERT INTO t (v) VALUES (zeroblob(10))", [()] * 20)
+
+    def work():
+        for _ in connection.execute("SELECT * FROM t LIMIT 5"):
+            time.sleep(0.05)
+
+    until(end, work)
+
+
+def reader_pins_log(path, end):
+    other(writer_of_pages, path, end)
+    time.sleep(0.3)
+    connection = connect(path)
+    connection.execute("BEGIN")
+    connection.execute("SELECT count(*) FROM t").fetchall()
+    time.sleep(max(0.0, end - time.monotonic()))
+
+
+def writer_of_pages(path, end):
+    connection = connect(path)
+
+    def work():
+        connection.execute("INSERT INTO t (v) VALUES (zeroblob(200000))")
+        time.sleep(0.01)
+
+    until(end, work)
+
+
+def idle_in_transaction(path, end):
+    connection = connect(path)
+    time.sleep(1.0)
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("UPDATE t SET v = NULL WHERE id = 1")
+    time.sleep(max(0.0, end - time.monotonic()))
+
+
+def small_commits(path, end):
+    connection = connect(path)
+    connection.execute("PRAGMA synchronous = FULL")
+    until(end, lambda: connection.execute("INSERT INTO t (v) VALUES (zeroblob(10))"))
+
+
+def open_close_churn(path, end):
+    connect(path).close()
+
+    def work():
+        connection = sqlite3.connect(path)
+        connection.execute("SELECT count(*) FROM t").fetchall()
+        connection.close()
+        time.sleep(0.02)
+
+    until(end, work)
+
+
+def healthy_writer(path, end):
+    writer(path, end, pause=0.1)
+
+
+def healthy_pair(path, end):
+    other(writer, path, end, 0.0, 0.11)
+    writer(path, end, pause=0.13)
+
+
+def healthy_readers(path, end):
+    def reader(path, end):
+        connection = connect(path)
+
+        def work():
+            connection.execute("SELECT count(*) FROM t").fetchall()
+            time.sleep(0.02)
+
+        until(end, work)
+
+    other(reader, path, end)
+    reader(path, end)
+
+
+def healthy_batches(path, end):
+    connection = connect(path)
+
+    def work():
+        connection.execute("BEGIN IMMEDIATE")
+        connection.executemany("INSERT INTO t (v) VALUES (zeroblob(100))", [()] * 500)
+        connection.execute("COMMIT")
+        time.sleep(0.2)
+
+    until(end, work)
+
+
+def healthy_rollback_journal(path, end):
+    writer(path, end, pause=0.1, journal="delete")
+
+
+def healthy_idle(path, end):
+    connection = connect(path)
+    connection.execute("SELECT count(*) FROM t").fetchall()
+    time.sleep(max(0.0, end - time.monotonic()))
+
+
+def other(work, *args):
+    """Runs a function in a process of its own; prints its number."""
+    process = multiprocessing.Process(target=work, args=args, daemon=True)
+    process.start()
+    print("other", process.pid, flush=True)
+
+
+if __name__ == "__main__":
+    name, path, seconds = sys.argv[1:]
+    multiprocessing.set_start_method("fork")
+    connect(path, journal="delete" if "journal" in name or "readers_block" in name else "wal").close()
+    print("self", os.getpid(), flush=True)
+    print("ready", flush=True)
+    globals()[name](path, time.monotonic() + float(seconds))
