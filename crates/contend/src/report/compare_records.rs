@@ -8,7 +8,7 @@ use crate::analysis::Summary;
 use crate::analysis::cell::Cell;
 use crate::analysis::compare;
 use crate::analysis::figure::Figure;
-use crate::check::marks::is_disturbed;
+use crate::outcome::mark::is_disturbed;
 use crate::record::model::Run;
 use crate::record::store::Record;
 use crate::report::content::words;

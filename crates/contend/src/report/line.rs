@@ -2,9 +2,9 @@
 //! nobody answered.
 
 use crate::analysis::tally::per_second;
-use crate::check::deeds_count;
 use crate::operation::{Operation, Operations};
 use crate::outcome::Outcome;
+use crate::outcome::reason::deeds_count;
 use crate::record::model::Trial;
 use crate::record::store::Record;
 use crate::report::messages::{Message, Messages};

@@ -4,7 +4,7 @@ use super::testing::{Story, resolve_again};
 use super::*;
 use crate::analysis::answer;
 use crate::analysis::trial::{Measure, Scope};
-use crate::check::Invalid;
+use crate::outcome::reason::Invalid;
 use crate::record::model::RoleClients;
 use crate::stats::verdict::Verdict;
 use crate::study::model::Variant;
@@ -86,7 +86,7 @@ fn a_retried_conflict_and_a_timeout_are_told_apart() {
 fn an_invalid_trial_is_shown_with_its_reason_and_in_no_figure() {
     let summary = Summary::new(usual());
     let row = summary.rows.iter().find(|row| row.number == 7).unwrap();
-    assert_eq!(row.reasons[0].kind, Invalid::Invariant.word());
+    assert_eq!(row.reasons[0].kind, Invalid::Invariant);
     let place = summary.rows.iter().position(|row| row.number == 7).unwrap();
     assert!(summary.cells.iter().all(|cell| !cell.valid.contains(&place)));
     assert!(file(usual(), "report.md").contains("expected 410, found 409"));

@@ -6,7 +6,7 @@ mod markdown;
 mod text;
 
 use crate::analysis::Summary;
-use crate::check::marks::is_disturbed;
+use crate::outcome::mark::is_disturbed;
 use crate::record::model::Trial;
 use crate::record::parts::StudyRecord;
 use crate::record::store::Record;
