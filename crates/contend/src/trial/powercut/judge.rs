@@ -4,10 +4,11 @@ use crate::check::survival::{Instant, Ledger, Recovered, Verdict};
 use crate::engine::{Engine, Setup};
 use crate::record::powercut::Crashes;
 use crate::stats::precision::Ns;
-use crate::trial::admin::{Admin, Cancelled, EngineSaid};
 use crate::trial::aftermath::integrity;
-use crate::trial::data::script_target;
 use crate::trial::powercut::place;
+use crate::trial::stop::Cancelled;
+use crate::trial::workers::admin::script_target;
+use crate::trial::workers::admin::{Admin, EngineSaid};
 use crate::workload::{Workload, marks};
 use anyhow::{Result, bail};
 use contend_wire::literal::Value;
@@ -187,7 +188,8 @@ mod tests {
     use anyhow::anyhow;
 
     fn engine_said() -> anyhow::Error {
-        anyhow::Error::from(EngineSaid("file is not a database".to_string())).context("opening it")
+        anyhow::Error::from(EngineSaid { message: "file is not a database".to_string(), place: None })
+            .context("opening it")
     }
 
     #[test]

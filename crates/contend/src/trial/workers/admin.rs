@@ -4,8 +4,10 @@
 //! A worker that died, said something unexpected, gave no answer in time or owes one that nobody waits for any more is
 //! replaced before the next script: its late replies must never be taken for those to other questions.
 
-use crate::trial::janitor::Janitor;
-use crate::trial::process::{Event, Launch, Nothing, Worker, next};
+use crate::engine::Engine;
+use crate::trial::stop::Cancelled;
+use crate::trial::watch::janitor::Janitor;
+use crate::trial::workers::process::{Event, Launch, Nothing, Worker, next};
 use anyhow::{Context, Result, anyhow, bail};
 use contend_wire::handshake::{Facts, ToolLine, WorkerLine};
 use contend_wire::literal::Value;
@@ -205,8 +207,7 @@ impl<'a> Admin<'a> {
                 let code = format!("{} {}", e.space.word(), e.space.shown(e.code));
                 // Before the first line is the connection.
                 let place = if e.line == 0 { String::new() } else { format!(", line {} of the script", e.line) };
-                let said = format!("{} ({code}{place})", e.message);
-                Err(EngineSaid(said).into())
+                Err(EngineSaid { message: e.message, place: Some(format!("{code}{place}")) }.into())
             }
         }
     }
@@ -241,11 +242,18 @@ impl Drop for Admin<'_> {
 /// What an engine itself answered, or how it ended, when it did not do what it was asked. Every other error is one of the
 /// tool, its workers or the machine, and says nothing of the engine.
 #[derive(Debug, Clone)]
-pub struct EngineSaid(pub String);
+pub struct EngineSaid {
+    pub message: String,
+    /// Code and line of a script: `sqlite 1, line 3 of the script`; `None` if no script failed.
+    pub place: Option<String>,
+}
 
 impl std::fmt::Display for EngineSaid {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
+        match &self.place {
+            Some(place) => write!(f, "{} ({place})", self.message),
+            None => f.write_str(&self.message),
+        }
     }
 }
 
@@ -263,14 +271,11 @@ impl std::fmt::Display for Late {
 
 impl std::error::Error for Late {}
 
-/// The user wants to stop.
-#[derive(Debug, Clone, Copy)]
-pub struct Cancelled;
-
-impl std::fmt::Display for Cancelled {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("stopped")
-    }
+/// A script's target on a database.
+pub fn script_target(engine: &Engine, database: &str) -> Target {
+    let (options, session) = match engine.server {
+        None => (vec![("busy_timeout_ms".to_string(), "10000".to_string())], vec![]),
+        Some(server) => (vec![], contend_sql::session(server.dialect).iter().map(ToString::to_string).collect()),
+    };
+    Target { driver: engine.loader.to_string(), database: database.to_string(), options, session }
 }
-
-impl std::error::Error for Cancelled {}
