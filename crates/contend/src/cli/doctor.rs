@@ -4,16 +4,15 @@ use super::{DoctorArgs, OK, USAGE, print};
 use crate::engine::server::Server;
 use crate::engine::{Driver, ENGINES};
 use crate::stats::precision::{Bytes, Ns};
+use crate::trial::data::disk;
 use crate::trial::powercut::kernel;
-use crate::trial::{
-    admin::Admin,
-    disk,
-    identity::Identity,
-    janitor::Janitor,
-    machine, probe,
-    process::{Launch, WORKERS, worker_dirs},
-    server::Programs,
-};
+use crate::trial::server::identity::Identity;
+use crate::trial::server::private::Programs;
+use crate::trial::watch::janitor::Janitor;
+use crate::trial::watch::machine;
+use crate::trial::workers::admin::Admin;
+use crate::trial::workers::probe;
+use crate::trial::workers::process::{Launch, WORKERS, worker_dirs};
 use anyhow::Result;
 use contend_wire::handshake::fact;
 use serde::Serialize;

@@ -15,8 +15,8 @@ mod translate;
 mod verify;
 
 use crate::report::text::Colour;
-use crate::trial::janitor;
 use crate::trial::powercut::{recorder, shim};
+use crate::trial::watch::janitor;
 use anyhow::Result;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;

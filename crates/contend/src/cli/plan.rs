@@ -9,7 +9,7 @@ use crate::record::store::Record;
 use crate::source::Source;
 use crate::study::model::{Arrivals, Condition, Contender, Load, Resolved, Study};
 use crate::study::{CYCLE, spec};
-use crate::trial::cache::ATTACHED;
+use crate::trial::data::cache::ATTACHED;
 use crate::trial::dialect::dialect;
 use crate::trial::over_http::{Asking, timeout_ms};
 use crate::trial::plans::{self, Plans, Sql};

@@ -13,14 +13,14 @@ use crate::study::model::{Contender, Extent, Study, Variant, Whole};
 use crate::study::{
     self, Choices, Vocabulary, check_vocabulary, estimate_left_ns, estimate_ns, parse_set, resolve_parts,
 };
-use crate::trial::attached::{Attached, without_passwords};
-use crate::trial::crew::Deadlines;
-use crate::trial::disk::is_full;
-use crate::trial::machine;
-use crate::trial::process::{InsteadOf, Launch};
+use crate::trial::data::disk::is_full;
+use crate::trial::run::{Ending, Note, Order, resume, run as run_session};
 use crate::trial::secret;
-use crate::trial::server::Programs;
-use crate::trial::session::{Ending, Note, Order, resume, run as run_session};
+use crate::trial::server::attached::{Attached, without_passwords};
+use crate::trial::server::private::Programs;
+use crate::trial::watch::machine;
+use crate::trial::workers::crew::Deadlines;
+use crate::trial::workers::process::{InsteadOf, Launch};
 use crate::ui::Progress;
 use crate::units::duration_ns;
 use crate::workload::{self, scenario};
