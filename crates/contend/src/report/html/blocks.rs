@@ -70,10 +70,7 @@ fn block(block: &Block, next: Option<&Block>, id: &str, level: usize) -> String 
         }
         Block::Folded(title, items) => {
             let items: String = items.iter().map(|item| format!("<li>{}</li>\n", prose(item))).collect();
-            format!(
-                "<details class=\"fold\">\n<findings>{}</findings>\n<ul>\n{items}</ul>\n</details>\n",
-                escaped(title)
-            )
+            format!("<details class=\"fold\">\n<summary>{}</summary>\n<ul>\n{items}</ul>\n</details>\n", escaped(title))
         }
         Block::Table(table) => table_of(table, id),
         Block::Bars(_) | Block::Lines(_) | Block::Stack(_) => String::new(),

@@ -69,7 +69,7 @@ fn article(part: &Chapter) -> String {
     format!(
         "<article id=\"{anchor}\" class=\"{}\" data-scope>\n<h2>{}{}</h2>\n<p class=\"about\">{}</p>\n\
          <ul class=\"facts\">{facts}</ul>\n{warnings}{}{}{sections}\
-         <details>\n<findings>Details <span>{}</span></findings>\n{details}</details>\n</article>\n",
+         <details>\n<summary>Details <span>{}</span></summary>\n{details}</details>\n</article>\n",
         if part.as_published { "published" } else { "fair" },
         escaped(&part.name),
         mark(part),
