@@ -27,17 +27,17 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("record", &["contender", "outcome", "stats", "study"]),
     ("analysis", &["check", "operation", "outcome", "record", "source", "stats", "study"]),
     ("check", &["analysis", "contender", "engine", "operation", "outcome", "record", "stats"]),
-    ("compare", &["stats"]),
-    ("report", &["analysis", "check", "compare", "operation", "outcome", "record", "stats", "study"]),
+    ("report", &["analysis", "check", "operation", "outcome", "record", "stats", "study"]),
     ("trial", &["analysis", "check", "engine", "outcome", "record", "source", "stats", "study", "units", "workload"]),
     ("ui", &["record", "stats", "study", "trial"]),
     (
         "cli",
         &[
-            "compare", "engine", "outcome", "record", "report", "source", "stats", "study", "trial", "ui", "units",
+            "engine", "outcome", "record", "report", "slice", "source", "stats", "study", "trial", "ui", "units",
             "workload",
         ],
     ),
+    ("slice", &[]),
     ("lib", &[]),
 ];
 
@@ -137,8 +137,10 @@ fn no_source_names_a_study_a_workload_or_a_table() {
     }
     assert!(names.len() > 5, "the definitions must be found: {names:?}");
     let mut problems = vec![];
-    for path in files(&root.join("crates"), &[".rs"]).iter().filter(|p| !is_test_file(p)) {
-        for line in code(path).lines().filter(|l| !l.contains("include_str!")) {
+    let sources = ["crates", "slices"].into_iter().flat_map(|dir| files(&root.join(dir), &[".rs"]));
+    for path in sources.filter(|p| !is_test_file(p)) {
+        let is_verb = |line: &&str| line.trim_start().starts_with("name: \"");
+        for line in code(&path).lines().filter(|l| !l.contains("include_str!") && !is_verb(l)) {
             for name in names.iter().filter(|name| line.contains(&format!("\"{name}\""))) {
                 problems.push(format!("{}: names `{name}`: {}", path.display(), line.trim()));
             }
@@ -188,6 +190,33 @@ fn the_wire_crate_needs_nothing() {
     let after = text.split("[dependencies]").nth(1).expect("a section");
     let section = after.split('[').next().unwrap_or_default();
     assert_eq!(section.trim(), "", "contend-wire must stay free of dependencies");
+}
+
+#[test]
+fn only_the_binary_depends_on_a_slice() {
+    let read = |path: &Path| fs::read_to_string(path).expect("readable");
+    let slices: Vec<PathBuf> = fs::read_dir(root().join("slices"))
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").path().join("Cargo.toml"))
+        .filter(|manifest| manifest.exists())
+        .collect();
+    assert!(!slices.is_empty(), "the slices must be found");
+    let package = |manifest: &Path| {
+        let text = read(manifest);
+        text.split("name = \"").nth(1).and_then(|rest| rest.split('"').next()).expect("a name").to_string()
+    };
+    let names: Vec<String> = slices.iter().map(|manifest| package(manifest)).collect();
+    let manifests = ["crates", "slices"].into_iter().flat_map(|dir| files(&root().join(dir), &["Cargo.toml"]));
+    let mut problems = vec![];
+    for manifest in manifests {
+        let depends = |line: &&str, name: &String| {
+            line.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with(['.', ' ', '=']))
+        };
+        for name in names.iter().filter(|name| read(&manifest).lines().any(|line| depends(&line, name))) {
+            problems.push(format!("{}: depends on the slice {name}; only the binary may", manifest.display()));
+        }
+    }
+    assert_none(problems);
 }
 
 #[test]

@@ -10,14 +10,15 @@ use crate::trial::server::private::Programs;
 use crate::trial::stop::Cancelled;
 use crate::workload;
 use anyhow::Result;
-use clap::{Args, ValueHint};
+use clap::{Parser, ValueHint};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-#[derive(Args)]
+/// Carry out the same operations on several engines and compare what came of them
+#[derive(Parser)]
 pub(super) struct VerifyArgs {
     /// A built-in workload (see `contend list workloads`) or the path of a workload file
     #[arg(value_hint = ValueHint::AnyPath)]
