@@ -2,9 +2,7 @@
 
 use super::known::{self, compare};
 use super::source::shown;
-use super::source::{
-    after_word, assert_none, bare, bracketed, code, crates, files, is_test_file, leads_to, paths, root,
-};
+use super::source::{after_word, bare, bracketed, code, crates, files, is_test_file, leads_to, paths, root};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
