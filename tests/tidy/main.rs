@@ -8,7 +8,7 @@ mod source;
 
 use source::{assert_none, code, files, imports, is_test_file, leads_to, paths, root, tool_files};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Longest source file. Lower it when you can; raise it never.
 const LINES_MAX: usize = 500;

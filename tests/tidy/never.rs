@@ -3,7 +3,6 @@
 use super::known::{self, compare};
 use super::source::{assert_none, bare, code, files, paths, root, shown, tool_files};
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 
 /// Rooms with what they never know of the tool, and why.
@@ -67,28 +66,6 @@ fn an_engine_knows_no_language() {
     let stem = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let found = files(&engine, &[".rs"]).into_iter().filter(|path| LANGUAGES.contains(&stem(path).as_str()));
     compare(&found.map(|path| shown(&path)).collect(), known::LANGUAGES, "drivers are data of workers, not of engines");
-}
-
-#[test]
-fn the_core_knows_no_slice_and_a_slice_no_other() {
-    let slices: Vec<_> =
-        fs::read_dir(root().join("slices")).into_iter().flatten().flatten().map(|e| e.path()).collect();
-    let name = |slice: &Path| slice.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let crates = fs::read_dir(root().join("crates")).expect("crates").flatten().map(|e| e.path());
-    let mut problems = vec![];
-    for dir in crates.chain(slices.iter().cloned()) {
-        let manifest = fs::read_to_string(dir.join("Cargo.toml")).unwrap_or_default();
-        for other in slices.iter().filter(|slice| **slice != dir) {
-            let package = fs::read_to_string(other.join("Cargo.toml")).unwrap_or_default();
-            let package =
-                package.lines().find_map(|line| line.strip_prefix("name = ")).unwrap_or("?").trim_matches('"');
-            let knows = |line: &str| line.split(['.', ' ', '=']).next() == Some(package);
-            if manifest.lines().any(knows) {
-                problems.push(format!("{}: knows the slice {}", shown(&dir), name(other)));
-            }
-        }
-    }
-    assert_none(problems);
 }
 
 #[test]
