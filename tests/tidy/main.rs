@@ -33,8 +33,8 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "engine", "outcome", "record", "report", "slice", "source", "stats", "study", "trial", "ui", "units",
-            "workload",
+            "analysis", "engine", "outcome", "record", "report", "slice", "source", "stats", "study", "trial", "ui",
+            "units", "workload",
         ],
     ),
     ("slice", &[]),
