@@ -1,7 +1,7 @@
 //! What no part of the house may ever know, whatever is convenient: the list "never" of `docs/architecture.md`.
 
 use super::known::{self, compare};
-use super::source::{assert_none, bare, code, files, paths, root, shown, tool_files};
+use super::source::{bare, code, files, paths, root, shown, tool_files};
 use std::collections::BTreeSet;
 use std::path::Path;
 
