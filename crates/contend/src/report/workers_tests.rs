@@ -3,6 +3,7 @@
 use super::testing::{Story, resolve_again};
 use super::*;
 use crate::record::model::{Floor, Trial, WorkerInfo};
+use crate::record::store::Record;
 use tempfile::TempDir;
 
 /// A record with these facts of workers, which depend on the trial's contender and condition.
@@ -17,7 +18,7 @@ fn record(story: &Story, says: impl Fn(usize, usize, &mut WorkerInfo)) -> (TempD
 }
 
 fn file(record: &Record, name: &str) -> String {
-    render(record).unwrap().into_iter().find(|file| file.name == name).unwrap().contents
+    render(&Findings::new(record)).unwrap().into_iter().find(|file| file.name == name).unwrap().contents
 }
 
 /// What is between the heading of the pauses and their note.
@@ -88,7 +89,7 @@ fn pauses_stand_under_each_condition_with_a_row_for_each_contender() {
     assert!(small.iter().all(|small| plain(table).contains(small)), "{table}");
     assert!(plain(&text).contains("the run-in included") && plain(&text).contains("PHP frees at once"), "{text}");
     // What does not count has no number.
-    record.trials[second].invalid.push(crate::check::Invalid::Invariant.because("planted"));
+    record.trials[second].invalid.push(crate::outcome::reason::Invalid::Invariant.because("planted"));
     let text = file(&record, "report.txt");
     assert_eq!(row(pauses(&text), &["WAL/FULL", "public"]), "WAL/FULL public 4.00 ms 3.00 ms - - - -");
 }
