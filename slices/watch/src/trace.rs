@@ -9,6 +9,7 @@ use crate::probe::{self, Kind, Probe};
 use crate::process::{Mapped, Processes, mapped, memory, that_have_open};
 use crate::target::{Database, FileId};
 use anyhow::Result;
+use contend::workload::without_values;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
@@ -314,10 +315,10 @@ impl Trace {
         let what = match what {
             What::PrepareBegins { sql } => {
                 self.statements.entry(pid).or_default().compile(tid, &sql);
-                What::PrepareBegins { sql }
+                What::PrepareBegins { sql: without_values(&sql) }
             }
             What::StepBegins { statement, .. } => {
-                let sql = self.text(pid, tid, object, statement);
+                let sql = self.text(pid, tid, object, statement).map(|sql| without_values(&sql));
                 What::StepBegins { statement, sql }
             }
             other => other,

@@ -42,6 +42,8 @@ pub struct Reader {
 pub struct Row {
     pub pid: u32,
     pub program: String,
+    /// Command line, to filter by. It may hold secrets, and is not shown.
+    #[serde(skip)]
     pub command: String,
     /// The strongest lock that it holds, as SQLite names it, and for how long.
     pub holds: Option<(String, u64)>,

@@ -30,6 +30,7 @@ pub use draw::{DrawRequest, Drawn, DrawnRole, DrawnWorker};
 pub use invariant::Invariant;
 pub use model::{Role, Table, TransactionSpec, Workload};
 pub use resolve::hex;
+pub use sql::without_values;
 pub use translate::{Dialect, Editions, Rewrite, Translated};
 
 use crate::source::{FileError, Source, did_you_mean};

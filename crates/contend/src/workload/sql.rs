@@ -149,6 +149,42 @@ pub fn quoted(name: &str) -> String {
     if plain { name.to_string() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
 }
 
+/// The statement without the values written into it: `?` stands for each string, blob and number, and comments are left
+/// out. Of `SELECT * FROM t WHERE a = 'x' -- y` it is `SELECT * FROM t WHERE a = ?`.
+///
+/// SQLite takes `"x"` for a string where no column has that name: it is kept if it could be a name.
+pub fn without_values(sql: &str) -> String {
+    let (mut out, mut at) = (String::with_capacity(sql.len()), 0);
+    while let Some((token, len)) = next_token(&sql[at..]) {
+        let lexeme = &sql[at..at + len];
+        let first = lexeme.chars().next().unwrap_or_default();
+        let inside = lexeme.trim_matches('"');
+        let is_value = match token {
+            Token::Word => first.is_ascii_digit(),
+            Token::Other => first == '\'' || (first == '"' && (inside.is_empty() || name_len(inside) < inside.len())),
+            _ => false,
+        };
+        let is_comment = token == Token::Space && !first.is_whitespace();
+        // The `x` of a blob and the parts of a number around its point belong to the value.
+        let is_rest = is_value && out.ends_with(['?', '.']) && !sql[..at].ends_with(char::is_whitespace);
+        if is_rest {
+            out.truncate(out.trim_end_matches(['?', '.']).len());
+        }
+        if first == '\'' && sql[..at].ends_with(['x', 'X']) && !sql[..at - 1].ends_with(|c: char| c.is_alphanumeric()) {
+            out.pop();
+        }
+        out.push_str(if is_value {
+            "?"
+        } else if is_comment {
+            " "
+        } else {
+            lexeme
+        });
+        at += len;
+    }
+    out.trim_end().to_string()
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Token {
     /// White space or a comment.
@@ -338,6 +374,19 @@ mod tests {
             prop_assert_eq!(joined(&scan(&sql)), sql.clone());
             has_second_statement(&sql);
             behind(&sql);
+        }
+    }
+
+    #[test]
+    fn values_are_left_out_and_names_kept() {
+        for (sql, shape) in [
+            ("SELECT a1 FROM t WHERE b = 'it''s' AND c = 12.5 -- secret", "SELECT a1 FROM t WHERE b = ? AND c = ?"),
+            ("INSERT INTO t VALUES (x'00ff', -3, 1e9, .5, ?2)", "INSERT INTO t VALUES (?, -?, ?, ?, ?2)"),
+            ("UPDATE \"t\" SET a = \"two words\" WHERE id IN (1,2)", "UPDATE \"t\" SET a = ? WHERE id IN (?,?)"),
+            ("SELECT 'cut off", "SELECT ?"),
+            ("/* secret */ COMMIT", "  COMMIT"),
+        ] {
+            assert_eq!(without_values(sql), shape);
         }
     }
 }

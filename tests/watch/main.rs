@@ -1,0 +1,297 @@
+//! `contend watch` on real programs: each finding is planted and found with the right process; healthy programs have none.
+//! What needs tracefs says NOT VERIFIED where this user may not use it.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use tempfile::TempDir;
+
+const TRACEFS: &str = "/sys/kernel/tracing";
+
+/// Whether the kernel may be asked here. Mounting tracefs is what the tool's own message says to do.
+fn may_trace(test: &str) -> bool {
+    if !Path::new(TRACEFS).join("uprobe_events").exists() {
+        let _ = Command::new("mount").args(["-t", "tracefs", "nodev", TRACEFS]).stderr(Stdio::null()).status();
+    }
+    let may = fs::read_dir(Path::new(TRACEFS).join("instances")).is_ok();
+    if !may {
+        println!("NOT VERIFIED: {test}: tracefs cannot be used here; run the tests as root");
+    }
+    may
+}
+
+/// A directory on the disk of the build.
+fn place() -> TempDir {
+    let build = Path::new(env!("CARGO_BIN_EXE_contend")).parent().expect("a directory");
+    TempDir::with_prefix_in("contend-watch-", build).expect("a directory")
+}
+
+/// A planted program at work.
+struct Program {
+    child: Child,
+    /// Its processes: `self`, and `other` where it has two.
+    pids: BTreeMap<String, u32>,
+    database: PathBuf,
+}
+
+impl Program {
+    fn start(dir: &Path, name: &str, seconds: u32) -> Program {
+        let database = dir.join(format!("{name}.db"));
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/watch/program.py");
+        let mut command = Command::new("python3");
+        command.arg(script).arg(name).arg(&database).arg(seconds.to_string()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("python3 is there");
+        let mut pids = BTreeMap::new();
+        let out = BufReader::new(child.stdout.take().expect("piped"));
+        let wanted = if HAS_OTHER.contains(&name) { 2 } else { 1 };
+        for line in out.lines().map_while(Result::ok) {
+            if let Some((who, pid)) = line.split_once(' ') {
+                pids.insert(who.to_string(), pid.parse().expect("a number"));
+            }
+            if pids.len() == wanted {
+                break;
+            }
+        }
+        assert_eq!(pids.len(), wanted, "{name} did not begin");
+        Program { child, pids, database }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        for pid in self.pids.values() {
+            let _ = Command::new("kill").arg("-9").arg(pid.to_string()).stderr(Stdio::null()).status();
+        }
+        let _ = self.child.wait();
+    }
+}
+
+/// Programs of two processes.
+const HAS_OTHER: &[&str] = &[
+    "program_holds_lock",
+    "read_then_write",
+    "no_busy_timeout",
+    "timeout_too_short",
+    "starvation",
+    "readers_block_writer",
+    "reader_pins_log",
+    "healthy_pair",
+    "healthy_readers",
+];
+
+fn watch(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));
+    command.arg("watch").args(args).env("NO_COLOR", "1").stdin(Stdio::null());
+    command
+}
+
+fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// The last line of JSON of a watch.
+fn last(output: &Output) -> Value {
+    let text = String::from_utf8_lossy(&output.stdout);
+    serde_json::from_str(text.lines().last().unwrap_or_default()).unwrap_or_else(|e| panic!("{e}: {output:?}"))
+}
+
+/// Watches the database of one program; the findings of the last line.
+fn findings(name: &str) -> (Program, Vec<Value>) {
+    let dir = place();
+    let program = Program::start(dir.path(), name, 60);
+    let output = watch(&[&program.database.display().to_string(), "--for", "5s", "--json-line"]).output().expect("it starts");
+    (program, last(&output)["findings"].as_array().expect("a list").clone())
+}
+
+/// A finding of this kind about this process of the program.
+#[track_caller]
+fn finds(name: &str, kind: &str, who: &str) -> Value {
+    let (program, found) = findings(name);
+    let pid = program.pids[who];
+    let matching = found.iter().find(|finding| finding["kind"] == kind && finding["pid"] == pid);
+    matching.unwrap_or_else(|| panic!("no `{kind}` of {pid} in {found:#?}")).clone()
+}
+
+#[test]
+fn a_program_that_works_while_it_holds_the_lock_is_named_with_its_statements() {
+    if may_trace("program-holds-lock") {
+        let found = finds("program_holds_lock", "program-holds-lock", "self");
+        assert_eq!(found["after"], "COMMIT", "{found}");
+        let gap_ms = found["longest_gap_ns"].as_u64().expect("a number") / 1_000_000;
+        assert!(gap_ms >= 150, "it sleeps 150 ms: {found}");
+    }
+}
+
+#[test]
+fn refusals_are_told_apart_by_their_cause() {
+    if !may_trace("refusals") {
+        return;
+    }
+    let found = finds("read_then_write", "read-then-write", "self");
+    assert!(found["sql"].as_str().is_some_and(|sql| sql.starts_with("INSERT INTO t")), "{found}");
+    finds("no_busy_timeout", "no-busy-timeout", "self");
+    let found = finds("timeout_too_short", "timeout-too-short", "self");
+    assert!(found["held_ns_max"].as_u64() >= Some(600_000_000), "the other one sleeps 600 ms: {found}");
+}
+
+#[test]
+fn a_starved_process_and_the_one_that_starves_it_are_named() {
+    if may_trace("starvation") {
+        let (program, found) = findings("starvation");
+        let starved = found.iter().find(|finding| finding["kind"] == "starvation");
+        let starved = starved.unwrap_or_else(|| panic!("{found:#?}"));
+        assert_eq!((&starved["pid"], &starved["holder"]), (&program.pids["self"].into(), &program.pids["other"].into()));
+    }
+}
+
+#[test]
+fn a_transaction_that_was_left_open_is_found_while_it_is() {
+    if may_trace("idle-in-transaction") {
+        let found = finds("idle_in_transaction", "idle-in-transaction", "self");
+        assert!(found["last"].as_str().is_some_and(|sql| sql.starts_with("UPDATE t")), "{found}");
+    }
+}
+
+#[test]
+fn readers_that_hold_up_a_commit_or_the_log_are_named() {
+    if !may_trace("readers") {
+        return;
+    }
+    let found = finds("reader_pins_log", "reader-pins-log", "self");
+    assert!(found["behind_frames"].as_u64() >= Some(2_000), "{found}");
+    finds("readers_block_writer", "readers-block-writer", "self");
+}
+
+#[test]
+fn many_small_commits_and_many_connections_are_found() {
+    if may_trace("small-commits, open-close-churn") {
+        finds("open_close_churn", "open-close-churn", "self");
+        finds("small_commits", "small-commits", "self");
+    }
+}
+
+#[test]
+fn healthy_programs_have_no_finding() {
+    if !may_trace("healthy programs") {
+        return;
+    }
+    for name in [
+        "healthy_writer",
+        "healthy_pair",
+        "healthy_readers",
+        "healthy_batches",
+        "healthy_rollback_journal",
+        "healthy_idle",
+    ] {
+        let (_program, found) = findings(name);
+        assert!(found.is_empty(), "{name}: {found:#?}");
+    }
+}
+
+#[test]
+fn counts_are_exact() {
+    if !may_trace("counts") {
+        return;
+    }
+    let dir = place();
+    let database = dir.path().join("counted.db");
+    let program = "import sqlite3, sys, time\n\
+        c = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
+        c.execute('PRAGMA journal_mode = WAL')\n\
+        c.execute('CREATE TABLE t (a)')\n\
+        sys.stdout.write('ready\\n'); sys.stdout.flush(); sys.stdin.readline()\n\
+        for n in range(500): c.execute('INSERT INTO t VALUES (1)')\n\
+        time.sleep(60)\n";
+    let mut child = Command::new("python3");
+    let child = child.args(["-c", program]).arg(&database).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = child.spawn().expect("python3 is there");
+    let mut ready = String::new();
+    BufReader::new(child.stdout.take().expect("piped")).read_line(&mut ready).expect("it writes");
+    let watching = watch(&[&database.display().to_string(), "--for", "6s", "--json-line"]);
+    let mut watching = { watching }.stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut lines = BufReader::new(watching.stdout.take().expect("piped")).lines();
+    lines.next().expect("a line").expect("text");
+    drop(child.stdin.take().map(|mut input| std::io::Write::write_all(&mut input, b"go\n")));
+    let last = lines.map_while(Result::ok).last().expect("a line");
+    let last: Value = serde_json::from_str(&last).expect("JSON");
+    watching.wait().expect("it ends");
+    child.kill().and_then(|()| child.wait()).expect("it ends");
+    assert_eq!(last["databases"][0]["processes"][0]["sums"]["writes"], 500, "{last:#}");
+    assert_eq!(last["lost_events"], 0);
+}
+
+/// Instances and probes of contend that the kernel has.
+fn left() -> Vec<String> {
+    let instances = fs::read_dir(Path::new(TRACEFS).join("instances")).expect("readable").flatten();
+    let instances = instances.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let probes = fs::read_to_string(Path::new(TRACEFS).join("uprobe_events")).expect("readable");
+    instances.chain(probes.lines().map(str::to_string)).filter(|name| name.contains("contend_watch")).collect()
+}
+
+#[test]
+fn nothing_is_left_in_the_kernel_after_ctrl_c_or_a_kill() {
+    if !may_trace("nothing is left") {
+        return;
+    }
+    for signal in ["-INT", "-KILL"] {
+        let dir = place();
+        let program = Program::start(dir.path(), "healthy_writer", 60);
+        let database = program.database.display().to_string();
+        let mut watching = watch(&[&database]).stdout(Stdio::piped()).spawn().expect("it starts");
+        let mut lines = BufReader::new(watching.stdout.take().expect("piped")).lines();
+        lines.next().expect("a line").expect("text");
+        let own = format!("contend_watch_{}_", watching.id());
+        assert!(left().iter().any(|name| name.contains(&own)), "it watches: {:?}", left());
+        Command::new("kill").arg(signal).arg(watching.id().to_string()).status().expect("kill");
+        watching.wait().expect("it ends");
+        for _ in 0..600 {
+            if !left().iter().any(|name| name.contains(&own)) {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        assert!(!left().iter().any(|name| name.contains(&own)), "after {signal}: {:?}", left());
+    }
+}
+
+#[test]
+fn without_privileges_locks_are_sampled_and_the_depth_says_so() {
+    let dir = place();
+    let program = Program::start(dir.path(), "program_holds_lock", 60);
+    let database = program.database.display().to_string();
+    let output = watch(&[&database, "--for", "3s", "--depth", "sampled"]).output().expect("it starts");
+    let text = text(&output);
+    assert!(text.contains("Depth: sampled. Not seen: holds shorter than 20 ms"), "{text}");
+    assert!(text.contains(&format!("python3 ({})", program.pids["self"])), "{text}");
+}
+
+#[test]
+fn what_is_no_database_is_refused_with_the_way_on() {
+    let dir = place();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    fs::write(dir.path().join("text"), "not a database at all").expect("written");
+    fs::create_dir(dir.path().join("empty")).expect("made");
+    let fifo = Command::new("mkfifo").arg(dir.path().join("pipe")).status().expect("mkfifo");
+    assert!(fifo.success());
+    let own = std::process::id().to_string();
+    for (args, words) in [
+        (vec![path("nothing")], "cannot be found"),
+        (vec![path("text")], "is not a SQLite database"),
+        (vec![path("pipe")], "is not a file"),
+        (vec![path("empty")], "holds no SQLite database"),
+        (vec!["--pid".into(), "999999999".into()], "is not there"),
+        (vec!["--pid".into(), own], "has no SQLite database open"),
+        (vec!["postgres://me:geheim@h/d".into()], "servers are not watched yet"),
+        (vec![path("text"), "--depth".into(), "deep".into()], "is not a SQLite database"),
+        (vec![path("text"), "--for".into(), "soon".into()], "is not a SQLite database"),
+    ] {
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let output = watch(&args).output().expect("it starts");
+        let text = text(&output);
+        assert!(output.status.code() == Some(2) && text.contains(words), "{args:?}: {text}");
+        assert!(!text.contains("geheim"), "{text}");
+    }
+}
