@@ -6,8 +6,9 @@ use contend::check::Invalid;
 use contend::record::model::Reason;
 use contend::record::store::Record;
 use contend::trial::watch::janitor::Janitor;
-use contend::trial::workers::crew::{Crew, Deadlines, Failure};
+use contend::trial::workers::crew::{Crew, Failure, Window};
 use contend::trial::workers::process::Launch;
+use contend::trial::workers::processes::{Deadlines, Supervision};
 use contend::trial::workers::refusal::Whose;
 use std::collections::BTreeSet;
 use std::fs;
@@ -176,10 +177,11 @@ fn told(bench: &Bench, says: &str) -> Result<(), Failure> {
     let deadlines = Deadlines { operations: Duration::from_secs(4), ..Deadlines::default() };
     let (janitor, never) = (Janitor::start().expect("a process"), || false);
     let whose = Whose::Driver("said".to_string());
-    let mut crew = Crew::new(whose, &janitor, deadlines, &never);
-    crew.prepare(&launch, &[vec![]], bench.dir.path())?;
-    crew.start();
-    crew.collect(None, 0, &mut |_| Ok(()), || (), &mut |_| ())
+    let with = Supervision { janitor: &janitor, deadlines, cancelled: &never };
+    let mut crew = Crew::of_processes(whose, &launch, bench.dir.path(), &with);
+    crew.prepare(&[vec![]])?;
+    let window = Window { begins_ns: crew.start(), ends_ns: None, drain_ns: 0 };
+    crew.collect(&window, &mut |_: &[u8]| Ok(()))
 }
 
 #[test]

@@ -8,15 +8,43 @@ use crate::record::powercut::{PROCESS, Powercut};
 use crate::study::model::Powercut as Wanted;
 use crate::trial::data::fresh;
 use crate::trial::run::Note;
+use crate::trial::server::private::Running;
 use crate::trial::trial::{Bench, Stage};
 use crate::trial::workers::admin::Admin;
-use crate::trial::workers::crew::{Crew, Failure};
+use crate::trial::workers::crew::{Crew, Failure, Observer, Window};
 use crate::trial::workers::process::monotonic_ns;
+use crate::trial::workers::serving::Serving;
 use anyhow::{Result, anyhow};
+use contend_wire::sample::Sample;
 use std::path::Path;
 
 /// How many times as long as the recorded window, attempt by attempt: the ordinary disk is slower, and may be busy.
 const LONGER: [u64; 3] = [2, 6, 20];
+
+/// Kills a database's processes at the end of the window.
+struct Strike<'s, 'j> {
+    serving: Option<&'s mut Serving<'j>>,
+    server: Option<&'s mut Running<'j>>,
+    samples: Vec<Sample>,
+    killed_ns: u64,
+    killed: Result<()>,
+}
+
+impl Observer for Strike<'_, '_> {
+    fn window_ends(&mut self) {
+        if let Some(serving) = &mut self.serving {
+            serving.kill();
+        }
+        if let Some(server) = &mut self.server {
+            self.killed = server.kill();
+        }
+        self.killed_ns = monotonic_ns();
+    }
+
+    fn samples(&mut self, bytes: &[u8]) -> Result<()> {
+        decode(bytes, &mut self.samples)
+    }
+}
 
 impl Bench<'_> {
     /// Kills as often as the study asks for. Where the database is in the process of its client, the client would die
@@ -86,24 +114,19 @@ impl Bench<'_> {
         let staged = Stage { round: &round, setup: stage.setup.clone(), ..*stage };
         let mut serving = self.serving(&staged, &fresh.databases, logs)?;
         let orders = self.orders(&staged, &fresh.databases, serving.as_ref())?;
-        let mut crew = Crew::new(orders.whose, self.janitor, self.deadlines, self.cancelled);
-        crew.prepare(&orders.launch, &orders.plans, logs)?;
+        let mut crew = Crew::of_processes(orders.whose, &orders.launch, logs, &self.supervision());
+        crew.prepare(&orders.plans)?;
         crew.compare_clocks()?;
         // Somewhere in the second half of the window: there is something to lose, and work still goes on.
         let part = u64::from(turn * 61 % 97);
-        let kill_ns = crew.start() + window_ns / 2 + window_ns * part / (97 * 3);
-        let (mut samples, mut killed_ns, mut killed) = (vec![], 0, Ok(()));
-        let strike = || {
-            if let Some(serving) = &mut serving {
-                serving.kill();
-            }
-            if let Some(server) = &mut fresh.server {
-                killed = server.kill();
-            }
-            killed_ns = monotonic_ns();
-        };
-        crew.collect(Some(kill_ns), round.load.drain_ns, &mut |b| decode(b, &mut samples), strike, &mut |_| ())?;
+        let begins_ns = crew.start();
+        let kill_ns = begins_ns + window_ns / 2 + window_ns * part / (97 * 3);
+        let window = Window { begins_ns, ends_ns: Some(kill_ns), drain_ns: round.load.drain_ns };
+        let (serving_too, server) = (serving.as_mut(), fresh.server.as_mut());
+        let mut strike = Strike { serving: serving_too, server, samples: vec![], killed_ns: 0, killed: Ok(()) };
+        crew.collect(&window, &mut strike)?;
         crew.dismiss();
+        let Strike { samples, killed_ns, killed, .. } = strike;
         killed.map_err(prepare)?;
         drop(serving);
         drop(fresh.server.take());

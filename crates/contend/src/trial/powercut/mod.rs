@@ -32,7 +32,7 @@ use crate::trial::stop::Cancelled;
 use crate::trial::trial::{Bench, Done, Stage};
 use crate::trial::workers::admin::Admin;
 use crate::trial::workers::admin::script_target;
-use crate::trial::workers::crew::{Crew, Failure};
+use crate::trial::workers::crew::{Crew, Failure, Window};
 use crate::trial::workers::process::{Launch, monotonic_ns};
 use crate::trial::workers::refusal::Whose;
 use anyhow::{Result, anyhow};
@@ -290,12 +290,14 @@ impl Bench<'_> {
         let sql = Sql::of(self.workload, stage.engine, &stage.setup);
         let plans = round.encode(stage.contender, &stage.setup, &sql, &fresh.databases)?;
         let whose = Whose::Driver(stage.contender.driver.clone());
-        let mut crew = Crew::new(whose, self.janitor, self.deadlines, self.cancelled);
-        crew.prepare(launch, &plans, logs)?;
+        let mut crew = Crew::of_processes(whose, launch, logs, &self.supervision());
+        crew.prepare(&plans)?;
         crew.compare_clocks()?;
-        let end_ns = crew.start() + round.load.window_ns;
+        let begins_ns = crew.start();
+        let ends_ns = Some(begins_ns + round.load.window_ns);
+        let window = Window { begins_ns, ends_ns, drain_ns: round.load.drain_ns };
         let mut samples = vec![];
-        crew.collect(Some(end_ns), round.load.drain_ns, &mut |b| decode(b, &mut samples), || (), &mut |_| ())?;
+        crew.collect(&window, &mut |b: &[u8]| decode(b, &mut samples))?;
         crew.dismiss();
         Ok(samples)
     }
