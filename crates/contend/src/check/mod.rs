@@ -1,12 +1,10 @@
 //! What must hold before a number is shown: the closed list of reasons a trial does not count, and the
 //! checks that find them.
 
-pub mod controls;
 pub mod ever;
 pub mod guards;
 pub mod marks;
 pub mod samples;
-pub mod survival;
 
 use crate::record::model::Reason;
 
