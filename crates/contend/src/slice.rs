@@ -33,7 +33,8 @@
 //! assert_eq!((SLICE.verbs[0].run)(&matches).unwrap(), OK);
 //! ```
 
-use crate::trial::hooks::{self, Kind, Proofs};
+use crate::trial::kind::{KINDS, Kind};
+use crate::trial::proofs::{PROOFS, Proofs};
 use crate::trial::watch::janitor;
 use anyhow::Result;
 use clap::{ArgMatches, Command, CommandFactory};
@@ -153,8 +154,8 @@ static SLICES: OnceLock<&'static [Slice]> = OnceLock::new();
 /// Makes the slices known that this program has, once, before anything else is done: each part in the room that uses it.
 pub fn register(slices: &'static [Slice]) {
     SLICES.set(slices).ok();
-    hooks::KINDS.register(slices.iter().flat_map(|slice| slice.kinds));
-    hooks::PROOFS.register(slices.iter().flat_map(|slice| slice.proofs));
+    KINDS.register(slices.iter().flat_map(|slice| slice.kinds));
+    PROOFS.register(slices.iter().flat_map(|slice| slice.proofs));
     janitor::UNMOUNT.register(slices.iter().flat_map(|slice| slice.unmount));
 }
 

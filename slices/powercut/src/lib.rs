@@ -25,7 +25,8 @@ mod write_back;
 
 use clap::FromArgMatches;
 use contend::slice::{Process, Slice, Verb};
-use contend::trial::hooks::{Kind, Proofs};
+use contend::trial::kind::Kind;
+use contend::trial::proofs::Proofs;
 use verb::DurabilityVerb;
 
 /// What contend gains: studies of kind `powercut`, proofs of tiers, `contend durability`.

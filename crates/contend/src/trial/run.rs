@@ -13,8 +13,8 @@ use crate::trial::data::disk;
 use crate::trial::data::load::Base;
 use crate::trial::dialect::{dialect, one_per_engine, under_conditions};
 use crate::trial::header::{checked, prepared, study_file};
-use crate::trial::hooks;
 use crate::trial::plans::Plans;
+use crate::trial::proofs::PROOFS;
 use crate::trial::recorded::asked_of;
 use crate::trial::resume;
 use crate::trial::secret::told;
@@ -79,7 +79,7 @@ pub enum Ending {
 
 /// Damaged proofs are reported before a study takes its time.
 fn proofs_are_readable(out: &Path) -> Result<()> {
-    hooks::PROOFS.all().iter().try_for_each(|proofs| (proofs.readable)(out))
+    PROOFS.all().iter().try_for_each(|proofs| (proofs.readable)(out))
 }
 
 /// Whoever stops a run gets what is there, wherever it was.
@@ -343,7 +343,7 @@ impl Session<'_> {
     fn tiers(&self, run: &Run) -> Result<Vec<Known>> {
         let (out, trials) = (&self.common.site.out, Record::open(self.writer.dir())?.trials);
         let mut known = vec![];
-        for proofs in hooks::PROOFS.all() {
+        for proofs in PROOFS.all() {
             // A worker that the user named may report any version, so its run proves nothing.
             if self.common.site.instead.worker.is_none() {
                 (proofs.keep)(run, &trials, out)?;

@@ -6,7 +6,7 @@ use crate::record::model::{Run, Slot, Trial};
 use crate::record::store::TrialWriter;
 use crate::trial::data::cache::Bases;
 use crate::trial::data::load::Base;
-use crate::trial::hooks;
+use crate::trial::kind;
 use crate::trial::plans::{self, DrawnRound, Plans};
 use crate::trial::run::{Note, Session};
 use crate::trial::secret::shown;
@@ -67,7 +67,7 @@ impl Bench<'_> {
             let slot = measured.trial.slot;
             let round = plans.of(self.study, self.workload, slot)?;
             let stage = self.stage(slot, &round, base)?;
-            let step = hooks::KINDS.all().iter().find(|kind| kind.name == self.study.kind.word());
+            let step = kind::KINDS.all().iter().find(|kind| kind.name == self.study.kind.word());
             let step =
                 step.with_context(|| format!("nothing carries out a study of kind `{}`", self.study.kind.word()))?;
             let ended = (step.step)(self, &stage, &mut measured.trial, &mut measured.writer, admin);
