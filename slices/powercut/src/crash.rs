@@ -3,8 +3,8 @@
 use crate::judge;
 use crate::survival::{self, Ledger, Verdict};
 use anyhow::{Result, anyhow};
-use contend::check::Invalid;
 use contend::engine::{self, Engine};
+use contend::outcome::reason::Invalid;
 use contend::study::model::{Contender, Powercut as Wanted};
 use contend::trial::data::fresh;
 use contend::trial::plans::DrawnRound;

@@ -9,8 +9,9 @@ use crate::kills::Kills;
 use crate::load::Load;
 use crate::place::{Place, size};
 use crate::shim::{self, Way};
-use contend::check::{Invalid, crashes_count};
 use contend::engine;
+use contend::outcome::mark::Mark;
+use contend::outcome::reason::{Invalid, crashes_count};
 use contend::record::model::Trial;
 use contend::record::powercut::{BASE_DIR, LOG_FILE, Powercut};
 use contend::record::store::TrialWriter;
@@ -40,7 +41,7 @@ pub fn crash(
     let found = made(crash, stage, writer.partial_dir(), admin)?;
     let failed = found.controls.iter().filter(|control| !control.holds);
     trial.invalid.extend(failed.map(|c| Invalid::Control.because(format!("{}: {}", c.name, c.found))));
-    trial.marks.extend(found.not_verified.iter().map(|why| format!("not verified: {why}")));
+    trial.marks.extend(found.not_verified.iter().map(|why| Mark::NotVerified { why: why.clone() }));
     trial.powercut = Some(found);
     Ok(())
 }
