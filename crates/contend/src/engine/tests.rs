@@ -2,6 +2,7 @@
 
 use super::common::{AS_IT_COMES, OPENED};
 use super::*;
+use crate::contender::{Contender, Tier};
 
 #[test]
 fn what_connections_tell_is_read_as_settings() {
@@ -9,7 +10,12 @@ fn what_connections_tell_is_read_as_settings() {
         let setup = (engine.setup)(&Settings::new());
         let told = setup.readbacks.into_iter().map(|read| (read.name, read.value)).collect();
         let settings = engine.settings_told(&told);
-        assert_eq!((engine.tier)(&settings), (engine.tier)(&Settings::new()), "{}: {settings:?}", engine.name);
+        assert_eq!(
+            (engine.durability.tier)(&settings),
+            (engine.durability.tier)(&Settings::new()),
+            "{}: {settings:?}",
+            engine.name
+        );
     }
 }
 
@@ -19,8 +25,9 @@ fn as_it_comes_sets_nothing_and_asks_everything() {
         let settings = Settings::from([(OPENED.to_string(), AS_IT_COMES.to_string())]);
         let (set, comes) = ((engine.setup)(&settings), engine.setup_with(&settings));
         for tier in Tier::ALL {
-            let named =
-                (engine.tier_settings)(tier).iter().map(|(name, value)| ((*name).to_string(), (*value).to_string()));
+            let named = (engine.durability.tier_settings)(tier)
+                .iter()
+                .map(|(name, value)| ((*name).to_string(), (*value).to_string()));
             let settings: Settings = named.chain(settings.clone()).collect();
             assert_eq!(engine.tier_of(&settings), Tier::Unknown, "what is not set promises nothing: {settings:?}");
         }
@@ -36,7 +43,7 @@ fn as_it_comes_sets_nothing_and_asks_everything() {
 #[test]
 fn every_driver_has_one_of_its_own_worker_that_does_nothing() {
     for engine in ENGINES.iter().filter(|engine| engine.executes) {
-        for driver in engine.libraries {
+        for driver in workers::all().filter(|driver| driver.engines.contains(&engine.name)) {
             let contender = Contender {
                 name: String::new(),
                 label: String::new(),

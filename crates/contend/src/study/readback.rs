@@ -27,7 +27,7 @@ pub(super) fn read(file: &File) -> Result<Vec<Readback>, Problem> {
 /// The tier that a contender's settings make, as its connections reported them.
 pub fn tier_told(contender: &Contender, told: &BTreeMap<String, String>) -> Option<Tier> {
     let engine = engine::find(&contender.engine)?;
-    Some((engine.tier)(&engine.settings_told(told)))
+    Some((engine.durability.tier)(&engine.settings_told(told)))
 }
 
 /// The language of a contender's driver.
