@@ -3,10 +3,11 @@
 mod support;
 
 use contend::outcome::{Outcome, classify};
-use contend::trial::admin::{Admin, Cancelled, EngineSaid};
-use contend::trial::data::script_target;
-use contend::trial::janitor::Janitor;
-use contend::trial::process::Launch;
+use contend::trial::stop::Cancelled;
+use contend::trial::watch::janitor::Janitor;
+use contend::trial::workers::admin::script_target;
+use contend::trial::workers::admin::{Admin, EngineSaid};
+use contend::trial::workers::process::Launch;
 use contend_wire::literal::Value;
 use contend_wire::script::ScriptWriter;
 use std::fs;

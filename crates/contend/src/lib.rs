@@ -8,13 +8,13 @@
 pub mod analysis;
 pub mod check;
 pub mod cli;
-pub mod compare;
 pub mod contender;
 pub mod engine;
 pub mod operation;
 pub mod outcome;
 pub mod record;
 pub mod report;
+pub mod slice;
 pub mod source;
 pub mod study;
 pub mod trial;

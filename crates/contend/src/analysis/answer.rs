@@ -8,8 +8,8 @@ use crate::analysis::figure::{Figure, plain};
 use crate::stats::interval::MIN_ROUNDS;
 use crate::stats::precision::counted;
 use crate::stats::verdict::{Comparison, Verdict};
+use crate::study::model::VALUE_OF;
 use crate::study::model::{Answer, Study};
-use crate::study::sentence::VALUE_OF;
 
 /// A question and what this run says to it.
 #[derive(Debug, Clone)]

@@ -13,8 +13,8 @@ use crate::stats::effect::{self, Effect};
 use crate::stats::interval::{Interval, MIN_ROUNDS};
 use crate::stats::quantile::{Quantile, QuantileValue};
 use crate::stats::verdict::{self, Comparison, RoundPair, Verdict};
-use crate::study::effect_pairs;
 use crate::study::model::{Effect as Factor, Study, Variant};
+use crate::study::pairs::effect_pairs;
 
 /// One comparison and its circumstances.
 #[derive(Debug, Clone)]

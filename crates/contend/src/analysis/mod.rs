@@ -23,7 +23,6 @@ use crate::analysis::tally::{Counting, Tally, Tallying};
 use crate::analysis::trial::TrialRow;
 use crate::record::store::Record;
 use crate::stats::drift::{self, Trend};
-use crate::study;
 use crate::study::model::{Published, Tier, Variant};
 
 /// Compared in every study beside its headline.
@@ -105,7 +104,7 @@ impl<'r> Summary<'r> {
 
     /// Whether it is a service that was asked, and no database.
     pub fn of_service(&self) -> bool {
-        study::is_of_service(&self.record.run.study)
+        self.record.run.study.is_of_service()
     }
 
     pub fn cell(&self, condition: usize, contender: usize) -> Option<&Cell> {

@@ -8,9 +8,7 @@ use crate::stats::drift::Trend;
 use crate::stats::fairness::{Fairness, fairness};
 use crate::stats::histogram::{Histogram, SparseHistogram};
 use crate::stats::quantile::{Observations, Quantile, QuantileValue};
-use crate::study::load_under;
-use crate::study::readback::floor_driver;
-use crate::study::set::set_by;
+use crate::study::set::{load_under, set_by};
 use std::collections::BTreeMap;
 
 /// Which transactions a figure is about.
@@ -331,8 +329,8 @@ impl TrialRow {
 /// What the study set, and what the workload and its roles made of it.
 fn set_for(trial: &Trial, run: &Run) -> BTreeMap<String, f64> {
     let mut set = set_by(&run.study, trial.slot.condition, trial.slot.contender);
-    let null = floor_driver(&run.study.contenders[trial.slot.contender]);
-    if let Some(floor) = null.and_then(|null| run.floor(trial.slot.condition, null)) {
+    let overhead = run.study.contenders[trial.slot.contender].resolved.overhead.as_ref();
+    if let Some(floor) = overhead.and_then(|idle| run.floor(trial.slot.condition, &idle.driver)) {
         set.insert("floor_ns".to_string(), floor.ns_per_operation as f64);
         set.insert("floor_ns_p999".to_string(), floor.ns_p999 as f64);
         set.insert("floor_ns_max".to_string(), floor.ns_max as f64);

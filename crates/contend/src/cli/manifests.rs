@@ -3,7 +3,7 @@
 use super::read_text;
 use crate::engine::workers::{self, Added};
 use crate::source::Source;
-use crate::trial::process::named_dirs;
+use crate::trial::workers::process::named_dirs;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 

@@ -1,14 +1,35 @@
 //! `contend report`: of a record, or of a CSV that somebody else measured.
 
 use super::run::open_found;
-use super::{INVALID, OK, ReportArgs, colour, print};
+use super::{INVALID, OK, colour, print};
 use crate::record::parts::Found;
 use crate::record::store::Record;
 use crate::report;
 use crate::study::model::{Extent, Study, Variant};
 use crate::study::{self, Choices, resolve_parts};
 use anyhow::{Context, Result};
-use std::path::Path;
+use clap::{Parser, ValueHint};
+use std::path::{Path, PathBuf};
+
+/// Write the report of a record again, from the record alone
+#[derive(Parser)]
+pub(super) struct ReportArgs {
+    /// Directory of the record
+    #[arg(value_hint = ValueHint::DirPath, required_unless_present = "import", conflicts_with = "import")]
+    dir: Option<PathBuf>,
+    /// Print the numbers as JSON instead of the text
+    #[arg(long, conflicts_with = "import")]
+    json: bool,
+    /// Draw a CSV in the columns of a study's export, which nobody here measured, instead of a record
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    import: Option<PathBuf>,
+    /// The study whose export it is, if it is not built in
+    #[arg(long, value_name = "STUDY", value_hint = ValueHint::FilePath, requires = "import")]
+    study: Option<String>,
+    /// Where to put what is drawn [default: FILE without .csv]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "import")]
+    out: Option<PathBuf>,
+}
 
 pub(super) fn report(args: &ReportArgs) -> Result<u8> {
     if let Some(file) = &args.import {

@@ -14,6 +14,7 @@ pub mod mariadb;
 mod pool;
 pub mod postgres;
 mod product;
+mod resolved;
 pub mod server;
 mod sessions;
 mod setting;
@@ -30,6 +31,7 @@ pub use lookup::{
     setup_of, with_drivers_own,
 };
 pub use product::{Durability, Engine, Part};
+pub use resolved::{resolved, tier_reported};
 pub use setting::{Expected, HTTP, Setting, Settings, Setup, TRANSPORT, Values};
 
 #[cfg(test)]

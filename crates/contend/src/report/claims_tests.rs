@@ -1,7 +1,7 @@
 //! What a report may not claim: figures of trials that do not count, ranks that cross tiers or rest on chance, causes that
 //! nobody saw.
 
-use super::testing::Story;
+use super::testing::{Story, resolve_again};
 use super::*;
 use crate::analysis::tally::{Counting, Tallying};
 use crate::analysis::trial::Scope;
@@ -197,6 +197,7 @@ fn a_grid_ranks_within_a_tier_and_where_intervals_are_apart() {
     for (key, value) in [("journal_mode", "WAL"), ("synchronous", "NORMAL"), ("begin", "exclusive")] {
         rollback.settings.insert(key.to_string(), value.to_string());
     }
+    resolve_again(&mut record.run.study);
     let three = said(&mut record, grid("begin", "journal_mode", &[("synchronous", "NORMAL")], "throughput_ops_per_s"));
     assert!(three.contains("Exclusive with journal mode WAL is last with"), "{three}");
     assert!(

@@ -38,9 +38,7 @@ use crate::report::document::{Block, Document};
 use crate::report::export::sheet::Sheet;
 use crate::report::text::Colour;
 use crate::report::volume::Volume;
-use crate::study::NO_ANSWER;
-use crate::study::export::check_file;
-use crate::study::model::Study;
+use crate::study::model::{Export, NO_ANSWER, Study};
 use anyhow::{Context, Result, anyhow};
 use std::path::{Path, PathBuf};
 
@@ -87,7 +85,7 @@ fn files(summary: &Summary<'_>, document: &Document) -> Result<Vec<File>> {
     files.extend(crashes::csv(summary)?.map(|contents| file("crashes.csv", contents)));
     let study = std::slice::from_ref(&summary.record.run.study);
     // A record from elsewhere may claim any name.
-    for export in study[0].exports.iter().filter(|export| check_file(&export.file).is_ok()) {
+    for export in study[0].exports.iter().filter(|export| Export::check_file(&export.file).is_ok()) {
         let contents = export::csv(summary, export)?;
         let script = match Sheet::read(&export.file, &contents, study) {
             Ok(sheet) => export::gnuplot::script(&sheet, &export.file),

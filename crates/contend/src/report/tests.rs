@@ -1,6 +1,6 @@
 //! Tests of whole reports, from a record on disk to the files.
 
-use super::testing::Story;
+use super::testing::{Story, resolve_again};
 use super::*;
 use crate::analysis::answer;
 use crate::analysis::trial::{Measure, Scope};
@@ -424,8 +424,10 @@ fn a_driver_that_all_go_through_is_named_before_the_answer() {
         |record: &Record| file(record, "report.txt").contains("All figures are of the driver php-pdo-sqlite (PHP)");
     assert!(!named(&other));
     other.run.study.contenders.iter_mut().for_each(|contender| contender.driver = "php-pdo-sqlite".to_string());
+    resolve_again(&mut other.run.study);
     assert!(named(&other));
     other.run.study.contenders[0].driver = "rusqlite".to_string();
+    resolve_again(&mut other.run.study);
     assert!(!named(&other));
 }
 

@@ -1,6 +1,6 @@
 //! Tests of what reports say of workers: what they take for themselves, their pauses, who they are.
 
-use super::testing::Story;
+use super::testing::{Story, resolve_again};
 use super::*;
 use crate::record::model::{Floor, Trial, WorkerInfo};
 use tempfile::TempDir;
@@ -140,6 +140,7 @@ fn a_workers_own_cost_that_is_not_known_or_of_another_model_is_said() {
     contenders[1].model = "pool".to_string();
     contenders[2].driver = "mattn".to_string();
     contenders[2].model = "pool".to_string();
+    resolve_again(&mut record.run.study);
     record.run.floors_missing = vec!["go-null".to_string()];
     let floor = |driver: &str| Floor {
         driver: driver.to_string(),

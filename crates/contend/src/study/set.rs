@@ -1,28 +1,17 @@
-//! What a study sets for a trial, by name: numbers of the load, and settings that are numbers.
+//! What a study sets for its trials, as numbers that a formula may name.
 
-use super::load::load_under;
-use super::model::Study;
-use crate::engine;
+use super::model::{Condition, Load, Study};
+use crate::units;
 use std::collections::BTreeMap;
 
-/// Names of the settings of all engines: a formula may be about one that is left out of a run.
-pub(super) fn all_settings() -> Vec<&'static str> {
-    let mut names: Vec<&'static str> = engine::ENGINES.iter().flat_map(|engine| engine.setting_names()).collect();
-    names.sort_unstable();
-    names.dedup();
-    names
-}
-
-/// What a study sets for its trials of a contender under a condition, by name: of the load, and settings that
-/// are numbers. No window where a number of operations decides.
+/// Numbers that a study sets for its trials of a contender under a condition, by name: of the load, and settings that are
+/// numbers. No `window_s` where a number of operations decides.
 pub fn set_by(study: &Study, condition: usize, contender: usize) -> BTreeMap<String, f64> {
     let contender = &study.contenders[contender];
     let mut set = BTreeMap::new();
-    if let Some(engine) = engine::find(&contender.engine) {
-        for name in engine.setting_names() {
-            if let Ok(number) = engine.value(&contender.settings, name).parse() {
-                set.insert(name.to_string(), number);
-            }
+    for (name, value) in &contender.resolved.settings {
+        if let Ok(number) = value.parse() {
+            set.insert(name.clone(), number);
         }
     }
     let load = load_under(&study.load, &study.conditions[condition]);
@@ -32,4 +21,20 @@ pub fn set_by(study: &Study, condition: usize, contender: usize) -> BTreeMap<Str
         set.insert("window_s".to_string(), load.window_ns as f64 / 1e9);
     }
     set
+}
+
+/// The load under a condition that may set some of it.
+pub fn load_under(load: &Load, condition: &Condition) -> Load {
+    let axis = |name| condition.axes.get(name);
+    let count = |name, else_| axis(name).map_or(else_, |n: &String| n.parse().ok());
+    let mut load = load.clone();
+    load.processes = count("processes", load.processes);
+    load.clients = count("clients", load.clients);
+    load.operations = count("operations_each", load.operations);
+    load.rate_per_s = axis("rate_per_s").map_or(load.rate_per_s, |rate| rate.parse().ok());
+    if let Some(window_ns) = axis("duration").and_then(|text| units::duration_ns(text).ok()) {
+        (load.window_ns, load.operations) = (window_ns, None);
+    }
+    load.scale = axis("scale").and_then(|scale| scale.parse().ok()).unwrap_or(load.scale);
+    load
 }

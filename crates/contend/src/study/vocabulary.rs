@@ -5,8 +5,8 @@ use super::export;
 use super::model::Study;
 use super::parts;
 use super::resolve::StudyError;
-use super::set::all_settings;
 use crate::analysis::quantity::{self, Known};
+use crate::engine;
 use crate::source::Source;
 
 /// The names of a workload that a study may use.
@@ -60,6 +60,14 @@ pub fn check_vocabulary(source: &Source, study: &Study, workload: &Vocabulary) -
         source.error(&path, message)
     })?;
     Ok(())
+}
+
+/// Names of the settings of all engines: a formula may be about one that is left out of a run.
+fn all_settings() -> Vec<&'static str> {
+    let mut names: Vec<&'static str> = engine::ENGINES.iter().flat_map(|engine| engine.setting_names()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 /// An error at the first axis of the file, or of the part, that has this value.

@@ -2,9 +2,9 @@
 
 use crate::engine;
 use crate::study::model::Contender;
-use crate::trial::admin::{Admin, EngineSaid};
-use crate::trial::process::InsteadOf;
 use crate::trial::site::Site;
+use crate::trial::workers::admin::{Admin, EngineSaid};
+use crate::trial::workers::process::InsteadOf;
 use crate::workload::Workload;
 use anyhow::{Context, Error, Result, anyhow};
 use contend_wire::literal::Value;

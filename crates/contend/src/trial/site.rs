@@ -2,11 +2,11 @@
 //! need any more goes with it.
 
 use crate::record::store::RecordWriter;
-use crate::trial::admin::Admin;
-use crate::trial::attached::Attached;
-use crate::trial::disk;
-use crate::trial::janitor::Janitor;
-use crate::trial::process::{InsteadOf, Launch};
+use crate::trial::data::disk;
+use crate::trial::server::attached::Attached;
+use crate::trial::watch::janitor::Janitor;
+use crate::trial::workers::admin::Admin;
+use crate::trial::workers::process::{InsteadOf, Launch};
 use anyhow::{Context, Result, bail};
 use contend_wire::address::Address;
 use rustix::fs::{FlockOperation, flock};

@@ -7,8 +7,8 @@ use crate::record::store::Record;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Section, Table, Tone};
 use crate::stats::precision::{Bytes, Ns, Percent, Rate};
-use crate::study::load_under;
 use crate::study::model::Load;
+use crate::study::set::load_under;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a reader has to know first.

@@ -13,7 +13,6 @@ use crate::stats::precision::{Percent, Ratio};
 use crate::stats::quantile::Quantile;
 use crate::stats::verdict::Verdict;
 use crate::study::model::Tier;
-use crate::study::readback::{executes_nothing, has_another_driver, language};
 
 /// Of a tier whose contenders all do nothing.
 const NO_PROMISE: &str = "of drivers that do nothing, so nothing is promised";
@@ -52,9 +51,9 @@ pub fn answer(summary: &Summary<'_>) -> Section {
 /// The driver through which all contenders go, if it is not what their engine has by itself: every figure is of it.
 fn driver_of_all(summary: &Summary<'_>) -> Option<String> {
     let contenders = &summary.record.run.study.contenders;
-    let first = contenders.first().filter(|first| has_another_driver(first))?;
+    let first = contenders.first().filter(|first| !first.resolved.usual_driver)?;
     let alike = contenders.iter().all(|contender| contender.driver == first.driver);
-    alike.then(|| format!("All figures are of the driver {} ({}).", first.driver, language(first)))
+    alike.then(|| format!("All figures are of the driver {} ({}).", first.driver, first.resolved.language))
 }
 
 fn answers(summary: &Summary<'_>) -> Vec<Block> {
@@ -149,7 +148,7 @@ fn plain_answers(summary: &Summary<'_>) -> Vec<Block> {
 /// Whether there are only drivers that do nothing in a tier.
 fn nothing_executes(summary: &Summary<'_>, tier: Tier) -> bool {
     let contenders = &summary.record.run.study.contenders;
-    summary.of_tier(tier).iter().all(|&contender| executes_nothing(&contenders[contender]))
+    summary.of_tier(tier).iter().all(|&contender| contenders[contender].resolved.executes_nothing)
 }
 
 fn plain_sentence(summary: &Summary<'_>, compared: &crate::analysis::compare::Compared) -> String {

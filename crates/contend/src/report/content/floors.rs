@@ -5,14 +5,15 @@ use crate::report::content::pauses;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Section, Table};
 use crate::stats::precision::{Ns, Percent};
-use crate::study::readback::{floor_driver, floor_model};
+use crate::study::model::Overhead;
 use std::collections::BTreeMap;
 
 /// Which contender of a worker has the shortest operations, and how long they take on average.
 fn quickest(summary: &Summary<'_>, condition: usize, null: &str) -> Option<(usize, f64)> {
     let figure = summary.figure("service_ns_mean")?;
     let contenders = summary.record.run.study.contenders.iter().enumerate();
-    let of_worker = contenders.filter(|(_, contender)| floor_driver(contender) == Some(null));
+    let of_worker = contenders
+        .filter(|(_, contender)| contender.resolved.overhead.as_ref().is_some_and(|idle| idle.driver == null));
     let means = of_worker.filter(|(_, contender)| contender.driver != null).filter_map(|(index, _)| {
         let cell = summary.cell(condition, index).filter(|cell| cell.has_data())?;
         Some((index, summary.estimator().estimate(cell, &figure).value?))
@@ -89,9 +90,9 @@ fn not_there(summary: &Summary<'_>) -> Option<String> {
 fn other_models(summary: &Summary<'_>) -> Option<String> {
     let mut above: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for contender in &summary.record.run.study.contenders {
-        let known = |null: &&str| summary.record.run.floors.iter().any(|floor| floor.driver == *null);
-        let measured = floor_driver(contender).filter(known).and_then(|_| floor_model(contender));
-        if let Some(model) = measured.filter(|model| contender.model != *model) {
+        let known = |idle: &&Overhead| summary.record.run.floors.iter().any(|floor| floor.driver == idle.driver);
+        let measured = contender.resolved.overhead.as_ref().filter(known).map(|idle| &idle.model);
+        if let Some(model) = measured.filter(|model| contender.model != **model) {
             above.entry(format!("{} beside {model}", contender.model)).or_default().push(&contender.label);
         }
     }

@@ -7,8 +7,8 @@ use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Said, Table, Tone};
 use crate::stats::precision::{Percent, Ratio};
 use crate::stats::verdict::Direction;
-use crate::study::grid::{Layout, driver_facts, layout};
-use crate::study::model::{Grid, Tier};
+use crate::study::layout::{Layout, layout};
+use crate::study::model::{Contender, Grid, Tier};
 use std::cmp::Ordering;
 
 /// So many that are told from the best are named; of more only the number is said.
@@ -304,4 +304,10 @@ fn spoken(key: &str) -> String {
 fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// What to know of a contender's driver when choosing one, in a line.
+fn driver_facts(contender: &Contender) -> String {
+    let facts = contender.resolved.driver_facts.iter();
+    facts.map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
 }

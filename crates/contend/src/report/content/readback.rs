@@ -4,7 +4,6 @@ use crate::analysis::Summary;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Said, Table, Tone};
 use crate::study::model::Readback;
-use crate::study::readback::{language, tier_told};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What was found under a name, by contender; none where nobody told. What a worker says of its library comes before what its
@@ -103,11 +102,12 @@ fn filled(summary: &Summary<'_>, wanted: &Readback) -> Table {
     let mut table = Table::new(&head);
     let columns: Vec<Vec<Option<String>>> = wanted.names.iter().map(|name| found(summary, name)).collect();
     for (index, contender) in summary.record.run.study.contenders.iter().enumerate() {
-        let mut cells = vec![TableCell::new(&contender.label).series(index), TableCell::new(language(contender))];
+        let mut cells =
+            vec![TableCell::new(&contender.label).series(index), TableCell::new(&contender.resolved.language)];
         let trial =
             summary.record.trials.iter().find(|trial| trial.slot.contender == index && !trial.settings.is_empty());
         // Of what was found, which need not be what a contender that sets nothing was taken for.
-        let tier = trial.and_then(|trial| tier_told(contender, &trial.settings));
+        let tier = trial.and_then(|trial| trial.tier_reported);
         cells.push(tier.map_or(TableCell::muted(NOTHING), |tier| TableCell::new(tier.word())));
         cells.extend(columns.iter().map(|column| match &column[index] {
             Some(value) => TableCell::new(shown(value)),

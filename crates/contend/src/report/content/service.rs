@@ -12,8 +12,8 @@ use crate::report::document::{Block, Cell as TableCell, Said, Section, Table, To
 use crate::report::line::{Sum, sum};
 use crate::report::messages::Message;
 use crate::stats::precision::{Bytes, Ns, Percent, Rate};
-use crate::study::load_under;
 use crate::study::model::Load;
+use crate::study::set::load_under;
 
 /// Messages of a condition, the most frequent ones.
 const MESSAGES: usize = 10;

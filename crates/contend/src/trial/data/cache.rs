@@ -3,11 +3,12 @@
 
 use crate::engine;
 use crate::study::model::Contender;
-use crate::trial::admin::Admin;
-use crate::trial::data::{self, Base, Places, Wanted};
+use crate::trial::data::load;
+use crate::trial::data::load::{Base, Places, Wanted};
 use crate::trial::dialect::dialect;
-use crate::trial::process::Launch;
 use crate::trial::site::Site;
+use crate::trial::workers::admin::Admin;
+use crate::trial::workers::process::Launch;
 use crate::workload::Editions;
 use anyhow::{Context, Result};
 use rustix::fs::{FlockOperation, flock};
@@ -68,7 +69,7 @@ impl Bases {
         let places = Places { cache: &site.cache, loading: &site.loading, janitor: &site.janitor };
         let wanted = Wanted { engine, workload, scale, seed, before, loader, by };
         loop {
-            let base = data::base(&places, &wanted, admin).context("cannot load the workload's data")?;
+            let base = load::base(&places, &wanted, admin).context("cannot load the workload's data")?;
             // Another run may have thrown it away in between.
             if let Some(held) = hold(&base)? {
                 self.loaded.insert(key, (base.clone(), held));

@@ -2,10 +2,10 @@
 //! stopped, and asked what it has done.
 
 use crate::check::Invalid;
-use crate::trial::crew::{Deadlines, Failure, hello_problem};
-use crate::trial::janitor::Janitor;
-use crate::trial::process::{Event, Launch, Nothing, Worker, next};
-use crate::trial::refusal::Whose;
+use crate::trial::watch::janitor::Janitor;
+use crate::trial::workers::crew::{Deadlines, Failure, hello_problem};
+use crate::trial::workers::process::{Event, Launch, Nothing, Worker, next};
+use crate::trial::workers::refusal::Whose;
 use contend_wire::handshake::{Facts, ToolLine, WorkerLine};
 use std::path::Path;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Shared memory under a name, which outlives a server that was killed: what a server of contend's own had is noted while it
 //! runs and removed with it. What belongs to others is never touched.
 
-use crate::trial::janitor::Janitor;
+use crate::trial::watch::janitor::Janitor;
 use procfs::process::{MMapPath, Process};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

@@ -4,10 +4,12 @@
 use crate::engine::server::Server;
 use crate::engine::{self, Engine, Settings, Setup};
 use crate::study::model::{Contender, Tier};
-use crate::trial::admin::{Admin, EngineSaid};
-use crate::trial::data::{Fresh, Making, load, script_target};
-use crate::trial::janitor::Janitor;
-use crate::trial::private::{random_password, write_secret};
+use crate::trial::data::fresh::{Fresh, Making};
+use crate::trial::data::load::load;
+use crate::trial::server::secrets::{random_password, write_secret};
+use crate::trial::watch::janitor::Janitor;
+use crate::trial::workers::admin::script_target;
+use crate::trial::workers::admin::{Admin, EngineSaid};
 use anyhow::{Context, Result, anyhow, bail};
 use contend_wire::address::{Address, Password, Typed};
 use contend_wire::literal::Value;

@@ -4,7 +4,7 @@
 
 use crate::engine::Part;
 use crate::record::model::Used;
-use crate::trial::process::monotonic_ns;
+use crate::trial::workers::process::monotonic_ns;
 use procfs::CurrentSI;
 use procfs::process::Process;
 use std::fmt::Write as _;
@@ -210,7 +210,7 @@ pub fn machine_time() -> MachineTime {
 }
 
 /// A process and those it has started, or they in turn.
-pub(super) fn tree(first: u32) -> Vec<Process> {
+pub(in crate::trial) fn tree(first: u32) -> Vec<Process> {
     let (mut found, mut next) = (vec![], vec![first]);
     while let Some(pid) = next.pop() {
         let Ok(process) = Process::new(pid as i32) else { continue };

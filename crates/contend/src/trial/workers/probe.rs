@@ -1,8 +1,8 @@
 //! Whether workers start, and what they say of themselves.
 
 use crate::engine::{Driver, app};
-use crate::trial::process::{Event, Launch, Worker};
-use crate::trial::served;
+use crate::trial::workers::process::{Event, Launch, Worker};
+use crate::trial::workers::serving;
 use anyhow::{Result, bail};
 use contend_wire::handshake::{Facts, WorkerLine};
 use std::sync::mpsc::channel;
@@ -24,7 +24,7 @@ fn hello(driver: &Driver) -> Result<Facts> {
     let (sender, events) = channel();
     let launch = Launch::of(driver)?;
     // An app only serves.
-    let launch = if app::is_app(driver.name) { served::serving(&launch) } else { launch };
+    let launch = if app::is_app(driver.name) { serving::serving(&launch) } else { launch };
     let mut worker = Worker::start(&launch, 0, log.path(), sender)?;
     match events.recv_timeout(HELLO_TIME) {
         Ok((_, Event::Line(WorkerLine::Hello(facts), _))) => Ok(facts),

@@ -7,7 +7,7 @@
 
 use crate::engine::server::Signal as ServerSignal;
 use crate::trial::secret::keep_from;
-use crate::trial::server::number;
+use crate::trial::watch::killing::number;
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, setsid};
 use std::collections::{BTreeMap, BTreeSet};

@@ -4,8 +4,10 @@
 //! A worker that died, said something unexpected, gave no answer in time or owes one that nobody waits for any more is
 //! replaced before the next script: its late replies must never be taken for those to other questions.
 
-use crate::trial::janitor::Janitor;
-use crate::trial::process::{Event, Launch, Nothing, Worker, next};
+use crate::engine::Engine;
+use crate::trial::stop::Cancelled;
+use crate::trial::watch::janitor::Janitor;
+use crate::trial::workers::process::{Event, Launch, Nothing, Worker, next};
 use anyhow::{Context, Result, anyhow, bail};
 use contend_wire::handshake::{Facts, ToolLine, WorkerLine};
 use contend_wire::literal::Value;
@@ -263,14 +265,11 @@ impl std::fmt::Display for Late {
 
 impl std::error::Error for Late {}
 
-/// The user wants to stop.
-#[derive(Debug, Clone, Copy)]
-pub struct Cancelled;
-
-impl std::fmt::Display for Cancelled {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("stopped")
-    }
+/// A script's target on a database.
+pub fn script_target(engine: &Engine, database: &str) -> Target {
+    let (options, session) = match engine.server {
+        None => (vec![("busy_timeout_ms".to_string(), "10000".to_string())], vec![]),
+        Some(server) => (vec![], contend_sql::session(server.dialect).iter().map(ToString::to_string).collect()),
+    };
+    Target { driver: engine.loader.to_string(), database: database.to_string(), options, session }
 }
-
-impl std::error::Error for Cancelled {}

@@ -1,6 +1,7 @@
 //! A crash of a server, really made: all of its processes killed, whatever groups and sessions they have made of their own.
 
-use crate::trial::sampler::tree;
+use crate::engine::server;
+use crate::trial::watch::sampler::tree;
 use anyhow::{Result, bail};
 use procfs::process::{ProcState, Process};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
@@ -65,6 +66,16 @@ fn wait(within: Duration, happened: impl Fn() -> bool) -> bool {
         std::thread::sleep(ASK_EVERY);
     }
     true
+}
+
+/// The signal of the operating system.
+pub fn number(signal: server::Signal) -> Signal {
+    match signal {
+        server::Signal::Interrupt => Signal::INT,
+        server::Signal::Quit => Signal::QUIT,
+        server::Signal::Terminate => Signal::TERM,
+        server::Signal::Kill => Signal::KILL,
+    }
 }
 
 #[cfg(test)]

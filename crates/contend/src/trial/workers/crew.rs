@@ -3,9 +3,9 @@
 use crate::check::Invalid;
 use crate::check::guards::CLOCK_ERROR_NS_MAX;
 use crate::record::model::Reason;
-use crate::trial::janitor::Janitor;
-use crate::trial::process::{Event, Launch, Nothing, Worker, monotonic_ns, next};
-use crate::trial::refusal::Whose;
+use crate::trial::watch::janitor::Janitor;
+use crate::trial::workers::process::{Event, Launch, Nothing, Worker, monotonic_ns, next};
+use crate::trial::workers::refusal::Whose;
 use anyhow::Result;
 use contend_wire::handshake::{Facts, PROTOCOL_VERSION, ToolLine, WorkerLine, fact};
 use contend_wire::sample::SAMPLE_BYTES;

@@ -2,7 +2,7 @@
 //! and workers from its first trial to its last.
 
 use crate::record::model::{Instead, Machine, Run};
-use crate::trial::process::{InsteadOf, Launch};
+use crate::trial::workers::process::{InsteadOf, Launch};
 use anyhow::{Result, bail};
 use contend_wire::address::{Address, Password};
 use std::path::Path;

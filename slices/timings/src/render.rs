@@ -1,8 +1,8 @@
 //! Prints a comparison of CSV timings as a table for a terminal.
 
 use super::{CsvComparison, GroupComparison, Method};
-use crate::stats::precision::{Change, Percent};
-use crate::stats::verdict::{Direction, ROUNDS_MAX, Verdict};
+use contend_stats::precision::{Change, Percent};
+use contend_stats::verdict::{Direction, ROUNDS_MAX, Verdict};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 

@@ -2,10 +2,10 @@
 
 use super::csv::{CsvError, Row, Table};
 use super::{Arm, CsvComparison, CsvOptions, GroupComparison, Method, UnusedLine};
-use crate::stats::interval;
-use crate::stats::precision::Change;
-use crate::stats::shift;
-use crate::stats::verdict::{self, Comparison, RoundPair, Verdict};
+use contend_stats::interval;
+use contend_stats::precision::Change;
+use contend_stats::shift;
+use contend_stats::verdict::{self, Comparison, RoundPair, Verdict};
 use std::collections::HashMap;
 
 pub fn judge_table(table: Table, options: &CsvOptions) -> Result<CsvComparison, CsvError> {

@@ -1,6 +1,6 @@
 //! What stands in a cell: a duration in one of the ways people write them, or a rate.
 
-use crate::stats::precision::{Ns, Rate};
+use contend_stats::precision::{Ns, Rate};
 use serde::Serialize;
 use std::fmt;
 

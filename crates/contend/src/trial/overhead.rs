@@ -4,11 +4,11 @@ use crate::engine::{self, Driver};
 use crate::record::model::{Floor, Slot};
 use crate::record::store::{SAMPLES_FILE, read_samples};
 use crate::study::model::Contender;
-use crate::trial::crew::{Crew, Failure};
 use crate::trial::plans::{DrawnRound, Sql};
-use crate::trial::process::Launch;
-use crate::trial::refusal::Whose;
-use crate::trial::run::Bench;
+use crate::trial::trial::Bench;
+use crate::trial::workers::crew::{Crew, Failure};
+use crate::trial::workers::process::Launch;
+use crate::trial::workers::refusal::Whose;
 use anyhow::{Context, Result, anyhow};
 use contend_wire::plan::Step;
 
@@ -81,7 +81,8 @@ pub fn null_contender(like: &Contender) -> Result<Contender> {
 
 /// A contender with another driver, in its default model.
 pub fn idle_as(like: &Contender, driver: &Driver) -> Contender {
-    Contender { driver: driver.name.to_string(), model: driver.models[0].name.to_string(), ..like.clone() }
+    let (driver, model) = (driver.name.to_string(), driver.models[0].name.to_string());
+    engine::resolved(Contender { driver, model, ..like.clone() })
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! A program that works by itself for a while: in a process group of its own, watched, and ended for sure with all it has
 //! started, also when the tool is killed.
 
-use crate::trial::admin::Cancelled;
-use crate::trial::janitor::Janitor;
+use crate::trial::stop::Cancelled;
+use crate::trial::watch::janitor::Janitor;
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 use std::os::unix::process::CommandExt;

@@ -1,10 +1,10 @@
 //! Tests of whole tables: what may be said of each kind, and what is wrong with broken ones.
 
 use super::*;
-use crate::stats::verdict::Verdict;
+use contend_stats::verdict::Verdict;
 
-const PHP: &str = include_str!("../../../../examples/ci-timings-wal-php.csv");
-const JOBS: &str = include_str!("../../../../examples/ci-timings-wal-jobs.csv");
+const PHP: &str = include_str!("../../../examples/ci-timings-wal-php.csv");
+const JOBS: &str = include_str!("../../../examples/ci-timings-wal-jobs.csv");
 
 fn options() -> CsvOptions {
     CsvOptions::new("variant", "time")

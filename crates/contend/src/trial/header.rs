@@ -5,11 +5,11 @@ use crate::source::Source;
 use crate::study::model::{Study, Whole};
 use crate::study::schedule;
 use crate::trial::dialect::under_conditions;
-use crate::trial::machine;
 use crate::trial::plans;
 use crate::trial::recorded::workload_info;
+use crate::trial::run::Order;
 use crate::trial::secret::told;
-use crate::trial::session::Order;
+use crate::trial::watch::machine;
 use crate::workload::{self, Editions};
 use anyhow::{Context, Result, bail};
 

@@ -4,14 +4,15 @@
 use crate::engine::server::{Layout, LockWaits, Server, Signal};
 use crate::engine::{Engine, Settings};
 use crate::record::model::ServerLockWaits;
-use crate::trial::admin::{Admin, Cancelled, EngineSaid};
-use crate::trial::data::script_target;
-use crate::trial::group::Group;
-use crate::trial::identity::{Identity, command};
-use crate::trial::janitor::Janitor;
-use crate::trial::killing::kill_all;
-use crate::trial::private::{free_port, random_password, write_secret};
-use crate::trial::shared_memory::SharedMemory;
+use crate::trial::server::identity::{Identity, command};
+use crate::trial::server::secrets::{free_port, random_password, write_secret};
+use crate::trial::server::shared_memory::SharedMemory;
+use crate::trial::stop::Cancelled;
+use crate::trial::watch::group::Group;
+use crate::trial::watch::janitor::Janitor;
+use crate::trial::watch::killing::{kill_all, number};
+use crate::trial::workers::admin::script_target;
+use crate::trial::workers::admin::{Admin, EngineSaid};
 use anyhow::{Context, Result, bail};
 use contend_wire::address::Address;
 use contend_wire::literal::Value;
@@ -451,16 +452,6 @@ impl Drop for Running<'_> {
 /// Whether a server's log says so. What the system says of it is the same for every server.
 fn port_was_taken(log: &Path) -> bool {
     std::fs::read_to_string(log).is_ok_and(|text| text.contains("Address already in use"))
-}
-
-/// The signal of the operating system.
-pub fn number(signal: Signal) -> rustix::process::Signal {
-    match signal {
-        Signal::Interrupt => rustix::process::Signal::INT,
-        Signal::Quit => rustix::process::Signal::QUIT,
-        Signal::Terminate => rustix::process::Signal::TERM,
-        Signal::Kill => rustix::process::Signal::KILL,
-    }
 }
 
 /// A directory for the socket that only the server's user may enter, with a path short enough.

@@ -3,19 +3,24 @@
 //! The same statistics and the same words as for contend's own rounds, applied to what the table holds: pairs when a
 //! column pairs the lines, else unpaired runs, else medians alone, of which nobody can tell whether they differ.
 //!
-//! `csv` reads lines, `value` reads what stands in a cell, `judge` compares, `render` prints.
+//! `verb` is the command line, `csv` reads lines, `value` reads what stands in a cell, `judge` compares, `render` prints.
 
 pub mod csv;
 mod judge;
 mod render;
 pub mod value;
+mod verb;
 
 pub use csv::CsvError;
 pub use render::render_text;
 pub use value::Measured;
 
-use crate::stats::verdict::{Comparison, Direction, MARGIN};
+use contend::slice::Slice;
+use contend_stats::verdict::{Comparison, Direction, MARGIN};
 use serde::Serialize;
+
+/// What contend gains: `contend compare --csv`.
+pub const SLICE: Slice = Slice { name: "timings", forms: &[verb::FORM], ..Slice::NONE };
 
 /// How the lines of two variants belong together.
 #[derive(Debug, Clone, PartialEq, Eq)]
