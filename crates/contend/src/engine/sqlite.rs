@@ -302,16 +302,6 @@ mod tests {
     }
 
     #[test]
-    fn settings_of_a_model_reach_the_worker_only_if_they_are_named() {
-        let mut settings = Settings::new();
-        let named = |settings: &Settings| setup(settings).options.iter().any(|(name, _)| name == "tokio_threads");
-        assert!(!named(&settings));
-        settings.insert("tokio_threads".to_string(), "2".to_string());
-        assert!(named(&settings));
-        assert!(setup(&settings).readbacks.iter().any(|r| r.name == "tokio_threads" && r.value == "2"));
-    }
-
-    #[test]
     fn tier_settings_reach_their_tier() {
         for wanted in Tier::ALL {
             let settings = tier_settings(wanted).iter().map(|(k, v)| ((*k).to_string(), (*v).to_string())).collect();
