@@ -1,6 +1,6 @@
 //! The study's questions answered in its own sentences. The one place where sentences are filled in.
 
-use crate::analysis::Summary;
+use crate::analysis::Findings;
 use crate::analysis::cell::Cell;
 use crate::analysis::compare::{Compared, compare};
 use crate::analysis::estimate::Estimate;
@@ -22,70 +22,70 @@ pub struct Answered {
 }
 
 /// Answers one question under every condition it is asked for.
-pub fn answer(summary: &Summary<'_>, answer: &Answer) -> Vec<Answered> {
-    let study = &summary.record.run.study;
+pub fn answer(findings: &Findings<'_>, answer: &Answer) -> Vec<Answered> {
+    let study = &findings.run.study;
     let wanted = |label: &str| answer.condition.as_deref().is_none_or(|wanted| wanted == label);
     let conditions: Vec<usize> = (0..study.conditions.len()).filter(|&i| wanted(&study.conditions[i].label)).collect();
     if conditions.is_empty() {
         let condition = answer.condition.clone().unwrap_or_default();
-        return vec![unanswered(summary, answer, None, &format!("the condition {condition} is not part of this run"))];
+        return vec![unanswered(findings, answer, None, &format!("the condition {condition} is not part of this run"))];
     }
-    conditions.into_iter().map(|condition| under(summary, answer, condition)).collect()
+    conditions.into_iter().map(|condition| under(findings, answer, condition)).collect()
 }
 
 /// The question; only a condition can be left open in it.
-fn ask(summary: &Summary<'_>, answer: &Answer, condition: usize) -> String {
-    let label = summary.record.run.study.conditions[condition].label.clone();
+fn ask(findings: &Findings<'_>, answer: &Answer, condition: usize) -> String {
+    let label = findings.run.study.conditions[condition].label.clone();
     fill(&answer.ask, &[("condition".to_string(), label)])
 }
 
-fn unanswered(summary: &Summary<'_>, answer: &Answer, condition: Option<usize>, why: &str) -> Answered {
+fn unanswered(findings: &Findings<'_>, answer: &Answer, condition: Option<usize>, why: &str) -> Answered {
     let text = format!("This run does not answer it: {why}.");
-    let ask = condition.map_or_else(|| answer.ask.clone(), |condition| ask(summary, answer, condition));
+    let ask = condition.map_or_else(|| answer.ask.clone(), |condition| ask(findings, answer, condition));
     Answered { ask, condition, text, compared: None }
 }
 
-fn under(summary: &Summary<'_>, answer: &Answer, condition: usize) -> Answered {
-    let study = &summary.record.run.study;
-    let Some(figure) = summary.figure(&answer.metric) else {
-        return unanswered(summary, answer, Some(condition), &format!("it has no metric {}", answer.metric));
+fn under(findings: &Findings<'_>, answer: &Answer, condition: usize) -> Answered {
+    let study = &findings.run.study;
+    let Some(figure) = findings.figure(&answer.metric) else {
+        return unanswered(findings, answer, Some(condition), &format!("it has no metric {}", answer.metric));
     };
     let contender = |label: &str| study.contenders.iter().position(|c| c.label == label);
     let cell = |label: &str| {
-        let found = contender(label).and_then(|contender| summary.cell(condition, contender));
+        let found = contender(label).and_then(|contender| findings.cell(condition, contender));
         found.filter(|cell| cell.has_data()).ok_or_else(|| format!("it has no valid trial of {label}"))
     };
     let (this, against) = match (cell(&answer.this), cell(&answer.against)) {
         (Ok(this), Ok(against)) => (this, against),
-        (Err(why), _) | (_, Err(why)) => return unanswered(summary, answer, Some(condition), &why),
+        (Err(why), _) | (_, Err(why)) => return unanswered(findings, answer, Some(condition), &why),
     };
-    let estimator = summary.estimator();
+    let estimator = findings.estimator();
     let mut values = [this, against].map(|cell| estimator.estimate(cell, &figure));
     let compared = compare(&estimator, study, against, this, &figure);
     let fact = fact_key(&values).and_then(|key| answer.facts.get(key));
     let sentence = match fact {
         Some(sentence) => sentence.clone(),
-        None => verdict_sentence(answer, &compared, summary.as_published()),
+        None => verdict_sentence(answer, &compared, findings.as_published()),
     };
     let sentence = with_what_there_is(sentence, &compared.comparison);
     let sound = |estimate: &Estimate| estimate.value.is_some() && !estimate.at_least && !estimate.few;
-    let shared = shared_rounds(summary, [this, against]).filter(|_| fact.is_none() && values.iter().all(sound));
+    let shared = shared_rounds(findings, [this, against]).filter(|_| fact.is_none() && values.iter().all(sound));
     if let Some(rounds) = &shared {
         values =
             [0, 1].map(|side| estimator.estimate_of(&rounds[side], &figure).unwrap_or_else(|| values[side].clone()));
     }
     let mut blanks = blanks(answer, &figure, &values, &compared, study);
-    blanks.extend(other_metrics(summary, &sentence, [this, against]));
+    blanks.extend(other_metrics(findings, &sentence, [this, against]));
     let mut text = fill(&sentence, &blanks) + &of_which_rounds(&sentence, &compared, study, &values, shared.is_some());
     let rounds = compared.comparison.rounds as usize;
-    if fact.is_some() && rounds < MIN_ROUNDS && !summary.as_published() {
+    if fact.is_some() && rounds < MIN_ROUNDS && !findings.as_published() {
         text += &match study.rounds as usize {
             planned if planned < MIN_ROUNDS => format!(" ({rounds} round{}.)", if rounds == 1 { "" } else { "s" }),
             _ => format!(" ({rounds} of the {MIN_ROUNDS} rounds that a verdict takes.)"),
         };
     }
     let compared = fact.is_none().then_some(compared);
-    Answered { ask: ask(summary, answer, condition), condition: Some(condition), text, compared }
+    Answered { ask: ask(findings, answer, condition), condition: Some(condition), text, compared }
 }
 
 /// The sentence, or a plain one if it speaks of a ratio or an interval that there is not.
@@ -103,8 +103,8 @@ fn with_what_there_is(sentence: String, comparison: &Comparison) -> String {
 }
 
 /// The rows of the rounds that both have, of each; none if those are all that either has, or none at all.
-fn shared_rounds(summary: &Summary<'_>, cells: [&Cell; 2]) -> Option<[Vec<usize>; 2]> {
-    let round = |index: &usize| summary.rows[*index].round;
+fn shared_rounds(findings: &Findings<'_>, cells: [&Cell; 2]) -> Option<[Vec<usize>; 2]> {
+    let round = |index: &usize| findings.rows[*index].round;
     let has = |cell: &Cell, wanted: u32| cell.valid.iter().any(|index| round(index) == wanted);
     let shared = [0, 1].map(|side| {
         let of = cells[side].valid.iter().filter(|index| has(cells[1 - side], round(index)));
@@ -202,15 +202,15 @@ fn shield(text: &str) -> String {
 type Blanks = Vec<(String, String)>;
 
 /// What a sentence asks for of other metrics: `{this.NAME}` and `{against.NAME}`.
-fn other_metrics(summary: &Summary<'_>, sentence: &str, cells: [&Cell; 2]) -> Blanks {
+fn other_metrics(findings: &Findings<'_>, sentence: &str, cells: [&Cell; 2]) -> Blanks {
     let mut blanks = vec![];
     for (name, whose) in sentence.split('{').skip(1).filter_map(|after| {
         let (name, _) = after.split_once('}')?;
         let whose = VALUE_OF.iter().position(|whose| name.starts_with(whose))?;
         Some((name, whose))
     }) {
-        if let Some(figure) = summary.figure(&name[VALUE_OF[whose].len()..]) {
-            let estimate = summary.estimator().estimate(cells[whose], &figure);
+        if let Some(figure) = findings.figure(&name[VALUE_OF[whose].len()..]) {
+            let estimate = findings.estimator().estimate(cells[whose], &figure);
             blanks.push((name.to_string(), shown(&figure, &estimate)));
         }
     }

@@ -73,7 +73,7 @@ pub struct Cell {
     pub contender: usize,
     /// Trials the schedule has for it.
     pub scheduled: usize,
-    /// Indices into the rows of the summary, in the order of rounds.
+    /// Indices into the rows of the findings, in the order of rounds.
     pub valid: Vec<usize>,
     pub invalid: Vec<usize>,
     pools: Vec<Pool>,
@@ -133,7 +133,7 @@ impl CellBuilder {
         }
     }
 
-    /// The cell; `rows` are all rows of the summary so far.
+    /// The cell; `rows` are all rows of the findings so far.
     pub fn finish(self, place: CellPlace, rows: &[TrialRow], writes: &[bool], always: bool) -> Cell {
         let measured: Vec<&Measured> = place.valid.iter().filter_map(|&i| rows[i].measured.as_ref()).collect();
         let pool = |wanted: &dyn Fn(u16) -> bool| {

@@ -58,7 +58,7 @@ fn in_unit(name: &str, value: f64) -> Option<String> {
     })
 }
 
-/// Summary of a latency.
+/// Findings of a latency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stat {
     Mean,

@@ -3,12 +3,16 @@
 pub mod answer;
 pub mod cell;
 pub mod compare;
+pub mod compare_parts;
+pub mod compare_records;
 pub mod course;
 pub mod dist;
 pub mod estimate;
 pub mod figure;
 pub mod formula;
+pub mod messages;
 pub mod quantity;
+pub mod requests;
 pub mod standard;
 pub mod tally;
 pub mod trial;
@@ -19,14 +23,35 @@ use crate::analysis::cell::{Cell, CellBuilder, CellPlace};
 use crate::analysis::compare::{Compared, FactorEffect};
 use crate::analysis::estimate::{Estimate, Estimator};
 use crate::analysis::figure::Figure;
+use crate::analysis::requests::Sum;
 use crate::analysis::tally::{Counting, Tally, Tallying};
 use crate::analysis::trial::TrialRow;
-use crate::record::store::Record;
+use crate::record::model::{Run, StudyFile, Trial};
+use crate::record::recorded::Recorded;
 use crate::stats::drift::{self, Trend};
 use crate::study::model::{Published, Tier, Variant};
 
 /// Compared in every study beside its headline.
 const ALSO_COMPARED: [&str; 2] = ["response_ns_p50", "response_ns_p99"];
+
+/// A record of a study with parts.
+pub struct Parts<'r> {
+    pub file: &'r StudyFile,
+    /// In the order in which they run.
+    pub parts: Vec<(String, Findings<'r>)>,
+}
+
+impl<'r> Parts<'r> {
+    /// Reads every trial's samples once.
+    pub fn new(file: &'r StudyFile, parts: &'r [(String, impl Recorded)]) -> Self {
+        let parts = parts.iter().map(|(name, part)| (name.clone(), Findings::new(part))).collect();
+        Self { file, parts }
+    }
+
+    pub fn part(&self, name: &str) -> Option<&Findings<'r>> {
+        self.parts.iter().find(|(found, _)| found == name).map(|(_, part)| part)
+    }
+}
 
 /// A figure of the original beside ours.
 #[derive(Debug, Clone)]
@@ -47,8 +72,11 @@ pub struct Drift {
 }
 
 /// Everything a report says, as numbers.
-pub struct Summary<'r> {
-    pub record: &'r Record,
+pub struct Findings<'r> {
+    pub run: &'r Run,
+    pub trials: &'r [Trial],
+    /// Trials that are there but cannot be read, with the reason.
+    pub damaged: &'r [(String, String)],
     /// Names of the transactions, in the order of their numbers.
     pub transactions: Vec<String>,
     /// In the order of trials.
@@ -65,15 +93,20 @@ pub struct Summary<'r> {
     pub drifts: Vec<Drift>,
     /// Trials whose slot the study does not have.
     pub strangers: Vec<u32>,
+    /// What became of the requests under each condition; empty if no service was asked.
+    pub requests: Vec<Sum>,
 }
 
-impl<'r> Summary<'r> {
+impl<'r> Findings<'r> {
     /// Reads every trial's samples once.
-    pub fn new(record: &'r Record) -> Self {
-        let study = &record.run.study;
-        let info = &record.run.workload.transactions;
-        let mut summary = Summary {
-            record,
+    pub fn new(record: &'r dyn Recorded) -> Self {
+        let run = record.run();
+        let study = &run.study;
+        let info = &run.workload.transactions;
+        let mut findings = Findings {
+            run,
+            trials: record.trials(),
+            damaged: record.damaged(),
             transactions: info.iter().map(|t| t.name.clone()).collect(),
             rows: vec![],
             cells: vec![],
@@ -85,26 +118,32 @@ impl<'r> Summary<'r> {
             beside: vec![],
             drifts: vec![],
             strangers: vec![],
+            requests: vec![],
         };
-        summary.read_cells();
-        value::look_elsewhere(study, &mut summary.rows, &summary.transactions);
-        summary.compare();
-        summary.self_comparisons = summary.compare_with_itself();
-        summary.effects = summary.factor_effects();
-        summary.answers = study.answers.iter().flat_map(|a| answer::answer(&summary, a)).collect();
-        summary.beside = study.published.iter().map(|p| summary.beside(p)).collect();
-        summary.drifts = summary.drifting();
-        summary
+        findings.read_cells(record);
+        value::look_elsewhere(study, &mut findings.rows, &findings.transactions);
+        findings.compare();
+        findings.self_comparisons = findings.compare_with_itself();
+        findings.effects = findings.factor_effects();
+        findings.answers = study.answers.iter().flat_map(|a| answer::answer(&findings, a)).collect();
+        findings.beside = study.published.iter().map(|p| findings.beside(p)).collect();
+        findings.drifts = findings.drifting();
+        if findings.of_service() {
+            // Samples that cannot be read are among the trials that do not count.
+            let sum = |condition| requests::sum(record, condition).unwrap_or_default();
+            findings.requests = (0..study.conditions.len()).map(sum).collect();
+        }
+        findings
     }
 
     /// Whether quantiles are printed without their minimum, as the original did.
     pub fn as_published(&self) -> bool {
-        self.record.run.study.variant == Variant::AsPublished
+        self.run.study.variant == Variant::AsPublished
     }
 
     /// Whether it is a service that was asked, and no database.
     pub fn of_service(&self) -> bool {
-        self.record.run.study.is_of_service()
+        self.run.study.is_of_service()
     }
 
     pub fn cell(&self, condition: usize, contender: usize) -> Option<&Cell> {
@@ -112,11 +151,11 @@ impl<'r> Summary<'r> {
     }
 
     pub fn figure(&self, name: &str) -> Option<Figure> {
-        figure::find(&self.record.run.study, name)
+        figure::find(&self.run.study, name)
     }
 
     pub fn estimator(&self) -> Estimator<'_> {
-        Estimator { rows: &self.rows, transactions: &self.transactions, seed: self.record.run.study.load.seed }
+        Estimator { rows: &self.rows, transactions: &self.transactions, seed: self.run.study.load.seed }
     }
 
     /// The figure of this name in a cell.
@@ -126,13 +165,13 @@ impl<'r> Summary<'r> {
 
     /// Contenders of a tier, in the order of the study.
     pub fn of_tier(&self, tier: Tier) -> Vec<usize> {
-        let contenders = &self.record.run.study.contenders;
+        let contenders = &self.run.study.contenders;
         (0..contenders.len()).filter(|&i| contenders[i].tier == tier).collect()
     }
 
     /// The contender that the others of this tier are compared with.
     pub fn baseline(&self, tier: Tier) -> Option<usize> {
-        let study = &self.record.run.study;
+        let study = &self.run.study;
         let is_baseline = |index: &usize| {
             let contender = &study.contenders[*index];
             study.baselines.iter().any(|b| *b == contender.name || *b == contender.label)
@@ -140,39 +179,45 @@ impl<'r> Summary<'r> {
         self.of_tier(tier).into_iter().find(is_baseline)
     }
 
-    fn read_cells(&mut self) {
-        let study = &self.record.run.study;
+    fn read_cells(&mut self, record: &dyn Recorded) {
+        let study = &self.run.study;
         let known = |s: &crate::record::model::Slot| {
             s.condition < study.conditions.len() && s.contender < study.contenders.len()
         };
-        let trials = &self.record.trials;
+        let trials = self.trials;
         self.strangers = trials.iter().filter(|t| !known(&t.slot)).map(|t| t.slot.trial).collect();
         for condition in 0..study.conditions.len() {
             for contender in 0..study.contenders.len() {
                 let here = |s: &crate::record::model::Slot| (s.condition, s.contender) == (condition, contender);
                 let mut at: Vec<usize> = (0..trials.len()).filter(|&i| here(&trials[i].slot)).collect();
                 at.sort_by_key(|&i| (trials[i].slot.round, trials[i].slot.trial));
-                let scheduled = self.record.run.schedule.iter().filter(|s| here(s)).count();
-                let cell = self.read_cell((condition, contender), scheduled, &at);
+                let scheduled = self.run.schedule.iter().filter(|s| here(s)).count();
+                let cell = self.read_cell(record, (condition, contender), scheduled, &at);
                 self.cells.push(cell);
             }
         }
         self.sort_rows();
     }
 
-    fn read_cell(&mut self, (condition, contender): (usize, usize), scheduled: usize, at: &[usize]) -> Cell {
-        let writes: Vec<bool> = self.record.run.workload.transactions.iter().map(|t| t.write).collect();
+    fn read_cell(
+        &mut self,
+        record: &dyn Recorded,
+        (condition, contender): (usize, usize),
+        scheduled: usize,
+        at: &[usize],
+    ) -> Cell {
+        let writes: Vec<bool> = self.run.workload.transactions.iter().map(|t| t.write).collect();
         let mut place = CellPlace { condition, contender, scheduled, valid: vec![], invalid: vec![] };
         let mut builder = CellBuilder::default();
         for &at in at {
-            let trial = &self.record.trials[at];
-            let tally = self.tally(at);
-            let row = TrialRow::new(at, trial, tally.as_ref().map_err(Clone::clone), &self.record.run, &writes);
+            let trial = &self.trials[at];
+            let tally = self.tally(record, at);
+            let row = TrialRow::new(at, trial, tally.as_ref().map_err(Clone::clone), self.run, &writes);
             match &tally {
                 Ok(tally) if row.is_valid() => {
                     builder.add(tally);
                     // A record without it is whole but for two charts.
-                    let series = self.record.series(trial.slot.trial).unwrap_or_default();
+                    let series = record.series(trial.slot.trial).unwrap_or_default();
                     builder.add_series(&series, tally.elapsed_ns());
                     place.valid.push(self.rows.len());
                 }
@@ -183,11 +228,11 @@ impl<'r> Summary<'r> {
         builder.finish(place, &self.rows, &writes, self.as_published())
     }
 
-    fn tally(&self, at: usize) -> Result<Tally, String> {
-        let trial = &self.record.trials[at];
+    fn tally(&self, record: &dyn Recorded, at: usize) -> Result<Tally, String> {
+        let trial = &self.trials[at];
         let counting = if self.as_published() { Counting::Original } else { Counting::Corrected };
         let mut tallying = Tallying::new(trial, counting);
-        self.record.samples(trial.slot.trial, |sample| tallying.push(sample)).map_err(|e| format!("{e:#}"))?;
+        record.samples(trial.slot.trial, &mut |sample| tallying.push(sample)).map_err(|e| format!("{e:#}"))?;
         Ok(tallying.finish(&trial.planned, &self.transactions))
     }
 
@@ -224,7 +269,7 @@ impl<'r> Summary<'r> {
     }
 
     fn compare(&mut self) {
-        let study = &self.record.run.study;
+        let study = &self.run.study;
         let mut all = vec![];
         for condition in 0..study.conditions.len() {
             for tier in Tier::GROUPS {
@@ -244,7 +289,7 @@ impl<'r> Summary<'r> {
 
     /// Contenders that are the same system twice show what the machine alone makes of a comparison.
     fn compare_with_itself(&self) -> Vec<Compared> {
-        let study = &self.record.run.study;
+        let study = &self.run.study;
         let Some(headline) = &self.headline else { return vec![] };
         let same = |a: usize, b: usize| {
             let (a, b) = (&study.contenders[a], &study.contenders[b]);
@@ -267,7 +312,7 @@ impl<'r> Summary<'r> {
     }
 
     fn factor_effects(&self) -> Vec<FactorEffect> {
-        let study = &self.record.run.study;
+        let study = &self.run.study;
         let of = |factor: usize, condition: usize| {
             let figure = self.figure(&study.effects[factor].metric);
             compare::factor_effect(&self.estimator(), study, &self.cells, condition, &study.effects[factor], figure)
@@ -277,7 +322,7 @@ impl<'r> Summary<'r> {
     }
 
     fn beside(&self, published: &Published) -> Beside {
-        let study = &self.record.run.study;
+        let study = &self.run.study;
         let condition = study.conditions.iter().position(|c| c.label == published.condition);
         let contender = study.contenders.iter().position(|c| c.label == published.contender);
         let cell = condition.zip(contender).and_then(|(condition, contender)| self.cell(condition, contender));

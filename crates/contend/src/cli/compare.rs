@@ -2,6 +2,7 @@
 
 use super::run::open_found;
 use super::{OK, print};
+use crate::analysis::{self, Findings, Parts};
 use crate::record::parts::{Found, StudyRecord};
 use crate::report::{compare_parts, compare_records};
 use anyhow::{Result, anyhow, bail};
@@ -28,10 +29,13 @@ fn records(args: &CompareArgs) -> Result<String> {
     let [baseline, candidate] = args.records.as_slice() else { bail!("compare needs two records") };
     let comparison = match (open_found(baseline)?, open_found(candidate)?) {
         (Found::One(a), Found::One(b)) => {
-            let comparison = compare_records::compare(&a, &b);
+            let comparison = analysis::compare_records::compare(&Findings::new(&*a), &Findings::new(&*b));
             return if args.json { to_json(&comparison) } else { Ok(compare_records::text(&comparison)) };
         }
-        (Found::Parts(a), Found::Parts(b)) => compare_parts::compare(&a, &b),
+        (Found::Parts(a), Found::Parts(b)) => {
+            let [a, b] = [&a, &b].map(|record| Parts::new(&record.file, &record.parts));
+            analysis::compare_parts::compare(&a, &b)
+        }
         (Found::Parts(a), Found::One(_)) => return Err(uneven(baseline, &a)),
         (Found::One(_), Found::Parts(b)) => return Err(uneven(candidate, &b)),
     };

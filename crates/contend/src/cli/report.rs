@@ -1,6 +1,6 @@
 //! `contend report`: of a record, or of a CSV that somebody else measured.
 
-use super::run::open_found;
+use super::run::{open_found, write_report};
 use super::{INVALID, OK, colour, print};
 use crate::record::parts::Found;
 use crate::record::store::Record;
@@ -37,11 +37,11 @@ pub(super) fn report(args: &ReportArgs) -> Result<u8> {
     }
     let dir = args.dir.as_deref().context("which record? Name its directory")?;
     let found = open_found(dir)?;
-    let (written, damaged) = match &found {
-        Found::One(record) => (report::write(record, dir)?, say_damaged(record, "")),
+    let written = write_report(&found, dir)?;
+    let damaged: usize = match &found {
+        Found::One(record) => say_damaged(record, ""),
         Found::Parts(record) => {
-            let damaged = record.parts.iter().map(|(name, part)| say_damaged(part, &format!(" of part {name}"))).sum();
-            (report::volume::write(record)?, damaged)
+            record.parts.iter().map(|(name, part)| say_damaged(part, &format!(" of part {name}"))).sum()
         }
     };
     print(&if args.json { written.json.clone() } else { report::terminal(&written, colour()) })?;

@@ -2,6 +2,7 @@
 
 use super::http::warm_up_of;
 use super::{INVALID, OK, STOPPED, colour, print, stop_on_signals};
+use crate::analysis::{Findings, Parts};
 use crate::engine;
 use crate::record::parts::Found;
 use crate::record::store::{Record, RecordWriter};
@@ -228,13 +229,18 @@ fn how_to_resume(dir: &Path, args: &RunArgs) -> String {
     format!("continue with: contend run --resume {}{same}", dir.display())
 }
 
+/// Writes the report of a record into its directory.
+pub(super) fn write_report(found: &Found, dir: &Path) -> Result<report::Written> {
+    match found {
+        Found::One(record) => report::write(&Findings::new(&**record), dir),
+        Found::Parts(record) => report::volume::write(&Parts::new(&record.file, &record.parts), dir),
+    }
+}
+
 /// The report of a complete run, and what the user sees of it. The status is that of the worst part.
 pub(super) fn conclude(dir: &Path, json: bool, quiet: bool) -> Result<u8> {
     let found = Found::open(dir)?;
-    let written = match &found {
-        Found::One(record) => report::write(record, dir)?,
-        Found::Parts(record) => report::volume::write(record)?,
-    };
+    let written = write_report(&found, dir)?;
     print(&if json { written.json.clone() } else { report::terminal(&written, colour()) })?;
     let records: Vec<(String, &Record)> = match &found {
         Found::One(record) => vec![(String::new(), record)],

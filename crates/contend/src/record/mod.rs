@@ -4,5 +4,6 @@ pub mod evidence;
 pub mod model;
 pub mod parts;
 pub mod powercut;
+pub mod recorded;
 pub mod store;
 mod upgrade;

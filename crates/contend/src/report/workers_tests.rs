@@ -3,6 +3,7 @@
 use super::testing::{Story, resolve_again};
 use super::*;
 use crate::record::model::{Floor, Trial, WorkerInfo};
+use crate::record::store::Record;
 use tempfile::TempDir;
 
 /// A record with these facts of workers, which depend on the trial's contender and condition.
@@ -17,7 +18,7 @@ fn record(story: &Story, says: impl Fn(usize, usize, &mut WorkerInfo)) -> (TempD
 }
 
 fn file(record: &Record, name: &str) -> String {
-    render(record).unwrap().into_iter().find(|file| file.name == name).unwrap().contents
+    render(&Findings::new(record)).unwrap().into_iter().find(|file| file.name == name).unwrap().contents
 }
 
 /// What is between the heading of the pauses and their note.

@@ -5,6 +5,7 @@ mod study;
 
 use super::run::{conclude, ended, numbered_out};
 use super::{INVALID, OK, STOPPED, print, stop_on_signals};
+use crate::analysis::requests;
 use crate::engine;
 use crate::record::store::{Record, RecordWriter};
 use crate::report;
@@ -277,6 +278,6 @@ fn warmed(
 /// The run as one line for each condition. Why a trial does not count was said when it was over.
 fn json_lines(dir: &Path, label: &str) -> Result<u8> {
     let record = Record::open(dir)?;
-    print(&report::line::lines(&record, label)?)?;
+    print(&report::line::lines(&record.run.study.conditions, &requests::sums(&record)?, label))?;
     Ok(if record.trials.iter().all(|t| t.invalid.is_empty()) { OK } else { INVALID })
 }
