@@ -185,21 +185,6 @@ fn nothing_is_left_over() {
 }
 
 #[test]
-fn engines_know_no_language() {
-    const LANGUAGES: &[&str] = &["cgo", "go", "java", "node", "php", "python", "rust", "tokio"];
-    let mut problems = vec![];
-    for path in files(&root().join("crates/contend/src/engine"), &[".rs"]).iter().filter(|path| !is_test_file(path)) {
-        for line in code(path).lines().filter(|line| !line.contains("include_str!")) {
-            let words = line.split(|c: char| !c.is_alphanumeric()).map(str::to_ascii_lowercase);
-            if let Some(word) = words.into_iter().find(|word| LANGUAGES.contains(&word.as_str())) {
-                problems.push(format!("{}: `{word}` belongs into a worker.toml: {}", path.display(), line.trim()));
-            }
-        }
-    }
-    assert_none(problems);
-}
-
-#[test]
 fn the_wire_crate_needs_nothing() {
     let text = fs::read_to_string(root().join("crates/contend-wire/Cargo.toml")).expect("readable");
     let after = text.split("[dependencies]").nth(1).expect("a section");
