@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod drivers;
 mod equal;
 mod faults;
 mod models;
