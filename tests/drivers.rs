@@ -117,6 +117,10 @@ fn scripts_read_the_drivers_that_the_tool_reads() {
                 workers::all().find(|driver| driver.name == name).unwrap_or_else(|| panic!("no driver {name}"));
             assert_eq!(driver.program.as_ref().map_or("", |program| program.name), program, "{name}");
         }
+        let (manifest, home) =
+            (shell(&format!("cat workers/{language}/worker.toml")), root().join("workers").join(language));
+        let pinned = manifest.iter().filter_map(|line| line.strip_prefix("pinned = \"")?.strip_suffix('"'));
+        pinned.for_each(|versions| assert!(home.join(versions).is_file(), "{language}: {versions}"));
         tested += read.len();
     }
     assert_eq!(tested, workers::all().count());
