@@ -224,9 +224,6 @@ pub const PARAMETERS: Known = &[
 pub const NEVER: Known =
     &[("report", &["report -> check", "report -> record", "report -> study"]), ("workload", &["workload -> study"])];
 
-/// Engine files that know a language.
-pub const LANGUAGES: Known = &[];
-
 /// Files of workers that read SQL text or addresses.
 pub const WORKERS: Known = &[(
     "workers",
