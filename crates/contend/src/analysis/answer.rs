@@ -4,7 +4,7 @@ use crate::analysis::Findings;
 use crate::analysis::cell::Cell;
 use crate::analysis::compare::{Compared, compare};
 use crate::analysis::estimate::Estimate;
-use crate::analysis::figure::{Figure, plain};
+use crate::analysis::metric::{Metric, plain};
 use crate::stats::interval::MIN_ROUNDS;
 use crate::stats::precision::counted;
 use crate::stats::verdict::{Comparison, Verdict};
@@ -47,7 +47,7 @@ fn unanswered(findings: &Findings<'_>, answer: &Answer, condition: Option<usize>
 
 fn under(findings: &Findings<'_>, answer: &Answer, condition: usize) -> Answered {
     let study = &findings.run.study;
-    let Some(figure) = findings.figure(&answer.metric) else {
+    let Some(metric) = findings.metric(&answer.metric) else {
         return unanswered(findings, answer, Some(condition), &format!("it has no metric {}", answer.metric));
     };
     let contender = |label: &str| study.contenders.iter().position(|c| c.label == label);
@@ -60,8 +60,8 @@ fn under(findings: &Findings<'_>, answer: &Answer, condition: usize) -> Answered
         (Err(why), _) | (_, Err(why)) => return unanswered(findings, answer, Some(condition), &why),
     };
     let estimator = findings.estimator();
-    let mut values = [this, against].map(|cell| estimator.estimate(cell, &figure));
-    let compared = compare(&estimator, study, against, this, &figure);
+    let mut values = [this, against].map(|cell| estimator.estimate(cell, &metric));
+    let compared = compare(&estimator, study, against, this, &metric);
     let fact = fact_key(&values).and_then(|key| answer.facts.get(key));
     let sentence = match fact {
         Some(sentence) => sentence.clone(),
@@ -72,9 +72,9 @@ fn under(findings: &Findings<'_>, answer: &Answer, condition: usize) -> Answered
     let shared = shared_rounds(findings, [this, against]).filter(|_| fact.is_none() && values.iter().all(sound));
     if let Some(rounds) = &shared {
         values =
-            [0, 1].map(|side| estimator.estimate_of(&rounds[side], &figure).unwrap_or_else(|| values[side].clone()));
+            [0, 1].map(|side| estimator.estimate_of(&rounds[side], &metric).unwrap_or_else(|| values[side].clone()));
     }
-    let mut blanks = blanks(answer, &figure, &values, &compared, study);
+    let mut blanks = blanks(answer, &metric, &values, &compared, study);
     blanks.extend(other_metrics(findings, &sentence, [this, against]));
     let mut text = fill(&sentence, &blanks) + &of_which_rounds(&sentence, &compared, study, &values, shared.is_some());
     let rounds = compared.comparison.rounds as usize;
@@ -209,16 +209,16 @@ fn other_metrics(findings: &Findings<'_>, sentence: &str, cells: [&Cell; 2]) -> 
         let whose = VALUE_OF.iter().position(|whose| name.starts_with(whose))?;
         Some((name, whose))
     }) {
-        if let Some(figure) = findings.figure(&name[VALUE_OF[whose].len()..]) {
-            let estimate = findings.estimator().estimate(cells[whose], &figure);
-            blanks.push((name.to_string(), shown(&figure, &estimate)));
+        if let Some(metric) = findings.metric(&name[VALUE_OF[whose].len()..]) {
+            let estimate = findings.estimator().estimate(cells[whose], &metric);
+            blanks.push((name.to_string(), shown(&metric, &estimate)));
         }
     }
     blanks
 }
 
-fn shown(figure: &Figure, estimate: &Estimate) -> String {
-    as_shown(estimate, &|value| figure.show(value))
+fn shown(metric: &Metric, estimate: &Estimate) -> String {
+    as_shown(estimate, &|value| metric.show(value))
 }
 
 fn as_shown(estimate: &Estimate, show: &dyn Fn(f64) -> String) -> String {
@@ -231,7 +231,7 @@ fn as_shown(estimate: &Estimate, show: &dyn Fn(f64) -> String) -> String {
 
 fn blanks(
     answer: &Answer,
-    figure: &Figure,
+    metric: &Metric,
     [this, against]: &[Estimate; 2],
     compared: &Compared,
     study: &Study,
@@ -241,15 +241,15 @@ fn blanks(
         Verdict::NotComparable(reason) => reason.clone(),
         _ => String::new(),
     };
-    let with_unit = |estimate: &Estimate| as_shown(estimate, &|value| figure.show_with_unit(value));
+    let with_unit = |estimate: &Estimate| as_shown(estimate, &|value| metric.show_with_unit(value));
     let blanks = [
         ("this", answer.this.clone()),
         ("against", answer.against.clone()),
         ("ratio", number(compared.comparison.ratio)),
         ("low", number(compared.comparison.low)),
         ("high", number(compared.comparison.high)),
-        ("this_value", shown(figure, this)),
-        ("against_value", shown(figure, against)),
+        ("this_value", shown(metric, this)),
+        ("against_value", shown(metric, against)),
         ("this_shown", with_unit(this)),
         ("against_shown", with_unit(against)),
         ("condition", study.conditions[compared.condition].label.clone()),

@@ -1,7 +1,8 @@
 //! Records of older formats, upgraded as they are read. The only reader of today's tables of engines after a run began.
 //!
 //! - Format 1: a worker had one role, in fields instead of a list.
-//! - Format 2: contenders had no `resolved` facts, trials no `tier_reported`, and a mark was its text.
+//! - Format 2: contenders had no `resolved` facts, trials no `tier_reported`, and a mark was its text; the unit of a
+//!   study's own metric was the end of its name.
 
 use crate::contender::{Contender, Resolved};
 use crate::engine;
@@ -26,8 +27,27 @@ pub fn run(table: &mut Table) -> Result<()> {
     for value in contenders.into_iter().flatten() {
         resolve(value).context("a contender of the study")?;
     }
+    let metrics = table.get_mut("study").and_then(|study| study.get_mut("metrics")).and_then(Value::as_array_mut);
+    for metric in metrics.into_iter().flatten().filter_map(Value::as_table_mut) {
+        unit(metric);
+    }
     newest(table);
     Ok(())
+}
+
+/// Units that ended the names of metrics.
+const UNITS: [&str; 7] = ["ns", "us", "ms", "s", "percent", "bytes", "mib"];
+
+/// A study's own metric gets the unit that its name ends in, and what it is by: `own_us_per_operation`.
+fn unit(metric: &mut Table) {
+    let Some(name) = metric.get("name").and_then(Value::as_str).map(str::to_string) else { return };
+    let (name, per) = name.rsplit_once("_per_").unwrap_or((&name, ""));
+    if let Some(unit) = name.rsplit('_').next().filter(|end| UNITS.contains(end)) {
+        metric.insert("unit".to_string(), Value::from(unit));
+    }
+    if !per.is_empty() {
+        metric.insert("per".to_string(), Value::from(per.replace('_', " ")));
+    }
 }
 
 fn resolve(value: &mut Value) -> Result<()> {

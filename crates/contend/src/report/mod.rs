@@ -25,7 +25,7 @@ pub mod volume;
 #[cfg(test)]
 mod claims_tests;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

@@ -8,6 +8,7 @@ use crate::analysis::trial::{Measure, Scope};
 use crate::check::Invalid;
 use crate::record::model::RoleClients;
 use crate::record::store::Record;
+use crate::stats::unit::Unit;
 use crate::stats::verdict::Verdict;
 use crate::study::model::Variant;
 use std::sync::OnceLock;
@@ -210,14 +211,16 @@ fn what_only_a_page_can_draw_is_not_announced_elsewhere() {
     assert!(file(usual(), "report.html").contains("Size of log or journal"));
 }
 
-/// Formulas and the figures they are made of agree, in a trial and pooled.
+/// Formulas and the metrics they are made of agree, in a trial and pooled.
 #[test]
 fn formulas_reckon_with_what_tables_show() {
     let (_dir, mut record) = record(&Story { rounds: 3, invalid: vec![], ..Story::default() });
-    let metric = |(name, value): (&str, &str)| crate::study::model::Metric {
+    let metric = |(name, value): (&str, &str)| crate::study::model::OwnMetric {
         name: name.to_string(),
         about: String::new(),
         value: value.to_string(),
+        unit: Unit::Plain,
+        per: String::new(),
         higher_is_better: true,
     };
     record.run.study.metrics = [

@@ -53,13 +53,13 @@ const NUMBERS: [&str; 4] = ["trials.csv", "transactions.csv", "latencies.csv", "
 pub const AS_PUBLISHED: &str = "as published, flaws included";
 
 impl Chapter {
-    /// What was found, in words; where there are none, the figures.
+    /// What was found, in words; where there are none, the metrics.
     pub fn answers(&self) -> impl Iterator<Item = &Block> {
         let blocks = || self.document.sections.iter().filter(|section| section.id == "answer").flat_map(|s| &s.blocks);
         let words = |block: &&Block| matches!(block, Block::Answer { .. });
         let has_words = blocks().any(|block| words(&block));
-        let figures = |block: &Block| matches!(block, Block::Table(_)) || is_condition(&self.document, block);
-        blocks().filter(move |block| if has_words { words(block) } else { figures(block) })
+        let metrics = |block: &Block| matches!(block, Block::Table(_)) || is_condition(&self.document, block);
+        blocks().filter(move |block| if has_words { words(block) } else { metrics(block) })
     }
 
     pub fn first_sections(&self) -> impl Iterator<Item = &Section> {

@@ -3,6 +3,7 @@
 
 pub use crate::contender::{Contender, Overhead, Resolved, Tier};
 
+use crate::stats::unit::Unit;
 use crate::stats::verdict::MARGIN;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -105,7 +106,7 @@ pub struct Study {
     /// Names of contenders the others of the same tier are compared with; at most one per tier.
     pub baselines: Vec<String>,
     #[serde(default)]
-    pub metrics: Vec<Metric>,
+    pub metrics: Vec<OwnMetric>,
     #[serde(default)]
     pub exports: Vec<Export>,
     #[serde(default)]
@@ -218,6 +219,7 @@ pub struct Powercut {
 
 /// A question about what a contender keeps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Kept {
     pub ask: String,
     /// Label of the contender.
@@ -283,12 +285,22 @@ impl Load {
 
 /// A figure of the study's own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Metric {
+#[serde(deny_unknown_fields)]
+pub struct OwnMetric {
     pub name: String,
     pub about: String,
     /// A formula over what `study/quantity.rs` lists: counts, figures, what was set for a trial.
     pub value: String,
+    #[serde(default, skip_serializing_if = "is_plain")]
+    pub unit: Unit,
+    /// What it is by, such as `operation`; empty if it is by nothing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub per: String,
     pub higher_is_better: bool,
+}
+
+fn is_plain(unit: &Unit) -> bool {
+    *unit == Unit::Plain
 }
 
 /// Files a report has anyway.
@@ -422,6 +434,7 @@ pub struct Grid {
 
 /// What becomes of a figure along an axis of numbers, in words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Along {
     pub ask: String,
     /// `clients`, or another axis of numbers.
@@ -445,6 +458,7 @@ pub enum Tells {
 
 /// A table of what each contender's connections reported, on the first screen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Readback {
     pub about: String,
     /// The question it answers; none: it is a table only.
@@ -456,6 +470,7 @@ pub struct Readback {
 
 /// A figure of the original, shown beside ours.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Published {
     pub condition: String,
     /// Label of the contender.

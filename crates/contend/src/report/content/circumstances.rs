@@ -290,7 +290,7 @@ pub fn marked(findings: &Findings<'_>) -> Option<Table> {
     let head = ["trial|", words::subject(findings), "condition", "marks", "others' CPU|", "fsync before|"];
     let mut table = Table::new(&head[..if of_service { 5 } else { 6 }]);
     for row in &findings.rows {
-        let trial = &findings.trials[row.at];
+        let trial = row.trial;
         if trial.marks.is_empty() {
             continue;
         }

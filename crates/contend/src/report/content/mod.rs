@@ -62,7 +62,7 @@ fn of_databases(findings: &Findings<'_>) -> Vec<Option<Section>> {
         method::effects(findings),
         detail::transactions(findings),
         detail::outcomes(findings),
-        detail::own_figures(findings),
+        detail::own_metrics(findings),
         charts::over_time(findings),
         course::section(findings),
         charts::resources(findings),

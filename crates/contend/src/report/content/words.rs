@@ -1,11 +1,11 @@
-//! How figures and verdicts are put, the same in every section.
+//! How metrics and verdicts are put, the same in every section.
 
 use crate::analysis::Findings;
 use crate::analysis::cell::Cell;
 use crate::analysis::compare::Compared;
 use crate::analysis::dist::Shown;
 use crate::analysis::estimate::Estimate;
-use crate::analysis::figure::Figure;
+use crate::analysis::metric::Metric;
 use crate::report::document::{Cell as TableCell, Tone};
 use crate::stats::interval::MIN_ROUNDS;
 use crate::stats::precision::{Ns, Percent, Ratio};
@@ -34,21 +34,21 @@ pub fn quantile(shown: Shown) -> TableCell {
     }
 }
 
-/// A figure with its interval.
-pub fn estimate(figure: &Figure, estimate: &Estimate) -> TableCell {
+/// A metric with its interval.
+pub fn estimate(metric: &Metric, estimate: &Estimate) -> TableCell {
     let Some(value) = estimate.value else {
         let few = estimate.lacking.as_deref().is_some_and(|why| why.starts_with("it takes"));
         return TableCell::muted(if few { TOO_SMALL } else { NOTHING });
     };
     let bound = if estimate.at_least { "at least " } else { "" };
     let few = if estimate.few { " †" } else { "" };
-    TableCell::new(format!("{bound}{}{few}", figure.show(value))).small(interval(figure, estimate))
+    TableCell::new(format!("{bound}{}{few}", metric.show(value))).small(interval(metric, estimate))
 }
 
 /// `4,400 to 4,610`, or nothing.
-pub fn interval(figure: &Figure, estimate: &Estimate) -> String {
+pub fn interval(metric: &Metric, estimate: &Estimate) -> String {
     match (estimate.value, estimate.low, estimate.high) {
-        (Some(value), Some(low), Some(high)) => range(&figure.show(value), &figure.show(low), &figure.show(high)),
+        (Some(value), Some(low), Some(high)) => range(&metric.show(value), &metric.show(low), &metric.show(high)),
         _ => String::new(),
     }
 }
