@@ -16,9 +16,36 @@ use crate::study::model::{Answer, Study};
 pub struct Answered {
     pub ask: String,
     pub condition: Option<usize>,
-    pub text: String,
-    /// Where the sentence follows from a comparison.
-    pub compared: Option<Compared>,
+    pub outcome: Outcome,
+}
+
+/// What a run says to a question.
+#[derive(Debug, Clone)]
+pub enum Outcome {
+    /// The study's sentence, filled in, and the comparison from which it follows.
+    Said {
+        text: String,
+        compared: Option<Box<Compared>>,
+    },
+    Unanswered(Why),
+}
+
+/// Why there is no answer, with the name of what is missing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Why {
+    NoCondition(String),
+    NoMetric(String),
+    /// The contender has none that counts.
+    NoValidTrial(String),
+}
+
+impl Answered {
+    pub fn compared(&self) -> Option<&Compared> {
+        match &self.outcome {
+            Outcome::Said { compared, .. } => compared.as_deref(),
+            Outcome::Unanswered(_) => None,
+        }
+    }
 }
 
 /// Answers one question under every condition it is asked for.
@@ -28,7 +55,7 @@ pub fn answer(findings: &Findings<'_>, answer: &Answer) -> Vec<Answered> {
     let conditions: Vec<usize> = (0..study.conditions.len()).filter(|&i| wanted(&study.conditions[i].label)).collect();
     if conditions.is_empty() {
         let condition = answer.condition.clone().unwrap_or_default();
-        return vec![unanswered(findings, answer, None, &format!("the condition {condition} is not part of this run"))];
+        return vec![unanswered(findings, answer, None, Why::NoCondition(condition))];
     }
     conditions.into_iter().map(|condition| under(findings, answer, condition)).collect()
 }
@@ -39,25 +66,24 @@ fn ask(findings: &Findings<'_>, answer: &Answer, condition: usize) -> String {
     fill(&answer.ask, &[("condition".to_string(), label)])
 }
 
-fn unanswered(findings: &Findings<'_>, answer: &Answer, condition: Option<usize>, why: &str) -> Answered {
-    let text = format!("This run does not answer it: {why}.");
+fn unanswered(findings: &Findings<'_>, answer: &Answer, condition: Option<usize>, why: Why) -> Answered {
     let ask = condition.map_or_else(|| answer.ask.clone(), |condition| ask(findings, answer, condition));
-    Answered { ask, condition, text, compared: None }
+    Answered { ask, condition, outcome: Outcome::Unanswered(why) }
 }
 
 fn under(findings: &Findings<'_>, answer: &Answer, condition: usize) -> Answered {
     let study = &findings.run.study;
     let Some(metric) = findings.metric(&answer.metric) else {
-        return unanswered(findings, answer, Some(condition), &format!("it has no metric {}", answer.metric));
+        return unanswered(findings, answer, Some(condition), Why::NoMetric(answer.metric.clone()));
     };
     let contender = |label: &str| study.contenders.iter().position(|c| c.label == label);
     let cell = |label: &str| {
         let found = contender(label).and_then(|contender| findings.cell(condition, contender));
-        found.filter(|cell| cell.has_data()).ok_or_else(|| format!("it has no valid trial of {label}"))
+        found.filter(|cell| cell.has_data()).ok_or_else(|| Why::NoValidTrial(label.to_string()))
     };
     let (this, against) = match (cell(&answer.this), cell(&answer.against)) {
         (Ok(this), Ok(against)) => (this, against),
-        (Err(why), _) | (_, Err(why)) => return unanswered(findings, answer, Some(condition), &why),
+        (Err(why), _) | (_, Err(why)) => return unanswered(findings, answer, Some(condition), why),
     };
     let estimator = findings.estimator();
     let mut values = [this, against].map(|cell| estimator.estimate(cell, &metric));
@@ -84,8 +110,12 @@ fn under(findings: &Findings<'_>, answer: &Answer, condition: usize) -> Answered
             _ => format!(" ({rounds} of the {MIN_ROUNDS} rounds that a verdict takes.)"),
         };
     }
-    let compared = fact.is_none().then_some(compared);
-    Answered { ask: ask(findings, answer, condition), condition: Some(condition), text, compared }
+    let compared = fact.is_none().then(|| Box::new(compared));
+    Answered {
+        ask: ask(findings, answer, condition),
+        condition: Some(condition),
+        outcome: Outcome::Said { text, compared },
+    }
 }
 
 /// The sentence, or a plain one if it speaks of a ratio or an interval that there is not.

@@ -21,9 +21,22 @@ pub struct Estimate {
     /// Printed although the observations are too few.
     pub few: bool,
     /// Why there is no value, if there is something to say.
-    pub lacking: Option<String>,
+    pub lacking: Option<Lacking>,
     /// Round and value of each valid trial that has one.
     pub rounds: Vec<(u32, f64)>,
+}
+
+/// Why a metric has no value in a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lacking {
+    NothingMeasured,
+    /// A quantile needs more operations than there are.
+    TooFew {
+        n: u64,
+        needed: u64,
+    },
+    /// Some operations were cut off, so their duration is unknown.
+    CutOff,
 }
 
 /// Estimates from rows and what the study knows.
@@ -50,7 +63,7 @@ impl Estimator<'_> {
         }
         if metric.mean().is_some_and(|(measure, scope)| cell.cut_off(measure, scope)) {
             // The rounds in which nothing was cut off are the lucky ones: they do not stand for the others.
-            let lacking = Some("some operations were cut off and took nobody knows how long".to_string());
+            let lacking = Some(Lacking::CutOff);
             return Estimate { lacking, rounds, ..Estimate::default() };
         }
         let interval = interval::median_interval(&values);
@@ -129,8 +142,8 @@ impl Estimator<'_> {
     fn quantile(&self, cell: &Cell, measure: Measure, quantile: Quantile, scope: Scope) -> Estimate {
         let shown = cell.pool(scope).dist(measure).quantile(quantile);
         let lacking = match shown.value {
-            QuantileValue::TooFew { n: 0, .. } => Some("nothing was measured".to_string()),
-            QuantileValue::TooFew { n, needed } => Some(format!("it takes {needed} operations and there are {n}")),
+            QuantileValue::TooFew { n: 0, .. } => Some(Lacking::NothingMeasured),
+            QuantileValue::TooFew { n, needed } => Some(Lacking::TooFew { n, needed }),
             _ => None,
         };
         let rows = cell.valid.iter().map(|&i| &self.rows[i]);

@@ -12,6 +12,7 @@ pub mod estimate;
 pub mod formula;
 pub mod messages;
 pub mod metric;
+pub mod plain;
 pub mod requests;
 pub mod tally;
 #[cfg(test)]
@@ -29,7 +30,9 @@ use crate::analysis::trial::TrialRow;
 use crate::record::model::{Run, StudyFile, Trial};
 use crate::record::recorded::Recorded;
 use crate::stats::drift::{self, Trend};
-use crate::study::model::{Published, Tier, Variant};
+use crate::study::layout::{Layout, layout};
+use crate::study::model::{Export, Grid, Load, Published, Tier, Variant};
+use crate::study::set::load_under;
 
 /// Compared in every study beside its headline.
 const ALSO_COMPARED: [&str; 2] = ["response_ns_p50", "response_ns_p99"];
@@ -144,6 +147,21 @@ impl<'r> Findings<'r> {
     /// Whether it is a service that was asked, and no database.
     pub fn of_service(&self) -> bool {
         self.run.study.is_of_service()
+    }
+
+    /// The load under a condition.
+    pub fn load(&self, condition: usize) -> Load {
+        load_under(&self.run.study.load, &self.run.study.conditions[condition])
+    }
+
+    /// Where the contenders stand in a grid; `None` if there is at most one.
+    pub fn layout(&self, grid: &Grid) -> Option<Layout> {
+        layout(&self.run.study, grid)
+    }
+
+    /// Exports of the study. A record from elsewhere may claim any name of a file.
+    pub fn exports(&self) -> impl Iterator<Item = &Export> {
+        self.run.study.exports.iter().filter(|export| Export::check_file(&export.file).is_ok())
     }
 
     pub fn cell(&self, condition: usize, contender: usize) -> Option<&Cell> {

@@ -7,11 +7,14 @@ use crate::analysis::compare_records::compare;
 use crate::analysis::requests;
 use crate::analysis::tally::{Counting, Tallying};
 use crate::analysis::trial::Scope;
-use crate::check::{Invalid, guards, marks};
+use crate::check::{guards, marks};
 use crate::outcome::Outcome;
+use crate::outcome::mark::Mark;
+use crate::outcome::reason::Invalid;
 use crate::record::model::{Reason, ServerInfo};
 use crate::record::powercut::{Control, Crashes, Powercut};
 use crate::record::store::Record;
+use crate::report::content::words;
 use crate::stats::unit::Unit;
 use crate::stats::verdict::Verdict;
 use crate::study::model::{Along, Grid, Kept, OwnMetric, Powercut as Wanted, Tells};
@@ -289,7 +292,7 @@ fn what_was_never_sent_makes_no_operation_shorter() {
 fn only_a_noisy_machine_is_called_a_disturbance() {
     let (_dir, mut record) = sound(1);
     for trial in &mut record.trials {
-        trial.marks = vec!["starved: 3 of 4 clients began nothing in the window".to_string()];
+        trial.marks = vec![Mark::Starved { clients: 3, of: 4 }];
     }
     let text = told(&record);
     assert!(!text.contains("disturbed") && !text.contains("quieter machine"), "{text}");
@@ -304,7 +307,7 @@ fn only_a_noisy_machine_is_called_a_disturbance() {
     // With a server that nobody watched the time of others says nothing of a disturbance.
     for trial in &mut record.trials {
         trial.server_unwatched = true;
-        trial.marks = vec![marks::noisy_disk(9_000_000)];
+        trial.marks = vec![Mark::NoisyDisk { sync_ns: 9_000_000 }];
     }
     let page = told(&record);
     assert!(!page.contains("used up to 90 %") && page.contains("with the server if it is on this machine"), "{page}");
@@ -436,7 +439,7 @@ fn a_threshold_is_the_first_value_with_anything_above_zero() {
 #[test]
 fn the_values_beside_a_ratio_are_of_its_rounds() {
     let (_dir, mut record) = sound(6);
-    let said = |record: &Record| Findings::new(record).answers[0].text.clone();
+    let said = |record: &Record| Findings::new(record).answers.iter().map(words::answer).next().unwrap();
     assert!(!said(&record).contains("rounds that both have"));
     let lost = record.trials.iter_mut().find(|trial| trial.slot.contender == 3 && trial.slot.condition == 1).unwrap();
     lost.invalid = vec![Invalid::Invariant.because("")];

@@ -2,7 +2,7 @@
 
 use crate::analysis::Findings;
 use crate::analysis::trial::TrialRow;
-use crate::report::content::evidence;
+use crate::report::content::{evidence, words};
 use serde_json::{Value, json};
 
 /// The document behind `--json`, with a line end.
@@ -52,8 +52,8 @@ fn answers(findings: &Findings<'_>) -> Vec<Value> {
             json!({
                 "ask": a.ask,
                 "condition": a.condition.map(|c| condition(findings, c)),
-                "answer": a.text,
-                "comparison": a.compared.as_ref().map(|c| &c.comparison),
+                "answer": words::answer(a),
+                "comparison": a.compared().map(|c| &c.comparison),
             })
         })
         .collect()

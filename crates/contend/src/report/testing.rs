@@ -1,8 +1,8 @@
 //! A synthetic record on disk, as a run would have left it: drawn from a seed, with everything that can
 //! happen to a run.
 
-use crate::check::Invalid;
 use crate::engine;
+use crate::outcome::reason::Invalid;
 use crate::record::model::*;
 use crate::record::store::{Record, RecordWriter};
 use crate::stats::unit::Unit;
@@ -138,7 +138,7 @@ impl Story {
             condition: study.conditions[slot.condition].label.clone(),
             tier: contender.tier,
             invalid,
-            marks: if slot.trial == 11 { vec!["noisy".to_string()] } else { vec![] },
+            marks: if slot.trial == 11 { vec![Mark::NoisyCpu { permille: 120 }] } else { vec![] },
             seed: self.seed * 100 + u64::from(slot.round),
             base: "../.cache/0/base.db".to_string(),
             plan_sha256: "ab".repeat(32),
@@ -269,6 +269,7 @@ impl Story {
             powercut: None,
             kept: vec![],
             changes: vec!["journal mode and synchronous no longer change together".to_string()],
+            left_out: vec![],
             limits: vec!["Nothing is said of a database that does not fit into memory.".to_string()],
         }
     }

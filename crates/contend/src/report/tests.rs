@@ -5,9 +5,10 @@ use super::*;
 use crate::analysis::answer;
 use crate::analysis::compare_records::compare;
 use crate::analysis::trial::{Measure, Scope};
-use crate::check::Invalid;
+use crate::outcome::reason::Invalid;
 use crate::record::model::RoleClients;
 use crate::record::store::Record;
+use crate::report::content::words;
 use crate::stats::unit::Unit;
 use crate::stats::verdict::Verdict;
 use crate::study::model::Variant;
@@ -89,7 +90,7 @@ fn a_retried_conflict_and_a_timeout_are_told_apart() {
 fn an_invalid_trial_is_shown_with_its_reason_and_in_no_figure() {
     let findings = Findings::new(usual());
     let row = findings.rows.iter().find(|row| row.number == 7).unwrap();
-    assert_eq!(row.reasons[0].kind, Invalid::Invariant.word());
+    assert_eq!(row.reasons[0].kind, Invalid::Invariant);
     let place = findings.rows.iter().position(|row| row.number == 7).unwrap();
     assert!(findings.cells.iter().all(|cell| !cell.valid.contains(&place)));
     assert!(file(usual(), "report.md").contains("expected 410, found 409"));
@@ -127,7 +128,7 @@ fn a_question_without_an_answer_names_its_condition_too() {
     let said = answer::answer(&findings, &record.run.study.answers[0]);
     let asked: Vec<&str> = said.iter().map(|answered| answered.ask.as_str()).collect();
     assert_eq!(asked, ["Is the log faster (public)?", "Is the log faster (write-burst)?"]);
-    assert!(said.iter().all(|answered| answered.text.contains("no valid trial")), "{said:?}");
+    assert!(said.iter().all(|answered| words::answer(answered).contains("no valid trial")), "{said:?}");
 }
 
 #[test]

@@ -5,13 +5,13 @@ mod beside;
 mod markdown;
 mod text;
 
+use crate::analysis::plain::Trial;
+use crate::analysis::plain::Variant;
 use crate::analysis::{Findings, Parts};
-use crate::check::marks::is_disturbed;
-use crate::record::model::Trial;
+use crate::outcome::mark::is_disturbed;
 use crate::report::document::{Block, Document, Section};
 use crate::report::text::Colour;
 use crate::report::{Written, content, files, html, is_condition, json, script_name, write_file};
-use crate::study::model::Variant;
 use anyhow::Result;
 use serde_json::json;
 use std::path::Path;

@@ -52,6 +52,15 @@ pub enum TrialKind {
     Powercut,
 }
 
+impl TrialKind {
+    pub fn word(self) -> &'static str {
+        match self {
+            TrialKind::Load => "load",
+            TrialKind::Powercut => "powercut",
+        }
+    }
+}
+
 /// All that a run carries out: a study, or its parts one after the other.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Whole {
@@ -133,6 +142,9 @@ pub struct Study {
     /// What the study does not show, in words.
     #[serde(default)]
     pub limits: Vec<String>,
+    /// What it asks and this run cannot show.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
 }
 
 fn yes() -> bool {
@@ -184,6 +196,7 @@ impl Study {
             kept: vec![],
             changes: vec![],
             limits: vec![],
+            left_out: vec![],
         }
     }
 }
@@ -365,8 +378,24 @@ pub enum Holds {
     },
 }
 
-/// Between a question and why this run does not answer it.
-pub const NO_ANSWER: &str = " has no answer here: ";
+/// Something that the study asks and this run cannot show, because choices took a contender or a condition away.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "kebab-case")]
+pub enum LeftOut {
+    /// A question, with the label of the contender or condition that it needs.
+    Answer { ask: String, label: String, why: Absence },
+    /// No two contenders differ in just this factor.
+    Effect { factor: String, from: String, to: String },
+}
+
+/// Why a contender or condition is not available.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Absence {
+    NotPart,
+    /// An axis made several of it.
+    Several,
+}
 
 /// Before the name of another metric in a sentence: the value that this contender, or the one it is compared with, has of it.
 pub const VALUE_OF: [&str; 2] = ["this.", "against."];

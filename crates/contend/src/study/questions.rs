@@ -3,7 +3,7 @@
 
 use super::arm::{Problem, value_text};
 use super::file::{self, File};
-use super::model::{Answer, Contender, Effect, NO_ANSWER, OwnMetric, Published, Study};
+use super::model::{Absence, Answer, Contender, Effect, LeftOut, OwnMetric, Published, Study};
 use super::pairs::pairs;
 use super::sentence;
 use crate::analysis::formula::Formula;
@@ -231,43 +231,42 @@ pub(super) fn read_published(file: &File, metrics: &[OwnMetric], reach: &Reach) 
     Ok(published)
 }
 
-/// Sentences about what a variant answers, and this run of it cannot: choices took a contender or condition away.
-pub(super) fn taken_away(study: &Study, whole: &Covered) -> Vec<String> {
+/// What a variant answers and this run of it cannot: choices took a contender or condition away.
+pub(super) fn taken_away(study: &Study, whole: &Covered) -> Vec<LeftOut> {
     let has = |label: &str| study.contenders.iter().any(|contender| contender.label == label);
     let runs = |label: &str| study.conditions.iter().any(|condition| condition.label == label);
     let varied = |label: &str| {
         let prefix = format!("{label}, ");
         study.contenders.iter().any(|contender| contender.label.starts_with(&prefix))
     };
-    let why = |label: &String| match varied(label) {
-        true => format!("`{label}` is part of this run more than once; vary nothing, or give one value"),
-        false => format!("`{label}` is not part of this run"),
-    };
     let missing = |answer: &Answer| -> Option<String> {
         let label = [&answer.this, &answer.against].into_iter().find(|label| !has(label));
         let condition = answer.condition.as_ref().filter(|label| !runs(label));
-        label.or(condition).map(why)
+        label.or(condition).cloned()
     };
     let covered = |answer: &&Answer| {
         let labels = [&answer.this, &answer.against];
         labels.into_iter().all(|label| whole.contender(label).is_some())
             && answer.condition.as_ref().is_none_or(|label| whole.conditions.contains(label))
     };
-    let left_out = |answer: &Answer| {
+    let without = |answer: &Answer| {
         let ask = answer.ask.replace("{condition}", "any condition");
-        missing(answer).map(|why| format!("“{ask}”{NO_ANSWER}{why}."))
+        let label = missing(answer)?;
+        let why = if varied(&label) { Absence::Several } else { Absence::NotPart };
+        Some(LeftOut::Answer { ask, label, why })
     };
-    let mut sentences: Vec<String> = study.answers.iter().filter(covered).filter_map(left_out).collect();
+    let mut left_out: Vec<LeftOut> = study.answers.iter().filter(covered).filter_map(without).collect();
     for effect in &study.effects {
         if pairs(&study.contenders, effect).is_empty() && !pairs(&whole.contenders, effect).is_empty() {
-            sentences.push(format!(
-                "The effect of {} from {} to {} is not shown: no two contenders of this run differ in just that.",
-                effect.factor, effect.from, effect.to
-            ));
+            left_out.push(LeftOut::Effect {
+                factor: effect.factor.clone(),
+                from: effect.from.clone(),
+                to: effect.to.clone(),
+            });
         }
     }
-    sentences.dedup();
-    sentences
+    left_out.dedup();
+    left_out
 }
 
 /// Leaves out of a study what its contenders and conditions do not cover.

@@ -170,10 +170,11 @@ impl Chosen<'_> {
             kept: file.kept.clone(),
             changes: file.changes.clone(),
             limits: file.limits_of(variant, extent),
+            left_out: vec![],
         };
         let arm = checked.part.arms().iter().position(|arm| *arm == (variant, extent));
         if let Some(whole) = arm.and_then(|index| checked.reach.arms.get(index)) {
-            study.limits.extend(questions::taken_away(&study, whole));
+            study.left_out = questions::taken_away(&study, whole);
         }
         questions::leave_out_uncovered(&mut study);
         study

@@ -5,12 +5,12 @@ use crate::analysis::Findings;
 use crate::analysis::cell::Cell;
 use crate::analysis::compare::compare;
 use crate::analysis::metric::{Metric, plain};
+use crate::analysis::plain::{Along, Tells, Tier};
 use crate::report::content::sweep::{self, Row};
 use crate::report::content::{axes::trimmed, charts, words};
 use crate::report::document::{Block, Said, Tone};
 use crate::stats::interval::MIN_ROUNDS;
 use crate::stats::verdict::{Comparison, Direction, Verdict};
-use crate::study::model::{Along, Tells, Tier};
 
 /// One answer for each `[[along]]` of the study that this run has at least two values for.
 pub fn answers(findings: &Findings<'_>) -> Vec<Block> {

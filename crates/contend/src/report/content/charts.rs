@@ -4,6 +4,7 @@ use crate::analysis::Findings;
 use crate::analysis::cell::{Cell, Slice};
 use crate::analysis::dist::{CurvePoint, Shown};
 use crate::analysis::metric::Metric;
+use crate::analysis::plain::Tier;
 use crate::analysis::trial::Scope;
 use crate::report::content::axes::{extent, linear_axis, log_axis, short_count, short_ns, trimmed};
 use crate::report::content::words;
@@ -11,7 +12,6 @@ use crate::report::document::{Axis, Bar, BarRow, Bars, Block, Lines, Point, Sect
 use crate::stats::precision::{Ns, Percent, Rate};
 use crate::stats::quantile::QuantileValue;
 use crate::stats::verdict::Verdict;
-use crate::study::model::Tier;
 
 /// Percentiles marked on the axis, as 1 / (1 - q).
 const PERCENTILES: [(f64, &str, bool); 9] = [

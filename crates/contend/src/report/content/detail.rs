@@ -3,13 +3,13 @@
 use crate::analysis::Findings;
 use crate::analysis::cell::{Cell, Pool};
 use crate::analysis::metric::Metric;
+use crate::analysis::plain::OwnMetric;
 use crate::analysis::trial::{Scope, failed};
 use crate::outcome::{self, Outcome};
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Section, Stack, StackRow, Table, Tone};
 use crate::stats::precision::{Ns, Percent, Ratio};
 use crate::stats::quantile::Quantile;
-use crate::study::model::OwnMetric;
 use contend_wire::sample::CodeSpace;
 use std::collections::BTreeMap;
 

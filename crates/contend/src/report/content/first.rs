@@ -4,6 +4,7 @@ use crate::analysis::Findings;
 use crate::analysis::answer::Answered;
 use crate::analysis::cell::Cell;
 use crate::analysis::metric::{Metric, plain};
+use crate::analysis::plain::{Absence, LeftOut, Tier};
 use crate::analysis::trial::{Scope, failed};
 use crate::outcome::Outcome;
 use crate::report::content::words::{self, NOTHING};
@@ -12,7 +13,6 @@ use crate::report::document::{Block, Cell as TableCell, Said, Section, Table, To
 use crate::stats::precision::{Percent, Ratio};
 use crate::stats::quantile::Quantile;
 use crate::stats::verdict::Verdict;
-use crate::study::model::Tier;
 
 /// Of a tier whose contenders all do nothing.
 const NO_PROMISE: &str = "of drivers that do nothing, so nothing is promised";
@@ -72,8 +72,8 @@ fn answers(findings: &Findings<'_>) -> Vec<Block> {
     }
     let said = |a: &Answered| Said {
         condition: a.condition.filter(|_| several_conditions(findings)).map(|c| words::condition(findings, c)),
-        text: a.text.clone(),
-        tone: a.compared.as_ref().map_or(Tone::Plain, |c| words::tone(&c.comparison.verdict)),
+        text: words::answer(a),
+        tone: a.compared().map_or(Tone::Plain, |c| words::tone(&c.comparison.verdict)),
     };
     let questions = findings.answers.chunk_by(|a, b| a.ask == b.ask);
     questions.map(|same| Block::Answer { ask: same[0].ask.clone(), said: same.iter().map(said).collect() }).collect()
@@ -257,11 +257,27 @@ fn table_note(findings: &Findings<'_>) -> Option<String> {
 }
 
 /// What the study says of itself, and what follows from the run.
+/// In words.
+fn left_out(what: &LeftOut) -> String {
+    match what {
+        LeftOut::Answer { ask, label, why: Absence::NotPart } => {
+            format!("“{ask}” has no answer here: `{label}` is not part of this run.")
+        }
+        LeftOut::Answer { ask, label, why: Absence::Several } => format!(
+            "“{ask}” has no answer here: `{label}` is part of this run more than once; vary nothing, or give one value."
+        ),
+        LeftOut::Effect { factor, from, to } => format!(
+            "The effect of {factor} from {from} to {to} is not shown: no two contenders of this run differ in just that."
+        ),
+    }
+}
+
 fn limits(findings: &Findings<'_>) -> Vec<String> {
     let run = &findings.run;
     let machine = &run.machine;
     let virtual_machine = if machine.virtual_machine { ", a virtual machine," } else { "" };
     let mut limits = run.study.limits.clone();
+    limits.extend(run.study.left_out.iter().map(left_out));
     limits.push(format!(
         "Absolute figures belong to this machine ({}, {}){virtual_machine} and to a disk on which a sync takes {}; \
          orderings and ratios travel better than rates.",

@@ -1,11 +1,11 @@
 //! What each worker takes for itself, beside what its contenders took.
 
 use crate::analysis::Findings;
+use crate::analysis::plain::Overhead;
 use crate::report::content::pauses;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Section, Table};
 use crate::stats::precision::{Ns, Percent};
-use crate::study::model::Overhead;
 use std::collections::BTreeMap;
 
 /// Which contender of a worker has the shortest operations, and how long they take on average.

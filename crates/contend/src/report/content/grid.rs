@@ -3,12 +3,12 @@
 
 use crate::analysis::Findings;
 use crate::analysis::metric::Metric;
+use crate::analysis::plain::Layout;
+use crate::analysis::plain::{Contender, Grid, Tier};
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Said, Table, Tone};
 use crate::stats::precision::{Percent, Ratio};
 use crate::stats::verdict::Direction;
-use crate::study::layout::{Layout, layout};
-use crate::study::model::{Contender, Grid, Tier};
 use std::cmp::Ordering;
 
 /// So many that are told from the best are named; of more only the number is said.
@@ -26,7 +26,7 @@ struct Filled<'g> {
 fn filled<'g>(findings: &'g Findings<'_>, condition: usize) -> Vec<Filled<'g>> {
     let study = &findings.run.study;
     let fill = |grid: &'g Grid| {
-        let (metric, layout) = (findings.metric(&grid.metric)?, layout(study, grid)?);
+        let (metric, layout) = (findings.metric(&grid.metric)?, findings.layout(grid)?);
         let found = |contender: usize| {
             let cell = findings.cell(condition, contender).filter(|cell| cell.has_data())?;
             let estimate = findings.estimator().estimate(cell, &metric);

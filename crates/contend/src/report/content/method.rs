@@ -1,12 +1,12 @@
 //! How it was concluded: every comparison made, effects of single factors, the original's metrics.
 
 use crate::analysis::compare::{Compared, FactorEffect};
+use crate::analysis::plain::Tier;
 use crate::analysis::{Beside, Findings};
 use crate::report::content::charts::capitalised;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Section, Table};
 use crate::stats::precision::{Change, Percent};
-use crate::study::model::Tier;
 
 /// What one setting does: a ratio without a word.
 pub fn effects(findings: &Findings<'_>) -> Option<Section> {

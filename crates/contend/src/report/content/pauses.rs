@@ -2,8 +2,8 @@
 
 use crate::analysis::Findings;
 use crate::analysis::cell::Cell;
-use crate::check::marks::COMPILING_FACT;
-use crate::record::model::Trial;
+use crate::analysis::plain::Trial;
+use crate::outcome::mark::COMPILING_FACT;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Table};
 use crate::stats::precision::{Ns, Percent};

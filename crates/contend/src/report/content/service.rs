@@ -3,6 +3,7 @@
 
 use crate::analysis::Findings;
 use crate::analysis::messages::Message;
+use crate::analysis::plain::Load;
 use crate::analysis::requests::Sum;
 use crate::analysis::trial::Scope;
 use crate::outcome::Outcome;
@@ -12,8 +13,6 @@ use crate::report::content::words::{self, FEW, NOTHING};
 use crate::report::content::{charts, course, detail, method, sweep};
 use crate::report::document::{Block, Cell as TableCell, Said, Section, Table, Tone};
 use crate::stats::precision::{Bytes, Ns, Percent, Rate};
-use crate::study::model::Load;
-use crate::study::set::load_under;
 
 /// Messages of a condition, the most frequent ones.
 const MESSAGES: usize = 10;
@@ -261,8 +260,8 @@ fn settings(findings: &Findings<'_>) -> Section {
 fn schedule(findings: &Findings<'_>) -> Section {
     let run = &findings.run;
     let mut facts = vec![format!("Scenario {}: {}.", run.workload.name, run.workload.about.trim_end_matches('.'))];
-    for (at, condition) in run.study.conditions.iter().enumerate() {
-        facts.push(load(findings, at, &load_under(&run.study.load, condition)));
+    for at in 0..run.study.conditions.len() {
+        facts.push(load(findings, at, &findings.load(at)));
     }
     facts.extend([
         format!(

@@ -3,12 +3,12 @@
 use crate::analysis::Findings;
 use crate::analysis::cell::Cell;
 use crate::analysis::metric::Metric;
+use crate::analysis::plain::Condition;
 use crate::report::content::axes::{extent, fitting, short_count, short_ns, trimmed};
 use crate::report::content::charts::capitalised;
 use crate::report::content::words;
 use crate::report::document::{Axis, Block, Lines, Point, Section, Series, Tick};
 use crate::stats::unit::Unit;
-use crate::study::model::Condition;
 use std::collections::BTreeSet;
 
 /// An axis that is not varied for itself: each client's part of the same number of operations.

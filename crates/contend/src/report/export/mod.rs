@@ -10,9 +10,9 @@ use crate::analysis::cell::Cell;
 use crate::analysis::formula::Formula;
 use crate::analysis::metric::Metric;
 use crate::analysis::metric::name::Name;
+use crate::analysis::plain::{Column, Export, ExportRows, Holds};
 use crate::analysis::trial::TrialRow;
 use crate::report::csv::Sheet;
-use crate::study::model::{Column, Export, ExportRows, Holds};
 use anyhow::Result;
 use std::collections::BTreeMap;
 

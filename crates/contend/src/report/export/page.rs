@@ -1,13 +1,13 @@
 //! An imported CSV as a document: charts and tables of what is in it, and that nobody here measured it.
 
 use crate::analysis::metric::plain;
+use crate::analysis::plain::Holds;
 use crate::report::content::axes::{short_count, trimmed};
 use crate::report::content::charts::capitalised;
 use crate::report::content::sweep::{Sweep, SweepPoint};
 use crate::report::content::words;
 use crate::report::document::{Bar, BarRow, Bars, Block, Cell, Document, Section, Table};
 use crate::report::export::sheet::{Role, Sheet};
-use crate::study::model::Holds;
 
 /// The whole page; `file` is what was read.
 pub fn document(sheet: &Sheet<'_>, file: &str) -> Document {
@@ -15,6 +15,7 @@ pub fn document(sheet: &Sheet<'_>, file: &str) -> Document {
     let several = conditions.len() > 1;
     let name = &sheet.study.name;
     Document {
+        unanswered: vec![],
         title: format!("{name}, imported"),
         question: sheet.study.question.clone(),
         facts: facts(sheet, file),
@@ -162,7 +163,7 @@ fn bars(
 
 /// What a column would hold in an export of contend's own.
 fn columns(sheet: &Sheet<'_>) -> Section {
-    let meaning = |column: &crate::study::model::Column| match &column.holds {
+    let meaning = |column: &crate::analysis::plain::Column| match &column.holds {
         Holds::Contender { .. } => format!("{}: the contender", column.name),
         Holds::Value { value, .. } => format!("{}: {value}", column.name),
     };

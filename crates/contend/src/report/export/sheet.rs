@@ -3,8 +3,8 @@
 use crate::analysis::formula::Formula;
 use crate::analysis::metric::name::Name;
 use crate::analysis::metric::table::Of;
+use crate::analysis::plain::{Export, Holds, Study};
 use crate::report::export::named;
-use crate::study::model::{Export, Holds, Study};
 use std::collections::BTreeSet;
 
 /// More than anybody looks at in one page.

@@ -3,9 +3,9 @@
 
 use crate::analysis::Findings;
 use crate::analysis::metric::Metric;
+use crate::analysis::plain::{Study, Variant};
 use crate::report::content::words;
 use crate::report::document::{Block, Cell, Section, Table};
-use crate::study::model::{Study, Variant};
 
 /// Shown beside the headlines of both parts. Where a client waits for its turn, the two latencies differ.
 const ALSO_SHOWN: [&str; 3] = ["throughput_ops_per_s", "service_ns_p99", "response_ns_p99"];

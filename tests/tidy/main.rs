@@ -1,6 +1,12 @@
 //! The rules of the house, kept by a machine: which module may know which, who may start processes and
 //! read clocks, what a source file looks like. `docs/architecture.md` gives the reasons.
 
+mod known;
+mod never;
+mod shape;
+mod source;
+
+use source::{assert_none, code, files, imports, is_test_file, leads_to, paths, root, tool_files};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +18,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("source", &[]),
     ("units", &[]),
     ("stats", &[]),
-    ("outcome", &[]),
+    ("outcome", &["stats"]),
     ("operation", &["outcome"]),
     ("contender", &[]),
     ("engine", &["contender", "outcome", "source"]),
@@ -22,7 +28,14 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("analysis", &["check", "operation", "outcome", "record", "source", "stats", "study"]),
     ("check", &["analysis", "contender", "engine", "operation", "outcome", "record", "stats"]),
     ("report", &["analysis", "check", "operation", "outcome", "record", "stats", "study"]),
-    ("trial", &["analysis", "check", "engine", "outcome", "record", "source", "stats", "study", "units", "workload"]),
+    ("registry", &[]),
+    (
+        "trial",
+        &[
+            "analysis", "check", "engine", "outcome", "record", "registry", "source", "stats", "study", "units",
+            "workload",
+        ],
+    ),
     ("ui", &["record", "stats", "study", "trial"]),
     (
         "cli",
@@ -31,7 +44,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "units", "workload",
         ],
     ),
-    ("slice", &[]),
+    ("slice", &["registry", "trial"]),
     ("lib", &[]),
 ];
 
@@ -56,88 +69,6 @@ const RESERVED: &[(&str, &[&str], &str)] = &[
     ("contend_stats", &["lib"], "modules know it as `stats`, which MAY_KNOW looks for"),
 ];
 
-fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-}
-
-fn files(dir: &Path, extensions: &[&str]) -> Vec<PathBuf> {
-    let mut found = vec![];
-    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        let (path, name) = (entry.path(), entry.file_name());
-        let name = name.to_string_lossy();
-        if path.is_dir() {
-            if !["target", ".git", "results", "node_modules"].contains(&name.as_ref()) {
-                found.extend(files(&path, extensions));
-            }
-        } else if extensions.iter().any(|e| name.ends_with(e)) {
-            found.push(path);
-        }
-    }
-    found.sort();
-    found
-}
-
-/// The text of a source file without its unit tests and comment lines. Unit tests are a module at the end.
-fn code(path: &Path) -> String {
-    let text = fs::read_to_string(path).expect("readable");
-    let tests = text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len());
-    text[..tests].lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
-}
-
-/// The first module below `src` that a file belongs to.
-fn module(path: &Path, src: &Path) -> String {
-    let first = path.strip_prefix(src).expect("below src").iter().next().expect("a name");
-    first.to_string_lossy().trim_end_matches(".rs").to_string()
-}
-
-fn is_test_file(path: &Path) -> bool {
-    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    name == "tests" || name == "testing" || name.ends_with("_tests") || path.iter().any(|part| part == "tests")
-}
-
-/// The tool's source files with the modules that they belong to. `stats` is a crate of its own.
-fn tool_files() -> Vec<(String, PathBuf)> {
-    let sources = |below: &str| {
-        let src = root().join(below);
-        files(&src, &[".rs"]).into_iter().filter(|p| !is_test_file(p)).map(move |p| (module(&p, &src), p))
-    };
-    let stats = sources("crates/contend-stats/src").map(|(_, path)| ("stats".to_string(), path));
-    sources("crates/contend/src").chain(stats).collect()
-}
-
-fn assert_none(problems: Vec<String>) {
-    assert!(problems.is_empty(), "\n{}", problems.join("\n"));
-}
-
-/// Names of the tool's modules that a text imports, from `crate::x` and `crate::{x::.., y}`.
-fn imports(code: &str) -> Vec<String> {
-    let word = |text: &str| text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
-    let mut found = vec![];
-    for rest in code.split("crate::").skip(1) {
-        match rest.strip_prefix('{') {
-            None => found.push(word(rest)),
-            Some(group) => {
-                let mut depth = 0;
-                let mut item_begins = true;
-                for (i, c) in group.char_indices() {
-                    match c {
-                        '{' => depth += 1,
-                        '}' if depth == 0 => break,
-                        '}' => depth -= 1,
-                        ',' if depth == 0 => item_begins = true,
-                        c if item_begins && depth == 0 && (c.is_alphabetic() || c == '_') => {
-                            found.push(word(&group[i..]));
-                            item_begins = false;
-                        }
-                        _ => {}
-                    }
-                }
-            }
-        }
-    }
-    found
-}
-
 #[test]
 fn modules_know_only_what_they_may() {
     let mut problems = vec![];
@@ -155,77 +86,6 @@ fn modules_know_only_what_they_may() {
         }
     }
     assert_none(problems);
-}
-
-/// Paths that a text names, with groups written out: `crate::a::{b, c::d}` is `crate::a::b` and `crate::a::c::d`.
-fn paths(code: &str) -> Vec<Vec<String>> {
-    let mut found = vec![];
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    let declares = |before: &str| before.ends_with("mod ");
-    let goes_on = |before: &str| before.ends_with(|c| is_word(c) || c == ':');
-    let begins = code.char_indices().filter(|(_, c)| is_word(*c)).map(|(i, _)| i);
-    let begins = begins.filter(|i| !goes_on(&code[..*i]) && !declares(&code[..*i]));
-    for i in begins {
-        write_out(&mut code[i..].chars().peekable(), &mut vec![], &mut found);
-    }
-    found
-}
-
-fn write_out(
-    rest: &mut std::iter::Peekable<std::str::Chars<'_>>,
-    before: &mut Vec<String>,
-    found: &mut Vec<Vec<String>>,
-) {
-    let depth = before.len();
-    loop {
-        let mut word = String::new();
-        while let Some(c) = rest.next_if(|c| c.is_alphanumeric() || *c == '_') {
-            word.push(c);
-        }
-        before.push(word);
-        if rest.next_if_eq(&':').is_none() || rest.next_if_eq(&':').is_none() {
-            found.push(before.clone());
-            break;
-        }
-        if rest.next_if_eq(&'{').is_some() {
-            loop {
-                while rest.next_if(|c| c.is_whitespace() || *c == ',').is_some() {}
-                match rest.peek() {
-                    Some(c) if c.is_alphanumeric() || *c == '_' => write_out(rest, before, found),
-                    _ => break,
-                }
-            }
-            rest.next_if_eq(&'}');
-            break;
-        }
-    }
-    before.truncate(depth);
-}
-
-/// The file that a path of another file leads to, relative to `src`.
-fn leads_to(path: &[String], from: &Path, src: &Path) -> Option<PathBuf> {
-    let is_mod = from.ends_with("mod.rs");
-    let parent = from.parent()?;
-    let (mut at, mut rest) = match path.first()?.as_str() {
-        "crate" => (PathBuf::new(), &path[1..]),
-        "self" | "super" if is_mod => (parent.to_path_buf(), path),
-        "super" => (from.with_extension(""), path),
-        _ if is_mod => (parent.to_path_buf(), path),
-        _ => return None,
-    };
-    while let [first, others @ ..] = rest {
-        match first.as_str() {
-            "self" => {}
-            "super" => at = at.parent()?.to_path_buf(),
-            _ => break,
-        }
-        rest = others;
-    }
-    let below = rest.iter().scan(at, |at, part| {
-        at.push(part);
-        Some([at.with_extension("rs"), at.join("mod.rs")])
-    });
-    below.map_while(|files| files.into_iter().find(|file| src.join(file).is_file())).last()
 }
 
 #[test]
