@@ -20,8 +20,9 @@ use crate::trial::stop::Cancelled;
 use crate::trial::watch::group::Group;
 use crate::trial::workers::admin::Admin;
 use crate::trial::workers::admin::script_target;
-use crate::trial::workers::crew::{Deadlines, Failure};
+use crate::trial::workers::crew::Failure;
 use crate::trial::workers::process::{InsteadOf, Launch};
+use crate::trial::workers::processes::{Deadlines, Supervision};
 use crate::trial::workers::serving::Serving;
 use crate::workload::{self, Workload, hex};
 use anyhow::{Context, Result, anyhow, bail};
@@ -84,7 +85,7 @@ pub fn carry_out(
         let job = Job { study, own: &own, workload: &workload, contender, engine };
         let base = bases.of(&site, editions, contender, study.load.scale, study.load.seed, &mut admin)?;
         let dir = site.scratch.join("trial");
-        let setup = (engine.setup)(&contender.settings);
+        let setup = engine::with_drivers_own(contender, (engine.setup)(&contender.settings));
         let wanted = Wanted {
             engine,
             workload: job.workload,
@@ -101,7 +102,7 @@ pub fn carry_out(
             dir: &dir,
             setup: &setup,
             settings: &contender.settings,
-            connections: engine::model(contender).map_or(1, |model| (model.opens)(&contender.settings)),
+            connections: engine::model(contender).map_or(1, |model| model.opens(&contender.settings)),
             server_log: &site.scratch.join("server.log"),
         };
         let fresh = fresh::fresh(&making, &site.janitor, &mut admin)?;
@@ -141,7 +142,7 @@ impl Job<'_> {
     ) -> Result<BTreeMap<String, Sum>> {
         let slot = Slot { trial: 1, round: 1, condition: 0, contender: 0 };
         let round = Plans::default().of(self.study, self.workload, slot)?.single_client(operations);
-        let setup = (self.engine.setup)(&self.contender.settings);
+        let setup = engine::with_drivers_own(self.contender, (self.engine.setup)(&self.contender.settings));
         round.one_connection_each(self.contender, &setup).map_err(|e| anyhow!(e))?;
         let mut sql = Sql { now: NOW, ..Sql::of(self.workload, self.engine, &setup) };
         for step in sql.transactions.iter_mut().flat_map(|t| &mut t.steps) {
@@ -160,9 +161,9 @@ impl Job<'_> {
             Failure::Cancelled => Cancelled.into(),
             Failure::Fatal(e) => e,
         };
-        let (driver, deadlines) = (&self.contender.driver, Deadlines::default());
-        let serving =
-            Serving::start(driver, &launch, plan, &site.scratch, &site.janitor, deadlines, patience.cancelled);
+        let (deadlines, cancelled) = (Deadlines::default(), patience.cancelled);
+        let with = Supervision { janitor: &site.janitor, deadlines, cancelled };
+        let serving = Serving::start(&self.contender.driver, &launch, plan, &site.scratch, &with);
         let serving = serving.map_err(in_words)?;
         let hosts = engine::app::hosts(self.contender, 1);
         let asking = Asking { url: &serving.url, asked: None, hosts, timeout_ms: timeout_ms(self.contender) };
