@@ -45,7 +45,7 @@ pub fn parse(text: &str) -> Result<Draft, String> {
     for pair in settings.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
         let (key, value) = pair
             .split_once('=')
-            .ok_or_else(|| format!("`{pair}` is no setting; write key=value, separated by commas"))?;
+            .ok_or_else(|| format!("`{pair}` is not a setting; write key=value, separated by commas"))?;
         let key = key.trim();
         if draft.names(key) {
             return Err(format!("`{key}` is given twice in `{text}`"));
@@ -135,10 +135,7 @@ impl Draft {
         let settings = self.complete_settings(common)?;
         let tier = self.engine.tier_of(&settings);
         if let Some(wanted) = self.tier.filter(|wanted| *wanted != tier) {
-            return Err(format!(
-                "the tier is to be {wanted}, but with these settings it is {tier}: {}",
-                join(&settings)
-            ));
+            return Err(format!("the requested tier is {wanted}, but these settings give {tier}: {}", join(&settings)));
         }
         Ok(Spec {
             engine: self.engine.name.to_string(),
@@ -164,7 +161,7 @@ impl Draft {
         self.add_implied(&mut settings)?;
         let driver = self.driver.as_deref().unwrap_or_default();
         if let Some(key) = settings.keys().find(|key| !app::may_name(self.driver.as_deref(), key)) {
-            return Err(format!("`{key}` is no setting of driver `{driver}`"));
+            return Err(format!("`{key}` is not a setting of driver `{driver}`"));
         }
         if app::is_app(driver) && settings.insert(TRANSPORT.to_string(), HTTP.to_string()).is_some_and(|t| t != HTTP) {
             return Err(format!("driver `{driver}` is an app: its {TRANSPORT} is {HTTP}"));

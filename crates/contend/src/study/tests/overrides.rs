@@ -145,7 +145,7 @@ fn an_override_that_does_not_fit_says_what_would() {
     let set = |text: &'static str| -> Change { Box::new(set(text)) };
     let cases: Vec<(Change, &str)> = vec![
         (set("speed=1"), "the study's axes are clients, profile, synchronous; also possible are"),
-        (set("clients=none"), "--set clients: `none` is no whole number above 0"),
+        (set("clients=none"), "--set clients: `none` is not a whole number above 0"),
         (set("synchronous=fast"), "is one of off, normal, full, extra"),
         (set("journal_mode=wal"), "every contender of this study says `journal_mode` itself"),
         (
