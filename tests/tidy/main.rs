@@ -18,7 +18,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("source", &[]),
     ("units", &[]),
     ("stats", &[]),
-    ("outcome", &[]),
+    ("outcome", &["stats"]),
     ("operation", &["outcome"]),
     ("contender", &[]),
     ("engine", &["contender", "outcome", "source"]),

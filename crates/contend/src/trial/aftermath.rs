@@ -2,8 +2,9 @@
 //! takes; and what the server says of itself.
 
 use crate::analysis::tally::Tally;
-use crate::check::{Invalid, ever, guards};
+use crate::check::{ever, guards};
 use crate::engine::{self, Engine};
+use crate::outcome::reason::Invalid;
 use crate::record::model::{Footprint, InvariantResult, Reason, ServerInfo, Syncs, TableBytes, Trial};
 use crate::study::model::Contender;
 use crate::trial::data::fresh::Fresh;
@@ -109,7 +110,7 @@ impl Bench<'_> {
         observed: &Observed,
         admin: &mut Admin<'_>,
     ) -> Result<(), Failure> {
-        if trial.invalid.iter().any(|reason| reason.kind == Invalid::ServerDied.word()) {
+        if trial.invalid.iter().any(|reason| reason.kind == Invalid::ServerDied) {
             return Ok(());
         }
         let engine = stage.engine;

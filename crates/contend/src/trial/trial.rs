@@ -3,9 +3,11 @@
 use crate::analysis::tally::{Counting, Tally, Tallying, per_second};
 use crate::check::ever::{self, Ever};
 use crate::check::samples::PlanCheck;
-use crate::check::{Invalid, guards, marks};
+use crate::check::{guards, marks};
 use crate::engine::{self, Engine, Setup};
 use crate::outcome;
+use crate::outcome::mark::Mark;
+use crate::outcome::reason::Invalid;
 use crate::record::model::{
     Disk, Footprint, RECORD_VERSION, Reason, RoleClients, Slot, TransactionInfo, Trial, WorkerInfo,
 };
@@ -161,7 +163,7 @@ impl Bench<'_> {
         let moment = disk::wait_until_quiet(&self.data_dir, self.disk.fsync_ns_p50, self.cancelled)?;
         trial.fsync_ns_p50_before = moment.fsync_ns_p50;
         if !moment.quiet && stage.base.attached.is_none() {
-            trial.marks.push(marks::noisy_disk(moment.fsync_ns_p50));
+            trial.marks.push(Mark::NoisyDisk { sync_ns: moment.fsync_ns_p50 });
         }
         Ok(moment.fastest_ns)
     }

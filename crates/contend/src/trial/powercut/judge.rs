@@ -188,7 +188,8 @@ mod tests {
     use anyhow::anyhow;
 
     fn engine_said() -> anyhow::Error {
-        anyhow::Error::from(EngineSaid("file is not a database".to_string())).context("opening it")
+        anyhow::Error::from(EngineSaid { message: "file is not a database".to_string(), place: None })
+            .context("opening it")
     }
 
     #[test]

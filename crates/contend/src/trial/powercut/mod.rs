@@ -16,9 +16,11 @@ pub mod shim;
 mod write_back;
 
 use crate::check::controls::{Promise, controls};
+use crate::check::survival;
 use crate::check::survival::Ledger;
-use crate::check::{Invalid, crashes_count, survival};
 use crate::engine::{self, Engine};
+use crate::outcome::mark::Mark;
+use crate::outcome::reason::{Invalid, crashes_count};
 use crate::record::powercut::{BASE_DIR, LOG_FILE, Powercut};
 use crate::record::store::TrialWriter;
 use crate::stats::precision::Ns;
@@ -97,7 +99,7 @@ impl Bench<'_> {
         found.controls = controls(promise, &found);
         let failed = found.controls.iter().filter(|control| !control.holds);
         trial.invalid.extend(failed.map(|c| Invalid::Control.because(format!("{}: {}", c.name, c.found))));
-        trial.marks.extend(found.not_verified.iter().map(|why| format!("not verified: {why}")));
+        trial.marks.extend(found.not_verified.iter().map(|why| Mark::NotVerified { why: why.clone() }));
         trial.powercut = Some(found);
         Ok(Done { invalid: trial.invalid.clone(), ..done })
     }
