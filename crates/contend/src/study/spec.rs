@@ -260,9 +260,12 @@ mod tests {
             ("sqlite:colour=red", "settings are tier, journal_mode"),
             ("sqlite:journal_mode=red", "one of delete, truncate"),
             ("sqlite:tier=gold", "tiers are durable, bounded, unsafe"),
-            ("sqlite:tier=durable,synchronous=normal", "it is bounded: journal_mode=wal,synchronous=normal"),
+            (
+                "sqlite:tier=durable,synchronous=normal",
+                "these settings give bounded: journal_mode=wal,synchronous=normal",
+            ),
             ("sqlite:synchronous=full,synchronous=off", "given twice"),
-            ("sqlite:tier=durable,connection=as-it-comes", "it is unknown: connection=as-it-comes"),
+            ("sqlite:tier=durable,connection=as-it-comes", "these settings give unknown: connection=as-it-comes"),
             (
                 "mariadb:innodb_flush_log_at_trx_commit=2,innodb_log_file_buffering=off",
                 "cannot be off: with the other settings mariadb makes it on",
