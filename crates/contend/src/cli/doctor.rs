@@ -23,8 +23,8 @@ use std::path::{Path, PathBuf};
 /// Show what this machine has and what it lacks
 #[derive(Parser)]
 #[command(
-    after_help = "contend looks for drivers that are separate programs in the directory named by CONTEND_WORKERS, else in `workers` next \
-    to contend or next to its profile's directory."
+    after_help = "contend looks for drivers that are separate programs in the directories that CONTEND_WORKERS names, else in `workers` \
+    next to contend or next to its profile's directory."
 )]
 pub(super) struct DoctorArgs {
     /// Directory whose disk is measured [default: the current one]
@@ -179,23 +179,32 @@ fn findings_of(build: &str, drivers: &[&'static Driver]) -> Vec<Finding> {
         false => finding(
             State::Note,
             format!(
-                "built: {}; not built (needed only for their own contenders): {}; `{build}` in the project's directory \
-                 builds them, which needs {}{}",
+                "built: {}; not built (needed only for their own contenders): {}{}",
                 names(&built),
                 names(&missing),
-                needs(&missing),
-                not_on_path(&missing)
+                advice(build, &missing)
             ),
         ),
     }];
     for (driver, said) in built.iter().zip(probe::all(&built)) {
         if let Err(e) = said {
-            let needs = needs(&[*driver]);
-            let advice = format!("driver {}: {e:#}; it needs {needs}, and `{build}` builds it again", driver.name);
-            findings.push(finding(State::Note, advice));
+            let again = match build {
+                "" => String::new(),
+                _ => format!("; it needs {}, and `{build}` builds it again", needs(&[*driver])),
+            };
+            findings.push(finding(State::Note, format!("driver {}: {e:#}{again}", driver.name)));
         }
     }
     findings
+}
+
+/// How these are built. Of a user's own worker that may be unknown.
+fn advice(build: &str, missing: &[&'static Driver]) -> String {
+    if build.is_empty() {
+        return String::new();
+    }
+    let (needs, absent) = (needs(missing), not_on_path(missing));
+    format!("; `{build}` in the project's directory builds them, which needs {needs}{absent}")
 }
 
 /// What building these takes; drivers of one command may need different things.
