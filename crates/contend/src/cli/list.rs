@@ -242,7 +242,7 @@ fn outcomes() -> Vec<Value> {
     TABLE
         .iter()
         .map(|row| {
-            let certain = if row.definite { "it left nothing behind" } else { "nobody can tell whether it happened" };
+            let certain = if row.definite { "it left nothing behind" } else { "it may or may not have happened" };
             let again = if row.again { "can help" } else { "does not help" };
             let code = row.space.shown(row.code);
             item(

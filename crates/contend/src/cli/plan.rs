@@ -162,7 +162,7 @@ fn plan_of(of: &Of, args: &ShowArgs) -> Result<(String, String)> {
     if args.serving {
         ensure!(served, "{}: no worker serves it: its clients work with the database themselves", contender.label);
         let plan = round.encode_server(contender, &setup, &sql, &databases)?;
-        return Ok((plan, "It is what the worker that serves is told; clients ask it.".to_string()));
+        return Ok((plan, "This is the plan of the serving worker; clients send requests to it.".to_string()));
     }
     let plans = match served {
         false => round.encode(contender, &setup, &sql, &databases)?,
@@ -178,7 +178,7 @@ fn plan_of(of: &Of, args: &ShowArgs) -> Result<(String, String)> {
     };
     let by_hand = match served {
         true => format!(
-            "The worker that serves is told another one, which --serving shows. {SERVED_AT} stands for its address, which is \
+            "The serving worker gets another plan, which --serving shows. {SERVED_AT} stands for its address, which is \
              known once it is there."
         ),
         false => {

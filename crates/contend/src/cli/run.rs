@@ -278,7 +278,7 @@ fn say_invalid(dir: &Path, part: &str, record: &Record) -> usize {
             eprintln!("  trial {} ({}): {}: {}", trial.slot.trial, trial.contender, reason.kind, reason.detail);
         }
         eprintln!(
-            "  see what its workers were told: contend plan show --record {}{part} --trial {}",
+            "  see the plans of its workers: contend plan show --record {}{part} --trial {}",
             dir.display(),
             trial.slot.trial
         );

@@ -106,7 +106,7 @@ fn load(args: &HttpArgs, workload: &Workload, requests: Option<u32>) -> Result<L
     };
     ensure!(
         args.clients.is_empty() || workload.roles.iter().any(|role| follows(&role.clients)),
-        "--clients changes nothing: every role of the scenario says how many clients it has"
+        "--clients changes nothing: every role of the scenario has its own number of clients"
     );
     let all_say = workload.roles.iter().all(|role| says(&role.clients));
     Ok(Load {
