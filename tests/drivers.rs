@@ -53,7 +53,18 @@ fn a_driver_is_one_source_file_and_one_table() {
     assert!(trial.samples.is_some_and(|samples| samples > 0), "{trial:?}");
     assert_eq!(trial.settings.get("journal_mode").map(String::as_str), Some("wal"));
     assert_eq!(record.run.floors.iter().map(|floor| floor.driver.as_str()).collect::<Vec<_>>(), ["python-null"]);
+    // The record says what the manifest said.
+    bench.contend(&["report", "record"]).settled(&bench.path("record"));
     bench.assert_nothing_left();
+}
+
+#[test]
+fn the_page_of_workers_shows_the_example_as_it_is() {
+    let page = fs::read_to_string(root().join("docs/workers.md")).expect("the page");
+    for name in ["uncached_sqlite3.py", "table.toml"] {
+        let text = fs::read_to_string(root().join("examples/driver").join(name)).expect("readable");
+        assert!(page.contains(text.trim()), "{name}");
+    }
 }
 
 #[test]
