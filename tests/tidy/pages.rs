@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 const COLUMNS_MAX: usize = 100;
 
 /// Pages that are still to be wrapped.
-const NOT_YET: &[&str] = &["conformance/README.md", "docs/formats.md", "docs/workers.md", "slices/README.md"];
+const NOT_YET: &[&str] = &["conformance/README.md", "docs/formats.md", "slices/README.md"];
 
 fn pages() -> Vec<(PathBuf, String)> {
     let text = |path: PathBuf| {
