@@ -1,14 +1,12 @@
 //! Drivers are data: one more is a source file and a table of a manifest, and the scripts read what the tool reads.
 
-mod support;
-
+use crate::support::workers::needed;
+use crate::support::{Bench, Said, root};
 use contend::engine::workers;
 use contend::record::parts::Found;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use support::workers::needed;
-use support::{Bench, Said, root};
 
 /// The worker in Python with the driver of `examples/driver`, in a directory that `CONTEND_WORKERS` may name.
 fn with_one_driver_more(home: &Path) {
@@ -117,6 +115,10 @@ fn scripts_read_the_drivers_that_the_tool_reads() {
                 workers::all().find(|driver| driver.name == name).unwrap_or_else(|| panic!("no driver {name}"));
             assert_eq!(driver.program.as_ref().map_or("", |program| program.name), program, "{name}");
         }
+        let (manifest, home) =
+            (shell(&format!("cat workers/{language}/worker.toml")), root().join("workers").join(language));
+        let pinned = manifest.iter().filter_map(|line| line.strip_prefix("pinned = \"")?.strip_suffix('"'));
+        pinned.for_each(|versions| assert!(home.join(versions).is_file(), "{language}: {versions}"));
         tested += read.len();
     }
     assert_eq!(tested, workers::all().count());
