@@ -28,7 +28,7 @@ read -ra worker <<<"${WORKER:-$contend worker}"
 . scripts/private-servers.sh
 trap 'echo "bench-servers: line $LINENO failed; what was said last: $(tail -n 3 "$work/log" 2>/dev/null)" >&2' ERR
 
-# Operations in a plan, so that as many accounts are touched as by a rival who draws each anew.
+# Operations in a plan, so that as many accounts are touched as by a rival that draws each again.
 DRAWN=65536
 
 # Runs a command with its output in $work/said, and sets `cpu` to the seconds of CPU time it took.

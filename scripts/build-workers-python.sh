@@ -22,7 +22,7 @@ mkdir -p "$home"
 rm -rf "$home/contend_worker"
 cp -r workers/python/contend_worker "$home/"
 
-# Built anew when the interpreter or the lock file changes, else left alone.
+# Built again when the interpreter or the lock file changes, else left alone.
 stamp="$("$python" -c 'import sys; print(sys.version, sys.executable)') $(sha256sum <"$lock")"
 if [ "$(cat "$home/stamp" 2>/dev/null || true)" != "$stamp" ]; then
     rm -rf "$home/venv" "$home/stamp"

@@ -22,7 +22,7 @@ fi
 scripts/fetch-mysql-on-sqlite.sh
 plugin=target/workers/php/mysql-on-sqlite
 
-# Made anew when a package or a file of ours is another one.
+# Made again when a package or a file of ours is another one.
 wanted=$(cat "$app/wordpress.lock" "$app/build.sh" "$plugin/fetched" | sha256sum | cut -d' ' -f1)
 if [ "$(cat "$into/made-from" 2>/dev/null || true)" != "$wanted" ]; then
     echo "Making the app wordpress in $into"

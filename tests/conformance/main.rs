@@ -170,7 +170,7 @@ fn rows(worker: &mut Worker, driver: &str, database: &str, sql: &str) -> Result<
     let reply = worker.script(&script.finish())?.map_err(|e| format!("{sql}: {e}"))?;
     let reply = Reply::decode(&reply).map_err(|e| format!("{sql}: {e}"))?;
     hold!(reply.error.is_none(), "{sql}: {:?}", reply.error);
-    // Written anew, as a real can be written in several ways.
+    // Written again, as a real can be written in several ways.
     let reply = reply.encode();
     let lines: Vec<&str> = reply.lines().filter(|line| line.starts_with("row\t")).collect();
     Ok(lines.join("\n"))
@@ -344,7 +344,7 @@ fn on_a_server(engine: &str) {
         SERVER_ENTRIES.iter().filter(|e| e.engine == engine && e.name().contains(&only)).collect();
     let mut problems = vec![];
     servers::with_server(engine, &bench, ON_A_SERVER, |new_database| {
-        // Databases are made here, by the one who may, for whoever asks.
+        // Databases are made here, by the user who may, for all callers.
         let (asked, asking) = channel::<Sender<String>>();
         problems = std::thread::scope(|scope| {
             let work = scope.spawn(|| {

@@ -195,7 +195,7 @@ fn check(entry: &Entry, command: &[String], dir: &Path) {
         }
         other => panic!("{name}: answered `stop` with {other:?}"),
     }
-    assert!(TcpStream::connect(&address).is_err(), "{name}: a stopped server accepts nobody");
+    assert!(TcpStream::connect(&address).is_err(), "{name}: a stopped server accepts no connection");
     worker.say(&ToolLine::Quit, b"").expect("it listens");
     assert!(worker.leaves(Duration::from_secs(60)).is_some(), "{name}: it must leave when told to");
 }

@@ -380,7 +380,7 @@ fn an_answer_that_nobody_waits_for_is_never_taken_for_another() {
     }
     assert!(admin.reply().expect_err("it is no column").is::<EngineSaid>());
     assert_eq!(admin.sql(&target, ["SELECT 2"]).expect("an answer"), two);
-    // Nobody asked for this answer yet.
+    // This answer was not requested yet.
     admin.send(script("SELECT 1")).expect("sent");
     assert_eq!(admin.sql(&target, ["SELECT 2"]).expect("an answer"), two);
     // As when the user wants to stop; what must be cleaned up is cleaned up.

@@ -248,7 +248,7 @@ class Fake:
 
     def say(self, data):
         with self.lock:
-            # Whoever stops listening closes the input too, when it is time to leave.
+            # A tool that stops listening closes the input too, when it is time to leave.
             with suppress(BrokenPipeError):
                 sys.stdout.buffer.write(b"" if self.mute else data)
                 sys.stdout.buffer.flush()
@@ -271,7 +271,7 @@ class Fake:
                 self.take_start(int(rest[0]))
             self.tell(line + body)
         if self.fault == "stall":
-            time.sleep(600)  # it is meant to be killed; nobody is served by one that never ends
+            time.sleep(600)  # it is meant to be killed, but must not run for ever
         self.leave(0)
 
     def take_plan(self, line, body):

@@ -39,7 +39,7 @@ const kept = [];
 
 /**
  * A turn through the worker: a run of its own, on the connection that the first one opened. Were it another connection each time,
- * both sides would measure how the library is compiled for it anew.
+ * both sides would measure how the library is compiled for it again.
  */
 function workerSide(driver, text, reads) {
   let conn;
@@ -64,7 +64,7 @@ function workerSide(driver, text, reads) {
 
 /** Time on the clock and of the processor, in nanoseconds. */
 async function timed(work) {
-  // As the worker does before it is ready: what made the plan is nobody's cost.
+  // As the worker does before it is ready: what made the plan is no side's cost.
   global.gc();
   const cpu = process.cpuUsage();
   const begun = process.hrtime.bigint();
@@ -157,7 +157,7 @@ function keysOf(reads) {
   });
 }
 
-/** The process of one side: carries out a turn whenever it is told to, until nobody is there any more. */
+/** The process of one side: carries out a turn at each request, until its input ends. */
 async function serve(name, side, database) {
   const { bare, sql, reads } = DRIVERS[name];
   const keys = keysOf(reads);
@@ -175,7 +175,7 @@ class Side {
     this.ended = once(this.child, 'exit').then(([code, signal]) => {
       throw new Error(`the process of the side ${side} of ${name} ended by itself (${code ?? signal})`);
     });
-    // Between two turns nobody waits for it, and after the last one it is to end.
+    // Between two turns no process waits for it, and after the last one it is to end.
     this.ended.catch(() => {});
   }
 
@@ -187,7 +187,7 @@ class Side {
 
   /** Has it carry out a turn; what it took. */
   turn() {
-    // That nobody is there to hear it is told by its end, with the status.
+    // Its end and its status show that no process listens.
     this.child.send('turn', () => {});
     return this.answer();
   }

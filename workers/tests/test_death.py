@@ -99,4 +99,4 @@ class Death(unittest.TestCase):
             thrower.write("if (!require('worker_threads').isMainThread) setTimeout(() => { throw new Error('of a library'); }, 300);")
             thrower.flush()
             worker = self.worker([program("node-null")], env={**os.environ, "NODE_OPTIONS": f"--require {thrower.name}"})
-            self.fails(worker, "an exception nobody caught: of a library")
+            self.fails(worker, "an uncaught exception: of a library")

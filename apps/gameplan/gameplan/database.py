@@ -1,4 +1,4 @@
-"""A site's connection in this process: opened at the first request, kept, opened anew when it was lost.
+"""A site's connection in this process: opened at the first request, kept, opened again when it was lost.
 
 A process serves one request at a time, so one connection for each site is enough.
 """
@@ -92,7 +92,7 @@ class Database:
         try:
             self.execute("COMMIT")
         except DatabaseError as error:
-            # A refused commit (busy, deadlock) is none; of a lost connection nobody knows.
+            # A refused commit (busy, deadlock) is not one; the outcome of a lost connection is unknown.
             error.unknown = error.lost
             self._roll_back()
             raise
@@ -108,7 +108,7 @@ class Database:
         return {name: "" if value is None else str(value) for name, value in found.items()}
 
     def is_unread(self):
-        """Whether nobody has asked the open connection for its settings yet."""
+        """Whether the open connection has not been asked for its settings yet."""
         return self._connection is not None and not self._in_transaction and self._read < self.opened
 
     def close(self):

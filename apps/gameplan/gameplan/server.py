@@ -34,7 +34,7 @@ class Server(BaseApplication):
         # Its workers' signs of life are files; in memory they cost the disk nothing.
         if os.path.isdir("/dev/shm"):
             settings["worker_tmp_dir"] = "/dev/shm"
-        # Newer versions open a socket for control, which nobody here needs.
+        # Newer versions open a socket for control, which is not needed here.
         if "control_socket_disable" in self.cfg.settings:
             settings["control_socket_disable"] = True
         for name, value in settings.items():
@@ -59,7 +59,7 @@ class Server(BaseApplication):
             self._report({"worker": worker.age, "error": str(error)})
 
     def _worker_exit(self, _server, worker):
-        """Connections that were opened anew while requests were served: nobody is measured any more."""
+        """Connections that were opened again while requests were served, read after the measurement."""
         app = getattr(self, "_app", None)
         if self._report is None or app is None:
             return

@@ -98,7 +98,7 @@ class Faults:
             "postgres": "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"}[self.engine]
         db = Database(site)
         self.addCleanup(db.close)
-        # MariaDB answers from a copy that is made anew only if nobody has asked for a tenth of a second.
+        # MariaDB answers from a copy that is made again only if it was not queried for a tenth of a second.
         wait_until(lambda: db.value(waiting) > 0, "a wait for a lock", every=0.2)
 
     def test_a_lock_that_stays_is_given_up_and_one_that_goes_is_not(self):
@@ -222,7 +222,7 @@ class SqliteFaults(Faults, unittest.TestCase):
             try:
                 yield folder
             finally:
-                # Whoever still has a file open there ends now, and the file system with the last of them.
+                # Processes that still have a file open there end now, and the file system with the last of them.
                 self.doCleanups()
                 subprocess.run(["umount", "--lazy", folder], check=True)
         finally:
@@ -273,7 +273,7 @@ class OfServers(Faults):
                 self.assertIn("contend-code", answer.headers)
         finally:
             server.start()
-        # Every worker opens its connection anew.
+        # Every worker opens its connection again.
         for _ in range(8):
             self.assertEqual(client.feed(limit=1).status, 200)
         self.assertEqual(client.comment(1, "text").status, 200)

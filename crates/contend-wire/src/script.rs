@@ -101,7 +101,7 @@ impl ScriptWriter {
     }
 }
 
-/// One line of a script, for whoever carries it out.
+/// One line of a script, for the program that carries it out.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ScriptLine {
     /// Execute it and answer with its rows.

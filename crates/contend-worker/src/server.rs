@@ -1,5 +1,5 @@
 //! What the drivers of database servers have in common: passwords, how a client runs on connections of its
-//! own, and interrupting a statement from outside without holding up whoever asks for it.
+//! own, and interrupting a statement from outside without holding up the thread that asks for it.
 
 use crate::client::ClientLoop;
 use crate::connection::{Connection, ServerSession, When};
@@ -39,7 +39,7 @@ pub struct OpenError {
 }
 
 impl OpenError {
-    /// For whoever has to mend it.
+    /// For the person who fixes it.
     pub fn in_words(self, setup: &Setup<'_>) -> anyhow::Error {
         let (client, database) = (setup.client, setup.database());
         anyhow!("client {client}, database {database}: `{}`: {}", self.what, self.message)
@@ -114,7 +114,7 @@ pub fn check_statement(setup: &Setup<'_>, index: usize, placeholders: usize, col
 }
 
 /// Leaves with the supervising thread the means to interrupt a connection. `interrupt` runs on a thread of
-/// its own: it opens a second connection, and a server that hangs must hold up nobody but that thread.
+/// its own: it opens a second connection, and a server that hangs must hold up only that thread.
 pub fn interrupt_with(setup: &Setup<'_>, interrupt: impl Fn() + Send + Sync + 'static) {
     let interrupt = Arc::new(interrupt);
     let (opened, last_ms) = (Instant::now(), AtomicU64::new(0));

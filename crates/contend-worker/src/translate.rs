@@ -2,7 +2,7 @@
 //! nothing else. Its schema is that of the SQLite database it is given.
 //!
 //! Cold texts are new: each carries a number that no other has, in a comment at its end. What is found in a cache is
-//! held against a translation made anew, and hits and misses against what was asked for, when the run is over.
+//! held against a translation made again, and hits and misses against what was asked for, when the run is over.
 
 use crate::arguments::{Arguments, Kept};
 use crate::client::ClientLoop;
@@ -263,7 +263,7 @@ pub struct TranslateSession {
     kind: Kind,
     /// Keeps the shared caches known as long as a client has them.
     _shared: Arc<Shared>,
-    /// The cold text, written anew for each execution.
+    /// The cold text, written again for each execution.
     text: String,
     /// Distinct for every client, counted up.
     number: u64,

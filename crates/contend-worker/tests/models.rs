@@ -118,7 +118,7 @@ fn last_of_four_waits(model: &str) -> Result<(), String> {
     held.sort_unstable();
     // 20 ms each, one after the other: the last one waited for three.
     assert!(held[3].0 - held[0].0 >= 60 * MS, "{model}: {held:?}");
-    assert!(samples.iter().all(|s| s.lock_wait_ns == 0), "{model}: nobody waited inside SQLite");
+    assert!(samples.iter().all(|s| s.lock_wait_ns == 0), "{model}: no client waited inside SQLite");
     // If it began with the others.
     let waited: u64 = samples.iter().map(|s| s.acquire_wait_ns).max().unwrap();
     let direct_on_four_threads = 55 * MS;
@@ -372,7 +372,7 @@ fn values_kept_before_a_pause_are_there_after_it() {
     }
 }
 
-/// A statistical statement, so not part of every run: the same load on a lock that promises nobody a turn and on
+/// A statistical statement, so not part of every run: the same load on a lock that promises no client a turn and on
 /// a queue.
 #[test]
 #[ignore = "compares distributions; a busy machine can change them"]
@@ -394,6 +394,6 @@ fn a_queue_serves_everybody_alike() {
         p99 as f64 / p50.max(1) as f64
     };
     let (unfair, fair) = (spread("spawn-blocking"), spread("fifo"));
-    assert!(fair < 3.0, "in a queue of eight nobody waits much longer than the others: p99 / p50 = {fair:.1}");
+    assert!(fair < 3.0, "in a queue of eight no client waits much longer than the others: p99 / p50 = {fair:.1}");
     assert!(unfair > fair, "{unfair:.1} against {fair:.1}");
 }

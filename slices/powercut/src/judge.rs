@@ -59,7 +59,7 @@ impl<'j> Judge<'j> {
     /// The verdict on the answers to [`Judge::script`].
     ///
     /// # Errors
-    /// [`Cancelled`]; whoever was to ask did not get an answer of the engine, of which nothing follows; the disk is full.
+    /// [`Cancelled`]; the asking process did not get an answer of the engine, of which nothing follows; the disk is full.
     pub fn verdict(
         &self,
         crash: Instant,

@@ -264,7 +264,7 @@ func (a *attempt) run(conn Conn, s *Statement, step *wire.Step, each func([]any)
 	return int64(step.RowsMin), nil
 }
 
-// handRow gives a row to whoever asked for it.
+// handRow gives a row to the caller that asked for it.
 func (a *attempt) handRow(values []any) error {
 	if len(a.keeping) > 0 {
 		if err := a.keepRow(values); err != nil {

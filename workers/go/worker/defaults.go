@@ -2,7 +2,7 @@ package worker
 
 import "contend/workers/wire"
 
-// defaults are what a connection of the library does by itself, asked of one that nobody has told anything: whether what it
+// defaults are what a connection of the library does by itself, asked of one with no settings: whether what it
 // writes is committed at once, and how many statements it keeps.
 func (d *Driver) defaults() (found []wire.Pair, err error) {
 	if d.Scratch != "" && !d.Nothing {

@@ -79,7 +79,7 @@ type Setup struct {
 	Context context.Context
 	// Opened counts connections.
 	Opened atomic.Int64
-	// InRun: whoever opens a connection now does so within an attempt, so a statement is prepared when it is first used.
+	// InRun: a client that opens a connection now does so within an attempt, so a statement is prepared when it is first used.
 	InRun atomic.Bool
 }
 
@@ -140,7 +140,7 @@ type Describer interface {
 	Describe(s *Statement) (params, columns int, err error)
 }
 
-// Loser is a Conn that knows when it is lost and must be opened anew.
+// Loser is a Conn that knows when it is lost and must be opened again.
 type Loser interface{ Lost() bool }
 
 // Waiter is a Conn that measures what it waits for locks.

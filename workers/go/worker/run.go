@@ -119,7 +119,7 @@ func checkModel(driver *Driver, plan *wire.Plan, options *Options) error {
 	}
 	for _, t := range plan.Transactions {
 		if plan.Model == modelPool && len(t.Steps) > 0 && t.Steps[0].Kind == wire.StepConnect {
-			return fmt.Errorf("model pool: `%s` connects anew, but a pool decides itself when it does that", t.Name)
+			return fmt.Errorf("model pool: `%s` reconnects, but a pool decides itself when it does that", t.Name)
 		}
 	}
 	return options.checkModel(driver, plan.Model)
@@ -419,7 +419,7 @@ func (r *ready) run(start uint64, s *server) error {
 	return broken
 }
 
-// readBack reads the settings of a connection that was opened in the run, once nobody measures any more: in an attempt it would
+// readBack reads the settings of a connection that was opened in the run, after the measurement: in an attempt it would
 // be part of what is measured, which no program does. After the end of the drain connections execute nothing.
 func (r *ready) readBack(conn Conn) {
 	if conn == nil || r.control.drainIsOver.Load() {

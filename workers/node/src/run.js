@@ -126,7 +126,7 @@ class Run {
     return conn;
   }
 
-  /** Settings of the connections that were opened in the run, once nobody measures any more. */
+  /** Settings of the connections that were opened in the run, after the measurement. */
   async readBack() {
     const later = this.clients.filter(({ later, conn }) => later && conn && !conn.lost);
     if (later.length === 0 || this.control.drainIsOver) return {};

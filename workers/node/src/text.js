@@ -8,7 +8,7 @@ const ESCAPED = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r', '\0': '\\
 const INTEGER_MIN = -(2n ** 63n);
 const INTEGER_MAX = 2n ** 63n - 1n;
 
-/** An error of the format; whoever reads the lines adds where. */
+/** An error of the format; the reader of the lines adds where. */
 class FormatError extends Error {}
 
 function unescape(field) {

@@ -58,7 +58,7 @@ abstract class Connection
     /** What statements of the plan are called upon, by number: each from its first use on. */
     protected array $statements = [];
 
-    /** Finds out whether the engine accepts a statement; its columns, or null if nobody can tell. */
+    /** Finds out whether the engine accepts a statement; its columns, or null if that is unknown. */
     abstract public function check(Statement $statement): ?int;
 
     /** What a statement of the plan is called upon: `s` in the lines of `code`. Null if there is no such thing. */
@@ -82,7 +82,7 @@ abstract class Connection
         return ['$db->simple(' . var_export($sql, true) . ');'];
     }
 
-    /** Executes a statement whose rows nobody wants. */
+    /** Executes a statement whose rows are not needed. */
     abstract public function simple(string $sql): void;
 
     /** A statement of the session. */

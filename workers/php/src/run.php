@@ -266,7 +266,7 @@ final class Run
         }
     }
 
-    /** In a process of its own: it takes new connections, and a server that hangs must hold up nobody who answers the tool. */
+    /** In a process of its own: it takes new connections, and a server that hangs must not hold up the process that answers the tool. */
     private function interruptServer(): void
     {
         if ($this->interrupter !== 0 && pcntl_waitpid($this->interrupter, $status, WNOHANG) === 0) {

@@ -120,7 +120,7 @@ function test_garbage_of_preparing_is_collected_before_the_clients_are_ready(): 
         "transaction\t0\tnothing\tread\t-\t0\t0\t0", "retry\t1\t-\t-\t-", 'clients	2',
         "client\t0\t0\tclosed\tfinite\t0\t0\t0", "client\t1\t0\tclosed\tfinite\t0\t0\t0", "end\n",
     ]));
-    // Nobody has been told a start yet. The garbage from before the fork is the first process's alone.
+    // No client has started yet. The garbage from before the fork is the first process's alone.
     $expected = [getmypid(), ...array_map(fn ($child) => $child->pid, $run->children)];
     $run->kill();
     same($expected, array_map(intval(...), file($path)), 'who collected');

@@ -60,7 +60,7 @@ class Connection:
     suits_arguments = False
 
     def prepare(self, statement):
-        """Finds out whether the engine accepts a statement; returns its columns, or None if nobody can tell. Errors of
+        """Finds out whether the engine accepts a statement; returns its columns, or None if that is unknown. Errors of
         the library are raised as they are."""
         raise NotImplementedError
 
@@ -93,7 +93,7 @@ class Connection:
         raise NotImplementedError
 
     def simple(self, sql):
-        """Executes a statement without arguments whose rows nobody wants."""
+        """Executes a statement without arguments whose rows are not needed."""
         raise NotImplementedError
 
     def load(self, statement, rows):

@@ -125,7 +125,7 @@ class Run:
                 raise FormatError(f"client {client.spec.id}: {told(client.broken)}")
 
     def finish(self):
-        """After the end: connections are closed, and nobody has died."""
+        """After the end: connections are closed, and no client has died."""
         for client in self.clients:
             client.thread.join()
         self.pauses.end()

@@ -69,7 +69,7 @@ pub async fn carry_out(
     statements: &Statements,
     job: &mut Job,
 ) -> Result<(), Failed> {
-    // sqlx calls SQLite on a thread of its own, where nobody measures.
+    // sqlx calls SQLite on a thread of its own, where nothing is measured.
     job.waits.lock_ns = NOT_MEASURED;
     let transaction = usize::from(job.transaction());
     let begin = statements.begins[transaction].as_ref();

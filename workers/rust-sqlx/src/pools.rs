@@ -23,10 +23,10 @@ use tokio::time::timeout;
 /// Virtual machine instructions of SQLite between two looks at the end of the drain: some tens of microseconds.
 const LOOK_EVERY: i32 = 1_000;
 
-/// Longest wait for a connection after the run, when nobody uses one: its last user may not quite have given it back.
+/// Longest wait for a connection after the run, when none is in use: its last user may not quite have given it back.
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
-/// Longer than any run: whoever waits for a connection is never turned away.
+/// Longer than any run: a client that waits for a connection is never turned away.
 const PATIENCE: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// A client's way to the connections of its database.

@@ -217,7 +217,7 @@ impl Connection for Connected {
     #[cold]
     fn judge(&self, error: &mysql::Error) -> Judged {
         let failure = code_of(error);
-        // After an error that is not the server's own, nobody knows what the connection will say next.
+        // After an error that is not the server's own, it is unknown what the connection will say next.
         let is_lost = !matches!(error, mysql::Error::MySqlError(_)) || failure == errno(INTERRUPTED[1]);
         let is_interrupted = failure == errno(LOST) || INTERRUPTED.iter().any(|code| failure == errno(*code));
         Judged { failure, is_lost, is_interrupted }

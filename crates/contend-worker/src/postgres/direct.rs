@@ -127,7 +127,7 @@ impl AsyncWrite for Wire {
 
 /// The library's half of a connection that reads and writes.
 pub struct Line {
-    /// None once it has ended: whoever waits for an answer then learns that there is none.
+    /// None once it has ended: a thread that waits for an answer then learns that there is none.
     connection: Option<Connection<Wire, NoTlsStream>>,
     reads: Rc<Cell<Reads>>,
 }

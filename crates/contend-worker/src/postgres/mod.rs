@@ -115,7 +115,7 @@ impl Target {
 pub enum Sent<'s> {
     /// By its name, with values in the server's types.
     Prepared(&'s Statement, &'s [Param<'s>]),
-    /// As text, with values of types that nobody names: the server finds out itself.
+    /// As text, with values of types that are not named: the server finds out itself.
     Text(&'s str, &'s [Param<'s>]),
 }
 
@@ -130,7 +130,7 @@ pub trait Link: Sized {
     /// The address is wrong, or the server cannot be reached or refuses.
     fn open(database: &str) -> Result<(Self, Interrupt), OpenError>;
 
-    /// Carries out statements whose rows nobody wants.
+    /// Carries out statements whose rows are not needed.
     ///
     /// # Errors
     /// The server's.

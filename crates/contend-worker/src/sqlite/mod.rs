@@ -82,7 +82,7 @@ impl SetupError {
         move |error| Self { sql: sql.to_string(), error }
     }
 
-    /// For whoever has to mend it.
+    /// For the person who fixes it.
     pub fn in_words(self, setup: &Setup<'_>) -> anyhow::Error {
         let code = code_of(&self.error).code;
         anyhow!("client {}, database {}: `{}`: {} ({code})", setup.client, setup.database(), self.sql, self.error)
@@ -244,7 +244,7 @@ pub fn open_and_read_back(setup: &Setup<'_>, timeout_ms: u32) -> Result<(Connect
     Ok((connection, with_timeout(facts, found_ms)))
 }
 
-/// The settings of a connection that was opened inside an attempt, when nobody measures any more.
+/// The settings of a connection that was opened inside an attempt, after the measurement.
 ///
 /// # Errors
 /// The query that SQLite refuses.

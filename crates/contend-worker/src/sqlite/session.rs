@@ -49,7 +49,7 @@ pub struct SqliteSession<'c> {
     connection: &'c Connection,
     head: &'c Head,
     options: &'c Options,
-    /// None: statements are prepared anew for every execution.
+    /// None: statements are prepared again for every execution.
     prepared: Option<Prepared<'c>>,
 }
 

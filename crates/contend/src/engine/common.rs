@@ -3,7 +3,7 @@
 
 use super::setting::{Setting, Values};
 
-/// The setting that says who sets what a connection has, and its value for nobody: what is found then is the driver's own.
+/// The setting that says who sets what a connection has, and its value if nothing is set: the values found are then the driver's own.
 pub(super) const OPENED: &str = "connection";
 pub(super) const AS_IT_COMES: &str = "as-it-comes";
 

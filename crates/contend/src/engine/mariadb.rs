@@ -77,7 +77,7 @@ const SERVER: Server = Server {
     stop: Signal::Terminate,
     abort: Signal::Kill,
     version: "SELECT version()",
-    // Whoever installs a data directory gets a root without a password on every interface.
+    // The installer of a data directory gets a root without a password on every interface.
     provision: || {
         ["DELETE FROM mysql.global_priv WHERE Host <> 'localhost' OR User = ''", "FLUSH PRIVILEGES"]
             .map(str::to_string)
@@ -281,7 +281,7 @@ fn setup(settings: &Settings) -> Setup {
 }
 
 /// A server without this setting writes its log through the system's cache. So it does what `on` asks for, and what
-/// nobody asked for: only one that was told `off` is not what it should be.
+/// not requested: only one that was told `off` is not what it should be.
 fn log_buffering(settings: &Settings) -> Expected {
     let value = as_read_back(LOG_BUFFERING, ENGINE.own_value(settings, LOG_BUFFERING));
     let refused = settings.get(LOG_BUFFERING).is_some_and(|value| value == "off");

@@ -54,7 +54,7 @@ pub const ENGINE: Engine = Engine {
 /// A library may be built to have another level in WAL (`SQLITE_DEFAULT_WAL_SYNCHRONOUS`), which a connection takes up when it
 /// first reads a file in WAL: before that it would tell the level that it does not keep.
 const SYNCHRONOUS_IN_USE: &str = "SELECT synchronous FROM (SELECT count(*) FROM sqlite_master), pragma_synchronous";
-/// The level that a file in WAL has, or would get: that of the build. Nobody says whether a driver chose the level itself, which
+/// The level that a file in WAL has, or would get: that of the build. It is not known whether a driver chose the level itself, which
 /// would stay.
 const SYNCHRONOUS_IN_WAL: &str = "SELECT CASE (SELECT journal_mode FROM pragma_journal_mode) \
     WHEN 'wal' THEN (SELECT synchronous FROM (SELECT count(*) FROM sqlite_master), pragma_synchronous) \

@@ -28,7 +28,7 @@ pub fn fits(run: &Run, dir: &Path, here: &Machine, now: &Instead) -> Result<()> 
     let version = env!("CARGO_PKG_VERSION");
     if run.contend != version {
         bail!(
-            "{dir} was begun with contend {}, this is {version}; resume it with that one, or begin anew",
+            "{dir} was begun with contend {}, this is {version}; resume it with that one, or begin again",
             run.contend
         );
     }
@@ -43,7 +43,7 @@ pub fn fits(run: &Run, dir: &Path, here: &Machine, now: &Instead) -> Result<()> 
             }
             // Records of before that was kept.
             (None, _) if run.command.iter().any(|word| word.split('=').next() == Some(option)) => {
-                bail!("{dir} was begun with {option}, but does not say what it was; begin anew")
+                bail!("{dir} was begun with {option}, but does not say what it was; begin again")
             }
             (None, Some(_)) => bail!("{dir} was begun with {own}; resume it without {option}"),
             _ => {}

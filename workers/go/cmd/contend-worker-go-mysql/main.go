@@ -28,7 +28,7 @@ const (
 
 func errno(number uint32) wire.Code { return wire.Code{Space: wire.SpaceMySQL, Number: number} }
 
-// isLost: nobody knows what a connection will say after such an error.
+// isLost: it is unknown what a connection will say after such an error.
 func isLost(err error) bool {
 	var told *mysql.MySQLError
 	if errors.As(err, &told) {

@@ -32,7 +32,7 @@ class Connection {
     return made;
   }
 
-  /** `each`: prepared anew for every execution; once here as well, so that a mistake shows before the window. */
+  /** `each`: prepared again for every execution; once here as well, so that a mistake shows before the window. */
   prepare(statement, each) {
     return new Prepared(this.make(statement.sql), statement, each);
   }

@@ -25,7 +25,7 @@ final class PdoPgsqlConnection extends PdoConnection
         $this->types = new WeakMap();
         $this->db = new PDO("pgsql:$place;dbname=$at->database", $at->user, $at->password, [
             PDO::ATTR_ERRMODE => PDO::ERRMODE_EXCEPTION,
-            // Else text and values are sent together, parsed anew each time.
+            // Else text and values are sent together, parsed again each time.
             PDO::PGSQL_ATTR_DISABLE_PREPARES => $prepareEach,
             PDO::ATTR_TIMEOUT => 10,
         ]);

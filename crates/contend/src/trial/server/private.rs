@@ -400,7 +400,7 @@ impl<'j> Running<'j> {
         kill_all(&mut self.child).with_context(|| format!("{} cannot be killed", self.server.title))
     }
 
-    /// Removes what it leaves outside of its data directory. What cannot be removed is removed by whoever next restarts
+    /// Removes what it leaves outside of its data directory. What cannot be removed is removed at the next restart
     /// the machine; nothing depends on it.
     fn remove_rest(&self) {
         self.shared_memory.remove(self.server.lists_memory);

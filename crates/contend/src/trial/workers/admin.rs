@@ -1,7 +1,7 @@
 //! A worker that carries out scripts outside any measurement: loads data, applies persistent settings,
 //! checks invariants, measures footprints. One for a whole run; it keeps no connection open in between.
 //!
-//! A worker that died, said something unexpected, gave no answer in time or owes one that nobody waits for any more is
+//! A worker that died, said something unexpected, gave no answer in time or owes one that is no longer expected is
 //! replaced before the next script: its late replies must never be taken for those to other questions.
 
 use crate::engine::Engine;

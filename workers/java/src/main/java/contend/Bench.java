@@ -92,7 +92,7 @@ public final class Bench {
 
     private static Took timed(Work work) throws SQLException {
         var threads = ManagementFactory.getThreadMXBean();
-        // As the worker does before it is ready: what made the plan is nobody's cost.
+        // As the worker does before it is ready: what made the plan is no side's cost.
         System.gc();
         long cpu = threads.getCurrentThreadCpuTime();
         long begun = System.nanoTime();

@@ -26,7 +26,7 @@ interface Driver {
 
     Connection connect(String database, Options options) throws SQLException;
 
-    /** What its connections are, for whoever has to look behind a pool's. */
+    /** What its connections are, for callers that have to look behind a pool's. */
     Class<? extends Connection> connectionType();
 
     /** The engine's own code of an error; null if it has none. */
@@ -48,7 +48,7 @@ interface Driver {
         return server() ? Failure.CANCELED : interrupted();
     }
 
-    /** Whether nobody knows what the connection will say after this error. */
+    /** Whether it is unknown what the connection will say after this error. */
     default boolean lost(SQLException error) {
         return error.getSQLState() != null && error.getSQLState().startsWith("08");
     }

@@ -106,7 +106,7 @@ final class Pool {
                 run.prepareStatements(conn);
                 return new Lease(proxy, conn);
             } catch (SQLTransientConnectionException e) {
-                // Nobody gave one back in time, unless opening one failed.
+                // No connection came back in time, unless opening one failed.
                 if (control != null && control.drainIsOver) {
                     throw run.driver.cutShort();
                 }
@@ -132,7 +132,7 @@ final class Pool {
         }
     }
 
-    /** The connections there are, for when nobody takes one any more. */
+    /** The connections there are, for when no client takes one any more. */
     Collection<Conn> connections() {
         return opened.values();
     }

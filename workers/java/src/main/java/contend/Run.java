@@ -85,7 +85,7 @@ final class Run {
         for (Transaction t : plan.transactions) {
             if (pool && !t.steps().isEmpty() && t.steps().get(0).kind() == Kind.CONNECT) {
                 throw new IllegalArgumentException(
-                        "model pool: `" + t.name() + "` connects anew, but a pool decides itself when it does that");
+                        "model pool: `" + t.name() + "` reconnects, but a pool decides itself when it does that");
             }
         }
     }
@@ -309,7 +309,7 @@ final class Run {
         }
     }
 
-    /** Interrupts whoever still executes something, again and again: an interrupt reaches only what runs at that moment. */
+    /** Interrupts clients that still execute something, again and again: an interrupt reaches only what runs at that moment. */
     void interrupt() {
         for (Client client : clients) {
             Conn conn = client.attempt.current;

@@ -12,7 +12,7 @@ import java.util.Map;
 final class Text {
     private Text() {}
 
-    /** An error of a format; whoever reads the lines adds where. */
+    /** An error of a format; the reader of the lines adds where. */
     static final class FormatError extends RuntimeException {
         FormatError(String words) {
             super(words);
