@@ -15,6 +15,7 @@ use crate::trial::over_http::{Asking, timeout_ms};
 use crate::trial::plans::{self, Plans, Sql};
 use crate::units::duration_ns;
 use crate::workload::{self, Asked, Workload};
+use contend_wire::database::Database;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{Args, ValueHint};
 use std::collections::BTreeMap;
@@ -144,7 +145,8 @@ fn plan(of: &Of, args: &ShowArgs) -> Result<(String, String)> {
         None => workload,
     };
     let round = Plans::default().of(study, workload, *slot)?;
-    let databases: Vec<String> = databases(&args.database, workload.databases).collect();
+    let files: Vec<String> = databases(&args.database, workload.databases).collect();
+    let databases: Vec<Database> = files.iter().cloned().map(Database::File).collect();
     let sql = Sql::of(workload, engine, &setup);
     let served = engine::is_over_http(contender);
     if args.serving {
@@ -171,7 +173,7 @@ fn plan(of: &Of, args: &ShowArgs) -> Result<(String, String)> {
         ),
         false => {
             let base = of.base.as_ref().filter(|base| base.is_file() && setup.service.is_none());
-            let copy = |base: &PathBuf| databases.iter().map(|to| format!("cp {} {to}\n  ", base.display())).collect();
+            let copy = |base: &PathBuf| files.iter().map(|to| format!("cp {} {to}\n  ", base.display())).collect();
             let fresh: String = base.map(copy).unwrap_or_default();
             format!("To carry it out by hand, keep it in a file:\n  {fresh}contend worker --plan FILE")
         }

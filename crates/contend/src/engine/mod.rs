@@ -4,6 +4,7 @@
 
 pub mod app;
 mod common;
+pub mod dsn;
 pub mod go;
 pub mod http;
 pub mod java;

@@ -2,7 +2,7 @@
 //! directory is made, how it is configured, started, asked and stopped. Data only; `trial` does it.
 
 use super::{Engine, Expected, HTTP, Setting, Settings, Setup, TRANSPORT, Values, go};
-use contend_wire::address::{Address, Endpoint, Password};
+use contend_wire::database::{Address, Endpoint, Password};
 use std::path::{Path, PathBuf};
 
 /// Reads a file by its name; none if it cannot.
@@ -116,7 +116,6 @@ impl Server {
     /// The address of a database of a private server over its socket.
     pub fn by_socket(&self, layout: &Layout, database: &str) -> Address {
         Address {
-            scheme: self.scheme.to_string(),
             user: self.user.to_string(),
             endpoint: Endpoint::Socket(layout.socket_path().display().to_string()),
             database: database.to_string(),
@@ -127,7 +126,6 @@ impl Server {
     /// The address of a database of a private server over TCP, its password in a file.
     pub fn by_tcp(&self, port: u16, password_file: &Path, database: &str) -> Address {
         Address {
-            scheme: self.scheme.to_string(),
             user: self.user.to_string(),
             endpoint: Endpoint::Tcp("127.0.0.1".to_string(), port),
             database: database.to_string(),

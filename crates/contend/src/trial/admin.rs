@@ -6,6 +6,7 @@
 
 use crate::trial::janitor::Janitor;
 use crate::trial::process::{Event, Launch, Nothing, Worker, next};
+use crate::workload::sql::asked;
 use anyhow::{Context, Result, anyhow, bail};
 use contend_wire::handshake::{Facts, ToolLine, WorkerLine};
 use contend_wire::literal::Value;
@@ -147,7 +148,7 @@ impl<'a> Admin<'a> {
     ) -> Result<Vec<Vec<Vec<Value>>>> {
         let mut script = ScriptWriter::new(target);
         for sql in statements {
-            script.sql(sql.as_ref());
+            script.sql(&asked(sql.as_ref()));
         }
         let answers = self.run(script.finish())?;
         Ok(answers

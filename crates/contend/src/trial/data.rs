@@ -11,7 +11,10 @@ use crate::trial::janitor::Janitor;
 use crate::trial::server::{Programs, Running, Start, initialise};
 use crate::workload::{Workload, hex};
 use anyhow::{Context, Result};
-use contend_wire::address::Address;
+use crate::engine::dsn::Dsn;
+use crate::workload::sql::asked;
+use contend_wire::database::Database;
+use contend_wire::statement::Statement;
 use contend_wire::script::{Answer, Target};
 use sha2::{Digest, Sha256};
 use std::io::Read;
@@ -39,7 +42,7 @@ pub struct Base {
     /// The programs of the server it was loaded with.
     pub programs: Option<Programs>,
     /// The server somebody else runs, where nothing is kept: every trial loads its own.
-    pub attached: Option<Address>,
+    pub attached: Option<Dsn>,
 }
 
 impl Base {
@@ -96,7 +99,7 @@ pub fn base(places: &Places<'_>, wanted: &Wanted<'_>, admin: &mut Admin<'_>) -> 
     std::fs::create_dir_all(&partial).with_context(|| format!("cannot create {}", partial.display()))?;
     let loaded = match (wanted.engine.server, &programs) {
         (Some(server), Some(programs)) => load_server(&partial, server, programs, wanted, places.janitor, admin),
-        _ => load(&partial.join(name).display().to_string(), wanted, admin),
+        _ => load(&file(&partial.join(name)), wanted, admin),
     };
     let loaded = loaded
         .and_then(|rows| {
@@ -233,10 +236,10 @@ pub fn database_names(count: u32) -> impl Iterator<Item = String> {
 }
 
 /// Loads one database; the rows it has then.
-pub(super) fn load(database: &str, wanted: &Wanted<'_>, admin: &mut Admin<'_>) -> Result<u64> {
+pub(super) fn load(database: &Database, wanted: &Wanted<'_>, admin: &mut Admin<'_>) -> Result<u64> {
     let engine = wanted.engine;
-    let mut session: Vec<String> = engine.load_session.iter().map(ToString::to_string).collect();
-    session.extend(wanted.before.iter().cloned());
+    let before = wanted.before.iter().map(String::as_str);
+    let session: Vec<Statement> = engine.load_session.iter().copied().chain(before).map(asked).collect();
     let target = script_target(engine, database);
     let target = Target { driver: wanted.by.to_string(), session: [target.session, session].concat(), ..target };
     let (mut ahead, mut rows) = (0, 0);
@@ -258,21 +261,26 @@ pub(super) fn load(database: &str, wanted: &Wanted<'_>, admin: &mut Admin<'_>) -
     Ok(rows)
 }
 
+/// A database that is a file.
+fn file(path: &Path) -> Database {
+    Database::File(path.display().to_string())
+}
+
 /// A script's target on a database.
-pub fn script_target(engine: &Engine, database: &str) -> Target {
+pub fn script_target(engine: &Engine, database: &Database) -> Target {
     let (options, session) = match engine.server {
         None => (vec![("busy_timeout_ms".to_string(), "10000".to_string())], vec![]),
-        Some(server) => (vec![], contend_sql::session(server.dialect).iter().map(ToString::to_string).collect()),
+        Some(server) => (vec![], contend_sql::session(server.dialect).iter().map(|sql| asked(sql)).collect()),
     };
-    Target { driver: engine.loader.to_string(), database: database.to_string(), options, session }
+    Target { driver: engine.loader.to_string(), database: database.clone(), options, session }
 }
 
 /// What a trial works on.
 pub struct Fresh<'j> {
-    /// Paths or addresses for the workers, one per database.
-    pub databases: Vec<String>,
+    /// For the workers, one per database.
+    pub databases: Vec<Database>,
     /// The same for contend's own scripts.
-    pub inside: Vec<String>,
+    pub inside: Vec<Database>,
     pub server: Option<Running<'j>>,
     /// Databases on a server that somebody else runs.
     pub attached: Option<Databases>,
@@ -313,14 +321,14 @@ pub fn lay_out(making: &Making<'_>, admin: &mut Admin<'_>) -> Result<()> {
     }
     let mut from = &making.base.path;
     let files = files(making);
-    for file in &files {
-        std::fs::copy(from, file).with_context(|| format!("cannot copy the data to {}", file.display()))?;
+    for path in &files {
+        std::fs::copy(from, path).with_context(|| format!("cannot copy the data to {}", path.display()))?;
         // What the first copy was prepared with is in its file: the others are copies of that.
         if from == &making.base.path && !making.setup.prepare.is_empty() {
             admin
-                .sql(&script_target(making.engine, &file.display().to_string()), &making.setup.prepare)
+                .sql(&script_target(making.engine, &file(path)), &making.setup.prepare)
                 .context("cannot apply the contender's settings to fresh data")?;
-            from = file;
+            from = path;
         }
     }
     Ok(())
@@ -336,7 +344,7 @@ fn files(making: &Making<'_>) -> Vec<PathBuf> {
 impl Fresh<'_> {
     /// Of an engine in the process of its client: its files are the databases.
     pub fn embedded(making: &Making<'_>) -> Self {
-        let files: Vec<String> = files(making).iter().map(|file| file.display().to_string()).collect();
+        let files: Vec<Database> = files(making).iter().map(|path| file(path)).collect();
         Fresh { databases: files.clone(), inside: files, server: None, attached: None }
     }
 }

@@ -10,6 +10,7 @@ use crate::trial::process::Launch;
 use crate::trial::refusal::Whose;
 use crate::trial::run::Bench;
 use anyhow::{Context, Result, anyhow};
+use contend_wire::database::Database;
 use contend_wire::plan::Step;
 
 impl Bench<'_> {
@@ -34,7 +35,7 @@ impl Bench<'_> {
         let mut sql = Sql::of(self.workload, engine, &setup);
         sql.transactions.iter_mut().flat_map(|t| &mut t.steps).for_each(without_waiting);
         // It opens nothing, so there need not be anything.
-        let nowhere = vec!["nowhere".to_string(); self.workload.databases as usize];
+        let nowhere = vec![Database::File("nowhere".to_string()); self.workload.databases as usize];
         let plans = single.encode(null, &setup, &sql, &nowhere)?;
         crew.prepare(launch, &plans, writer.partial_dir())?;
         crew.start();

@@ -5,6 +5,7 @@ use crate::engine::{REQUEST_TIMEOUT, app};
 use crate::study::model::Contender;
 use crate::workload::Asked;
 use anyhow::{Context as _, Result};
+use contend_wire::database::Database;
 use contend_wire::plan::http::{Count, HttpStep, Request};
 use contend_wire::plan::{Connections, Head, Source, Step, Transaction};
 
@@ -39,7 +40,7 @@ pub fn asked(head: Head, asking: &Asking<'_>, hosts: &[String]) -> Result<Head> 
     options.push((app::HOST.to_string(), hosts.join(",")));
     Ok(Head {
         options,
-        databases: vec![asking.url.to_string(); hosts.len()],
+        databases: vec![Database::Service(asking.url.to_string()); hosts.len()],
         requests: asked.requests.clone(),
         transactions: asked.transactions.clone(),
         login: asked.login,
@@ -78,7 +79,7 @@ pub fn derived(head: Head, asking: &Asking<'_>, with_rows: bool) -> Head {
     let requests = head.transactions.iter().map(request).collect();
     let transactions = head.transactions.iter().zip(0..).map(|(t, number)| over_http(t, number, with_rows)).collect();
     let options = options(&head, asking.timeout_ms);
-    Head { options, databases: vec![asking.url.to_string()], requests, transactions, ..plain(head) }
+    Head { options, databases: vec![Database::Service(asking.url.to_string())], requests, transactions, ..plain(head) }
 }
 
 fn request(transaction: &Transaction) -> Request {

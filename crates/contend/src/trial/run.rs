@@ -28,6 +28,7 @@ use crate::trial::served::{Served, Serving};
 use crate::trial::session::Note;
 use crate::workload::{Asked, DrawnRole, Workload};
 use anyhow::{Context, Result};
+use contend_wire::database::Database;
 use contend_wire::handshake::Facts;
 use contend_wire::plan::Client;
 use std::collections::BTreeMap;
@@ -242,7 +243,7 @@ impl Bench<'_> {
     pub(super) fn serving(
         &self,
         stage: &Stage<'_>,
-        databases: &[String],
+        databases: &[Database],
         logs: &Path,
     ) -> Result<Option<Serving<'_>>, Failure> {
         if !engine::is_over_http(stage.contender) {
@@ -259,7 +260,7 @@ impl Bench<'_> {
     pub(super) fn orders(
         &self,
         stage: &Stage<'_>,
-        databases: &[String],
+        databases: &[Database],
         serving: Option<&Serving<'_>>,
     ) -> Result<Orders, Failure> {
         let (contender, setup) = (stage.contender, &stage.setup);

@@ -13,7 +13,7 @@ use crate::trial::killing::kill_all;
 use crate::trial::private::{free_port, random_password, write_secret};
 use crate::trial::shared_memory::SharedMemory;
 use anyhow::{Context, Result, bail};
-use contend_wire::address::Address;
+use contend_wire::database::{Address, Database};
 use contend_wire::literal::Value;
 use contend_wire::script::Target;
 use rustix::process::{Pid, kill_process};
@@ -291,13 +291,13 @@ impl<'j> Running<'j> {
     }
 
     /// The address clients use for a database.
-    pub fn address(&self, database: &str) -> String {
-        self.address.with_database(database).to_string()
+    pub fn address(&self, database: &str) -> Database {
+        Database::Server(self.address.with_database(database))
     }
 
     /// The address contend itself uses: over the socket.
-    pub fn inside(&self, database: &str) -> String {
-        self.server.by_socket(&self.layout, database).to_string()
+    pub fn inside(&self, database: &str) -> Database {
+        Database::Server(self.server.by_socket(&self.layout, database))
     }
 
     pub fn pid(&self) -> u32 {

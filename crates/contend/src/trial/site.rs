@@ -8,7 +8,7 @@ use crate::trial::disk;
 use crate::trial::janitor::Janitor;
 use crate::trial::process::{InsteadOf, Launch};
 use anyhow::{Context, Result, bail};
-use contend_wire::address::Address;
+use crate::engine::dsn::Dsn;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ pub struct Site {
     pub own: Launch,
     pub janitor: Janitor,
     /// The server that takes the place of private ones of its kind.
-    pub attached: Option<Address>,
+    pub attached: Option<Dsn>,
     /// Whether the directory is there because of this run.
     made_out: bool,
     /// Held as long as the run goes on.

@@ -9,7 +9,9 @@ use crate::trial::aftermath::integrity;
 use crate::trial::data::script_target;
 use crate::trial::powercut::place;
 use crate::workload::{Workload, marks};
+use crate::workload::sql::asked;
 use anyhow::{Result, bail};
+use contend_wire::database::Database;
 use contend_wire::literal::Value;
 use contend_wire::script::{Answer, ScriptWriter, Target};
 use std::collections::BTreeMap;
@@ -35,23 +37,23 @@ impl<'j> Judge<'j> {
     }
 
     /// A database as the contender's own connections open it.
-    fn target(&self, database: &str) -> Target {
+    fn target(&self, database: &Database) -> Target {
         let target = script_target(self.engine, database);
         match self.engine.server {
             // Its configuration is the server's.
             Some(_) => target,
-            None => Target { session: self.setup.session.clone(), ..target },
+            None => Target { session: self.setup.session.iter().map(|sql| asked(sql)).collect(), ..target },
         }
     }
 
     /// The questions, as a script.
-    pub fn script(&self, database: &str) -> String {
+    pub fn script(&self, database: &Database) -> String {
         let mut script = ScriptWriter::new(&self.target(database));
-        script.sql(marks::QUERY);
+        script.sql(&asked(marks::QUERY));
         for invariant in &self.workload.invariants {
-            script.sql(&invariant.sql);
+            script.sql(&asked(&invariant.sql));
         }
-        script.sql(&self.check);
+        script.sql(&asked(&self.check));
         script.finish()
     }
 
@@ -63,7 +65,7 @@ impl<'j> Judge<'j> {
         &self,
         crash: Instant,
         answers: Result<Vec<Answer>>,
-        database: &str,
+        database: &Database,
         admin: &mut Admin<'_>,
     ) -> Result<Verdict> {
         match answers {
@@ -184,7 +186,7 @@ pub fn in_words(verdict: &Verdict) -> Option<(&'static str, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anyhow::anyhow;
+use anyhow::anyhow;
 
     fn engine_said() -> anyhow::Error {
         anyhow::Error::from(EngineSaid("file is not a database".to_string())).context("opening it")

@@ -13,6 +13,7 @@ use crate::trial::process::monotonic_ns;
 use crate::trial::run::{Bench, Stage};
 use crate::trial::session::Note;
 use anyhow::{Result, anyhow};
+use contend_wire::database::Database;
 use std::path::Path;
 
 /// How many times as long as the recorded window, attempt by attempt: the ordinary disk is slower, and may be busy.
@@ -132,7 +133,7 @@ impl Bench<'_> {
         dir: &Path,
         server_log: &Path,
         admin: &mut Admin<'_>,
-        ask: impl FnOnce(&str, &mut Admin<'_>) -> Result<Verdict>,
+        ask: impl FnOnce(&Database, &mut Admin<'_>) -> Result<Verdict>,
     ) -> Result<Verdict> {
         match self.making(stage, dir, server_log, |m| data::open(m, self.janitor, admin)) {
             Ok(fresh) => ask(&fresh.inside[0], admin),

@@ -24,7 +24,7 @@ fn rows(workload: &Workload, seed: u64) -> BTreeMap<String, Vec<Vec<Value>>> {
         let mut insert = String::new();
         for line in ScriptReader::new(&script).unwrap() {
             match line.unwrap().1 {
-                ScriptLine::Load(sql) => insert = sql,
+                ScriptLine::Load(load) => insert = load.sql,
                 ScriptLine::Row(row) => rows.entry(insert.clone()).or_default().push(row),
                 ScriptLine::Sql(_) => {}
             }
