@@ -24,7 +24,7 @@ fn plan(entry: &Entry, path: &Path) -> String {
     let sharing = if entry.connections == Connections::Client { "client" } else { "database" };
     let options: String = entry.options.iter().map(|(name, value)| format!("option\t{name}\t{value}\n")).collect();
     format!(
-        "contend-plan 2\nworker\t0\ndriver\t{}\t{}\nconnections\t{sharing}\nwindow\t0\t0\t10000000000\nnow\tclock\n{options}database\t{}\n\
+        "contend-plan 3\nworker\t0\ndriver\t{}\t{}\nconnections\t{sharing}\nwindow\t0\t0\t10000000000\nnow\tclock\n{options}database\t{}\n\
          session\tPRAGMA wal_autocheckpoint = 0\n\
          statement\t0\tWITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {PAGES}) \
          INSERT INTO t SELECT zeroblob(4000) FROM n\n\

@@ -14,7 +14,7 @@ fn sessions(init: &str) -> Option<Vec<(String, String)>> {
     let bench = support::Bench::new();
     let mut worker = Worker::start(&[program.display().to_string()], &bench.path("worker.log")).expect("a worker");
     let plan = format!(
-        "contend-plan 2\nworker\t0\ndriver\tjava-sqlite\tpool\nconnections\tdatabase\nwindow\t0\t0\t0\nnow\tclock\n\
+        "contend-plan 3\nworker\t0\ndriver\tjava-sqlite\tpool\nconnections\tdatabase\nwindow\t0\t0\t0\nnow\tclock\n\
          option\tpool_size\t{CONNECTIONS}\noption\tpool_init\t{init}\noption\tbusy_timeout_ms\t1234\ndatabase\t{}\n\
          session\tPRAGMA cache_size = -777\nreadback\tcache_size\tPRAGMA cache_size\nreadback\tbusy_timeout\tPRAGMA busy_timeout\n\
          statement\t0\tSELECT 1\ntransaction\t0\tread\tread\t-\t0\t0\t1\nstep\tsql\t0\t1..1\t1\t-\nretry\t1\t-\t-\t-\n\

@@ -23,7 +23,7 @@ const STARVED: [(&str, &str, &str); 3] = [
 
 fn plan(model: &str, operations: u32) -> String {
     format!(
-        "contend-plan 2\nworker\t0\ndriver\tnull\t{model}\nconnections\tclient\nwindow\t0\t0\t10000000000\nnow\tclock\ndatabase\tx\n\
+        "contend-plan 3\nworker\t0\ndriver\tnull\t{model}\nconnections\tclient\nwindow\t0\t0\t10000000000\nnow\tclock\ndatabase\tx\n\
          statement\t0\tSELECT 1\ntransaction\t0\tread\tread\t-\t0\t0\t1\nstep\tsql\t0\t1..1\t1\t-\nretry\t1\t-\t-\t-\n\
          clients\t1\nclient\t0\t0\tclosed\tcyclic\t{operations}\t0\t1\nop\t0\t0\nend\n"
     )

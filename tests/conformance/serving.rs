@@ -45,7 +45,7 @@ fn plan(entry: &Entry, path: &Path, clients: &str) -> String {
     let sharing = if entry.connections == Connections::Client { "client" } else { "database" };
     let options: String = entry.options.iter().map(|(name, value)| format!("option\t{name}\t{value}\n")).collect();
     format!(
-        "contend-plan 2\nworker\t0\ndriver\t{}\t{}\nconnections\t{sharing}\nwindow\t0\t0\t2000000000\nnow\tfixed\t0\t1000000000\n\
+        "contend-plan 3\nworker\t0\ndriver\t{}\t{}\nconnections\t{sharing}\nwindow\t0\t0\t2000000000\nnow\tfixed\t0\t1000000000\n\
          option\tbusy_timeout_ms\t50\n{options}database\t{}\nreadback\tjournal_mode\tPRAGMA journal_mode\n{TRANSACTIONS}{clients}end\n",
         entry.driver,
         entry.model,

@@ -92,7 +92,7 @@ impl Database {
     }
 
     /// The fields of its line.
-    pub(crate) fn fields(&self) -> String {
+    pub fn fields(&self) -> String {
         let server = match self {
             Database::File(path) => return format!("file\t{}", escape(path)),
             Database::Service(url) => return format!("service\t{}", escape(url)),
@@ -111,7 +111,10 @@ impl Database {
     }
 
     /// Reads what [`Database::fields`] has written.
-    pub(crate) fn decode<'f>(fields: impl Iterator<Item = &'f str>) -> Result<Self, String> {
+    ///
+    /// # Errors
+    /// What is not of the form.
+    pub fn decode<'f>(fields: impl Iterator<Item = &'f str>) -> Result<Self, String> {
         let fields = fields.map(unescape).collect::<Result<Vec<_>, _>>()?;
         let fields: Vec<&str> = fields.iter().map(String::as_str).collect();
         let server = |endpoint: Endpoint, user: &str, database: &str, password: &str| {

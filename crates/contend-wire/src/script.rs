@@ -50,7 +50,8 @@ impl Load {
         Some((opening, group, self.placeholders.iter().map(inside).collect::<Option<_>>()?))
     }
 
-    fn fields(&self) -> String {
+    /// `GROUP`, tab, `PLACEHOLDERS`, tab, `SQL`.
+    pub fn fields(&self) -> String {
         let group = self.group.map_or("-".to_string(), |at| at.to_string());
         format!("{group}\t{}\t{}", encode_placeholders(&self.placeholders), escape(&self.sql))
     }

@@ -50,12 +50,12 @@ impl Statement {
     }
 
     /// `EFFECT`, tab, `SQL`.
-    pub(crate) fn command_fields(&self) -> String {
+    pub fn command_fields(&self) -> String {
         format!("{}\t{}", self.effect.encode(), escape(&self.sql))
     }
 
     /// `EFFECT`, tab, `PLACEHOLDERS`, tab, `SQL`.
-    pub(crate) fn fields(&self) -> String {
+    pub fn fields(&self) -> String {
         format!("{}\t{}\t{}", self.effect.encode(), encode_placeholders(&self.placeholders), escape(&self.sql))
     }
 
