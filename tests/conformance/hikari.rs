@@ -1,9 +1,11 @@
 //! HikariCP takes what a new connection is told as one string, and sqlite-jdbc carries out the first statement of a string
 //! only: what is read back must say so, of every connection, and a trial must not count.
 
+use crate::short::complete;
 use crate::support::{self, workers::needed};
 use crate::worker::Worker;
 use contend::record::store::Record;
+use contend::workload::sql::Brackets;
 use contend_wire::handshake::fact;
 
 const CONNECTIONS: usize = 3;
@@ -21,7 +23,7 @@ fn sessions(init: &str) -> Option<Vec<(String, String)>> {
          clients\t1\nclient\t0\t0\tclosed\tfinite\t1\t0\t1\nop\t0\t0\nend\n",
         bench.path("a.db").display()
     );
-    let sessions = worker.plan(&plan).expect("an answer").expect("a plan that is accepted");
+    let sessions = worker.plan(&complete(&plan, Brackets::Quote)).expect("an answer").expect("a plan that is accepted");
     let told = |s, name| fact(s, name).expect("it is read back").to_string();
     Some(sessions.iter().map(|s| (told(s, "busy_timeout"), told(s, "cache_size"))).collect())
 }
