@@ -51,7 +51,7 @@ final class Drivers {
         }
 
         @Override
-        public Connection connect(String database, Options options) {
+        public Connection connect(Database database, Options options) {
             return null;
         }
 
