@@ -146,7 +146,11 @@ fn plan(of: &Of, args: &ShowArgs) -> Result<(String, String)> {
     };
     let round = Plans::default().of(study, workload, *slot)?;
     let files: Vec<String> = databases(&args.database, workload.databases).collect();
-    let databases: Vec<Database> = files.iter().cloned().map(Database::File).collect();
+    let databases = files.iter().map(|file| match engine.server {
+        Some(_) => Ok(Database::Server(Typed::parse(file)?.dsn.address)),
+        None => Ok(Database::File(file.clone())),
+    });
+    let databases = databases.collect::<Result<Vec<_>, String>>().map_err(|e| anyhow!("--database: {e}"))?;
     let sql = Sql::of(workload, engine, &setup);
     let served = engine::is_over_http(contender);
     if args.serving {

@@ -168,6 +168,7 @@ pub fn tell(engine: &Engine, contender: &Contender, setup: &mut Setup) {
         setup.options.push((name.to_string(), value.clone()));
         setup.readbacks.push(Expected::reported(name, value));
     }
+    setup.options.push(("engine".to_string(), engine.name.to_string()));
     setup.options.extend(app.hosts.get(engine.name).map(|host| (HOST.to_string(), host.clone())));
 }
 
