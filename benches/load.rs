@@ -2,10 +2,10 @@
 //! same rows as CSV into the same tables. In turns, so that both see the same machine.
 
 use contend::engine;
-use contend::trial::admin::Admin;
-use contend::trial::data::{Places, Wanted, base};
-use contend::trial::janitor::Janitor;
-use contend::trial::process::Launch;
+use contend::trial::data::load::{Places, Wanted, base};
+use contend::trial::watch::janitor::Janitor;
+use contend::trial::workers::admin::Admin;
+use contend::trial::workers::process::Launch;
 use contend::workload;
 use std::io::Write;
 use std::path::Path;
@@ -18,8 +18,8 @@ const SCALE: f64 = 10.0;
 fn main() {
     let args: Vec<String> = std::env::args().collect();
     // The janitor is this very program, started again.
-    if args.get(1).map(String::as_str) == Some(contend::trial::janitor::VERB) {
-        contend::trial::janitor::serve();
+    if args.get(1).map(String::as_str) == Some(contend::trial::watch::janitor::VERB) {
+        contend::trial::watch::janitor::serve();
         return;
     }
     if !args.iter().any(|arg| arg == "--bench") {

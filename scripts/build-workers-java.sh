@@ -5,11 +5,13 @@
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/left-out.sh
+. scripts/drivers.sh
 
 test=${1:-}
 to=target/workers/java
 # What an older source made must not be tested in place of this one.
-rm -rf $to target/workers/contend-worker-java-*
+rm -rf $to
+rm -f target/workers/contend-worker-java-*
 
 missing() {
     left_out "$test" workers-java "$1"
@@ -23,14 +25,8 @@ release=$(javac -version 2>&1 | sed 's/^javac \(1\.\)*\([0-9]*\).*/\2/')
 (cd workers/java && mvn -q -B prepare-package)
 mkdir -p $to
 cp -r target/workers-build/java/classes target/workers-build/java/lib $to/
-for driver in sqlite postgres mariadb null; do
-    cat >"target/workers/contend-worker-java-$driver" <<END
-#!/bin/sh
-# Written by scripts/build-workers-java.sh.
-here=\$(cd "\$(dirname "\$0")" && pwd)
-exec java -cp "\$here/java/classes:\$here/java/lib/*" contend.Main $driver "\$@"
-END
-    chmod +x "target/workers/contend-worker-java-$driver"
+for driver in $(drivers_of java); do
+    launcher java "$driver" java
 done
 if [ "$test" = --test ]; then
     tests=target/workers-build/java/own-tests

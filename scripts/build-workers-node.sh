@@ -6,6 +6,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/left-out.sh
+. scripts/drivers.sh
 
 fail() {
     echo "workers-node: $1" >&2
@@ -52,7 +53,7 @@ fetch_node() {
     fi
     # npm is started by whatever `node` is found first.
     PATH=$PWD/$runtime/bin:$PATH
-    node='"$here/node/runtime/bin/node"'
+    node='"$home/runtime/bin/node"'
 }
 if [ -n "${NODE_PINNED:-}" ] || [ "$(node -p 'process.versions.node.split(".")[0]')" -lt 20 ]; then
     fetch_node
@@ -79,28 +80,13 @@ fi
 rm -rf $to/src
 cp -r workers/node/src $to/src
 
-launcher() {
-    cat >"target/workers/contend-worker-$1" <<END
-#!/bin/sh
-# Written by scripts/build-workers-node.sh.
-here=\$(cd "\$(dirname "\$0")" && pwd)
-$3exec $node --expose-gc "\$here/node/src/main.js" $2 "\$@"
-END
-    chmod +x "target/workers/contend-worker-$1"
-}
-
 failed=
-for driver in better-sqlite3 sqlite3 libsql pg mysql2 null; do
-    if ! (cd $to && node -e "require('./src/drivers/$driver.js').versions()") >&2; then
+for driver in $(drivers_of node); do
+    if (cd $to && node -e "require('./src/drivers/$driver.js').versions()") >&2; then
+        launcher node "$driver" "$node"
+    else
         failed="$failed $driver"
-        continue
     fi
-    # node-sqlite3 waits for locks on libuv's threads. With as few as by default, those who wait keep the holder of the lock
-    # from coming to its COMMIT.
-    threads=
-    [ $driver = sqlite3 ] && threads='export UV_THREADPOOL_SIZE="${UV_THREADPOOL_SIZE:-64}"
-'
-    launcher "node-$driver" $driver "$threads"
 done
 [ -z "$failed" ] || fail "cannot be loaded:$failed"
 if [ "$test" = --test ]; then

@@ -5,6 +5,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/left-out.sh
+. scripts/drivers.sh
 
 why=
 python=${PYTHON:-python3}
@@ -21,17 +22,6 @@ mkdir -p "$home"
 rm -rf "$home/contend_worker"
 cp -r workers/python/contend_worker "$home/"
 
-launcher() {
-    # Found from the launcher's own place, so that target/workers can be moved as a whole.
-    cat >"target/workers/contend-worker-python-$1.new" <<SCRIPT
-#!/bin/sh
-home=\$(dirname "\$(readlink -f "\$0")")/python
-exec "\$home/venv/bin/python" -I -B "\$home/contend_worker" $2 "\$@"
-SCRIPT
-    chmod +x "target/workers/contend-worker-python-$1.new"
-    mv "target/workers/contend-worker-python-$1.new" "target/workers/contend-worker-python-$1"
-}
-
 # Built anew when the interpreter or the lock file changes, else left alone.
 stamp="$("$python" -c 'import sys; print(sys.version, sys.executable)') $(sha256sum <"$lock")"
 if [ "$(cat "$home/stamp" 2>/dev/null || true)" != "$stamp" ]; then
@@ -45,13 +35,18 @@ if [ "$(cat "$home/stamp" 2>/dev/null || true)" != "$stamp" ]; then
     fi
 fi
 "$home/venv/bin/python" -m compileall -q "$home/contend_worker"
-launcher sqlite3 python-sqlite3
-launcher null python-null
-rm -f target/workers/contend-worker-python-apsw target/workers/contend-worker-python-psycopg target/workers/contend-worker-python-pymysql
+rm -f target/workers/contend-worker-python-*
+failed=
+for driver in $(drivers_of python); do
+    launcher python "$driver" '"$home/venv/bin/python"'
+    program=target/workers/$(driver_says python "$driver" program)
+    "$program" </dev/null >/dev/null || { rm "$program"; failed="$failed $driver"; }
+done
 [ -e "$home/stamp" ] || exit 1
-launcher apsw apsw
-launcher psycopg psycopg
-launcher pymysql pymysql
+if [ -n "$failed" ]; then
+    echo "workers-python: cannot be loaded:$failed" >&2
+    exit 1
+fi
 if [ "${1:-}" = --test ]; then
     "$home/venv/bin/python" -B -m unittest discover -q -s workers/python/tests -t workers/python
     ONLY=python- "$home/venv/bin/python" -B -m unittest discover -q -s workers/tests -t workers

@@ -11,7 +11,7 @@ page=$(dirname "$0")/../docs/driver-defaults.md
 # What a record is: its command, date, contend's version, the hash of its run.toml, the libraries as they named themselves.
 source_of() {
     python3 - "$1" <<'EOF'
-import hashlib, pathlib, re, sys, tomllib
+import hashlib, pathlib, re, sys, textwrap, tomllib
 
 record = pathlib.Path(sys.argv[1])
 text = (record / "run.toml").read_bytes()
@@ -20,10 +20,11 @@ trials = [tomllib.loads(path.read_text()) for path in sorted(record.glob("trials
 command = re.sub(r" ?--(out|resume) \S+| --(quiet|allow-tmpfs)", "", " ".join(run["command"][1:]))
 trials.sort(key=lambda trial: trial["slot"]["contender"])
 libraries = {trial["workers"][0]["hello"]["driver"]: None for trial in trials if trial["workers"]}
-print(
+text = (
     f"From `contend {command}` of {run['started'][:10]}, contend {run['contend']}, Linux {run['machine']['kernel']}; run.toml has the SHA-256 "
     f"{hashlib.sha256(text).hexdigest()[:16]}... Libraries: {'; '.join(libraries)}."
 )
+print(textwrap.fill(text, 100, break_long_words=False, break_on_hyphens=False))
 EOF
 }
 

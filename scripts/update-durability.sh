@@ -9,10 +9,11 @@ set -eu
 page=$(dirname "$0")/../docs/study-durability.md
 found=$(mktemp)
 python3 - "$1" >"$found" <<'EOF'
-import pathlib, re, sys, tomllib
+import pathlib, re, sys, textwrap, tomllib
 
 record = pathlib.Path(sys.argv[1])
 read = lambda path: tomllib.loads(path.read_text())
+wrapped = lambda text: textwrap.fill(text, 100, break_long_words=False, break_on_hyphens=False)
 run = read(record / "run.toml")
 trials = [read(path) for path in sorted(record.glob("trials/[0-9]*/trial.toml"))]
 with_crashes = [trial for trial in trials if "powercut" in trial]
@@ -29,15 +30,15 @@ invalid = sum(1 for trial in trials if trial["invalid"])
 models = ", ".join(sorted({str(trial["powercut"]["models_version"]) for trial in with_crashes}))
 command = " ".join(word for word in run["command"][1:])
 out = re.sub(r" ?--(out|resume) \S+| --(quiet|allow-tmpfs)", "", command)
-print(
+print(wrapped(
     f"`contend {out}`, {run['started'][:10]}: {count} settings, {study['rounds']} rounds of rates, models version {models}, contend {run['contend']}; "
     f"{'; '.join(sorted(versions))}. {machine['cores']} cores ({machine['cpu']}), Linux {machine['kernel']}, {run['disk']['file_system']}, a sync takes "
     f"{run['disk']['fsync_ns_p50'] / 1e6:.1f} ms. It took {run['finished']['elapsed_ns'] / 1e9:.0f} s. {len(trials) - invalid} of {len(trials)} trials count."
-)
+))
 report = (record / "report.md").read_text().replace("\\_", "_").splitlines()
 noted = [line.removeprefix("> **Note.** ") for line in report if line.startswith("> **Note.**") and "disturbed" in line]
 for line in noted:
-    print(f"\n{line}")
+    print("\n" + wrapped(line))
 
 
 def section(begins, takes):
@@ -53,13 +54,13 @@ def section(begins, takes):
 print()
 print("\n".join(section("| setting | promised", lambda line: line.startswith("|"))))
 print()
-print(next((line for line in section("### Planted faults", lambda line: "planted fault" in line)), ""))
+print(wrapped(next((line for line in section("### Planted faults", lambda line: "planted fault" in line)), "")))
 print()
-print("\n".join(section("### A real kernel", lambda line: line and not line.startswith("#") and not line.startswith("|"))))
+print("\n".join(wrapped(line) for line in section("### A real kernel", lambda line: line and not line.startswith("#") and not line.startswith("|"))))
 print()
 print("\n".join(section("### A real kernel", lambda line: line.startswith("|"))))
 print()
-print(next((line for line in section("## Crashes", lambda line: "images were rebuilt" in line)), ""))
+print(wrapped(next((line for line in section("## Crashes", lambda line: "images were rebuilt" in line)), "")))
 EOF
 awk -v found="$found" '
     $0 == "<!-- found: begin -->" { print; print ""; while ((getline line < found) > 0) print line; print ""; skip = 1; next }

@@ -1,7 +1,7 @@
-//! The `contend` command.
+//! The `contend` command: the core with its slices.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    contend::cli::main()
+    contend::cli::main(&[timings::SLICE])
 }

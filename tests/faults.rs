@@ -5,10 +5,10 @@ mod support;
 use contend::check::Invalid;
 use contend::record::model::Reason;
 use contend::record::store::Record;
-use contend::trial::crew::{Crew, Deadlines, Failure};
-use contend::trial::janitor::Janitor;
-use contend::trial::process::Launch;
-use contend::trial::refusal::Whose;
+use contend::trial::watch::janitor::Janitor;
+use contend::trial::workers::crew::{Crew, Deadlines, Failure};
+use contend::trial::workers::process::Launch;
+use contend::trial::workers::refusal::Whose;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
@@ -286,7 +286,7 @@ impl Drop for Busy {
 }
 
 fn processors() -> u32 {
-    contend::trial::machine::processors()
+    contend::trial::watch::machine::processors()
 }
 
 /// In a crowd a single client may lose more of its time, but not what a lying worker does.

@@ -14,7 +14,7 @@ const home = process.env.CONTEND_NODE_WORKER ?? path.join(__dirname, '../../targ
 const { Run } = require(`${home}/src/run.js`);
 const { parsePlan } = require(`${home}/src/plan.js`);
 const load = (name) => require(`${home}/node_modules/${name}`);
-const driverOf = (name) => require(`${home}/src/drivers/${name}.js`);
+const driverOf = (name) => require(`${home}/src/drivers/node-${name}.js`);
 
 const ROWS = 100000;
 /** After so many reads a bare loop lets the event loop have its turn, about as often as the worker does. */

@@ -3,50 +3,22 @@
 
 declare(strict_types=1);
 
-foreach (['wire', 'statement', 'plan', 'driver', 'writer', 'client', 'script', 'run', 'worker', 'drivers/null', 'drivers/pdo'] as $part) {
+foreach (['wire', 'statement', 'plan', 'driver', 'writer', 'client', 'script', 'run', 'worker'] as $part) {
     require __DIR__ . "/src/$part.php";
 }
 
-/** The drivers of this name's program, the first of which it is called by. */
+/** The driver with this name, whose file returns its class. The one that does nothing is also called `null`, as in every worker. */
 function drivers(string $name): array
 {
-    $file = fn (string $part) => require __DIR__ . "/src/drivers/$part.php";
-    $needs = function (string $extension, string $package) use ($name) {
-        if (!extension_loaded($extension)) {
-            fwrite(STDERR, "contend worker: $name: PHP has no extension $extension; apt-get install $package\n");
-            exit(1);
-        }
-    };
-    $needs('pcntl', 'php-cli');
-    $needs('posix', 'php-cli');
-    switch ($name) {
-        case 'php-pdo-sqlite':
-            $needs('pdo_sqlite', 'php-sqlite3');
-            $file('sqlite');
-            return [new PdoSqlite($name)];
-        case 'php-pdo-mysql':
-            $needs('pdo_mysql', 'php-mysql');
-            $file('mysql');
-            return [new PdoMysql($name)];
-        case 'php-pdo-pgsql':
-            $needs('pdo_pgsql', 'php-pgsql');
-            $file('pgsql');
-            return [new PdoPgsql($name)];
-        case 'mysql-on-sqlite':
-            $needs('pdo_sqlite', 'php-sqlite3');
-            if (!is_file(__DIR__ . '/mysql-on-sqlite/wp-includes/database/load.php')) {
-                fwrite(STDERR, "contend worker: $name is not here; `make workers-php` in the project's directory fetches it\n");
-                exit(1);
-            }
-            require __DIR__ . '/mysql-on-sqlite/wp-includes/database/load.php';
-            $file('sqlite');
-            $file('mysql_on_sqlite');
-            return [new MysqlOnSqlite($name)];
-        case 'php-null':
-            return [new NullDriver($name), new NullDriver('null')];
+    needs('pcntl', 'php-cli');
+    needs('posix', 'php-cli');
+    $file = __DIR__ . "/src/drivers/$name.php";
+    if (!preg_match('/\A[a-z0-9-]+\z/', $name) || !is_file($file)) {
+        unusable("`$name` is no driver of this worker: there is no $file");
     }
-    fwrite(STDERR, "contend worker: `$name` is no driver of this worker\n");
-    exit(1);
+    $class = require $file;
+    $driver = new $class($name);
+    return $driver->executesNothing ? [$driver, new $class('null')] : [$driver];
 }
 
 // Anything PHP only warns of would go unnoticed.

@@ -192,13 +192,15 @@ fn table(versions: &[String; 3], truths: &[Truth], arms: &[Arm]) -> String {
     let mut text = format!(
         "# What contend-sql translates\n\n<!-- Written by crates/contend-sql/tests/differential.rs; do not edit. -->\n\n\
          SQLite {sqlite}, PostgreSQL {postgres}, MariaDB {mariadb}.\n\n\
-         {} cases of our own for {LINES} differences between SQLite's SQL and the servers'. A case runs on SQLite, its\n\
-         translation on the server; rows with their types, counts of changed rows, kinds of constraint errors and the\n\
-         tables' contents in the end must be equal. *Portable* uses what the server has; *pack* also the functions of\n\
-         `contend translate --functions`. Refused is a case that the translator says no to, with a reason, before\n\
-         anything runs; rightly so where the server has no counterpart, and such cases do not count in the share handled.\n\
-         Outside a condition: the translation names a rule with a condition (`contend translate --explain`) that the case\n\
-         leaves on purpose, and the result differs; not handled.\n\n",
+         {} cases of our own test {LINES} differences between SQLite's SQL and the servers'. A case runs on SQLite,\n\
+         its translation on the server. Rows with their types, counts of changed rows, kinds of constraint\n\
+         errors and the final contents of the tables must be equal. *Portable* uses only functions of the\n\
+         server; *pack* also those of `contend translate --functions`.\n\n\
+         | verdict | meaning |\n|---|---|\n\
+         | refused | the translator refuses the case, with a reason, before anything runs |\n\
+         | rightly refused | the server has no counterpart; such cases do not count in the share handled |\n\
+         | outside a condition | the translation names a rule with a condition (`contend translate --explain`) \
+         that the case violates on purpose, and the result differs; not handled |\n\n",
         truths.len()
     );
     text.push_str(&totals(truths, arms));

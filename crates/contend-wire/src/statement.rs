@@ -97,7 +97,8 @@ impl Effect {
                 None if word == "rows" => effect.rows = true,
                 None if word == "changes" => effect.changes = true,
                 Some(("upserts", rows)) => {
-                    let number = rows.parse().map_err(|_| format!("`{}` is not a number of rows", crate::crop(rows)))?;
+                    let number =
+                        rows.parse().map_err(|_| format!("`{}` is not a number of rows", crate::crop(rows)))?;
                     effect.upserts = Some(number);
                 }
                 _ => return Err(format!("`{}` is not an effect of a statement", crate::crop(word))),

@@ -143,8 +143,7 @@ fn database() -> impl Strategy<Value = Database> {
         text().prop_map(Endpoint::Socket),
         (text(), 1..u16::MAX).prop_map(|(host, port)| Endpoint::Tcp(host, port))
     ];
-    let password =
-        prop_oneof![Just(Password::None), text().prop_map(Password::File), text().prop_map(Password::Env)];
+    let password = prop_oneof![Just(Password::None), text().prop_map(Password::File), text().prop_map(Password::Env)];
     let server = (endpoint, text(), text(), password).prop_map(|(endpoint, user, database, password)| {
         Database::Server(Address { endpoint, user, database, password })
     });

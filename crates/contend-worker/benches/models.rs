@@ -2,11 +2,11 @@
 //! thousand clients begin, and memory per client. Models take turns in slices, medians are printed.
 
 use contend_wire::database::Database;
-use contend_wire::statement::Statement;
 use contend_wire::literal::Value;
 use contend_wire::plan::{
     ANY_ROWS, Client, Connections, Head, Loop, NowSource, Plan, Retry, Source, SqlStep, Step, Transaction, Window,
 };
+use contend_wire::statement::Statement;
 use contend_worker::clock::monotonic_ns;
 use contend_worker::own::{prepare, run_plan};
 use contend_worker::run::Outcome;

@@ -6,11 +6,11 @@
 //! for the inserts to mean anything.
 
 use contend_wire::database::Database;
-use contend_wire::statement::Statement;
 use contend_wire::literal::Value;
 use contend_wire::plan::{
     ANY_ROWS, Client, Connections, Head, Loop, NowSource, Plan, Retry, Source, SqlStep, Step, Transaction, Window,
 };
+use contend_wire::statement::Statement;
 use contend_worker::own::run_plan;
 use rusqlite::Connection;
 use std::hint::black_box;

@@ -8,12 +8,12 @@ mod service;
 
 use common::{MS, option, wait_until};
 use contend_wire::database::Database;
-use contend_wire::statement::Statement;
 use contend_wire::literal::Value;
 use contend_wire::plan::http::{Count, HttpStep, KeepAt};
 use contend_wire::plan::{ANY_ROWS, Client, Plan, Retry, Source, Step};
 use contend_wire::sample::{CodeSpace, Sample, flag, worker_code};
 use contend_wire::script::{Answer, ScriptWriter, Target};
+use contend_wire::statement::Statement;
 use contend_worker::own::{KIT, prepare, run_plan};
 use plans::{add, get, http};
 use service::{Reply, Service, ok};
@@ -370,7 +370,9 @@ fn plans_that_make_no_sense_are_refused() {
         change(&mut p);
         refused(&p)
     };
-    assert!(said(&|p| p.head.databases[0] = Database::Service("https://127.0.0.1".into())).contains("https is not spoken"));
+    assert!(
+        said(&|p| p.head.databases[0] = Database::Service("https://127.0.0.1".into())).contains("https is not spoken")
+    );
     assert!(said(&|p| p.head.model = "thread".into()).contains("has only events"));
     assert!(said(&|p| p.head.transactions[0].steps.push(Step::Hold { ns: 1 })).contains("holds a connection"));
     assert!(said(&|p| p.head.transactions[0].steps.insert(0, Step::Connect)).contains("connection = close"));
@@ -387,7 +389,12 @@ fn a_script_asks_a_service_once() {
     p.clients.truncate(1);
     p.clients[0].operations.clear();
     http(&mut p, 0).keep = vec![KeepAt { slot: 0, rows: 5, pointer: "/data/*".into() }];
-    let target = Target { driver: "http".into(), database: Database::Service(service.url.clone()), options: vec![], session: vec![] };
+    let target = Target {
+        driver: "http".into(),
+        database: Database::Service(service.url.clone()),
+        options: vec![],
+        session: vec![],
+    };
     let ask = |p: &Plan| {
         let mut script = ScriptWriter::new(&target);
         script.sql(&Statement::plain(p.encode()));

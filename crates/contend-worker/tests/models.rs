@@ -5,10 +5,10 @@
 mod common;
 
 use common::*;
-use contend_wire::statement::Statement;
 use contend_wire::literal::Value;
 use contend_wire::plan::{Connections, Loop, Plan, Step, Window};
 use contend_wire::sample::{CodeSpace, Sample, flag};
+use contend_wire::statement::Statement;
 use contend_worker::clock::monotonic_ns;
 use contend_worker::run::Outcome;
 use std::collections::BTreeSet;

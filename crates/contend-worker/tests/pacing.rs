@@ -3,12 +3,13 @@
 mod common;
 
 use common::*;
-use contend_wire::statement::Statement;
 use contend_wire::literal::Value;
 use contend_wire::plan::{Loop, Plan, Source, Step, UNIQUE_STRIDE, Window};
 use contend_wire::sample::{CodeSpace, Sample, flag};
+use contend_wire::statement::Statement;
 use contend_worker::clock::monotonic_ns;
 use contend_worker::run::{Event, Notice, Request};
+use std::path::Path;
 
 /// Runs forever unless interrupted.
 const ENDLESS: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";

@@ -4,12 +4,12 @@ mod common;
 
 use common::*;
 use contend_wire::database::Database;
-use contend_wire::statement::{Placeholder, Statement};
 use contend_wire::handshake::{Facts, ToolLine, WorkerLine, fact};
 use contend_wire::literal::Value;
 use contend_wire::plan::{Plan, Step};
 use contend_wire::sample::{CodeSpace, SAMPLE_BYTES, Sample, worker_code};
-use contend_wire::script::{Load, Answer, Reply, ScriptWriter, Target};
+use contend_wire::script::{Answer, Load, Reply, ScriptWriter, Target};
+use contend_wire::statement::{Placeholder, Statement};
 use contend_worker::clock::monotonic_ns;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -183,7 +183,10 @@ fn the_first_error_ends_a_script_and_names_its_line() {
     assert_eq!(reply.answers, [Answer::Rows(vec![])]);
 
     let mut script = writer(&path);
-    script.sql(&Statement::plain("SELECT count(*) FROM t")).load(&load("INSERT INTO t VALUES (?)")).row(&[Value::Null, Value::Null]);
+    script
+        .sql(&Statement::plain("SELECT count(*) FROM t"))
+        .load(&load("INSERT INTO t VALUES (?)"))
+        .row(&[Value::Null, Value::Null]);
     let reply = worker.script(&script.finish());
     assert_eq!(reply.answers, [Answer::Rows(vec![vec![Value::Integer(0)]])], "the failed load was rolled back");
     let error = reply.error.unwrap();

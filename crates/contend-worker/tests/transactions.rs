@@ -6,8 +6,8 @@ mod common;
 use common::*;
 use contend_wire::literal::Value;
 use contend_wire::plan::{NowSource, Retry, Source, SqlStep, Step, UNIQUE_STRIDE};
-use contend_wire::statement::Statement;
 use contend_wire::sample::{CodeSpace, NOT_MEASURED, STEP_BEGIN, STEP_COMMIT, STEP_NONE, Sample, flag, worker_code};
+use contend_wire::statement::Statement;
 use rusqlite::Connection;
 
 const BUSY: u32 = 5;

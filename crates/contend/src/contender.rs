@@ -63,4 +63,35 @@ pub struct Contender {
     /// Every setting that was asked for.
     pub settings: BTreeMap<String, String>,
     pub tier: Tier,
+    /// What the tables of engines and drivers said of it when its run began.
+    pub resolved: Resolved,
+}
+
+/// Facts about a contender that its name alone does not say: taken once from the tables of engines and drivers, then part of
+/// the record, so that a report does not change when the tables do.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resolved {
+    /// Language of the driver, such as `Rust`; empty if the driver is not known.
+    pub language: String,
+    /// Whether the driver is the engine's default one.
+    pub usual_driver: bool,
+    /// Whether the driver executes nothing, so that the settings promise nothing.
+    pub executes_nothing: bool,
+    /// Whether the contender is a service, which keeps its data where contend cannot see it.
+    pub service: bool,
+    /// Contender on which the overhead of its worker is measured; `None` for apps and for clients over HTTP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overhead: Option<Overhead>,
+    /// What to know of the driver when choosing one, as pairs of name and value: `["cgo", "needed"]`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub driver_facts: Vec<(String, String)>,
+    /// Value of every setting of the engine, defaults filled in.
+    pub settings: BTreeMap<String, String>,
+}
+
+/// The driver that executes nothing, in the worker of a contender, and the model it runs in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Overhead {
+    pub driver: String,
+    pub model: String,
 }

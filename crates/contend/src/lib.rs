@@ -5,15 +5,16 @@
 //! [`operation`]s with an [`outcome`], are checked ([`check`]) and kept in a [`record`], from which
 //! [`stats`] and reports are made. `docs/architecture.md` says which module may know which.
 
+pub mod analysis;
 pub mod check;
 pub mod cli;
-pub mod compare;
 pub mod contender;
 pub mod engine;
 pub mod operation;
 pub mod outcome;
 pub mod record;
 pub mod report;
+pub mod slice;
 pub mod source;
 pub mod study;
 pub mod trial;

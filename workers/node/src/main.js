@@ -11,7 +11,8 @@ const { escape, factsLine } = require('./text');
 const PROGRESS_EVERY_MS = 200;
 const STUCK_NS = 5e9;
 const LONGEST_MS = 1000;
-const DRIVERS = ['better-sqlite3', 'sqlite3', 'libsql', 'pg', 'mysql2', 'null'];
+/** A driver is a module with its name. */
+const isDriver = (name) => /^[a-z0-9-]+$/.test(name) && fs.existsSync(path.join(__dirname, 'drivers', `${name}.js`));
 
 class Server {
   constructor(driver, listens = true) {
@@ -187,9 +188,9 @@ project). With --plan it carries out the plan in a file, and writes its samples 
 const [driver, ...more] = process.argv.slice(2);
 if (more.length === 1 && (more[0] === '--help' || more[0] === '-h')) {
   console.log(USAGE);
-} else if (DRIVERS.includes(driver) && more.length === 0) {
+} else if (isDriver(driver) && more.length === 0) {
   new Server(driver);
-} else if (DRIVERS.includes(driver) && more.length === 4 && more[0] === '--plan' && more[2] === '--samples') {
+} else if (isDriver(driver) && more.length === 4 && more[0] === '--plan' && more[2] === '--samples') {
   new ByHand(driver, more[1], more[3]);
 } else {
   console.error(more[0] === 'serve' ? 'the workers for Node do not serve over HTTP' : USAGE);

@@ -87,7 +87,7 @@ function inWords(value) {
   return Buffer.isBuffer(value) ? value.toString('hex') : String(value);
 }
 
-/** Checks a first line such as `contend-plan 2`; a newer version is refused by name. */
+/** Checks a first line such as `contend-plan 3`; a newer version is refused by name. */
 function checkVersion(word, known, line) {
   const [found, version] = line.split(' ');
   if (found !== word || line.split(' ').length !== 2) {

@@ -4,7 +4,7 @@
 const assert = require('assert');
 const { test } = require('node:test');
 const { BlockingAttempt } = require('../src/attempt');
-const nothing = require('../src/drivers/null');
+const nothing = require('../src/drivers/node-null');
 const { failure, isCut } = require('../src/failure');
 const { parsePlan } = require('../src/plan');
 const { LoopFacts, Run } = require('../src/run');

@@ -6,8 +6,7 @@
 declare(strict_types=1);
 
 $home = __DIR__ . '/..';
-$drivers = ['drivers/null', 'drivers/pdo', 'drivers/sqlite', 'drivers/mysql', 'drivers/pgsql', 'drivers/mysql_on_sqlite'];
-foreach (['wire', 'statement', 'plan', 'driver', 'writer', 'client', ...$drivers] as $part) {
+foreach (['wire', 'statement', 'plan', 'driver', 'writer', 'client', 'drivers/php-null'] as $part) {
     require "$home/src/$part.php";
 }
 /** WordPress's driver, where `make workers-php` puts it. */
@@ -21,12 +20,12 @@ set_error_handler(fn ($level, $words, $file, $line) => throw new ErrorException(
 const ROWS = 100_000;
 const CYCLE = 16_384;
 const QUERY = 'SELECT id, value, note FROM item WHERE rowid = ';
-/** By driver its class, the extension and the package that it needs, the variable with its server, the plan's placeholder. */
+/** By driver the extension and the package that it needs, the variable with its server, the plan's placeholder. */
 const DRIVERS = [
-    'php-pdo-sqlite' => [PdoSqlite::class, 'pdo_sqlite', 'php-sqlite3', null, '?'],
-    'php-pdo-pgsql' => [PdoPgsql::class, 'pdo_pgsql', 'php-pgsql', 'CONTEND_BENCH_POSTGRES', '$1'],
-    'php-pdo-mysql' => [PdoMysql::class, 'pdo_mysql', 'php-mysql', 'CONTEND_BENCH_MARIADB', '?'],
-    'php-mysql-on-sqlite' => [MysqlOnSqlite::class, 'pdo_sqlite', 'php-sqlite3', null, '?'],
+    'php-pdo-sqlite' => ['pdo_sqlite', 'php-sqlite3', null, '?'],
+    'php-pdo-pgsql' => ['pdo_pgsql', 'php-pgsql', 'CONTEND_BENCH_POSTGRES', '$1'],
+    'php-pdo-mysql' => ['pdo_mysql', 'php-mysql', 'CONTEND_BENCH_MARIADB', '?'],
+    'mysql-on-sqlite' => ['pdo_sqlite', 'php-sqlite3', null, '?'],
 ];
 
 /** What is read through a driver, where, and in how many turns. */
@@ -184,14 +183,15 @@ function cost_of_nothing(array $keys): void
 /** What is to be read through the driver of this name; why nothing is, if nothing can be. */
 function reads_of(string $name, string $path): Reads|string
 {
-    [$class, $extension, $package, $server, $placeholder] = DRIVERS[$name];
+    [$extension, $package, $server, $placeholder] = DRIVERS[$name];
     if (!extension_loaded($extension)) {
         return "PHP has no extension $extension; apt-get install $package";
     }
-    if ($class === MysqlOnSqlite::class) {
-        if (!class_exists(WP_MySQL_On_SQLite::class)) {
-            return 'WordPress\'s driver is not here; `make workers-php` fetches it';
-        }
+    if ($name === 'mysql-on-sqlite' && !class_exists(WP_MySQL_On_SQLite::class)) {
+        return 'WordPress\'s driver is not here; `make workers-php` fetches it';
+    }
+    $class = require __DIR__ . "/../src/drivers/$name.php";
+    if ($name === 'mysql-on-sqlite') {
         $driver = new $class($name);
         fill_for_wordpress($driver, "$path-wordpress");
         return new Reads($driver, "file\t$path-wordpress", $placeholder, 500, 31, false);

@@ -3,6 +3,21 @@
 
 declare(strict_types=1);
 
+/** Ends the worker: a driver cannot be used here, and what to do. */
+function unusable(string $words): never
+{
+    fwrite(STDERR, "contend worker: $words\n");
+    exit(1);
+}
+
+/** What a driver's file begins with: the extension of PHP that it needs, and the package that has it. */
+function needs(string $extension, string $package): void
+{
+    if (!extension_loaded($extension)) {
+        unusable("PHP has no extension $extension; apt-get install $package");
+    }
+}
+
 /** A client library a plan may ask for. */
 abstract class Driver
 {

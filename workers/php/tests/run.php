@@ -3,7 +3,7 @@
 
 declare(strict_types=1);
 
-foreach (['wire', 'statement', 'plan', 'driver', 'writer', 'client', 'run', 'worker', 'drivers/null', 'drivers/pdo', 'drivers/sqlite'] as $part) {
+foreach (['wire', 'statement', 'plan', 'driver', 'writer', 'client', 'run', 'worker', 'drivers/php-null', 'drivers/php-pdo-sqlite'] as $part) {
     require __DIR__ . "/../src/$part.php";
 }
 

@@ -23,6 +23,7 @@ class Driver:
     """A client library a plan may ask for. `connect` opens a connection whose methods are those of Connection below."""
 
     name = ""  # in plans
+    aliases = ()  # other names in plans
     executes_nothing = False
     is_server = False
     # The code of a wait of the worker's own that was cut short.

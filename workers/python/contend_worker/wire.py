@@ -108,7 +108,7 @@ def value_text(value):
 
 
 def check_version(word, known, line):
-    """Checks a first line such as `contend-plan 2`."""
+    """Checks a first line such as `contend-plan 3`."""
     if not line.startswith(word + " "):
         raise FormatError(f"expected `{word} {known}` as the first line, found `{crop(line)}`")
     rest = line[len(word) + 1:]

@@ -6,8 +6,8 @@ use super::{Database, LineError, LoadError, Rows, value_error};
 use crate::arguments::{Argument, Kept};
 use crate::http::once;
 use contend_wire::literal::Value;
-use contend_wire::script::Load;
 use contend_wire::plan::Plan;
+use contend_wire::script::Load;
 
 /// Whatever service the plans name.
 pub(super) struct Service;

@@ -29,7 +29,8 @@ impl Mysql {
     fn load_rows(&mut self, load: &Load, rows: &mut Rows<'_, '_>) -> Result<u64, LoadError> {
         let no_backslash = self.0.no_backslash_escape();
         // The rows of values repeat the group of placeholders, which ends the statement.
-        let (opening, group, placeholders) = load.cut().ok_or_else(|| value_error("a `load` is an INSERT ... VALUES (?, ...)"))?;
+        let (opening, group, placeholders) =
+            load.cut().ok_or_else(|| value_error("a `load` is an INSERT ... VALUES (?, ...)"))?;
         let group = Template::of(group, &placeholders);
         let (mut text, mut values, mut scratch) = (String::with_capacity(2 * CHUNK), vec![], Scratch::default());
         let mut count = 0;

@@ -4,8 +4,8 @@ use super::{Database, LineError, LoadError, Rows, check_count, each_value, value
 use crate::options::Options;
 use crate::sqlite::{code_of, open};
 use contend_wire::literal::{Scratch, Value, ValueRef};
-use rusqlite::types::{ToSqlOutput, ValueRef as SqlRef};
 use contend_wire::script::Load;
+use rusqlite::types::{ToSqlOutput, ValueRef as SqlRef};
 use rusqlite::{Connection, Statement};
 
 impl From<rusqlite::Error> for LineError {

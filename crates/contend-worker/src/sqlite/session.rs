@@ -62,7 +62,11 @@ impl<'c> SqliteSession<'c> {
         let head = setup.head;
         let prepare = |sql: &str| connection.prepare(sql).map_err(SetupError::on(sql));
         let prepared = Prepared {
-            steps: head.statements.iter().map(|statement| prepare(&statement.sql).map(Some)).collect::<Result<_, _>>()?,
+            steps: head
+                .statements
+                .iter()
+                .map(|statement| prepare(&statement.sql).map(Some))
+                .collect::<Result<_, _>>()?,
             begins: head
                 .transactions
                 .iter()

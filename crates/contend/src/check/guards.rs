@@ -1,11 +1,11 @@
 //! Checks on a trial's totals: settings, Little's law, head-room, invariants, credibility.
 
+use crate::analysis::tally::{ClientTally, Tally};
 use crate::check::Invalid;
 use crate::check::samples::Totals;
 use crate::engine::Expected;
 use crate::outcome::Outcome;
 use crate::record::model::{InvariantResult, Reason};
-use crate::record::tally::{ClientTally, Tally};
 use crate::stats::little::{self, ClientTime, Gap};
 use contend_wire::handshake::{Facts, fact};
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! What a reader should know about a trial that counts: found in its samples, in words.
 
-use crate::record::tally::{Bin, ClientTally, Tally, trend};
+use crate::analysis::tally::{Bin, ClientTally, Tally, trend};
 use crate::stats::precision::Ns;
 use contend_wire::handshake::{Facts, fact};
 use std::collections::{BTreeMap, BTreeSet};

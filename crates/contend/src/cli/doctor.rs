@@ -1,25 +1,40 @@
 //! `contend doctor`: what this machine has, what it lacks, and the command that installs it.
 
-use super::{DoctorArgs, OK, USAGE, print};
+use super::{OK, USAGE, print};
 use crate::engine::server::Server;
 use crate::engine::{Driver, ENGINES};
 use crate::stats::precision::{Bytes, Ns};
+use crate::trial::data::disk;
 use crate::trial::powercut::kernel;
-use crate::trial::{
-    admin::Admin,
-    disk,
-    identity::Identity,
-    janitor::Janitor,
-    machine, probe,
-    process::{Launch, WORKERS, worker_dirs},
-    server::Programs,
-};
+use crate::trial::server::identity::Identity;
+use crate::trial::server::private::Programs;
+use crate::trial::watch::janitor::Janitor;
+use crate::trial::watch::machine;
+use crate::trial::workers::admin::Admin;
+use crate::trial::workers::probe;
+use crate::trial::workers::process::{Launch, WORKERS, worker_dirs};
 use anyhow::Result;
+use clap::{Parser, ValueHint};
 use contend_wire::handshake::fact;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+
+/// Say what this machine has and what it lacks
+#[derive(Parser)]
+#[command(
+    after_help = "Drivers that are programs of their own are looked for in the directory that CONTEND_WORKERS names, else in `workers` \
+    beside contend or beside its profile's directory."
+)]
+pub(super) struct DoctorArgs {
+    /// Directory whose disk is measured [default: the current one]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    out: Option<PathBuf>,
+    /// Print JSON instead of text
+    #[arg(long)]
+    json: bool,
+}
 
 /// One thing looked at.
 #[derive(Serialize)]

@@ -7,10 +7,11 @@ use crate::record::store::Record;
 use crate::trial::evidence;
 use crate::trial::powercut::replay::rebuild;
 use anyhow::{Context, Result, bail, ensure};
-use clap::{Args, Subcommand, ValueHint};
+use clap::{Args, Parser, ValueHint};
 use std::path::{Path, PathBuf};
 
-#[derive(Subcommand)]
+/// Look at what a power cut has left
+#[derive(Parser)]
 pub(super) enum DurabilityVerb {
     /// Rebuild an image that failed, bit for bit, and say how to open it
     Replay(ReplayArgs),
@@ -40,7 +41,14 @@ pub(super) struct ReplayArgs {
     to: Option<PathBuf>,
 }
 
-pub(super) fn replay(args: &ReplayArgs) -> Result<u8> {
+pub(super) fn durability(verb: &DurabilityVerb) -> Result<u8> {
+    match verb {
+        DurabilityVerb::Replay(args) => replay(args),
+        DurabilityVerb::Evidence(args) => evidence(args),
+    }
+}
+
+fn replay(args: &ReplayArgs) -> Result<u8> {
     let (dir, name) = args.id.rsplit_once('/').unwrap_or((".", &args.id));
     let numbers = name.split_once('-').and_then(|(trial, image)| Some((trial.parse().ok()?, image.parse().ok()?)));
     let (trial, image) = numbers.with_context(|| {
@@ -71,7 +79,7 @@ fn that_cut(dir: &Path) -> Result<Vec<Record>> {
     Ok(cut)
 }
 
-pub(super) fn evidence(args: &EvidenceArgs) -> Result<u8> {
+fn evidence(args: &EvidenceArgs) -> Result<u8> {
     let mut records = vec![];
     for dir in &args.records {
         records.extend(that_cut(dir)?);

@@ -1,19 +1,31 @@
 //! `contend list`: what this contend knows, from the same tables it runs by.
 
-use super::{ListArgs, OK, print};
+use super::{OK, print};
 use crate::engine::{COMMON_SETTINGS, Driver, ENGINES, Setting, Values};
 use crate::outcome::TABLE;
 use crate::stats::precision::counted;
 use crate::study::model::{Extent, Study, Variant, Whole};
 use crate::study::{self, Choices};
-use crate::trial::process::Launch;
 use crate::trial::secret;
-use crate::trial::server::Programs;
+use crate::trial::server::private::Programs;
+use crate::trial::workers::process::Launch;
 use crate::workload::{self, scenario};
 use anyhow::Result;
+use clap::Parser;
 use clap::ValueEnum;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
+
+/// List what there is: workloads, studies, scenarios, engines, drivers, outcomes
+#[derive(Parser)]
+pub(super) struct ListArgs {
+    /// What to list, in full; without it everything, a line for each
+    #[arg(value_enum)]
+    what: Option<What>,
+    /// Print JSON instead of text
+    #[arg(long)]
+    json: bool,
+}
 
 #[derive(Clone, Copy, ValueEnum)]
 pub(super) enum What {

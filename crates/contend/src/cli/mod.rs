@@ -14,15 +14,27 @@ mod run;
 mod translate;
 mod verify;
 
+use self::compare::CompareArgs;
+use self::doctor::DoctorArgs;
+use self::durability::DurabilityVerb;
+use self::http::HttpArgs;
+use self::list::ListArgs;
+use self::plan::PlanVerb;
+use self::report::ReportArgs;
+use self::run::RunArgs;
+use self::translate::TranslateArgs;
+use self::verify::VerifyArgs;
 use crate::report::text::Colour;
-use crate::trial::janitor;
+use crate::slice::{self, Form, Process, Slice, Verb};
+
 use crate::trial::powercut::{recorder, shim};
-use anyhow::Result;
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueHint};
+use crate::trial::watch::janitor;
+use anyhow::{Context, Result};
+use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser};
 use clap_complete::Shell;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -37,7 +49,7 @@ pub const USAGE: u8 = 2;
 pub const STOPPED: u8 = 130;
 
 /// Becomes true when somebody wants the run to end. The second signal ends the tool at once; the janitor then cleans up.
-fn stop_on_signals() -> Result<Arc<AtomicBool>> {
+pub fn stop_on_signals() -> Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::flag::register_conditional_shutdown(signal, i32::from(STOPPED), Arc::clone(&stop))?;
@@ -49,12 +61,18 @@ fn stop_on_signals() -> Result<Arc<AtomicBool>> {
 /// Verbs that other processes of contend are started with; their arguments are not clap's.
 const WORKER_VERB: &str = "worker";
 
+/// The command without its verbs.
 #[derive(Parser)]
 #[command(
     name = "contend",
     version,
     about = "Shows what a database does when many clients want it at once, and says which one to use",
-    after_help = "Examples:
+    subcommand_required = true,
+    arg_required_else_help = true
+)]
+struct Contend;
+
+const EXAMPLES: &str = "Examples:
   contend run                          the WordPress study on SQLite, quick: a bit over a minute
   contend run wordpress --full         every setting, both profiles, twelve rounds
   contend run wordpress --as-published the original's way of measuring, flaws included
@@ -62,8 +80,9 @@ const WORKER_VERB: &str = "worker";
                                        one contender more than the study has
   contend run my-study.toml            a question of your own, as a file
   contend list                         studies, workloads, engines and drivers that there are
-  contend http http://127.0.0.1:8080/  load an HTTP service
-  contend report results/DIR           write the report of a record again
+";
+
+const AFTER_EXAMPLES: &str = "  contend report results/DIR           write the report of a record again
   contend compare results/A results/B  two records side by side
   contend doctor                       what this machine has, and what it lacks
 
@@ -74,243 +93,96 @@ docs/reading-a-report.md, how to write a study in docs/study-file.md.
 Environment: CONTEND_WORKERS names the directory of drivers that are programs of their own (`contend doctor` says where
 they are looked for), CONTEND_SERVERS other directories of the servers' programs (docs/servers.md).
 
-Exit status: 0 valid, 1 a trial is invalid, 2 usage or environment, 130 stopped."
-)]
-struct Cli {
-    #[command(subcommand)]
-    verb: Verb,
+Exit status: 0 valid, 1 a trial is invalid, 2 usage or environment, 130 stopped.";
+
+/// Print a completion script for a shell
+#[derive(Parser)]
+struct CompletionsArgs {
+    /// Which shell
+    shell: Shell,
 }
 
-#[derive(Subcommand)]
-enum Verb {
-    /// Run a study and write its report
-    Run(Box<RunArgs>),
-    /// Carry out a scenario against a service over HTTP and write its report
-    Http(Box<http::HttpArgs>),
-    /// Write the report of a record again, from the record alone
-    Report(ReportArgs),
-    /// Compare two records, or the variants in a CSV of timings
-    Compare(CompareArgs),
-    /// List what there is: workloads, studies, scenarios, engines, drivers, outcomes
-    List(ListArgs),
-    /// Say what this machine has and what it lacks
-    Doctor(DoctorArgs),
-    /// Carry out the same operations on several engines and compare what came of them
-    Verify(verify::VerifyArgs),
-    /// Translate SQLite's SQL into that of a server, or say why it cannot be
-    Translate(translate::TranslateArgs),
-    /// Look at what a power cut has left
-    #[command(subcommand)]
-    Durability(durability::DurabilityVerb),
-    /// Show what a worker is told to do
-    #[command(subcommand)]
-    Plan(PlanVerb),
-    /// Print a completion script for a shell
-    Completions {
-        /// Which shell
-        shell: Shell,
+/// The core's verbs, as `contend --help` lists them.
+const VERBS: &[Verb] = &[
+    Verb { name: "run", run: |m| run::run(&RunArgs::from_arg_matches(m)?), ..Verb::of::<RunArgs>() },
+    Verb {
+        name: "http",
+        run: |m| http::http(&HttpArgs::from_arg_matches(m)?),
+        example: "  contend http http://127.0.0.1:8080/  load an HTTP service\n",
+        unknown_option: "A scenario's variables are set with --set NAME=VALUE,...\n\n",
+        ..Verb::of::<HttpArgs>()
     },
+    Verb { name: "report", run: |m| report::report(&ReportArgs::from_arg_matches(m)?), ..Verb::of::<ReportArgs>() },
+    Verb {
+        name: "compare",
+        run: |m| compare::compare(&CompareArgs::from_arg_matches(m)?),
+        ..Verb::of::<CompareArgs>()
+    },
+    Verb { name: "list", run: |m| list::list(&ListArgs::from_arg_matches(m)?), ..Verb::of::<ListArgs>() },
+    Verb { name: "doctor", run: |m| doctor::doctor(&DoctorArgs::from_arg_matches(m)?), ..Verb::of::<DoctorArgs>() },
+    Verb { name: "verify", run: |m| verify::verify(&VerifyArgs::from_arg_matches(m)?), ..Verb::of::<VerifyArgs>() },
+    Verb {
+        name: "translate",
+        run: |m| translate::translate(&TranslateArgs::from_arg_matches(m)?),
+        ..Verb::of::<TranslateArgs>()
+    },
+    Verb {
+        name: "durability",
+        run: |m| durability::durability(&DurabilityVerb::from_arg_matches(m)?),
+        ..Verb::of::<DurabilityVerb>()
+    },
+    Verb { name: "plan", run: |m| plan::plan(&PlanVerb::from_arg_matches(m)?), ..Verb::of::<PlanVerb>() },
+    Verb {
+        name: "completions",
+        run: |m| completions(&CompletionsArgs::from_arg_matches(m)?),
+        ..Verb::of::<CompletionsArgs>()
+    },
+];
+
+/// The core's verbs and those of the slices, in the order of `contend --help`.
+fn verbs() -> Vec<Verb> {
+    let mut verbs = VERBS.to_vec();
+    for verb in slice::all().iter().flat_map(|slice| slice.verbs) {
+        let at = verbs.iter().position(|other| other.name == verb.after).map_or(verbs.len(), |at| at + 1);
+        verbs.insert(at, *verb);
+    }
+    verbs
 }
 
-#[derive(Args)]
-#[command(after_help = "Examples:
-  contend run                               the first built-in study, quick
-  contend run wordpress --set profile=public --rounds 6
-  contend run wordpress --set synchronous=full,normal --only '*FULL*'
-  contend run wordpress --rate 500          open loop: 500 arrivals per second, however long they take
-  contend run my-study.toml --out results/mine
-  contend run my-study.toml --set part=a,b  only these parts of a study that has several
-  contend run --resume results/mine         continue what was interrupted")]
-struct RunArgs {
-    /// A built-in study (see `contend list studies`) or the path of a study file
-    #[arg(value_hint = ValueHint::AnyPath)]
-    study: Option<String>,
-    /// Few cells and short windows (the default without a study)
-    #[arg(long, conflicts_with = "full")]
-    quick: bool,
-    /// The whole study (the default with a study)
-    #[arg(long)]
-    full: bool,
-    /// Measure the way the original did, flaws included
-    #[arg(long)]
-    as_published: bool,
-    /// Values of an axis or a setting, such as journal_mode=wal,delete, profile=public or clients=1,8; part=a,b for parts of
-    /// a study. Can be given several times
-    #[arg(long, value_name = "AXIS=V,...")]
-    set: Vec<String>,
-    /// One contender more: engine[/driver[/model]]:key=value,... (see `contend list engines` and `contend list drivers`)
-    #[arg(long, value_name = "SPEC")]
-    contender: Vec<String>,
-    /// Only contenders whose label or spec matches (a part of it, or with * and ?)
-    #[arg(long, value_name = "PATTERN")]
-    only: Option<String>,
-    /// This driver for every contender whose engine has it (see `contend list drivers`)
-    #[arg(long, value_name = "NAME")]
-    driver: Option<String>,
-    /// Rounds: how often every contender has its turn
-    #[arg(long, value_name = "N")]
-    rounds: Option<u32>,
-    /// Clients in each worker process
-    #[arg(long, value_name = "N")]
-    clients: Option<u32>,
-    /// Worker processes
-    #[arg(long, value_name = "N")]
-    processes: Option<u32>,
-    /// Open loop: arrivals per second over all clients
-    #[arg(long, value_name = "PER_SECOND")]
-    rate: Option<f64>,
-    /// Multiplies the workload's row counts
-    #[arg(long, value_name = "FACTOR")]
-    scale: Option<f64>,
-    /// Everything random follows from it
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
-    /// Length of the measured window, such as 2s or 500ms
-    #[arg(long, value_name = "TIME")]
-    window: Option<String>,
-    /// Directory of the record [default: results/DATE-STUDY, with -as-published and -quick for such runs]
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    out: Option<PathBuf>,
-    /// Continue the run that this record was interrupted in, with the same --dsn and commands in place of workers
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = [
-        "study", "quick", "full", "as_published", "set", "contender", "only", "driver", "rounds", "clients", "processes",
-        "rate", "scale", "seed", "window", "out",
-    ])]
-    resume: Option<PathBuf>,
-    /// Work on this running server instead of private ones: postgres://USER@HOST/ or mysql://USER@HOST/, the password
-    /// with password_env=NAME or password_file=PATH after a `?` (in the address itself others can see it)
-    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
-    dsn: Option<String>,
-    /// Let the data lie on a file system in memory, where a sync costs nothing
-    #[arg(long)]
-    allow_tmpfs: bool,
-    /// Start this shell command as the worker instead of the driver's own
-    #[arg(long, value_name = "COMMAND")]
-    worker_command: Option<String>,
-    /// Start this shell command in place of contend's own client that asks over HTTP (with transport=http)
-    #[arg(long, value_name = "COMMAND")]
-    client_command: Option<String>,
-    /// Seconds a worker may take to get ready, be silent while it works, hand over its samples, and that the check of one
-    /// database's data may take [default: 60, 15, 60 and 60]
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
-    deadline: Option<u64>,
-    /// Print the result as JSON instead of text
-    #[arg(long)]
-    json: bool,
-    /// Show no progress
-    #[arg(long, short)]
-    quiet: bool,
+/// Other forms of a verb, which slices bring.
+fn forms(verb: &str) -> impl Iterator<Item = &'static Form> {
+    slice::all().iter().flat_map(|slice| slice.forms).filter(move |form| form.verb == verb)
 }
 
-#[derive(Args)]
-struct ReportArgs {
-    /// Directory of the record
-    #[arg(value_hint = ValueHint::DirPath, required_unless_present = "import", conflicts_with = "import")]
-    dir: Option<PathBuf>,
-    /// Print the numbers as JSON instead of the text
-    #[arg(long, conflicts_with = "import")]
-    json: bool,
-    /// Draw a CSV in the columns of a study's export, which nobody here measured, instead of a record
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    import: Option<PathBuf>,
-    /// The study whose export it is, if it is not built in
-    #[arg(long, value_name = "STUDY", value_hint = ValueHint::FilePath, requires = "import")]
-    study: Option<String>,
-    /// Where to put what is drawn [default: FILE without .csv]
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "import")]
-    out: Option<PathBuf>,
-}
-
-#[derive(Args)]
-struct CompareArgs {
-    /// Directories of two records: the one to compare with, then the one in question
-    #[arg(value_hint = ValueHint::DirPath, num_args = 2, required_unless_present = "csv", conflicts_with = "csv")]
-    records: Vec<PathBuf>,
-    /// A CSV file of timings instead of records
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "variant", requires = "value")]
-    csv: Option<PathBuf>,
-    /// Column that says which variant a line measures
-    #[arg(long, value_name = "COLUMN")]
-    variant: Option<String>,
-    /// Column of the timing: 12.5, 10:26, 10m40s, 640ms
-    #[arg(long, value_name = "COLUMN")]
-    value: Option<String>,
-    /// Column that groups lines; each group is compared by itself
-    #[arg(long, value_name = "COLUMN")]
-    by: Option<String>,
-    /// Column whose equal values belong together [default: pair, round or run, if there is one]
-    #[arg(long, value_name = "COLUMN", conflicts_with = "unpaired")]
-    pair: Option<String>,
-    /// Ignore any pairing
-    #[arg(long)]
-    unpaired: bool,
-    /// The variant to compare with [default: the first in the file]
-    #[arg(long, value_name = "VALUE")]
-    baseline: Option<String>,
-    /// The values are rates, not times
-    #[arg(long)]
-    higher_is_better: bool,
-    /// Differences up to this many per cent do not matter
-    #[arg(long, value_name = "PERCENT", default_value_t = 5.0)]
-    margin: f64,
-    /// Print JSON instead of text
-    #[arg(long)]
-    json: bool,
-}
-
-#[derive(Args)]
-struct ListArgs {
-    /// What to list, in full; without it everything, a line for each
-    #[arg(value_enum)]
-    what: Option<list::What>,
-    /// Print JSON instead of text
-    #[arg(long)]
-    json: bool,
-}
-
-#[derive(Args)]
-#[command(
-    after_help = "Drivers that are programs of their own are looked for in the directory that CONTEND_WORKERS names, else in `workers` \
-    beside contend or beside its profile's directory."
-)]
-struct DoctorArgs {
-    /// Directory whose disk is measured [default: the current one]
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    out: Option<PathBuf>,
-    /// Print JSON instead of text
-    #[arg(long)]
-    json: bool,
-}
-
-#[derive(Subcommand)]
-enum PlanVerb {
-    /// Print the plan of one worker exactly as it gets it
-    Show(plan::ShowArgs),
+fn command(verbs: &[Verb]) -> Command {
+    let examples: String = verbs.iter().map(|verb| verb.example).collect();
+    let with_forms = |verb: &Verb| {
+        let command = (verb.command)().name(verb.name);
+        forms(verb.name).fold(command, |command, form| (form.options)(command))
+    };
+    Contend::command()
+        .after_help(format!("{EXAMPLES}{examples}{AFTER_EXAMPLES}"))
+        .subcommands(verbs.iter().map(with_forms))
 }
 
 /// The command, from its arguments to its exit status.
-pub fn main() -> ExitCode {
+pub fn main(slices: &'static [Slice]) -> ExitCode {
+    slice::register(slices);
     let args: Vec<String> = std::env::args().collect();
-    match args.get(1).map(String::as_str) {
-        Some(WORKER_VERB) => return contend_worker::main(&args[2..]),
-        Some(janitor::VERB) => {
-            janitor::serve();
-            return ExitCode::SUCCESS;
-        }
-        Some(recorder::VERB) => return recorder::serve(&args[2..]),
-        Some(shim::VERB) => return shim::serve(&args[2..]),
-        _ => {}
+    if let Some(process) = args.get(1).and_then(|verb| process(verb)) {
+        return (process.serve)(&args[2..]);
     }
+    let verbs = verbs();
     // clap prints help, version and usage errors itself, and leaves with 0 or 2.
-    let cli = Cli::try_parse().unwrap_or_else(|e| {
+    let matches = command(&verbs).try_get_matches().unwrap_or_else(|e| {
         let unknown = e.kind() == clap::error::ErrorKind::UnknownArgument;
-        if unknown && args.get(1).is_some_and(|verb| verb == "http") {
+        if let Some(verb) = verbs.iter().find(|verb| unknown && args.get(1).is_some_and(|typed| typed == verb.name)) {
             // clap leaves at once.
-            eprintln!("A scenario's variables are set with --set NAME=VALUE,...\n");
+            eprint!("{}", verb.unknown_option);
         }
         e.exit()
     });
-    match dispatch(cli.verb) {
+    match carry_out(&verbs, &matches) {
         Ok(code) => ExitCode::from(code),
         Err(e) if is_broken_pipe(&e) => ExitCode::SUCCESS,
         Err(e) => {
@@ -320,24 +192,36 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn dispatch(verb: Verb) -> Result<u8> {
-    match verb {
-        Verb::Run(args) => run::run(&args),
-        Verb::Http(args) => http::http(&args),
-        Verb::Report(args) => report::report(&args),
-        Verb::Compare(args) => compare::compare(&args),
-        Verb::List(args) => list::list(&args),
-        Verb::Doctor(args) => doctor::doctor(&args),
-        Verb::Verify(args) => verify::verify(&args),
-        Verb::Translate(args) => translate::translate(&args),
-        Verb::Durability(durability::DurabilityVerb::Replay(args)) => durability::replay(&args),
-        Verb::Durability(durability::DurabilityVerb::Evidence(args)) => durability::evidence(&args),
-        Verb::Plan(PlanVerb::Show(args)) => plan::show(&args),
-        Verb::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "contend", &mut std::io::stdout());
-            Ok(OK)
-        }
+/// The role of another process that contend was started in, if it was.
+fn process(verb: &str) -> Option<Process> {
+    let ours = [
+        Process { verb: WORKER_VERB, serve: contend_worker::main },
+        Process {
+            verb: janitor::VERB,
+            serve: |_| {
+                janitor::serve();
+                ExitCode::SUCCESS
+            },
+        },
+        Process { verb: recorder::VERB, serve: recorder::serve },
+        Process { verb: shim::VERB, serve: shim::serve },
+    ];
+    let theirs = slice::all().iter().flat_map(|slice| slice.processes).copied();
+    ours.into_iter().chain(theirs).find(|process| process.verb == verb)
+}
+
+fn carry_out(verbs: &[Verb], matches: &ArgMatches) -> Result<u8> {
+    let (name, matches) = matches.subcommand().context("no verb")?;
+    if let Some(form) = forms(name).find(|form| matches.contains_id(form.chosen_by)) {
+        return (form.run)(matches);
     }
+    let verb = verbs.iter().find(|verb| verb.name == name).context("a verb without a table entry")?;
+    (verb.run)(matches)
+}
+
+fn completions(args: &CompletionsArgs) -> Result<u8> {
+    clap_complete::generate(args.shell, &mut command(&verbs()), "contend", &mut std::io::stdout());
+    Ok(OK)
 }
 
 /// Whoever reads our output may stop reading: `contend list ... | head` is not an error.
@@ -349,7 +233,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 /// Colour on a terminal, unless the user does not want it (<https://no-color.org>).
-fn colour() -> Colour {
+pub fn colour() -> Colour {
     let wanted = std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
     if wanted && std::io::stdout().is_terminal() { Colour::Ansi } else { Colour::No }
 }
@@ -358,7 +242,7 @@ fn colour() -> Colour {
 const TEXT_BYTES_MAX: u64 = 16 << 20;
 
 /// The text of a file that somebody wrote.
-fn read_text(path: impl AsRef<Path>) -> std::io::Result<String> {
+pub fn read_text(path: impl AsRef<Path>) -> std::io::Result<String> {
     use std::io::Error;
     let path = path.as_ref();
     let file = std::fs::metadata(path)?;
@@ -372,7 +256,7 @@ fn read_text(path: impl AsRef<Path>) -> std::io::Result<String> {
 }
 
 /// Writes to standard output; a closed pipe is an error of the kind [`is_broken_pipe`] knows.
-fn print(text: &str) -> Result<()> {
+pub fn print(text: &str) -> Result<()> {
     use std::io::Write;
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes())?;

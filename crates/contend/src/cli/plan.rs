@@ -3,23 +3,31 @@
 use super::run::open_found;
 use super::{OK, print};
 use crate::engine;
+use crate::engine::dsn::Typed;
 use crate::record::model::Slot;
 use crate::record::parts::Found;
 use crate::record::store::Record;
 use crate::source::Source;
-use crate::study::model::{Arrivals, Condition, Contender, Load, Study};
+use crate::study::model::{Arrivals, Condition, Contender, Load, Resolved, Study};
 use crate::study::{CYCLE, spec};
-use crate::trial::cache::ATTACHED;
+use crate::trial::data::cache::ATTACHED;
 use crate::trial::dialect::dialect;
 use crate::trial::over_http::{Asking, timeout_ms};
 use crate::trial::plans::{self, Plans, Sql};
 use crate::units::duration_ns;
 use crate::workload::{self, Asked, Workload};
-use contend_wire::database::Database;
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use clap::{Args, ValueHint};
+use clap::{Args, Parser, ValueHint};
+use contend_wire::database::Database;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+/// Show what a worker is told to do
+#[derive(Parser)]
+pub(super) enum PlanVerb {
+    /// Print the plan of one worker exactly as it gets it
+    Show(ShowArgs),
+}
 
 #[derive(Args)]
 pub(super) struct ShowArgs {
@@ -78,7 +86,12 @@ struct Of {
     base: Option<PathBuf>,
 }
 
-pub(super) fn show(args: &ShowArgs) -> Result<u8> {
+pub(super) fn plan(verb: &PlanVerb) -> Result<u8> {
+    let PlanVerb::Show(args) = verb;
+    show(args)
+}
+
+fn show(args: &ShowArgs) -> Result<u8> {
     let of = match (&args.record, args.trial) {
         (Some(dir), Some(number)) => of_record(dir, args.part.as_deref(), number)?,
         _ => {
@@ -93,7 +106,7 @@ pub(super) fn show(args: &ShowArgs) -> Result<u8> {
             Of { study, workload, slot, asked: None, base: None }
         }
     };
-    let (text, by_hand) = plan(&of, args)?;
+    let (text, by_hand) = plan_of(&of, args)?;
     print(&text)?;
     eprintln!("\n{by_hand}");
     Ok(OK)
@@ -133,7 +146,7 @@ fn record_of(dir: &Path, part: Option<&str>) -> Result<Record> {
 const SERVED_AT: &str = "http://127.0.0.1:1";
 
 /// The plan, and how to carry it out by hand.
-fn plan(of: &Of, args: &ShowArgs) -> Result<(String, String)> {
+fn plan_of(of: &Of, args: &ShowArgs) -> Result<(String, String)> {
     let Of { study, slot, .. } = of;
     let contender = &study.contenders[slot.contender];
     let engine = engine::find(&contender.engine).context("unknown engine")?;
@@ -147,8 +160,8 @@ fn plan(of: &Of, args: &ShowArgs) -> Result<(String, String)> {
     let round = Plans::default().of(study, workload, *slot)?;
     let files: Vec<String> = databases(&args.database, workload.databases).collect();
     let databases = files.iter().map(|file| match engine.server {
-        Some(_) => Ok(Database::Server(Typed::parse(file)?.dsn.address)),
-        None => Ok(Database::File(file.clone())),
+        Some(_) if file.contains("://") => Ok(Database::Server(Typed::parse(file)?.dsn.address)),
+        _ => Ok(Database::File(file.clone())),
     });
     let databases = databases.collect::<Result<Vec<_>, String>>().map_err(|e| anyhow!("--database: {e}"))?;
     let sql = Sql::of(workload, engine, &setup);
@@ -199,7 +212,7 @@ fn databases(first: &Path, count: u32) -> impl Iterator<Item = String> {
 pub(super) fn contender(text: &str) -> Result<Contender> {
     let spec = spec::parse(text).and_then(|draft| draft.complete(&engine::Settings::new()));
     let spec = spec.map_err(|e| anyhow!("--contender: {e}"))?;
-    Ok(Contender {
+    Ok(engine::resolved(Contender {
         name: spec.to_string(),
         label: spec.to_string(),
         engine: spec.engine,
@@ -207,7 +220,8 @@ pub(super) fn contender(text: &str) -> Result<Contender> {
         model: spec.model,
         settings: spec.settings,
         tier: spec.tier,
-    })
+        resolved: Resolved::default(),
+    }))
 }
 
 /// A study without comparisons, so that a workload can be looked at by itself.

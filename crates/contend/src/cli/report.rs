@@ -1,14 +1,35 @@
 //! `contend report`: of a record, or of a CSV that somebody else measured.
 
-use super::run::open_found;
-use super::{INVALID, OK, ReportArgs, colour, print};
+use super::run::{open_found, write_report};
+use super::{INVALID, OK, colour, print};
 use crate::record::parts::Found;
 use crate::record::store::Record;
 use crate::report;
 use crate::study::model::{Extent, Study, Variant};
 use crate::study::{self, Choices, resolve_parts};
 use anyhow::{Context, Result};
-use std::path::Path;
+use clap::{Parser, ValueHint};
+use std::path::{Path, PathBuf};
+
+/// Write the report of a record again, from the record alone
+#[derive(Parser)]
+pub(super) struct ReportArgs {
+    /// Directory of the record
+    #[arg(value_hint = ValueHint::DirPath, required_unless_present = "import", conflicts_with = "import")]
+    dir: Option<PathBuf>,
+    /// Print the numbers as JSON instead of the text
+    #[arg(long, conflicts_with = "import")]
+    json: bool,
+    /// Draw a CSV in the columns of a study's export, which nobody here measured, instead of a record
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    import: Option<PathBuf>,
+    /// The study whose export it is, if it is not built in
+    #[arg(long, value_name = "STUDY", value_hint = ValueHint::FilePath, requires = "import")]
+    study: Option<String>,
+    /// Where to put what is drawn [default: FILE without .csv]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "import")]
+    out: Option<PathBuf>,
+}
 
 pub(super) fn report(args: &ReportArgs) -> Result<u8> {
     if let Some(file) = &args.import {
@@ -16,11 +37,11 @@ pub(super) fn report(args: &ReportArgs) -> Result<u8> {
     }
     let dir = args.dir.as_deref().context("which record? Name its directory")?;
     let found = open_found(dir)?;
-    let (written, damaged) = match &found {
-        Found::One(record) => (report::write(record, dir)?, say_damaged(record, "")),
+    let written = write_report(&found, dir)?;
+    let damaged: usize = match &found {
+        Found::One(record) => say_damaged(record, ""),
         Found::Parts(record) => {
-            let damaged = record.parts.iter().map(|(name, part)| say_damaged(part, &format!(" of part {name}"))).sum();
-            (report::volume::write(record)?, damaged)
+            record.parts.iter().map(|(name, part)| say_damaged(part, &format!(" of part {name}"))).sum()
         }
     };
     print(&if args.json { written.json.clone() } else { report::terminal(&written, colour()) })?;

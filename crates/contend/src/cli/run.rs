@@ -1,7 +1,8 @@
 //! `contend run`.
 
 use super::http::warm_up_of;
-use super::{INVALID, OK, RunArgs, STOPPED, colour, print, stop_on_signals};
+use super::{INVALID, OK, STOPPED, colour, print, stop_on_signals};
+use crate::analysis::{Findings, Parts};
 use crate::engine;
 use crate::record::parts::Found;
 use crate::record::store::{Record, RecordWriter};
@@ -12,22 +13,114 @@ use crate::study::model::{Contender, Extent, Study, Variant, Whole};
 use crate::study::{
     self, Choices, Vocabulary, check_vocabulary, estimate_left_ns, estimate_ns, parse_set, resolve_parts,
 };
-use crate::trial::attached::{Attached, without_passwords};
-use crate::trial::crew::Deadlines;
-use crate::trial::disk::is_full;
-use crate::trial::machine;
-use crate::trial::process::{InsteadOf, Launch};
+use crate::trial::data::disk::is_full;
+use crate::trial::run::{Ending, Note, Order, resume, run as run_session};
 use crate::trial::secret;
-use crate::trial::server::Programs;
-use crate::trial::session::{Ending, Note, Order, resume, run as run_session};
+use crate::trial::server::attached::{Attached, without_passwords};
+use crate::trial::server::private::Programs;
+use crate::trial::watch::machine;
+use crate::trial::workers::crew::Deadlines;
+use crate::trial::workers::process::{InsteadOf, Launch};
 use crate::ui::Progress;
 use crate::units::duration_ns;
 use crate::workload::{self, scenario};
 use anyhow::{Context, Result, anyhow, bail};
+use clap::{Parser, ValueHint};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+
+/// Run a study and write its report
+#[derive(Parser)]
+#[command(after_help = "Examples:
+  contend run                               the first built-in study, quick
+  contend run wordpress --set profile=public --rounds 6
+  contend run wordpress --set synchronous=full,normal --only '*FULL*'
+  contend run wordpress --rate 500          open loop: 500 arrivals per second, however long they take
+  contend run my-study.toml --out results/mine
+  contend run my-study.toml --set part=a,b  only these parts of a study that has several
+  contend run --resume results/mine         continue what was interrupted")]
+pub(super) struct RunArgs {
+    /// A built-in study (see `contend list studies`) or the path of a study file
+    #[arg(value_hint = ValueHint::AnyPath)]
+    study: Option<String>,
+    /// Few cells and short windows (the default without a study)
+    #[arg(long, conflicts_with = "full")]
+    quick: bool,
+    /// The whole study (the default with a study)
+    #[arg(long)]
+    full: bool,
+    /// Measure the way the original did, flaws included
+    #[arg(long)]
+    as_published: bool,
+    /// Values of an axis or a setting, such as journal_mode=wal,delete, profile=public or clients=1,8; part=a,b for parts of
+    /// a study. Can be given several times
+    #[arg(long, value_name = "AXIS=V,...")]
+    set: Vec<String>,
+    /// One contender more: engine[/driver[/model]]:key=value,... (see `contend list engines` and `contend list drivers`)
+    #[arg(long, value_name = "SPEC")]
+    contender: Vec<String>,
+    /// Only contenders whose label or spec matches (a part of it, or with * and ?)
+    #[arg(long, value_name = "PATTERN")]
+    only: Option<String>,
+    /// This driver for every contender whose engine has it (see `contend list drivers`)
+    #[arg(long, value_name = "NAME")]
+    driver: Option<String>,
+    /// Rounds: how often every contender has its turn
+    #[arg(long, value_name = "N")]
+    rounds: Option<u32>,
+    /// Clients in each worker process
+    #[arg(long, value_name = "N")]
+    clients: Option<u32>,
+    /// Worker processes
+    #[arg(long, value_name = "N")]
+    processes: Option<u32>,
+    /// Open loop: arrivals per second over all clients
+    #[arg(long, value_name = "PER_SECOND")]
+    rate: Option<f64>,
+    /// Multiplies the workload's row counts
+    #[arg(long, value_name = "FACTOR")]
+    scale: Option<f64>,
+    /// Everything random follows from it
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Length of the measured window, such as 2s or 500ms
+    #[arg(long, value_name = "TIME")]
+    window: Option<String>,
+    /// Directory of the record [default: results/DATE-STUDY, with -as-published and -quick for such runs]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    out: Option<PathBuf>,
+    /// Continue the run that this record was interrupted in, with the same --dsn and commands in place of workers
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = [
+        "study", "quick", "full", "as_published", "set", "contender", "only", "driver", "rounds", "clients", "processes",
+        "rate", "scale", "seed", "window", "out",
+    ])]
+    resume: Option<PathBuf>,
+    /// Work on this running server instead of private ones: postgres://USER@HOST/ or mysql://USER@HOST/, the password
+    /// with password_env=NAME or password_file=PATH after a `?` (in the address itself others can see it)
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    dsn: Option<String>,
+    /// Let the data lie on a file system in memory, where a sync costs nothing
+    #[arg(long)]
+    allow_tmpfs: bool,
+    /// Start this shell command as the worker instead of the driver's own
+    #[arg(long, value_name = "COMMAND")]
+    worker_command: Option<String>,
+    /// Start this shell command in place of contend's own client that asks over HTTP (with transport=http)
+    #[arg(long, value_name = "COMMAND")]
+    client_command: Option<String>,
+    /// Seconds a worker may take to get ready, be silent while it works, hand over its samples, and that the check of one
+    /// database's data may take [default: 60, 15, 60 and 60]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    deadline: Option<u64>,
+    /// Print the result as JSON instead of text
+    #[arg(long)]
+    json: bool,
+    /// Show no progress
+    #[arg(long, short)]
+    quiet: bool,
+}
 
 pub(super) fn run(args: &RunArgs) -> Result<u8> {
     let stop = stop_on_signals()?;
@@ -136,13 +229,18 @@ fn how_to_resume(dir: &Path, args: &RunArgs) -> String {
     format!("continue with: contend run --resume {}{same}", dir.display())
 }
 
+/// Writes the report of a record into its directory.
+pub(super) fn write_report(found: &Found, dir: &Path) -> Result<report::Written> {
+    match found {
+        Found::One(record) => report::write(&Findings::new(&**record), dir),
+        Found::Parts(record) => report::volume::write(&Parts::new(&record.file, &record.parts), dir),
+    }
+}
+
 /// The report of a complete run, and what the user sees of it. The status is that of the worst part.
 pub(super) fn conclude(dir: &Path, json: bool, quiet: bool) -> Result<u8> {
     let found = Found::open(dir)?;
-    let written = match &found {
-        Found::One(record) => report::write(record, dir)?,
-        Found::Parts(record) => report::volume::write(record)?,
-    };
+    let written = write_report(&found, dir)?;
     print(&if json { written.json.clone() } else { report::terminal(&written, colour()) })?;
     let records: Vec<(String, &Record)> = match &found {
         Found::One(record) => vec![(String::new(), record)],

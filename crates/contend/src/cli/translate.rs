@@ -2,7 +2,7 @@
 
 use super::{INVALID, OK, print};
 use anyhow::{Context, Result};
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Parser, ValueEnum, ValueHint};
 use contend_sql::{Catalogue, Certainty, Options, Refusal, Target, Translation};
 use std::fmt::Write as _;
 use std::io::Read as _;
@@ -14,7 +14,8 @@ enum Dialect {
     Mariadb,
 }
 
-#[derive(Args)]
+/// Translate SQLite's SQL into that of a server, or say why it cannot be
+#[derive(Parser)]
 #[command(after_help = "Examples:
   contend translate --to postgres --schema schema.sql queries.sql
   contend translate --to postgres --functions | psql

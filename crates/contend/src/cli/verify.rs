@@ -5,19 +5,20 @@ use super::plan::{contender, single};
 use super::{INVALID, OK, STOPPED, print, stop_on_signals};
 use crate::engine::ENGINES;
 use crate::study::CYCLE;
-use crate::trial::admin::Cancelled;
 use crate::trial::equal::{Came, carry_out};
-use crate::trial::server::Programs;
+use crate::trial::server::private::Programs;
+use crate::trial::stop::Cancelled;
 use crate::workload;
 use anyhow::Result;
-use clap::{Args, ValueHint};
+use clap::{Parser, ValueHint};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-#[derive(Args)]
+/// Carry out the same operations on several engines and compare what came of them
+#[derive(Parser)]
 pub(super) struct VerifyArgs {
     /// A built-in workload (see `contend list workloads`) or the path of a workload file
     #[arg(value_hint = ValueHint::AnyPath)]

@@ -226,6 +226,7 @@ mod tests {
             model: String::new(),
             settings: Settings::new(),
             tier: crate::contender::Tier::Unsafe,
+            resolved: crate::contender::Resolved::default(),
         };
         let hosts = hosts(&contender, 2).unwrap();
         assert_eq!(hosts[1], format!("1.{}", hosts[0]));

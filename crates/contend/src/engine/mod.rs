@@ -13,12 +13,14 @@ pub mod node;
 pub mod php;
 pub mod postgres;
 pub mod python;
+mod resolved;
 pub mod server;
 pub mod sqlite;
 pub mod translator;
 mod worker;
 
 pub use common::{COMMON_SETTINGS, REQUEST_TIMEOUT, as_it_comes};
+pub use resolved::{resolved, tier_reported};
 pub use worker::{Facts, Worker};
 
 use crate::contender::{Contender, Tier};

@@ -2,6 +2,7 @@
 
 use super::common::{AS_IT_COMES, OPENED};
 use super::*;
+use crate::contender::Resolved;
 
 #[test]
 fn what_connections_tell_is_read_as_settings() {
@@ -45,6 +46,7 @@ fn every_driver_has_one_of_its_own_worker_that_does_nothing() {
                 model: driver.models[0].name.to_string(),
                 settings: Settings::new(),
                 tier: Tier::Durable,
+                resolved: Resolved::default(),
             };
             let floor = floor_of(&contender).expect("a null driver");
             assert_eq!((floor.language, floor.executes_nothing), (driver.language, true), "{}", driver.name);

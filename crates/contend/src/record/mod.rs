@@ -4,6 +4,6 @@ pub mod evidence;
 pub mod model;
 pub mod parts;
 pub mod powercut;
+pub mod recorded;
 pub mod store;
-pub mod tally;
 mod upgrade;

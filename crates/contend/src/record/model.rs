@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Version of the record; a record with a newer one is refused by name.
-pub const RECORD_VERSION: u32 = 2;
+pub const RECORD_VERSION: u32 = 3;
 
 /// `run.toml`: everything that holds for the whole run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -237,6 +237,9 @@ pub struct Trial {
     pub server: Option<ServerInfo>,
     /// Effective settings, equal on all connections.
     pub settings: BTreeMap<String, String>,
+    /// The tier of these settings; `None` if no connection reported any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tier_reported: Option<Tier>,
     /// Open loop: operations due in the window per transaction, as drawn. Closed loop: empty.
     #[serde(default)]
     pub planned: BTreeMap<String, u64>,

@@ -192,7 +192,7 @@ impl Record {
         if !path.exists() {
             bail!("{} is not a record: it holds no {RUN_FILE}", dir.display());
         }
-        let run: Run = read_toml(&path)?;
+        let run: Run = read_upgraded(&path, upgrade::run)?;
         let mut names = vec![];
         let trials_dir = dir.join("trials");
         for entry in fs::read_dir(&trials_dir).with_context(|| format!("cannot read {}", trials_dir.display()))? {
@@ -333,11 +333,11 @@ struct Version {
 }
 
 pub(super) fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<T> {
-    read_upgraded(path, |_| ())
+    read_upgraded(path, |_| Ok(()))
 }
 
-/// Reads what may be of an older format, which `upgrade` brings into the form of the newest.
-fn read_upgraded<T: DeserializeOwned>(path: &Path, upgrade: impl Fn(&mut toml::Table)) -> Result<T> {
+/// Reads a file of any known format; `upgrade` changes one of an older format into the newest.
+fn read_upgraded<T: DeserializeOwned>(path: &Path, upgrade: impl Fn(&mut toml::Table) -> Result<()>) -> Result<T> {
     let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let version: Version =
         toml::from_str(&text).with_context(|| format!("{} is damaged or not of a record", path.display()))?;
@@ -348,11 +348,12 @@ fn read_upgraded<T: DeserializeOwned>(path: &Path, upgrade: impl Fn(&mut toml::T
             version.format
         );
     }
-    let read = text.parse::<toml::Table>().and_then(|mut table| {
-        upgrade(&mut table);
-        table.try_into()
-    });
-    read.with_context(|| format!("{} is damaged", path.display()))
+    let read = || -> Result<T> {
+        let mut table: toml::Table = text.parse()?;
+        upgrade(&mut table)?;
+        Ok(table.try_into()?)
+    };
+    read().with_context(|| format!("{} is damaged", path.display()))
 }
 
 pub(super) fn sync_dir(dir: &Path) -> Result<()> {

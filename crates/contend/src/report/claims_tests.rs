@@ -1,14 +1,17 @@
 //! What a report may not claim: figures of trials that do not count, ranks that cross tiers or rest on chance, causes that
 //! nobody saw.
 
-use super::testing::Story;
+use super::testing::{Story, resolve_again};
 use super::*;
+use crate::analysis::compare_records::compare;
+use crate::analysis::requests;
+use crate::analysis::tally::{Counting, Tallying};
+use crate::analysis::trial::Scope;
 use crate::check::{Invalid, guards, marks};
 use crate::outcome::Outcome;
 use crate::record::model::{Reason, ServerInfo};
 use crate::record::powercut::{Control, Crashes, Powercut};
-use crate::record::tally::{Counting, Tallying};
-use crate::report::summary::trial::Scope;
+use crate::record::store::Record;
 use crate::stats::verdict::Verdict;
 use crate::study::model::{Along, Grid, Kept, Metric, Powercut as Wanted, Tells};
 use std::collections::BTreeMap;
@@ -26,11 +29,11 @@ fn sound(rounds: u32) -> (TempDir, Record) {
 }
 
 fn crashes(record: &Record) -> String {
-    crashes::csv(&Summary::new(record)).unwrap().unwrap()
+    crashes::csv(&Findings::new(record)).unwrap().unwrap()
 }
 
 fn page(record: &Record) -> String {
-    markdown::markdown(&content::document(&Summary::new(record)))
+    markdown::markdown(&content::document(&Findings::new(record)))
 }
 
 /// The report, however its lines are broken.
@@ -106,17 +109,17 @@ fn the_rounds_without_a_timeout_do_not_stand_for_those_with_one() {
     for effect in &mut record.run.study.effects {
         effect.metric = "service_ns_mean.write".to_string();
     }
-    let summary = Summary::new(&record);
-    let cell = summary.cell(1, 2).unwrap();
+    let findings = Findings::new(&record);
+    let cell = findings.cell(1, 2).unwrap();
     assert!(cell.pool(Scope::Write).counts.outcome(Outcome::Timeout) > 0);
     for name in ["service_ns_mean.write", "mean_ms"] {
-        let estimate = summary.estimate(cell, name);
+        let estimate = findings.estimate(cell, name);
         assert!(!estimate.rounds.is_empty(), "{name}: some rounds had no timeout");
         assert_eq!((estimate.value, estimate.low, estimate.high), (None, None, None), "{name}");
     }
-    assert!(summary.estimate(cell, "service_ns_mean.write").lacking.is_some());
-    assert!(summary.estimate(cell, "service_ns_mean.read").value.is_some(), "reads were not cut off");
-    let effect = summary.effects.iter().find(|e| e.condition == 1 && e.factor.factor == "journal_mode").unwrap();
+    assert!(findings.estimate(cell, "service_ns_mean.write").lacking.is_some());
+    assert!(findings.estimate(cell, "service_ns_mean.read").value.is_some(), "reads were not cut off");
+    let effect = findings.effects.iter().find(|e| e.condition == 1 && e.factor.factor == "journal_mode").unwrap();
     assert_eq!(effect.pairs, [(2, 0)]);
     let why = effect.result.as_ref().unwrap_err();
     assert!(why.contains("cut-off operations reach into the mean service time of writes of DELETE/FULL"), "{why}");
@@ -140,16 +143,16 @@ fn rates_of_other_work_get_no_words_whoever_named_the_figure() {
     record.run.study.margin = 1e-9;
     let mut unequal = |headline: &str| {
         record.run.study.headline = headline.to_string();
-        let summary = Summary::new(&record);
-        let told = |c: &&crate::report::summary::compare::Compared| matches!(&c.comparison.verdict, Verdict::NotComparable(why) if why.starts_with("not the same work"));
-        summary.comparisons.iter().filter(|c| c.figure.name == headline).filter(told).count()
+        let findings = Findings::new(&record);
+        let told = |c: &&crate::analysis::compare::Compared| matches!(&c.comparison.verdict, Verdict::NotComparable(why) if why.starts_with("not the same work"));
+        findings.comparisons.iter().filter(|c| c.figure.name == headline).filter(told).count()
     };
     assert!(unequal("throughput_ops_per_s") > 0);
     assert!(unequal("rows_per_s") > 0);
     assert_eq!(unequal("given_up_per_s") + unequal("given_up_percent"), 0, "what was refused is their subject");
     // Its bar is there, but faint.
     record.run.study.headline = "throughput_ops_per_s".to_string();
-    let document = content::document(&Summary::new(&record));
+    let document = content::document(&Findings::new(&record));
     let page = html::html(&document);
     assert!(page.contains("<rect class=\"bar faint\"") && page.contains("<rect class=\"bar\""));
     let text = text::text(&document, text::Colour::No);
@@ -197,6 +200,7 @@ fn a_grid_ranks_within_a_tier_and_where_intervals_are_apart() {
     for (key, value) in [("journal_mode", "WAL"), ("synchronous", "NORMAL"), ("begin", "exclusive")] {
         rollback.settings.insert(key.to_string(), value.to_string());
     }
+    resolve_again(&mut record.run.study);
     let three = said(&mut record, grid("begin", "journal_mode", &[("synchronous", "NORMAL")], "throughput_ops_per_s"));
     assert!(three.contains("Exclusive with journal mode WAL is last with"), "{three}");
     assert!(
@@ -212,8 +216,8 @@ fn a_grid_ranks_within_a_tier_and_where_intervals_are_apart() {
 fn a_lower_bound_in_a_grid_is_called_one() {
     let (_dir, mut record) = record(&Story { invalid: vec![], ..Story::default() });
     record.run.study.grids = vec![grid("journal_mode", "synchronous", &[], "response_ns_max")];
-    let summary = Summary::new(&record);
-    assert!(summary.estimate(summary.cell(1, 2).unwrap(), "response_ns_max").at_least);
+    let findings = Findings::new(&record);
+    assert!(findings.estimate(findings.cell(1, 2).unwrap(), "response_ns_max").at_least);
     let page = page(&record);
     let table = page.split_once("A grid").unwrap().1;
     assert!(table.contains("at least "), "{table}");
@@ -226,11 +230,17 @@ fn the_line_for_scripts_is_of_trials_that_count_and_of_their_windows() {
     record.trials.iter_mut().for_each(|trial| trial.slot.condition = 0);
     // Nothing is under way when the window begins, and every client is at work when it ends.
     record.trials.iter_mut().for_each(|trial| trial.window_start_ns -= 30_000_000);
-    let value =
-        |record: &Record| serde_json::from_str::<serde_json::Value>(&line::lines(record, "x").unwrap()).unwrap();
+    let value = |record: &Record| {
+        serde_json::from_str::<serde_json::Value>(&line::lines(
+            &record.run.study.conditions,
+            &requests::sums(record).unwrap(),
+            "x",
+        ))
+        .unwrap()
+    };
     let throughput = |record: &Record| {
-        let summary = Summary::new(record);
-        let valid = summary.rows.iter().filter(|row| row.is_valid()).map(|row| row.measured.as_ref().unwrap());
+        let findings = Findings::new(record);
+        let valid = findings.rows.iter().filter(|row| row.is_valid()).map(|row| row.measured.as_ref().unwrap());
         let (done, ns) = valid.fold((0, 0), |(n, ns), m| (n + m.counts.committed_inside, ns + m.elapsed_ns));
         (done as f64 * 1e9 / ns as f64 * 10.0).round() / 10.0
     };
@@ -316,23 +326,23 @@ fn what_an_operation_costs_is_the_clients_and_the_servers_part_together() {
         syncs: None,
     };
     let costs = |record: &Record| {
-        let summary = Summary::new(record);
-        let cell = summary.cell(0, 0).unwrap();
-        NAMES.map(|name| summary.estimate(cell, name).value)
+        let findings = Findings::new(record);
+        let cell = findings.cell(0, 0).unwrap();
+        NAMES.map(|name| findings.estimate(cell, name).value)
     };
     let alone = costs(&record).map(Option::unwrap);
     record.trials.iter_mut().for_each(|trial| trial.server = Some(server(Some(7_000_000_000))));
     let both = costs(&record).map(Option::unwrap);
     let operations = {
-        let summary = Summary::new(&record);
-        let row = summary.rows.iter().find(|row| (row.condition, row.contender) == (0, 0)).unwrap();
+        let findings = Findings::new(&record);
+        let row = findings.rows.iter().find(|row| (row.condition, row.contender) == (0, 0)).unwrap();
         row.measured.as_ref().unwrap().counts.committed_inside as f64
     };
     for (both, alone) in both.iter().zip(alone) {
         assert!((both - alone - 7e9 / operations).abs() < 1.0, "{both} {alone}");
     }
     for name in NAMES {
-        assert!(Summary::new(&record).figure(name).unwrap().label().contains("clients and server"));
+        assert!(Findings::new(&record).figure(name).unwrap().label().contains("clients and server"));
     }
     record.trials.iter_mut().for_each(|trial| trial.server = Some(server(None)));
     assert_eq!(costs(&record), [None, None], "half of it would look like the whole");
@@ -343,7 +353,7 @@ fn conditions_of_one_label_are_compared_only_if_they_are_the_same() {
     let (_dir, a) = sound(6);
     let (_other, mut b) = record(&Story { seed: 2, invalid: vec![], window_ns: 60_000_000, ..Story::default() });
     b.run.study.conditions[0].axes.insert("clients".to_string(), "9".to_string());
-    let found = compare_records::compare(&a, &b);
+    let found = compare(&Findings::new(&a), &Findings::new(&b));
     assert!(found.differences.is_empty(), "{:?}", found.differences);
     for row in &found.rows {
         let other = matches!(&row.comparison.verdict, Verdict::NotComparable(why) if why.contains("clients=9 in B"));
@@ -364,9 +374,9 @@ fn what_a_server_counts_all_the_time_is_held_against_all_the_time() {
     let mut last_ns = 0;
     record.samples(trial.slot.trial, |sample| last_ns = last_ns.max(sample.finished_ns)).unwrap();
     let begun_ns = trial.window_start_ns - record.run.study.load.run_in_ns;
-    let summary = Summary::new(&record);
-    let row = summary.rows.iter().find(|row| row.number == trial.slot.trial).unwrap();
-    let spent = summary.figure("spent").unwrap().of_trial(row, &summary.transactions).unwrap();
+    let findings = Findings::new(&record);
+    let row = findings.rows.iter().find(|row| row.number == trial.slot.trial).unwrap();
+    let spent = findings.figure("spent").unwrap().of_trial(row, &findings.transactions).unwrap();
     assert!((spent - (last_ns - begun_ns) as f64 / 1e9).abs() < 1e-9, "{spent}");
     assert!(spent > (trial.window_end_ns - trial.window_start_ns) as f64 / 1e9);
 }
@@ -419,7 +429,7 @@ fn a_threshold_is_the_first_value_with_anything_above_zero() {
 #[test]
 fn the_values_beside_a_ratio_are_of_its_rounds() {
     let (_dir, mut record) = sound(6);
-    let said = |record: &Record| Summary::new(record).answers[0].text.clone();
+    let said = |record: &Record| Findings::new(record).answers[0].text.clone();
     assert!(!said(&record).contains("rounds that both have"));
     let lost = record.trials.iter_mut().find(|trial| trial.slot.contender == 3 && trial.slot.condition == 1).unwrap();
     lost.invalid = vec![Invalid::Invariant.because("")];

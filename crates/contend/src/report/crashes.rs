@@ -1,12 +1,12 @@
 //! `crashes.csv`: one row per model and trial whose crashes count, for whoever wants to count again.
 
+use crate::analysis::Findings;
 use crate::check::crashes_count;
-use crate::report::summary::Summary;
 use anyhow::{Context, Result};
 
 /// The file; nothing for a study without crashes.
-pub fn csv(summary: &Summary<'_>) -> Result<Option<String>> {
-    let study = &summary.record.run.study;
+pub fn csv(findings: &Findings<'_>) -> Result<Option<String>> {
+    let study = &findings.run.study;
     if study.powercut.is_none() {
         return Ok(None);
     }
@@ -26,7 +26,7 @@ pub fn csv(summary: &Summary<'_>) -> Result<Option<String>> {
         "lost_work_ns_max",
         "lost_commits",
     ])?;
-    for trial in summary.record.trials.iter().filter(|trial| crashes_count(&trial.invalid)) {
+    for trial in findings.trials.iter().filter(|trial| crashes_count(&trial.invalid)) {
         let Some(contender) = study.contenders.get(trial.slot.contender) else { continue };
         for c in trial.powercut.iter().flat_map(|found| &found.crashes) {
             let numbers =

@@ -6,12 +6,12 @@
 //! known only as a lower bound and is empty in `trials.csv`; `latencies.csv` has the response times of every
 //! outcome apart, those of `timeout` and `unknown` being lower bounds.
 
+use crate::analysis::Findings;
+use crate::analysis::tally::Counts;
+use crate::analysis::trial::{GroupRow, Measure, Numbers, Scope, TrialRow, is_write};
 use crate::outcome::Outcome;
-use crate::record::tally::Counts;
 use crate::report::content::evidence;
 use crate::report::one_line;
-use crate::report::summary::Summary;
-use crate::report::summary::trial::{GroupRow, Measure, Numbers, Scope, TrialRow, is_write};
 use crate::stats::quantile::Quantile;
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;
@@ -20,17 +20,17 @@ use std::collections::BTreeSet;
 const MEASURES: [Measure; 3] = [Measure::Response, Measure::Service, Measure::LockWait];
 
 /// `trials.csv`.
-pub fn trials(summary: &Summary<'_>) -> Result<String> {
-    let axes: BTreeSet<&String> = summary.record.run.study.conditions.iter().flat_map(|c| c.axes.keys()).collect();
+pub fn trials(findings: &Findings<'_>) -> Result<String> {
+    let axes: BTreeSet<&String> = findings.run.study.conditions.iter().flat_map(|c| c.axes.keys()).collect();
     let mut sheet = Sheet::empty();
-    sheet.row(trial_head(summary, &axes))?;
-    for row in &summary.rows {
-        sheet.row(trial_cells(summary, row, &axes))?;
+    sheet.row(trial_head(findings, &axes))?;
+    for row in &findings.rows {
+        sheet.row(trial_cells(findings, row, &axes))?;
     }
     sheet.finish()
 }
 
-fn trial_head(summary: &Summary<'_>, axes: &BTreeSet<&String>) -> Vec<String> {
+fn trial_head(findings: &Findings<'_>, axes: &BTreeSet<&String>) -> Vec<String> {
     let owned = |names: &[&str]| names.iter().map(|n| (*n).to_string()).collect::<Vec<_>>();
     let mut head = owned(&["study", "variant", "trial", "profile", "contender", "engine", "tier", "driver", "model"]);
     head.extend(owned(&["tier_known", "tier_power_cuts"]));
@@ -44,15 +44,15 @@ fn trial_head(summary: &Summary<'_>, axes: &BTreeSet<&String>) -> Vec<String> {
     }
     head.extend(owned(&["cpu_ns_client", "cpu_ns_server", "rss_bytes_client", "rss_bytes_server", "written_bytes"]));
     head.extend(owned(&["size_bytes_db", "size_bytes_wal"]));
-    head.extend(summary.record.run.study.metrics.iter().map(|m| m.name.clone()));
+    head.extend(findings.run.study.metrics.iter().map(|m| m.name.clone()));
     head
 }
 
-fn trial_cells(summary: &Summary<'_>, row: &TrialRow, axes: &BTreeSet<&String>) -> Vec<String> {
-    let study = &summary.record.run.study;
+fn trial_cells(findings: &Findings<'_>, row: &TrialRow, axes: &BTreeSet<&String>) -> Vec<String> {
+    let study = &findings.run.study;
     let (contender, condition) = (&study.contenders[row.contender], &study.conditions[row.condition]);
-    let trial = &summary.record.trials[row.at];
-    let (known, power_cuts) = evidence::plain(summary, row.contender);
+    let trial = &findings.trials[row.at];
+    let (known, power_cuts) = evidence::plain(findings, row.contender);
     let mut cells = vec![
         study.name.clone(),
         study.variant.word().to_string(),
@@ -84,7 +84,7 @@ fn trial_cells(summary: &Summary<'_>, row: &TrialRow, axes: &BTreeSet<&String>) 
     cells.push(optional(row.size_bytes_db));
     cells.push(optional(row.size_bytes_wal));
     for own in &study.metrics {
-        let value = summary.figure(&own.name).and_then(|figure| figure.of_trial(row, &summary.transactions));
+        let value = findings.figure(&own.name).and_then(|figure| figure.of_trial(row, &findings.transactions));
         cells.push(value.map_or(String::new(), |v| v.to_string()));
     }
     cells
@@ -107,7 +107,7 @@ fn measured_cells(row: &TrialRow) -> Vec<String> {
 }
 
 /// `transactions.csv`.
-pub fn transactions(summary: &Summary<'_>) -> Result<String> {
+pub fn transactions(findings: &Findings<'_>) -> Result<String> {
     let mut head: Vec<String> =
         ["trial", "contender", "condition", "tier", "round", "valid", "role", "transaction", "kind", "attempts"]
             .map(str::to_string)
@@ -120,17 +120,17 @@ pub fn transactions(summary: &Summary<'_>) -> Result<String> {
     }
     let mut sheet = Sheet::empty();
     sheet.row(head)?;
-    for row in &summary.rows {
+    for row in &findings.rows {
         for group in row.measured.iter().flat_map(|m| &m.groups) {
-            sheet.row(transaction_cells(summary, row, group))?;
+            sheet.row(transaction_cells(findings, row, group))?;
         }
     }
     sheet.finish()
 }
 
-fn transaction_cells(summary: &Summary<'_>, row: &TrialRow, group: &GroupRow) -> Vec<String> {
-    let study = &summary.record.run.study;
-    let writes: Vec<bool> = summary.record.run.workload.transactions.iter().map(|t| t.write).collect();
+fn transaction_cells(findings: &Findings<'_>, row: &TrialRow, group: &GroupRow) -> Vec<String> {
+    let study = &findings.run.study;
+    let writes: Vec<bool> = findings.run.workload.transactions.iter().map(|t| t.write).collect();
     let mut cells = vec![
         row.number.to_string(),
         study.contenders[row.contender].name.clone(),
@@ -139,7 +139,7 @@ fn transaction_cells(summary: &Summary<'_>, row: &TrialRow, group: &GroupRow) ->
         row.round.to_string(),
         row.is_valid().to_string(),
         group.role.clone(),
-        transaction_name(summary, group),
+        transaction_name(findings, group),
         if is_write(&writes, group.transaction) { "write" } else { "read" }.to_string(),
         group.counts.attempts.to_string(),
     ];
@@ -154,8 +154,8 @@ fn transaction_cells(summary: &Summary<'_>, row: &TrialRow, group: &GroupRow) ->
     cells
 }
 
-fn transaction_name(summary: &Summary<'_>, group: &GroupRow) -> String {
-    let name = summary.transactions.get(usize::from(group.transaction)).cloned();
+fn transaction_name(findings: &Findings<'_>, group: &GroupRow) -> String {
+    let name = findings.transactions.get(usize::from(group.transaction)).cloned();
     name.unwrap_or_else(|| group.transaction.to_string())
 }
 
@@ -168,19 +168,19 @@ fn errors(counts: &Counts) -> String {
 }
 
 /// `latencies.csv`.
-pub fn latencies(summary: &Summary<'_>) -> Result<String> {
+pub fn latencies(findings: &Findings<'_>) -> Result<String> {
     let mut sheet = Sheet::empty();
     sheet.row(
         ["trial", "role", "transaction", "outcome", "measure", "count", "quantile", "value_ns"].map(str::to_string),
     )?;
-    for row in &summary.rows {
+    for row in &findings.rows {
         for group in row.measured.iter().flat_map(|m| &m.groups) {
             let responses = group.responses.iter().map(|(outcome, numbers)| (*outcome, Measure::Response, numbers));
             let inside = [Measure::Service, Measure::LockWait, Measure::AcquireWait]
                 .map(|measure| (Outcome::Committed, measure, group.measures.numbers(measure)));
             for (outcome, measure, numbers) in responses.chain(inside) {
                 for cells in quantile_rows(numbers) {
-                    let mut all = vec![row.number.to_string(), group.role.clone(), transaction_name(summary, group)];
+                    let mut all = vec![row.number.to_string(), group.role.clone(), transaction_name(findings, group)];
                     all.extend([outcome.word().to_string(), measure.column().trim_end_matches("_ns").to_string()]);
                     all.extend(cells);
                     sheet.row(all)?;

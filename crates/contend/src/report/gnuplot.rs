@@ -2,13 +2,13 @@
 //! trial, a row of charts per condition; and lines over every axis of numbers. Run it where it lies:
 //! `gnuplot charts.gnuplot`.
 
+use crate::analysis::Findings;
+use crate::analysis::cell::Cell;
+use crate::analysis::trial::Scope;
 use crate::report::content::axes::{fitting, trimmed};
 use crate::report::content::sweep::{self, Row};
 use crate::report::content::words;
 use crate::report::one_line;
-use crate::report::summary::Summary;
-use crate::report::summary::cell::Cell;
-use crate::report::summary::trial::Scope;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -31,9 +31,9 @@ place(row) = real(word(places, int(row) + 1)) > 0 ? real(word(places, int(row) +
 ";
 
 /// The script.
-pub fn script(summary: &Summary<'_>) -> String {
-    let conditions: Vec<(usize, Vec<&Cell>)> = (0..summary.record.run.study.conditions.len())
-        .map(|c| (c, cells(summary, c).collect()))
+pub fn script(findings: &Findings<'_>) -> String {
+    let conditions: Vec<(usize, Vec<&Cell>)> = (0..findings.run.study.conditions.len())
+        .map(|c| (c, cells(findings, c).collect()))
         .filter(|(_, cells): &(usize, Vec<&Cell>)| !cells.is_empty())
         .collect();
     if conditions.is_empty() {
@@ -45,17 +45,17 @@ pub fn script(summary: &Summary<'_>) -> String {
     let _ = writeln!(out, "set output outdir.'/charts.png'");
     let _ = writeln!(out, "set multiplot layout {rows},3");
     for (condition, cells) in &conditions {
-        row(&mut out, summary, *condition, cells);
+        row(&mut out, findings, *condition, cells);
     }
     out += "unset multiplot\nunset output\n";
-    lines(&mut out, summary);
+    lines(&mut out, findings);
     out
 }
 
 /// Mean of the trials over every axis of numbers, a line per contender.
-fn lines(out: &mut String, summary: &Summary<'_>) {
-    let study = &summary.record.run.study;
-    let with_points = |row: &Row| row.conditions.iter().any(|(_, c)| cells(summary, *c).next().is_some());
+fn lines(out: &mut String, findings: &Findings<'_>) {
+    let study = &findings.run.study;
+    let with_points = |row: &Row| row.conditions.iter().any(|(_, c)| cells(findings, *c).next().is_some());
     let rows: Vec<Row> = sweep::rows(&study.conditions).into_iter().filter(with_points).collect();
     if rows.is_empty() {
         return;
@@ -72,7 +72,7 @@ fn lines(out: &mut String, summary: &Summary<'_>) {
     let _ = writeln!(out, "set output outdir.'/lines.png'\nset multiplot layout {},{}", rows.len(), figures.len());
     let _ = writeln!(out, "set xrange [*:*]\nset yrange [*:*]\nset key top left\nset xtics auto norotate");
     for row in &rows {
-        over(out, summary, row, &figures);
+        over(out, findings, row, &figures);
     }
     *out += "unset multiplot\nunset output\n";
 }
@@ -81,10 +81,10 @@ fn column(name: &str) -> String {
     format!("column({})", quoted(name))
 }
 
-fn over(out: &mut String, summary: &Summary<'_>, row: &Row, figures: &[(String, String)]) {
-    let here: Vec<&Cell> = row.conditions.iter().flat_map(|(_, condition)| cells(summary, *condition)).collect();
+fn over(out: &mut String, findings: &Findings<'_>, row: &Row, figures: &[(String, String)]) {
+    let here: Vec<&Cell> = row.conditions.iter().flat_map(|(_, condition)| cells(findings, *condition)).collect();
     let line = |trial: usize| here.iter().find(|cell| cell.valid.contains(&trial)).map_or(0, |cell| cell.contender + 1);
-    let on: Vec<String> = (0..summary.rows.len()).map(|trial| line(trial).to_string()).collect();
+    let on: Vec<String> = (0..findings.rows.len()).map(|trial| line(trial).to_string()).collect();
     let _ = writeln!(out, "\non_line = '{}'", on.join(" "));
     let values: Vec<f64> = row.conditions.iter().map(|(x, _)| *x).collect();
     let wide = fitting(values.iter().copied(), &trimmed).is_some_and(|axis| axis.log);
@@ -102,7 +102,7 @@ fn over(out: &mut String, summary: &Summary<'_>, row: &Row, figures: &[(String, 
             format!(
                 "trials using (on($0) == {} ? {x} : NaN):({value}) smooth unique with linespoints pt 7 title {}",
                 contender + 1,
-                quoted(words::label(summary, contender))
+                quoted(words::label(findings, contender))
             )
         };
         let plots: Vec<String> = contenders.into_iter().map(plot).collect();
@@ -111,8 +111,8 @@ fn over(out: &mut String, summary: &Summary<'_>, row: &Row, figures: &[(String, 
 }
 
 /// Cells of a condition with something to draw.
-fn cells<'s>(summary: &'s Summary<'_>, condition: usize) -> impl Iterator<Item = &'s Cell> {
-    summary.cells.iter().filter(move |cell| cell.condition == condition && has_points(cell))
+fn cells<'s>(findings: &'s Findings<'_>, condition: usize) -> impl Iterator<Item = &'s Cell> {
+    findings.cells.iter().filter(move |cell| cell.condition == condition && has_points(cell))
 }
 
 /// gnuplot stops at a chart without a point.
@@ -120,12 +120,12 @@ fn has_points(cell: &Cell) -> bool {
     cell.has_data() && cell.pool(Scope::All).response.n > cell.pool(Scope::All).response.censored
 }
 
-fn row(out: &mut String, summary: &Summary<'_>, condition: usize, cells: &[&Cell]) {
-    let label = words::condition(summary, condition);
-    let tic = |(place, cell): (usize, &&Cell)| format!("{} {place}", quoted(words::label(summary, cell.contender)));
+fn row(out: &mut String, findings: &Findings<'_>, condition: usize, cells: &[&Cell]) {
+    let label = words::condition(findings, condition);
+    let tic = |(place, cell): (usize, &&Cell)| format!("{} {place}", quoted(words::label(findings, cell.contender)));
     let tics: Vec<String> = (1..).zip(cells).map(tic).collect();
     let _ = writeln!(out, "\n# {}", one_line(&label));
-    let _ = writeln!(out, "places = '{}'", places(summary, cells));
+    let _ = writeln!(out, "places = '{}'", places(findings, cells));
     let _ = writeln!(out, "set xrange [0.5:{}.5]", cells.len());
     let _ = writeln!(out, "set xtics ({})", tics.join(", "));
     panel(out, &format!("{label}: throughput, operations/s"), "unset key; unset logscale; set yrange [0:*]");
@@ -145,9 +145,9 @@ fn row(out: &mut String, summary: &Summary<'_>, condition: usize, cells: &[&Cell
 }
 
 /// For each row of `trials.csv`, which of these cells it belongs to.
-fn places(summary: &Summary<'_>, cells: &[&Cell]) -> String {
+fn places(findings: &Findings<'_>, cells: &[&Cell]) -> String {
     let place = |row: usize| cells.iter().position(|cell| cell.valid.contains(&row)).map_or(0, |at| at + 1);
-    (0..summary.rows.len()).map(|row| place(row).to_string()).collect::<Vec<_>>().join(" ")
+    (0..findings.rows.len()).map(|row| place(row).to_string()).collect::<Vec<_>>().join(" ")
 }
 
 fn panel(out: &mut String, title: &str, settings: &str) {

@@ -1,57 +1,57 @@
 //! The numbers for a program: answers, estimates, comparisons and effects with their raw values, no formatting.
 
+use crate::analysis::Findings;
+use crate::analysis::trial::TrialRow;
 use crate::report::content::evidence;
-use crate::report::summary::Summary;
-use crate::report::summary::trial::TrialRow;
 use serde_json::{Value, json};
 
 /// The document behind `--json`, with a line end.
-pub fn json(summary: &Summary<'_>) -> String {
-    format!("{:#}\n", value(summary))
+pub fn json(findings: &Findings<'_>) -> String {
+    format!("{:#}\n", value(findings))
 }
 
 /// The document itself.
-pub fn value(summary: &Summary<'_>) -> Value {
-    let run = &summary.record.run;
-    let invalid = summary.rows.iter().filter(|row| !row.is_valid());
-    let damaged = summary.record.damaged.iter();
+pub fn value(findings: &Findings<'_>) -> Value {
+    let run = &findings.run;
+    let invalid = findings.rows.iter().filter(|row| !row.is_valid());
+    let damaged = findings.damaged.iter();
     json!({
         "format": 1,
         "study": run.study.name,
         "question": run.study.question,
         "variant": run.study.variant.word(),
         "complete": run.finished.is_some(),
-        "answers": answers(summary),
-        "estimates": estimates(summary),
-        "comparisons": comparisons(summary),
-        "effects": effects(summary),
-        "trials": summary.record.trials.len(),
-        "invalid": invalid.map(|row| of_invalid(summary, row)).collect::<Vec<_>>(),
+        "answers": answers(findings),
+        "estimates": estimates(findings),
+        "comparisons": comparisons(findings),
+        "effects": effects(findings),
+        "trials": findings.trials.len(),
+        "invalid": invalid.map(|row| of_invalid(findings, row)).collect::<Vec<_>>(),
         "damaged": damaged.map(|(trial, why)| json!({"trial": trial, "why": why})).collect::<Vec<_>>(),
     })
 }
 
-fn condition<'s>(summary: &'s Summary<'_>, index: usize) -> &'s str {
-    &summary.record.run.study.conditions[index].label
+fn condition<'s>(findings: &'s Findings<'_>, index: usize) -> &'s str {
+    &findings.run.study.conditions[index].label
 }
 
-fn contender<'s>(summary: &'s Summary<'_>, index: usize) -> &'s str {
-    &summary.record.run.study.contenders[index].name
+fn contender<'s>(findings: &'s Findings<'_>, index: usize) -> &'s str {
+    &findings.run.study.contenders[index].name
 }
 
 /// A trial that does not count, also where only its samples show why.
-fn of_invalid(summary: &Summary<'_>, row: &TrialRow) -> Value {
-    json!({"trial": row.number, "contender": contender(summary, row.contender), "reasons": row.reasons})
+fn of_invalid(findings: &Findings<'_>, row: &TrialRow) -> Value {
+    json!({"trial": row.number, "contender": contender(findings, row.contender), "reasons": row.reasons})
 }
 
-fn answers(summary: &Summary<'_>) -> Vec<Value> {
-    summary
+fn answers(findings: &Findings<'_>) -> Vec<Value> {
+    findings
         .answers
         .iter()
         .map(|a| {
             json!({
                 "ask": a.ask,
-                "condition": a.condition.map(|c| condition(summary, c)),
+                "condition": a.condition.map(|c| condition(findings, c)),
                 "answer": a.text,
                 "comparison": a.compared.as_ref().map(|c| &c.comparison),
             })
@@ -60,16 +60,16 @@ fn answers(summary: &Summary<'_>) -> Vec<Value> {
 }
 
 /// The compared figures of every cell.
-fn estimates(summary: &Summary<'_>) -> Vec<Value> {
-    let figures = summary.compared_figures();
+fn estimates(findings: &Findings<'_>) -> Vec<Value> {
+    let figures = findings.compared_figures();
     let of_cell = |cell| {
         figures.iter().map(move |figure| {
-            let e = summary.estimator().estimate(cell, figure);
+            let e = findings.estimator().estimate(cell, figure);
             json!({
-                "condition": condition(summary, cell.condition),
-                "contender": contender(summary, cell.contender),
-                "tier": summary.record.run.study.contenders[cell.contender].tier.word(),
-                "tier_known": evidence::plain(summary, cell.contender).0,
+                "condition": condition(findings, cell.condition),
+                "contender": contender(findings, cell.contender),
+                "tier": findings.run.study.contenders[cell.contender].tier.word(),
+                "tier_known": evidence::plain(findings, cell.contender).0,
                 "figure": figure.name,
                 "value": e.value,
                 "low": e.low,
@@ -79,18 +79,18 @@ fn estimates(summary: &Summary<'_>) -> Vec<Value> {
             })
         })
     };
-    summary.cells.iter().flat_map(of_cell).collect()
+    findings.cells.iter().flat_map(of_cell).collect()
 }
 
-fn comparisons(summary: &Summary<'_>) -> Vec<Value> {
-    summary
+fn comparisons(findings: &Findings<'_>) -> Vec<Value> {
+    findings
         .comparisons
         .iter()
         .map(|c| {
             json!({
-                "condition": condition(summary, c.condition),
-                "baseline": contender(summary, c.baseline),
-                "candidate": contender(summary, c.candidate),
+                "condition": condition(findings, c.condition),
+                "baseline": contender(findings, c.baseline),
+                "candidate": contender(findings, c.candidate),
                 "figure": c.figure.name,
                 "comparison": c.comparison,
             })
@@ -98,8 +98,8 @@ fn comparisons(summary: &Summary<'_>) -> Vec<Value> {
         .collect()
 }
 
-fn effects(summary: &Summary<'_>) -> Vec<Value> {
-    summary
+fn effects(findings: &Findings<'_>) -> Vec<Value> {
+    findings
         .effects
         .iter()
         .map(|e| {
@@ -109,7 +109,7 @@ fn effects(summary: &Summary<'_>) -> Vec<Value> {
             };
             json!({
                 "about": e.about,
-                "condition": condition(summary, e.condition),
+                "condition": condition(findings, e.condition),
                 "figure": e.figure.as_ref().map(|f| &f.name),
                 "crosses_tiers": e.crosses_tiers,
                 "effect": effect,

@@ -1,161 +1,44 @@
-//! A run as lines of JSON, for scripts: operations that were due in the window, those that were never begun, and those that
-//! nobody answered.
+//! A run as lines of JSON, for scripts: requests that were due in the window, and how many of them succeeded.
 
-use crate::check::deeds_count;
-use crate::operation::{Operation, Operations};
-use crate::outcome::Outcome;
-use crate::record::model::Trial;
-use crate::record::store::Record;
-use crate::record::tally::per_second;
-use crate::report::messages::{Message, Messages};
-use crate::stats::histogram::Histogram;
-use anyhow::Result;
-use contend_wire::sample::CodeSpace;
+use crate::analysis::messages::Message;
+use crate::analysis::requests::Sum;
+use crate::study::model::Condition;
 use serde_json::{Value, json};
 
-/// So many messages are named.
+/// Messages of a line, at most.
 const MESSAGES: usize = 3;
 
-/// What trials have shown together.
-#[derive(Default)]
-pub(super) struct Sum {
-    pub ok: u64,
-    failed: u64,
-    pub unsent: u64,
-    messages: Messages,
-    /// Of valid trials: response times of what succeeded.
-    ok_ns: Histogram,
-    /// Commits that finished inside the window, as throughput counts them.
-    inside: u64,
-    inside_ns: u64,
-    /// Windows of all of them.
-    wall_ns: u64,
-}
-
-/// A line for each condition. Rates and times are of valid trials; what succeeded and what failed also of those that are
-/// invalid for their speed alone.
-///
-/// # Errors
-/// The samples of a trial cannot be read.
-pub fn lines(record: &Record, label: &str) -> Result<String> {
-    let conditions = &record.run.study.conditions;
+/// A line for each condition. Rates and times are of valid trials; successes and failures also of trials that are
+/// invalid only for their speed.
+pub fn lines(conditions: &[Condition], sums: &[Sum], label: &str) -> String {
     let mut text = String::new();
-    for (at, condition) in conditions.iter().enumerate() {
-        let mut line = sum(record, at)?.line(label);
+    for (condition, sum) in conditions.iter().zip(sums) {
+        let mut line = line(sum, label);
         if conditions.len() > 1 {
             line["condition"] = Value::from(condition.label.clone());
         }
         text += &format!("{line}\n");
     }
-    Ok(text)
+    text
 }
 
-/// All trials of a condition that count at least for what they did.
-///
-/// # Errors
-/// The samples of a trial cannot be read.
-pub(super) fn sum(record: &Record, condition: usize) -> Result<Sum> {
-    let mut sum = Sum::default();
-    let here = |trial: &&Trial| trial.slot.condition == condition && deeds_count(&trial.invalid);
-    for trial in record.trials.iter().filter(here) {
-        sum.add(record, trial)?;
-    }
-    sum.messages.unsent(sum.unsent);
-    Ok(sum)
-}
-
-impl Sum {
-    /// All of them.
-    pub fn total(&self) -> u64 {
-        self.ok + self.all_failed()
-    }
-
-    /// Those that failed, and those that were never sent.
-    pub fn all_failed(&self) -> u64 {
-        self.failed + self.unsent
-    }
-
-    /// Successes per second of valid windows; none without one.
-    pub fn per_s(&self) -> Option<f64> {
-        (self.inside_ns > 0).then(|| per_second(self.inside, self.inside_ns))
-    }
-
-    /// Of how many there are response times.
-    pub fn times(&self) -> u64 {
-        self.ok_ns.len()
-    }
-
-    /// A quantile of the response times of what succeeded in valid trials; 1 is the longest.
-    pub fn time_ns(&self, q: f64) -> Option<u64> {
-        self.ok_ns.quantile(q)
-    }
-
-    /// The most frequent messages.
-    pub fn most_frequent(&self, at_most: usize) -> Vec<Message> {
-        self.messages.most_frequent(at_most)
-    }
-
-    fn add(&mut self, record: &Record, trial: &Trial) -> Result<()> {
-        let sent_before = self.ok + self.failed;
-        let (mut operations, mut earlier) = (Operations::new(), 0);
-        record.samples(trial.slot.trial, |sample| {
-            operations.push(sample, &mut |op| earlier += u64::from(self.count(trial, op)));
-        })?;
-        operations.finish(&mut |op| earlier += u64::from(self.count(trial, op)));
-        self.messages.told(trial);
-        let sent = self.ok + self.failed - sent_before - earlier;
-        self.unsent += trial.planned.values().sum::<u64>().saturating_sub(sent);
-        let window_ns = trial.window_end_ns.saturating_sub(trial.window_start_ns);
-        self.wall_ns += window_ns;
-        self.inside_ns += if trial.invalid.is_empty() { window_ns } else { 0 };
-        Ok(())
-    }
-
-    /// Counts an operation; whether it was due before the window.
-    fn count(&mut self, trial: &Trial, op: Operation<'_>) -> bool {
-        let (window, valid) = (trial.window_start_ns..trial.window_end_ns, trial.invalid.is_empty());
-        let committed = op.outcome() == Outcome::Committed;
-        self.inside += u64::from(valid && committed && window.contains(&op.finished_ns()));
-        let due_inside = window.contains(&op.due_ns());
-        if due_inside && committed {
-            self.ok += 1;
-            if valid {
-                self.ok_ns.record(op.response_ns());
-            }
-            return false;
-        }
-        // Whoever waits since before the window for an answer that never comes has nothing else due in it.
-        let waited = op.due_ns() < window.start && op.finished_ns() >= window.start && unanswered(op);
-        if due_inside || waited {
-            self.failed += 1;
-            self.messages.failed(op.last());
-        }
-        waited
-    }
-
-    fn line(&self, label: &str) -> Value {
-        // Where nothing succeeded nothing took any time, which is not 0; where no trial is valid there is no rate.
-        let ms = |q: f64| self.time_ns(q).map(|ns| (ns as f64 / 1e3).round() / 1e3);
-        let wall_s = self.wall_ns as f64 / 1e9;
-        let per_s = self.per_s().map(|rate| (rate * 10.0).round() / 10.0);
-        let message = |Message { text, code, count }| json!({ "message": text, "code": code, "count": count });
-        json!({
-            "label": label,
-            "total": self.total(),
-            "ok": self.ok,
-            "failed": self.all_failed(),
-            "wall_s": (wall_s * 1e3).round() / 1e3,
-            "req_per_s": per_s,
-            "p50_ms": ms(0.5),
-            "p95_ms": ms(0.95),
-            "p99_ms": ms(0.99),
-            "max_ms": ms(1.0),
-            "err_sample": self.most_frequent(MESSAGES).into_iter().map(message).collect::<Vec<_>>(),
-        })
-    }
-}
-
-/// Whether no answer came: the connection was refused or lost, time ran out, or the request was given up.
-fn unanswered(op: Operation<'_>) -> bool {
-    op.last().code_space == CodeSpace::Os
+fn line(sum: &Sum, label: &str) -> Value {
+    // Where nothing succeeded nothing took any time, which is not 0; where no trial is valid there is no rate.
+    let ms = |q: f64| sum.time_ns(q).map(|ns| (ns as f64 / 1e3).round() / 1e3);
+    let wall_s = sum.wall_ns as f64 / 1e9;
+    let per_s = sum.per_s().map(|rate| (rate * 10.0).round() / 10.0);
+    let message = |Message { text, code, count }| json!({ "message": text, "code": code, "count": count });
+    json!({
+        "label": label,
+        "total": sum.total(),
+        "ok": sum.ok,
+        "failed": sum.all_failed(),
+        "wall_s": (wall_s * 1e3).round() / 1e3,
+        "req_per_s": per_s,
+        "p50_ms": ms(0.5),
+        "p95_ms": ms(0.95),
+        "p99_ms": ms(0.99),
+        "max_ms": ms(1.0),
+        "err_sample": sum.most_frequent(MESSAGES).into_iter().map(message).collect::<Vec<_>>(),
+    })
 }

@@ -2,7 +2,7 @@
 //! gives the same bytes on every machine.
 //!
 //! ```text
-//! Record ─► Summary (numbers) ─► Document (what is said) ─┬─► report.md, report.txt, report.html
+//! Record ─► Findings (numbers) ─► Document (what is said) ─┬─► report.md, report.txt, report.html
 //!                 └─► CSVs, gnuplot script                └─► the end of `run`, on the terminal
 //! ```
 
@@ -18,9 +18,7 @@ pub mod html;
 pub mod json;
 pub mod line;
 pub mod markdown;
-mod messages;
 mod plot;
-pub mod summary;
 pub mod text;
 pub mod volume;
 
@@ -33,15 +31,12 @@ mod tests;
 #[cfg(test)]
 mod workers_tests;
 
-use crate::record::store::Record;
+use crate::analysis::Findings;
 use crate::report::document::{Block, Document};
 use crate::report::export::sheet::Sheet;
-use crate::report::summary::Summary;
 use crate::report::text::Colour;
 use crate::report::volume::Volume;
-use crate::study::NO_ANSWER;
-use crate::study::export::check_file;
-use crate::study::model::Study;
+use crate::study::model::{Export, NO_ANSWER, Study};
 use anyhow::{Context, Result, anyhow};
 use std::path::{Path, PathBuf};
 
@@ -72,24 +67,23 @@ pub enum Terminal {
 }
 
 /// All files of the report.
-pub fn render(record: &Record) -> Result<Vec<File>> {
-    let summary = Summary::new(record);
-    files(&summary, &content::document(&summary))
+pub fn render(findings: &Findings<'_>) -> Result<Vec<File>> {
+    files(findings, &content::document(findings))
 }
 
-fn files(summary: &Summary<'_>, document: &Document) -> Result<Vec<File>> {
+fn files(findings: &Findings<'_>, document: &Document) -> Result<Vec<File>> {
     let mut files = pages(document);
     files.extend([
-        file("trials.csv", csv::trials(summary)?),
-        file("transactions.csv", csv::transactions(summary)?),
-        file("latencies.csv", csv::latencies(summary)?),
-        file("charts.gnuplot", gnuplot::script(summary)),
+        file("trials.csv", csv::trials(findings)?),
+        file("transactions.csv", csv::transactions(findings)?),
+        file("latencies.csv", csv::latencies(findings)?),
+        file("charts.gnuplot", gnuplot::script(findings)),
     ]);
-    files.extend(crashes::csv(summary)?.map(|contents| file("crashes.csv", contents)));
-    let study = std::slice::from_ref(&summary.record.run.study);
+    files.extend(crashes::csv(findings)?.map(|contents| file("crashes.csv", contents)));
+    let study = std::slice::from_ref(&findings.run.study);
     // A record from elsewhere may claim any name.
-    for export in study[0].exports.iter().filter(|export| check_file(&export.file).is_ok()) {
-        let contents = export::csv(summary, export)?;
+    for export in study[0].exports.iter().filter(|export| Export::check_file(&export.file).is_ok()) {
+        let contents = export::csv(findings, export)?;
         let script = match Sheet::read(&export.file, &contents, study) {
             Ok(sheet) => export::gnuplot::script(&sheet, &export.file),
             Err(why) => format!("# There is nothing to draw: {}\n", why.replace('\n', " ")),
@@ -118,12 +112,11 @@ fn file(name: &str, contents: String) -> File {
 }
 
 /// Writes all files of the report into `out`, each as a whole.
-pub fn write(record: &Record, out: &Path) -> Result<Written> {
-    let summary = Summary::new(record);
-    let document = content::document(&summary);
-    let paths = write_files(&files(&summary, &document)?, out)?;
-    let invalid = summary.rows.iter().filter(|row| !row.is_valid()).count();
-    Ok(Written { files: paths, terminal: Terminal::One(document), json: json::json(&summary), invalid })
+pub fn write(findings: &Findings<'_>, out: &Path) -> Result<Written> {
+    let document = content::document(findings);
+    let paths = write_files(&files(findings, &document)?, out)?;
+    let invalid = findings.rows.iter().filter(|row| !row.is_valid()).count();
+    Ok(Written { files: paths, terminal: Terminal::One(document), json: json::json(findings), invalid })
 }
 
 /// Draws a CSV that is in the columns of an export of one of these studies; `file` is its name and `text` its

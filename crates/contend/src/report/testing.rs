@@ -2,6 +2,7 @@
 //! happen to a run.
 
 use crate::check::Invalid;
+use crate::engine;
 use crate::record::model::*;
 use crate::record::store::{Record, RecordWriter};
 use crate::study::model::*;
@@ -157,6 +158,7 @@ impl Story {
                 told: BTreeMap::new(),
             }],
             settings: contender.settings.clone(),
+            tier_reported: engine::tier_reported(&contender.engine, &contender.settings),
             planned: BTreeMap::new(),
             foreign_cpu_permille: 12 + slot.trial % 9,
             server_unwatched: false,
@@ -288,7 +290,7 @@ impl Story {
         let (label, journal, synchronous, begin, tier, ..) = *row;
         let odd = if index == 0 { self.odd_label } else { "" };
         let settings = [("journal_mode", journal), ("synchronous", synchronous), ("begin", begin)];
-        Contender {
+        engine::resolved(Contender {
             name: contender_name(journal, synchronous, begin),
             label: format!("{label}{odd}"),
             engine: "sqlite".to_string(),
@@ -296,7 +298,15 @@ impl Story {
             model: "thread".to_string(),
             settings: settings.into_iter().map(|(k, v)| (k.to_string(), v.to_string())).collect(),
             tier,
-        }
+            resolved: Resolved::default(),
+        })
+    }
+}
+
+/// Looks the facts up again, after a test has changed drivers or settings.
+pub fn resolve_again(study: &mut Study) {
+    for contender in &mut study.contenders {
+        *contender = engine::resolved(contender.clone());
     }
 }
 

@@ -1,10 +1,13 @@
 //! Tests of whole reports, from a record on disk to the files.
 
-use super::testing::Story;
+use super::testing::{Story, resolve_again};
 use super::*;
+use crate::analysis::answer;
+use crate::analysis::compare_records::compare;
+use crate::analysis::trial::{Measure, Scope};
 use crate::check::Invalid;
 use crate::record::model::RoleClients;
-use crate::report::summary::trial::{Measure, Scope};
+use crate::record::store::Record;
 use crate::stats::verdict::Verdict;
 use crate::study::model::Variant;
 use std::sync::OnceLock;
@@ -23,39 +26,39 @@ fn record(story: &Story) -> (TempDir, Record) {
 }
 
 fn file(record: &Record, name: &str) -> String {
-    render(record).unwrap().into_iter().find(|file| file.name == name).unwrap().contents
+    render(&Findings::new(record)).unwrap().into_iter().find(|file| file.name == name).unwrap().contents
 }
 
 #[test]
 fn twice_the_same_bytes() {
     let (dir, record) = record(&Story { rounds: 2, ..Story::default() });
-    write(&record, dir.path()).unwrap();
+    write(&Findings::new(&record), dir.path()).unwrap();
     let read = |name: &str| std::fs::read_to_string(dir.path().join(name)).unwrap();
     // A report in the record's directory changes nothing about the next one.
     let again = Record::open(dir.path()).unwrap();
-    for file in render(&again).unwrap() {
+    for file in render(&Findings::new(&again)).unwrap() {
         assert_eq!(file.contents, read(&file.name), "{}", file.name);
     }
 }
 
 #[test]
 fn what_was_planted_is_found_and_only_inside_a_tier() {
-    let summary = Summary::new(usual());
+    let findings = Findings::new(usual());
     let study = &usual().run.study;
-    for compared in &summary.comparisons {
+    for compared in &findings.comparisons {
         assert_eq!(study.contenders[compared.baseline].tier, study.contenders[compared.candidate].tier);
     }
     let throughput = |condition, candidate| {
-        let found = summary.compared(condition, candidate, "throughput_ops_per_s").unwrap();
+        let found = findings.compared(condition, candidate, "throughput_ops_per_s").unwrap();
         (found.comparison.verdict.clone(), found.comparison.ratio.unwrap())
     };
     let (verdict, ratio) = throughput(1, 3);
     assert!(ratio > 3.0, "{ratio}");
     assert_eq!(verdict, Verdict::Faster);
     // Trial 23 is one of the six rounds of the baseline it would be compared with.
-    let lacking = summary.cells.iter().filter(|cell| cell.valid.len() == 5).count();
+    let lacking = findings.cells.iter().filter(|cell| cell.valid.len() == 5).count();
     assert_eq!(lacking, 2);
-    let effect = summary.effects.iter().find(|e| e.condition == 1 && e.factor.factor == "synchronous").unwrap();
+    let effect = findings.effects.iter().find(|e| e.condition == 1 && e.factor.factor == "synchronous").unwrap();
     assert!(effect.crosses_tiers && effect.result.as_ref().unwrap().ratio > 1.5);
     assert_eq!(effect.pairs, [(0, 3)]);
 }
@@ -74,8 +77,8 @@ fn the_answer_comes_first_in_the_studys_own_sentences() {
 fn a_retried_conflict_and_a_timeout_are_told_apart() {
     let text = file(usual(), "report.txt");
     assert!(text.contains("SQLITE_BUSY_SNAPSHOT (517): a transaction that began by reading cannot write"));
-    let summary = Summary::new(usual());
-    let counts = |contender| &summary.cell(1, contender).unwrap().pool(Scope::All).counts;
+    let findings = Findings::new(usual());
+    let counts = |contender| &findings.cell(1, contender).unwrap().pool(Scope::All).counts;
     assert!(counts(4).outcome(crate::outcome::Outcome::Conflict) > 0 && counts(4).retries > 0);
     assert!(counts(2).outcome(crate::outcome::Outcome::Timeout) > 0);
     assert_eq!(counts(2).outcome(crate::outcome::Outcome::Conflict), 0);
@@ -83,11 +86,11 @@ fn a_retried_conflict_and_a_timeout_are_told_apart() {
 
 #[test]
 fn an_invalid_trial_is_shown_with_its_reason_and_in_no_figure() {
-    let summary = Summary::new(usual());
-    let row = summary.rows.iter().find(|row| row.number == 7).unwrap();
+    let findings = Findings::new(usual());
+    let row = findings.rows.iter().find(|row| row.number == 7).unwrap();
     assert_eq!(row.reasons[0].kind, Invalid::Invariant.word());
-    let place = summary.rows.iter().position(|row| row.number == 7).unwrap();
-    assert!(summary.cells.iter().all(|cell| !cell.valid.contains(&place)));
+    let place = findings.rows.iter().position(|row| row.number == 7).unwrap();
+    assert!(findings.cells.iter().all(|cell| !cell.valid.contains(&place)));
     assert!(file(usual(), "report.md").contains("expected 410, found 409"));
     let csv = file(usual(), "trials.csv");
     assert!(csv.lines().nth(7).unwrap().contains("false,\"invariant: comments: expected 410"), "{csv}");
@@ -96,7 +99,7 @@ fn an_invalid_trial_is_shown_with_its_reason_and_in_no_figure() {
 #[test]
 fn an_empty_record_says_that_there_is_nothing() {
     let (_dir, record) = record(&Story { interrupted_after: Some(0), ..Story::default() });
-    for file in render(&record).unwrap() {
+    for file in render(&Findings::new(&record)).unwrap() {
         assert!(!file.contents.is_empty(), "{}", file.name);
     }
     let text = file(&record, "report.txt");
@@ -107,8 +110,8 @@ fn an_empty_record_says_that_there_is_nothing() {
 #[test]
 fn a_record_of_invalid_trials_has_no_numbers_but_reasons() {
     let (_dir, record) = record(&Story { all_invalid: true, rounds: 1, ..Story::default() });
-    let summary = Summary::new(&record);
-    assert!(summary.cells.iter().all(|cell| !cell.has_data()));
+    let findings = Findings::new(&record);
+    assert!(findings.cells.iter().all(|cell| !cell.has_data()));
     let text = file(&record, "report.txt");
     assert!(text.contains("No trial of this run counts") && text.contains("10 trials of 10 do not count"), "{text}");
     // The raw rows are there for whoever looks for the reason.
@@ -119,8 +122,8 @@ fn a_record_of_invalid_trials_has_no_numbers_but_reasons() {
 fn a_question_without_an_answer_names_its_condition_too() {
     let (_dir, mut record) = record(&Story { all_invalid: true, rounds: 1, ..Story::default() });
     record.run.study.answers[0].ask = "Is the log faster ({condition})?".to_string();
-    let summary = Summary::new(&record);
-    let said = summary::answer::answer(&summary, &record.run.study.answers[0]);
+    let findings = Findings::new(&record);
+    let said = answer::answer(&findings, &record.run.study.answers[0]);
     let asked: Vec<&str> = said.iter().map(|answered| answered.ask.as_str()).collect();
     assert_eq!(asked, ["Is the log faster (public)?", "Is the log faster (write-burst)?"]);
     assert!(said.iter().all(|answered| answered.text.contains("no valid trial")), "{said:?}");
@@ -129,9 +132,9 @@ fn a_question_without_an_answer_names_its_condition_too() {
 #[test]
 fn one_round_gives_ratios_without_words() {
     let (_dir, record) = record(&Story { rounds: 1, invalid: vec![], ..Story::default() });
-    let summary = Summary::new(&record);
-    assert!(!summary.comparisons.is_empty());
-    for compared in &summary.comparisons {
+    let findings = Findings::new(&record);
+    assert!(!findings.comparisons.is_empty());
+    for compared in &findings.comparisons {
         let c = &compared.comparison;
         assert!(matches!(c.verdict, Verdict::NoWords | Verdict::NotComparable(_)), "{c:?}");
         assert_eq!(c.low, None);
@@ -142,8 +145,8 @@ fn one_round_gives_ratios_without_words() {
 #[test]
 fn as_published_prints_every_percentile_with_a_mark_and_no_word() {
     let (_dir, record) = record(&Story { variant: Variant::AsPublished, ..Story::default() });
-    let summary = Summary::new(&record);
-    assert!(summary.comparisons.iter().all(|c| !c.comparison.verdict.is_difference()));
+    let findings = Findings::new(&record);
+    assert!(findings.comparisons.iter().all(|c| !c.comparison.verdict.is_difference()));
     let html = file(&record, "report.html");
     assert!(html.contains(" †") && !html.contains(content::words::TOO_SMALL));
     assert!(html.contains("no word, as published"));
@@ -231,9 +234,9 @@ fn formulas_reckon_with_what_tables_show() {
     ]
     .map(metric)
     .to_vec();
-    let summary = Summary::new(&record);
-    let cell = summary.cell(1, 3).unwrap();
-    let estimate = |name: &str| summary.estimate(cell, name);
+    let findings = Findings::new(&record);
+    let cell = findings.cell(1, 3).unwrap();
+    let estimate = |name: &str| findings.estimate(cell, name);
     for (name, expected) in [
         ("everything", Some(0.0)),
         ("kinds", Some(1.0)),
@@ -301,7 +304,7 @@ fn a_record_from_elsewhere_may_claim_anything() {
     let mut twin = worker.clone();
     (twin.cpu_ns, twin.rss_bytes) = (u64::MAX, u64::MAX);
     record.trials[1].workers.push(twin);
-    assert!(!render(&record).unwrap().is_empty());
+    assert!(!render(&Findings::new(&record)).unwrap().is_empty());
 }
 
 #[test]
@@ -312,10 +315,10 @@ fn fairness_is_among_clients_of_one_role() {
         roles[0].clients = 2;
         roles.push(RoleClients { role: "admin".to_string(), first_client: 2, clients: 2 });
     }
-    let summary = Summary::new(&record);
-    let found = summary.cells[0].fairness.clone().unwrap();
+    let findings = Findings::new(&record);
+    let found = findings.cells[0].fairness.clone().unwrap();
     assert!(found.role.is_some() && found.clients == 2, "{found:?}");
-    assert!(Summary::new(usual()).cells[0].fairness.as_ref().unwrap().role.is_none());
+    assert!(Findings::new(usual()).cells[0].fairness.as_ref().unwrap().role.is_none());
 }
 
 #[test]
@@ -340,7 +343,7 @@ fn a_single_byte_that_was_changed_is_noticed() {
     let mut bytes = std::fs::read(&path).unwrap();
     // Of a time: the sample is still one.
     let at = bytes.len() - 32;
-    let invalid = |record: &Record| Summary::new(record).rows.iter().filter(|row| !row.is_valid()).count();
+    let invalid = |record: &Record| Findings::new(record).rows.iter().filter(|row| !row.is_valid()).count();
     let whole = invalid(&Record::open(dir.path()).unwrap());
     bytes[at] ^= 1;
     std::fs::write(&path, &bytes).unwrap();
@@ -361,11 +364,11 @@ fn a_terminal_sees_a_hundred_columns() {
     let widest = text.lines().max_by_key(|line| line.chars().count()).unwrap();
     assert!(widest.chars().count() <= text::WIDTH, "{widest}");
     assert!(text.is_ascii());
-    let summary = Summary::new(usual());
+    let findings = Findings::new(usual());
     let written = Written {
         files: vec!["report.html".into()],
-        terminal: Terminal::One(content::document(&summary)),
-        json: json::json(&summary),
+        terminal: Terminal::One(content::document(&findings)),
+        json: json::json(&findings),
         invalid: 0,
     };
     let plain = terminal(&written, Colour::No);
@@ -377,8 +380,8 @@ fn a_terminal_sees_a_hundred_columns() {
 fn what_is_kept_of_a_trial_does_not_grow_with_its_samples() {
     let entries = |window_ns: u64| {
         let (_dir, record) = record(&Story { rounds: 1, window_ns, invalid: vec![], ..Story::default() });
-        let summary = Summary::new(&record);
-        let measured = summary.rows[3].measured.as_ref().unwrap();
+        let findings = Findings::new(&record);
+        let measured = findings.rows[3].measured.as_ref().unwrap();
         let kept = measured.histogram(Measure::Response, Scope::All).unwrap().len();
         (measured.counts.planned(), kept)
     };
@@ -390,7 +393,7 @@ fn what_is_kept_of_a_trial_does_not_grow_with_its_samples() {
 #[test]
 fn two_records_are_compared_without_pairing() {
     let (_dir, later) = record(&Story { seed: 2, ..Story::default() });
-    let found = compare_records::compare(usual(), &later);
+    let found = compare(&Findings::new(usual()), &Findings::new(&later));
     assert!(found.differences.is_empty(), "{:?}", found.differences);
     assert_eq!(found.rows.len(), 5 * 2 * 3);
     let wrong = found.rows.iter().filter(|row| row.comparison.verdict.is_difference()).count();
@@ -407,7 +410,7 @@ fn records_of_different_machines_or_data_get_no_words() {
     later.run.machine.cores = 64;
     later.run.workload.data_sha256 = "00".repeat(32);
     later.run.study.load.rate_per_s = Some(100.0);
-    let found = compare_records::compare(usual(), &later);
+    let found = compare(&Findings::new(usual()), &Findings::new(&later));
     assert_eq!(found.differences.len(), 3);
     let rate = "the rate differs: as fast as possible in A, 100/s in B";
     assert!(found.differences.iter().any(|difference| difference == rate), "{:?}", found.differences);
@@ -423,8 +426,10 @@ fn a_driver_that_all_go_through_is_named_before_the_answer() {
         |record: &Record| file(record, "report.txt").contains("All figures are of the driver php-pdo-sqlite (PHP)");
     assert!(!named(&other));
     other.run.study.contenders.iter_mut().for_each(|contender| contender.driver = "php-pdo-sqlite".to_string());
+    resolve_again(&mut other.run.study);
     assert!(named(&other));
     other.run.study.contenders[0].driver = "rusqlite".to_string();
+    resolve_again(&mut other.run.study);
     assert!(!named(&other));
 }
 
@@ -434,20 +439,20 @@ fn another_version_is_told_and_compared() {
     for worker in later.trials.iter_mut().filter(|t| t.slot.contender < 2).flat_map(|t| &mut t.workers) {
         worker.hello.insert("engine".to_string(), "SQLite 9.9.9".to_string());
     }
-    let found = compare_records::compare(usual(), &later);
+    let found = compare(&Findings::new(usual()), &Findings::new(&later));
     assert!(found.differences.is_empty(), "{:?}", found.differences);
     let [change] = &found.versions[..] else { panic!("one change: {:?}", found.versions) };
     assert!(change.starts_with("engine: SQLite 3.53.2 in A, SQLite 9.9.9 in B ("), "{change}");
     assert_eq!(change.matches("; ").count(), 1, "two contenders: {change}");
     assert!(compare_records::text(&found).contains("Programs that differ"));
     let (_dir, same) = record(&Story { seed: 3, ..Story::default() });
-    assert!(compare_records::compare(usual(), &same).versions.is_empty());
+    assert!(compare(&Findings::new(usual()), &Findings::new(&same)).versions.is_empty());
 }
 
 #[test]
 fn blanks_are_filled_in_once() {
     let blanks = [("this", "{against}"), ("against", "B")].map(|(name, value)| (name.to_string(), value.to_string()));
-    let fill = |sentence| summary::answer::fill(sentence, &blanks);
+    let fill = |sentence| answer::fill(sentence, &blanks);
     assert_eq!(fill("{this} and {against}, {nobody} {"), "{against} and B, {nobody} {");
 }
 
@@ -470,7 +475,7 @@ fn demo() {
     ] {
         let dir = std::env::temp_dir().join("contend-report-demo").join(name);
         let _ = std::fs::remove_dir_all(&dir);
-        let written = write(&story.write(&dir), &dir).unwrap();
+        let written = write(&Findings::new(&story.write(&dir)), &dir).unwrap();
         println!("{}", terminal(&written, Colour::No));
     }
 }

@@ -5,17 +5,16 @@ mod beside;
 mod markdown;
 mod text;
 
+use crate::analysis::{Findings, Parts};
 use crate::check::marks::is_disturbed;
 use crate::record::model::Trial;
-use crate::record::parts::StudyRecord;
-use crate::record::store::Record;
 use crate::report::document::{Block, Document, Section};
-use crate::report::summary::Summary;
 use crate::report::text::Colour;
 use crate::report::{Written, content, files, html, is_condition, json, script_name, write_file};
 use crate::study::model::Variant;
 use anyhow::Result;
 use serde_json::json;
+use std::path::Path;
 
 /// A report in chapters.
 #[derive(Debug, Clone, Default)]
@@ -81,13 +80,12 @@ impl Chapter {
 ///
 /// # Errors
 /// A file that cannot be written.
-pub fn write(record: &StudyRecord) -> Result<Written> {
-    let summaries: Vec<Summary> = record.parts.iter().map(|(_, part)| Summary::new(part)).collect();
+pub fn write(record: &Parts<'_>, out: &Path) -> Result<Written> {
     let mut chapters = vec![];
-    for ((name, part), summary) in record.parts.iter().zip(&summaries) {
-        let document = content::document(summary);
-        for file in files(summary, &document)? {
-            write_file(&part.dir, &file.name, &file.contents)?;
+    for (name, part) in &record.parts {
+        let document = content::document(part);
+        for file in files(part, &document)? {
+            write_file(&out.join(name), &file.name, &file.contents)?;
         }
         chapters.push(chapter(name, part, document));
     }
@@ -95,19 +93,19 @@ pub fn write(record: &StudyRecord) -> Result<Written> {
         title: format!("{}, {}", record.file.study, record.file.variant.word()),
         question: record.file.question.clone(),
         facts: facts(record),
-        warnings: warnings(record, &summaries),
-        beside: beside::section(&summaries),
+        warnings: warnings(record),
+        beside: beside::section(&record.parts),
         chapters,
     };
-    let json = to_json(record, &summaries);
+    let json = to_json(record);
     let rendered = [
         ("report.html", html::volume(&volume)),
         ("report.md", markdown::volume(&volume)),
         ("report.txt", text::volume(&volume, Colour::No)),
         ("report.json", json.clone()),
     ];
-    let files = rendered.into_iter().map(|(name, text)| write_file(&record.dir, name, &text)).collect::<Result<_>>()?;
-    let invalid = summaries.iter().flat_map(|summary| &summary.rows).filter(|row| !row.is_valid()).count();
+    let files = rendered.into_iter().map(|(name, text)| write_file(out, name, &text)).collect::<Result<_>>()?;
+    let invalid = record.parts.iter().flat_map(|(_, findings)| &findings.rows).filter(|row| !row.is_valid()).count();
     Ok(Written { files, terminal: crate::report::Terminal::Parts(volume), json, invalid })
 }
 
@@ -116,7 +114,7 @@ pub fn terminal(volume: &Volume, colour: Colour) -> String {
     text::answers(volume, colour)
 }
 
-fn chapter(name: &str, part: &Record, document: Document) -> Chapter {
+fn chapter(name: &str, part: &Findings<'_>, document: Document) -> Chapter {
     let study = &part.run.study;
     let exports = study.exports.iter().flat_map(|export| [export.file.clone(), script_name(&export.file)]);
     Chapter {
@@ -128,8 +126,8 @@ fn chapter(name: &str, part: &Record, document: Document) -> Chapter {
     }
 }
 
-fn facts(record: &StudyRecord) -> Vec<String> {
-    let corrected = |(_, part): &(String, Record)| part.run.study.variant == Variant::Corrected;
+fn facts(record: &Parts<'_>) -> Vec<String> {
+    let corrected = |(_, part): &(String, Findings<'_>)| part.run.study.variant == Variant::Corrected;
     let variant = if record.parts.iter().any(corrected) { "corrected variant" } else { AS_PUBLISHED };
     vec![
         format!("study {}", record.file.study),
@@ -141,28 +139,27 @@ fn facts(record: &StudyRecord) -> Vec<String> {
 }
 
 /// How many trials of a part something holds for, and of how many.
-type Counted<'f> = dyn Fn(&Record, &Summary<'_>) -> Option<(usize, usize)> + 'f;
+type Counted<'f> = dyn Fn(&Findings<'_>) -> Option<(usize, usize)> + 'f;
 
 /// Whoever reads the answers first must know what is wrong with them; the notes of each part say more.
-fn warnings(record: &StudyRecord, summaries: &[Summary<'_>]) -> Vec<String> {
-    let parts = || record.parts.iter().zip(summaries).map(|((name, part), summary)| (name, part, summary));
+fn warnings(record: &Parts<'_>) -> Vec<String> {
     let of = |found: &Counted<'_>| {
-        let found = parts().filter_map(|(name, part, summary)| found(part, summary).map(|found| (name, found)));
+        let found = record.parts.iter().filter_map(|(name, part)| found(part).map(|found| (name, found)));
         let listed: Vec<String> = found.map(|(name, (n, of))| format!("{name} ({n} of {of} trials)")).collect();
         listed.join(", ")
     };
     let some = |n: usize, of: usize| (n > 0).then_some((n, of));
     let notes = [
         ("Interrupted, so that not all trials are there", {
-            of(&|part, _| part.run.finished.is_none().then_some((part.trials.len(), part.run.schedule.len())))
+            of(&|part| part.run.finished.is_none().then_some((part.trials.len(), part.run.schedule.len())))
         }),
         ("Trials that do not count", {
-            of(&|_, summary| some(summary.rows.iter().filter(|row| !row.is_valid()).count(), summary.rows.len()))
+            of(&|findings| some(findings.rows.iter().filter(|row| !row.is_valid()).count(), findings.rows.len()))
         }),
-        ("Trials that cannot be read", of(&|part, _| some(part.damaged.len(), part.run.schedule.len()))),
+        ("Trials that cannot be read", of(&|part| some(part.damaged.len(), part.run.schedule.len()))),
         ("Disturbed, and counting nevertheless", {
             let counts = |trial: &&Trial| trial.invalid.is_empty() && is_disturbed(&trial.marks);
-            of(&|part, _| some(part.trials.iter().filter(counts).count(), part.trials.len()))
+            of(&|part| some(part.trials.iter().filter(counts).count(), part.trials.len()))
         }),
     ];
     let notes = notes.into_iter().filter(|(_, parts)| !parts.is_empty());
@@ -170,9 +167,9 @@ fn warnings(record: &StudyRecord, summaries: &[Summary<'_>]) -> Vec<String> {
 }
 
 /// The numbers of all parts, for a program.
-fn to_json(record: &StudyRecord, summaries: &[Summary<'_>]) -> String {
-    let part = |((name, part), summary): (&(String, Record), &Summary<'_>)| {
-        let mut value = json::value(summary);
+fn to_json(record: &Parts<'_>) -> String {
+    let part = |(name, part): &(String, Findings<'_>)| {
+        let mut value = json::value(part);
         value["part"] = json!(name);
         value["about"] = json!(part.run.study.about);
         value
@@ -183,7 +180,7 @@ fn to_json(record: &StudyRecord, summaries: &[Summary<'_>]) -> String {
         "question": record.file.question,
         "variant": record.file.variant.word(),
         "complete": record.file.finished.is_some(),
-        "parts": record.parts.iter().zip(summaries).map(part).collect::<Vec<_>>(),
+        "parts": record.parts.iter().map(part).collect::<Vec<_>>(),
     });
     format!("{document:#}\n")
 }

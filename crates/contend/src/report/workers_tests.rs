@@ -1,8 +1,9 @@
 //! Tests of what reports say of workers: what they take for themselves, their pauses, who they are.
 
-use super::testing::Story;
+use super::testing::{Story, resolve_again};
 use super::*;
 use crate::record::model::{Floor, Trial, WorkerInfo};
+use crate::record::store::Record;
 use tempfile::TempDir;
 
 /// A record with these facts of workers, which depend on the trial's contender and condition.
@@ -17,7 +18,7 @@ fn record(story: &Story, says: impl Fn(usize, usize, &mut WorkerInfo)) -> (TempD
 }
 
 fn file(record: &Record, name: &str) -> String {
-    render(record).unwrap().into_iter().find(|file| file.name == name).unwrap().contents
+    render(&Findings::new(record)).unwrap().into_iter().find(|file| file.name == name).unwrap().contents
 }
 
 /// What is between the heading of the pauses and their note.
@@ -140,6 +141,7 @@ fn a_workers_own_cost_that_is_not_known_or_of_another_model_is_said() {
     contenders[1].model = "pool".to_string();
     contenders[2].driver = "mattn".to_string();
     contenders[2].model = "pool".to_string();
+    resolve_again(&mut record.run.study);
     record.run.floors_missing = vec!["go-null".to_string()];
     let floor = |driver: &str| Floor {
         driver: driver.to_string(),

@@ -1,9 +1,9 @@
 //! About how long a study takes, from what it says alone: for who waits, and for tests that hold quick forms to
 //! their time.
 
-use super::load::load_under;
 use super::model::{Condition, Contender, Load, Slot, Study, Tier};
 use super::powercut::{LIE_CAUGHT, LIES, LIES_IN_VAIN, MINIMISE_TRIES, SERVER_LIE_POINTS, SERVER_LIES};
+use super::set::load_under;
 use crate::engine;
 use std::collections::BTreeSet;
 

@@ -4,37 +4,18 @@
 use super::arm::Problem;
 use super::file::{self, File};
 use super::model::{Column, Export, Holds, Metric};
-use super::quantity::{self, Known};
 use super::questions::Reach;
+use crate::analysis::quantity::{self, Known};
 use std::collections::BTreeSet;
 
-/// Files a report has anyway.
-/// `charts.csv` would have the script of the built-in charts.
-const TAKEN: [&str; 4] = ["trials.csv", "transactions.csv", "latencies.csv", "charts.csv"];
 const DECIMALS_MAX: u8 = 9;
-
-/// Whether a report may write an export under this name: a plain word that ends in `.csv`.
-///
-/// # Errors
-/// What is wrong with it.
-pub fn check_file(name: &str) -> Result<(), String> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    let stem = name.strip_suffix(".csv").unwrap_or_default();
-    if stem.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
-        return Err(format!("`{name}` must be letters, digits, `-` and `_`, and end in .csv"));
-    }
-    if TAKEN.contains(&name) {
-        return Err(format!("a report has a {name} of its own"));
-    }
-    Ok(())
-}
 
 pub(super) fn read(file: &File, reach: &Reach) -> Result<Vec<Export>, Problem> {
     let mut exports: Vec<Export> = Vec::new();
     for (index, written) in file.export.iter().enumerate() {
         let index = index.to_string();
         let wrong = |path: &[&str], message: String| Problem::at(&["export", &index], path, message);
-        check_file(&written.file).map_err(|message| wrong(&["file"], message))?;
+        Export::check_file(&written.file).map_err(|message| wrong(&["file"], message))?;
         if exports.iter().any(|other| other.file == written.file) {
             return Err(wrong(&["file"], format!("there is already an export `{}`", written.file)));
         }

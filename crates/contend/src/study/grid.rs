@@ -2,19 +2,10 @@
 
 use super::arm::{Problem, value_text};
 use super::file::File;
-use super::model::{Contender, Grid, Metric, Study};
+use super::layout::{has_several, of, value};
+use super::model::{Grid, Metric};
 use super::questions::{Reach, check_metric};
-use crate::engine;
 use std::collections::BTreeMap;
-
-/// Where each contender of a grid stands.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Layout {
-    pub rows: Vec<String>,
-    pub columns: Vec<String>,
-    /// Contenders by row and column, as indexes.
-    pub cells: Vec<Vec<Option<usize>>>,
-}
 
 pub(super) fn read(file: &File, metrics: &[Metric], reach: &Reach) -> Result<Vec<Grid>, Problem> {
     let mut grids = Vec::new();
@@ -52,61 +43,4 @@ pub(super) fn read(file: &File, metrics: &[Metric], reach: &Reach) -> Result<Vec
         grids.push(grid);
     }
     Ok(grids)
-}
-
-/// What a contender has under this name.
-fn value(contender: &Contender, key: &str) -> Option<String> {
-    match key {
-        "driver" => Some(contender.driver.clone()),
-        "model" => Some(contender.model.clone()),
-        _ => {
-            let engine = engine::find(&contender.engine)?;
-            engine.setting(key)?;
-            Some(engine.value(&contender.settings, key).to_string())
-        }
-    }
-}
-
-fn of(contenders: &[Contender], grid: &Grid) -> Layout {
-    let mut layout = Layout { rows: vec![], columns: vec![], cells: vec![] };
-    let mut places = vec![];
-    for (index, contender) in contenders.iter().enumerate() {
-        let fits = |(key, wanted): (&String, &String)| value(contender, key).as_ref() == Some(wanted);
-        // Who has no such choice, or does nothing, has no place in the table.
-        let chosen = |key: &str| matches!(key, "driver" | "model") || contender.settings.contains_key(key);
-        let nothing = engine::driver(contender).is_some_and(|driver| driver.executes_nothing);
-        if nothing || !grid.at.iter().all(fits) || !chosen(&grid.rows) || !chosen(&grid.columns) {
-            continue;
-        }
-        if let (Some(row), Some(column)) = (value(contender, &grid.rows), value(contender, &grid.columns)) {
-            places.push((place(&mut layout.rows, row), place(&mut layout.columns, column), index));
-        }
-    }
-    layout.cells = vec![vec![None; layout.columns.len()]; layout.rows.len()];
-    for (row, column, index) in places {
-        layout.cells[row][column].get_or_insert(index);
-    }
-    layout
-}
-
-fn place(all: &mut Vec<String>, one: String) -> usize {
-    all.iter().position(|other| *other == one).unwrap_or_else(|| {
-        all.push(one);
-        all.len() - 1
-    })
-}
-
-fn has_several(layout: &Layout) -> bool {
-    layout.cells.iter().flatten().flatten().count() > 1
-}
-
-/// Where the contenders of a study stand in a grid; none if there is at most one.
-pub fn layout(study: &Study, grid: &Grid) -> Option<Layout> {
-    Some(of(&study.contenders, grid)).filter(has_several)
-}
-
-/// What there is to know of a contender's driver when choosing one, in a line.
-pub fn driver_facts(contender: &Contender) -> String {
-    let facts = engine::driver(contender).map_or(&[][..], |driver| driver.facts);
-    facts.iter().map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
 }

@@ -2,7 +2,7 @@
 
 use super::arm::Problem;
 use super::file::{Layer, Load as Written};
-use super::model::{Condition, Load};
+use super::model::Load;
 use crate::units;
 
 const DEFAULT_RUN_IN_NS: u64 = 500_000_000;
@@ -52,22 +52,6 @@ pub(super) fn read(layers: &[Layer]) -> Result<Load, Problem> {
         scale: first(layers, |load| load.scale).unwrap_or(1.0),
         seed: first(layers, |load| load.seed).unwrap_or(DEFAULT_SEED),
     })
-}
-
-/// The load under a condition that may set some of it.
-pub fn load_under(load: &Load, condition: &Condition) -> Load {
-    let axis = |name| condition.axes.get(name);
-    let count = |name, else_| axis(name).map_or(else_, |n: &String| n.parse().ok());
-    let mut load = load.clone();
-    load.processes = count("processes", load.processes);
-    load.clients = count("clients", load.clients);
-    load.operations = count("operations_each", load.operations);
-    load.rate_per_s = axis("rate_per_s").map_or(load.rate_per_s, |rate| rate.parse().ok());
-    if let Some(window_ns) = axis("duration").and_then(|text| units::duration_ns(text).ok()) {
-        (load.window_ns, load.operations) = (window_ns, None);
-    }
-    load.scale = axis("scale").and_then(|scale| scale.parse().ok()).unwrap_or(load.scale);
-    load
 }
 
 /// Whether a rate or a factor makes sense.

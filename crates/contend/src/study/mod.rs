@@ -10,36 +10,35 @@ mod arm;
 mod axis;
 mod choices;
 mod estimate;
-pub mod export;
+mod export;
 mod file;
-pub mod formula;
-pub mod grid;
+mod grid;
 mod label;
+pub mod layout;
 mod load;
-pub mod metric;
 pub mod model;
+pub mod pairs;
 mod parts;
 pub mod powercut;
-pub mod quantity;
 mod questions;
-pub mod readback;
+mod readback;
 mod resolve;
 mod schedule;
-pub mod sentence;
+mod sentence;
+pub mod set;
 pub mod spec;
 mod vocabulary;
 
 pub use arm::ROUNDS_MAX;
 pub use choices::{Choices, parse_set};
 pub use estimate::{estimate_left_ns, estimate_ns};
-pub use load::{CYCLE, load_under};
-pub use questions::{NO_ANSWER, effect_pairs};
+pub use load::CYCLE;
 pub use resolve::{StudyError, leave_out, resolve, resolve_parts};
 pub use schedule::{SplitMix64, schedule, seed_of_round};
 pub use sentence::{FACTS, WORDS};
+pub use set::load_under;
 pub use vocabulary::{Vocabulary, check_vocabulary};
 
-use crate::engine;
 use crate::source::{Source, did_you_mean};
 use anyhow::{Context, Result, bail};
 
@@ -88,11 +87,6 @@ pub fn open(name_or_path: &str, read: impl Fn(&str) -> std::io::Result<String>) 
     }
     let text = read(name_or_path).with_context(|| format!("cannot read study {name_or_path}"))?;
     Ok(Source::new(name_or_path, text))
-}
-
-/// Whether what is measured is a service, which keeps its data where contend cannot see it.
-pub fn is_of_service(study: &model::Study) -> bool {
-    !study.contenders.is_empty() && study.contenders.iter().all(|contender| engine::is_service(&contender.engine))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! A study as meant: every default filled in, every axis multiplied out. The study file as written is
 //! `study/file.rs`; this is what runs, what the record keeps and what a report reads back.
 
-pub use crate::contender::{Contender, Tier};
+pub use crate::contender::{Contender, Overhead, Resolved, Tier};
 
 use crate::stats::verdict::MARGIN;
 use serde::{Deserialize, Serialize};
@@ -139,6 +139,11 @@ fn yes() -> bool {
 }
 
 impl Study {
+    /// Whether every contender is a service.
+    pub fn is_of_service(&self) -> bool {
+        !self.contenders.is_empty() && self.contenders.iter().all(|contender| contender.resolved.service)
+    }
+
     /// Contenders under some conditions, without anything that a study file says beside: no comparison, no answer.
     pub fn alone(
         name: &str,
@@ -286,6 +291,10 @@ pub struct Metric {
     pub higher_is_better: bool,
 }
 
+/// Files a report has anyway.
+/// `charts.csv` would have the script of the built-in charts.
+const TAKEN: [&str; 4] = ["trials.csv", "transactions.csv", "latencies.csv", "charts.csv"];
+
 /// A further CSV of the report, in columns of the study's choice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Export {
@@ -293,6 +302,24 @@ pub struct Export {
     pub file: String,
     pub rows: ExportRows,
     pub columns: Vec<Column>,
+}
+
+impl Export {
+    /// Whether a report may write an export under this name: a plain word that ends in `.csv`.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn check_file(name: &str) -> Result<(), String> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        let stem = name.strip_suffix(".csv").unwrap_or_default();
+        if stem.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
+            return Err(format!("`{name}` must be letters, digits, `-` and `_`, and end in .csv"));
+        }
+        if TAKEN.contains(&name) {
+            return Err(format!("a report has a {name} of its own"));
+        }
+        Ok(())
+    }
 }
 
 /// What a row of an export is.
@@ -325,6 +352,12 @@ pub enum Holds {
         decimals: Option<u8>,
     },
 }
+
+/// Between a question and why this run does not answer it.
+pub const NO_ANSWER: &str = " has no answer here: ";
+
+/// Before the name of another metric in a sentence: the value that this contender, or the one it is compared with, has of it.
+pub const VALUE_OF: [&str; 2] = ["this.", "against."];
 
 /// A question of the study with one sentence per possible verdict.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -3,11 +3,12 @@
 
 use super::arm::{Problem, value_text};
 use super::file::{self, File};
-use super::formula::Formula;
-use super::metric;
-use super::model::{Answer, Contender, Effect, Metric, Published, Study};
-use super::quantity::{self, COUNTS, OF_TRIAL, Quantity};
+use super::model::{Answer, Contender, Effect, Metric, NO_ANSWER, Published, Study};
+use super::pairs::pairs;
 use super::sentence;
+use crate::analysis::formula::Formula;
+use crate::analysis::quantity::{self, COUNTS, OF_TRIAL, Quantity};
+use crate::analysis::standard;
 use crate::engine::{self, Settings};
 use crate::source::nearest;
 use std::collections::BTreeSet;
@@ -91,7 +92,7 @@ fn check_metric_name(name: &str, earlier: &[Metric]) -> Result<(), String> {
     if name.is_empty() || !name.bytes().all(plain) {
         return Err(format!("`{name}` must be lower-case letters, digits and underscores"));
     }
-    if metric::direction(earlier, name).is_some() || COUNTS.contains(&name) || OF_TRIAL.contains(&name) {
+    if standard::direction(earlier, name).is_some() || COUNTS.contains(&name) || OF_TRIAL.contains(&name) {
         return Err(format!("there is already a metric `{name}`"));
     }
     Ok(())
@@ -99,11 +100,11 @@ fn check_metric_name(name: &str, earlier: &[Metric]) -> Result<(), String> {
 
 /// Checks the name of a metric where it is used.
 pub(super) fn check_metric(name: &str, own: &[Metric]) -> Result<(), String> {
-    if metric::direction(own, name).is_some() {
+    if standard::direction(own, name).is_some() {
         return Ok(());
     }
     let mut names: Vec<String> = own.iter().map(|metric| metric.name.clone()).collect();
-    names.extend(metric::standard_names());
+    names.extend(standard::standard_names());
     if let Some(found) = nearest(name, names.iter().map(String::as_str)) {
         return Err(format!("there is no metric `{name}`; did you mean `{found}`?"));
     }
@@ -222,39 +223,6 @@ fn canonical(reach: &Reach, key: &str, value: &str) -> Result<String, String> {
     }
 }
 
-/// Pairs of contenders (from, to), as indexes, that differ in nothing but the effect's factor.
-pub fn effect_pairs(study: &Study, effect: &Effect) -> Vec<(usize, usize)> {
-    pairs(&study.contenders, effect)
-}
-
-pub(super) fn pairs(contenders: &[Contender], effect: &Effect) -> Vec<(usize, usize)> {
-    let having = |value: &str| {
-        let matching = contenders.iter().enumerate().filter(|(_, contender)| {
-            value_of(contender, &effect.factor) == Some(value)
-                && effect.at.iter().all(|(key, wanted)| value_of(contender, key) == Some(wanted))
-        });
-        matching.map(|(index, _)| index).collect::<Vec<_>>()
-    };
-    let (from, to) = (having(&effect.from), having(&effect.to));
-    let mut pairs = Vec::new();
-    for a in from {
-        pairs.extend(to.iter().filter(|b| alike(&contenders[a], &contenders[**b], &effect.factor)).map(|b| (a, *b)));
-    }
-    pairs
-}
-
-fn value_of<'c>(contender: &'c Contender, key: &str) -> Option<&'c str> {
-    let engine = engine::find(&contender.engine)?;
-    engine.setting(key)?;
-    Some(engine.value(&contender.settings, key))
-}
-
-fn alike(a: &Contender, b: &Contender, factor: &str) -> bool {
-    let Some(engine) = engine::find(&a.engine) else { return false };
-    let same = |key: &&str| *key == factor || value_of(a, key) == value_of(b, key);
-    (&a.engine, &a.driver, &a.model) == (&b.engine, &b.driver, &b.model) && engine.setting_names().iter().all(same)
-}
-
 pub(super) fn read_published(file: &File, metrics: &[Metric], reach: &Reach) -> Result<Vec<Published>, Problem> {
     let mut published = Vec::new();
     for (index, written) in file.published.iter().enumerate() {
@@ -272,9 +240,6 @@ pub(super) fn read_published(file: &File, metrics: &[Metric], reach: &Reach) -> 
     }
     Ok(published)
 }
-
-/// Between a question and why this run does not answer it.
-pub const NO_ANSWER: &str = " has no answer here: ";
 
 /// Sentences about what a variant answers, and this run of it cannot: choices took a contender or condition away.
 pub(super) fn taken_away(study: &Study, whole: &Covered) -> Vec<String> {

@@ -13,8 +13,8 @@ use super::file::File;
 use super::grid;
 use super::label;
 use super::model::{
-    Along, Answer, Contender, Effect, Export, Extent, Grid, Kept, Metric, Published, Readback, Study, Tier, Variant,
-    Whole,
+    Along, Answer, Contender, Effect, Export, Extent, Grid, Kept, Metric, Published, Readback, Resolved, Study, Tier,
+    Variant, Whole,
 };
 use super::parts::{self, Part};
 use super::questions::{self, Covered, Reach};
@@ -357,7 +357,8 @@ fn expand(arm: &Arm) -> Result<Vec<Contender>, Problem> {
             });
         }
         let Spec { engine, driver, model, settings, tier } = spec;
-        contenders.push(Contender { name, label, engine, driver, model, settings, tier });
+        let resolved = Resolved::default();
+        contenders.push(engine::resolved(Contender { name, label, engine, driver, model, settings, tier, resolved }));
     }
     Ok(contenders)
 }

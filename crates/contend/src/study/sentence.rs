@@ -1,7 +1,7 @@
 //! The sentences of an answer: one per verdict word, or one per fact about two counts.
 
 use super::file;
-use super::model::Metric;
+use super::model::{Metric, VALUE_OF};
 use super::questions::check_metric;
 use std::collections::BTreeMap;
 
@@ -32,9 +32,6 @@ const PLACEHOLDERS: [&str; 13] = [
 ];
 /// Known only where there is a verdict.
 const OF_A_RATIO: [&str; 3] = ["ratio", "low", "high"];
-/// Before the name of another metric: the value that this contender, or the one it is compared with, has of it.
-pub const VALUE_OF: [&str; 2] = ["this.", "against."];
-
 type Sentences = BTreeMap<String, String>;
 type Wrong = (Vec<String>, String);
 

@@ -4,8 +4,9 @@ use super::arm::value_text;
 use super::export;
 use super::model::Study;
 use super::parts;
-use super::quantity::{self, Known};
 use super::resolve::StudyError;
+use crate::analysis::quantity::{self, Known};
+use crate::engine;
 use crate::source::Source;
 
 /// The names of a workload that a study may use.
@@ -42,7 +43,7 @@ pub fn check_vocabulary(source: &Source, study: &Study, workload: &Vocabulary) -
         transactions: &workload.transactions,
         scale: &workload.scale,
         tables: &workload.tables,
-        settings: quantity::all_settings(),
+        settings: all_settings(),
         metrics: vec![],
     };
     for (index, metric) in study.metrics.iter().enumerate() {
@@ -59,6 +60,14 @@ pub fn check_vocabulary(source: &Source, study: &Study, workload: &Vocabulary) -
         source.error(&path, message)
     })?;
     Ok(())
+}
+
+/// Names of the settings of all engines: a formula may be about one that is left out of a run.
+fn all_settings() -> Vec<&'static str> {
+    let mut names: Vec<&'static str> = engine::ENGINES.iter().flat_map(|engine| engine.setting_names()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 /// An error at the first axis of the file, or of the part, that has this value.

@@ -1,19 +1,21 @@
 //! What the data itself says when the window is over: invariants, the engine's own check, how much room it
 //! takes; and what the server says of itself.
 
+use crate::analysis::tally::Tally;
 use crate::check::{Invalid, ever, guards};
 use crate::engine::{self, Engine};
 use crate::record::model::{Footprint, InvariantResult, Reason, ServerInfo, Syncs, TableBytes, Trial};
-use crate::record::tally::Tally;
 use crate::study::model::Contender;
-use crate::trial::admin::{Admin, Cancelled, Late};
-use crate::trial::attached;
-use crate::trial::crew::Failure;
-use crate::trial::data::{self, Fresh};
+use crate::trial::data::fresh::Fresh;
 use crate::trial::over_http::THREADS;
-use crate::trial::run::{Bench, Run, Stage};
-use crate::trial::sampler::{self, Observed};
 use crate::trial::secret::hidden;
+use crate::trial::server::attached;
+use crate::trial::stop::Cancelled;
+use crate::trial::trial::{Bench, Run, Stage};
+use crate::trial::watch::sampler::{self, Observed};
+use crate::trial::workers::admin::script_target;
+use crate::trial::workers::admin::{Admin, Late};
+use crate::trial::workers::crew::Failure;
 use crate::workload::invariant::Judged;
 use crate::workload::{Asked, Workload};
 use anyhow::Result;
@@ -117,7 +119,7 @@ impl Bench<'_> {
         let rows = self.workload.rows(stage.round.load.scale);
         let invariants = if engine::executes(stage.contender) { self.workload.invariants.as_slice() } else { &[] };
         for (database, address) in fresh.inside.iter().enumerate() {
-            let target = data::script_target(engine, address);
+            let target = script_target(engine, address);
             let statements = invariants.iter().map(|i| i.sql.as_str());
             let statements = statements.chain([check.as_str()]);
             let answers = match admin.within(self.deadlines.check, |admin| admin.sql(&target, statements)) {
@@ -160,7 +162,7 @@ impl Bench<'_> {
         admin: &mut Admin<'_>,
     ) -> Result<(), Failure> {
         let compact = (engine.compact)(tables);
-        let mut compacted = fresh.inside.iter().map(|a| admin.sql(&data::script_target(engine, a), &compact).map(drop));
+        let mut compacted = fresh.inside.iter().map(|a| admin.sql(&script_target(engine, a), &compact).map(drop));
         if let Err(e) = compacted.try_for_each(|done| done) {
             if e.is::<Cancelled>() {
                 return Err(Failure::Cancelled);
@@ -210,7 +212,7 @@ fn table_bytes(
 ) -> Result<BTreeMap<String, TableBytes>, Failure> {
     let mut tables: BTreeMap<String, TableBytes> = BTreeMap::new();
     for address in fresh.inside.iter().filter(|_| !engine.table_bytes.is_empty()) {
-        let answers = match admin.sql(&data::script_target(engine, address), [engine.table_bytes]) {
+        let answers = match admin.sql(&script_target(engine, address), [engine.table_bytes]) {
             Ok(answers) => answers,
             Err(e) if e.is::<Cancelled>() => return Err(Failure::Cancelled),
             // A server that somebody else runs may not tell: then the report has no such figure.

@@ -7,18 +7,22 @@ use crate::outcome::{classify, code_name};
 use crate::record::model::Slot;
 use crate::source::Source;
 use crate::study::model::{Contender, Study};
-use crate::trial::admin::{Admin, Cancelled};
-use crate::trial::cache::Bases;
-use crate::trial::crew::{Deadlines, Failure};
-use crate::trial::data::{self, Fresh, Making, Wanted, script_target};
+use crate::trial::data::cache::Bases;
+use crate::trial::data::fresh;
+use crate::trial::data::fresh::{Fresh, Making};
+use crate::trial::data::load::Wanted;
 use crate::trial::dialect::{dialect, under_conditions};
-use crate::trial::group::Group;
 use crate::trial::over_http::{Asking, timeout_ms};
 use crate::trial::plans::{self, Plans, Sql};
-use crate::trial::process::{InsteadOf, Launch};
 use crate::trial::secret::keep_from;
-use crate::trial::served::Serving;
 use crate::trial::site::Site;
+use crate::trial::stop::Cancelled;
+use crate::trial::watch::group::Group;
+use crate::trial::workers::admin::Admin;
+use crate::trial::workers::admin::script_target;
+use crate::trial::workers::crew::{Deadlines, Failure};
+use crate::trial::workers::process::{InsteadOf, Launch};
+use crate::trial::workers::serving::Serving;
 use crate::workload::{self, Workload, hex};
 use anyhow::{Context, Result, anyhow, bail};
 use contend_wire::literal::Value;
@@ -100,7 +104,7 @@ pub fn carry_out(
             connections: engine::model(contender).map_or(1, |model| (model.opens)(&contender.settings)),
             server_log: &site.scratch.join("server.log"),
         };
-        let fresh = data::fresh(&making, &site.janitor, &mut admin)?;
+        let fresh = fresh::fresh(&making, &site.janitor, &mut admin)?;
         let attempts = job.operations(&fresh, &site, operations, Patience { timeout, cancelled })?;
         let tables = job.tables(&fresh, &mut admin)?;
         drop(fresh);

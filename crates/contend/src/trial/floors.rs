@@ -3,13 +3,13 @@
 use crate::engine;
 use crate::record::model::{Floor, Run, Slot};
 use crate::study::model::{Condition, Contender, Study};
-use crate::trial::admin::Cancelled;
-use crate::trial::crew::Failure;
-use crate::trial::generator::{idle_as, null_contender};
+use crate::trial::overhead::{idle_as, null_contender};
 use crate::trial::plans::Plans;
-use crate::trial::process::Launch;
-use crate::trial::run::Bench;
-use crate::trial::session::Session;
+use crate::trial::run::Session;
+use crate::trial::stop::Cancelled;
+use crate::trial::trial::Bench;
+use crate::trial::workers::crew::Failure;
+use crate::trial::workers::process::Launch;
 use anyhow::{Result, bail};
 use std::collections::BTreeMap;
 

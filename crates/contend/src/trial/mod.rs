@@ -1,39 +1,26 @@
-//! Running trials: the only part of the tool that starts processes and reads clocks.
+//! Running trials: the only room that starts processes and reads clocks.
 
-pub mod admin;
 mod aftermath;
-pub mod attached;
-mod begun;
-pub mod cache;
-pub mod continued;
-pub mod crew;
 pub mod data;
 pub mod dialect;
-pub mod disk;
 pub mod equal;
 pub mod evidence;
 mod floors;
-pub mod generator;
-pub mod group;
-pub mod identity;
-pub mod janitor;
-mod killing;
-pub mod machine;
+mod header;
 pub mod over_http;
+pub mod overhead;
 pub mod plans;
 pub mod powercut;
-pub mod private;
-pub mod probe;
-pub mod process;
 mod recorded;
-pub mod refusal;
+pub mod resume;
 pub mod run;
-pub mod sampler;
 pub mod secret;
-pub mod served;
 pub mod server;
 pub mod service;
-pub mod session;
-mod shared_memory;
 pub mod site;
 mod steps;
+pub mod stop;
+#[expect(clippy::module_inception, reason = "the room is called after its main noun: one trial")]
+pub mod trial;
+pub mod watch;
+pub mod workers;

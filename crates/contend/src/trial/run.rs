@@ -1,475 +1,388 @@
-//! One trial: fresh data, plans, workers, the window, the checks, the record.
+//! A whole run: everything measured once beforehand, then part by part, each by its schedule slot by slot, resumable
+//! anywhere. A study without parts is its own only part.
 
-use crate::check::ever::{self, Ever};
-use crate::check::samples::PlanCheck;
-use crate::check::{Invalid, guards, marks};
-use crate::engine::{self, Engine, Setup};
-use crate::outcome;
-use crate::record::model::{
-    Disk, Footprint, RECORD_VERSION, Reason, RoleClients, Slot, TransactionInfo, Trial, WorkerInfo,
-};
-use crate::record::store::{RecordWriter, SAMPLES_FILE, TrialWriter, read_samples};
-use crate::record::tally::{Counting, Tally, Tallying, per_second};
-use crate::study::model::{Contender, Study, Tier};
-use crate::trial::admin::{Admin, Cancelled};
-use crate::trial::aftermath;
-use crate::trial::crew::{Crew, Deadlines, Failure, Member};
-use crate::trial::data::{self, Base, Fresh};
-use crate::trial::disk::{self, is_full};
-use crate::trial::janitor::Janitor;
-use crate::trial::machine;
-use crate::trial::over_http::{Asking, timeout_ms};
-use crate::trial::plans::{DrawnRound, Sql};
-use crate::trial::powercut::place;
-use crate::trial::process::{InsteadOf, Launch, monotonic_ns};
-use crate::trial::refusal::Whose;
-use crate::trial::sampler::{Observed, Sampler, Watched};
-use crate::trial::served::{Served, Serving};
-use crate::trial::session::Note;
-use crate::workload::{Asked, DrawnRole, Workload};
-use anyhow::{Context, Result};
-use contend_wire::database::Database;
-use contend_wire::handshake::Facts;
-use contend_wire::plan::Client;
+use crate::record::evidence::Known;
+use crate::record::model::{Disk, Finished, Instead, Run, ScenarioInfo, Slot, StudyFile, Trial};
+use crate::record::parts::{Found, has_parts, undo_study, write_study};
+use crate::record::store::{Record, RecordWriter};
+use crate::source::Source;
+use crate::study::load_under;
+use crate::study::model::{Study, Whole};
+use crate::trial::data::cache::{self, Bases};
+use crate::trial::data::disk;
+use crate::trial::data::load::Base;
+use crate::trial::dialect::{dialect, one_per_engine, under_conditions};
+use crate::trial::evidence;
+use crate::trial::header::{checked, prepared, study_file};
+use crate::trial::plans::Plans;
+use crate::trial::recorded::asked_of;
+use crate::trial::resume;
+use crate::trial::secret::told;
+use crate::trial::server::attached::{self, Attached, Left};
+use crate::trial::site::Site;
+use crate::trial::stop::Cancelled;
+use crate::trial::trial::{Bench, Done};
+use crate::trial::watch::machine;
+use crate::trial::workers::admin::Admin;
+use crate::trial::workers::crew::Deadlines;
+use crate::trial::workers::process::{InsteadOf, monotonic_ns};
+use crate::workload::{self, Asked, Editions, Workload};
+use anyhow::{Context, Result, bail};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
 
-/// Log of the server, in the trial's directory.
-const SERVER_LOG: &str = "server.log";
+/// What happens in a run, for whoever shows it.
+#[derive(Debug)]
+pub enum Note<'n> {
+    /// Something that takes a moment begins.
+    Phase(&'n str),
+    /// What was found beforehand.
+    Prepared { disk: &'n Disk, generator_ns: u64 },
+    /// A part begins, counted from 1.
+    Part { study: &'n Study, number: usize, total: usize },
+    /// A trial begins; `total` trials in all, `left` with this one.
+    Begins { study: &'n Study, slot: Slot, total: usize, left: usize },
+    /// Operations so far in it.
+    Operations(u64),
+    /// A trial is in the record.
+    Done { study: &'n Study, slot: Slot, done: &'n Done },
+}
 
-/// Everything that holds for all trials of a run.
-pub struct Bench<'a> {
-    pub study: &'a Study,
-    /// In the contender's dialect.
-    pub workload: &'a Workload,
-    pub writer: &'a RecordWriter,
-    /// Where a trial's data lives; emptied after each.
-    pub data_dir: PathBuf,
-    pub instead: &'a InsteadOf,
+/// What is to be run.
+pub struct Order {
+    pub whole: Whole,
+    /// The workload of each study of the whole.
+    pub workloads: Vec<Source>,
+    /// What clients of apps send, for each study of the whole that says so.
+    pub scenarios: Vec<Option<Source>>,
+    /// The record's directory.
+    pub out: PathBuf,
+    pub command: Vec<String>,
+    pub instead: InsteadOf,
+    /// Values of secrets that are given, by name.
+    pub secrets: BTreeMap<String, String>,
     pub deadlines: Deadlines,
-    pub janitor: &'a Janitor,
-    pub disk: &'a Disk,
-    pub generator_ns_per_operation: u64,
-    pub transactions: &'a [TransactionInfo],
-    /// What clients of an app send.
-    pub asked: Option<&'a Asked>,
-    pub cancelled: &'a dyn Fn() -> bool,
-    pub progress: &'a dyn Fn(Note<'_>),
+    /// Whether the data may lie on a file system in memory.
+    pub allow_tmpfs: bool,
+    /// A running server instead of private ones.
+    pub attached: Option<Attached>,
 }
 
-/// Who the clients are, and what they are told to do.
-pub(super) struct Orders {
-    pub(super) whose: Whose,
-    pub(super) launch: Launch,
-    /// The plan of each worker, in pieces.
-    pub(super) plans: Vec<Vec<Arc<[u8]>>>,
+/// How a run ended.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Ending {
+    Complete,
+    /// Stopped by the user; what is finished is in the record.
+    Stopped,
 }
 
-/// What the tool shows of a finished trial.
-#[derive(Debug, Clone)]
-pub struct Done {
-    pub throughput_per_s: f64,
-    pub failed: u64,
-    pub window_ns: u64,
-    pub invalid: Vec<Reason>,
-}
-
-/// A trial's parts while it runs.
-pub(super) struct Stage<'b> {
-    pub(super) contender: &'b Contender,
-    pub(super) engine: &'static Engine,
-    pub(super) setup: Setup,
-    pub(super) round: &'b DrawnRound,
-    pub(super) base: &'b Base,
-    pub(super) slot: Slot,
-}
-
-/// What the window left.
-pub(super) struct Run {
-    pub(super) members: Vec<Member>,
-    pub(super) observed: Observed,
-    /// Of a contender that is asked over HTTP.
-    pub(super) served: Option<Served>,
-    /// Syncs of the database server, if it tells.
-    pub(super) syncs: Option<u64>,
-    start_ns: u64,
-    window_start_ns: u64,
-    /// None when the number of operations decides.
-    window_end_ns: Option<u64>,
-}
-
-impl Bench<'_> {
-    /// The window on fresh data, with its checks.
-    pub(super) fn run(
-        &self,
-        stage: &Stage<'_>,
-        trial: &mut Trial,
-        series: &mut String,
-        writer: &mut TrialWriter,
-        admin: &mut Admin<'_>,
-    ) -> Result<Done, Failure> {
-        let mut fresh = self.fresh_data(stage, &writer.partial_dir().join(SERVER_LOG), admin)?;
-        let done = self.on_fresh_data(stage, &mut fresh, trial, series, writer, admin);
-        if let Some(databases) = &mut fresh.attached {
-            databases.drop_all(admin)?;
-        }
-        done
+/// Whoever stops a run gets what is there, wherever it was.
+fn stopped_is_no_error(ending: Result<Ending>) -> Result<Ending> {
+    match ending {
+        Err(e) if e.is::<Cancelled>() => Ok(Ending::Stopped),
+        other => other,
     }
+}
 
-    fn on_fresh_data(
-        &self,
-        stage: &Stage<'_>,
-        fresh: &mut Fresh<'_>,
-        trial: &mut Trial,
-        series: &mut String,
-        writer: &mut TrialWriter,
-        admin: &mut Admin<'_>,
-    ) -> Result<Done, Failure> {
-        let fastest_before_ns = self.quiet_disk(stage, trial)?;
-        let run = self.window(stage, fresh, writer, admin)?;
-        let died = fresh.server.as_mut().and_then(|server| server.death());
-        let died = died.or_else(|| run.served.as_ref()?.death.clone());
-        trial.invalid.extend(died.map(|how| Invalid::ServerDied.because(how)));
-        trial.server = self.server_info(stage, fresh, &run, admin)?;
-        self.describe(trial, stage, &run);
-        *series = run.observed.series.clone();
-        writer.flush()?;
-        let fastest_ns = disk::fastest_sync(&self.data_dir)?.min(fastest_before_ns).min(self.disk.sync_ns_min);
-        let (tally, ever) = self.check(trial, stage, &run, &writer.partial_dir().join(SAMPLES_FILE), fastest_ns)?;
-        self.count_commits(trial, &ever);
-        self.check_data(trial, stage, &ever, fresh, &run.observed, admin)?;
-        let counts = tally.counts(|_| true);
-        Ok(Done {
-            throughput_per_s: tally.throughput_per_s(),
-            failed: counts.planned() - counts.outcome(outcome::Outcome::Committed),
-            window_ns: tally.elapsed_ns(),
-            invalid: trial.invalid.clone(),
-        })
+/// Runs a study from its beginning, all of its parts.
+pub fn run(order: &Order, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'_>)) -> Result<Ending> {
+    stopped_is_no_error(begin(order, cancelled, tell))
+}
+
+/// Everything that can be refused is refused before the record is there, and data is loaded for all parts before the
+/// first of them takes its time.
+fn begin(order: &Order, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'_>)) -> Result<Ending> {
+    let begun_ns = monotonic_ns();
+    let studies = order.whole.studies.iter().zip(&order.workloads);
+    let workloads = studies.map(|(study, source)| checked(study, source, order)).collect::<Result<Vec<_>>>()?;
+    let mut site = Site::open(&order.out, &order.instead, order.allow_tmpfs)?;
+    evidence::readable(&evidence::path(&site.out))?;
+    site.attach(order.attached.as_ref());
+    let mut admin = site.admin(cancelled)?;
+    let contenders = order.whole.studies.iter().flat_map(|study| &study.contenders);
+    attached::try_out(site.attached.as_ref(), contenders, &mut admin)?;
+    let instead = resume::instead(&order.instead, site.attached.as_ref());
+    tell(Note::Phase("measuring what a sync costs on this disk"));
+    let disk = disk::measure(&site.scratch)?;
+    let mut bases = Bases::default();
+    let mut parts = vec![];
+    let studies = order.whole.studies.iter().zip(&order.workloads);
+    for (at, ((study, source), workloads)) in studies.zip(workloads).enumerate() {
+        let scenario = order.scenarios.get(at).and_then(Option::as_ref);
+        let scenario = scenario.map(|s| ScenarioInfo { file: s.name.clone(), text: s.text.clone() });
+        let run = Run { scenario, instead: instead.clone(), ..prepared(study, source, &order.command, &disk)? };
+        let (dir, asked) = (part_dir(&order.out, study.part.as_deref()), asked_of(&run)?);
+        parts.push(Task { dir, run, workloads, asked, before: vec![] });
     }
-
-    /// Waits until the disk is about as fast as before the run; the fastest sync seen. What a service does happens on a disk
-    /// of its own, and so does the work of a server that somebody else runs.
-    fn quiet_disk(&self, stage: &Stage<'_>, trial: &mut Trial) -> Result<u64, Failure> {
-        if stage.setup.service.is_some() {
-            return Ok(u64::MAX);
-        }
-        let moment = disk::wait_until_quiet(&self.data_dir, self.disk.fsync_ns_p50, self.cancelled)?;
-        trial.fsync_ns_p50_before = moment.fsync_ns_p50;
-        if !moment.quiet && stage.base.attached.is_none() {
-            trial.marks.push(marks::noisy_disk(moment.fsync_ns_p50));
-        }
-        Ok(moment.fastest_ns)
-    }
-
-    pub(super) fn fresh_data(
-        &self,
-        stage: &Stage<'_>,
-        log: &Path,
-        admin: &mut Admin<'_>,
-    ) -> Result<Fresh<'_>, Failure> {
-        self.remove_data()?;
-        let fits = stage.round.one_connection_each(stage.contender, &stage.setup);
-        fits.map_err(|e| Failure::Invalid(Invalid::Prepare.because(e)))?;
-        self.janitor.dir_exists(&self.data_dir);
-        let made = self.making(stage, &self.data_dir, log, |making| data::fresh(making, self.janitor, admin));
-        made.map_err(|e| {
-            if e.is::<Cancelled>() {
-                Failure::Cancelled
-            } else if (self.cancelled)() || is_full(&e) {
-                Failure::Fatal(e)
-            } else if place::is_full(self.data_dir.parent().unwrap_or(&self.data_dir)) {
-                // A server says it in its own words, and once its data is removed there is room again.
-                Failure::Fatal(Error::new(ErrorKind::StorageFull, format!("{e:#}")).into())
-            } else {
-                Failure::Invalid(Invalid::Prepare.because(format!("{e:#}")))
+    for part in &parts {
+        let study = &part.run.study;
+        for (condition, workload) in study.conditions.iter().zip(&part.workloads) {
+            let load = load_under(&study.load, condition);
+            tell(Note::Phase("loading data"));
+            for contender in one_per_engine(study) {
+                bases.of(&site, workload, contender, load.scale, load.seed, &mut admin)?;
             }
-        })
-    }
-
-    /// Removes what a trial has worked on.
-    pub(super) fn remove_data(&self) -> Result<()> {
-        if self.data_dir.exists() {
-            std::fs::remove_dir_all(&self.data_dir)
-                .with_context(|| format!("cannot remove {}", self.data_dir.display()))?;
         }
-        self.janitor.dir_gone(&self.data_dir);
+    }
+    let file = order.whole.has_parts().then(|| study_file(order));
+    create(&order.out, file.as_ref(), &parts)?;
+    cache::prune(&site.cache);
+    let crew = Common { site: &site, deadlines: order.deadlines, cancelled, tell };
+    crew.go_through(parts, bases, &mut admin, begun_ns, file)
+}
+
+/// The directory of a part's record; that of the run, for a study without parts.
+fn part_dir(out: &Path, part: Option<&str>) -> PathBuf {
+    part.map_or_else(|| out.to_path_buf(), |part| out.join(part))
+}
+
+/// Makes the record: first the parts, then what says that they belong together.
+fn create(out: &Path, file: Option<&StudyFile>, parts: &[Task]) -> Result<()> {
+    if file.is_some() && RecordWriter::is_record(out) {
+        return Err(RecordWriter::taken(out));
+    }
+    let mut made = vec![];
+    let all = parts.iter().try_for_each(|part| {
+        RecordWriter::create(&part.dir, &part.run)?;
+        made.push(&part.dir);
         Ok(())
+    });
+    let all = all.and_then(|()| file.map_or(Ok(()), |file| write_study(out, file)));
+    if all.is_err() {
+        // Parts without the whole are no record, and would be in the way of the next one.
+        made.into_iter().for_each(|dir| RecordWriter::undo(dir));
+        file.into_iter().for_each(|_| undo_study(out));
     }
+    all
+}
 
-    /// Workers started, the window measured, samples collected.
-    fn window(
+/// Continues a run that was interrupted.
+pub fn resume(
+    dir: &Path,
+    instead: &InsteadOf,
+    attached: Option<&Attached>,
+    deadlines: Deadlines,
+    cancelled: &dyn Fn() -> bool,
+    tell: &dyn Fn(Note<'_>),
+) -> Result<Ending> {
+    stopped_is_no_error(go_on(dir, instead, attached, deadlines, cancelled, tell))
+}
+
+fn go_on(
+    dir: &Path,
+    instead: &InsteadOf,
+    attached: Option<&Attached>,
+    deadlines: Deadlines,
+    cancelled: &dyn Fn() -> bool,
+    tell: &dyn Fn(Note<'_>),
+) -> Result<Ending> {
+    let begun_ns = monotonic_ns();
+    let (file, records) = match Found::open(dir)? {
+        Found::One(record) => {
+            let whole = std::path::absolute(dir)?.parent().map(Path::to_path_buf).unwrap_or_default();
+            if record.run.study.part.is_some() && has_parts(&whole) {
+                bail!("{} is a part; resume the whole run with --resume {}", dir.display(), whole.display());
+            }
+            (None, vec![*record])
+        }
+        Found::Parts(found) => (Some(found.file), found.parts.into_iter().map(|(_, record)| record).collect()),
+    };
+    let complete = |record: &Record| record.run.finished.is_some();
+    if records.iter().all(complete) && file.as_ref().is_none_or(|file| file.finished.is_some()) {
+        bail!("{} is complete; there is nothing to resume", dir.display());
+    }
+    let now = resume::instead(instead, attached.map(|attached| &attached.address));
+    let left = records.into_iter().filter(|record| !complete(record));
+    let left: Vec<Task> = left.map(|record| unfinished(record, &now)).collect::<Result<_>>()?;
+    let mut site = Site::open(dir, instead, true)?;
+    evidence::readable(&evidence::path(&site.out))?;
+    site.attach(attached);
+    let mut admin = site.admin(cancelled)?;
+    let contenders = left.iter().flat_map(|task| &task.run.study.contenders);
+    attached::try_out(site.attached.as_ref(), contenders, &mut admin)?;
+    let crew = Common { site: &site, deadlines, cancelled, tell };
+    crew.go_through(left, Bases::default(), &mut admin, begun_ns, file)
+}
+
+/// What is left of an interrupted run, if it may be continued here and with this.
+fn unfinished(record: Record, now: &Instead) -> Result<Task> {
+    let dir = &record.dir;
+    if let Some((name, why)) = record.damaged.first() {
+        bail!("trial {name} of {} is damaged ({why}); remove its directory, then resume", dir.display());
+    }
+    let study = &record.run.study;
+    let known = |s: &Slot| s.condition < study.conditions.len() && s.contender < study.contenders.len();
+    if record.run.schedule.is_empty() || !record.run.schedule.iter().all(known) {
+        bail!("the schedule in {} does not fit its study; the record is damaged", dir.display());
+    }
+    resume::fits(&record.run, dir, &machine::describe(), now)?;
+    let workloads = workloads(&record.run, &BTreeMap::new())?;
+    let asked = asked_of(&record.run)?;
+    Ok(Task { dir: record.dir, workloads, asked, run: record.run, before: record.trials })
+}
+
+/// A study to run, or the rest of it.
+struct Task {
+    dir: PathBuf,
+    run: Run,
+    /// One per condition.
+    workloads: Vec<Editions>,
+    /// What clients of apps send.
+    asked: Option<Asked>,
+    /// Trials that are finished.
+    before: Vec<Trial>,
+}
+
+/// What all parts of a run share.
+#[derive(Clone, Copy)]
+pub(super) struct Common<'s> {
+    pub(super) site: &'s Site,
+    deadlines: Deadlines,
+    cancelled: &'s dyn Fn() -> bool,
+    pub(super) tell: &'s dyn Fn(Note<'_>),
+}
+
+impl Common<'_> {
+    /// Runs what is left, one part after the other; the first also answers for the time since the run began.
+    fn go_through(
         &self,
-        stage: &Stage<'_>,
-        fresh: &Fresh<'_>,
-        writer: &mut TrialWriter,
+        tasks: Vec<Task>,
+        mut bases: Bases,
         admin: &mut Admin<'_>,
-    ) -> Result<Run, Failure> {
-        let load = &stage.round.load;
-        let serving = self.serving(stage, &fresh.databases, writer.partial_dir())?;
-        let orders = self.orders(stage, &fresh.databases, serving.as_ref())?;
-        let mut crew = Crew::new(orders.whose, self.janitor, self.deadlines, self.cancelled);
-        crew.prepare(&orders.launch, &orders.plans, writer.partial_dir())?;
-        crew.compare_clocks()?;
-        let mut syncs = || fresh.server.as_ref().map_or(Ok(None), |server| server.syncs(stage.engine, admin));
-        let before = syncs()?;
-        let workers = crew.pids();
-        let server = fresh.server.as_ref().map(|server| server.pid());
-        let servers = server.into_iter().chain(serving.as_ref().map(Serving::pid)).collect();
-        let dir = self.data_dir.clone();
-        let mut sampler = Some(Sampler::start(Watched { workers, servers, dir, part: stage.engine.part }));
-        let start_ns = crew.start();
-        let window_start_ns = start_ns + load.run_in_ns;
-        let window_end_ns = (load.window_ns > 0).then(|| window_start_ns + load.window_ns);
-        self.sleep_until(window_start_ns)?;
-        if let Some(sampler) = &mut sampler {
-            sampler.window_begins();
+        mut begun_ns: u64,
+        file: Option<StudyFile>,
+    ) -> Result<Ending> {
+        for task in tasks {
+            if let (Some(part), Some(file)) = (&task.run.study.part, &file) {
+                let number = file.parts.iter().position(|name| name == part).map_or(0, |at| at + 1);
+                (self.tell)(Note::Part { study: &task.run.study, number, total: file.parts.len() });
+            }
+            let Task { dir, run, workloads, asked, before } = task;
+            let writer = RecordWriter::resume(&dir)?;
+            let session = Session { common: *self, workloads: &workloads, writer };
+            let ending = session.go(run, asked, before, &mut bases, admin, begun_ns)?;
+            if ending != Ending::Complete {
+                return Ok(ending);
+            }
+            begun_ns = monotonic_ns();
         }
-        let mut observed = Observed::default();
-        let at_window = || observed = sampler.take().expect("called once").window_ends(window_start_ns);
-        crew.collect(window_end_ns, load.drain_ns, &mut |bytes| writer.samples(bytes), at_window, &mut |n| {
-            (self.progress)(Note::Operations(n));
-        })?;
-        crew.dismiss();
-        let syncs = syncs()?.zip(before).map(|(after, before)| after.saturating_sub(before));
-        let served = serving.map(|serving| serving.end(load.drain_ns)).transpose()?;
-        let members = std::mem::take(&mut crew.members);
-        Ok(Run { members, observed, served, syncs, start_ns, window_start_ns, window_end_ns })
+        if let Some(file) = file {
+            write_study(&self.site.out, &StudyFile { finished: Some(machine::now_utc()), ..file })?;
+        }
+        Ok(Ending::Complete)
     }
+}
 
-    /// The worker that serves a contender which is asked over HTTP.
-    pub(super) fn serving(
+/// One study at work.
+pub(super) struct Session<'s> {
+    pub(super) common: Common<'s>,
+    /// One per condition.
+    pub(super) workloads: &'s [Editions],
+    writer: RecordWriter,
+}
+
+impl Session<'_> {
+    /// Measures the generator, then runs what the schedule still lacks.
+    fn go(
         &self,
-        stage: &Stage<'_>,
-        databases: &[Database],
-        logs: &Path,
-    ) -> Result<Option<Serving<'_>>, Failure> {
-        if !engine::is_over_http(stage.contender) {
-            return Ok(None);
-        }
-        let launch = self.launch(stage.contender)?;
-        let sql = Sql::of(self.workload, stage.engine, &stage.setup);
-        let plan = stage.round.encode_server(stage.contender, &stage.setup, &sql, databases)?;
-        let driver = &stage.contender.driver;
-        Serving::start(driver, &launch, plan, logs, self.janitor, self.deadlines, self.cancelled).map(Some)
-    }
-
-    /// Who the clients are, and what they are told to do.
-    pub(super) fn orders(
-        &self,
-        stage: &Stage<'_>,
-        databases: &[Database],
-        serving: Option<&Serving<'_>>,
-    ) -> Result<Orders, Failure> {
-        let (contender, setup) = (stage.contender, &stage.setup);
-        let sql = Sql::of(self.workload, stage.engine, setup);
-        match serving {
-            Some(serving) => {
-                let hosts = engine::app::hosts(contender, databases.len());
-                let asking =
-                    Asking { url: &serving.url, asked: self.asked, hosts, timeout_ms: timeout_ms(stage.contender) };
-                let launch = self.instead.client.clone().map_or_else(Launch::own, Ok)?;
-                let plans = stage.round.encode_http(contender, setup, &sql, &asking)?;
-                Ok(Orders { whose: Whose::Asking, launch, plans })
+        mut run: Run,
+        asked: Option<Asked>,
+        before: Vec<Trial>,
+        bases: &mut Bases,
+        admin: &mut Admin<'_>,
+        begun_ns: u64,
+    ) -> Result<Ending> {
+        let done: std::collections::BTreeSet<u32> = before.iter().map(|t| t.slot.trial).collect();
+        let mut measured_ns: u64 = before.iter().map(|t| t.window_end_ns.saturating_sub(t.window_start_ns)).sum();
+        let left: Vec<Slot> = run.schedule.iter().filter(|s| !done.contains(&s.trial)).copied().collect();
+        let plans = RefCell::new(Plans::default());
+        let study = run.study.clone();
+        let result = (|| -> Result<()> {
+            (self.common.tell)(Note::Phase("measuring the worker's own cost"));
+            if run.generator_ns_per_operation == 0 {
+                // A measurement that was cut off begins anew.
+                run.generator_ns_by_condition.clear();
+                run.floors.clear();
+                run.floors_missing = self.floors_missing(&study);
+                for condition in 0..study.conditions.len() {
+                    let ns = self.generator(&run, condition, &mut plans.borrow_mut())?;
+                    run.generator_ns_by_condition.push(ns);
+                    let floors = self.floors(&run, condition, &mut plans.borrow_mut())?;
+                    run.floors.extend(floors);
+                }
+                run.generator_ns_per_operation = run.generator_ns_by_condition.iter().copied().max().unwrap_or(0);
+                self.writer.write_run(&run)?;
             }
-            None => {
-                let whose =
-                    if setup.service.is_some() { Whose::Asking } else { Whose::Driver(contender.driver.clone()) };
-                let plans = stage.round.encode(contender, setup, &sql, databases)?;
-                Ok(Orders { whose, launch: self.launch(contender)?, plans })
+            (self.common.tell)(Note::Prepared { disk: &run.disk, generator_ns: run.generator_ns_per_operation });
+            self.trials(&run, &left, asked.as_ref(), (&mut plans.borrow_mut(), bases, admin), &mut measured_ns)
+        })();
+        run.spent_ns += monotonic_ns() - begun_ns;
+        match result {
+            Ok(()) => {
+                // Last: what is not finished can be resumed, and this is done again.
+                run.tiers = self.tiers(&run).context("every trial is over, but how tiers are known cannot be kept")?;
+                run.finished = Some(Finished { elapsed_ns: run.spent_ns, measured_ns });
+                self.writer.write_run(&run)?;
+                Ok(Ending::Complete)
+            }
+            Err(e) => {
+                // The first error is the one to report; this only keeps the time spent.
+                let _ = self.writer.write_run(&run);
+                if (self.common.cancelled)() && !e.is::<Left>() { Ok(Ending::Stopped) } else { Err(e) }
             }
         }
     }
 
-    /// The worker the user named, or the one that has the contender's driver.
-    pub(super) fn launch(&self, contender: &Contender) -> Result<Launch, Failure> {
-        if let Some(launch) = &self.instead.worker {
-            return Ok(launch.clone());
+    /// Keeps what this run has proved, and tells how the tiers of its contenders are known.
+    fn tiers(&self, run: &Run) -> Result<Vec<Known>> {
+        let path = evidence::path(&self.common.site.out);
+        let trials = Record::open(self.writer.dir())?.trials;
+        // What somebody else's worker says of its version is no proof of anything.
+        if self.common.site.instead.worker.is_none() {
+            evidence::keep(run, &trials, &path)?;
         }
-        let driver = engine::driver(contender).context("a contender's driver must be known")?;
-        Launch::of(driver).map_err(|e| Failure::Invalid(Invalid::NotStarted.because(format!("{e:#}"))))
+        evidence::known(run, &trials, &path)
     }
 
-    fn sleep_until(&self, ns: u64) -> Result<(), Failure> {
-        loop {
-            if (self.cancelled)() {
-                return Err(Failure::Cancelled);
-            }
-            let left = ns.saturating_sub(monotonic_ns());
-            if left == 0 {
-                return Ok(());
-            }
-            std::thread::sleep(Duration::from_nanos(left.min(100_000_000)));
-        }
+    pub(super) fn base(&self, bases: &mut Bases, study: &Study, slot: &Slot, admin: &mut Admin<'_>) -> Result<Base> {
+        let load = load_under(&study.load, &study.conditions[slot.condition]);
+        bases.of(
+            self.common.site,
+            &self.workloads[slot.condition],
+            &study.contenders[slot.contender],
+            load.scale,
+            load.seed,
+            admin,
+        )
     }
 
-    pub(super) fn blank(&self, stage: &Stage<'_>) -> Trial {
-        let condition = &self.study.conditions[stage.slot.condition];
-        Trial {
-            format: RECORD_VERSION,
-            slot: stage.slot,
-            contender: stage.contender.name.clone(),
-            condition: condition.label.clone(),
-            tier: stage.contender.tier,
-            invalid: vec![],
-            marks: vec![],
-            seed: stage.round.seed,
-            base: stage.base.beside(self.writer.dir()),
-            plan_sha256: stage.round.sha256.clone(),
-            load_model: stage.round.load.model().to_string(),
-            window_start_ns: 0,
-            window_end_ns: 0,
-            workers: vec![],
-            server: None,
-            settings: BTreeMap::new(),
-            planned: stage.round.planned.clone(),
-            foreign_cpu_permille: 0,
-            server_unwatched: false,
-            fsync_ns_p50_before: 0,
-            invariants: vec![],
-            footprint: Footprint::default(),
-            clients: stage.round.clients().count() as u32,
-            samples: None,
-            samples_sha256: None,
-            scale: self.workload.numbers(stage.round.load.scale),
-            tables: BTreeMap::new(),
-            powercut: None,
-        }
+    /// The workload of a slot in its contender's dialect.
+    pub(super) fn workload(&self, study: &Study, slot: &Slot) -> &Workload {
+        self.workloads[slot.condition].of(dialect(&study.contenders[slot.contender]))
     }
 
-    fn describe(&self, trial: &mut Trial, stage: &Stage<'_>, run: &Run) {
-        trial.window_start_ns = run.window_start_ns;
-        trial.window_end_ns = run.window_end_ns.unwrap_or(run.window_start_ns);
-        trial.footprint.size_bytes_wal = run.observed.wal_bytes_max;
-        let usage = &run.observed.usage;
-        trial.workers = stage
-            .round
-            .workers
-            .iter()
-            .zip(&run.members)
-            .zip(usage)
-            .enumerate()
-            .map(|(number, ((drawn, member), used))| WorkerInfo {
-                number: number as u32,
-                roles: drawn.roles.iter().map(role_clients).collect(),
-                hello: aftermath::who_worked(&member.hello, stage.contender, stage.engine, trial.server.as_ref()),
-                clock_error_ns: member.clock_error_ns,
-                cpu_ns: used.cpu_ns,
-                rss_bytes: used.rss_bytes,
-                written_bytes: used.written_bytes,
-                voluntary_switches: used.voluntary_switches,
-                involuntary_switches: used.involuntary_switches,
-                told: aftermath::beside_accounts(&member.done, self.workload, self.asked),
-            })
-            .collect();
-        let sessions: Vec<&Facts> = match &run.served {
-            Some(served) => served.sessions.iter().collect(),
-            None => run.members.iter().flat_map(|m| &m.sessions).collect(),
-        };
-        let expected = if stage.setup.only_told { &[][..] } else { &stage.setup.readbacks };
-        let (settings, reasons) = guards::settings(expected, sessions.iter().copied());
-        trial.settings = settings;
-        trial.invalid.extend(reasons);
-        let done = run.members.iter().map(|m| &m.done).chain(run.served.iter().map(|served| &served.done));
-        trial.invalid.extend(guards::later_settings(done));
-        let reported = sessions.len();
-        let opened = stage.round.connections(stage.contender);
-        // An app tells of as many as it likes.
-        let enough = if engine::is_app(stage.contender) { reported > 0 } else { reported == opened };
-        if !enough {
-            let found = format!("{reported} connections report their settings, of {opened}");
-            trial.invalid.push(Invalid::Settings.because(found));
-        }
-    }
-
-    /// Holds samples against plans and totals; what is found goes into the trial.
-    fn check(
-        &self,
-        trial: &mut Trial,
-        stage: &Stage<'_>,
-        run: &Run,
-        samples: &Path,
-        fastest_sync_ns: u64,
-    ) -> Result<(Tally, ever::Counts), Failure> {
-        if run.window_end_ns.is_none() {
-            let mut last_ns = run.window_start_ns;
-            read_samples(samples, |s| last_ns = last_ns.max(s.finished_ns)).map_err(broken)?;
-            trial.window_end_ns = last_ns + 1;
-        }
-        let clients = stage.round.workers.iter().flat_map(|drawn| &drawn.clients);
-        let clients: Vec<(&Client, u64)> = clients.map(|client| (client, run.start_ns)).collect();
-        let retry = stage.engine.retry(&stage.contender.settings);
-        let mut plan_check = PlanCheck::new(clients, retry.tries);
-        let mut tallying = Tallying::new(trial, Counting::Corrected);
-        let mut ever = Ever::new(stage.round.clients());
-        read_samples(samples, |sample| {
-            plan_check.push(&sample);
-            ever.push(sample);
-            tallying.push(sample);
-        })
-        .map_err(broken)?;
-        let names: Vec<String> = self.transactions.iter().map(|t| t.name.clone()).collect();
-        let tally = tallying.finish(&trial.planned, &names);
-        trial.samples = Some(tally.samples);
-        let load = &stage.round.load;
-        let length_ns = (load.window_ns > 0).then_some(load.run_in_ns + load.window_ns);
-        let due = plan_check.with_something_due(load.run_in_ns, length_ns.unwrap_or(u64::MAX / 2));
-        let (findings, counted) = plan_check.finish(length_ns);
-        trial.invalid.extend(findings);
-        let reported: Vec<_> = run.members.iter().map(|m| m.done.clone()).collect();
-        trial.invalid.extend(counted.and_then(|counted| guards::totals(&reported, counted)));
-        trial.invalid.extend(guards::exhausted(&reported));
-        if stage.round.load.rate_per_s.is_none() {
-            let model = engine::model(stage.contender).context("a contender's model must be known")?;
-            // Over HTTP each client has a connection, and whoever keeps it waiting is the worker that asks.
-            let shared = run.served.is_none() && model.clients_share();
-            let spins = retry.tries > 1 && retry.backoff_ns.is_empty();
-            // Where nothing is executed all there is is what the worker takes for itself.
-            let late_is_work = spins || shared || !engine::executes(stage.contender);
-            let (busy_ns, observed_ns) = (run.observed.machine_busy_ns, run.observed.observed_ns);
-            let crowded = guards::crowded(tally.clients.len(), machine::processors(), busy_ns, observed_ns);
-            trial.invalid.extend(guards::littles_law(&tally.clients, guards::Waits { late_is_work, crowded }));
-        }
-        trial.invalid.extend(self.generator_limit(stage, run, &tally));
-        self.check_rates(trial, stage, &tally, fastest_sync_ns);
-        trial.marks.extend(marks::of_work(&tally, &due));
-        let compiling_ns = reported.iter().map(marks::compiling_ns).sum();
-        trial.marks.extend(marks::not_warm(compiling_ns, tally.elapsed_ns()));
-        foreign_cpu(trial, stage, run);
-        Ok((tally, ever.finish()))
-    }
-
-    fn check_rates(&self, trial: &mut Trial, stage: &Stage<'_>, tally: &Tally, fastest_sync_ns: u64) {
-        if tally.counts(|_| true).committed_inside == 0 {
-            trial.invalid.push(guards::nothing_done(tally, stage.setup.service.is_some()));
-        }
-        let writes = stage.contender.tier == Tier::Durable && engine::executes(stage.contender);
-        if writes && !stage.engine.group_commit {
-            // A sample may name a transaction that is not there: that is found by the accounts.
-            let writes = |t: u16| self.transactions.get(usize::from(t)).is_some_and(|t| t.write);
-            let writes = tally.counts(|g| writes(g.transaction)).committed_inside;
-            let rate = per_second(writes, tally.elapsed_ns());
-            trial.invalid.extend(guards::credible(rate, fastest_sync_ns, self.workload.databases as usize));
+    pub(super) fn bench<'b>(&'b self, run: &'b Run, slot: &Slot, asked: Option<&'b Asked>) -> Bench<'b> {
+        Bench {
+            study: &run.study,
+            workload: self.workload(&run.study, slot),
+            writer: &self.writer,
+            data_dir: self.common.site.scratch.join("trial"),
+            instead: &self.common.site.instead,
+            deadlines: self.common.deadlines,
+            janitor: &self.common.site.janitor,
+            disk: &run.disk,
+            generator_ns_per_operation: run.generator_ns_under(slot.condition),
+            transactions: &run.workload.transactions,
+            asked,
+            cancelled: self.common.cancelled,
+            progress: self.common.tell,
         }
     }
 }
 
-/// What others used of the processors. A server that contend does not watch is among them, and may be on another machine:
-/// then nobody can tell a disturbance from the work itself.
-fn foreign_cpu(trial: &mut Trial, stage: &Stage<'_>, run: &Run) {
-    let ours_ns: u64 = run.observed.usage.iter().chain(&run.observed.server).map(|used| used.cpu_ns).sum();
-    let (busy_ns, observed_ns) = (run.observed.machine_busy_ns, run.observed.observed_ns);
-    trial.foreign_cpu_permille = marks::foreign_cpu_permille(busy_ns, ours_ns, observed_ns, machine::processors());
-    trial.server_unwatched = stage.base.attached.is_some() || stage.setup.service.is_some();
-    trial.marks.extend(marks::noisy_cpu(trial.foreign_cpu_permille).filter(|_| !trial.server_unwatched));
-}
-
-fn role_clients(drawn: &DrawnRole) -> RoleClients {
-    RoleClients { role: drawn.name.clone(), first_client: drawn.first_client, clients: drawn.clients }
-}
-
-fn broken(error: anyhow::Error) -> Failure {
-    Failure::Invalid(Invalid::Samples.because(format!("{error:#}")))
+/// The workload of a run under each of its conditions.
+fn workloads(run: &Run, secrets: &BTreeMap<String, String>) -> Result<Vec<Editions>> {
+    let source = Source::new(run.workload.file.clone(), run.workload.text.clone());
+    under_conditions(&told(workload::parse(&source)?, secrets)?, &run.study)
 }

@@ -2,9 +2,9 @@
 
 use crate::engine;
 use crate::study::model::Contender;
-use crate::trial::admin::{Admin, EngineSaid};
-use crate::trial::process::InsteadOf;
 use crate::trial::site::Site;
+use crate::trial::workers::admin::{Admin, EngineSaid};
+use crate::trial::workers::process::InsteadOf;
 use crate::workload::Workload;
 use anyhow::{Context, Error, Result, anyhow};
 use contend_wire::database::Database;
@@ -72,7 +72,8 @@ fn list(workload: &Workload, i: usize, contender: &Contender, admin: &mut Admin<
         retry: Retry::never(),
     };
     let plan = Plan { head, clients: vec![client] };
-    let target = Target { driver: contender.driver.clone(), database: Database::Service(url), options: vec![], session: vec![] };
+    let target =
+        Target { driver: contender.driver.clone(), database: Database::Service(url), options: vec![], session: vec![] };
     let answer = admin.sql(&target, [plan.encode()]).map_err(in_its_words)?.swap_remove(0);
     Ok((ask.name.clone(), answer.into_iter().filter_map(|row| row.into_iter().next()).collect()))
 }

@@ -1,14 +1,14 @@
 //! Where a run lives: its directory, the data of the trial at hand, the cache beside it. What a run made and does not
 //! need any more goes with it.
 
-use crate::record::store::RecordWriter;
-use crate::trial::admin::Admin;
-use crate::trial::attached::Attached;
-use crate::trial::disk;
-use crate::trial::janitor::Janitor;
-use crate::trial::process::{InsteadOf, Launch};
-use anyhow::{Context, Result, bail};
 use crate::engine::dsn::Dsn;
+use crate::record::store::RecordWriter;
+use crate::trial::data::disk;
+use crate::trial::server::attached::Attached;
+use crate::trial::watch::janitor::Janitor;
+use crate::trial::workers::admin::Admin;
+use crate::trial::workers::process::{InsteadOf, Launch};
+use anyhow::{Context, Result, bail};
 use rustix::fs::{FlockOperation, flock};
 use std::fs::File;
 use std::path::{Path, PathBuf};

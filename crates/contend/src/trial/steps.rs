@@ -4,14 +4,15 @@
 use crate::engine;
 use crate::record::model::{Run, Slot, Trial};
 use crate::record::store::TrialWriter;
-use crate::trial::admin::{Admin, Cancelled};
-use crate::trial::cache::Bases;
-use crate::trial::crew::Failure;
-use crate::trial::data::Base;
+use crate::trial::data::cache::Bases;
+use crate::trial::data::load::Base;
 use crate::trial::plans::{self, DrawnRound, Plans};
-use crate::trial::run::{Bench, Done, Stage};
+use crate::trial::run::{Note, Session};
 use crate::trial::secret::shown;
-use crate::trial::session::{Note, Session};
+use crate::trial::stop::Cancelled;
+use crate::trial::trial::{Bench, Done, Stage};
+use crate::trial::workers::admin::Admin;
+use crate::trial::workers::crew::Failure;
 use crate::workload::Asked;
 use anyhow::{Context, Result};
 

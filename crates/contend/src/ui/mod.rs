@@ -2,7 +2,7 @@
 //! Everything here goes to standard error; results go to standard output.
 
 use crate::stats::precision::{Ns, Rate};
-use crate::trial::session::Note;
+use crate::trial::run::Note;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::cell::RefCell;
 use std::io::IsTerminal;

@@ -1,26 +1,17 @@
-"""The drivers, each in a module of its own, so that a worker loads one library and no other."""
+"""The drivers. Each is a module with the driver's name (`-` becomes `_`), so that a worker loads one library and no other."""
 
 import importlib
+import os
 import sys
-
-MODULES = {
-    "python-sqlite3": "stdlib_sqlite",
-    "apsw": "apsw_sqlite",
-    "psycopg": "psycopg_postgres",
-    "pymysql": "pymysql_mariadb",
-    "python-null": "null",
-}
 
 
 def load(name):
-    """The driver of this name; the first of the list. `null` means the driver that does nothing in every worker."""
-    if name not in MODULES:
-        sys.exit(f"contend worker: `{name}` is no driver of this worker; it has {', '.join(MODULES)}")
+    """The driver with this name, as a list. The driver that does nothing is also called `null`, as in every worker."""
+    module = name.replace("-", "_")
+    if not os.path.exists(f"{__path__[0]}/{module}.py"):
+        sys.exit(f"contend worker: `{name}` is no driver of this worker: there is no {module}.py in {__path__[0]}")
     try:
-        module = importlib.import_module(f"{__name__}.{MODULES[name]}")
+        driver = importlib.import_module(f"{__name__}.{module}").driver()
     except ImportError as e:
         sys.exit(f"contend worker: {name}: {e}; `make workers-python` in the project's directory installs it")
-    from . import null
-
-    own = [null.Null("null")] if name == "python-null" else []
-    return [module.driver(), *own]
+    return [driver, *(type(driver)(alias) for alias in driver.aliases)]

@@ -1,9 +1,9 @@
 //! The lines of a plan that have to do with HTTP.
 
 use super::{Fields, Reader, bounds, expect_index, list, sources};
-use crate::plan::check::check_login;
 use crate::FormatError;
 use crate::literal::unescape;
+use crate::plan::check::check_login;
 use crate::plan::http::{Count, HttpStep, KeepAt, Request, check_pointer};
 use crate::plan::{Source, Step, Transaction};
 

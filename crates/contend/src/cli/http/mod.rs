@@ -5,28 +5,30 @@ mod study;
 
 use super::run::{conclude, ended, numbered_out};
 use super::{INVALID, OK, STOPPED, print, stop_on_signals};
+use crate::analysis::requests;
 use crate::engine;
 use crate::record::store::{Record, RecordWriter};
 use crate::report;
 use crate::stats::precision::Ns;
 use crate::study::ROUNDS_MAX;
 use crate::study::model::{Study, Whole};
-use crate::trial::crew::Deadlines;
-use crate::trial::process::InsteadOf;
+use crate::trial::run::{Ending, Note, Order, run as run_session};
 use crate::trial::secret;
 use crate::trial::service;
-use crate::trial::session::{Ending, Note, Order, run as run_session};
+use crate::trial::workers::crew::Deadlines;
+use crate::trial::workers::process::InsteadOf;
 use crate::ui::Progress;
 use crate::workload::{self, scenario};
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Parser, ValueEnum, ValueHint};
 use given::Given;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-#[derive(Args, Clone)]
+/// Carry out a scenario against a service over HTTP and write its report
+#[derive(Parser, Clone)]
 #[command(after_help = "Examples:
   contend http http://127.0.0.1:8080/items?page=1 --clients 50 --duration 10s
   contend http examples/notes.toml --url http://127.0.0.1:8080 --rate 100,200,400
@@ -276,6 +278,6 @@ fn warmed(
 /// The run as one line for each condition. Why a trial does not count was said when it was over.
 fn json_lines(dir: &Path, label: &str) -> Result<u8> {
     let record = Record::open(dir)?;
-    print(&report::line::lines(&record, label)?)?;
+    print(&report::line::lines(&record.run.study.conditions, &requests::sums(&record)?, label))?;
     Ok(if record.trials.iter().all(|t| t.invalid.is_empty()) { OK } else { INVALID })
 }

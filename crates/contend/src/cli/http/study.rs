@@ -2,7 +2,7 @@
 
 use super::{HttpArgs, Spacing};
 use crate::engine;
-use crate::study::model::{Arrivals, Condition, Contender, Load, Study, Tier};
+use crate::study::model::{Arrivals, Condition, Contender, Load, Resolved, Study, Tier};
 use crate::study::{CYCLE, load_under};
 use crate::trial::plans;
 use crate::units::duration_ns;
@@ -30,7 +30,7 @@ pub(super) fn contender(args: &HttpArgs, workload: &Workload) -> Result<Contende
         *value = setting.canonical(value).map_err(|e| anyhow!(e))?;
     }
     let listed: Vec<String> = settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    Ok(Contender {
+    Ok(engine::resolved(Contender {
         name: format!("{}/{}/{}:{}", engine.name, driver.name, model.name, listed.join(",")),
         label: args.label.clone().unwrap_or_else(|| workload.name.clone()),
         engine: engine.name.to_string(),
@@ -38,7 +38,8 @@ pub(super) fn contender(args: &HttpArgs, workload: &Workload) -> Result<Contende
         model: model.name.to_string(),
         settings,
         tier: Tier::Unknown,
-    })
+        resolved: Resolved::default(),
+    }))
 }
 
 /// How many operations are measured, where that decides and not a window.

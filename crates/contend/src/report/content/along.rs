@@ -1,25 +1,25 @@
 //! What becomes of a figure along an axis of numbers, in words: from where on it improves no more and who is first at each
 //! value, or from where on it is above 0. With too few rounds for a verdict the words say so.
 
+use crate::analysis::Findings;
+use crate::analysis::cell::Cell;
+use crate::analysis::compare::compare;
+use crate::analysis::figure::{Figure, plain};
 use crate::report::content::sweep::{self, Row};
 use crate::report::content::{axes::trimmed, charts, words};
 use crate::report::document::{Block, Said, Tone};
-use crate::report::summary::Summary;
-use crate::report::summary::cell::Cell;
-use crate::report::summary::compare::compare;
-use crate::report::summary::metric::{Figure, plain};
 use crate::stats::interval::MIN_ROUNDS;
 use crate::stats::verdict::{Comparison, Direction, Verdict};
 use crate::study::model::{Along, Tells, Tier};
 
 /// One answer for each `[[along]]` of the study that this run has at least two values for.
-pub fn answers(summary: &Summary<'_>) -> Vec<Block> {
-    let study = &summary.record.run.study;
+pub fn answers(findings: &Findings<'_>) -> Vec<Block> {
+    let study = &findings.run.study;
     let rows = sweep::rows(&study.conditions);
     let answered = |along: &Along| {
-        let figure = summary.figure(&along.metric)?;
+        let figure = findings.figure(&along.metric)?;
         let of_axis = rows.iter().filter(|row| row.axis == along.axis);
-        let said: Vec<Said> = of_axis.flat_map(|row| Course { summary, along, figure: &figure, row }.said()).collect();
+        let said: Vec<Said> = of_axis.flat_map(|row| Course { findings, along, figure: &figure, row }.said()).collect();
         (!said.is_empty()).then(|| Block::Answer { ask: along.ask.clone(), said })
     };
     study.alongs.iter().filter_map(answered).collect()
@@ -27,7 +27,7 @@ pub fn answers(summary: &Summary<'_>) -> Vec<Block> {
 
 /// A figure along an axis, while everything else is the same.
 struct Course<'a> {
-    summary: &'a Summary<'a>,
+    findings: &'a Findings<'a>,
     along: &'a Along,
     figure: &'a Figure,
     row: &'a Row,
@@ -42,7 +42,7 @@ struct Point<'a> {
 
 impl<'a> Course<'a> {
     fn said(&self) -> Vec<Said> {
-        let contenders = 0..self.summary.record.run.study.contenders.len();
+        let contenders = 0..self.findings.run.study.contenders.len();
         let mut texts: Vec<String> = match self.along.tells {
             Tells::Plateau => Tier::GROUPS.into_iter().filter_map(|tier| self.firsts(tier)).collect(),
             Tells::Threshold => vec![],
@@ -56,8 +56,8 @@ impl<'a> Course<'a> {
     }
 
     fn few_rounds(&self) -> String {
-        let rounds = self.summary.record.run.study.rounds as usize;
-        match rounds < MIN_ROUNDS && !self.summary.as_published() {
+        let rounds = self.findings.run.study.rounds as usize;
+        match rounds < MIN_ROUNDS && !self.findings.as_published() {
             true => format!(" ({rounds} of the {MIN_ROUNDS} rounds that a verdict takes.)"),
             false => String::new(),
         }
@@ -65,15 +65,15 @@ impl<'a> Course<'a> {
 
     fn points(&self, contender: usize) -> Vec<Point<'a>> {
         let point = |&(x, condition): &(f64, usize)| {
-            let cell = self.summary.cell(condition, contender).filter(|cell| cell.has_data())?;
-            let value = self.summary.estimator().estimate(cell, self.figure).value?;
+            let cell = self.findings.cell(condition, contender).filter(|cell| cell.has_data())?;
+            let value = self.findings.estimator().estimate(cell, self.figure).value?;
             Some(Point { x, cell, value })
         };
         self.row.conditions.iter().filter_map(point).collect()
     }
 
     fn of_contender(&self, contender: usize) -> Option<String> {
-        let label = words::label(self.summary, contender);
+        let label = words::label(self.findings, contender);
         let points = self.points(contender);
         if points.len() < 2 {
             return None;
@@ -94,8 +94,8 @@ impl<'a> Course<'a> {
     }
 
     fn compared(&self, from: &Point<'_>, to: &Point<'_>) -> Comparison {
-        let study = &self.summary.record.run.study;
-        let compared = compare(&self.summary.estimator(), study, from.cell, to.cell, self.figure).comparison;
+        let study = &self.findings.run.study;
+        let compared = compare(&self.findings.estimator(), study, from.cell, to.cell, self.figure).comparison;
         match compared.verdict {
             // Without words there is nothing but the two values that are shown; their ratio is not to contradict them.
             Verdict::NoWords if from.value > 0.0 => Comparison { ratio: Some(to.value / from.value), ..compared },
@@ -105,7 +105,7 @@ impl<'a> Course<'a> {
 
     /// From where on it improves no more, and whether that was found.
     fn plateau(&self, points: &[Point<'_>]) -> (String, bool) {
-        let margin = self.summary.record.run.study.margin;
+        let margin = self.findings.run.study.margin;
         let better =
             |from: &Point<'_>, to: &Point<'_>| change(&self.compared(from, to), self.figure, margin) == Change::Better;
         let last = &points[points.len() - 1];
@@ -132,7 +132,7 @@ impl<'a> Course<'a> {
 
     /// Who is first of a tier at each value.
     fn firsts(&self, tier: Tier) -> Option<String> {
-        let all: Vec<Vec<Point<'_>>> = self.summary.of_tier(tier).into_iter().map(|c| self.points(c)).collect();
+        let all: Vec<Vec<Point<'_>>> = self.findings.of_tier(tier).into_iter().map(|c| self.points(c)).collect();
         let first = |&(x, _): &(f64, usize)| {
             let mut here: Vec<&Point<'_>> = all.iter().flatten().filter(|point| point.x == x).collect();
             here.sort_by(|a, b| match self.figure.direction {
@@ -140,7 +140,7 @@ impl<'a> Course<'a> {
                 Direction::LowerIsBetter => a.value.total_cmp(&b.value),
             });
             let [best, next, ..] = here[..] else { return None };
-            let name = |point: &Point<'_>| words::label(self.summary, point.cell.contender).to_string();
+            let name = |point: &Point<'_>| words::label(self.findings, point.cell.contender).to_string();
             let compared = self.compared(next, best);
             let told = compared.verdict.is_difference();
             let rather = match (told, &compared.verdict) {

@@ -1,13 +1,13 @@
 //! What is drawn: throughput, latency by percentile, the course of a trial, what the machine spent.
 
+use crate::analysis::Findings;
+use crate::analysis::cell::{Cell, Slice};
+use crate::analysis::dist::{CurvePoint, Shown};
+use crate::analysis::figure::Figure;
+use crate::analysis::trial::Scope;
 use crate::report::content::axes::{extent, linear_axis, log_axis, short_count, short_ns, trimmed};
 use crate::report::content::words;
 use crate::report::document::{Axis, Bar, BarRow, Bars, Block, Lines, Point, Section, Series, Tick};
-use crate::report::summary::Summary;
-use crate::report::summary::cell::{Cell, Slice};
-use crate::report::summary::dist::{CurvePoint, Shown};
-use crate::report::summary::metric::Figure;
-use crate::report::summary::trial::Scope;
 use crate::stats::precision::{Ns, Percent, Rate};
 use crate::stats::quantile::QuantileValue;
 use crate::stats::verdict::Verdict;
@@ -36,13 +36,13 @@ const RESOURCES: [&str; 6] = [
     "size_bytes_wal",
 ];
 
-fn conditions(summary: &Summary<'_>) -> std::ops::Range<usize> {
-    0..summary.record.run.study.conditions.len()
+fn conditions(findings: &Findings<'_>) -> std::ops::Range<usize> {
+    0..findings.run.study.conditions.len()
 }
 
 /// Cells of a condition that have something to draw.
-fn drawn<'s>(summary: &'s Summary<'_>, condition: usize) -> impl Iterator<Item = &'s Cell> {
-    summary.cells.iter().filter(move |c| c.condition == condition && c.has_data())
+fn drawn<'s>(findings: &'s Findings<'_>, condition: usize) -> impl Iterator<Item = &'s Cell> {
+    findings.cells.iter().filter(move |c| c.condition == condition && c.has_data())
 }
 
 fn section(id: &'static str, title: &str, intro: &str, blocks: Vec<Block>) -> Option<Section> {
@@ -55,10 +55,10 @@ fn section(id: &'static str, title: &str, intro: &str, blocks: Vec<Block>) -> Op
 }
 
 /// The headline as bars, and throughput if that is another.
-pub fn throughput(summary: &Summary<'_>) -> Option<Section> {
-    let figures = summary.shown_figures();
+pub fn throughput(findings: &Findings<'_>) -> Option<Section> {
+    let figures = findings.shown_figures();
     let charts: Vec<Bars> =
-        conditions(summary).flat_map(|c| figures.iter().filter_map(move |f| bars(summary, c, f))).collect();
+        conditions(findings).flat_map(|c| figures.iter().filter_map(move |f| bars(findings, c, f))).collect();
     let title = figures.first().map_or(String::new(), |f| capitalised(&f.label()));
     let faint = charts.iter().flat_map(Bars::bars).any(|bar| bar.faint);
     section(
@@ -81,32 +81,32 @@ pub fn capitalised(text: &str) -> String {
     chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
 }
 
-fn bars(summary: &Summary<'_>, condition: usize, figure: &Figure) -> Option<Bars> {
+fn bars(findings: &Findings<'_>, condition: usize, figure: &Figure) -> Option<Bars> {
     let mut rows = vec![];
     for tier in Tier::GROUPS {
         let cells: Vec<&Cell> =
-            drawn(summary, condition).filter(|c| summary.of_tier(tier).contains(&c.contender)).collect();
+            drawn(findings, condition).filter(|c| findings.of_tier(tier).contains(&c.contender)).collect();
         if cells.is_empty() {
             continue;
         }
         let (name, promise) = words::tier(tier);
         rows.push(BarRow::Group(name, promise));
-        rows.extend(cells.into_iter().map(|cell| BarRow::Bar(bar(summary, cell, figure))));
+        rows.extend(cells.into_iter().map(|cell| BarRow::Bar(bar(findings, cell, figure))));
     }
-    let chart = Bars { title: titled(summary, condition, &figure.label()), condition, rows };
+    let chart = Bars { title: titled(findings, condition, &figure.label()), condition, rows };
     let drawn = chart.bars().any(|bar| bar.value.is_some());
     drawn.then_some(chart)
 }
 
 /// A chart's title, with its condition where there are several.
-pub fn titled(summary: &Summary<'_>, condition: usize, what: &str) -> String {
+pub fn titled(findings: &Findings<'_>, condition: usize, what: &str) -> String {
     let what = capitalised(what);
-    if conditions(summary).len() > 1 { format!("{what}: {}", words::condition(summary, condition)) } else { what }
+    if conditions(findings).len() > 1 { format!("{what}: {}", words::condition(findings, condition)) } else { what }
 }
 
-fn bar(summary: &Summary<'_>, cell: &Cell, figure: &Figure) -> Bar {
-    let estimate = summary.estimator().estimate(cell, figure);
-    let label = words::label(summary, cell.contender).to_string();
+fn bar(findings: &Findings<'_>, cell: &Cell, figure: &Figure) -> Bar {
+    let estimate = findings.estimator().estimate(cell, figure);
+    let label = words::label(findings, cell.contender).to_string();
     let shown = words::estimate(figure, &estimate);
     let interval = words::interval(figure, &estimate);
     let mut tip = format!("{label}\n{}: {}", figure.label(), shown.text);
@@ -114,7 +114,7 @@ fn bar(summary: &Summary<'_>, cell: &Cell, figure: &Figure) -> Bar {
         tip += &format!("\ninterval: {interval}");
     }
     tip += &format!("\nvalid rounds: {}", words::rounds(cell));
-    let compared = summary.compared(cell.condition, cell.contender, &figure.name);
+    let compared = findings.compared(cell.condition, cell.contender, &figure.name);
     let reason = compared.and_then(|compared| match &compared.comparison.verdict {
         Verdict::NotComparable(reason) => Some(reason),
         _ => None,
@@ -137,11 +137,11 @@ fn bar(summary: &Summary<'_>, cell: &Cell, figure: &Figure) -> Bar {
 }
 
 /// Response time by percentile, reads and writes apart.
-pub fn latency(summary: &Summary<'_>) -> Option<Section> {
-    let kinds = summary.record.run.workload.transactions.iter();
+pub fn latency(findings: &Findings<'_>) -> Option<Section> {
+    let kinds = findings.run.workload.transactions.iter();
     let both = kinds.clone().any(|t| t.write) && kinds.clone().any(|t| !t.write);
     let scopes: &[Scope] = if both { &[Scope::Read, Scope::Write] } else { &[Scope::All] };
-    let charts = conditions(summary).flat_map(|c| scopes.iter().filter_map(move |&s| latency_lines(summary, c, s)));
+    let charts = conditions(findings).flat_map(|c| scopes.iter().filter_map(move |&s| latency_lines(findings, c, s)));
     section(
         "latency",
         "Response time by percentile",
@@ -151,8 +151,8 @@ pub fn latency(summary: &Summary<'_>) -> Option<Section> {
     )
 }
 
-fn latency_lines(summary: &Summary<'_>, condition: usize, scope: Scope) -> Option<Lines> {
-    let series: Vec<Series> = drawn(summary, condition).map(|cell| latency_series(summary, cell, scope)).collect();
+fn latency_lines(findings: &Findings<'_>, condition: usize, scope: Scope) -> Option<Lines> {
+    let series: Vec<Series> = drawn(findings, condition).map(|cell| latency_series(findings, cell, scope)).collect();
     let what = format!("response time{}", scope.of());
     let points = || series.iter().flat_map(|s| &s.points);
     let (low, high) = extent(points().filter_map(|p| p.y))?;
@@ -160,7 +160,7 @@ fn latency_lines(summary: &Summary<'_>, condition: usize, scope: Scope) -> Optio
     let tick = |&(at, label, minor): &(f64, &str, bool)| Tick { at, label: label.to_string(), minor };
     let ticks = PERCENTILES.iter().filter(|(at, ..)| *at <= far * 1.01).map(tick).collect();
     Some(Lines {
-        title: titled(summary, condition, &what),
+        title: titled(findings, condition, &what),
         condition: Some(condition),
         x: Axis { label: "percentile".to_string(), log: true, low: 1.0, high: far, ticks },
         y: log_axis(low.max(1.0), high.max(1.0), &short_ns),
@@ -170,8 +170,8 @@ fn latency_lines(summary: &Summary<'_>, condition: usize, scope: Scope) -> Optio
     })
 }
 
-fn latency_series(summary: &Summary<'_>, cell: &Cell, scope: Scope) -> Series {
-    let label = words::label(summary, cell.contender).to_string();
+fn latency_series(findings: &Findings<'_>, cell: &Cell, scope: Scope) -> Series {
+    let label = words::label(findings, cell.contender).to_string();
     let dist = &cell.pool(scope).response;
     let point = |p: &CurvePoint| {
         let at = format!("p{}", trimmed(100.0 - 100.0 / p.one_in));
@@ -188,13 +188,13 @@ fn latency_series(summary: &Summary<'_>, cell: &Cell, scope: Scope) -> Series {
 }
 
 /// The course of the window, all rounds laid over each other.
-pub fn over_time(summary: &Summary<'_>) -> Option<Section> {
-    let charts = conditions(summary).flat_map(|condition| {
-        let cells: Vec<&Cell> = drawn(summary, condition).collect();
+pub fn over_time(findings: &Findings<'_>) -> Option<Section> {
+    let charts = conditions(findings).flat_map(|condition| {
+        let cells: Vec<&Cell> = drawn(findings, condition).collect();
         let failures = cells.iter().any(|c| c.timeline.iter().any(|s| s.failed_per_s > 0.0));
-        let rate = |get: fn(&Slice) -> f64, what: &str| time_lines(summary, condition, &cells, what, &rate_of(get));
-        let time = |get: fn(&Slice) -> Shown, what: &str| time_lines(summary, condition, &cells, what, &time_of(get));
-        let what = if summary.of_service() { "answers per second" } else { "commits per second" };
+        let rate = |get: fn(&Slice) -> f64, what: &str| time_lines(findings, condition, &cells, what, &rate_of(get));
+        let time = |get: fn(&Slice) -> Shown, what: &str| time_lines(findings, condition, &cells, what, &time_of(get));
+        let what = if findings.of_service() { "answers per second" } else { "commits per second" };
         let committed = rate(|s| s.committed_per_s, what);
         let slow = time(|s| s.p95, "p95 response time").or_else(|| time(|s| s.p50, "p50 response time"));
         let failed = rate(|s| s.failed_per_s, "failures per second").filter(|_| failures);
@@ -225,14 +225,14 @@ fn time_of(get: fn(&Slice) -> Shown) -> (Value, bool) {
 }
 
 fn time_lines(
-    summary: &Summary<'_>,
+    findings: &Findings<'_>,
     condition: usize,
     cells: &[&Cell],
     what: &str,
     (value, log): &(Value, bool),
 ) -> Option<Lines> {
     let series = |cell: &&Cell| {
-        let label = words::label(summary, cell.contender).to_string();
+        let label = words::label(findings, cell.contender).to_string();
         let point = |slice: &Slice| {
             let found = value(slice);
             let text = found.as_ref().map_or("too few operations".to_string(), |(_, text)| text.clone());
@@ -247,7 +247,7 @@ fn time_lines(
     let y = if *log { log_axis(low.max(1.0), high.max(1.0), &short_ns) } else { linear_axis(high, &short_count) };
     let x = linear_axis(end * 1.02, &short_ns);
     Some(Lines {
-        title: titled(summary, condition, what),
+        title: titled(findings, condition, what),
         condition: Some(condition),
         x,
         y,
@@ -258,15 +258,15 @@ fn time_lines(
 }
 
 /// What the work cost: processor, memory, disk.
-pub fn resources(summary: &Summary<'_>) -> Option<Section> {
-    let figures: Vec<Figure> = RESOURCES.iter().filter_map(|name| summary.figure(name)).collect();
+pub fn resources(findings: &Findings<'_>) -> Option<Section> {
+    let figures: Vec<Figure> = RESOURCES.iter().filter_map(|name| findings.figure(name)).collect();
     let charts: Vec<Bars> =
-        figures.iter().flat_map(|f| conditions(summary).filter_map(move |c| bars(summary, c, f))).collect();
+        figures.iter().flat_map(|f| conditions(findings).filter_map(move |c| bars(findings, c, f))).collect();
     let faint = charts.iter().flat_map(Bars::bars).any(|bar| bar.faint);
     let mut blocks: Vec<Block> = charts.into_iter().map(without_promises).map(Block::Bars).collect();
     blocks.extend(faint.then(faint_note));
     if !blocks.is_empty() {
-        blocks.push(Block::Note(foreign(summary)));
+        blocks.push(Block::Note(foreign(findings)));
     }
     section("resources", "Processor, memory, disk", "", blocks)
 }
@@ -282,12 +282,12 @@ fn without_promises(mut chart: Bars) -> Bars {
 }
 
 /// How much of the machine others used meanwhile.
-pub fn foreign(summary: &Summary<'_>) -> String {
-    let mut permille: Vec<u32> = summary.record.trials.iter().map(|t| t.foreign_cpu_permille).collect();
+pub fn foreign(findings: &Findings<'_>) -> String {
+    let mut permille: Vec<u32> = findings.trials.iter().map(|t| t.foreign_cpu_permille).collect();
     permille.sort_unstable();
     let share = |at: usize| Percent(f64::from(permille.get(at).copied().unwrap_or(0)) / 1000.0);
     let last = permille.len().saturating_sub(1);
-    let unwatched = summary.record.trials.iter().any(|t| t.server_unwatched);
+    let unwatched = findings.trials.iter().any(|t| t.server_unwatched);
     let server = if unwatched { ", with the server if it is on this machine," } else { "" };
     format!(
         "Other programs{server} used {} of the processors' time in the median trial, {} in the busiest.",

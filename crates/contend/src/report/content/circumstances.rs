@@ -1,41 +1,39 @@
 //! Under which circumstances: machine, disk, the schedule, and what went wrong.
 
+use crate::analysis::Findings;
 use crate::check::marks::{is_disturbance, is_disturbed};
 use crate::record::model::{DataInfo, WorkloadInfo};
-use crate::record::store::Record;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Section, Table, Tone};
-use crate::report::summary::Summary;
 use crate::stats::precision::{Bytes, Ns, Percent, Rate};
-use crate::study::load_under;
 use crate::study::model::Load;
+use crate::study::set::load_under;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a reader has to know first.
-pub fn warnings(summary: &Summary<'_>) -> Vec<String> {
-    let record = summary.record;
+pub fn warnings(findings: &Findings<'_>) -> Vec<String> {
     let mut warnings = vec![];
-    let missing = record.run.schedule.len().saturating_sub(record.trials.len());
-    if record.run.finished.is_none() {
+    let missing = findings.run.schedule.len().saturating_sub(findings.trials.len());
+    if findings.run.finished.is_none() {
         warnings.push(format!(
             "This run was interrupted: {} of {} trials are there. What follows is of those alone.",
-            words::count(record.trials.len() as u64),
-            words::count(record.run.schedule.len() as u64)
+            words::count(findings.trials.len() as u64),
+            words::count(findings.run.schedule.len() as u64)
         ));
     } else if missing > 0 {
         let is = if missing == 1 { "is" } else { "are" };
         warnings.push(format!("{} of the schedule {is} missing from the record.", words::counted(missing, "trial")));
     }
-    let invalid = summary.rows.iter().filter(|row| !row.is_valid()).count();
+    let invalid = findings.rows.iter().filter(|row| !row.is_valid()).count();
     if invalid > 0 {
         warnings.push(format!(
             "{} of {} {} not count; the reasons are under \"Trials that do not count\".",
             words::counted(invalid, "trial"),
-            words::count(summary.rows.len() as u64),
+            words::count(findings.rows.len() as u64),
             if invalid == 1 { "does" } else { "do" }
         ));
     }
-    let unreadable = record.damaged.len() + summary.strangers.len();
+    let unreadable = findings.damaged.len() + findings.strangers.len();
     if unreadable > 0 {
         warnings.push(format!(
             "{} cannot be read and {} left out.",
@@ -43,14 +41,14 @@ pub fn warnings(summary: &Summary<'_>) -> Vec<String> {
             was(unreadable)
         ));
     }
-    warnings.extend(disturbance(record));
-    warnings.extend(marked_otherwise(record));
+    warnings.extend(disturbance(findings));
+    warnings.extend(marked_otherwise(findings));
     warnings
 }
 
 /// Trials that count, with a mark for something else: what was found in their work, or not looked for.
-fn marked_otherwise(record: &Record) -> Option<String> {
-    let counting = || record.trials.iter().filter(|t| t.invalid.is_empty());
+fn marked_otherwise(findings: &Findings<'_>) -> Option<String> {
+    let counting = || findings.trials.iter().filter(|t| t.invalid.is_empty());
     let marked = counting().filter(|t| t.marks.iter().any(|mark| !is_disturbance(mark))).count();
     let (all, verb) = (counting().count(), if marked == 1 { "has" } else { "have" });
     (marked > 0).then(|| {
@@ -59,8 +57,8 @@ fn marked_otherwise(record: &Record) -> Option<String> {
 }
 
 /// Trials that count although something disturbed them, and by how much.
-fn disturbance(record: &Record) -> Option<String> {
-    let counting = || record.trials.iter().filter(|t| t.invalid.is_empty());
+fn disturbance(findings: &Findings<'_>) -> Option<String> {
+    let counting = || findings.trials.iter().filter(|t| t.invalid.is_empty());
     let marked = counting().filter(|t| is_disturbed(&t.marks)).count();
     let (all, watched) = (counting().count(), counting().filter(|t| !t.server_unwatched));
     let worst = watched.map(|t| t.foreign_cpu_permille).max().unwrap_or(0);
@@ -86,23 +84,23 @@ fn was(n: usize) -> &'static str {
 }
 
 /// Trials that do not count, and why.
-pub fn invalid(summary: &Summary<'_>) -> Option<Section> {
-    let mut table = Table::new(&["trial|", "round|", words::subject(summary), "condition", "reason"]);
-    for row in summary.rows.iter().filter(|row| !row.is_valid()) {
+pub fn invalid(findings: &Findings<'_>) -> Option<Section> {
+    let mut table = Table::new(&["trial|", "round|", words::subject(findings), "condition", "reason"]);
+    for row in findings.rows.iter().filter(|row| !row.is_valid()) {
         for reason in &row.reasons {
             table.row([
                 TableCell::new(row.number.to_string()),
                 TableCell::new(row.round.to_string()),
-                TableCell::new(words::label(summary, row.contender)).series(row.contender),
-                TableCell::new(words::condition(summary, row.condition)),
+                TableCell::new(words::label(findings, row.contender)).series(row.contender),
+                TableCell::new(words::condition(findings, row.condition)),
                 TableCell::new(&reason.kind).tone(Tone::Worse).small(&reason.detail),
             ]);
         }
     }
-    for (name, why) in &summary.record.damaged {
+    for (name, why) in findings.damaged {
         table.row(unreadable(name, why));
     }
-    for number in &summary.strangers {
+    for number in &findings.strangers {
         table.row(unreadable(
             &number.to_string(),
             "it belongs to a contender or condition that the study does not have",
@@ -111,7 +109,7 @@ pub fn invalid(summary: &Summary<'_>) -> Option<Section> {
     if table.rows.is_empty() {
         return None;
     }
-    let text = match summary.of_service() {
+    let text = match findings.of_service() {
         true => {
             "A trial whose accounts do not agree, or that was not limited by the service, has no rate and no times."
         }
@@ -128,8 +126,8 @@ fn unreadable(name: &str, why: &str) -> Vec<TableCell> {
 }
 
 /// The machine and its disk.
-pub fn machine(summary: &Summary<'_>) -> Section {
-    let run = &summary.record.run;
+pub fn machine(findings: &Findings<'_>) -> Section {
+    let run = &findings.run;
     let (machine, disk) = (&run.machine, &run.disk);
     let mut table = Table::new(&["what", "found"]);
     let mut fact = |what: &str, found: String| table.row([TableCell::new(what), TableCell::new(found)]);
@@ -146,7 +144,7 @@ pub fn machine(summary: &Summary<'_>) -> Section {
     fact("fdatasync after an append", format!("{}{}", Ns(disk.fdatasync_ns_p50), syncs(disk.fdatasync_ns_p50)));
     fact("fdatasync after an overwrite", format!("{}{}", Ns(disk.overwrite_ns_p50), syncs(disk.overwrite_ns_p50)));
     fact("the worker's own cost", format!("{} per operation", Ns(run.generator_ns_per_operation)));
-    for said in hello(summary) {
+    for said in hello(findings) {
         let by = said.by.join(", ");
         table.row([TableCell::new(format!("worker: {}", said.name)), TableCell::new(said.value).small(by)]);
     }
@@ -168,17 +166,16 @@ pub struct Hello<'r> {
 }
 
 /// Each fact of the workers with its values, and where contenders differ in it, whose each value is.
-pub fn hello<'r>(summary: &Summary<'r>) -> Vec<Hello<'r>> {
-    let record = summary.record;
+pub fn hello<'r>(findings: &Findings<'r>) -> Vec<Hello<'r>> {
     let mut facts: BTreeMap<&str, BTreeMap<&str, BTreeSet<usize>>> = BTreeMap::new();
     let mut all = BTreeSet::new();
-    for trial in &record.trials {
+    for trial in findings.trials {
         all.insert(trial.slot.contender);
         for (name, value) in trial.workers.iter().flat_map(|worker| &worker.hello) {
             facts.entry(name).or_default().entry(value).or_default().insert(trial.slot.contender);
         }
     }
-    let label = |at: usize| record.run.study.contenders.get(at).map_or("?", |contender| contender.label.as_str());
+    let label = |at: usize| findings.run.study.contenders.get(at).map_or("?", |contender| contender.label.as_str());
     let mut said = vec![];
     for (name, values) in facts {
         for (value, by) in values {
@@ -201,12 +198,12 @@ fn data(workload: &WorkloadInfo) -> Vec<String> {
 }
 
 /// How and in which order it ran, and how to run it again.
-pub fn schedule(summary: &Summary<'_>) -> Section {
-    let run = &summary.record.run;
+pub fn schedule(findings: &Findings<'_>) -> Section {
+    let run = &findings.run;
     let load = &run.study.load;
     let mut facts = vec![
         format!("Workload {}: {}", run.workload.name, run.workload.about),
-        load_sentence(summary),
+        load_sentence(findings),
         format!(
             "{} of every contender under every condition, in an order drawn by chance; every other round runs in \
              reverse. Fresh data for every trial. Seed {}.",
@@ -225,12 +222,12 @@ pub fn schedule(summary: &Summary<'_>) -> Section {
         ));
     }
     let mut blocks = vec![Block::List(facts)];
-    if let Some(table) = marked(summary) {
+    if let Some(table) = marked(findings) {
         blocks.push(Block::Heading("Trials with a mark".to_string()));
         blocks.push(Block::Table(table));
     }
     blocks.push(Block::Heading("Order of the trials".to_string()));
-    blocks.push(Block::Table(order(summary)));
+    blocks.push(Block::Table(order(findings)));
     Section { id: "schedule", title: "Load and schedule".to_string(), blocks }
 }
 
@@ -241,9 +238,9 @@ fn rows(rows: &BTreeMap<String, u64>) -> String {
     rows.iter().map(|(table, n)| format!("{table} {}", words::count(*n))).collect::<Vec<_>>().join(", ")
 }
 
-fn load_sentence(summary: &Summary<'_>) -> String {
-    let study = &summary.record.run.study;
-    let clients: BTreeSet<u32> = summary.record.trials.iter().map(|t| t.clients).collect();
+fn load_sentence(findings: &Findings<'_>) -> String {
+    let study = &findings.run.study;
+    let clients: BTreeSet<u32> = findings.trials.iter().map(|t| t.clients).collect();
     let clients = clients.iter().map(u32::to_string).collect::<Vec<_>>().join(" or ");
     let loads: Vec<Load> = study.conditions.iter().map(|condition| load_under(&study.load, condition)).collect();
     let kind = match distinct(loads.iter().filter_map(|load| load.rate_per_s).map(|rate| Rate(rate).to_string())) {
@@ -270,8 +267,8 @@ fn distinct(texts: impl Iterator<Item = String>) -> String {
 }
 
 /// One line per round: the trials in their order.
-pub fn order(summary: &Summary<'_>) -> Table {
-    let run = &summary.record.run;
+pub fn order(findings: &Findings<'_>) -> Table {
+    let run = &findings.run;
     let mut rounds: BTreeMap<u32, Vec<String>> = BTreeMap::new();
     let several = run.study.conditions.len() > 1;
     for slot in &run.schedule {
@@ -288,19 +285,19 @@ pub fn order(summary: &Summary<'_>) -> Table {
 }
 
 /// Trials with a mark.
-pub fn marked(summary: &Summary<'_>) -> Option<Table> {
-    let of_service = summary.of_service();
-    let head = ["trial|", words::subject(summary), "condition", "marks", "others' CPU|", "fsync before|"];
+pub fn marked(findings: &Findings<'_>) -> Option<Table> {
+    let of_service = findings.of_service();
+    let head = ["trial|", words::subject(findings), "condition", "marks", "others' CPU|", "fsync before|"];
     let mut table = Table::new(&head[..if of_service { 5 } else { 6 }]);
-    for row in &summary.rows {
-        let trial = &summary.record.trials[row.at];
+    for row in &findings.rows {
+        let trial = &findings.trials[row.at];
         if trial.marks.is_empty() {
             continue;
         }
         let mut cells = vec![
             TableCell::new(row.number.to_string()),
-            TableCell::new(words::label(summary, row.contender)).series(row.contender),
-            TableCell::new(words::condition(summary, row.condition)),
+            TableCell::new(words::label(findings, row.contender)).series(row.contender),
+            TableCell::new(words::condition(findings, row.condition)),
             TableCell::new(trial.marks.join(", ")),
             TableCell::new(Percent(f64::from(trial.foreign_cpu_permille) / 1000.0).to_string())
                 .small(if trial.server_unwatched { "with the server's" } else { "" }),

@@ -1,13 +1,13 @@
 //! What processes and files took over time: processors, memory, database, log.
 
+use crate::analysis::Findings;
+use crate::analysis::cell::Cell;
+use crate::analysis::course::Course;
+use crate::analysis::figure::Unit;
 use crate::report::content::axes::{bytes_axis, extent, linear_axis, short_count, short_ns};
 use crate::report::content::charts::{capitalised, titled};
 use crate::report::content::words;
 use crate::report::document::{Block, Lines, Point, Section, Series};
-use crate::report::summary::Summary;
-use crate::report::summary::cell::Cell;
-use crate::report::summary::course::Course;
-use crate::report::summary::metric::Unit;
 use crate::stats::precision::Ns;
 
 /// A chart without a line of so many points says nothing: samples are taken every 200 ms.
@@ -26,14 +26,14 @@ const CHARTS: [(&str, Unit, Get); 4] = [
 ];
 
 /// Lines of each contender over the window.
-pub fn section(summary: &Summary<'_>) -> Option<Section> {
-    let conditions = 0..summary.record.run.study.conditions.len();
+pub fn section(findings: &Findings<'_>) -> Option<Section> {
+    let conditions = 0..findings.run.study.conditions.len();
     // A service's data is somewhere else.
-    let shown = if summary.of_service() { &CHARTS[..OF_PROCESSES] } else { &CHARTS[..] };
-    let charts = conditions.flat_map(|condition| shown.iter().filter_map(move |of| chart(summary, condition, of)));
+    let shown = if findings.of_service() { &CHARTS[..OF_PROCESSES] } else { &CHARTS[..] };
+    let charts = conditions.flat_map(|condition| shown.iter().filter_map(move |of| chart(findings, condition, of)));
     let blocks: Vec<Block> = charts.map(Block::Lines).collect();
     (!blocks.is_empty()).then(|| {
-        let intro = match summary.of_service() {
+        let intro = match findings.of_service() {
             true => "Means over the rounds, of the clients and of contend itself; the service is not watched.",
             false => {
                 "Means over the rounds. Processors and memory are those of the workers and of contend itself; a log \
@@ -48,9 +48,9 @@ pub fn section(summary: &Summary<'_>) -> Option<Section> {
     })
 }
 
-fn chart(summary: &Summary<'_>, condition: usize, (what, unit, get): &(&str, Unit, Get)) -> Option<Lines> {
-    let cells = summary.cells.iter().filter(|cell| cell.condition == condition && cell.has_data());
-    let series: Vec<Series> = cells.map(|cell| line(summary, cell, what, *unit, *get)).collect();
+fn chart(findings: &Findings<'_>, condition: usize, (what, unit, get): &(&str, Unit, Get)) -> Option<Lines> {
+    let cells = findings.cells.iter().filter(|cell| cell.condition == condition && cell.has_data());
+    let series: Vec<Series> = cells.map(|cell| line(findings, cell, what, *unit, *get)).collect();
     let points = || series.iter().flat_map(|s| &s.points);
     let (_, high) = extent(points().filter_map(|point| point.y))?;
     let (_, end) = extent(points().map(|point| point.x))?;
@@ -59,7 +59,7 @@ fn chart(summary: &Summary<'_>, condition: usize, (what, unit, get): &(&str, Uni
     }
     let y = if *unit == Unit::Bytes { bytes_axis(high) } else { linear_axis(high, &short_count) };
     Some(Lines {
-        title: capitalised(&titled(summary, condition, what)),
+        title: capitalised(&titled(findings, condition, what)),
         condition: Some(condition),
         x: linear_axis(end * 1.02, &short_ns),
         y,
@@ -69,8 +69,8 @@ fn chart(summary: &Summary<'_>, condition: usize, (what, unit, get): &(&str, Uni
     })
 }
 
-fn line(summary: &Summary<'_>, cell: &Cell, what: &str, unit: Unit, get: Get) -> Series {
-    let label = words::label(summary, cell.contender).to_string();
+fn line(findings: &Findings<'_>, cell: &Cell, what: &str, unit: Unit, get: Get) -> Series {
+    let label = words::label(findings, cell.contender).to_string();
     let point = |course: &Course| {
         let y = get(course)?;
         let tip = format!("{label}\n{what}: {}\nat {}", unit.show(y), Ns(course.at_ns as u64));

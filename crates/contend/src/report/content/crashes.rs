@@ -1,6 +1,7 @@
 //! Everything by which what crashes have shown can be checked: counts by model, what was recorded, the images that failed,
 //! controls and planted lies.
 
+use crate::analysis::Findings;
 use crate::record::powercut::{Crashes, Failing, PROCESS, Powercut};
 use crate::report::content::checks;
 use crate::report::content::powercut::{conditions, shown};
@@ -8,7 +9,6 @@ use crate::report::content::recording::recorded;
 use crate::report::content::speed::rate;
 use crate::report::content::words::{self, NOTHING, count};
 use crate::report::document::{Block, Cell as TableCell, Section, Table};
-use crate::report::summary::Summary;
 use crate::stats::precision::{Ns, Rate};
 
 const MODELS: [&str; 8] =
@@ -35,8 +35,8 @@ struct Crashed<'r> {
 }
 
 /// By model, with controls, planted lies and the images that failed.
-pub fn section(summary: &Summary<'_>) -> Option<Section> {
-    let all = crashed(summary);
+pub fn section(findings: &Findings<'_>) -> Option<Section> {
+    let all = crashed(findings);
     if all.made.rows.is_empty() {
         return None;
     }
@@ -49,7 +49,7 @@ pub fn section(summary: &Summary<'_>) -> Option<Section> {
     if !all.models.rows.is_empty() {
         blocks.push(Block::Table(all.models));
     }
-    let failing = about_failing(summary.record.run.study.part.as_deref());
+    let failing = about_failing(findings.run.study.part.as_deref());
     for (title, text, table) in
         [("What was done", ABOUT_MADE.to_string(), all.made), ("Images that failed", failing, all.failing)]
     {
@@ -61,19 +61,19 @@ pub fn section(summary: &Summary<'_>) -> Option<Section> {
     Some(Section { id: "crashes", title: "Crashes".to_string(), blocks })
 }
 
-fn crashed<'r>(summary: &Summary<'r>) -> Crashed<'r> {
+fn crashed<'r>(findings: &Findings<'r>) -> Crashed<'r> {
     let [models, made, failing] = [&MODELS[..], &MADE, &FAILING].map(Table::new);
     let mut all = Crashed { models, made, failing, images: 0, judging_ns: 0, checked: vec![] };
-    let study = &summary.record.run.study;
+    let study = &findings.run.study;
     let kills = study.powercut.as_ref().map_or(0, |wanted| wanted.kills);
     let each =
-        conditions(summary).flat_map(|condition| shown(summary, condition).into_iter().map(move |s| (condition, s)));
+        conditions(findings).flat_map(|condition| shown(findings, condition).into_iter().map(move |s| (condition, s)));
     for (condition, one) in each {
-        let label = || TableCell::new(words::label(summary, one.contender)).series(one.contender);
+        let label = || TableCell::new(words::label(findings, one.contender)).series(one.contender);
         for (trial, found) in one.found {
             all.images += found.images;
             all.judging_ns += found.judging_ns;
-            let rate = rate(summary, condition, one.contender).map(|rate| rate.value);
+            let rate = rate(findings, condition, one.contender).map(|rate| rate.value);
             all.made.row([vec![label()], recorded(found, kills, rate)].concat());
             for crashes in &found.crashes {
                 all.models.row([vec![label()], by_model(crashes)].concat());

@@ -1,12 +1,12 @@
 //! Details: every transaction, what became of the operations and why, how fairly clients were served.
 
+use crate::analysis::Findings;
+use crate::analysis::cell::{Cell, Pool};
+use crate::analysis::figure::Figure;
+use crate::analysis::trial::{Scope, failed};
 use crate::outcome::{self, Outcome};
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Section, Stack, StackRow, Table, Tone};
-use crate::report::summary::Summary;
-use crate::report::summary::cell::{Cell, Pool};
-use crate::report::summary::metric::Figure;
-use crate::report::summary::trial::{Scope, failed};
 use crate::stats::precision::{Ns, Percent, Ratio};
 use crate::stats::quantile::Quantile;
 use crate::study::model::Metric;
@@ -14,12 +14,12 @@ use contend_wire::sample::CodeSpace;
 use std::collections::BTreeMap;
 
 /// A row per contender and transaction, reads and writes apart.
-pub fn transactions(summary: &Summary<'_>) -> Option<Section> {
+pub fn transactions(findings: &Findings<'_>) -> Option<Section> {
     let mut blocks = vec![];
-    for condition in 0..summary.record.run.study.conditions.len() {
+    for condition in 0..findings.run.study.conditions.len() {
         for scope in [Scope::Read, Scope::Write] {
-            if let Some(table) = transaction_table(summary, condition, scope) {
-                let title = format!("{}: {}", words::condition(summary, condition), scope.word());
+            if let Some(table) = transaction_table(findings, condition, scope) {
+                let title = format!("{}: {}", words::condition(findings, condition), scope.word());
                 blocks.push(Block::Heading(title));
                 blocks.push(Block::Table(table));
             }
@@ -29,7 +29,7 @@ pub fn transactions(summary: &Summary<'_>) -> Option<Section> {
         return None;
     }
     blocks.push(Block::Note(
-        match summary.of_service() {
+        match findings.of_service() {
             true => {
                 "Response counts from when the request was due, service from when it was sent. Service is of those answered as \
                  expected; response also holds those that failed or timed out, as lower bounds."
@@ -41,16 +41,16 @@ pub fn transactions(summary: &Summary<'_>) -> Option<Section> {
         }
         .to_string(),
     ));
-    if summary.as_published() {
+    if findings.as_published() {
         blocks.push(Block::Note(words::FEW_NOTE.to_string()));
     }
-    let title = if summary.of_service() { "Every kind of request" } else { "Every transaction" };
+    let title = if findings.of_service() { "Every kind of request" } else { "Every transaction" };
     Some(Section { id: "transactions", title: title.to_string(), blocks })
 }
 
-fn transaction_table(summary: &Summary<'_>, condition: usize, scope: Scope) -> Option<Table> {
+fn transaction_table(findings: &Findings<'_>, condition: usize, scope: Scope) -> Option<Table> {
     let mut head = vec![
-        words::subject(summary),
+        words::subject(findings),
         "n|",
         "mean|",
         "p50|",
@@ -63,15 +63,15 @@ fn transaction_table(summary: &Summary<'_>, condition: usize, scope: Scope) -> O
         "lock wait p99|",
     ];
     // Nobody knows of locks behind a service.
-    head.truncate(head.len() - usize::from(summary.of_service()));
+    head.truncate(head.len() - usize::from(findings.of_service()));
     let mut table = Table::new(&head);
     table.condition = Some(condition);
-    for (number, info) in summary.record.run.workload.transactions.iter().enumerate() {
+    for (number, info) in findings.run.workload.transactions.iter().enumerate() {
         if !scope.holds(info.write) {
             continue;
         }
         let mut rows = vec![];
-        for cell in summary.cells.iter().filter(|c| c.condition == condition && c.has_data()) {
+        for cell in findings.cells.iter().filter(|c| c.condition == condition && c.has_data()) {
             let here = cell.transactions.iter().filter(|t| usize::from(t.transaction) == number);
             rows.extend(here.map(|t| (cell.contender, t.role.as_str(), &t.pool)));
         }
@@ -81,7 +81,7 @@ fn transaction_table(summary: &Summary<'_>, condition: usize, scope: Scope) -> O
         table.group(info.name.clone(), "");
         let several_roles = rows.iter().any(|(_, role, _)| *role != rows[0].1);
         for (contender, role, pool) in rows {
-            let name = words::label(summary, contender);
+            let name = words::label(findings, contender);
             let cell = TableCell::new(name).series(contender).small(if several_roles { role } else { "" });
             table.row(std::iter::once(cell).chain(latencies(pool)).take(head.len()));
         }
@@ -102,22 +102,22 @@ fn latencies(pool: &Pool) -> Vec<TableCell> {
 }
 
 /// Figures that only this study has.
-pub fn own_figures(summary: &Summary<'_>) -> Option<Section> {
-    let study = &summary.record.run.study;
-    let figures: Vec<_> = study.metrics.iter().filter_map(|m| summary.figure(&m.name)).collect();
-    if figures.is_empty() || summary.cells.iter().all(|cell| !cell.has_data()) {
+pub fn own_figures(findings: &Findings<'_>) -> Option<Section> {
+    let study = &findings.run.study;
+    let figures: Vec<_> = study.metrics.iter().filter_map(|m| findings.figure(&m.name)).collect();
+    if figures.is_empty() || findings.cells.iter().all(|cell| !cell.has_data()) {
         return None;
     }
     let labels: Vec<String> = figures.iter().map(|f| format!("{}|", f.label())).collect();
     let mut blocks = vec![];
     for condition in 0..study.conditions.len() {
-        let title = words::condition(summary, condition);
+        let title = words::condition(findings, condition);
         let titles: Vec<&str> = std::iter::once(title.as_str()).chain(labels.iter().map(String::as_str)).collect();
         let mut table = Table::new(&titles);
         table.condition = Some(condition);
-        for cell in summary.cells.iter().filter(|c| c.condition == condition && c.has_data()) {
-            let name = TableCell::new(words::label(summary, cell.contender)).series(cell.contender);
-            let values = figures.iter().map(|f| words::estimate(f, &summary.estimator().estimate(cell, f)));
+        for cell in findings.cells.iter().filter(|c| c.condition == condition && c.has_data()) {
+            let name = TableCell::new(words::label(findings, cell.contender)).series(cell.contender);
+            let values = figures.iter().map(|f| words::estimate(f, &findings.estimator().estimate(cell, f)));
             table.row(std::iter::once(name).chain(values));
         }
         blocks.push(Block::Table(table));
@@ -128,16 +128,16 @@ pub fn own_figures(summary: &Summary<'_>) -> Option<Section> {
 }
 
 /// What became of the operations, and the codes behind it.
-pub fn outcomes(summary: &Summary<'_>) -> Option<Section> {
-    let conditions = 0..summary.record.run.study.conditions.len();
+pub fn outcomes(findings: &Findings<'_>) -> Option<Section> {
+    let conditions = 0..findings.run.study.conditions.len();
     let mut blocks: Vec<Block> =
-        conditions.clone().filter_map(|condition| outcome_mix(summary, condition)).map(Block::Stack).collect();
+        conditions.clone().filter_map(|condition| outcome_mix(findings, condition)).map(Block::Stack).collect();
     if blocks.is_empty() {
         return None;
     }
     blocks.push(Block::Heading("Counts".to_string()));
-    blocks.extend(conditions.filter_map(|condition| outcome_table(summary, condition)).map(Block::Table));
-    match codes(summary) {
+    blocks.extend(conditions.filter_map(|condition| outcome_table(findings, condition)).map(Block::Table));
+    match codes(findings) {
         Some(table) => {
             blocks.push(Block::Heading("Errors by code".to_string()));
             blocks.push(Block::Table(table));
@@ -151,23 +151,23 @@ pub fn outcomes(summary: &Summary<'_>) -> Option<Section> {
     Some(Section { id: "outcomes", title: "What became of the operations".to_string(), blocks })
 }
 
-fn outcome_mix(summary: &Summary<'_>, condition: usize) -> Option<Stack> {
-    let rows: Vec<StackRow> = summary
+fn outcome_mix(findings: &Findings<'_>, condition: usize) -> Option<Stack> {
+    let rows: Vec<StackRow> = findings
         .cells
         .iter()
         .filter(|c| c.condition == condition && c.has_data() && c.pool(Scope::All).counts.planned() > 0)
-        .map(|cell| mix_row(summary, cell))
+        .map(|cell| mix_row(findings, cell))
         .collect();
-    let several = summary.record.run.study.conditions.len() > 1;
-    let title = if several { words::condition(summary, condition) } else { "Outcomes".to_string() };
+    let several = findings.run.study.conditions.len() > 1;
+    let title = if several { words::condition(findings, condition) } else { "Outcomes".to_string() };
     let legend = Outcome::ALL.map(Outcome::word).to_vec();
     (!rows.is_empty()).then_some(Stack { title, condition, legend, rows })
 }
 
-fn mix_row(summary: &Summary<'_>, cell: &Cell) -> StackRow {
+fn mix_row(findings: &Findings<'_>, cell: &Cell) -> StackRow {
     let counts = &cell.pool(Scope::All).counts;
     let planned = counts.planned();
-    let label = words::label(summary, cell.contender).to_string();
+    let label = words::label(findings, cell.contender).to_string();
     let lines = Outcome::ALL.iter().filter(|o| counts.outcome(**o) > 0);
     let tip: Vec<String> =
         lines.map(|o| format!("{}: {}", o.word(), words::share(counts.outcome(*o), planned))).collect();
@@ -183,17 +183,17 @@ fn mix_row(summary: &Summary<'_>, cell: &Cell) -> StackRow {
     }
 }
 
-fn outcome_table(summary: &Summary<'_>, condition: usize) -> Option<Table> {
-    let mut titles = vec![words::condition(summary, condition)];
+fn outcome_table(findings: &Findings<'_>, condition: usize) -> Option<Table> {
+    let mut titles = vec![words::condition(findings, condition)];
     titles.push("due|".to_string());
     titles.extend(Outcome::ALL.map(|o| format!("{}|", o.word())));
     titles.push("retries|".to_string());
     let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
     let mut table = Table::new(&titles);
     table.condition = Some(condition);
-    for cell in summary.cells.iter().filter(|c| c.condition == condition && c.has_data()) {
+    for cell in findings.cells.iter().filter(|c| c.condition == condition && c.has_data()) {
         let counts = &cell.pool(Scope::All).counts;
-        let mut cells = vec![TableCell::new(words::label(summary, cell.contender)).series(cell.contender)];
+        let mut cells = vec![TableCell::new(words::label(findings, cell.contender)).series(cell.contender)];
         cells.push(TableCell::new(words::count(counts.planned())));
         let outcome = |o: Outcome| {
             let n = counts.outcome(o);
@@ -207,9 +207,9 @@ fn outcome_table(summary: &Summary<'_>, condition: usize) -> Option<Table> {
     (!table.rows.is_empty()).then_some(table)
 }
 
-fn codes(summary: &Summary<'_>) -> Option<Table> {
+fn codes(findings: &Findings<'_>) -> Option<Table> {
     let mut seen: BTreeMap<(CodeSpace, u32), Vec<(&Cell, u64)>> = BTreeMap::new();
-    for cell in summary.cells.iter().filter(|c| c.has_data()) {
+    for cell in findings.cells.iter().filter(|c| c.has_data()) {
         for (code, n) in &cell.pool(Scope::All).counts.codes {
             seen.entry(*code).or_default().push((cell, *n));
         }
@@ -220,8 +220,8 @@ fn codes(summary: &Summary<'_>) -> Option<Table> {
         table.group(outcome::code_name(*space, *code), meaning);
         for (cell, n) in cells {
             table.row([
-                TableCell::new(words::label(summary, cell.contender)).series(cell.contender),
-                TableCell::new(words::condition(summary, cell.condition)),
+                TableCell::new(words::label(findings, cell.contender)).series(cell.contender),
+                TableCell::new(words::condition(findings, cell.condition)),
                 TableCell::new(words::count(*n)),
             ]);
         }
@@ -230,10 +230,10 @@ fn codes(summary: &Summary<'_>) -> Option<Table> {
 }
 
 /// How evenly the clients were served, and how long they waited for each other.
-pub fn fairness(summary: &Summary<'_>) -> Option<Section> {
-    let (of_service, mut blocks) = (summary.of_service(), vec![]);
-    for condition in 0..summary.record.run.study.conditions.len() {
-        let title = words::condition(summary, condition);
+pub fn fairness(findings: &Findings<'_>) -> Option<Section> {
+    let (of_service, mut blocks) = (findings.of_service(), vec![]);
+    for condition in 0..findings.run.study.conditions.len() {
+        let title = words::condition(findings, condition);
         let nothing = if of_service { "with no answer|" } else { "with no commit|" };
         let mut head = vec![
             &title,
@@ -247,8 +247,8 @@ pub fn fairness(summary: &Summary<'_>) -> Option<Section> {
         head.truncate(head.len() - usize::from(of_service));
         let mut table = Table::new(&head);
         table.condition = Some(condition);
-        for cell in summary.cells.iter().filter(|c| c.condition == condition && c.has_data()) {
-            table.row(fairness_row(summary, cell).into_iter().take(head.len()));
+        for cell in findings.cells.iter().filter(|c| c.condition == condition && c.has_data()) {
+            table.row(fairness_row(findings, cell).into_iter().take(head.len()));
         }
         if !table.rows.is_empty() {
             blocks.push(Block::Table(table));
@@ -268,8 +268,8 @@ pub fn fairness(summary: &Summary<'_>) -> Option<Section> {
     Some(Section { id: "fairness", title: title.to_string(), blocks })
 }
 
-fn fairness_row(summary: &Summary<'_>, cell: &Cell) -> Vec<TableCell> {
-    let mut cells = vec![TableCell::new(words::label(summary, cell.contender)).series(cell.contender)];
+fn fairness_row(findings: &Findings<'_>, cell: &Cell) -> Vec<TableCell> {
+    let mut cells = vec![TableCell::new(words::label(findings, cell.contender)).series(cell.contender)];
     match &cell.fairness {
         Some(f) => cells.extend([
             TableCell::new(words::count(f.clients as u64)).small(f.role.as_deref().unwrap_or_default()),

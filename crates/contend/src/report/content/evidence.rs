@@ -1,14 +1,14 @@
 //! How tiers are known, in words: proved on this machine, proved elsewhere, or only documented.
 
+use crate::analysis::Findings;
 use crate::record::evidence::{Known, Place};
 use crate::report::content::words::{self, count};
 use crate::report::document::{Cell as TableCell, Tone};
-use crate::report::summary::Summary;
 use crate::study::model::Tier;
 
 /// What is known of a contender's tier; a record that does not say has nothing but documentation.
-fn of<'s>(summary: &'s Summary<'_>, contender: usize) -> Option<&'s Known> {
-    summary.record.run.tiers.iter().find(|known| known.contender == contender)
+fn of<'s>(findings: &'s Findings<'_>, contender: usize) -> Option<&'s Known> {
+    findings.run.tiers.iter().find(|known| known.contender == contender)
 }
 
 /// How one tier is known.
@@ -44,22 +44,22 @@ fn said(tier: Tier, known: Option<&Known>) -> Said {
 }
 
 /// For tables.
-pub fn cell(summary: &Summary<'_>, contender: usize) -> TableCell {
-    let tier = summary.record.run.study.contenders[contender].tier;
+pub fn cell(findings: &Findings<'_>, contender: usize) -> TableCell {
+    let tier = findings.run.study.contenders[contender].tier;
     if tier == Tier::Unknown {
         return TableCell::muted(words::NOTHING);
     }
-    let said = said(tier, of(summary, contender));
+    let said = said(tier, of(findings, contender));
     TableCell::new(said.word).small(said.rests_on).tone(said.tone)
 }
 
 /// For numbers as CSV: the word of where it was proved, and how many power cuts that rests on.
-pub fn plain(summary: &Summary<'_>, contender: usize) -> (&'static str, Option<u64>) {
-    let tier = summary.record.run.study.contenders[contender].tier;
+pub fn plain(findings: &Findings<'_>, contender: usize) -> (&'static str, Option<u64>) {
+    let tier = findings.run.study.contenders[contender].tier;
     if tier == Tier::Unknown {
         return (tier.word(), None);
     }
-    let known = of(summary, contender).and_then(|known| Some((known.place, known.found.as_ref()?)));
+    let known = of(findings, contender).and_then(|known| Some((known.place, known.found.as_ref()?)));
     match known.filter(|(_, found)| found.reached == tier) {
         Some((place, found)) => (place.word(), Some(found.power)),
         None => (Place::Documented.word(), None),
@@ -67,12 +67,12 @@ pub fn plain(summary: &Summary<'_>, contender: usize) -> (&'static str, Option<u
 }
 
 /// One sentence about all contenders that promise something, below the first table.
-pub fn sentence(summary: &Summary<'_>) -> Option<String> {
-    let contenders = &summary.record.run.study.contenders;
+pub fn sentence(findings: &Findings<'_>) -> Option<String> {
+    let contenders = &findings.run.study.contenders;
     let mut groups: Vec<(&'static str, Vec<&str>)> = vec![];
     for (at, contender) in contenders.iter().enumerate().filter(|(_, contender)| contender.tier != Tier::Unknown) {
-        let word = said(contender.tier, of(summary, at)).word;
-        let label = words::label(summary, at);
+        let word = said(contender.tier, of(findings, at)).word;
+        let label = words::label(findings, at);
         match groups.iter_mut().find(|(known, _)| *known == word) {
             Some((_, labels)) => labels.push(label),
             None => groups.push((word, vec![label])),

@@ -1,92 +1,88 @@
 //! The first screen: the answer in words, the table that supports it, and what it does not show.
 
+use crate::analysis::Findings;
+use crate::analysis::answer::Answered;
+use crate::analysis::cell::Cell;
+use crate::analysis::figure::{Figure, plain};
+use crate::analysis::trial::{Scope, failed};
 use crate::outcome::Outcome;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::content::{along, charts, evidence, grid, powercut, readback};
 use crate::report::document::{Block, Cell as TableCell, Said, Section, Table, Tone};
-use crate::report::summary::Summary;
-use crate::report::summary::answer::Answered;
-use crate::report::summary::cell::Cell;
-use crate::report::summary::metric::{Figure, plain};
-use crate::report::summary::trial::{Scope, failed};
 use crate::stats::precision::{Percent, Ratio};
 use crate::stats::quantile::Quantile;
 use crate::stats::verdict::Verdict;
 use crate::study::model::Tier;
-use crate::study::readback::{executes_nothing, has_another_driver, language};
 
 /// Of a tier whose contenders all do nothing.
 const NO_PROMISE: &str = "of drivers that do nothing, so nothing is promised";
 
-pub fn answer(summary: &Summary<'_>) -> Section {
-    let mut blocks: Vec<Block> = driver_of_all(summary).map(Block::Note).into_iter().collect();
-    blocks.extend(readback::answers(summary));
-    blocks.extend(grid::answers(summary));
-    blocks.extend(answers(summary));
-    blocks.extend(along::answers(summary));
-    blocks.extend(asked_effects(summary));
-    blocks.extend(readback::tables(summary));
-    for condition in 0..summary.record.run.study.conditions.len() {
-        if summary.record.run.study.conditions.len() > 1 {
-            blocks.push(Block::Heading(words::condition(summary, condition)));
+pub fn answer(findings: &Findings<'_>) -> Section {
+    let mut blocks: Vec<Block> = driver_of_all(findings).map(Block::Note).into_iter().collect();
+    blocks.extend(readback::answers(findings));
+    blocks.extend(grid::answers(findings));
+    blocks.extend(answers(findings));
+    blocks.extend(along::answers(findings));
+    blocks.extend(asked_effects(findings));
+    blocks.extend(readback::tables(findings));
+    for condition in 0..findings.run.study.conditions.len() {
+        if findings.run.study.conditions.len() > 1 {
+            blocks.push(Block::Heading(words::condition(findings, condition)));
         }
-        blocks.extend(grid::tables(summary, condition));
-        blocks.extend(powercut::table(summary, condition));
-        if summary.record.run.study.powercut.is_none() {
-            blocks.push(Block::Table(table(summary, condition)));
+        blocks.extend(grid::tables(findings, condition));
+        blocks.extend(powercut::table(findings, condition));
+        if findings.run.study.powercut.is_none() {
+            blocks.push(Block::Table(table(findings, condition)));
         }
     }
-    let note = if summary.record.run.study.powercut.is_some() {
-        Some(powercut::NOTE.to_string())
-    } else {
-        table_note(summary)
-    };
+    let note =
+        if findings.run.study.powercut.is_some() { Some(powercut::NOTE.to_string()) } else { table_note(findings) };
     if let Some(note) = note {
         blocks.push(Block::Note(note));
     }
     blocks.push(Block::Heading("What this does not show".to_string()));
-    blocks.push(Block::List(limits(summary)));
+    blocks.push(Block::List(limits(findings)));
     Section { id: "answer", title: "The answer".to_string(), blocks }
 }
 
 /// The driver through which all contenders go, if it is not what their engine has by itself: every figure is of it.
-fn driver_of_all(summary: &Summary<'_>) -> Option<String> {
-    let contenders = &summary.record.run.study.contenders;
-    let first = contenders.first().filter(|first| has_another_driver(first))?;
+fn driver_of_all(findings: &Findings<'_>) -> Option<String> {
+    let contenders = &findings.run.study.contenders;
+    let first = contenders.first().filter(|first| !first.resolved.usual_driver)?;
     let alike = contenders.iter().all(|contender| contender.driver == first.driver);
-    alike.then(|| format!("All figures are of the driver {} ({}).", first.driver, language(first)))
+    alike.then(|| format!("All figures are of the driver {} ({}).", first.driver, first.resolved.language))
 }
 
-fn answers(summary: &Summary<'_>) -> Vec<Block> {
-    if summary.record.run.study.powercut.is_some() {
-        return powercut::answers(summary);
+fn answers(findings: &Findings<'_>) -> Vec<Block> {
+    if findings.run.study.powercut.is_some() {
+        return powercut::answers(findings);
     }
-    if summary.cells.iter().all(|cell| !cell.has_data()) {
+    if findings.cells.iter().all(|cell| !cell.has_data()) {
         let text = "No trial of this run counts, so there is no answer. The reasons are below.".to_string();
         return vec![Block::Answer {
             ask: String::new(),
             said: vec![Said { condition: None, text, tone: Tone::Worse }],
         }];
     }
-    if summary.answers.is_empty() {
+    if findings.answers.is_empty() {
         // A study whose question is what connections report has its answer already.
-        let told = summary.record.run.study.readbacks.iter().any(|table| table.ask.is_some());
+        let told = findings.run.study.readbacks.iter().any(|table| table.ask.is_some());
         // So has one that asks for the course of a figure, if this run has one.
-        return if told || !along::answers(summary).is_empty() { vec![] } else { plain_answers(summary) };
+        return if told || !along::answers(findings).is_empty() { vec![] } else { plain_answers(findings) };
     }
     let said = |a: &Answered| Said {
-        condition: a.condition.filter(|_| several_conditions(summary)).map(|c| words::condition(summary, c)),
+        condition: a.condition.filter(|_| several_conditions(findings)).map(|c| words::condition(findings, c)),
         text: a.text.clone(),
         tone: a.compared.as_ref().map_or(Tone::Plain, |c| words::tone(&c.comparison.verdict)),
     };
-    let questions = summary.answers.chunk_by(|a, b| a.ask == b.ask);
+    let questions = findings.answers.chunk_by(|a, b| a.ask == b.ask);
     questions.map(|same| Block::Answer { ask: same[0].ask.clone(), said: same.iter().map(said).collect() }).collect()
 }
 
 /// Effects that a question of the study asks for.
-fn asked_effects(summary: &Summary<'_>) -> Vec<Block> {
+fn asked_effects(findings: &Findings<'_>) -> Vec<Block> {
     let mut blocks: Vec<Block> = vec![];
-    for effect in &summary.effects {
+    for effect in &findings.effects {
         let (Some(ask), Ok(found)) = (&effect.factor.ask, &effect.result) else { continue };
         let interval = match found.interval {
             Some(i) if i.low <= 1.0 && i.high >= 1.0 => {
@@ -97,7 +93,7 @@ fn asked_effects(summary: &Summary<'_>) -> Vec<Block> {
         };
         let figure = effect.figure.as_ref().map_or(effect.factor.metric.clone(), Figure::label);
         let text = format!("{}: {figure} x {}{interval}.", effect.about, plain(found.ratio));
-        let condition = several_conditions(summary).then(|| words::condition(summary, effect.condition));
+        let condition = several_conditions(findings).then(|| words::condition(findings, effect.condition));
         let one = Said { condition, text, tone: Tone::Plain };
         let open = blocks.iter_mut().find_map(|block| match block {
             Block::Answer { ask: asked, said } if asked == ask => Some(said),
@@ -111,31 +107,31 @@ fn asked_effects(summary: &Summary<'_>) -> Vec<Block> {
     blocks
 }
 
-fn several_conditions(summary: &Summary<'_>) -> bool {
-    summary.record.run.study.conditions.len() > 1
+fn several_conditions(findings: &Findings<'_>) -> bool {
+    findings.run.study.conditions.len() > 1
 }
 
 /// For a study without sentences of its own: one per tier, about its baseline and the others.
-fn plain_answers(summary: &Summary<'_>) -> Vec<Block> {
-    let Some(headline) = &summary.headline else { return vec![] };
-    let own = summary.record.run.study.metrics.iter().find(|metric| metric.name == headline.name);
+fn plain_answers(findings: &Findings<'_>) -> Vec<Block> {
+    let Some(headline) = &findings.headline else { return vec![] };
+    let own = findings.run.study.metrics.iter().find(|metric| metric.name == headline.name);
     let figure = own.map_or_else(|| headline.label(), |metric| metric.about.clone());
     let mut blocks = vec![];
     for tier in Tier::GROUPS {
-        let Some(baseline) = summary.baseline(tier) else { continue };
+        let Some(baseline) = findings.baseline(tier) else { continue };
         let under = |condition: usize| {
             let compared =
-                summary.of_tier(tier).into_iter().filter_map(|c| summary.compared(condition, c, &headline.name));
-            let said: Vec<String> = compared.map(|c| plain_sentence(summary, c)).collect();
-            let condition = several_conditions(summary).then(|| words::condition(summary, condition));
+                findings.of_tier(tier).into_iter().filter_map(|c| findings.compared(condition, c, &headline.name));
+            let said: Vec<String> = compared.map(|c| plain_sentence(findings, c)).collect();
+            let condition = several_conditions(findings).then(|| words::condition(findings, condition));
             (!said.is_empty()).then(|| Said { condition, text: said.join(" "), tone: Tone::Plain })
         };
-        let said: Vec<Said> = (0..summary.record.run.study.conditions.len()).filter_map(under).collect();
+        let said: Vec<Said> = (0..findings.run.study.conditions.len()).filter_map(under).collect();
         if !said.is_empty() {
-            let against = words::label(summary, baseline);
+            let against = words::label(findings, baseline);
             let ask = match tier {
                 // Who executes nothing promises nothing, whatever is set.
-                tier if tier == Tier::Unknown || nothing_executes(summary, tier) => {
+                tier if tier == Tier::Unknown || nothing_executes(findings, tier) => {
                     format!("{}: against {against}", charts::capitalised(&figure))
                 }
                 _ => format!("Where {}: {figure}, against {against}", tier.promise()),
@@ -147,13 +143,13 @@ fn plain_answers(summary: &Summary<'_>) -> Vec<Block> {
 }
 
 /// Whether there are only drivers that do nothing in a tier.
-fn nothing_executes(summary: &Summary<'_>, tier: Tier) -> bool {
-    let contenders = &summary.record.run.study.contenders;
-    summary.of_tier(tier).iter().all(|&contender| executes_nothing(&contenders[contender]))
+fn nothing_executes(findings: &Findings<'_>, tier: Tier) -> bool {
+    let contenders = &findings.run.study.contenders;
+    findings.of_tier(tier).iter().all(|&contender| contenders[contender].resolved.executes_nothing)
 }
 
-fn plain_sentence(summary: &Summary<'_>, compared: &crate::report::summary::compare::Compared) -> String {
-    let label = words::label(summary, compared.candidate);
+fn plain_sentence(findings: &Findings<'_>, compared: &crate::analysis::compare::Compared) -> String {
+    let label = words::label(findings, compared.candidate);
     let ratio = compared.comparison.ratio.map_or(NOTHING.to_string(), |r| Ratio(r).to_string());
     match &compared.comparison.verdict {
         Verdict::NotComparable(reason) => format!("{label}: not comparable ({reason})."),
@@ -161,12 +157,12 @@ fn plain_sentence(summary: &Summary<'_>, compared: &crate::report::summary::comp
             let rounds = words::counted(compared.comparison.rounds as usize, "round");
             format!("{label}: {ratio} ({rounds}, so no verdict).")
         }
-        verdict => format!("{label}: {} ({ratio}).", words::word(summary, verdict)),
+        verdict => format!("{label}: {} ({ratio}).", words::word(findings, verdict)),
     }
 }
 
-fn table(summary: &Summary<'_>, condition: usize) -> Table {
-    let figures = summary.shown_figures();
+fn table(findings: &Findings<'_>, condition: usize) -> Table {
+    let figures = findings.shown_figures();
     let titles: Vec<String> = figures.iter().map(|f| format!("{}|", f.label())).collect();
     let mut head = vec!["contender"];
     head.extend(titles.iter().map(String::as_str));
@@ -174,26 +170,26 @@ fn table(summary: &Summary<'_>, condition: usize) -> Table {
     let mut table = Table::new(&head);
     table.condition = Some(condition);
     for tier in Tier::GROUPS {
-        let contenders = summary.of_tier(tier);
+        let contenders = findings.of_tier(tier);
         if contenders.is_empty() {
             continue;
         }
         let (name, promise) = words::tier(tier);
-        match nothing_executes(summary, tier) {
+        match nothing_executes(findings, tier) {
             true => table.group(format!("set as {name}"), NO_PROMISE),
             false => table.group(name, promise),
         }
         for contender in contenders {
-            if let Some(cell) = summary.cell(condition, contender) {
-                table.row(row(summary, cell, &figures, tier));
+            if let Some(cell) = findings.cell(condition, contender) {
+                table.row(row(findings, cell, &figures, tier));
             }
         }
     }
     table
 }
 
-fn row(summary: &Summary<'_>, cell: &Cell, figures: &[Figure], tier: Tier) -> Vec<TableCell> {
-    let mut cells = vec![TableCell::new(words::label(summary, cell.contender)).series(cell.contender)];
+fn row(findings: &Findings<'_>, cell: &Cell, figures: &[Figure], tier: Tier) -> Vec<TableCell> {
+    let mut cells = vec![TableCell::new(words::label(findings, cell.contender)).series(cell.contender)];
     if !cell.has_data() {
         let why = if cell.invalid.is_empty() { "not run" } else { "invalid" };
         cells.extend(figures.iter().map(|_| TableCell::muted(why)));
@@ -202,11 +198,11 @@ fn row(summary: &Summary<'_>, cell: &Cell, figures: &[Figure], tier: Tier) -> Ve
         return cells;
     }
     for figure in figures {
-        cells.push(words::estimate(figure, &summary.estimator().estimate(cell, figure)));
+        cells.push(words::estimate(figure, &findings.estimator().estimate(cell, figure)));
     }
-    cells.extend(against_baseline(summary, cell, tier));
+    cells.extend(against_baseline(findings, cell, tier));
     let pool = cell.pool(Scope::All);
-    let times = if summary.as_published() { &pool.service } else { &pool.response };
+    let times = if findings.as_published() { &pool.service } else { &pool.response };
     cells.push(words::quantile(times.quantile(Quantile::P50)));
     cells.push(words::quantile(times.quantile(Quantile::P99)));
     cells.push(not_committed(cell));
@@ -214,13 +210,13 @@ fn row(summary: &Summary<'_>, cell: &Cell, figures: &[Figure], tier: Tier) -> Ve
     cells
 }
 
-fn against_baseline(summary: &Summary<'_>, cell: &Cell, tier: Tier) -> [TableCell; 2] {
-    let headline = summary.headline.as_ref().map_or("", |f| &f.name);
-    match (summary.baseline(tier), summary.compared(cell.condition, cell.contender, headline)) {
+fn against_baseline(findings: &Findings<'_>, cell: &Cell, tier: Tier) -> [TableCell; 2] {
+    let headline = findings.headline.as_ref().map_or("", |f| &f.name);
+    match (findings.baseline(tier), findings.compared(cell.condition, cell.contender, headline)) {
         (Some(baseline), _) if baseline == cell.contender => [TableCell::muted(NOTHING), TableCell::muted("baseline")],
         (_, Some(compared)) => {
             let c = &compared.comparison;
-            [words::compared_ratio(c), words::verdict(summary, compared)]
+            [words::compared_ratio(c), words::verdict(findings, compared)]
         }
         (None, _) => [TableCell::muted(NOTHING), TableCell::muted("no baseline in this tier")],
         _ => [TableCell::muted(NOTHING), TableCell::muted(NOTHING)],
@@ -239,30 +235,30 @@ fn not_committed(cell: &Cell) -> TableCell {
     TableCell::new(words::share(failed, planned)).small(small).tone(tone)
 }
 
-fn table_note(summary: &Summary<'_>) -> Option<String> {
-    let study = &summary.record.run.study;
+fn table_note(findings: &Findings<'_>) -> Option<String> {
+    let study = &findings.run.study;
     let mut notes = vec![format!(
         "Ratios are of {}, the contender over its tier's baseline, round by round, with an interval that holds at \
          least 95 % of the time; differences up to {} do not count. Tiers promise different things after a crash, so no \
          row is ranked against one of another tier. {}",
-        summary.headline.as_ref().map_or("the headline".to_string(), Figure::label),
+        findings.headline.as_ref().map_or("the headline".to_string(), Figure::label),
         Percent(study.margin),
-        if summary.as_published() {
+        if findings.as_published() {
             "Times are service times: the clock starts when the work does, as the original's."
         } else {
             "Times are response times: from when the work was due."
         }
     )];
-    notes.extend(evidence::sentence(summary));
-    if summary.as_published() {
+    notes.extend(evidence::sentence(findings));
+    if findings.as_published() {
         notes.push(words::FEW_NOTE.to_string());
     }
-    (!summary.cells.is_empty()).then(|| notes.join(" "))
+    (!findings.cells.is_empty()).then(|| notes.join(" "))
 }
 
 /// What the study says of itself, and what follows from the run.
-fn limits(summary: &Summary<'_>) -> Vec<String> {
-    let run = &summary.record.run;
+fn limits(findings: &Findings<'_>) -> Vec<String> {
+    let run = &findings.run;
     let machine = &run.machine;
     let virtual_machine = if machine.virtual_machine { ", a virtual machine," } else { "" };
     let mut limits = run.study.limits.clone();
@@ -273,10 +269,10 @@ fn limits(summary: &Summary<'_>) -> Vec<String> {
         words::counted(machine.cores as usize, "core"),
         crate::stats::precision::Ns(run.disk.fsync_ns_p50)
     ));
-    if !summary.as_published() && (run.study.rounds as usize) < crate::stats::interval::MIN_ROUNDS {
+    if !findings.as_published() && (run.study.rounds as usize) < crate::stats::interval::MIN_ROUNDS {
         limits.push("With fewer than 6 rounds there is a ratio but no word: chance cannot be told from effect.".into());
     }
-    if summary.as_published() {
+    if findings.as_published() {
         limits.push(
             "This is the original's way of measuring, repeated on this machine; its flaws are part of it, and it gets \
              no verdicts. The corrected variant asks the same question fairly."

@@ -1,30 +1,31 @@
 //! What each worker takes for itself, beside what its contenders took.
 
+use crate::analysis::Findings;
 use crate::report::content::pauses;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Section, Table};
-use crate::report::summary::Summary;
 use crate::stats::precision::{Ns, Percent};
-use crate::study::readback::{floor_driver, floor_model};
+use crate::study::model::Overhead;
 use std::collections::BTreeMap;
 
 /// Which contender of a worker has the shortest operations, and how long they take on average.
-fn quickest(summary: &Summary<'_>, condition: usize, null: &str) -> Option<(usize, f64)> {
-    let figure = summary.figure("service_ns_mean")?;
-    let contenders = summary.record.run.study.contenders.iter().enumerate();
-    let of_worker = contenders.filter(|(_, contender)| floor_driver(contender) == Some(null));
+fn quickest(findings: &Findings<'_>, condition: usize, null: &str) -> Option<(usize, f64)> {
+    let figure = findings.figure("service_ns_mean")?;
+    let contenders = findings.run.study.contenders.iter().enumerate();
+    let of_worker = contenders
+        .filter(|(_, contender)| contender.resolved.overhead.as_ref().is_some_and(|idle| idle.driver == null));
     let means = of_worker.filter(|(_, contender)| contender.driver != null).filter_map(|(index, _)| {
-        let cell = summary.cell(condition, index).filter(|cell| cell.has_data())?;
-        Some((index, summary.estimator().estimate(cell, &figure).value?))
+        let cell = findings.cell(condition, index).filter(|cell| cell.has_data())?;
+        Some((index, findings.estimator().estimate(cell, &figure).value?))
     });
     means.min_by(|a, b| a.1.total_cmp(&b.1))
 }
 
 /// The workers' own cost and pauses; none in a record that does not know.
-pub fn section(summary: &Summary<'_>) -> Option<Section> {
-    let mut blocks = costs(summary);
-    blocks.extend(not_there(summary).map(Block::Note));
-    blocks.extend(pauses::blocks(summary));
+pub fn section(findings: &Findings<'_>) -> Option<Section> {
+    let mut blocks = costs(findings);
+    blocks.extend(not_there(findings).map(Block::Note));
+    blocks.extend(pauses::blocks(findings));
     (!blocks.is_empty()).then(|| Section {
         id: "floors",
         title: "What the workers take for themselves".to_string(),
@@ -33,8 +34,8 @@ pub fn section(summary: &Summary<'_>) -> Option<Section> {
 }
 
 /// A row for each worker under each condition.
-fn costs(summary: &Summary<'_>) -> Vec<Block> {
-    let floors = &summary.record.run.floors;
+fn costs(findings: &Findings<'_>) -> Vec<Block> {
+    let floors = &findings.run.floors;
     if floors.is_empty() {
         return vec![];
     }
@@ -47,17 +48,17 @@ fn costs(summary: &Summary<'_>) -> Vec<Block> {
         "shortest mean operation|",
     ]);
     for floor in floors {
-        let shortest = match quickest(summary, floor.condition, &floor.driver) {
+        let shortest = match quickest(findings, floor.condition, &floor.driver) {
             None => TableCell::muted(NOTHING),
             Some((contender, mean_ns)) => {
                 let share = Percent(floor.ns_per_operation as f64 / mean_ns);
-                let small = format!("{}; the worker's own is {share} of it", words::label(summary, contender));
+                let small = format!("{}; the worker's own is {share} of it", words::label(findings, contender));
                 TableCell::new(Ns(mean_ns as u64).to_string()).small(small)
             }
         };
         table.row([
             TableCell::new(&floor.driver),
-            TableCell::new(words::condition(summary, floor.condition)),
+            TableCell::new(words::condition(findings, floor.condition)),
             TableCell::new(Ns(floor.ns_per_operation).to_string()),
             TableCell::new(Ns(floor.ns_p999).to_string()),
             TableCell::new(Ns(floor.ns_max).to_string()),
@@ -70,13 +71,13 @@ fn costs(summary: &Summary<'_>) -> Vec<Block> {
     let note = "It is a part of every operation measured below or above it, and it is not subtracted anywhere. Conditions that differ \
                 in the number of clients share one measurement.";
     let mut blocks = vec![Block::Text(text.to_string()), Block::Table(table), Block::Note(note.to_string())];
-    blocks.extend(other_models(summary).map(Block::Note));
+    blocks.extend(other_models(findings).map(Block::Note));
     blocks
 }
 
 /// Workers of which nobody knows what they take.
-fn not_there(summary: &Summary<'_>) -> Option<String> {
-    let missing = &summary.record.run.floors_missing;
+fn not_there(findings: &Findings<'_>) -> Option<String> {
+    let missing = &findings.run.floors_missing;
     (!missing.is_empty()).then(|| {
         format!(
             "Not measured, because the worker that does nothing was not there: {}. `contend doctor` says how to build it.",
@@ -86,12 +87,12 @@ fn not_there(summary: &Summary<'_>) -> Option<String> {
 }
 
 /// Contenders that stand beside a worker's own cost in another model than theirs.
-fn other_models(summary: &Summary<'_>) -> Option<String> {
+fn other_models(findings: &Findings<'_>) -> Option<String> {
     let mut above: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    for contender in &summary.record.run.study.contenders {
-        let known = |null: &&str| summary.record.run.floors.iter().any(|floor| floor.driver == *null);
-        let measured = floor_driver(contender).filter(known).and_then(|_| floor_model(contender));
-        if let Some(model) = measured.filter(|model| contender.model != *model) {
+    for contender in &findings.run.study.contenders {
+        let known = |idle: &&Overhead| findings.run.floors.iter().any(|floor| floor.driver == idle.driver);
+        let measured = contender.resolved.overhead.as_ref().filter(known).map(|idle| &idle.model);
+        if let Some(model) = measured.filter(|model| contender.model != **model) {
             above.entry(format!("{} beside {model}", contender.model)).or_default().push(&contender.label);
         }
     }

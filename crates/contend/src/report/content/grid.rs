@@ -1,14 +1,14 @@
 //! The study's own tables of two dimensions, and what they say in words: which is best of a tier where intervals tell it from
 //! chance, and how much each of the two choices matters while the other is kept.
 
+use crate::analysis::Findings;
+use crate::analysis::figure::Figure;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Said, Table, Tone};
-use crate::report::summary::Summary;
-use crate::report::summary::metric::Figure;
 use crate::stats::precision::{Percent, Ratio};
 use crate::stats::verdict::Direction;
-use crate::study::grid::{Layout, driver_facts, layout};
-use crate::study::model::{Grid, Tier};
+use crate::study::layout::{Layout, layout};
+use crate::study::model::{Contender, Grid, Tier};
 use std::cmp::Ordering;
 
 /// So many that are told from the best are named; of more only the number is said.
@@ -23,16 +23,16 @@ struct Filled<'g> {
     values: Vec<Vec<Option<Found>>>,
 }
 
-fn filled<'g>(summary: &'g Summary<'_>, condition: usize) -> Vec<Filled<'g>> {
-    let study = &summary.record.run.study;
+fn filled<'g>(findings: &'g Findings<'_>, condition: usize) -> Vec<Filled<'g>> {
+    let study = &findings.run.study;
     let fill = |grid: &'g Grid| {
-        let (figure, layout) = (summary.figure(&grid.metric)?, layout(study, grid)?);
+        let (figure, layout) = (findings.figure(&grid.metric)?, layout(study, grid)?);
         let found = |contender: usize| {
-            let cell = summary.cell(condition, contender).filter(|cell| cell.has_data())?;
-            let estimate = summary.estimator().estimate(cell, &figure);
+            let cell = findings.cell(condition, contender).filter(|cell| cell.has_data())?;
+            let estimate = findings.estimator().estimate(cell, &figure);
             Some(Found {
                 value: estimate.value?,
-                interval: estimate.low.zip(estimate.high).filter(|_| !summary.as_published()),
+                interval: estimate.low.zip(estimate.high).filter(|_| !findings.as_published()),
                 at_least: estimate.at_least,
                 tier: study.contenders[contender].tier,
             })
@@ -56,13 +56,13 @@ fn filled<'g>(summary: &'g Summary<'_>, condition: usize) -> Vec<Filled<'g>> {
 }
 
 /// What the grids answer.
-pub fn answers(summary: &Summary<'_>) -> Vec<Block> {
+pub fn answers(findings: &Findings<'_>) -> Vec<Block> {
     let mut blocks: Vec<Block> = vec![];
-    let conditions = 0..summary.record.run.study.conditions.len();
+    let conditions = 0..findings.run.study.conditions.len();
     let several = conditions.len() > 1;
-    for filled in conditions.flat_map(|condition| filled(summary, condition)) {
+    for filled in conditions.flat_map(|condition| filled(findings, condition)) {
         let (Some(ask), Some(text)) = (&filled.grid.ask, filled.in_words()) else { continue };
-        let condition = several.then(|| words::condition(summary, filled.condition));
+        let condition = several.then(|| words::condition(findings, filled.condition));
         let said = Said { condition, text, tone: Tone::Plain };
         match blocks.iter_mut().find(|block| matches!(block, Block::Answer { ask: asked, .. } if asked == ask)) {
             Some(Block::Answer { said: all, .. }) => all.push(said),
@@ -73,9 +73,9 @@ pub fn answers(summary: &Summary<'_>) -> Vec<Block> {
 }
 
 /// The tables for a condition.
-pub fn tables(summary: &Summary<'_>, condition: usize) -> Vec<Block> {
-    let of = |filled: Filled<'_>| [Block::Heading(filled.grid.about.clone()), Block::Table(filled.table(summary))];
-    filled(summary, condition).into_iter().flat_map(of).collect()
+pub fn tables(findings: &Findings<'_>, condition: usize) -> Vec<Block> {
+    let of = |filled: Filled<'_>| [Block::Heading(filled.grid.about.clone()), Block::Table(filled.table(findings))];
+    filled(findings, condition).into_iter().flat_map(of).collect()
 }
 
 /// What a contender has of the figure.
@@ -117,7 +117,7 @@ impl Filled<'_> {
         }
     }
 
-    fn table(&self, summary: &Summary<'_>) -> Table {
+    fn table(&self, findings: &Findings<'_>) -> Table {
         let columns: Vec<String> =
             self.layout.columns.iter().map(|column| format!("{} {column}|", spoken(&self.grid.columns))).collect();
         let mut head = vec![self.grid.rows.as_str()];
@@ -127,7 +127,7 @@ impl Filled<'_> {
         for (row, name) in self.layout.rows.iter().enumerate() {
             let first = self.layout.cells[row].iter().flatten().next();
             let about = first.filter(|_| self.grid.rows == "driver");
-            let about = about.map(|index| driver_facts(&summary.record.run.study.contenders[*index]));
+            let about = about.map(|index| driver_facts(&findings.run.study.contenders[*index]));
             let mut cells = vec![TableCell::new(name).small(about.unwrap_or_default())];
             for (column, value) in self.values[row].iter().enumerate() {
                 let series = self.layout.cells[row][column];
@@ -304,4 +304,10 @@ fn spoken(key: &str) -> String {
 fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// What to know of a contender's driver when choosing one, in a line.
+fn driver_facts(contender: &Contender) -> String {
+    let facts = contender.resolved.driver_facts.iter();
+    facts.map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
 }

@@ -1,18 +1,18 @@
 //! How it was concluded: every comparison made, effects of single factors, the original's figures.
 
+use crate::analysis::compare::{Compared, FactorEffect};
+use crate::analysis::{Beside, Findings};
 use crate::report::content::charts::capitalised;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Section, Table};
-use crate::report::summary::compare::{Compared, FactorEffect};
-use crate::report::summary::{Beside, Summary};
 use crate::stats::precision::{Change, Percent};
 use crate::study::model::Tier;
 
 /// What one setting does: a ratio without a word.
-pub fn effects(summary: &Summary<'_>) -> Option<Section> {
+pub fn effects(findings: &Findings<'_>) -> Option<Section> {
     let mut table = Table::new(&["effect", "condition", "figure", "ratio|", "change|", "pairs|"]);
-    for effect in &summary.effects {
-        table.row(effect_row(summary, effect));
+    for effect in &findings.effects {
+        table.row(effect_row(findings, effect));
     }
     if table.rows.is_empty() {
         return None;
@@ -28,13 +28,13 @@ pub fn effects(summary: &Summary<'_>) -> Option<Section> {
     Some(Section { id: "effects", title: "What each setting does".to_string(), blocks })
 }
 
-fn effect_row(summary: &Summary<'_>, effect: &FactorEffect) -> Vec<TableCell> {
+fn effect_row(findings: &Findings<'_>, effect: &FactorEffect) -> Vec<TableCell> {
     let factor = &effect.factor;
     let figure = effect.figure.as_ref().map_or(factor.metric.clone(), |f| f.label());
     let crosses = if effect.crosses_tiers { "; crosses tiers" } else { "" };
     let about =
         TableCell::new(&effect.about).small(format!("{}: {} to {}{crosses}", factor.factor, factor.from, factor.to));
-    let mut row = vec![about, TableCell::new(words::condition(summary, effect.condition)), TableCell::new(figure)];
+    let mut row = vec![about, TableCell::new(words::condition(findings, effect.condition)), TableCell::new(figure)];
     match &effect.result {
         Ok(found) => row.extend([
             words::ratio(found.interval.map(|i| i.low), Some(found.ratio), found.interval.map(|i| i.high)),
@@ -47,23 +47,23 @@ fn effect_row(summary: &Summary<'_>, effect: &FactorEffect) -> Vec<TableCell> {
 }
 
 /// Every comparison, with what it could have found.
-pub fn comparisons(summary: &Summary<'_>) -> Section {
-    let study = &summary.record.run.study;
-    let mut blocks = vec![Block::Text(counting(summary))];
+pub fn comparisons(findings: &Findings<'_>) -> Section {
+    let study = &findings.run.study;
+    let mut blocks = vec![Block::Text(counting(findings))];
     for condition in 0..study.conditions.len() {
         let mut table = Table::new(&["contender", "figure", "ratio|", "verdict", "detectable|", "rounds|"]);
         table.condition = Some(condition);
         for tier in Tier::GROUPS {
-            let Some(baseline) = summary.baseline(tier) else { continue };
+            let Some(baseline) = findings.baseline(tier) else { continue };
             let here = |c: &&Compared| c.condition == condition && c.baseline == baseline;
-            let mut rows = summary.comparisons.iter().filter(here).peekable();
+            let mut rows = findings.comparisons.iter().filter(here).peekable();
             if rows.peek().is_some() {
-                table.group(tier.word(), format!("against {}", words::label(summary, baseline)));
-                rows.for_each(|compared| table.row(comparison_row(summary, compared)));
+                table.group(tier.word(), format!("against {}", words::label(findings, baseline)));
+                rows.for_each(|compared| table.row(comparison_row(findings, compared)));
             }
         }
         if !table.rows.is_empty() {
-            blocks.push(Block::Heading(words::condition(summary, condition)));
+            blocks.push(Block::Heading(words::condition(findings, condition)));
             blocks.push(Block::Table(table));
         }
     }
@@ -73,12 +73,12 @@ pub fn comparisons(summary: &Summary<'_>) -> Section {
             .to_string(),
     ));
     blocks.push(Block::Heading("The machine's own noise".to_string()));
-    blocks.extend(noise(summary));
+    blocks.extend(noise(findings));
     Section { id: "comparisons", title: "Every comparison".to_string(), blocks }
 }
 
-fn counting(summary: &Summary<'_>) -> String {
-    let made = summary.comparisons.len();
+fn counting(findings: &Findings<'_>) -> String {
+    let made = findings.comparisons.len();
     if made == 0 {
         return "No comparison was made: a tier needs a baseline and another contender with valid trials.".to_string();
     }
@@ -87,11 +87,11 @@ fn counting(summary: &Summary<'_>) -> String {
         "{} with a baseline of the same tier, the round as the unit. Where two systems are equal {one} a difference by \
          chance about once in twenty times; the headline, {}, was named in advance.",
         words::counted(made, "comparison"),
-        summary.headline.as_ref().map_or(summary.record.run.study.headline.clone(), |f| f.label())
+        findings.headline.as_ref().map_or(findings.run.study.headline.clone(), |f| f.label())
     )
 }
 
-fn comparison_row(summary: &Summary<'_>, compared: &Compared) -> Vec<TableCell> {
+fn comparison_row(findings: &Findings<'_>, compared: &Compared) -> Vec<TableCell> {
     let c = &compared.comparison;
     let rounds = if (c.rounds as usize) < compared.scheduled {
         format!("{} of {}", c.rounds, compared.scheduled)
@@ -100,95 +100,95 @@ fn comparison_row(summary: &Summary<'_>, compared: &Compared) -> Vec<TableCell> 
     };
     let detectable = c.minimum_detectable_effect.map(|mde| TableCell::new(Percent(mde).to_string()));
     vec![
-        TableCell::new(words::label(summary, compared.candidate)).series(compared.candidate),
+        TableCell::new(words::label(findings, compared.candidate)).series(compared.candidate),
         TableCell::new(compared.figure.label()),
         words::compared_ratio(c),
-        words::verdict(summary, compared),
+        words::verdict(findings, compared),
         detectable.unwrap_or(TableCell::muted(NOTHING)),
         TableCell::new(rounds),
     ]
 }
 
-fn noise(summary: &Summary<'_>) -> Vec<Block> {
-    let mut lines: Vec<String> = summary.self_comparisons.iter().map(|c| self_sentence(summary, c)).collect();
+fn noise(findings: &Findings<'_>) -> Vec<Block> {
+    let mut lines: Vec<String> = findings.self_comparisons.iter().map(|c| self_sentence(findings, c)).collect();
     if lines.is_empty() {
         lines.push(
             "A against A was not part of this run, so the noise of the machine is known only through the intervals."
                 .to_string(),
         );
     }
-    lines.extend(drifts(summary));
+    lines.extend(drifts(findings));
     vec![Block::List(lines)]
 }
 
 /// What climbs or falls, over the rounds and within windows.
-pub fn drifts(summary: &Summary<'_>) -> Vec<String> {
-    let over_rounds = summary.drifts.iter().map(|drift| {
+pub fn drifts(findings: &Findings<'_>) -> Vec<String> {
+    let over_rounds = findings.drifts.iter().map(|drift| {
         format!(
             "Drift: {} under {} changes by {} from the first rounds to the last.",
-            words::label(summary, drift.contender),
-            words::condition(summary, drift.condition),
+            words::label(findings, drift.contender),
+            words::condition(findings, drift.condition),
             Change(1.0 + drift.trend.change)
         )
     });
     let mut lines: Vec<String> = over_rounds.collect();
-    let drifting = |row: &&crate::report::summary::trial::TrialRow| {
+    let drifting = |row: &&crate::analysis::trial::TrialRow| {
         row.measured.as_ref().and_then(|m| m.trend).is_some_and(|t| t.drifting)
     };
-    let inside = summary.rows.iter().filter(drifting).count();
+    let inside = findings.rows.iter().filter(drifting).count();
     if inside > 0 {
         lines.push(format!("In {} the throughput climbs or falls within the window.", words::counted(inside, "trial")));
     }
     lines
 }
 
-fn self_sentence(summary: &Summary<'_>, compared: &Compared) -> String {
+fn self_sentence(findings: &Findings<'_>, compared: &Compared) -> String {
     let c = &compared.comparison;
     let ratio = words::ratio(c.low, c.ratio, c.high);
     let interval = if ratio.small.is_empty() { String::new() } else { format!(" ({})", ratio.small) };
     format!(
         "A against A: {} and {} are the same system; under {} the ratio of their {} is {}{interval}: {}.",
-        words::label(summary, compared.baseline),
-        words::label(summary, compared.candidate),
-        words::condition(summary, compared.condition),
+        words::label(findings, compared.baseline),
+        words::label(findings, compared.candidate),
+        words::condition(findings, compared.condition),
         compared.figure.label(),
         ratio.text,
-        words::word(summary, &c.verdict)
+        words::word(findings, &c.verdict)
     )
 }
 
 /// The original's figures beside ours, and what was changed.
-pub fn published(summary: &Summary<'_>) -> Option<Section> {
-    let study = &summary.record.run.study;
-    if summary.beside.is_empty() && study.changes.is_empty() {
+pub fn published(findings: &Findings<'_>) -> Option<Section> {
+    let study = &findings.run.study;
+    if findings.beside.is_empty() && study.changes.is_empty() {
         return None;
     }
     let mut blocks = vec![];
-    if !summary.beside.is_empty() {
+    if !findings.beside.is_empty() {
         let mut table = Table::new(&["contender", "condition", "figure", "published|", "here|", "here / published|"]);
-        summary.beside.iter().for_each(|beside| table.row(beside_row(summary, beside)));
+        findings.beside.iter().for_each(|beside| table.row(beside_row(findings, beside)));
         blocks.push(Block::Table(table));
         blocks.push(Block::Note(
             "Another machine, another day: rates differ, the order should not. How large a difference is depends on \
              processors and disk, too."
                 .to_string(),
         ));
-        if summary.as_published() {
+        if findings.as_published() {
             blocks.push(Block::Note(words::FEW_NOTE.to_string()));
         }
     }
     if !study.changes.is_empty() {
         let title =
-            if summary.as_published() { "What the corrected variant changes" } else { "What was changed, and why" };
+            if findings.as_published() { "What the corrected variant changes" } else { "What was changed, and why" };
         blocks.push(Block::Heading(title.to_string()));
         blocks.push(Block::List(study.changes.iter().map(|text| capitalised(text)).collect()));
     }
     Some(Section { id: "published", title: "Beside the original".to_string(), blocks })
 }
 
-fn beside_row(summary: &Summary<'_>, beside: &Beside) -> Vec<TableCell> {
+fn beside_row(findings: &Findings<'_>, beside: &Beside) -> Vec<TableCell> {
     let published = &beside.published;
-    let series = summary.record.run.study.contenders.iter().position(|c| c.label == published.contender);
+    let series = findings.run.study.contenders.iter().position(|c| c.label == published.contender);
     let name = TableCell { series, ..TableCell::new(&published.contender) };
     let (figure, theirs, ours) = match &beside.figure {
         Some(figure) => {

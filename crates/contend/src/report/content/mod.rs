@@ -24,24 +24,24 @@ mod speed;
 pub mod sweep;
 pub mod words;
 
+use crate::analysis::Findings;
 use crate::report::document::{Document, Section};
-use crate::report::summary::Summary;
 use crate::study::model::{Extent, Variant};
 
 /// The whole report.
-pub fn document(summary: &Summary<'_>) -> Document {
-    let run = &summary.record.run;
-    let conditions: Vec<String> = (0..run.study.conditions.len()).map(|i| words::condition(summary, i)).collect();
-    let sections = if summary.of_service() { service::sections(summary) } else { of_databases(summary) };
-    let title = match summary.of_service() {
+pub fn document(findings: &Findings<'_>) -> Document {
+    let run = &findings.run;
+    let conditions: Vec<String> = (0..run.study.conditions.len()).map(|i| words::condition(findings, i)).collect();
+    let sections = if findings.of_service() { service::sections(findings) } else { of_databases(findings) };
+    let title = match findings.of_service() {
         true => run.study.name.clone(),
         false => format!("{}, {}", run.study.name, run.study.variant.word()),
     };
     Document {
         title,
         question: run.study.question.clone(),
-        facts: facts(summary),
-        warnings: circumstances::warnings(summary),
+        facts: facts(findings),
+        warnings: circumstances::warnings(findings),
         conditions: if conditions.len() > 1 { conditions } else { vec![] },
         origin:
             "Made by contend from the record in this directory; the same record gives the same page. The numbers are \
@@ -51,37 +51,37 @@ pub fn document(summary: &Summary<'_>) -> Document {
     }
 }
 
-fn of_databases(summary: &Summary<'_>) -> Vec<Option<Section>> {
+fn of_databases(findings: &Findings<'_>) -> Vec<Option<Section>> {
     vec![
-        Some(first::answer(summary)),
-        powercut::promise(summary),
-        crashes::section(summary),
-        charts::throughput(summary),
-        sweep::section(summary),
-        charts::latency(summary),
-        method::effects(summary),
-        detail::transactions(summary),
-        detail::outcomes(summary),
-        detail::own_figures(summary),
-        charts::over_time(summary),
-        course::section(summary),
-        charts::resources(summary),
-        servers::servers(summary),
-        detail::fairness(summary),
-        method::published(summary),
-        Some(method::comparisons(summary)),
-        circumstances::invalid(summary),
-        floors::section(summary),
-        Some(circumstances::machine(summary)),
-        Some(settings::section(summary)),
-        Some(circumstances::schedule(summary)),
+        Some(first::answer(findings)),
+        powercut::promise(findings),
+        crashes::section(findings),
+        charts::throughput(findings),
+        sweep::section(findings),
+        charts::latency(findings),
+        method::effects(findings),
+        detail::transactions(findings),
+        detail::outcomes(findings),
+        detail::own_figures(findings),
+        charts::over_time(findings),
+        course::section(findings),
+        charts::resources(findings),
+        servers::servers(findings),
+        detail::fairness(findings),
+        method::published(findings),
+        Some(method::comparisons(findings)),
+        circumstances::invalid(findings),
+        floors::section(findings),
+        Some(circumstances::machine(findings)),
+        Some(settings::section(findings)),
+        Some(circumstances::schedule(findings)),
     ]
 }
 
-fn facts(summary: &Summary<'_>) -> Vec<String> {
-    let run = &summary.record.run;
+fn facts(findings: &Findings<'_>) -> Vec<String> {
+    let run = &findings.run;
     let rounds = words::counted(run.study.rounds as usize, "round");
-    if summary.of_service() {
+    if findings.of_service() {
         return vec![run.study.name.clone(), rounds, run.started.clone()];
     }
     let variant = match run.study.variant {

@@ -1,11 +1,11 @@
 //! What workers tell of themselves: pauses of a garbage collector, lag of an event loop, time of a compiler.
 
+use crate::analysis::Findings;
+use crate::analysis::cell::Cell;
 use crate::check::marks::COMPILING_FACT;
 use crate::record::model::Trial;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Table};
-use crate::report::summary::Summary;
-use crate::report::summary::cell::Cell;
 use crate::stats::precision::{Ns, Percent};
 
 /// How what the workers of several trials told becomes one number.
@@ -115,12 +115,12 @@ impl Column {
 }
 
 /// A row for each contender under each condition whose workers tell, of the trials that count; nothing where nobody tells.
-pub fn blocks(summary: &Summary<'_>) -> Vec<Block> {
+pub fn blocks(findings: &Findings<'_>) -> Vec<Block> {
     let row = |cell: &Cell| {
-        let trials: Vec<&Trial> = cell.valid.iter().map(|&row| &summary.record.trials[summary.rows[row].at]).collect();
+        let trials: Vec<&Trial> = cell.valid.iter().map(|&row| &findings.trials[findings.rows[row].at]).collect();
         (cell.condition, cell.contender, COLUMNS.each_ref().map(|column| column.cell(&trials)))
     };
-    let rows: Vec<_> = summary.cells.iter().map(row).filter(|(.., told)| told.iter().any(Option::is_some)).collect();
+    let rows: Vec<_> = findings.cells.iter().map(row).filter(|(.., told)| told.iter().any(Option::is_some)).collect();
     if rows.is_empty() {
         return vec![];
     }
@@ -131,8 +131,8 @@ pub fn blocks(summary: &Summary<'_>) -> Vec<Block> {
     let mut table = Table::new(&head);
     for (condition, contender, told) in rows {
         let mut cells = vec![
-            TableCell::new(words::label(summary, contender)).series(contender),
-            TableCell::new(words::condition(summary, condition)),
+            TableCell::new(words::label(findings, contender)).series(contender),
+            TableCell::new(words::condition(findings, condition)),
         ];
         cells.extend(columns.iter().map(|&at| told[at].clone().unwrap_or(TableCell::muted(NOTHING))));
         table.row(cells);

@@ -1,13 +1,13 @@
 //! What crashes have shown: what each setting keeps in words, the table of what was promised and what was reached, and the
 //! commit rate beside it.
 
+use crate::analysis::Findings;
 use crate::check::crashes_count;
 use crate::record::model::Trial;
 use crate::record::powercut::{Crashes, Powercut};
 use crate::report::content::speed::rate;
 use crate::report::content::words::{self, NOTHING, count};
 use crate::report::document::{Bar, BarRow, Bars, Block, Cell as TableCell, Said, Section, Table, Tone};
-use crate::report::summary::Summary;
 use crate::stats::precision::{Ns, Percent};
 use crate::study::model::Tier;
 
@@ -60,12 +60,12 @@ impl Shown<'_> {
     }
 }
 
-pub(super) fn shown<'r>(summary: &Summary<'r>, condition: usize) -> Vec<Shown<'r>> {
-    let (trials, makes_some) = (&summary.record.trials, summary.record.run.study.powercut.is_some());
+pub(super) fn shown<'r>(findings: &Findings<'r>, condition: usize) -> Vec<Shown<'r>> {
+    let (trials, makes_some) = (&findings.trials, findings.run.study.powercut.is_some());
     let of = |contender: usize| {
         let mine = || {
             let of = |t: &&Trial| t.slot.contender == contender && t.slot.condition == condition;
-            trials.iter().filter(of).filter(|t| t.is_to_crash(&summary.record.run.study))
+            trials.iter().filter(of).filter(|t| t.is_to_crash(&findings.run.study))
         };
         let counting = mine().filter(|trial| crashes_count(&trial.invalid));
         let found: Vec<_> = counting.filter_map(|t| Some((t.slot.trial, t.powercut.as_ref()?))).collect();
@@ -73,34 +73,34 @@ pub(super) fn shown<'r>(summary: &Summary<'r>, condition: usize) -> Vec<Shown<'r
         let contradicted = found.iter().any(|(_, found)| found.controls.iter().any(|control| !control.holds));
         (!found.is_empty() || left_out).then_some(Shown { contender, found, contradicted })
     };
-    (0..summary.record.run.study.contenders.len()).filter(|_| makes_some).filter_map(of).collect()
+    (0..findings.run.study.contenders.len()).filter(|_| makes_some).filter_map(of).collect()
 }
 
-pub(super) fn conditions(summary: &Summary<'_>) -> std::ops::Range<usize> {
-    0..summary.record.run.study.conditions.len()
+pub(super) fn conditions(findings: &Findings<'_>) -> std::ops::Range<usize> {
+    0..findings.run.study.conditions.len()
 }
 
 /// The questions of the study, answered in words.
-pub fn answers(summary: &Summary<'_>) -> Vec<Block> {
-    let study = &summary.record.run.study;
+pub fn answers(findings: &Findings<'_>) -> Vec<Block> {
+    let study = &findings.run.study;
     let mut blocks = vec![];
     for kept in &study.kept {
         let mut said = vec![];
-        for condition in conditions(summary) {
-            let all = shown(summary, condition);
+        for condition in conditions(findings) {
+            let all = shown(findings, condition);
             let Some(one) = all.iter().find(|s| study.contenders[s.contender].label == kept.contender) else {
                 continue;
             };
             let tone = if one.contradicted || one.found.is_empty() { Tone::Worse } else { Tone::Plain };
-            let condition = (study.conditions.len() > 1).then(|| words::condition(summary, condition));
+            let condition = (study.conditions.len() > 1).then(|| words::condition(findings, condition));
             said.push(Said { condition, text: sentence(one), tone });
         }
         if !said.is_empty() {
             blocks.push(Block::Answer { ask: kept.ask.clone(), said });
         }
     }
-    let none = |condition| shown(summary, condition).iter().all(|one| one.found.is_empty());
-    if blocks.is_empty() && conditions(summary).all(none) {
+    let none = |condition| shown(findings, condition).iter().all(|one| one.found.is_empty());
+    if blocks.is_empty() && conditions(findings).all(none) {
         let text = "No crash was made in this run, so there is no answer. The reasons are below.".to_string();
         let said = vec![Said { condition: None, text, tone: Tone::Worse }];
         blocks.push(Block::Answer { ask: String::new(), said });
@@ -192,21 +192,21 @@ fn bound(crashes: &Crashes) -> Percent {
 }
 
 /// Settings with what was promised, what was reached, and how fast they commit.
-pub fn table(summary: &Summary<'_>, condition: usize) -> Option<Block> {
-    let all = shown(summary, condition);
+pub fn table(findings: &Findings<'_>, condition: usize) -> Option<Block> {
+    let all = shown(findings, condition);
     if all.is_empty() {
         return None;
     }
     let mut table = Table::new(&COLUMNS);
     table.condition = Some(condition);
     for one in &all {
-        table.row(row(summary, condition, one));
+        table.row(row(findings, condition, one));
     }
     Some(Block::Table(table))
 }
 
-fn row(summary: &Summary<'_>, condition: usize, one: &Shown<'_>) -> Vec<TableCell> {
-    let contender = &summary.record.run.study.contenders[one.contender];
+fn row(findings: &Findings<'_>, condition: usize, one: &Shown<'_>) -> Vec<TableCell> {
+    let contender = &findings.run.study.contenders[one.contender];
     let (process, power, posix) = (one.sum(Powercut::process), one.sum(Powercut::power), one.sum(Powercut::posix));
     if one.found.is_empty() {
         let mut cells =
@@ -236,7 +236,7 @@ fn row(summary: &Summary<'_>, condition: usize, one: &Shown<'_>) -> Vec<TableCel
         TableCell::new(&contender.label).series(one.contender),
         TableCell::new(contender.tier.word()),
         reached,
-        rate(summary, condition, one.contender)
+        rate(findings, condition, one.contender)
             .map_or(TableCell::new(NOTHING), |rate| TableCell::new(&rate.shown).small(rate.range())),
         cell(&process),
         cell(&power),
@@ -264,19 +264,19 @@ fn cell(crashes: &Crashes) -> TableCell {
 }
 
 /// Speed against promise: the commit rate of each setting, grouped by what it really keeps.
-pub fn promise(summary: &Summary<'_>) -> Option<Section> {
+pub fn promise(findings: &Findings<'_>) -> Option<Section> {
     let mut blocks = vec![];
-    for condition in conditions(summary) {
-        let all = shown(summary, condition);
+    for condition in conditions(findings) {
+        let all = shown(findings, condition);
         let mut rows = vec![];
         let groups = Tier::ALL.into_iter().map(Some).chain([None]);
         for tier in groups {
             let bars: Vec<BarRow> = all
                 .iter()
                 .filter(|one| !one.contradicted && !one.found.is_empty() && one.reached() == tier)
-                .filter_map(|one| Some((one, rate(summary, condition, one.contender)?)))
+                .filter_map(|one| Some((one, rate(findings, condition, one.contender)?)))
                 .map(|(one, rate)| {
-                    let label = words::label(summary, one.contender).to_string();
+                    let label = words::label(findings, one.contender).to_string();
                     let tip = format!("{label}\n{}\n{}", rate.shown, rate.range());
                     let points = rate.rounds.iter().map(|(value, _)| *value).collect();
                     let (series, value, shown) = (one.contender, Some(rate.value), rate.shown);

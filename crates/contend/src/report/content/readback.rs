@@ -1,18 +1,17 @@
 //! What the connections of each contender reported, as a table of the study's choice, and in words where they differ.
 
+use crate::analysis::Findings;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Said, Table, Tone};
-use crate::report::summary::Summary;
 use crate::study::model::Readback;
-use crate::study::readback::{language, tier_told};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What was found under a name, by contender; none where nobody told. What a worker says of its library comes before what its
 /// connection shows: a worker may have told the connection otherwise to carry out plans.
-fn found(summary: &Summary<'_>, name: &str) -> Vec<Option<String>> {
-    let contenders = &summary.record.run.study.contenders;
+fn found(findings: &Findings<'_>, name: &str) -> Vec<Option<String>> {
+    let contenders = &findings.run.study.contenders;
     let of = |contender: usize| {
-        let trials = summary.record.trials.iter().filter(|trial| trial.slot.contender == contender);
+        let trials = findings.trials.iter().filter(|trial| trial.slot.contender == contender);
         // Of a worker with several drivers.
         let of_driver = format!("{}.{name}", contenders[contender].driver);
         let told = trials.flat_map(|trial| {
@@ -28,29 +27,29 @@ fn found(summary: &Summary<'_>, name: &str) -> Vec<Option<String>> {
 }
 
 /// The answers in words: each setting in which contenders differ, with who has what.
-pub fn answers(summary: &Summary<'_>) -> Vec<Block> {
-    let asked = summary.record.run.study.readbacks.iter().filter_map(|table| Some((table, table.ask.as_ref()?)));
+pub fn answers(findings: &Findings<'_>) -> Vec<Block> {
+    let asked = findings.run.study.readbacks.iter().filter_map(|table| Some((table, table.ask.as_ref()?)));
     asked
         .map(|(table, ask)| {
             let said = |text: String| Said { condition: None, text, tone: Tone::Plain };
-            Block::Answer { ask: ask.clone(), said: in_words(summary, table).into_iter().map(said).collect() }
+            Block::Answer { ask: ask.clone(), said: in_words(findings, table).into_iter().map(said).collect() }
         })
         .collect()
 }
 
-fn in_words(summary: &Summary<'_>, table: &Readback) -> Vec<String> {
+fn in_words(findings: &Findings<'_>, table: &Readback) -> Vec<String> {
     let mut same = vec![];
     let mut lines = vec![];
     let mut by_few = vec![];
     for name in &table.names {
         let mut who: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-        let found = found(summary, name);
+        let found = found(findings, name);
         let (all, told) = (found.len(), found.iter().flatten().count());
         // What few tell is said with their number: a reader would take it for all.
         let of = if told < all { format!(" ({told} of {all} {})", tell(told)) } else { String::new() };
         for (contender, value) in found.into_iter().enumerate() {
             if let Some(value) = value {
-                who.entry(value).or_default().push(words::label(summary, contender));
+                who.entry(value).or_default().push(words::label(findings, contender));
             }
         }
         let mut values: Vec<(String, Vec<&str>)> = who.into_iter().collect();
@@ -92,22 +91,22 @@ fn shown(value: &str) -> &str {
 }
 
 /// The tables themselves.
-pub fn tables(summary: &Summary<'_>) -> Vec<Block> {
-    let of = |table: &Readback| [Block::Heading(table.about.clone()), Block::Table(filled(summary, table))];
-    summary.record.run.study.readbacks.iter().flat_map(of).collect()
+pub fn tables(findings: &Findings<'_>) -> Vec<Block> {
+    let of = |table: &Readback| [Block::Heading(table.about.clone()), Block::Table(filled(findings, table))];
+    findings.run.study.readbacks.iter().flat_map(of).collect()
 }
 
-fn filled(summary: &Summary<'_>, wanted: &Readback) -> Table {
+fn filled(findings: &Findings<'_>, wanted: &Readback) -> Table {
     let mut head = vec!["contender", "language", "tier"];
     head.extend(wanted.names.iter().map(String::as_str));
     let mut table = Table::new(&head);
-    let columns: Vec<Vec<Option<String>>> = wanted.names.iter().map(|name| found(summary, name)).collect();
-    for (index, contender) in summary.record.run.study.contenders.iter().enumerate() {
-        let mut cells = vec![TableCell::new(&contender.label).series(index), TableCell::new(language(contender))];
-        let trial =
-            summary.record.trials.iter().find(|trial| trial.slot.contender == index && !trial.settings.is_empty());
+    let columns: Vec<Vec<Option<String>>> = wanted.names.iter().map(|name| found(findings, name)).collect();
+    for (index, contender) in findings.run.study.contenders.iter().enumerate() {
+        let mut cells =
+            vec![TableCell::new(&contender.label).series(index), TableCell::new(&contender.resolved.language)];
+        let trial = findings.trials.iter().find(|trial| trial.slot.contender == index && !trial.settings.is_empty());
         // Of what was found, which need not be what a contender that sets nothing was taken for.
-        let tier = trial.and_then(|trial| tier_told(contender, &trial.settings));
+        let tier = trial.and_then(|trial| trial.tier_reported);
         cells.push(tier.map_or(TableCell::muted(NOTHING), |tier| TableCell::new(tier.word())));
         cells.extend(columns.iter().map(|column| match &column[index] {
             Some(value) => TableCell::new(shown(value)),

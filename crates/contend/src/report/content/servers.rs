@@ -1,25 +1,25 @@
 //! The database servers of a run: what they say of themselves, what they took, and under which conditions the
 //! translation of the workload asks of them what the original asks of SQLite.
 
+use crate::analysis::Findings;
 use crate::record::model::{ServerInfo, Trial};
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Section, Table};
-use crate::report::summary::Summary;
 use crate::stats::precision::{Bytes, Ns};
 use std::collections::BTreeSet;
 
 /// One row for each contender on a server; none without any.
-pub fn servers(summary: &Summary<'_>) -> Option<Section> {
+pub fn servers(findings: &Findings<'_>) -> Option<Section> {
     let mut table = Table::new(&["contender", "server", "CPU per second|", "memory|"]);
     let mut conditions = BTreeSet::new();
-    for contender in 0..summary.record.run.study.contenders.len() {
-        let its = summary.record.trials.iter().filter(|trial| trial.slot.contender == contender);
+    for contender in 0..findings.run.study.contenders.len() {
+        let its = findings.trials.iter().filter(|trial| trial.slot.contender == contender);
         let trials: Vec<(&Trial, &ServerInfo)> = its.filter_map(|t| Some((t, t.server.as_ref()?))).collect();
         let Some((_, server)) = trials.last() else { continue };
         conditions.extend(trials.iter().flat_map(|(_, server)| server.translation.iter().cloned()));
         let shown = |value: Option<String>| value.map_or(TableCell::muted(NOTHING), TableCell::new);
         table.row(vec![
-            TableCell::new(words::label(summary, contender)).series(contender),
+            TableCell::new(words::label(findings, contender)).series(contender),
             TableCell::new(&server.version),
             shown(median(trials.iter().filter_map(|(trial, server)| cpu_per_second(trial, server))).map(ns)),
             shown(median(trials.iter().filter_map(|(_, server)| server.rss_bytes)).map(|n| Bytes(n).to_string())),

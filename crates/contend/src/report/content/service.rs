@@ -1,19 +1,19 @@
 //! The report of a service: what was answered, how fast, and what went wrong. A service makes no promise that contend could
 //! test, has no settings that it could read back and no data that it could load, so none of that is spoken of.
 
+use crate::analysis::Findings;
+use crate::analysis::messages::Message;
+use crate::analysis::requests::Sum;
+use crate::analysis::trial::Scope;
 use crate::outcome::Outcome;
 use crate::report::content::circumstances::{self, order};
 use crate::report::content::settings;
 use crate::report::content::words::{self, FEW, NOTHING};
 use crate::report::content::{charts, course, detail, method, sweep};
 use crate::report::document::{Block, Cell as TableCell, Said, Section, Table, Tone};
-use crate::report::line::{Sum, sum};
-use crate::report::messages::Message;
-use crate::report::summary::Summary;
-use crate::report::summary::trial::Scope;
 use crate::stats::precision::{Bytes, Ns, Percent, Rate};
-use crate::study::load_under;
 use crate::study::model::Load;
+use crate::study::set::load_under;
 
 /// Messages of a condition, the most frequent ones.
 const MESSAGES: usize = 10;
@@ -34,37 +34,35 @@ pub fn word(outcome: Outcome) -> &'static str {
 }
 
 /// All sections.
-pub fn sections(summary: &Summary<'_>) -> Vec<Option<Section>> {
-    let conditions = 0..summary.record.run.study.conditions.len();
-    // Samples that cannot be read are told among the trials that do not count.
-    let sums: Vec<Sum> = conditions.map(|at| sum(summary.record, at).unwrap_or_default()).collect();
+pub fn sections(findings: &Findings<'_>) -> Vec<Option<Section>> {
+    let sums = &findings.requests;
     vec![
-        Some(answer(summary, &sums)),
-        sweep::section(summary),
-        charts::latency(summary),
-        detail::transactions(summary),
-        outcomes(summary, &sums),
-        charts::over_time(summary),
-        course::section(summary),
-        client(summary),
-        detail::fairness(summary),
-        circumstances::invalid(summary),
-        Some(machine(summary)),
-        Some(settings(summary)),
-        Some(schedule(summary)),
+        Some(answer(findings, sums)),
+        sweep::section(findings),
+        charts::latency(findings),
+        detail::transactions(findings),
+        outcomes(findings, sums),
+        charts::over_time(findings),
+        course::section(findings),
+        client(findings),
+        detail::fairness(findings),
+        circumstances::invalid(findings),
+        Some(machine(findings)),
+        Some(settings(findings)),
+        Some(schedule(findings)),
     ]
 }
 
-fn answer(summary: &Summary<'_>, sums: &[Sum]) -> Section {
+fn answer(findings: &Findings<'_>, sums: &[Sum]) -> Section {
     let several = sums.len() > 1;
     let said = |(at, sum): (usize, &Sum)| Said {
-        condition: several.then(|| words::condition(summary, at)),
+        condition: several.then(|| words::condition(findings, at)),
         text: sentence(sum),
         tone: if sum.all_failed() > 0 { Tone::Worse } else { Tone::Plain },
     };
     let mut blocks = vec![Block::Answer { ask: String::new(), said: sums.iter().enumerate().map(said).collect() }];
-    blocks.push(Block::Table(table(summary, sums)));
-    if let Some(table) = messages(summary, sums) {
+    blocks.push(Block::Table(table(findings, sums)));
+    if let Some(table) = messages(findings, sums) {
         blocks.push(Block::Heading("What went wrong".to_string()));
         blocks.push(Block::Table(table));
     }
@@ -76,7 +74,7 @@ fn answer(summary: &Summary<'_>, sums: &[Sum]) -> Section {
         ),
     ));
     blocks.push(Block::Heading("What this does not show".to_string()));
-    blocks.push(Block::List(limits(summary)));
+    blocks.push(Block::List(limits(findings)));
     Section { id: "answer", title: "The answer".to_string(), blocks }
 }
 
@@ -116,19 +114,19 @@ fn is_few(sum: &Sum, q: f64) -> bool {
     sum.times() as f64 * (1.0 - q) < BEYOND_MIN
 }
 
-fn table(summary: &Summary<'_>, sums: &[Sum]) -> Table {
+fn table(findings: &Findings<'_>, sums: &[Sum]) -> Table {
     let head = ["requests", "sent|", "answered|", "rate|", "p50|", "p95|", "p99|", "max|", "failed|", "rounds|"];
     let mut table = Table::new(&head);
     for (at, sum) in sums.iter().enumerate() {
-        let Some(cell) = summary.cell(at, 0) else { continue };
+        let Some(cell) = findings.cell(at, 0) else { continue };
         let mut cells = vec![
-            TableCell::new(words::condition(summary, at)).series(0),
+            TableCell::new(words::condition(findings, at)).series(0),
             TableCell::new(words::count(sum.total() - sum.unsent)),
             TableCell::new(words::count(sum.ok)),
         ];
-        let throughput = summary.figure("throughput_ops_per_s").filter(|_| cell.has_data());
+        let throughput = findings.figure("throughput_ops_per_s").filter(|_| cell.has_data());
         cells.push(throughput.map_or(TableCell::muted("invalid"), |figure| {
-            words::estimate(&figure, &summary.estimator().estimate(cell, &figure))
+            words::estimate(&figure, &findings.estimator().estimate(cell, &figure))
         }));
         cells.extend([0.5, 0.95, 0.99, 1.0].map(|q| match sum.time_ns(q) {
             Some(ns) if q < 1.0 && is_few(sum, q) => TableCell::new(format!("{} {FEW}", Ns(ns))),
@@ -144,12 +142,12 @@ fn table(summary: &Summary<'_>, sums: &[Sum]) -> Table {
 }
 
 /// The most frequent messages of each condition, in the service's own words where its clients have kept them.
-fn messages(summary: &Summary<'_>, sums: &[Sum]) -> Option<Table> {
+fn messages(findings: &Findings<'_>, sums: &[Sum]) -> Option<Table> {
     let mut table = Table::new(&["code", "what was answered, or happened", "requests|"]);
     for (at, sum) in sums.iter().enumerate() {
         let found = sum.most_frequent(MESSAGES);
         if sums.len() > 1 && !found.is_empty() {
-            table.group(words::condition(summary, at), "");
+            table.group(words::condition(findings, at), "");
         }
         for Message { text, code, count } in found {
             let count = TableCell::new(words::share(count, sum.total()));
@@ -159,8 +157,8 @@ fn messages(summary: &Summary<'_>, sums: &[Sum]) -> Option<Table> {
     (!table.rows.is_empty()).then_some(table)
 }
 
-fn limits(summary: &Summary<'_>) -> Vec<String> {
-    let run = &summary.record.run;
+fn limits(findings: &Findings<'_>) -> Vec<String> {
+    let run = &findings.run;
     let machine = &run.machine;
     let virtual_machine = if machine.virtual_machine { ", virtual" } else { "" };
     let mut limits = vec![
@@ -172,11 +170,11 @@ fn limits(summary: &Summary<'_>) -> Vec<String> {
         ),
         "What the service did with a request is known by its answer alone; its data was not looked into.".to_string(),
     ];
-    limits.extend(method::drifts(summary));
+    limits.extend(method::drifts(findings));
     limits
 }
 
-fn outcomes(summary: &Summary<'_>, sums: &[Sum]) -> Option<Section> {
+fn outcomes(findings: &Findings<'_>, sums: &[Sum]) -> Option<Section> {
     if sums.iter().all(|sum| sum.total() == 0) {
         return None;
     }
@@ -184,9 +182,9 @@ fn outcomes(summary: &Summary<'_>, sums: &[Sum]) -> Option<Section> {
     head.extend(Outcome::ALL.map(|outcome| format!("{}|", word(outcome))));
     let head: Vec<&str> = head.iter().map(String::as_str).collect();
     let mut table = Table::new(&head);
-    for cell in summary.cells.iter().filter(|cell| cell.has_data()) {
+    for cell in findings.cells.iter().filter(|cell| cell.has_data()) {
         let counts = &cell.pool(Scope::All).counts;
-        let mut cells = vec![TableCell::new(words::condition(summary, cell.condition)).series(0)];
+        let mut cells = vec![TableCell::new(words::condition(findings, cell.condition)).series(0)];
         cells.push(TableCell::new(words::count(counts.planned())));
         cells.extend(Outcome::ALL.map(|outcome| match counts.outcome(outcome) {
             0 => TableCell::muted("0"),
@@ -202,23 +200,23 @@ fn outcomes(summary: &Summary<'_>, sums: &[Sum]) -> Option<Section> {
 }
 
 /// What the clients took: they must not be what limits the rate.
-fn client(summary: &Summary<'_>) -> Option<Section> {
+fn client(findings: &Findings<'_>) -> Option<Section> {
     let mut table = Table::new(&["requests", "CPU, of one core|", "CPU per answer|", "memory|"]);
-    for cell in summary.cells.iter().filter(|cell| cell.has_data()) {
-        let rows = || cell.valid.iter().map(|&at| &summary.rows[at]);
+    for cell in findings.cells.iter().filter(|cell| cell.has_data()) {
+        let rows = || cell.valid.iter().map(|&at| &findings.rows[at]);
         let cpu_ns: Option<u64> = rows().map(|row| row.cpu_ns).sum();
         let elapsed_ns: u64 = rows().filter_map(|row| row.measured.as_ref()).map(|m| m.elapsed_ns).sum();
         let answers: u64 = rows().filter_map(|row| row.measured.as_ref()).map(|m| m.counts.committed_inside).sum();
         let of = |text: Option<String>| text.map_or(TableCell::muted(NOTHING), TableCell::new);
         let share = cpu_ns.filter(|_| elapsed_ns > 0).map(|ns| Percent(ns as f64 / elapsed_ns as f64).to_string());
         table.row([
-            TableCell::new(words::condition(summary, cell.condition)).series(0),
+            TableCell::new(words::condition(findings, cell.condition)).series(0),
             of(share),
             of(cpu_ns.and_then(|ns| ns.checked_div(answers)).map(|ns| Ns(ns).to_string())),
             of(rows().filter_map(|row| row.rss_bytes).max().map(|bytes| Bytes(bytes).to_string())),
         ]);
     }
-    let note = charts::foreign(summary);
+    let note = charts::foreign(findings);
     (!table.rows.is_empty()).then(|| Section {
         id: "resources",
         title: "What the clients took".to_string(),
@@ -226,8 +224,8 @@ fn client(summary: &Summary<'_>) -> Option<Section> {
     })
 }
 
-fn machine(summary: &Summary<'_>) -> Section {
-    let (run, mut table) = (&summary.record.run, Table::new(&["what", "found"]));
+fn machine(findings: &Findings<'_>) -> Section {
+    let (run, mut table) = (&findings.run, Table::new(&["what", "found"]));
     let mut fact = |what: &str, found: String| table.row([TableCell::new(what), TableCell::new(found)]);
     let kind = if run.machine.virtual_machine { " (a virtual machine)" } else { "" };
     fact("processor", format!("{}, {}{kind}", run.machine.cpu, words::counted(run.machine.cores as usize, "core")));
@@ -235,21 +233,21 @@ fn machine(summary: &Summary<'_>) -> Section {
     fact("system", format!("{}, kernel {}", run.machine.os, run.machine.kernel));
     fact("the client's own cost", format!("{} per request, without sending it", Ns(run.generator_ns_per_operation)));
     // What else its program can do is of no interest here.
-    for said in circumstances::hello(summary).into_iter().filter(|said| ["language", "driver"].contains(&said.name)) {
+    for said in circumstances::hello(findings).into_iter().filter(|said| ["language", "driver"].contains(&said.name)) {
         fact(&format!("the client's {}", said.name), said.value.to_string());
     }
     let blocks = vec![Block::Table(table)];
     Section { id: "machine", title: "The clients' machine".to_string(), blocks }
 }
 
-fn settings(summary: &Summary<'_>) -> Section {
+fn settings(findings: &Findings<'_>) -> Section {
     let mut table = Table::new(&["what", "as asked, or found"]);
-    for contender in &summary.record.run.study.contenders {
+    for contender in &findings.run.study.contenders {
         for (name, value) in &contender.settings {
             table.row([TableCell::new(name), TableCell::new(value)]);
         }
     }
-    for (name, values) in settings::effective(summary, 0) {
+    for (name, values) in settings::effective(findings, 0) {
         let values: Vec<String> = values.into_iter().collect();
         table.row([TableCell::new(name), TableCell::new(values.join("; "))]);
     }
@@ -260,11 +258,11 @@ fn settings(summary: &Summary<'_>) -> Section {
     }
 }
 
-fn schedule(summary: &Summary<'_>) -> Section {
-    let run = &summary.record.run;
+fn schedule(findings: &Findings<'_>) -> Section {
+    let run = &findings.run;
     let mut facts = vec![format!("Scenario {}: {}.", run.workload.name, run.workload.about.trim_end_matches('.'))];
     for (at, condition) in run.study.conditions.iter().enumerate() {
-        facts.push(load(summary, at, &load_under(&run.study.load, condition)));
+        facts.push(load(findings, at, &load_under(&run.study.load, condition)));
     }
     facts.extend([
         format!(
@@ -284,19 +282,19 @@ fn schedule(summary: &Summary<'_>) -> Section {
         ));
     }
     let mut blocks = vec![Block::List(facts)];
-    if let Some(table) = circumstances::marked(summary) {
+    if let Some(table) = circumstances::marked(findings) {
         blocks.push(Block::Heading("Trials with a mark".to_string()));
         blocks.push(Block::Table(table));
     }
     if run.schedule.len() > 1 {
         blocks.push(Block::Heading("Order of the trials".to_string()));
-        blocks.push(Block::Table(order(summary)));
+        blocks.push(Block::Table(order(findings)));
     }
     Section { id: "schedule", title: "Load and schedule".to_string(), blocks }
 }
 
-fn load(summary: &Summary<'_>, at: usize, load: &Load) -> String {
-    let trials = || summary.record.trials.iter().filter(|trial| trial.slot.condition == at);
+fn load(findings: &Findings<'_>, at: usize, load: &Load) -> String {
+    let trials = || findings.trials.iter().filter(|trial| trial.slot.condition == at);
     let clients = trials().map(|trial| trial.clients).max().unwrap_or(0);
     let how = match load.rate_per_s {
         Some(rate) => format!("{} are due, whatever was answered before", Rate(rate)),
@@ -307,5 +305,5 @@ fn load(summary: &Summary<'_>, at: usize, load: &Load) -> String {
         None => format!("for {}, after {} that are not counted", Ns(load.window_ns), Ns(load.run_in_ns)),
     };
     let clients = words::counted(clients as usize, "client");
-    format!("{}: {clients}; {how}; {length}.", charts::capitalised(&words::condition(summary, at)))
+    format!("{}: {clients}; {how}; {length}.", charts::capitalised(&words::condition(findings, at)))
 }

@@ -1,9 +1,9 @@
 //! Settings as every connection reported them: what the contenders of an engine differ in, and what is the same for them.
 
+use crate::analysis::Findings;
 use crate::report::content::evidence;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Section, Table};
-use crate::report::summary::Summary;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Contenders beside each other in a table of settings. Of more, each value is told with those that have it.
@@ -15,10 +15,10 @@ const ABOUT: &str = "Read back from every connection, not taken from what was as
 /// Settings of one contender, with every value that any of its trials had.
 type Read = BTreeMap<String, BTreeSet<String>>;
 
-pub fn section(summary: &Summary<'_>) -> Section {
-    let contenders = &summary.record.run.study.contenders;
-    let mut blocks = vec![Block::Text(ABOUT.to_string()), Block::Table(tiers(summary))];
-    let engines = of_engines(summary);
+pub fn section(findings: &Findings<'_>) -> Section {
+    let contenders = &findings.run.study.contenders;
+    let mut blocks = vec![Block::Text(ABOUT.to_string()), Block::Table(tiers(findings))];
+    let engines = of_engines(findings);
     for (engine, of_it) in &engines {
         if engines.len() > 1 {
             blocks.push(Block::Heading((*engine).to_string()));
@@ -31,23 +31,23 @@ pub fn section(summary: &Summary<'_>) -> Section {
 }
 
 /// What each contender promises, and how that is known.
-fn tiers(summary: &Summary<'_>) -> Table {
+fn tiers(findings: &Findings<'_>) -> Table {
     let mut table = Table::new(&["contender", "tier", "known how"]);
-    for (index, contender) in summary.record.run.study.contenders.iter().enumerate() {
+    for (index, contender) in findings.run.study.contenders.iter().enumerate() {
         table.row([
             TableCell::new(&contender.label).series(index),
             TableCell::new(contender.tier.word()),
-            evidence::cell(summary, index),
+            evidence::cell(findings, index),
         ]);
     }
     table
 }
 
 /// Every engine with its contenders that reported something, in the order of the study.
-fn of_engines<'s>(summary: &'s Summary<'_>) -> Vec<(&'s str, Vec<Contender<'s>>)> {
+fn of_engines<'s>(findings: &'s Findings<'_>) -> Vec<(&'s str, Vec<Contender<'s>>)> {
     let mut engines: Vec<(&str, Vec<Contender<'_>>)> = vec![];
-    for (index, contender) in summary.record.run.study.contenders.iter().enumerate() {
-        let contender_read = Contender { label: words::label(summary, index), read: effective(summary, index) };
+    for (index, contender) in findings.run.study.contenders.iter().enumerate() {
+        let contender_read = Contender { label: words::label(findings, index), read: effective(findings, index) };
         match engines.iter_mut().find(|(engine, _)| *engine == contender.engine) {
             _ if contender_read.read.is_empty() => {}
             Some((_, of_it)) => of_it.push(contender_read),
@@ -126,9 +126,9 @@ fn by_value(contenders: &[Contender<'_>], names: &[&str]) -> Table {
 }
 
 /// What the connections of a contender reported, over all its trials.
-pub fn effective(summary: &Summary<'_>, contender: usize) -> Read {
+pub fn effective(findings: &Findings<'_>, contender: usize) -> Read {
     let mut all = Read::new();
-    for trial in summary.record.trials.iter().filter(|t| t.slot.contender == contender) {
+    for trial in findings.trials.iter().filter(|t| t.slot.contender == contender) {
         for (name, value) in &trial.settings {
             all.entry(name.clone()).or_default().insert(value.clone());
         }

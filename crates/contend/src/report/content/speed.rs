@@ -1,6 +1,6 @@
 //! How fast a contender was, where that stands beside something else.
 
-use crate::report::summary::Summary;
+use crate::analysis::Findings;
 
 /// The headline of the ordinary disk: its value, as it is shown, and each round in the same two ways.
 pub struct Speed {
@@ -21,10 +21,10 @@ impl Speed {
 }
 
 /// None if no round of it counts.
-pub fn rate(summary: &Summary<'_>, condition: usize, contender: usize) -> Option<Speed> {
-    let cell = summary.cell(condition, contender).filter(|cell| cell.has_data())?;
-    let figure = summary.headline.as_ref()?;
-    let estimate = summary.estimator().estimate(cell, figure);
+pub fn rate(findings: &Findings<'_>, condition: usize, contender: usize) -> Option<Speed> {
+    let cell = findings.cell(condition, contender).filter(|cell| cell.has_data())?;
+    let figure = findings.headline.as_ref()?;
+    let estimate = findings.estimator().estimate(cell, figure);
     let value = estimate.value?;
     let rounds = estimate.rounds.iter().map(|(_, value)| (*value, figure.show(*value))).collect();
     Some(Speed { value, shown: figure.show(value), rounds })

@@ -1,12 +1,12 @@
 //! Figures over an axis of numbers: clients, databases, arrivals. A line per contender.
 
+use crate::analysis::Findings;
+use crate::analysis::cell::Cell;
+use crate::analysis::figure::{Figure, Unit};
 use crate::report::content::axes::{extent, fitting, short_count, short_ns, trimmed};
 use crate::report::content::charts::capitalised;
 use crate::report::content::words;
 use crate::report::document::{Axis, Block, Lines, Point, Section, Series, Tick};
-use crate::report::summary::Summary;
-use crate::report::summary::cell::Cell;
-use crate::report::summary::metric::{Figure, Unit};
 use crate::study::model::Condition;
 use std::collections::BTreeSet;
 
@@ -110,15 +110,15 @@ fn in_common(rest: &Condition, all: &[Condition]) -> String {
 }
 
 /// What is drawn over an axis: the headline, throughput and p99, by kind where there are two, and the study's own.
-fn figures(summary: &Summary<'_>) -> Vec<Figure> {
-    let kinds = summary.record.run.workload.transactions.iter();
+fn figures(findings: &Findings<'_>) -> Vec<Figure> {
+    let kinds = findings.run.workload.transactions.iter();
     let both = kinds.clone().any(|t| t.write) && kinds.clone().any(|t| !t.write);
     let ends: &[&str] = if both { &[".read", ".write"] } else { &[""] };
     let standard = ["throughput_ops_per_s", "response_ns_p99"].into_iter();
     let standard = standard.flat_map(|name| ends.iter().map(move |end| format!("{name}{end}")));
-    let own = summary.record.run.study.metrics.iter().map(|metric| metric.name.clone());
-    let mut figures: Vec<Figure> = summary.headline.iter().cloned().collect();
-    for figure in standard.chain(own).filter_map(|name| summary.figure(&name)) {
+    let own = findings.run.study.metrics.iter().map(|metric| metric.name.clone());
+    let mut figures: Vec<Figure> = findings.headline.iter().cloned().collect();
+    for figure in standard.chain(own).filter_map(|name| findings.figure(&name)) {
         if figures.iter().all(|have| have.name != figure.name) {
             figures.push(figure);
         }
@@ -127,10 +127,10 @@ fn figures(summary: &Summary<'_>) -> Vec<Figure> {
 }
 
 /// Lines over every axis of numbers.
-pub fn section(summary: &Summary<'_>) -> Option<Section> {
-    let rows = rows(&summary.record.run.study.conditions);
-    let figures = figures(summary);
-    let charts = rows.iter().flat_map(|row| figures.iter().filter_map(move |figure| chart(summary, row, figure)));
+pub fn section(findings: &Findings<'_>) -> Option<Section> {
+    let rows = rows(&findings.run.study.conditions);
+    let figures = figures(findings);
+    let charts = rows.iter().flat_map(|row| figures.iter().filter_map(move |figure| chart(findings, row, figure)));
     let blocks: Vec<Block> = charts.map(Block::Lines).collect();
     (!blocks.is_empty()).then(|| {
         let intro =
@@ -143,12 +143,12 @@ pub fn section(summary: &Summary<'_>) -> Option<Section> {
     })
 }
 
-fn chart(summary: &Summary<'_>, row: &Row, figure: &Figure) -> Option<Lines> {
-    let contenders = &summary.record.run.study.contenders;
+fn chart(findings: &Findings<'_>, row: &Row, figure: &Figure) -> Option<Lines> {
+    let contenders = &findings.run.study.contenders;
     let series = contenders.iter().enumerate().map(|(contender, of)| {
         let point = |&(x, condition): &(f64, usize)| {
-            let cell = summary.cell(condition, contender).filter(|cell| cell.has_data());
-            let (y, weak) = cell.map_or((None, false), |cell| value(summary, cell, figure));
+            let cell = findings.cell(condition, contender).filter(|cell| cell.has_data());
+            let (y, weak) = cell.map_or((None, false), |cell| value(findings, cell, figure));
             let shown = y.map_or(words::NOTHING.to_string(), |y| figure.show(y));
             SweepPoint { x, y, shown: if weak { format!("at least {shown}") } else { shown }, weak }
         };
@@ -166,13 +166,13 @@ fn chart(summary: &Summary<'_>, row: &Row, figure: &Figure) -> Option<Lines> {
 }
 
 /// Value, and whether it is a lower bound. Quantiles without their interval, which is dear and not drawn.
-fn value(summary: &Summary<'_>, cell: &Cell, figure: &Figure) -> (Option<f64>, bool) {
+fn value(findings: &Findings<'_>, cell: &Cell, figure: &Figure) -> (Option<f64>, bool) {
     if let Some((measure, quantile, scope)) = figure.quantile() {
         let shown = cell.pool(scope).dist(measure).quantile(quantile);
         let bound = matches!(shown.value, crate::stats::quantile::QuantileValue::AtLeast(_));
         return (shown.ns().map(|ns| ns as f64), bound);
     }
-    (summary.estimator().estimate(cell, figure).value, false)
+    (findings.estimator().estimate(cell, figure).value, false)
 }
 
 #[cfg(test)]

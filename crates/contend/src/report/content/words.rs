@@ -1,12 +1,12 @@
 //! How figures and verdicts are put, the same in every section.
 
+use crate::analysis::Findings;
+use crate::analysis::cell::Cell;
+use crate::analysis::compare::Compared;
+use crate::analysis::dist::Shown;
+use crate::analysis::estimate::Estimate;
+use crate::analysis::figure::Figure;
 use crate::report::document::{Cell as TableCell, Tone};
-use crate::report::summary::Summary;
-use crate::report::summary::cell::Cell;
-use crate::report::summary::compare::Compared;
-use crate::report::summary::dist::Shown;
-use crate::report::summary::estimate::Estimate;
-use crate::report::summary::metric::Figure;
 use crate::stats::interval::MIN_ROUNDS;
 use crate::stats::precision::{Ns, Percent, Ratio};
 pub use crate::stats::precision::{count, counted};
@@ -67,9 +67,9 @@ fn range(value: &str, low: &str, high: &str) -> String {
 }
 
 /// The word of a comparison.
-pub fn word(summary: &Summary<'_>, verdict: &Verdict) -> String {
+pub fn word(findings: &Findings<'_>, verdict: &Verdict) -> String {
     match verdict {
-        Verdict::NoWords if summary.as_published() => "no word, as published".to_string(),
+        Verdict::NoWords if findings.as_published() => "no word, as published".to_string(),
         Verdict::NotComparable(_) => "not comparable".to_string(),
         other => other.to_string(),
     }
@@ -103,16 +103,16 @@ pub fn compared_ratio(c: &Comparison) -> TableCell {
 }
 
 /// Word, and what else there is to say of it.
-pub fn verdict(summary: &Summary<'_>, compared: &Compared) -> TableCell {
+pub fn verdict(findings: &Findings<'_>, compared: &Compared) -> TableCell {
     let comparison = &compared.comparison;
     let small = match (&comparison.verdict, comparison.rounds_needed) {
         (Verdict::NotComparable(reason), _) => reason.clone(),
-        (Verdict::NoWords, _) if !summary.as_published() => format!("{} of {MIN_ROUNDS} needed", comparison.rounds),
+        (Verdict::NoWords, _) if !findings.as_published() => format!("{} of {MIN_ROUNDS} needed", comparison.rounds),
         (_, Some(rounds)) if rounds > ROUNDS_MAX => "too much noise, or too small a difference, to tell".to_string(),
         (_, Some(rounds)) => format!("about {} rounds would", count(u64::from(rounds))),
         _ => String::new(),
     };
-    TableCell::new(word(summary, &comparison.verdict)).small(small).tone(tone(&comparison.verdict))
+    TableCell::new(word(findings, &comparison.verdict)).small(small).tone(tone(&comparison.verdict))
 }
 
 /// How many rounds count, out of how many.
@@ -139,14 +139,14 @@ pub fn tier(tier: Tier) -> (String, String) {
 }
 
 /// Label of a condition as a heading.
-pub fn condition(summary: &Summary<'_>, index: usize) -> String {
-    let label = &summary.record.run.study.conditions[index].label;
+pub fn condition(findings: &Findings<'_>, index: usize) -> String {
+    let label = &findings.run.study.conditions[index].label;
     if label.is_empty() { "the one load of this study".to_string() } else { label.clone() }
 }
 
 /// Heads a column of those that were measured.
-pub fn subject(summary: &Summary<'_>) -> &'static str {
-    if summary.of_service() { "service" } else { "contender" }
+pub fn subject(findings: &Findings<'_>) -> &'static str {
+    if findings.of_service() { "service" } else { "contender" }
 }
 
 /// Several labels in a sentence, in quotes where one of them has a comma or semicolon of its own.
@@ -156,8 +156,8 @@ pub fn labels(labels: &[&str]) -> String {
     labels.iter().map(shown).collect::<Vec<_>>().join(", ")
 }
 
-pub fn label<'a>(summary: &'a Summary<'_>, contender: usize) -> &'a str {
-    &summary.record.run.study.contenders[contender].label
+pub fn label<'a>(findings: &'a Findings<'_>, contender: usize) -> &'a str {
+    &findings.run.study.contenders[contender].label
 }
 
 #[cfg(test)]

@@ -5,41 +5,41 @@ pub mod gnuplot;
 pub mod page;
 pub mod sheet;
 
+use crate::analysis::Findings;
+use crate::analysis::cell::Cell;
+use crate::analysis::formula::Formula;
+use crate::analysis::trial::TrialRow;
+use crate::analysis::value;
 use crate::report::csv::Sheet;
-use crate::report::summary::Summary;
-use crate::report::summary::cell::Cell;
-use crate::report::summary::quantity;
-use crate::report::summary::trial::TrialRow;
-use crate::study::formula::Formula;
 use crate::study::model::{Column, Export, ExportRows, Holds};
 use anyhow::Result;
 use std::collections::BTreeMap;
 
 /// The export as CSV. Only what counts is in it; what has no value is an empty cell.
-pub fn csv(summary: &Summary<'_>, export: &Export) -> Result<String> {
+pub fn csv(findings: &Findings<'_>, export: &Export) -> Result<String> {
     let mut sheet = Sheet::empty();
     sheet.row(export.columns.iter().map(|column| column.name.clone()))?;
     match export.rows {
         ExportRows::Trial => {
-            for row in summary.rows.iter().filter(|row| row.is_valid()) {
-                let value = |name: &str| of_trial(summary, row, name);
-                sheet.row(export.columns.iter().map(|column| cell(summary, column, row.contender, &value)))?;
+            for row in findings.rows.iter().filter(|row| row.is_valid()) {
+                let value = |name: &str| of_trial(findings, row, name);
+                sheet.row(export.columns.iter().map(|column| cell(findings, column, row.contender, &value)))?;
             }
         }
         ExportRows::Cell => {
-            for pooled in summary.cells.iter().filter(|cell| cell.has_data()) {
-                let value = |name: &str| of_cell(summary, pooled, name);
-                sheet.row(export.columns.iter().map(|column| cell(summary, column, pooled.contender, &value)))?;
+            for pooled in findings.cells.iter().filter(|cell| cell.has_data()) {
+                let value = |name: &str| of_cell(findings, pooled, name);
+                sheet.row(export.columns.iter().map(|column| cell(findings, column, pooled.contender, &value)))?;
             }
         }
     }
     sheet.finish()
 }
 
-fn cell(summary: &Summary<'_>, column: &Column, contender: usize, value: &dyn Fn(&str) -> Option<f64>) -> String {
+fn cell(findings: &Findings<'_>, column: &Column, contender: usize, value: &dyn Fn(&str) -> Option<f64>) -> String {
     match &column.holds {
         Holds::Contender { contender: names } => {
-            named(names, &summary.record.run.study.contenders[contender].label).to_string()
+            named(names, &findings.run.study.contenders[contender].label).to_string()
         }
         Holds::Value { value: formula, decimals } => {
             let found = Formula::parse(formula).ok().and_then(|formula| formula.value(value));
@@ -60,23 +60,23 @@ pub fn named<'n>(names: &'n BTreeMap<String, String>, label: &'n str) -> &'n str
 }
 
 /// A quantity, or one of the study's own metrics.
-fn of_trial(summary: &Summary<'_>, row: &TrialRow, name: &str) -> Option<f64> {
-    match own(summary, name) {
-        Some(figure) => figure.of_trial(row, &summary.transactions),
-        None => quantity::of_trial(name, row, &summary.transactions),
+fn of_trial(findings: &Findings<'_>, row: &TrialRow, name: &str) -> Option<f64> {
+    match own(findings, name) {
+        Some(figure) => figure.of_trial(row, &findings.transactions),
+        None => value::of_trial(name, row, &findings.transactions),
     }
 }
 
-fn of_cell(summary: &Summary<'_>, cell: &Cell, name: &str) -> Option<f64> {
-    match own(summary, name) {
-        Some(figure) => quantity::figure_of_cell(&figure, &summary.estimator(), cell),
-        None => quantity::of_cell(name, &summary.estimator(), cell),
+fn of_cell(findings: &Findings<'_>, cell: &Cell, name: &str) -> Option<f64> {
+    match own(findings, name) {
+        Some(figure) => value::figure_of_cell(&figure, &findings.estimator(), cell),
+        None => value::of_cell(name, &findings.estimator(), cell),
     }
 }
 
-fn own(summary: &Summary<'_>, name: &str) -> Option<crate::report::summary::metric::Figure> {
-    let is_own = summary.record.run.study.metrics.iter().any(|metric| metric.name == name);
-    is_own.then(|| summary.figure(name)).flatten()
+fn own(findings: &Findings<'_>, name: &str) -> Option<crate::analysis::figure::Figure> {
+    let is_own = findings.run.study.metrics.iter().any(|metric| metric.name == name);
+    is_own.then(|| findings.figure(name)).flatten()
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! An imported CSV as a document: charts and tables of what is in it, and that nobody here measured it.
 
+use crate::analysis::figure::plain;
 use crate::report::content::axes::{short_count, trimmed};
 use crate::report::content::charts::capitalised;
 use crate::report::content::sweep::{Sweep, SweepPoint};
 use crate::report::content::words;
 use crate::report::document::{Bar, BarRow, Bars, Block, Cell, Document, Section, Table};
 use crate::report::export::sheet::{Role, Sheet};
-use crate::report::summary::metric::plain;
 use crate::study::model::Holds;
 
 /// The whole page; `file` is what was read.

@@ -1,9 +1,9 @@
 //! A CSV in the columns of a study's export, read back. Nothing in it is believed but its form.
 
+use crate::analysis::formula::Formula;
+use crate::analysis::quantity::Quantity;
 use crate::report::export::named;
-use crate::study::formula::Formula;
 use crate::study::model::{Export, Holds, Study};
-use crate::study::quantity::Quantity;
 use std::collections::BTreeSet;
 
 /// More than anybody looks at in one page.

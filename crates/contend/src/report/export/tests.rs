@@ -2,7 +2,7 @@
 
 use super::sheet::{Role, Sheet};
 use super::{csv, gnuplot, page};
-use crate::report::summary::Summary;
+use crate::analysis::Findings;
 use crate::report::testing::Story;
 use crate::report::{html, markdown, text};
 use crate::source::Source;
@@ -54,7 +54,7 @@ fn a_record_is_exported_and_read_back() {
         value("rate", "rate_per_s", None),
     ];
     let mut export = Export { file: "e.csv".to_string(), rows: ExportRows::Trial, columns };
-    let lines = |export: &Export| csv(&Summary::new(&record), export).unwrap();
+    let lines = |export: &Export| csv(&Findings::new(&record), export).unwrap();
     // Trials that do not count are not in it.
     assert_eq!(lines(&export).lines().count(), 1 + 2 * 10 - 1);
     export.rows = ExportRows::Cell;
@@ -71,7 +71,7 @@ fn a_record_is_exported_and_read_back() {
     assert_eq!(sheet.roles, [Role::Contender, Role::Set, Role::Figure, Role::Figure]);
     assert_eq!(sheet.series(), ["log", "DELETE/EXTRA", "DELETE/FULL", "WAL/NORMAL", "WAL/NORMAL deferred"]);
     assert_eq!((sheet.rows.len(), sheet.axis()), (10, None));
-    let files = crate::report::render(&record).unwrap();
+    let files = crate::report::render(&Findings::new(&record)).unwrap();
     let named = |name: &str| files.iter().find(|file| file.name == name).unwrap().contents.clone();
     assert_eq!(named("e.csv"), text);
     assert!(named("e.gnuplot").contains("strcol('approach') eq 'log'"));

@@ -1,20 +1,20 @@
 //! Two parts that ask the same, once as the original did and once fairly: their figures side by side. No verdict, as
 //! what counts differs; the difference is the point.
 
+use crate::analysis::Findings;
+use crate::analysis::figure::Figure;
 use crate::report::content::words;
 use crate::report::document::{Block, Cell, Section, Table};
-use crate::report::summary::Summary;
-use crate::report::summary::metric::Figure;
 use crate::study::model::{Study, Variant};
 
 /// Shown beside the headlines of both parts. Where a client waits for its turn, the two latencies differ.
 const ALSO_SHOWN: [&str; 3] = ["throughput_ops_per_s", "service_ns_p99", "response_ns_p99"];
 
 /// None if no part counts as published, or none asks the same.
-pub fn section(summaries: &[Summary<'_>]) -> Option<Section> {
+pub fn section(parts: &[(String, Findings<'_>)]) -> Option<Section> {
     let mut blocks = vec![];
-    for original in summaries.iter().filter(|summary| summary.as_published()) {
-        if let Some(fair) = partner(original, summaries) {
+    for (_, original) in parts.iter().filter(|(_, part)| part.as_published()) {
+        if let Some(fair) = partner(original, parts) {
             blocks.extend(side_by_side(original, fair));
         }
     }
@@ -29,20 +29,21 @@ pub fn section(summaries: &[Summary<'_>]) -> Option<Section> {
 }
 
 /// The part it names, else the corrected part of the same workload with which it shares most cells.
-fn partner<'a, 'r>(original: &Summary<'r>, all: &'a [Summary<'r>]) -> Option<&'a Summary<'r>> {
+fn partner<'a, 'r>(original: &Findings<'r>, all: &'a [(String, Findings<'r>)]) -> Option<&'a Findings<'r>> {
+    let all = all.iter().map(|(_, part)| part);
     let mine = study(original);
     if mine.beside.is_some() {
-        return all.iter().find(|other| study(other).part == mine.beside);
+        return { all }.find(|other| study(other).part == mine.beside);
     }
-    let fair = all.iter().filter(|other| study(other).variant == Variant::Corrected);
+    let fair = all.filter(|other| study(other).variant == Variant::Corrected);
     let same_work = fair.filter(|other| study(other).workload == mine.workload);
     // Of equals the first, as `max_by_key` gives the last.
     let best = same_work.rev().max_by_key(|other| shared(mine, study(other)).len())?;
     (!shared(mine, study(best)).is_empty()).then_some(best)
 }
 
-fn study<'r>(summary: &Summary<'r>) -> &'r Study {
-    &summary.record.run.study
+fn study<'r>(findings: &Findings<'r>) -> &'r Study {
+    &findings.run.study
 }
 
 /// Condition and contender of two parts.
@@ -63,7 +64,7 @@ fn shared(a: &Study, b: &Study) -> Vec<Places> {
     places
 }
 
-fn side_by_side(original: &Summary<'_>, fair: &Summary<'_>) -> Vec<Block> {
+fn side_by_side(original: &Findings<'_>, fair: &Findings<'_>) -> Vec<Block> {
     let (mine, theirs) = (study(original), study(fair));
     let name = |study: &Study| study.part.clone().unwrap_or_default();
     let figures = figures(original, fair);
@@ -81,7 +82,7 @@ fn side_by_side(original: &Summary<'_>, fair: &Summary<'_>) -> Vec<Block> {
         for (row, figure) in figures.iter().enumerate() {
             let label = if row == 0 { words::label(original, contender) } else { "" };
             let shown =
-                |summary: &Summary<'_>, cell| words::estimate(figure, &summary.estimator().estimate(cell, figure));
+                |findings: &Findings<'_>, cell| words::estimate(figure, &findings.estimator().estimate(cell, figure));
             table.row([Cell::new(label), Cell::new(figure.label()), shown(original, ours), shown(fair, others)]);
         }
     }
@@ -92,7 +93,7 @@ fn side_by_side(original: &Summary<'_>, fair: &Summary<'_>) -> Vec<Block> {
 }
 
 /// Figures that both know: the two headlines and what is always shown.
-fn figures(a: &Summary<'_>, b: &Summary<'_>) -> Vec<Figure> {
+fn figures(a: &Findings<'_>, b: &Findings<'_>) -> Vec<Figure> {
     let names = [study(a).headline.as_str(), study(b).headline.as_str()].into_iter().chain(ALSO_SHOWN);
     let mut figures: Vec<Figure> = vec![];
     for figure in names.filter_map(|name| a.figure(name).and_then(|_| b.figure(name))) {

@@ -2,7 +2,8 @@
 
 use super::{AS_PUBLISHED, CORRECTED, QUICK, assert_quick_within, conditions, embedded, labels, names, part};
 use crate::study::model::{Extent, Study, Tier, Variant};
-use crate::study::{Choices, builtin, builtin_names, effect_pairs, parse_set, resolve, resolve_parts, schedule};
+use crate::study::pairs::effect_pairs;
+use crate::study::{Choices, builtin, builtin_names, parse_set, resolve, resolve_parts, schedule};
 
 fn wordpress((variant, extent): (Variant, Extent)) -> Study {
     resolve(&builtin("wordpress").unwrap(), &Choices::new(variant, extent)).unwrap_or_else(|error| panic!("{error}"))

@@ -4,12 +4,13 @@ use crate::check::survival::{Instant, Ledger, Recovered, Verdict};
 use crate::engine::{Engine, Setup};
 use crate::record::powercut::Crashes;
 use crate::stats::precision::Ns;
-use crate::trial::admin::{Admin, Cancelled, EngineSaid};
 use crate::trial::aftermath::integrity;
-use crate::trial::data::script_target;
 use crate::trial::powercut::place;
-use crate::workload::{Workload, marks};
+use crate::trial::stop::Cancelled;
+use crate::trial::workers::admin::script_target;
+use crate::trial::workers::admin::{Admin, EngineSaid};
 use crate::workload::sql::asked;
+use crate::workload::{Workload, marks};
 use anyhow::{Result, bail};
 use contend_wire::database::Database;
 use contend_wire::literal::Value;
@@ -186,7 +187,7 @@ pub fn in_words(verdict: &Verdict) -> Option<(&'static str, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-use anyhow::anyhow;
+    use anyhow::anyhow;
 
     fn engine_said() -> anyhow::Error {
         anyhow::Error::from(EngineSaid("file is not a database".to_string())).context("opening it")

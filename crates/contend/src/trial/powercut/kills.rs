@@ -6,12 +6,12 @@ use crate::check::survival::{Instant, Verdict};
 use crate::engine;
 use crate::record::powercut::{PROCESS, Powercut};
 use crate::study::model::Powercut as Wanted;
-use crate::trial::admin::Admin;
-use crate::trial::crew::{Crew, Failure};
-use crate::trial::data;
-use crate::trial::process::monotonic_ns;
-use crate::trial::run::{Bench, Stage};
-use crate::trial::session::Note;
+use crate::trial::data::fresh;
+use crate::trial::run::Note;
+use crate::trial::trial::{Bench, Stage};
+use crate::trial::workers::admin::Admin;
+use crate::trial::workers::crew::{Crew, Failure};
+use crate::trial::workers::process::monotonic_ns;
 use anyhow::{Result, anyhow};
 use contend_wire::database::Database;
 use std::path::Path;
@@ -135,7 +135,7 @@ impl Bench<'_> {
         admin: &mut Admin<'_>,
         ask: impl FnOnce(&Database, &mut Admin<'_>) -> Result<Verdict>,
     ) -> Result<Verdict> {
-        match self.making(stage, dir, server_log, |m| data::open(m, self.janitor, admin)) {
+        match self.making(stage, dir, server_log, |m| fresh::open(m, self.janitor, admin)) {
             Ok(fresh) => ask(&fresh.inside[0], admin),
             Err(e) => judge::refused(e),
         }

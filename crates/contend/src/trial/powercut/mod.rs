@@ -23,14 +23,18 @@ use crate::record::powercut::{BASE_DIR, LOG_FILE, Powercut};
 use crate::record::store::TrialWriter;
 use crate::stats::precision::Ns;
 use crate::study::model::{Contender, Powercut as Wanted};
-use crate::trial::admin::{Admin, Cancelled};
-use crate::trial::crew::{Crew, Failure};
-use crate::trial::data::{self, Fresh, Making};
+use crate::trial::data::fresh;
+use crate::trial::data::fresh::{Fresh, Making};
+use crate::trial::data::load;
 use crate::trial::plans::{DrawnRound, Sql};
-use crate::trial::process::{Launch, monotonic_ns};
-use crate::trial::refusal::Whose;
-use crate::trial::run::{Bench, Done, Stage};
-use crate::trial::session::Note;
+use crate::trial::run::Note;
+use crate::trial::stop::Cancelled;
+use crate::trial::trial::{Bench, Done, Stage};
+use crate::trial::workers::admin::Admin;
+use crate::trial::workers::admin::script_target;
+use crate::trial::workers::crew::{Crew, Failure};
+use crate::trial::workers::process::{Launch, monotonic_ns};
+use crate::trial::workers::refusal::Whose;
 use anyhow::{Result, anyhow};
 use contend_powercut::log::Log;
 use contend_powercut::replay as model;
@@ -152,7 +156,7 @@ impl Bench<'_> {
     ) -> Result<Recording, Failure> {
         let laid_out = place.empty("base").map_err(prepare)?;
         let server_log = place.path("server.log");
-        self.making(stage, &laid_out, &server_log, |making| data::lay_out(making, admin)).map_err(prepare)?;
+        self.making(stage, &laid_out, &server_log, |making| fresh::lay_out(making, admin)).map_err(prepare)?;
         copy_same(&laid_out, base).map_err(prepare)?;
         for (attempt, times) in LONGER.iter().enumerate() {
             let least_ns = stage.engine.server.map_or(0, |server| server.write_back_ns);
@@ -188,7 +192,7 @@ impl Bench<'_> {
         }
         let recorder = Recorder::start(&backing, &mountpoint, log_file, bound, self.janitor).map_err(prepare)?;
         let server_log = place.path("server.log");
-        let fresh = self.making(stage, &mountpoint, &server_log, |making| data::open(making, self.janitor, admin));
+        let fresh = self.making(stage, &mountpoint, &server_log, |making| fresh::open(making, self.janitor, admin));
         let fresh = fresh.map_err(prepare)?;
         let round = stage.round.for_window(window_ns);
         let samples = self.load_and_write_back(stage, &round, &fresh, place.path("").as_path())?;
@@ -252,7 +256,7 @@ impl Bench<'_> {
     ) -> Result<Vec<Sample>, Failure> {
         let Some(server) = stage.engine.server else { return self.load(stage, round, fresh, logs) };
         let (done, janitor) = (AtomicBool::new(false), self.janitor);
-        let target = data::script_target(stage.engine, &fresh.inside[0]);
+        let target = script_target(stage.engine, &fresh.inside[0]);
         let log = logs.join("write-back.log");
         std::thread::scope(|scope| {
             let writing = scope.spawn(|| write_back::keep_on(server, &target, &log, janitor, &done));
@@ -305,7 +309,7 @@ impl Bench<'_> {
         make: impl FnOnce(&Making<'_>) -> T,
     ) -> T {
         let load = &stage.round.load;
-        let wanted = data::Wanted {
+        let wanted = load::Wanted {
             engine: stage.engine,
             workload: self.workload,
             scale: load.scale,
@@ -370,14 +374,14 @@ fn instant(log: &Log, position: usize) -> survival::Instant {
 fn over_http(contender: &Contender) -> Contender {
     let mut other = contender.clone();
     other.settings.insert(engine::TRANSPORT.to_string(), engine::HTTP.to_string());
-    other
+    engine::resolved(other)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::engine::app::is_app;
-    use crate::study::model::Tier;
+    use crate::study::model::{Resolved, Tier};
 
     #[test]
     fn who_leaves_no_marks_is_not_made_to_crash() {
@@ -391,6 +395,7 @@ mod tests {
                 model: String::new(),
                 settings: BTreeMap::new(),
                 tier: Tier::Durable,
+                resolved: Resolved::default(),
             };
             why_no_crashes(&contender, engine, attached, databases)
         };

@@ -1,7 +1,7 @@
 //! Where crashes are made: directories in memory if there is room, as nothing there has to last and every image is
 //! written anew.
 
-use crate::trial::janitor::Janitor;
+use crate::trial::watch::janitor::Janitor;
 use anyhow::{Context, Result};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! The recorder: a process of its own that lays a recording file system over a directory. It ends, and takes its mount
 //! away, when it is told to or when the tool is gone.
 
-use crate::trial::janitor::Janitor;
 use crate::trial::secret::keep_from;
+use crate::trial::watch::janitor::Janitor;
 use anyhow::{Context, Result, bail};
 use contend_powercut::record;
 use std::io::{BufRead, BufReader, Read};

@@ -2,9 +2,9 @@
 //! lasts less than a second, so it is told to; otherwise no image could show what a torn page does.
 
 use crate::engine::server::Server;
-use crate::trial::admin::Admin;
-use crate::trial::janitor::Janitor;
-use crate::trial::process::Launch;
+use crate::trial::watch::janitor::Janitor;
+use crate::trial::workers::admin::Admin;
+use crate::trial::workers::process::Launch;
 use anyhow::{Context, Result};
 use contend_wire::script::Target;
 use std::path::Path;

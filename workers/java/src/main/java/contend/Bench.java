@@ -53,7 +53,7 @@ public final class Bench {
             case "postgres" -> onServer(args[0], "CONTEND_BENCH_POSTGRES", "$1", keys);
             case "mariadb" -> onServer(args[0], "CONTEND_BENCH_MARIADB", "?", keys);
             case "null" -> floor(keys);
-            default -> throw new IllegalArgumentException("the drivers are " + Drivers.NAMES);
+            default -> throw new IllegalArgumentException("the drivers are sqlite, postgres, mariadb, null");
         }
     }
 
@@ -62,7 +62,7 @@ public final class Bench {
         Path database = dir.resolve("bench.db");
         try {
             load(database);
-            compare(new Side(Drivers.of(name), "file\t" + database, "?", EMBEDDED), keys);
+            compare(new Side(Drivers.of("java-" + name), "file\t" + database, "?", EMBEDDED), keys);
         } finally {
             for (String suffix : new String[] {"", "-wal", "-shm"}) {
                 Files.deleteIfExists(dir.resolve("bench.db" + suffix));
@@ -77,7 +77,7 @@ public final class Bench {
             String words = "%-20s left out: %s names no server; scripts/bench-workers-java.sh starts one%n";
             System.out.printf(words, "java-" + name, variable);
         } else {
-            compare(new Side(Drivers.of(name), database, placeholder, SERVER), Arrays.copyOf(keys, SERVER.reads));
+            compare(new Side(Drivers.of("java-" + name), database, placeholder, SERVER), Arrays.copyOf(keys, SERVER.reads));
         }
     }
 
@@ -176,7 +176,7 @@ public final class Bench {
     }
 
     private static void floor(long[] keys) throws SQLException {
-        Side side = new Side(Drivers.of("null"), "none", "?", EMBEDDED);
+        Side side = new Side(Drivers.of("java-null"), "none", "?", EMBEDDED);
         String plan = plan(side, keys);
         double[] each = new double[EMBEDDED.turns];
         for (int turn = -EMBEDDED.before; turn < EMBEDDED.turns; turn++) {

@@ -1,83 +1,19 @@
 package contend;
 
-import java.sql.Connection;
-import java.sql.PreparedStatement;
-import java.sql.ResultSet;
-import java.sql.SQLException;
-import java.util.Map;
-
-/** The drivers by the names of their launchers. */
+/** Drivers by name: {@code java-my-own} is the class {@code MyOwnDriver}. */
 final class Drivers {
     private Drivers() {}
 
-    static final String NAMES = "sqlite, postgres, mariadb, null";
-
-    /** Null if there is none of this name. */
+    /** Null if there is no driver with this name. */
     static Driver of(String name) {
-        return switch (name) {
-            case "sqlite" -> new SqliteDriver();
-            case "postgres" -> new PostgresDriver();
-            case "mariadb" -> new MariadbDriver();
-            case "null" -> new Nothing();
-            default -> null;
-        };
-    }
-
-    /**
-     * Executes nothing. What is left is the worker's own cost for each operation: arguments are still looked up, rows counted,
-     * samples recorded.
-     */
-    private static final class Nothing implements Driver {
-        private final Failure interrupted = Failure.worker(Failure.DRIVER);
-
-        @Override
-        public String name() {
-            return "java-null";
+        StringBuilder type = new StringBuilder("contend.");
+        for (String word : name.replaceFirst("^java-", "").split("-")) {
+            type.append(word.isEmpty() ? "" : Character.toUpperCase(word.charAt(0)) + word.substring(1));
         }
-
-        @Override
-        public Map<String, Object> versions() {
-            return Text.facts("driver", "null", "engine", "none");
-        }
-
-        @Override
-        public boolean server() {
-            return false;
-        }
-
-        @Override
-        public boolean nothing() {
-            return true;
-        }
-
-        @Override
-        public Connection connect(Database database, Options options) {
+        try {
+            return (Driver) Class.forName(type + "Driver").getDeclaredConstructor().newInstance();
+        } catch (ReflectiveOperationException | NoClassDefFoundError e) {
             return null;
-        }
-
-        @Override
-        public Class<? extends Connection> connectionType() {
-            return Connection.class;
-        }
-
-        @Override
-        public Failure failure(SQLException error) {
-            return null;
-        }
-
-        @Override
-        public Failure interrupted() {
-            return interrupted;
-        }
-
-        @Override
-        public void bind(PreparedStatement statement, int at, Object value, int type) {
-            throw new IllegalStateException("nothing is bound");
-        }
-
-        @Override
-        public Object plain(Object value, ResultSet row, int column) {
-            throw new IllegalStateException("nothing is read");
         }
     }
 }

@@ -42,7 +42,7 @@ public final class Main {
     public static void main(String[] args) throws Exception {
         Driver driver = args.length > 0 ? Drivers.of(args[0]) : null;
         if (driver == null) {
-            System.err.println("the first argument is one of " + Drivers.NAMES);
+            System.err.println("the first argument is the name of a driver, such as java-sqlite");
             System.exit(2);
         } else if (args.length == 2 && (args[1].equals("--help") || args[1].equals("-h"))) {
             System.out.println(USAGE);

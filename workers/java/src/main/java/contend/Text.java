@@ -129,7 +129,7 @@ final class Text {
         return value instanceof byte[] bytes ? HexFormat.of().formatHex(bytes) : value.toString();
     }
 
-    /** Checks a first line such as {@code contend-plan 2}; a newer version is refused by name. */
+    /** Checks a first line such as {@code contend-plan 3}; a newer version is refused by name. */
     static void checkVersion(String word, int known, String line) {
         if (!line.startsWith(word + " ")) {
             throw new FormatError("expected `" + word + " " + known + "` as the first line, found `" + crop(line) + "`");

@@ -1,0 +1,303 @@
+//! The study's questions answered in its own sentences. The one place where sentences are filled in.
+
+use crate::analysis::Findings;
+use crate::analysis::cell::Cell;
+use crate::analysis::compare::{Compared, compare};
+use crate::analysis::estimate::Estimate;
+use crate::analysis::figure::{Figure, plain};
+use crate::stats::interval::MIN_ROUNDS;
+use crate::stats::precision::counted;
+use crate::stats::verdict::{Comparison, Verdict};
+use crate::study::model::VALUE_OF;
+use crate::study::model::{Answer, Study};
+
+/// A question and what this run says to it.
+#[derive(Debug, Clone)]
+pub struct Answered {
+    pub ask: String,
+    pub condition: Option<usize>,
+    pub text: String,
+    /// Where the sentence follows from a comparison.
+    pub compared: Option<Compared>,
+}
+
+/// Answers one question under every condition it is asked for.
+pub fn answer(findings: &Findings<'_>, answer: &Answer) -> Vec<Answered> {
+    let study = &findings.run.study;
+    let wanted = |label: &str| answer.condition.as_deref().is_none_or(|wanted| wanted == label);
+    let conditions: Vec<usize> = (0..study.conditions.len()).filter(|&i| wanted(&study.conditions[i].label)).collect();
+    if conditions.is_empty() {
+        let condition = answer.condition.clone().unwrap_or_default();
+        return vec![unanswered(findings, answer, None, &format!("the condition {condition} is not part of this run"))];
+    }
+    conditions.into_iter().map(|condition| under(findings, answer, condition)).collect()
+}
+
+/// The question; only a condition can be left open in it.
+fn ask(findings: &Findings<'_>, answer: &Answer, condition: usize) -> String {
+    let label = findings.run.study.conditions[condition].label.clone();
+    fill(&answer.ask, &[("condition".to_string(), label)])
+}
+
+fn unanswered(findings: &Findings<'_>, answer: &Answer, condition: Option<usize>, why: &str) -> Answered {
+    let text = format!("This run does not answer it: {why}.");
+    let ask = condition.map_or_else(|| answer.ask.clone(), |condition| ask(findings, answer, condition));
+    Answered { ask, condition, text, compared: None }
+}
+
+fn under(findings: &Findings<'_>, answer: &Answer, condition: usize) -> Answered {
+    let study = &findings.run.study;
+    let Some(figure) = findings.figure(&answer.metric) else {
+        return unanswered(findings, answer, Some(condition), &format!("it has no metric {}", answer.metric));
+    };
+    let contender = |label: &str| study.contenders.iter().position(|c| c.label == label);
+    let cell = |label: &str| {
+        let found = contender(label).and_then(|contender| findings.cell(condition, contender));
+        found.filter(|cell| cell.has_data()).ok_or_else(|| format!("it has no valid trial of {label}"))
+    };
+    let (this, against) = match (cell(&answer.this), cell(&answer.against)) {
+        (Ok(this), Ok(against)) => (this, against),
+        (Err(why), _) | (_, Err(why)) => return unanswered(findings, answer, Some(condition), &why),
+    };
+    let estimator = findings.estimator();
+    let mut values = [this, against].map(|cell| estimator.estimate(cell, &figure));
+    let compared = compare(&estimator, study, against, this, &figure);
+    let fact = fact_key(&values).and_then(|key| answer.facts.get(key));
+    let sentence = match fact {
+        Some(sentence) => sentence.clone(),
+        None => verdict_sentence(answer, &compared, findings.as_published()),
+    };
+    let sentence = with_what_there_is(sentence, &compared.comparison);
+    let sound = |estimate: &Estimate| estimate.value.is_some() && !estimate.at_least && !estimate.few;
+    let shared = shared_rounds(findings, [this, against]).filter(|_| fact.is_none() && values.iter().all(sound));
+    if let Some(rounds) = &shared {
+        values =
+            [0, 1].map(|side| estimator.estimate_of(&rounds[side], &figure).unwrap_or_else(|| values[side].clone()));
+    }
+    let mut blanks = blanks(answer, &figure, &values, &compared, study);
+    blanks.extend(other_metrics(findings, &sentence, [this, against]));
+    let mut text = fill(&sentence, &blanks) + &of_which_rounds(&sentence, &compared, study, &values, shared.is_some());
+    let rounds = compared.comparison.rounds as usize;
+    if fact.is_some() && rounds < MIN_ROUNDS && !findings.as_published() {
+        text += &match study.rounds as usize {
+            planned if planned < MIN_ROUNDS => format!(" ({rounds} round{}.)", if rounds == 1 { "" } else { "s" }),
+            _ => format!(" ({rounds} of the {MIN_ROUNDS} rounds that a verdict takes.)"),
+        };
+    }
+    let compared = fact.is_none().then_some(compared);
+    Answered { ask: ask(findings, answer, condition), condition: Some(condition), text, compared }
+}
+
+/// The sentence, or a plain one if it speaks of a ratio or an interval that there is not.
+fn with_what_there_is(sentence: String, comparison: &Comparison) -> String {
+    let lacks = |blank: &str, value: Option<f64>| value.is_none() && sentence.contains(blank);
+    if lacks("{ratio}", comparison.ratio) {
+        return "{this}: {this_shown}, {against}: {against_shown}. There is no ratio of the two.".to_string();
+    }
+    if lacks("{low}", comparison.low) || lacks("{high}", comparison.high) {
+        return "{this}: {this_shown}, {against}: {against_shown}, a ratio of {ratio}. There is no interval that would \
+                tell it from chance."
+            .to_string();
+    }
+    sentence
+}
+
+/// The rows of the rounds that both have, of each; none if those are all that either has, or none at all.
+fn shared_rounds(findings: &Findings<'_>, cells: [&Cell; 2]) -> Option<[Vec<usize>; 2]> {
+    let round = |index: &usize| findings.rows[*index].round;
+    let has = |cell: &Cell, wanted: u32| cell.valid.iter().any(|index| round(index) == wanted);
+    let shared = [0, 1].map(|side| {
+        let of = cells[side].valid.iter().filter(|index| has(cells[1 - side], round(index)));
+        of.copied().collect::<Vec<usize>>()
+    });
+    let all = (0..2).all(|side| shared[side].len() == cells[side].valid.len());
+    (!all && !shared[0].is_empty()).then_some(shared)
+}
+
+/// Which rounds the two values beside a verdict are of if those are not all, and why the ratio is another than theirs.
+fn of_which_rounds(
+    sentence: &str,
+    compared: &Compared,
+    study: &Study,
+    [this, against]: &[Estimate; 2],
+    shared: bool,
+) -> String {
+    let comparison = &compared.comparison;
+    if !["{this_value}", "{this_shown}"].into_iter().any(|blank| sentence.contains(blank)) {
+        return String::new();
+    }
+    let quotient = this.value.zip(against.value).map(|(this, against)| this / against);
+    let (low, high) = match (comparison.low, comparison.high, comparison.ratio) {
+        (Some(low), Some(high), _) => (low, high),
+        (_, _, Some(ratio)) => (ratio / (1.0 + study.margin), ratio * (1.0 + study.margin)),
+        _ => (f64::NEG_INFINITY, f64::INFINITY),
+    };
+    let off = sentence.contains("{ratio}") && quotient.is_some_and(|found| !(low..=high).contains(&found));
+    let rounds = counted(comparison.rounds as usize, "round");
+    match (shared, off) {
+        (true, true) => format!(" (In the {rounds} that both have; the ratio is the median of theirs.)"),
+        (true, false) => format!(" (In the {rounds} that both have.)"),
+        (false, true) => format!(" (The ratio is the median of those of the {rounds}.)"),
+        (false, false) => String::new(),
+    }
+}
+
+/// Which of two counts, this and the other, are above zero.
+fn fact_key([this, against]: &[Estimate; 2]) -> Option<&'static str> {
+    Some(match (this.value? > 0.0, against.value? > 0.0) {
+        (false, false) => "neither",
+        (true, false) => "only-this",
+        (false, true) => "only-against",
+        (true, true) => "both",
+    })
+}
+
+/// The study's sentence for the word; a plain one where it has none.
+fn verdict_sentence(answer: &Answer, compared: &Compared, as_published: bool) -> String {
+    let key = word_key(&compared.comparison.verdict);
+    let normal = |written: &str| written.to_lowercase().replace(['-', '_'], " ");
+    let own = answer.words.iter().find(|(written, _)| {
+        let written = normal(written);
+        written == key || (key == "no difference" && written.starts_with(key))
+    });
+    if let Some((_, sentence)) = own {
+        return sentence.clone();
+    }
+    match &compared.comparison.verdict {
+        Verdict::NotComparable(reason) => format!("{{this}} and {{against}} cannot be compared: {}.", shield(reason)),
+        Verdict::NoWords if as_published => "{this}: {this_shown}, {against}: {against_shown}, a ratio of {ratio}, \
+                                             measured as the original did, which says nothing of chance."
+            .to_string(),
+        Verdict::NoWords => "{this}: {this_shown}, {against}: {against_shown}, a ratio of {ratio}. The rounds are too \
+                             few to say whether that is more than chance."
+            .to_string(),
+        Verdict::CannotTell => "From {rounds} rounds nobody can tell {this} from {against}: the ratio is {ratio}, and \
+                                anything from {low} to {high} would fit."
+            .to_string(),
+        Verdict::NoDifference => "{this} and {against} do not differ by more than the margin.".to_string(),
+        word => format!("{{this}} is {word} than {{against}}: {{this_shown}} against {{against_shown}}."),
+    }
+}
+
+/// A word as a key of the study's sentences.
+fn word_key(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Faster => "faster",
+        Verdict::Slower => "slower",
+        Verdict::SlightlyFaster => "slightly faster",
+        Verdict::SlightlySlower => "slightly slower",
+        Verdict::NoDifference => "no difference",
+        Verdict::CannotTell => "cannot tell",
+        Verdict::NotComparable(_) => "not comparable",
+        Verdict::NoWords => "no words",
+    }
+}
+
+/// Braces in a text that is not a sentence of the study are no blanks.
+fn shield(text: &str) -> String {
+    text.replace(['{', '}'], "")
+}
+
+/// Names and what is filled in for them.
+type Blanks = Vec<(String, String)>;
+
+/// What a sentence asks for of other metrics: `{this.NAME}` and `{against.NAME}`.
+fn other_metrics(findings: &Findings<'_>, sentence: &str, cells: [&Cell; 2]) -> Blanks {
+    let mut blanks = vec![];
+    for (name, whose) in sentence.split('{').skip(1).filter_map(|after| {
+        let (name, _) = after.split_once('}')?;
+        let whose = VALUE_OF.iter().position(|whose| name.starts_with(whose))?;
+        Some((name, whose))
+    }) {
+        if let Some(figure) = findings.figure(&name[VALUE_OF[whose].len()..]) {
+            let estimate = findings.estimator().estimate(cells[whose], &figure);
+            blanks.push((name.to_string(), shown(&figure, &estimate)));
+        }
+    }
+    blanks
+}
+
+fn shown(figure: &Figure, estimate: &Estimate) -> String {
+    as_shown(estimate, &|value| figure.show(value))
+}
+
+fn as_shown(estimate: &Estimate, show: &dyn Fn(f64) -> String) -> String {
+    match estimate.value {
+        Some(value) if estimate.at_least => format!("at least {}", show(value)),
+        Some(value) => show(value),
+        None => "not measured".to_string(),
+    }
+}
+
+fn blanks(
+    answer: &Answer,
+    figure: &Figure,
+    [this, against]: &[Estimate; 2],
+    compared: &Compared,
+    study: &Study,
+) -> Blanks {
+    let number = |value: Option<f64>| value.map(plain).unwrap_or_default();
+    let reason = match &compared.comparison.verdict {
+        Verdict::NotComparable(reason) => reason.clone(),
+        _ => String::new(),
+    };
+    let with_unit = |estimate: &Estimate| as_shown(estimate, &|value| figure.show_with_unit(value));
+    let blanks = [
+        ("this", answer.this.clone()),
+        ("against", answer.against.clone()),
+        ("ratio", number(compared.comparison.ratio)),
+        ("low", number(compared.comparison.low)),
+        ("high", number(compared.comparison.high)),
+        ("this_value", shown(figure, this)),
+        ("against_value", shown(figure, against)),
+        ("this_shown", with_unit(this)),
+        ("against_shown", with_unit(against)),
+        ("condition", study.conditions[compared.condition].label.clone()),
+        ("tier", study.contenders[compared.candidate].tier.to_string()),
+        ("rounds", compared.comparison.rounds.to_string()),
+        ("reason", reason),
+    ];
+    blanks.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
+}
+
+/// Fills `{blanks}` in, once: what is filled in is never looked at again, and a blank that nobody knows
+/// stays as it is.
+pub fn fill(sentence: &str, blanks: &[(String, String)]) -> String {
+    let mut filled = String::new();
+    let mut rest = sentence;
+    while let Some(open) = rest.find('{') {
+        filled.push_str(&rest[..open]);
+        rest = &rest[open..];
+        let known = rest.find('}').and_then(|close| {
+            let (_, value) = blanks.iter().find(|(name, _)| *name == rest[1..close])?;
+            Some((close, value))
+        });
+        match known {
+            Some((close, value)) => {
+                filled.push_str(value);
+                rest = &rest[close + 1..];
+            }
+            None => {
+                filled.push('{');
+                rest = &rest[1..];
+            }
+        }
+    }
+    filled + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::verdict::{Direction, judge};
+
+    #[test]
+    fn a_sentence_speaks_only_of_what_there_is() {
+        let of = |center: Option<f64>| judge(center, None, 6, Direction::HigherIsBetter, 0.05, None);
+        let sentence = |text: &str, center| with_what_there_is(text.to_string(), &of(center));
+        assert!(sentence("{ratio} times", None).ends_with("There is no ratio of the two."));
+        assert!(sentence("{low} to {high}", Some(0.5)).contains("a ratio of {ratio}. There is no interval"));
+        assert_eq!(sentence("{ratio} times", Some(0.5)), "{ratio} times");
+        assert_eq!(sentence("{this_value}", None), "{this_value}");
+    }
+}

@@ -1,0 +1,236 @@
+//! One contender under one condition: its valid trials pooled.
+//!
+//! Histograms exist while a cell is added up and are gone when it is done, so memory grows with the
+//! number of trials (their rows) and never with the number of samples.
+
+use crate::analysis::course::{Course, CourseBuilder};
+use crate::analysis::dist::{Dist, Shown};
+use crate::analysis::figure::Figure;
+use crate::analysis::tally::{Bin, Counts, Latencies, Tally};
+use crate::analysis::trial::{Measure, Measured, RoleFairness, Scope, TrialRow, is_write, observations};
+use crate::stats::drift::TRIAL_BINS;
+use crate::stats::fairness::Fairness;
+use crate::stats::interval;
+use crate::stats::quantile::{Observations, Quantile};
+use std::collections::BTreeMap;
+
+/// Counts and distributions of one kind of transaction.
+#[derive(Debug, Clone, Default)]
+pub struct Pool {
+    pub counts: Counts,
+    pub response: Dist,
+    pub service: Dist,
+    /// Without observations when the driver cannot tell.
+    pub lock_wait: Dist,
+    pub acquire_wait: Dist,
+}
+
+impl Pool {
+    pub fn dist(&self, measure: Measure) -> &Dist {
+        match measure {
+            Measure::Response => &self.response,
+            Measure::Service => &self.service,
+            Measure::LockWait => &self.lock_wait,
+            Measure::AcquireWait => &self.acquire_wait,
+        }
+    }
+}
+
+/// One transaction in one role.
+#[derive(Debug, Clone)]
+pub struct TransactionPool {
+    pub role: String,
+    pub transaction: u16,
+    pub pool: Pool,
+}
+
+/// One slice of the window, over all rounds.
+#[derive(Debug, Clone)]
+pub struct Slice {
+    /// Middle of the slice.
+    pub at_ns: f64,
+    pub committed_per_s: f64,
+    pub failed_per_s: f64,
+    pub p50: Shown,
+    pub p95: Shown,
+}
+
+/// Fairness between the clients of one role over the rounds.
+#[derive(Debug, Clone)]
+pub struct FairnessOverRounds {
+    /// The role that was served least evenly; none where there is only one.
+    pub role: Option<String>,
+    pub jain_median: f64,
+    /// The least fair round.
+    pub worst: Fairness,
+    pub clients: usize,
+}
+
+/// One contender under one condition.
+#[derive(Debug, Clone)]
+pub struct Cell {
+    pub condition: usize,
+    pub contender: usize,
+    /// Trials the schedule has for it.
+    pub scheduled: usize,
+    /// Indices into the rows of the findings, in the order of rounds.
+    pub valid: Vec<usize>,
+    pub invalid: Vec<usize>,
+    pools: Vec<Pool>,
+    pub transactions: Vec<TransactionPool>,
+    pub elapsed_ns: u64,
+    pub fairness: Option<FairnessOverRounds>,
+    pub lock_wait_share: Option<f64>,
+    pub timeline: Vec<Slice>,
+    pub course: Vec<Course>,
+}
+
+impl Cell {
+    /// The pool of this kind of transaction.
+    pub fn pool(&self, scope: Scope) -> &Pool {
+        &self.pools[scope as usize]
+    }
+
+    /// Whether the figure is the mean of something that did not end in time: then there is none.
+    pub fn cut_off(&self, figure: &Figure) -> bool {
+        figure.mean().is_some_and(|(measure, scope)| self.pool(scope).dist(measure).censored > 0)
+    }
+
+    pub fn has_data(&self) -> bool {
+        !self.valid.is_empty()
+    }
+}
+
+/// Adds the valid trials of a cell up.
+#[derive(Default)]
+pub struct CellBuilder {
+    groups: BTreeMap<(u16, String), (Counts, Latencies)>,
+    bins: Vec<Bin>,
+    course: CourseBuilder,
+}
+
+impl CellBuilder {
+    /// What processes and files took in a trial with this window.
+    pub fn add_series(&mut self, series: &str, window_ns: u64) {
+        self.course.add(series, window_ns);
+    }
+
+    pub fn add(&mut self, tally: &Tally) {
+        for group in &tally.groups {
+            let key = (group.transaction, group.role.clone());
+            let (counts, latencies) = self.groups.entry(key).or_insert_with(|| (Counts::default(), Latencies::none()));
+            counts.merge(&group.counts);
+            latencies.merge(&group.latencies);
+        }
+        let per_slice = tally.bins.len().div_ceil(TRIAL_BINS).max(1);
+        self.bins.resize_with(TRIAL_BINS, Bin::default);
+        for (slice, bins) in self.bins.iter_mut().zip(tally.bins.chunks(per_slice)) {
+            for bin in bins {
+                slice.committed += bin.committed;
+                slice.failed += bin.failed;
+                slice.response.merge(&bin.response);
+            }
+        }
+    }
+
+    /// The cell; `rows` are all rows of the findings so far.
+    pub fn finish(self, place: CellPlace, rows: &[TrialRow], writes: &[bool], always: bool) -> Cell {
+        let measured: Vec<&Measured> = place.valid.iter().filter_map(|&i| rows[i].measured.as_ref()).collect();
+        let pool = |wanted: &dyn Fn(u16) -> bool| {
+            let (mut counts, mut latencies) = (Counts::default(), Latencies::none());
+            for ((_, _), (c, l)) in self.groups.iter().filter(|((t, _), _)| wanted(*t)) {
+                counts.merge(c);
+                latencies.merge(l);
+            }
+            to_pool(counts, &latencies, always)
+        };
+        let elapsed_ns: u64 = measured.iter().map(|m| m.elapsed_ns).sum();
+        Cell {
+            condition: place.condition,
+            contender: place.contender,
+            scheduled: place.scheduled,
+            pools: Scope::ALL.map(|scope| pool(&|t| scope.holds(is_write(writes, t)))).to_vec(),
+            transactions: self
+                .groups
+                .iter()
+                .map(|((transaction, role), (counts, latencies))| TransactionPool {
+                    role: role.clone(),
+                    transaction: *transaction,
+                    pool: to_pool(counts.clone(), latencies, always),
+                })
+                .collect(),
+            elapsed_ns,
+            fairness: fairness_over_rounds(&measured),
+            lock_wait_share: lock_wait_share(&measured),
+            timeline: timeline(&self.bins, elapsed_ns, measured.len(), always),
+            course: self.course.finish(),
+            valid: place.valid,
+            invalid: place.invalid,
+        }
+    }
+}
+
+/// Which cell it is, and its trials.
+pub struct CellPlace {
+    pub condition: usize,
+    pub contender: usize,
+    pub scheduled: usize,
+    pub valid: Vec<usize>,
+    pub invalid: Vec<usize>,
+}
+
+fn to_pool(counts: Counts, latencies: &Latencies, always: bool) -> Pool {
+    let dist = |measure| Dist::new(&observations(latencies, measure), always);
+    Pool {
+        counts,
+        response: dist(Measure::Response),
+        service: dist(Measure::Service),
+        lock_wait: dist(Measure::LockWait),
+        acquire_wait: dist(Measure::AcquireWait),
+    }
+}
+
+/// Of the role with the lowest median: an index over clients that do different things says nothing.
+fn fairness_over_rounds(measured: &[&Measured]) -> Option<FairnessOverRounds> {
+    let mut by_role: BTreeMap<&str, Vec<&RoleFairness>> = BTreeMap::new();
+    for of_round in measured.iter().flat_map(|m| &m.fairness) {
+        by_role.entry(&of_round.role).or_default().push(of_round);
+    }
+    let several = by_role.len() > 1;
+    let of_role = |(role, rounds): (&str, Vec<&RoleFairness>)| {
+        let jain: Vec<f64> = rounds.iter().map(|r| r.fairness.jain_index).collect();
+        let worst = rounds.iter().map(|r| r.fairness).min_by(|a, b| a.jain_index.total_cmp(&b.jain_index))?;
+        Some(FairnessOverRounds {
+            role: several.then(|| role.to_string()),
+            jain_median: interval::median(&jain)?,
+            worst,
+            clients: rounds.iter().map(|r| r.clients).max()?,
+        })
+    };
+    by_role.into_iter().filter_map(of_role).min_by(|a, b| a.jain_median.total_cmp(&b.jain_median))
+}
+
+fn lock_wait_share(measured: &[&Measured]) -> Option<f64> {
+    let waited: Option<u64> = measured.iter().map(|m| m.lock_wait_ns).sum();
+    let busy: u64 = measured.iter().map(|m| m.busy_ns).sum();
+    waited.filter(|_| busy > 0).map(|waited| waited as f64 / busy as f64)
+}
+
+fn timeline(bins: &[Bin], elapsed_ns: u64, rounds: usize, always: bool) -> Vec<Slice> {
+    if rounds == 0 || elapsed_ns == 0 {
+        return vec![];
+    }
+    let slice_ns = elapsed_ns as f64 / rounds as f64 / bins.len() as f64;
+    let slice_s_all_rounds = slice_ns * rounds as f64 / 1e9;
+    let slice = |(index, bin): (usize, &Bin)| {
+        let dist = Dist::new(&Observations { ended: bin.response.clone(), ..Observations::default() }, always);
+        Slice {
+            at_ns: (index as f64 + 0.5) * slice_ns,
+            committed_per_s: bin.committed as f64 / slice_s_all_rounds,
+            failed_per_s: bin.failed as f64 / slice_s_all_rounds,
+            p50: dist.quantile(Quantile::P50),
+            p95: dist.quantile(Quantile::P95),
+        }
+    };
+    bins.iter().enumerate().map(slice).collect()
+}

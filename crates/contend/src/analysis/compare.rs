@@ -1,0 +1,283 @@
+//! Comparisons with a baseline, inside one tier and condition, with the round as the unit; effects of a
+//! factor, which may cross tiers and get no word.
+
+use crate::analysis::cell::Cell;
+use crate::analysis::estimate::{Estimator, histograms, pooled};
+use crate::analysis::figure::{Figure, What, plain};
+use crate::analysis::quantity::Quantity;
+use crate::analysis::trial::{Measure, Scope, TrialRow};
+use crate::outcome::Outcome;
+use crate::stats::bootstrap;
+use crate::stats::drift;
+use crate::stats::effect::{self, Effect};
+use crate::stats::interval::{Interval, MIN_ROUNDS};
+use crate::stats::quantile::{Quantile, QuantileValue};
+use crate::stats::verdict::{self, Comparison, RoundPair, Verdict};
+use crate::study::model::{Effect as Factor, Study, Variant};
+use crate::study::pairs::effect_pairs;
+
+/// One comparison and its circumstances.
+#[derive(Debug, Clone)]
+pub struct Compared {
+    pub condition: usize,
+    pub baseline: usize,
+    pub candidate: usize,
+    pub figure: Figure,
+    pub comparison: Comparison,
+    /// Rounds the schedule has; fewer may have a valid trial of both.
+    pub scheduled: usize,
+}
+
+/// Compares two cells of the same condition.
+pub fn compare(on: &Estimator<'_>, study: &Study, baseline: &Cell, candidate: &Cell, figure: &Figure) -> Compared {
+    let rounds = common_rounds(on.rows, baseline, candidate);
+    let guard = guard(on, study, &rounds, baseline, candidate, figure);
+    let mut comparison = match figure.quantile() {
+        Some(of) => compare_quantile(on, study, &rounds, (baseline, candidate), of, figure, guard),
+        None => verdict::compare_rounds(&pairs(on, &rounds, figure), figure.direction, study.margin, guard.as_deref()),
+    };
+    if study.variant == Variant::AsPublished && !matches!(comparison.verdict, Verdict::NotComparable(_)) {
+        // The original's repetitions say nothing of chance.
+        comparison.verdict = Verdict::NoWords;
+    }
+    Compared {
+        condition: candidate.condition,
+        baseline: baseline.contender,
+        candidate: candidate.contender,
+        figure: figure.clone(),
+        comparison,
+        scheduled: baseline.scheduled.max(candidate.scheduled),
+    }
+}
+
+/// Rows of rounds in which both are valid: (baseline, candidate).
+fn common_rounds<'a>(rows: &'a [TrialRow], baseline: &Cell, candidate: &Cell) -> Vec<(&'a TrialRow, &'a TrialRow)> {
+    let partner = |row: &TrialRow| candidate.valid.iter().map(|&i| &rows[i]).find(|other| other.round == row.round);
+    baseline.valid.iter().map(|&i| &rows[i]).filter_map(|row| Some((row, partner(row)?))).collect()
+}
+
+fn pairs(on: &Estimator<'_>, rounds: &[(&TrialRow, &TrialRow)], figure: &Figure) -> Vec<RoundPair> {
+    let pair = |(b, c): &(&TrialRow, &TrialRow)| {
+        let value = |row: &TrialRow| figure.of_trial(row, on.transactions).unwrap_or(f64::NAN);
+        RoundPair { baseline: value(b), candidate: value(c) }
+    };
+    rounds.iter().map(pair).collect()
+}
+
+/// Why two cells may not be compared at all.
+fn guard(
+    on: &Estimator<'_>,
+    study: &Study,
+    rounds: &[(&TrialRow, &TrialRow)],
+    baseline: &Cell,
+    candidate: &Cell,
+    figure: &Figure,
+) -> Option<String> {
+    let tier = |cell: &Cell| study.contenders[cell.contender].tier;
+    if tier(baseline) != tier(candidate) {
+        return Some(format!("tiers differ: {} against {}", tier(candidate), tier(baseline)));
+    }
+    if rounds.is_empty() {
+        return Some("no round has a valid trial of both".to_string());
+    }
+    if let Some(unequal) = unequal_work(on, study, baseline, candidate, figure) {
+        return Some(unequal);
+    }
+    let pairs = pairs(on, rounds, figure);
+    if pairs.iter().any(|p| p.baseline.is_nan() || p.candidate.is_nan()) && figure.quantile().is_none() {
+        let label = |cell: &Cell| study.contenders[cell.contender].label.clone();
+        let cut_off = [baseline, candidate].into_iter().find_map(|cell| no_mean(cell, figure, &label(cell)));
+        return Some(cut_off.unwrap_or_else(|| not_in_every_round(study, figure)));
+    }
+    let ratios: Vec<f64> = pairs.iter().filter_map(|p| p.log_ratio()).map(f64::exp).collect();
+    let trend = drift::trend(&ratios).filter(|trend| trend.drifting)?;
+    Some(format!("drift: the ratio changes by {:+.0} % from the first rounds to the last", trend.change * 100.0))
+}
+
+/// A study's own figure is told by what it is about; its name alone says little to a reader.
+fn not_in_every_round(study: &Study, figure: &Figure) -> String {
+    let own = study.metrics.iter().find(|metric| metric.name == figure.name && !metric.about.is_empty());
+    match own {
+        Some(metric) => format!("there is no value in some rounds of this figure: {}", metric.about),
+        None => format!("{} was not measured in every round", figure.label()),
+    }
+}
+
+/// Operations of a transaction below which the share that was refused says nothing.
+const REFUSALS_MIN: u64 = 20;
+
+/// What one of them refuses and the other does: a rate of the rest, or its times, are of other work. As published such
+/// figures are shown as they were.
+fn unequal_work(
+    on: &Estimator<'_>,
+    study: &Study,
+    baseline: &Cell,
+    candidate: &Cell,
+    figure: &Figure,
+) -> Option<String> {
+    if study.variant == Variant::AsPublished || !is_of_work(figure) {
+        return None;
+    }
+    let committed = |cell: &Cell, role: &str, transaction: u16| {
+        let found = cell.transactions.iter().find(|t| t.role == role && t.transaction == transaction)?;
+        let outcome = |outcome| found.pool.counts.outcome(outcome);
+        let refused = [Outcome::Rejected, Outcome::Conflict, Outcome::Timeout].into_iter().map(outcome).sum::<u64>();
+        let all = outcome(Outcome::Committed) + refused;
+        (all >= REFUSALS_MIN).then(|| outcome(Outcome::Committed) as f64 / all as f64)
+    };
+    baseline.transactions.iter().find_map(|of| {
+        let [base, other] = [baseline, candidate].map(|cell| committed(cell, &of.role, of.transaction));
+        let (base, other) = (base?, other?);
+        let label = |cell: &Cell| &study.contenders[cell.contender].label;
+        ((base - other).abs() > study.margin).then(|| {
+            format!(
+                "not the same work: of {} {} % were committed with {}, {} % with {}",
+                on.transactions.get(usize::from(of.transaction)).map_or("a transaction", String::as_str),
+                plain(other * 100.0),
+                label(candidate),
+                plain(base * 100.0),
+                label(baseline)
+            )
+        })
+    })
+}
+
+/// Whether a figure is a rate or a time of work that was done. A study's own may weigh it with what was refused, which is
+/// then its subject.
+fn is_of_work(figure: &Figure) -> bool {
+    let own = match &figure.what {
+        What::Throughput(_) | What::Latency { .. } => return true,
+        What::Own(formula) => formula.names(),
+        _ => return false,
+    };
+    let own: Vec<Quantity<'_>> = own.into_iter().filter_map(|name| Quantity::read(name).ok()).collect();
+    own.iter().any(Quantity::is_of_work_done) && !own.iter().any(Quantity::counts_what_was_not_done)
+}
+
+/// Pooled quantiles: the ratio of both over the common rounds, its interval from the bootstrap.
+fn compare_quantile(
+    on: &Estimator<'_>,
+    study: &Study,
+    rounds: &[(&TrialRow, &TrialRow)],
+    (baseline, candidate): (&Cell, &Cell),
+    (measure, quantile, scope): (Measure, Quantile, Scope),
+    figure: &Figure,
+    guard: Option<String>,
+) -> Comparison {
+    let unprintable =
+        |cell: &Cell| unprintable(cell, (measure, quantile, scope), &study.contenders[cell.contender].label);
+    let guard = unprintable(baseline).or_else(|| unprintable(candidate)).or(guard);
+    let arm = |rows: Vec<&TrialRow>| histograms(rows.into_iter(), measure, scope);
+    let arms = arm(rounds.iter().map(|(b, _)| *b).collect()).zip(arm(rounds.iter().map(|(_, c)| *c).collect()));
+    let center = arms.as_ref().and_then(|(b, c)| {
+        let ratio = pooled(c, quantile)? as f64 / pooled(b, quantile)?.max(1) as f64;
+        (ratio > 0.0).then(|| ratio.ln())
+    });
+    let interval = arms
+        .and_then(|(b, c)| bootstrap::quantile_ratio_interval(&b, &c, quantile, on.seed))
+        .map(|i| Interval { low: i.low.ln(), high: i.high.ln(), coverage: i.coverage });
+    let direction = figure.direction;
+    let mut comparison = verdict::judge(center, interval, rounds.len(), direction, study.margin, guard.as_deref());
+    if rounds.len() < MIN_ROUNDS && guard.is_none() {
+        comparison.verdict = Verdict::NoWords;
+    }
+    comparison
+}
+
+/// Why a quantile may not be compared: one that may not be printed may not. `label` is whose it is.
+pub fn unprintable(cell: &Cell, (measure, quantile, scope): (Measure, Quantile, Scope), label: &str) -> Option<String> {
+    match cell.pool(scope).dist(measure).quantile(quantile).value {
+        QuantileValue::Exact(_) => None,
+        QuantileValue::AtLeast(_) => {
+            Some(format!("timeouts or cut-off operations reach into the {} of {label}", quantile.label()))
+        }
+        QuantileValue::TooFew { n, needed } => {
+            Some(format!("{} takes {needed} operations, {label} has {n}", quantile.label()))
+        }
+    }
+}
+
+/// Why a mean may not be compared: some of what it is of has no end. `label` is whose it is.
+pub fn no_mean(cell: &Cell, figure: &Figure, label: &str) -> Option<String> {
+    let reach = || format!("timeouts or cut-off operations reach into the {} of {label}", figure.label());
+    cell.cut_off(figure).then(reach)
+}
+
+/// Round and value.
+type Rounds = Vec<(u32, f64)>;
+
+/// The effect of a factor under one condition.
+#[derive(Debug, Clone)]
+pub struct FactorEffect {
+    pub about: String,
+    pub condition: usize,
+    pub figure: Option<Figure>,
+    pub factor: Factor,
+    pub result: Result<Effect, String>,
+    /// Labels of the matched pairs: without the factor, with it.
+    pub pairs: Vec<(usize, usize)>,
+    pub crosses_tiers: bool,
+}
+
+/// The effect of a factor on the cells of one condition.
+pub fn factor_effect(
+    on: &Estimator<'_>,
+    study: &Study,
+    cells: &[Cell],
+    condition: usize,
+    factor: &Factor,
+    figure: Option<Figure>,
+) -> FactorEffect {
+    let pairs = effect_pairs(study, factor);
+    let tier = |contender: usize| study.contenders[contender].tier;
+    let crosses_tiers = pairs.iter().any(|&(from, to)| tier(from) != tier(to));
+    let cell = |contender: usize| cells.iter().find(|c| c.condition == condition && c.contender == contender);
+    let result = match &figure {
+        None => Err(format!("`{}` is no metric of this study", factor.metric)),
+        Some(figure) => match pairs.iter().map(|&(a, b)| cell(a).zip(cell(b))).collect::<Option<Vec<_>>>() {
+            None => Err("no trial of a matched pair".to_string()),
+            Some(cells) => effect_of_cells(on, study, &cells, figure),
+        },
+    };
+    FactorEffect {
+        about: factor.about.clone(),
+        condition,
+        figure,
+        factor: factor.clone(),
+        result,
+        pairs,
+        crosses_tiers,
+    }
+}
+
+fn effect_of_cells(
+    on: &Estimator<'_>,
+    study: &Study,
+    cells: &[(&Cell, &Cell)],
+    figure: &Figure,
+) -> Result<Effect, String> {
+    let mut both = cells.iter().flat_map(|&(a, b)| [a, b]);
+    let label = |cell: &Cell| study.contenders[cell.contender].label.clone();
+    let without = |cell: &Cell| match figure.quantile() {
+        Some(of) => unprintable(cell, of, &label(cell)),
+        None => no_mean(cell, figure, &label(cell)),
+    };
+    if let Some(reason) = both.find_map(without) {
+        return Err(reason);
+    }
+    let by_round: Vec<[Rounds; 2]> = cells.iter().map(|(a, b)| [on.rounds(a, figure), on.rounds(b, figure)]).collect();
+    let value = |of: &[(u32, f64)], round: u32| of.iter().find(|(r, _)| *r == round).map(|(_, v)| *v);
+    let all_pairs = |round: u32| -> Option<Vec<RoundPair>> {
+        let pair = |[a, b]: &[Rounds; 2]| Some(RoundPair { baseline: value(a, round)?, candidate: value(b, round)? });
+        by_round.iter().map(pair).collect()
+    };
+    let first = by_round.first().ok_or_else(|| effect::NoEffect::NoPairs.to_string())?;
+    let rounds: Vec<Vec<RoundPair>> = first[0].iter().filter_map(|(round, _)| all_pairs(*round)).collect();
+    if rounds.is_empty() {
+        return Err("no round has valid trials of every matched pair".to_string());
+    }
+    if let Some(unequal) = cells.iter().find_map(|(a, b)| unequal_work(on, study, a, b, figure)) {
+        return Err(unequal);
+    }
+    effect::factor_effect(&rounds).map_err(|e| e.to_string())
+}

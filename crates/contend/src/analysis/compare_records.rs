@@ -1,0 +1,337 @@
+//! Two records against each other: the same contender under the same condition, before and after.
+//!
+//! Rounds of two runs were not run as pairs, so nothing is paired: the ratio is the Hodges-Lehmann shift of
+//! the rounds' values with its exact interval (`stats::shift`). What the hour did to either run is in the
+//! ratio too. Words are refused where machine, workload, data, load or tier differ.
+
+use crate::analysis::Findings;
+use crate::analysis::cell::Cell;
+use crate::analysis::compare;
+use crate::analysis::estimate::Estimate;
+use crate::analysis::figure::Figure;
+use crate::check::marks::is_disturbed;
+use crate::record::model::Run;
+use crate::stats::interval::MIN_ROUNDS;
+use crate::stats::precision::counted;
+use crate::stats::shift;
+use crate::stats::verdict::{self, Comparison, Verdict};
+use crate::study::model::{Arrivals, Condition, Variant};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How it is compared, for readers.
+pub const METHOD: &str = "Rounds of two runs are not pairs: the ratio is the median over all pairs of a round of B and a \
+                      round of A, with the exact interval of that shift. A change of the machine between the runs \
+                      would be part of it.";
+
+/// Two records side by side; A is the baseline.
+#[derive(Debug, Clone, Serialize)]
+pub struct RecordComparison {
+    pub a: RecordName,
+    pub b: RecordName,
+    pub method: &'static str,
+    /// Why no words are given; empty = comparable.
+    pub differences: Vec<String>,
+    /// Programs that are of another version in B. That may be what is asked, so it takes no words away.
+    pub versions: Vec<String>,
+    pub rows: Vec<ComparedRow>,
+    /// What a reader must know of the trials of either before believing anything.
+    pub disturbances: Vec<String>,
+    /// Cells that only one of them has.
+    pub only_in_a: Vec<String>,
+    pub only_in_b: Vec<String>,
+    /// Why nothing is compared, where the drivers are the reason.
+    pub hint: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct RecordName {
+    pub study: String,
+    pub variant: &'static str,
+    pub started: String,
+    pub contend: String,
+}
+
+/// One figure of one contender under one condition.
+#[derive(Debug, Clone, Serialize)]
+pub struct ComparedRow {
+    pub condition: String,
+    pub contender: String,
+    pub label: String,
+    pub tier: &'static str,
+    pub figure: String,
+    /// As pooled over each run; none if not measured or not printable.
+    pub value_a: Option<f64>,
+    pub value_b: Option<f64>,
+    pub rounds_a: usize,
+    pub rounds_b: usize,
+    /// B over A.
+    pub comparison: Comparison,
+    /// The figure itself, and what A and B say of it.
+    #[serde(skip)]
+    pub of: Figure,
+    #[serde(skip)]
+    pub estimates: [Estimate; 2],
+}
+
+/// Compares B with A.
+pub fn compare(a: &Findings<'_>, b: &Findings<'_>) -> RecordComparison {
+    let differences = differences(a.run, b.run);
+    let mut rows = vec![];
+    let mut only_in_a = vec![];
+    for cell in &a.cells {
+        match partner(a, cell, b) {
+            Some(other) => rows.extend(compare_cells((a, cell), (b, other), &differences)),
+            None => only_in_a.push(name(a, cell)),
+        }
+    }
+    let only_in_b = b.cells.iter().filter(|cell| partner(b, cell, a).is_none()).map(|cell| name(b, cell)).collect();
+    let hint = if rows.is_empty() { drivers_differ(a, b) } else { None };
+    RecordComparison {
+        hint,
+        a: record_name(a),
+        b: record_name(b),
+        method: METHOD,
+        differences,
+        versions: versions(a, b),
+        disturbances: [("A", a), ("B", b)].into_iter().flat_map(|(which, of)| trials_of(which, of)).collect(),
+        rows,
+        only_in_a,
+        only_in_b,
+    }
+}
+
+/// Which trials of a record are missing, do not count or were disturbed.
+fn trials_of(which: &str, findings: &Findings<'_>) -> Vec<String> {
+    let (there, due) = (findings.trials.len(), findings.run.schedule.len());
+    let lost = findings.rows.iter().filter(|row| !row.is_valid()).count();
+    let disturbed = findings.trials.iter().filter(|t| t.invalid.is_empty() && is_disturbed(&t.marks)).count();
+    let were = |n: usize| if n == 1 { "was" } else { "were" };
+    let mut said = vec![];
+    if there < due {
+        said.push(format!("{which} has {there} of {}", counted(due, "trial")));
+    }
+    if lost > 0 {
+        let count = if lost == 1 { "does" } else { "do" };
+        said.push(format!("{lost} of {} of {which} {count} not count", counted(there, "trial")));
+    }
+    if disturbed > 0 {
+        said.push(format!("{disturbed} of {} of {which} {} disturbed", counted(there, "trial"), were(disturbed)));
+    }
+    said
+}
+
+/// Facts of a contender's programs that say which they were.
+const VERSIONS: [&str; 3] = ["engine", "driver", "language"];
+
+/// What each contender of a record ran with, by fact.
+fn programs<'r>(record: &Findings<'r>) -> BTreeMap<(&'r str, &'static str), BTreeSet<&'r str>> {
+    let mut found: BTreeMap<_, BTreeSet<&str>> = BTreeMap::new();
+    for trial in record.trials {
+        let Some(contender) = record.run.study.contenders.get(trial.slot.contender) else { continue };
+        let of_workers = trial.workers.iter().flat_map(|worker| &worker.hello).filter_map(|(name, value)| {
+            let fact = VERSIONS.into_iter().find(|fact| fact == name)?;
+            Some((fact, value.as_str()))
+        });
+        let of_server = trial.server.iter().map(|server| ("server", server.version.as_str()));
+        for (fact, value) in of_workers.chain(of_server) {
+            found.entry((contender.name.as_str(), fact)).or_default().insert(value);
+        }
+    }
+    found
+}
+
+/// Each change of a version once, with those that it is of.
+fn versions(a: &Findings<'_>, b: &Findings<'_>) -> Vec<String> {
+    let (of_a, of_b) = (programs(a), programs(b));
+    let said = |values: &BTreeSet<&str>| values.iter().copied().collect::<Vec<_>>().join(" and ");
+    let mut changes: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for ((contender, fact), values) in &of_a {
+        let Some(others) = of_b.get(&(*contender, *fact)).filter(|others| *others != values) else { continue };
+        let change = format!("{fact}: {} in A, {} in B", said(values), said(others));
+        changes.entry(change).or_default().push(contender);
+    }
+    changes.into_iter().map(|(change, of)| format!("{change} ({})", of.join("; "))).collect()
+}
+
+fn record_name(findings: &Findings<'_>) -> RecordName {
+    let run = &findings.run;
+    RecordName {
+        study: run.study.name.clone(),
+        variant: run.study.variant.word(),
+        started: run.started.clone(),
+        contend: run.contend.clone(),
+    }
+}
+
+fn name(findings: &Findings<'_>, cell: &Cell) -> String {
+    let study = &findings.run.study;
+    format!("{} ({})", study.contenders[cell.contender].name, study.conditions[cell.condition].label)
+}
+
+/// The cell of the other record with the same contender, by its full name, and the same condition.
+fn partner<'s>(mine: &Findings<'_>, cell: &Cell, other: &'s Findings<'_>) -> Option<&'s Cell> {
+    let (study, theirs) = (&mine.run.study, &other.run.study);
+    let contender = theirs.contenders.iter().position(|c| c.name == study.contenders[cell.contender].name)?;
+    let condition = theirs.conditions.iter().position(|c| c.label == study.conditions[cell.condition].label)?;
+    other.cell(condition, contender)
+}
+
+/// What makes two runs as a whole incomparable.
+fn differences(a: &Run, b: &Run) -> Vec<String> {
+    let mut found = vec![];
+    let mut differ = |what: &str, a: String, b: String| {
+        if a != b {
+            found.push(format!("{what} differs: {a} in A, {b} in B"));
+        }
+    };
+    differ("the processor", a.machine.cpu.clone(), b.machine.cpu.clone());
+    differ("the number of cores", a.machine.cores.to_string(), b.machine.cores.to_string());
+    differ("the memory", a.machine.memory_bytes.to_string(), b.machine.memory_bytes.to_string());
+    differ("the kernel", a.machine.kernel.clone(), b.machine.kernel.clone());
+    differ("the operating system", a.machine.os.clone(), b.machine.os.clone());
+    differ("being virtual", a.machine.virtual_machine.to_string(), b.machine.virtual_machine.to_string());
+    differ("the file system", a.disk.file_system.clone(), b.disk.file_system.clone());
+    differ("the workload (SHA-256)", short(&a.workload.sha256), short(&b.workload.sha256));
+    differ("the data (SHA-256)", short(&a.workload.data_sha256), short(&b.workload.data_sha256));
+    let rest = |run: &Run| run.workload.data.iter().skip(1).map(|data| short(&data.sha256)).collect::<Vec<_>>();
+    differ("the data of further conditions (SHA-256)", rest(a).join(", "), rest(b).join(", "));
+    differ("the variant", a.study.variant.word().to_string(), b.study.variant.word().to_string());
+    // Everything but the seed: other draws of the same load are what a second run is for.
+    let (la, lb) = (&a.study.load, &b.study.load);
+    differ("the number of processes", or_own(la.processes), or_own(lb.processes));
+    differ("the number of clients", or_own(la.clients), or_own(lb.clients));
+    differ("the operations of a client", or_own(la.operations), or_own(lb.operations));
+    differ("the window", time(la.window_ns), time(lb.window_ns));
+    differ("the run-in", time(la.run_in_ns), time(lb.run_in_ns));
+    differ("the drain", time(la.drain_ns), time(lb.drain_ns));
+    differ("the rate", rate(la.rate_per_s), rate(lb.rate_per_s));
+    differ("the spacing of arrivals", spacing(la.arrivals), spacing(lb.arrivals));
+    differ("the operations drawn", la.cycle.to_string(), lb.cycle.to_string());
+    differ("the scale", la.scale.to_string(), lb.scale.to_string());
+    found
+}
+
+fn or_own(count: Option<u32>) -> String {
+    count.map_or("the workload's own".to_string(), |n| n.to_string())
+}
+
+fn rate(per_s: Option<f64>) -> String {
+    per_s.map_or("as fast as possible".to_string(), |rate| format!("{rate}/s"))
+}
+
+fn spacing(arrivals: Arrivals) -> String {
+    format!("{arrivals:?}").to_lowercase()
+}
+
+fn time(ns: u64) -> String {
+    format!("{:?}", std::time::Duration::from_nanos(ns))
+}
+
+fn short(hash: &str) -> String {
+    hash.chars().take(12).collect()
+}
+
+fn compare_cells(a: (&Findings<'_>, &Cell), b: (&Findings<'_>, &Cell), differences: &[String]) -> Vec<ComparedRow> {
+    let figures = a.0.compared_figures();
+    figures.iter().map(|figure| compare_figure(a, b, figure, differences)).collect()
+}
+
+fn compare_figure(
+    (a, cell_a): (&Findings<'_>, &Cell),
+    (b, cell_b): (&Findings<'_>, &Cell),
+    figure: &Figure,
+    differences: &[String],
+) -> ComparedRow {
+    let study = &a.run.study;
+    let contender = &study.contenders[cell_a.contender];
+    let tier_b = b.run.study.contenders[cell_b.contender].tier;
+    let mut guards = differences.to_vec();
+    if contender.tier != tier_b {
+        guards.push(format!("tiers differ: {} in A, {tier_b} in B", contender.tier));
+    }
+    let condition_b = &b.run.study.conditions[cell_b.condition];
+    guards.extend(other_condition(&study.conditions[cell_a.condition], condition_b));
+    guards.extend(nothing_whole(cell_a, figure, "A").or_else(|| nothing_whole(cell_b, figure, "B")));
+    let values = [values(a, cell_a, figure), values(b, cell_b, figure)];
+    let estimates = [a.estimator().estimate(cell_a, figure), b.estimator().estimate(cell_b, figure)];
+    ComparedRow {
+        condition: study.conditions[cell_a.condition].label.clone(),
+        contender: contender.name.clone(),
+        label: contender.label.clone(),
+        tier: contender.tier.word(),
+        figure: figure.name.clone(),
+        value_a: estimates[0].value,
+        value_b: estimates[1].value,
+        rounds_a: cell_a.valid.len(),
+        rounds_b: cell_b.valid.len(),
+        comparison: judge(&values, study.variant, study.margin, figure, guards),
+        of: figure.clone(),
+        estimates,
+    }
+}
+
+/// A label leaves out what is usual in its study, and what is usual may have changed between the runs.
+fn other_condition(a: &Condition, b: &Condition) -> Option<String> {
+    if (&a.profile, &a.axes) == (&b.profile, &b.axes) {
+        return None;
+    }
+    let said = |condition: &Condition| {
+        let profile = condition.profile.iter().map(|profile| format!("profile={profile}"));
+        let axes = condition.axes.iter().map(|(axis, value)| format!("{axis}={value}"));
+        let all: Vec<String> = profile.chain(axes).collect();
+        if all.is_empty() { "nothing set".to_string() } else { all.join(", ") }
+    };
+    Some(format!("the condition differs: {} in A, {} in B", said(a), said(b)))
+}
+
+fn values(findings: &Findings<'_>, cell: &Cell, figure: &Figure) -> Vec<f64> {
+    findings.estimator().rounds(cell, figure).into_iter().map(|(_, value)| value).collect()
+}
+
+/// A quantile that may not be printed is not compared, and neither is a mean of what was cut off.
+fn nothing_whole(cell: &Cell, figure: &Figure, which: &str) -> Option<String> {
+    match figure.quantile() {
+        Some(of) => compare::unprintable(cell, of, which),
+        None => compare::no_mean(cell, figure, which),
+    }
+}
+
+fn judge(
+    [a, b]: &[Vec<f64>; 2],
+    variant: Variant,
+    margin: f64,
+    figure: &Figure,
+    mut guards: Vec<String>,
+) -> Comparison {
+    let positive = a.iter().chain(b).all(|v| v.is_finite() && *v > 0.0) && !a.is_empty() && !b.is_empty();
+    if !positive {
+        guards.push("a round has no value above zero".to_string());
+    }
+    let guard = (!guards.is_empty()).then(|| guards.join("; "));
+    let (center, interval) =
+        if positive { (shift::log_shift(a, b), shift::log_shift_interval(a, b)) } else { (None, None) };
+    let rounds = a.len().min(b.len());
+    let mut comparison = verdict::judge(center, interval, rounds, figure.direction, margin, guard.as_deref());
+    if guard.is_none() && (rounds < MIN_ROUNDS || variant == Variant::AsPublished) {
+        comparison.verdict = Verdict::NoWords;
+    }
+    comparison
+}
+
+/// Where nothing fits only because the drivers differ: that, and how to compare them.
+fn drivers_differ(a: &Findings<'_>, b: &Findings<'_>) -> Option<String> {
+    let of = |record: &Findings<'_>| -> BTreeMap<String, String> {
+        record.run.study.contenders.iter().map(|c| (c.label.clone(), c.driver.clone())).collect()
+    };
+    let (of_a, of_b) = (of(a), of(b));
+    let differ = |(label, driver): (&String, &String)| {
+        let other = of_b.get(label).filter(|other| *other != driver)?;
+        Some((driver.clone(), other.clone()))
+    };
+    let (first, second) = of_a.iter().find_map(differ)?;
+    Some(format!(
+        "The labels agree and the drivers differ ({first} in A, {second} in B), so no contender of A is one of B. One \
+         run compares the two: contend run with --set driver={first},{second}."
+    ))
+}

@@ -1,0 +1,345 @@
+//! The numbers of a report: one pass over the record, cell by cell, and everything derived from it.
+
+pub mod answer;
+pub mod cell;
+pub mod compare;
+pub mod compare_parts;
+pub mod compare_records;
+pub mod course;
+pub mod dist;
+pub mod estimate;
+pub mod figure;
+pub mod formula;
+pub mod messages;
+pub mod quantity;
+pub mod requests;
+pub mod standard;
+pub mod tally;
+pub mod trial;
+pub mod value;
+
+use crate::analysis::answer::Answered;
+use crate::analysis::cell::{Cell, CellBuilder, CellPlace};
+use crate::analysis::compare::{Compared, FactorEffect};
+use crate::analysis::estimate::{Estimate, Estimator};
+use crate::analysis::figure::Figure;
+use crate::analysis::requests::Sum;
+use crate::analysis::tally::{Counting, Tally, Tallying};
+use crate::analysis::trial::TrialRow;
+use crate::record::model::{Run, StudyFile, Trial};
+use crate::record::recorded::Recorded;
+use crate::stats::drift::{self, Trend};
+use crate::study::model::{Published, Tier, Variant};
+
+/// Compared in every study beside its headline.
+const ALSO_COMPARED: [&str; 2] = ["response_ns_p50", "response_ns_p99"];
+
+/// A record of a study with parts.
+pub struct Parts<'r> {
+    pub file: &'r StudyFile,
+    /// In the order in which they run.
+    pub parts: Vec<(String, Findings<'r>)>,
+}
+
+impl<'r> Parts<'r> {
+    /// Reads every trial's samples once.
+    pub fn new(file: &'r StudyFile, parts: &'r [(String, impl Recorded)]) -> Self {
+        let parts = parts.iter().map(|(name, part)| (name.clone(), Findings::new(part))).collect();
+        Self { file, parts }
+    }
+
+    pub fn part(&self, name: &str) -> Option<&Findings<'r>> {
+        self.parts.iter().find(|(found, _)| found == name).map(|(_, part)| part)
+    }
+}
+
+/// A figure of the original beside ours.
+#[derive(Debug, Clone)]
+pub struct Beside {
+    pub published: Published,
+    pub figure: Option<Figure>,
+    pub ours: Option<Estimate>,
+    /// Ours over theirs.
+    pub ratio: Option<f64>,
+}
+
+/// A drift of the headline over the rounds of a cell.
+#[derive(Debug, Clone, Copy)]
+pub struct Drift {
+    pub condition: usize,
+    pub contender: usize,
+    pub trend: Trend,
+}
+
+/// Everything a report says, as numbers.
+pub struct Findings<'r> {
+    pub run: &'r Run,
+    pub trials: &'r [Trial],
+    /// Trials that are there but cannot be read, with the reason.
+    pub damaged: &'r [(String, String)],
+    /// Names of the transactions, in the order of their numbers.
+    pub transactions: Vec<String>,
+    /// In the order of trials.
+    pub rows: Vec<TrialRow>,
+    /// Condition by condition, contenders in the order of the study.
+    pub cells: Vec<Cell>,
+    pub headline: Option<Figure>,
+    pub comparisons: Vec<Compared>,
+    /// The same system against itself.
+    pub self_comparisons: Vec<Compared>,
+    pub effects: Vec<FactorEffect>,
+    pub answers: Vec<Answered>,
+    pub beside: Vec<Beside>,
+    pub drifts: Vec<Drift>,
+    /// Trials whose slot the study does not have.
+    pub strangers: Vec<u32>,
+    /// What became of the requests under each condition; empty if no service was asked.
+    pub requests: Vec<Sum>,
+}
+
+impl<'r> Findings<'r> {
+    /// Reads every trial's samples once.
+    pub fn new(record: &'r dyn Recorded) -> Self {
+        let run = record.run();
+        let study = &run.study;
+        let info = &run.workload.transactions;
+        let mut findings = Findings {
+            run,
+            trials: record.trials(),
+            damaged: record.damaged(),
+            transactions: info.iter().map(|t| t.name.clone()).collect(),
+            rows: vec![],
+            cells: vec![],
+            headline: figure::find(study, &study.headline),
+            comparisons: vec![],
+            self_comparisons: vec![],
+            effects: vec![],
+            answers: vec![],
+            beside: vec![],
+            drifts: vec![],
+            strangers: vec![],
+            requests: vec![],
+        };
+        findings.read_cells(record);
+        value::look_elsewhere(study, &mut findings.rows, &findings.transactions);
+        findings.compare();
+        findings.self_comparisons = findings.compare_with_itself();
+        findings.effects = findings.factor_effects();
+        findings.answers = study.answers.iter().flat_map(|a| answer::answer(&findings, a)).collect();
+        findings.beside = study.published.iter().map(|p| findings.beside(p)).collect();
+        findings.drifts = findings.drifting();
+        if findings.of_service() {
+            // Samples that cannot be read are among the trials that do not count.
+            let sum = |condition| requests::sum(record, condition).unwrap_or_default();
+            findings.requests = (0..study.conditions.len()).map(sum).collect();
+        }
+        findings
+    }
+
+    /// Whether quantiles are printed without their minimum, as the original did.
+    pub fn as_published(&self) -> bool {
+        self.run.study.variant == Variant::AsPublished
+    }
+
+    /// Whether it is a service that was asked, and no database.
+    pub fn of_service(&self) -> bool {
+        self.run.study.is_of_service()
+    }
+
+    pub fn cell(&self, condition: usize, contender: usize) -> Option<&Cell> {
+        self.cells.iter().find(|c| c.condition == condition && c.contender == contender)
+    }
+
+    pub fn figure(&self, name: &str) -> Option<Figure> {
+        figure::find(&self.run.study, name)
+    }
+
+    pub fn estimator(&self) -> Estimator<'_> {
+        Estimator { rows: &self.rows, transactions: &self.transactions, seed: self.run.study.load.seed }
+    }
+
+    /// The figure of this name in a cell.
+    pub fn estimate(&self, cell: &Cell, name: &str) -> Estimate {
+        self.figure(name).map(|figure| self.estimator().estimate(cell, &figure)).unwrap_or_default()
+    }
+
+    /// Contenders of a tier, in the order of the study.
+    pub fn of_tier(&self, tier: Tier) -> Vec<usize> {
+        let contenders = &self.run.study.contenders;
+        (0..contenders.len()).filter(|&i| contenders[i].tier == tier).collect()
+    }
+
+    /// The contender that the others of this tier are compared with.
+    pub fn baseline(&self, tier: Tier) -> Option<usize> {
+        let study = &self.run.study;
+        let is_baseline = |index: &usize| {
+            let contender = &study.contenders[*index];
+            study.baselines.iter().any(|b| *b == contender.name || *b == contender.label)
+        };
+        self.of_tier(tier).into_iter().find(is_baseline)
+    }
+
+    fn read_cells(&mut self, record: &dyn Recorded) {
+        let study = &self.run.study;
+        let known = |s: &crate::record::model::Slot| {
+            s.condition < study.conditions.len() && s.contender < study.contenders.len()
+        };
+        let trials = self.trials;
+        self.strangers = trials.iter().filter(|t| !known(&t.slot)).map(|t| t.slot.trial).collect();
+        for condition in 0..study.conditions.len() {
+            for contender in 0..study.contenders.len() {
+                let here = |s: &crate::record::model::Slot| (s.condition, s.contender) == (condition, contender);
+                let mut at: Vec<usize> = (0..trials.len()).filter(|&i| here(&trials[i].slot)).collect();
+                at.sort_by_key(|&i| (trials[i].slot.round, trials[i].slot.trial));
+                let scheduled = self.run.schedule.iter().filter(|s| here(s)).count();
+                let cell = self.read_cell(record, (condition, contender), scheduled, &at);
+                self.cells.push(cell);
+            }
+        }
+        self.sort_rows();
+    }
+
+    fn read_cell(
+        &mut self,
+        record: &dyn Recorded,
+        (condition, contender): (usize, usize),
+        scheduled: usize,
+        at: &[usize],
+    ) -> Cell {
+        let writes: Vec<bool> = self.run.workload.transactions.iter().map(|t| t.write).collect();
+        let mut place = CellPlace { condition, contender, scheduled, valid: vec![], invalid: vec![] };
+        let mut builder = CellBuilder::default();
+        for &at in at {
+            let trial = &self.trials[at];
+            let tally = self.tally(record, at);
+            let row = TrialRow::new(at, trial, tally.as_ref().map_err(Clone::clone), self.run, &writes);
+            match &tally {
+                Ok(tally) if row.is_valid() => {
+                    builder.add(tally);
+                    // A record without it is whole but for two charts.
+                    let series = record.series(trial.slot.trial).unwrap_or_default();
+                    builder.add_series(&series, tally.elapsed_ns());
+                    place.valid.push(self.rows.len());
+                }
+                _ => place.invalid.push(self.rows.len()),
+            }
+            self.rows.push(row);
+        }
+        builder.finish(place, &self.rows, &writes, self.as_published())
+    }
+
+    fn tally(&self, record: &dyn Recorded, at: usize) -> Result<Tally, String> {
+        let trial = &self.trials[at];
+        let counting = if self.as_published() { Counting::Original } else { Counting::Corrected };
+        let mut tallying = Tallying::new(trial, counting);
+        record.samples(trial.slot.trial, &mut |sample| tallying.push(sample)).map_err(|e| format!("{e:#}"))?;
+        Ok(tallying.finish(&trial.planned, &self.transactions))
+    }
+
+    /// Rows were made cell by cell and are read trial by trial.
+    fn sort_rows(&mut self) {
+        let mut order: Vec<usize> = (0..self.rows.len()).collect();
+        order.sort_by_key(|&i| self.rows[i].number);
+        let mut place = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(new, &old)| place[old] = new);
+        for cell in &mut self.cells {
+            cell.valid.iter_mut().chain(&mut cell.invalid).for_each(|index| *index = place[*index]);
+        }
+        self.rows.sort_by_key(|row| row.number);
+    }
+
+    /// Figures compared, the headline first.
+    pub fn compared_figures(&self) -> Vec<Figure> {
+        self.headline_and(&ALSO_COMPARED)
+    }
+
+    /// Figures shown first: the headline, and throughput if that is another.
+    pub fn shown_figures(&self) -> Vec<Figure> {
+        self.headline_and(&["throughput_ops_per_s"])
+    }
+
+    fn headline_and(&self, names: &[&str]) -> Vec<Figure> {
+        let mut figures: Vec<Figure> = self.headline.iter().cloned().collect();
+        for figure in names.iter().filter_map(|name| self.figure(name)) {
+            if figures.iter().all(|have| have.name != figure.name) {
+                figures.push(figure);
+            }
+        }
+        figures
+    }
+
+    fn compare(&mut self) {
+        let study = &self.run.study;
+        let mut all = vec![];
+        for condition in 0..study.conditions.len() {
+            for tier in Tier::GROUPS {
+                let Some(baseline) = self.baseline(tier) else { continue };
+                for candidate in self.of_tier(tier).into_iter().filter(|&c| c != baseline) {
+                    let Some((b, c)) = self.cell(condition, baseline).zip(self.cell(condition, candidate)) else {
+                        continue;
+                    };
+                    for figure in self.compared_figures() {
+                        all.push(compare::compare(&self.estimator(), study, b, c, &figure));
+                    }
+                }
+            }
+        }
+        self.comparisons = all;
+    }
+
+    /// Contenders that are the same system twice show what the machine alone makes of a comparison.
+    fn compare_with_itself(&self) -> Vec<Compared> {
+        let study = &self.run.study;
+        let Some(headline) = &self.headline else { return vec![] };
+        let same = |a: usize, b: usize| {
+            let (a, b) = (&study.contenders[a], &study.contenders[b]);
+            (&a.engine, &a.driver, &a.model, &a.settings) == (&b.engine, &b.driver, &b.model, &b.settings)
+        };
+        let count = study.contenders.len();
+        let twins = (0..count).flat_map(|a| (a + 1..count).map(move |b| (a, b))).filter(|&(a, b)| same(a, b));
+        let pairs = twins.flat_map(|twin| (0..study.conditions.len()).map(move |condition| (condition, twin)));
+        pairs
+            .filter_map(|(condition, (a, b))| self.cell(condition, a).zip(self.cell(condition, b)))
+            .map(|(a, b)| compare::compare(&self.estimator(), study, a, b, headline))
+            .collect()
+    }
+
+    /// What was said of a candidate.
+    pub fn compared(&self, condition: usize, candidate: usize, figure: &str) -> Option<&Compared> {
+        self.comparisons
+            .iter()
+            .find(|c| c.condition == condition && c.candidate == candidate && c.figure.name == figure)
+    }
+
+    fn factor_effects(&self) -> Vec<FactorEffect> {
+        let study = &self.run.study;
+        let of = |factor: usize, condition: usize| {
+            let figure = self.figure(&study.effects[factor].metric);
+            compare::factor_effect(&self.estimator(), study, &self.cells, condition, &study.effects[factor], figure)
+        };
+        let conditions = 0..study.conditions.len();
+        (0..study.effects.len()).flat_map(|factor| conditions.clone().map(move |c| of(factor, c))).collect()
+    }
+
+    fn beside(&self, published: &Published) -> Beside {
+        let study = &self.run.study;
+        let condition = study.conditions.iter().position(|c| c.label == published.condition);
+        let contender = study.contenders.iter().position(|c| c.label == published.contender);
+        let cell = condition.zip(contender).and_then(|(condition, contender)| self.cell(condition, contender));
+        let figure = self.figure(&published.metric);
+        let ours = cell.zip(figure.as_ref()).map(|(cell, figure)| self.estimator().estimate(cell, figure));
+        let value = ours.as_ref().and_then(|ours| ours.value);
+        let ratio = value.filter(|_| published.value > 0.0).map(|value| value / published.value);
+        Beside { published: published.clone(), figure, ours, ratio }
+    }
+
+    fn drifting(&self) -> Vec<Drift> {
+        let Some(headline) = &self.headline else { return vec![] };
+        let drift = |cell: &Cell| {
+            let values: Vec<f64> = self.estimator().rounds(cell, headline).into_iter().map(|(_, v)| v).collect();
+            let trend = drift::trend(&values).filter(|t| t.drifting)?;
+            Some(Drift { condition: cell.condition, contender: cell.contender, trend })
+        };
+        self.cells.iter().filter_map(drift).collect()
+    }
+}

@@ -1,0 +1,434 @@
+//! One trial, reduced at once to what a report needs of it: its counts, its latencies as a few numbers,
+//! and sparse histograms for the bootstrap. Nothing here grows with the number of samples.
+
+use crate::analysis::tally::{Counts, Latencies, Tally, per_second, trend};
+use crate::outcome::Outcome;
+use crate::record::model::{Reason, Run, ServerInfo, Syncs, Trial, WorkerInfo};
+use crate::stats::drift::Trend;
+use crate::stats::fairness::{Fairness, fairness};
+use crate::stats::histogram::{Histogram, SparseHistogram};
+use crate::stats::quantile::{Observations, Quantile, QuantileValue};
+use crate::study::set::{load_under, set_by};
+use std::collections::BTreeMap;
+
+/// Which transactions a figure is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    All,
+    Read,
+    Write,
+}
+
+impl Scope {
+    pub const ALL: [Scope; 3] = [Scope::All, Scope::Read, Scope::Write];
+
+    pub fn holds(self, write: bool) -> bool {
+        match self {
+            Scope::All => true,
+            Scope::Read => !write,
+            Scope::Write => write,
+        }
+    }
+
+    /// To follow the name of a figure.
+    pub fn of(self) -> &'static str {
+        match self {
+            Scope::All => "",
+            Scope::Read => " of reads",
+            Scope::Write => " of writes",
+        }
+    }
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Scope::All => "all",
+            Scope::Read => "reads",
+            Scope::Write => "writes",
+        }
+    }
+}
+
+/// Which time of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measure {
+    Response,
+    Service,
+    LockWait,
+    AcquireWait,
+}
+
+impl Measure {
+    pub const ALL: [Measure; 4] = [Measure::Response, Measure::Service, Measure::LockWait, Measure::AcquireWait];
+
+    /// Begins the names of its columns.
+    pub fn column(self) -> &'static str {
+        match self {
+            Measure::Response => "response_ns",
+            Measure::Service => "service_ns",
+            Measure::LockWait => "lock_wait_ns",
+            Measure::AcquireWait => "acquire_wait_ns",
+        }
+    }
+
+    pub fn words(self) -> &'static str {
+        match self {
+            Measure::Response => "response time",
+            Measure::Service => "service time",
+            Measure::LockWait => "lock wait",
+            Measure::AcquireWait => "wait for a connection",
+        }
+    }
+}
+
+/// The numbers of one distribution in one trial; empty where nothing was measured.
+#[derive(Debug, Clone, Default)]
+pub struct Numbers {
+    pub n: u64,
+    pub mean_ns: Option<u64>,
+    quantiles: [Option<u64>; Quantile::ALL.len()],
+}
+
+impl Numbers {
+    /// A single trial's quantiles are raw material, so the minimum of observations is not asked of them.
+    fn of(observations: &Observations) -> Self {
+        let exact = |quantile| match observations.unchecked_quantile(quantile) {
+            QuantileValue::Exact(ns) => Some(ns),
+            QuantileValue::AtLeast(_) | QuantileValue::TooFew { .. } => None,
+        };
+        Self { n: observations.len(), mean_ns: observations.mean(), quantiles: Quantile::ALL.map(exact) }
+    }
+
+    pub fn quantile(&self, quantile: Quantile) -> Option<u64> {
+        self.quantiles[quantile as usize]
+    }
+}
+
+/// Latencies as observations. What an unfinished attempt would have waited for locks or a connection nobody has
+/// measured.
+pub fn observations(latencies: &Latencies, measure: Measure) -> Observations {
+    measured(latencies, measure).unwrap_or_default()
+}
+
+fn measured(latencies: &Latencies, measure: Measure) -> Option<Observations> {
+    let only = |ended: &Histogram| Some(Observations { ended: ended.clone(), ..Observations::default() });
+    match measure {
+        Measure::Response => {
+            Some(Observations { ended: latencies.committed().clone(), censored: latencies.censored() })
+        }
+        Measure::Service => {
+            Some(Observations { ended: latencies.service.clone(), censored: latencies.service_censored.clone() })
+        }
+        Measure::LockWait => only(&latencies.lock_wait).filter(|_| latencies.lock_wait_measured),
+        Measure::AcquireWait => only(&latencies.acquire_wait).filter(|_| latencies.acquire_wait_measured),
+    }
+}
+
+/// Numbers of each measure.
+#[derive(Debug, Clone, Default)]
+pub struct Measures([Numbers; Measure::ALL.len()]);
+
+impl Measures {
+    fn of(latencies: &Latencies) -> Self {
+        Self(Measure::ALL.map(|measure| Numbers::of(&observations(latencies, measure))))
+    }
+
+    pub fn numbers(&self, measure: Measure) -> &Numbers {
+        &self.0[measure as usize]
+    }
+}
+
+/// One transaction in one role.
+#[derive(Debug, Clone)]
+pub struct GroupRow {
+    pub role: String,
+    pub transaction: u16,
+    pub write: bool,
+    pub counts: Counts,
+    /// Response counts timeouts and unknown operations as lower bounds.
+    pub measures: Measures,
+    /// Response by what became of the operation. Of timeouts and unknown ones: at least so long.
+    pub responses: Vec<(Outcome, Numbers)>,
+}
+
+/// How evenly the clients of one role were served.
+#[derive(Debug, Clone)]
+pub struct RoleFairness {
+    pub role: String,
+    pub clients: usize,
+    pub fairness: Fairness,
+}
+
+/// Each measure of one kind of transaction, for the bootstrap; none where it was not measured.
+type RoundHistograms = [Option<SparseHistogram>; Measure::ALL.len()];
+
+/// What the samples of a trial say.
+#[derive(Debug, Clone)]
+pub struct Measured {
+    pub elapsed_ns: u64,
+    pub counts: Counts,
+    pub groups: Vec<GroupRow>,
+    scopes: [Measures; 3],
+    committed_inside: [u64; 3],
+    pub busy_ns: u64,
+    pub lock_wait_ns: Option<u64>,
+    /// Per role: clients of different roles do different things.
+    pub fairness: Vec<RoleFairness>,
+    /// Commits over the window.
+    pub trend: Option<Trend>,
+    histograms: [RoundHistograms; 2],
+}
+
+impl Measured {
+    fn new(tally: &Tally, writes: &[bool]) -> Self {
+        let in_scope =
+            |scope: Scope| move |g: &crate::analysis::tally::Group| scope.holds(is_write(writes, g.transaction));
+        let all = tally.latencies(|_| true);
+        let alone = |h: &Histogram| Numbers::of(&Observations { ended: h.clone(), ..Observations::default() });
+        let groups = tally.groups.iter().map(|g| GroupRow {
+            role: g.role.clone(),
+            transaction: g.transaction,
+            write: is_write(writes, g.transaction),
+            counts: g.counts.clone(),
+            measures: Measures::of(&g.latencies),
+            responses: Outcome::ALL
+                .into_iter()
+                .filter_map(|outcome| Some((outcome, alone(g.latencies.response(outcome)?))))
+                .collect(),
+        });
+        Self {
+            elapsed_ns: tally.elapsed_ns(),
+            counts: tally.counts(|_| true),
+            groups: sorted(groups.collect()),
+            scopes: Scope::ALL.map(|scope| Measures::of(&tally.latencies(in_scope(scope)))),
+            committed_inside: Scope::ALL.map(|scope| tally.counts(in_scope(scope)).committed_inside),
+            busy_ns: all.busy_ns,
+            lock_wait_ns: (all.lock_wait_measured && all.busy_ns > 0).then_some(all.lock_wait_ns),
+            fairness: fairness_by_role(tally),
+            trend: trend(&tally.bins),
+            histograms: [Scope::Read, Scope::Write].map(|scope| {
+                let latencies = tally.latencies(in_scope(scope));
+                Measure::ALL.map(|measure| {
+                    let Observations { mut ended, censored } = measured(&latencies, measure)?;
+                    ended.merge(&censored);
+                    Some(ended.to_sparse())
+                })
+            }),
+        }
+    }
+
+    pub fn scope(&self, scope: Scope) -> &Measures {
+        &self.scopes[scope as usize]
+    }
+
+    pub fn throughput_per_s(&self, scope: Scope) -> f64 {
+        per_second(self.committed_inside[scope as usize], self.elapsed_ns)
+    }
+
+    /// Time waiting for locks, of the time spent in attempts.
+    pub fn lock_wait_share(&self) -> Option<f64> {
+        self.lock_wait_ns.map(|ns| ns as f64 / self.busy_ns as f64)
+    }
+
+    /// Counts over the groups that `wanted` chooses.
+    pub fn counts_of(&self, wanted: impl Fn(&GroupRow) -> bool) -> Counts {
+        let mut sum = Counts::default();
+        self.groups.iter().filter(|g| wanted(g)).for_each(|g| sum.merge(&g.counts));
+        sum
+    }
+
+    /// The distribution of this round; none where it was not measured.
+    pub fn histogram(&self, measure: Measure, scope: Scope) -> Option<SparseHistogram> {
+        let kinds = match scope {
+            Scope::Read => &self.histograms[..1],
+            Scope::Write => &self.histograms[1..],
+            Scope::All => &self.histograms[..],
+        };
+        let mut all = Histogram::new();
+        for kind in kinds {
+            kind[measure as usize].as_ref()?.iter().for_each(|&(value_ns, count)| all.record_n(value_ns, count));
+        }
+        Some(all.to_sparse())
+    }
+}
+
+/// One trial: who it was, whether it counts, what it measured.
+#[derive(Debug, Clone)]
+pub struct TrialRow {
+    pub number: u32,
+    pub round: u32,
+    pub condition: usize,
+    pub contender: usize,
+    /// Its place in the record.
+    pub at: usize,
+    /// Why it does not count; empty = valid.
+    pub reasons: Vec<Reason>,
+    /// Over all workers; none unless every one of them could tell, and none without a worker.
+    pub cpu_ns: Option<u64>,
+    pub rss_bytes: Option<u64>,
+    /// Of the database server, or of the worker that serves.
+    pub cpu_ns_server: Option<u64>,
+    pub rss_bytes_server: Option<u64>,
+    /// Of both together: an embedded database works in its clients, a server beside them. None where a server was not watched.
+    pub cpu_ns_all: Option<u64>,
+    pub written_bytes: Option<u64>,
+    pub size_bytes_db: Option<u64>,
+    pub size_bytes_wal: Option<u64>,
+    pub size_bytes_compact: Option<u64>,
+    /// What was set for it, by name: see `analysis::quantity`.
+    pub set: BTreeMap<String, f64>,
+    /// None when the samples cannot be read, or there was no window.
+    pub measured: Option<Measured>,
+}
+
+impl TrialRow {
+    /// From a trial and what its samples say, or why they could not be read.
+    pub fn new(at: usize, trial: &Trial, tally: Result<&Tally, String>, run: &Run, writes: &[bool]) -> Self {
+        let mut reasons = trial.invalid.clone();
+        let mut set = set_for(trial, run);
+        if let Ok(tally) = &tally {
+            let load = load_under(&run.study.load, &run.study.conditions[trial.slot.condition]);
+            let start_ns = tally.window_start_ns.saturating_sub(load.run_in_ns);
+            set.insert("clients_s".to_string(), tally.last_finished_ns.saturating_sub(start_ns) as f64 / 1e9);
+        }
+        let measured = match tally {
+            Ok(tally) => (tally.elapsed_ns() > 0).then(|| Measured::new(tally, writes)),
+            Err(detail) => {
+                reasons.push(crate::check::Invalid::Samples.because(detail));
+                None
+            }
+        };
+        let (slot, footprint) = (trial.slot, trial.footprint);
+        Self {
+            number: slot.trial,
+            round: slot.round,
+            condition: slot.condition,
+            contender: slot.contender,
+            at,
+            reasons,
+            cpu_ns: over_workers(trial, |w| was_seen(w).then_some(w.cpu_ns)),
+            rss_bytes: over_workers(trial, |w| was_seen(w).then_some(w.rss_bytes)),
+            cpu_ns_server: trial.server.as_ref().and_then(|server| server.cpu_ns),
+            rss_bytes_server: trial.server.as_ref().and_then(|server| server.rss_bytes),
+            cpu_ns_all: with_server(trial, |w| was_seen(w).then_some(w.cpu_ns), |server| server.cpu_ns),
+            written_bytes: with_server(trial, |w| w.written_bytes, |server| server.written_bytes),
+            size_bytes_db: measured_size(footprint.size_bytes_db),
+            // A log may be empty; it was looked at if the database was.
+            size_bytes_wal: (footprint.size_bytes_db > 0 || footprint.size_bytes_wal > 0)
+                .then_some(footprint.size_bytes_wal),
+            size_bytes_compact: footprint.size_bytes_compact,
+            set,
+            measured,
+        }
+    }
+
+    pub fn is_valid(&self) -> bool {
+        self.reasons.is_empty()
+    }
+}
+
+/// What the study set, and what the workload and its roles made of it.
+fn set_for(trial: &Trial, run: &Run) -> BTreeMap<String, f64> {
+    let mut set = set_by(&run.study, trial.slot.condition, trial.slot.contender);
+    let overhead = run.study.contenders[trial.slot.contender].resolved.overhead.as_ref();
+    if let Some(floor) = overhead.and_then(|idle| run.floor(trial.slot.condition, &idle.driver)) {
+        set.insert("floor_ns".to_string(), floor.ns_per_operation as f64);
+        set.insert("floor_ns_p999".to_string(), floor.ns_p999 as f64);
+        set.insert("floor_ns_max".to_string(), floor.ns_max as f64);
+    }
+    set.extend(trial.scale.iter().map(|(name, number)| (name.clone(), *number as f64)));
+    if !trial.workers.is_empty() {
+        set.insert("processes".to_string(), trial.workers.len() as f64);
+        set.insert("clients".to_string(), f64::from(trial.clients));
+    }
+    for (name, bytes) in &trial.tables {
+        for (head, bytes) in [("table_bytes", bytes.rows), ("index_bytes", bytes.indexes)] {
+            set.insert(format!("{head}.{name}"), bytes as f64);
+            *set.entry(head.to_string()).or_default() += bytes as f64;
+        }
+    }
+    if let Some(cut) = trial.powercut.as_ref().filter(|cut| cut.acknowledged > 0) {
+        set.insert("recorded_syncs_per_commit".to_string(), cut.syncs as f64 / cut.acknowledged as f64);
+    }
+    if let Some(server) = &trial.server {
+        set_of_server(server, &mut set);
+        let mut put = |name: &str, value: u64| set.insert(name.to_string(), value as f64);
+        if let Some(ns) = server.cpu_ns {
+            put("cpu_ns_server", ns);
+        }
+        if let Some(waits) = server.lock_waits {
+            put("server_lock_waits", waits.count);
+            put("server_lock_wait_ns", waits.total_ns);
+            put("server_lock_wait_ns_max", waits.max_ns);
+        }
+    }
+    set
+}
+
+/// What a server and the worker that serves used, together and each alone, and what they tell.
+fn set_of_server(server: &ServerInfo, set: &mut BTreeMap<String, f64>) {
+    let mut put = |name: String, value: Option<f64>| set.extend(value.map(|value| (name, value)));
+    let whole = |value: Option<u64>| value.map(|value| value as f64);
+    put("pss_bytes_server".to_string(), whole(server.pss_bytes));
+    put("written_bytes_server".to_string(), whole(server.written_bytes));
+    for (who, used) in [("daemon", server.daemon), ("serving", server.serving)] {
+        put(format!("cpu_ns_{who}"), whole(used.map(|used| used.cpu_ns)));
+        put(format!("rss_bytes_{who}"), whole(used.map(|used| used.rss_bytes)));
+        put(format!("pss_bytes_{who}"), whole(used.and_then(|used| used.pss_bytes)));
+        put(format!("written_bytes_{who}"), whole(used.and_then(|used| used.written_bytes)));
+    }
+    let per_commit = |syncs: Syncs| (syncs.commits > 0).then(|| syncs.count as f64 / syncs.commits as f64);
+    put("server_syncs_per_commit".to_string(), server.syncs.and_then(per_commit));
+    for fact in ["retries", "gave_up"] {
+        let told = server.done.get(fact).and_then(|text| text.parse().ok());
+        put(format!("serving_{fact}"), whole(told));
+    }
+}
+
+/// Whether the transaction of this number writes.
+pub fn is_write(writes: &[bool], transaction: u16) -> bool {
+    writes.get(usize::from(transaction)).copied().unwrap_or(false)
+}
+
+fn sorted(mut groups: Vec<GroupRow>) -> Vec<GroupRow> {
+    groups.sort_by(|a, b| (a.transaction, &a.role).cmp(&(b.transaction, &b.role)));
+    groups
+}
+
+/// The sum over all workers; none if there is none or one of them cannot tell.
+fn over_workers(trial: &Trial, of: impl Fn(&WorkerInfo) -> Option<u64>) -> Option<u64> {
+    let mut each = trial.workers.iter().map(of);
+    each.next()?.and_then(|first| each.try_fold(first, |sum, value| Some(sum.saturating_add(value?))))
+}
+
+/// The same with what a server used; none if one was there that could not be looked at.
+fn with_server(
+    trial: &Trial,
+    worker: impl Fn(&WorkerInfo) -> Option<u64>,
+    server: impl Fn(&ServerInfo) -> Option<u64>,
+) -> Option<u64> {
+    let clients = over_workers(trial, worker).filter(|_| !trial.server_unwatched)?;
+    trial.server.as_ref().map_or(Some(clients), |running| Some(clients.saturating_add(server(running)?)))
+}
+
+/// Whether the worker was there to be looked at: a process that lives has memory.
+fn was_seen(worker: &WorkerInfo) -> bool {
+    worker.rss_bytes > 0
+}
+
+/// No database is empty, so 0 is a size that was not taken.
+fn measured_size(bytes: u64) -> Option<u64> {
+    (bytes > 0).then_some(bytes)
+}
+
+/// Clients that had nothing due are among them; a role without a single commit has nothing to share.
+fn fairness_by_role(tally: &Tally) -> Vec<RoleFairness> {
+    let of = |(role, commits): (&String, &Vec<u64>)| {
+        Some(RoleFairness { role: role.clone(), clients: commits.len(), fairness: fairness(commits)? })
+    };
+    tally.commits_by_role.iter().filter_map(of).collect()
+}
+
+/// Operations of these counts that failed.
+pub fn failed(counts: &Counts) -> u64 {
+    counts.planned() - counts.outcome(Outcome::Committed)
+}

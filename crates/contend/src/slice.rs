@@ -1,0 +1,122 @@
+//! Products that the tool gains from other crates: what a slice may add to the core, and the list of those that it has.
+//!
+//! A slice is a crate in `slices/` that depends on the core and is named once, in `src/main.rs` of the binary. The core
+//! names no slice, and no slice depends on another. `slices/README.md` is a guide to writing one.
+//!
+//! ```
+//! use clap::{Command, FromArgMatches, Parser};
+//! use contend::cli::{OK, print};
+//! use contend::slice::{Slice, Verb};
+//!
+//! /// Print a greeting
+//! #[derive(Parser)]
+//! struct GreetArgs {
+//!     /// Whom to greet
+//!     name: String,
+//! }
+//!
+//! pub const SLICE: Slice = Slice {
+//!     name: "greeting",
+//!     verbs: &[Verb {
+//!         name: "greet",
+//!         after: "doctor",
+//!         run: |matches| {
+//!             print(&format!("Hello, {}\n", GreetArgs::from_arg_matches(matches)?.name))?;
+//!             Ok(OK)
+//!         },
+//!         ..Verb::of::<GreetArgs>()
+//!     }],
+//!     ..Slice::NONE
+//! };
+//!
+//! let matches = (SLICE.verbs[0].command)().get_matches_from(["greet", "Eve"]);
+//! assert_eq!((SLICE.verbs[0].run)(&matches).unwrap(), OK);
+//! ```
+
+use anyhow::Result;
+use clap::{ArgMatches, Command, CommandFactory};
+use std::process::ExitCode;
+use std::sync::OnceLock;
+
+/// All that one product adds. Begin with [`Slice::NONE`] and fill in what the product has.
+#[derive(Clone, Copy)]
+pub struct Slice {
+    /// Name of the product, as of its crate: `timings`.
+    pub name: &'static str,
+    /// Verbs of the command line.
+    pub verbs: &'static [Verb],
+    /// Other forms of the core's verbs, such as `compare --csv`.
+    pub forms: &'static [Form],
+    /// Roles in which contend starts itself as another process.
+    pub processes: &'static [Process],
+}
+
+impl Slice {
+    /// A slice that adds nothing.
+    pub const NONE: Slice = Slice { name: "", verbs: &[], forms: &[], processes: &[] };
+}
+
+/// A verb of the command line: `contend NAME ...`.
+#[derive(Clone, Copy)]
+pub struct Verb {
+    /// The word that is typed.
+    pub name: &'static str,
+    /// The verb that stands before this one in `contend --help`.
+    pub after: &'static str,
+    /// Arguments and help. Its name and its place in the help are those above.
+    pub command: fn() -> Command,
+    /// Carries it out and returns the exit status: `cli::OK`, `INVALID`, `USAGE` or `STOPPED`.
+    pub run: fn(&ArgMatches) -> Result<u8>,
+    /// Line for the examples of `contend --help`; empty if there is none.
+    pub example: &'static str,
+    /// What is printed before the error for an option that the verb does not have; empty if there is nothing.
+    pub unknown_option: &'static str,
+}
+
+impl Verb {
+    /// A verb with the arguments and the help of a type that derives `clap::Parser`.
+    pub const fn of<Arguments: CommandFactory>() -> Verb {
+        Verb {
+            name: "",
+            after: "",
+            command: Arguments::command,
+            run: |_| unreachable!("a verb says what it does"),
+            example: "",
+            unknown_option: "",
+        }
+    }
+}
+
+/// Another form of a verb of the core, chosen by an option.
+#[derive(Clone, Copy)]
+pub struct Form {
+    /// The verb: `compare`.
+    pub verb: &'static str,
+    /// The option (its id in clap) that chooses this form when it is given: `csv`.
+    pub chosen_by: &'static str,
+    /// Adds the options of this form to the verb.
+    pub options: fn(Command) -> Command,
+    /// Carries out this form in place of the verb's own; the exit status.
+    pub run: fn(&ArgMatches) -> Result<u8>,
+}
+
+/// A role in which contend starts itself as another process. Its arguments are not clap's.
+#[derive(Clone, Copy)]
+pub struct Process {
+    /// First argument of such a process.
+    pub verb: &'static str,
+    /// Takes the arguments after the verb.
+    pub serve: fn(&[String]) -> ExitCode,
+}
+
+static SLICES: OnceLock<&'static [Slice]> = OnceLock::new();
+
+/// Makes the slices known that this program has, once, before anything else is done.
+pub(crate) fn register(slices: &'static [Slice]) {
+    SLICES.set(slices).ok();
+}
+
+/// The slices of this program.
+pub fn all() -> &'static [Slice] {
+    SLICES.get().copied().unwrap_or_default()
+}

@@ -1,0 +1,62 @@
+//! Where the contenders of a study stand in the table of a `[[grid]]`.
+
+use super::model::{Contender, Grid, Study};
+
+/// Where each contender of a grid stands.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Layout {
+    pub rows: Vec<String>,
+    pub columns: Vec<String>,
+    /// Contenders by row and column, as indexes.
+    pub cells: Vec<Vec<Option<usize>>>,
+}
+
+/// What a contender has under this name.
+pub(super) fn value(contender: &Contender, key: &str) -> Option<String> {
+    match key {
+        "driver" => Some(contender.driver.clone()),
+        "model" => Some(contender.model.clone()),
+        _ => contender.resolved.settings.get(key).cloned(),
+    }
+}
+
+pub(super) fn of(contenders: &[Contender], grid: &Grid) -> Layout {
+    let mut layout = Layout { rows: vec![], columns: vec![], cells: vec![] };
+    let mut places = vec![];
+    for (index, contender) in contenders.iter().enumerate() {
+        let fits = |(key, wanted): (&String, &String)| value(contender, key).as_ref() == Some(wanted);
+        // Who has no such choice, or does nothing, has no place in the table.
+        let chosen = |key: &str| matches!(key, "driver" | "model") || contender.settings.contains_key(key);
+        if contender.resolved.executes_nothing
+            || !grid.at.iter().all(fits)
+            || !chosen(&grid.rows)
+            || !chosen(&grid.columns)
+        {
+            continue;
+        }
+        if let (Some(row), Some(column)) = (value(contender, &grid.rows), value(contender, &grid.columns)) {
+            places.push((place(&mut layout.rows, row), place(&mut layout.columns, column), index));
+        }
+    }
+    layout.cells = vec![vec![None; layout.columns.len()]; layout.rows.len()];
+    for (row, column, index) in places {
+        layout.cells[row][column].get_or_insert(index);
+    }
+    layout
+}
+
+fn place(all: &mut Vec<String>, one: String) -> usize {
+    all.iter().position(|other| *other == one).unwrap_or_else(|| {
+        all.push(one);
+        all.len() - 1
+    })
+}
+
+pub(super) fn has_several(layout: &Layout) -> bool {
+    layout.cells.iter().flatten().flatten().count() > 1
+}
+
+/// Where the contenders of a study stand in a grid; none if there is at most one.
+pub fn layout(study: &Study, grid: &Grid) -> Option<Layout> {
+    Some(of(&study.contenders, grid)).filter(has_several)
+}

@@ -1,0 +1,193 @@
+//! Loaded data, kept beside the results so that the next run need not load it again: what a run uses is held by a lock
+//! for as long as it runs, and what nobody has used for long, or there is no room for, is removed.
+
+use crate::engine;
+use crate::study::model::Contender;
+use crate::trial::data::load;
+use crate::trial::data::load::{Base, Places, Wanted};
+use crate::trial::dialect::dialect;
+use crate::trial::site::Site;
+use crate::trial::workers::admin::Admin;
+use crate::trial::workers::process::Launch;
+use crate::workload::Editions;
+use anyhow::{Context, Result};
+use rustix::fs::{FlockOperation, flock};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// Data that no run has used for this long is removed.
+const UNUSED: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// Beyond this many bytes, what was used longest ago is removed.
+const ROOM_BYTES: u64 = 8 << 30;
+
+/// In the place of loaded data, where every trial loads its own.
+pub const ATTACHED: &str = "attached";
+
+/// In the directory of loaded data: locked by the runs that use it, changed when one begins to.
+const USED_FILE: &str = "used";
+
+/// Loaded data that this run uses, by what it is.
+#[derive(Default)]
+pub struct Bases {
+    loaded: BTreeMap<String, (Base, File)>,
+}
+
+impl Bases {
+    /// The data of a workload, loaded if it is not there, and held until the run ends.
+    pub fn of(
+        &mut self,
+        site: &Site,
+        editions: &Editions,
+        contender: &Contender,
+        scale: f64,
+        seed: u64,
+        admin: &mut Admin<'_>,
+    ) -> Result<Base> {
+        let engine = engine::find(&contender.engine).context("a contender's engine must be known")?;
+        let attached = site.attached.clone().filter(|a| engine.server.is_some_and(|s| s.scheme == a.scheme));
+        if attached.is_some() {
+            return Ok(Base { path: PathBuf::from(ATTACHED), loaded_rows: None, programs: None, attached });
+        }
+        let before = (engine.before_load)(&contender.settings);
+        let workload = editions.of(dialect(contender));
+        let driver = engine::driver(contender).filter(|_| engine::own_dialect(contender).is_some());
+        let by = driver.map_or(engine.loader, |driver| driver.name);
+        // A server's data directory holds all databases, a file is copied as often as there are any.
+        let databases = engine.server.map_or(1, |_| workload.databases);
+        let data = workload.data_sha256(scale, seed);
+        let key = format!("{} {by} {databases} {data} {}", engine.name, before.join(";"));
+        if let Some((base, _)) = self.loaded.get(&key) {
+            return Ok(base.clone());
+        }
+        let mut own = driver.map(|driver| admin.beside(&Launch::of(driver)?)).transpose()?;
+        let admin = own.as_mut().unwrap_or(admin);
+        let loader =
+            ["driver", "engine"].map(|f| contend_wire::handshake::fact(&admin.hello, f).unwrap_or("?")).join(" ");
+        let places = Places { cache: &site.cache, loading: &site.loading, janitor: &site.janitor };
+        let wanted = Wanted { engine, workload, scale, seed, before, loader, by };
+        loop {
+            let base = load::base(&places, &wanted, admin).context("cannot load the workload's data")?;
+            // Another run may have thrown it away in between.
+            if let Some(held) = hold(&base)? {
+                self.loaded.insert(key, (base.clone(), held));
+                return Ok(base);
+            }
+        }
+    }
+}
+
+/// Marks data as used, now and until the file is closed; none if it is gone.
+fn hold(base: &Base) -> Result<Option<File>> {
+    let Some(dir) = base.path.parent() else { return Ok(None) };
+    let path = dir.join(USED_FILE);
+    let Ok(file) = open(&path) else { return Ok(None) };
+    flock(&file, FlockOperation::LockShared).with_context(|| format!("cannot lock {}", path.display()))?;
+    file.set_modified(SystemTime::now()).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(base.path.exists().then_some(file))
+}
+
+/// Opens the file that is locked, without a change to when it was used.
+fn open(path: &Path) -> std::io::Result<File> {
+    File::options().create(true).truncate(false).write(true).open(path)
+}
+
+/// Data in the cache.
+struct Kept {
+    dir: PathBuf,
+    used: SystemTime,
+    bytes: u64,
+}
+
+/// Removes data that is too old or too much, never what a run uses. What cannot be removed now is left for the next run.
+pub fn prune(cache: &Path) {
+    prune_to(cache, UNUSED, ROOM_BYTES);
+}
+
+fn prune_to(cache: &Path, unused: Duration, room_bytes: u64) {
+    let mut kept: Vec<Kept> =
+        fs::read_dir(cache).into_iter().flatten().flatten().filter_map(|e| kept(&e.path())).collect();
+    kept.sort_by_key(|kept| std::cmp::Reverse(kept.used));
+    let mut bytes = 0;
+    for kept in kept {
+        bytes += kept.bytes;
+        let old = kept.used.elapsed().is_ok_and(|age| age > unused);
+        if (old || bytes > room_bytes) && remove(&kept.dir) {
+            bytes -= kept.bytes;
+        }
+    }
+}
+
+/// What is being loaded begins with a dot and belongs to a run.
+fn kept(dir: &Path) -> Option<Kept> {
+    if dir.file_name()?.to_string_lossy().starts_with('.') || !dir.is_dir() {
+        return None;
+    }
+    let used = fs::metadata(dir.join(USED_FILE)).or_else(|_| fs::metadata(dir)).and_then(|m| m.modified()).ok()?;
+    Some(Kept { dir: dir.to_path_buf(), used, bytes: size(dir) })
+}
+
+fn size(dir: &Path) -> u64 {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.map(|e| if e.path().is_dir() { size(&e.path()) } else { e.metadata().map_or(0, |m| m.len()) }).sum()
+}
+
+/// Removes data that no run holds.
+fn remove(dir: &Path) -> bool {
+    let lock = open(&dir.join(USED_FILE));
+    lock.is_ok_and(|lock| {
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() && fs::remove_dir_all(dir).is_ok()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data(cache: &Path, name: &str, bytes: usize, days: u64) -> Base {
+        let dir = cache.join(name);
+        fs::create_dir_all(&dir).unwrap();
+        fs::write(dir.join("base.db"), vec![0; bytes]).unwrap();
+        let used = File::create(dir.join(USED_FILE)).unwrap();
+        used.set_modified(SystemTime::now() - Duration::from_secs(days * 24 * 3600)).unwrap();
+        Base { path: dir.join("base.db"), loaded_rows: None, programs: None, attached: None }
+    }
+
+    fn names(cache: &Path) -> Vec<String> {
+        let entries = fs::read_dir(cache).unwrap().flatten();
+        let mut names: Vec<String> = entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn old_data_goes_and_data_in_use_stays() {
+        let cache = tempfile::tempdir().unwrap();
+        data(cache.path(), "fresh", 10, 1);
+        data(cache.path(), "old", 10, 31);
+        data(cache.path(), ".loading-1", 10, 31);
+        let held = data(cache.path(), "held", 10, 0);
+        let lock = hold(&held).unwrap().expect("it is there");
+        lock.set_modified(SystemTime::now() - Duration::from_secs(100 * 24 * 3600)).unwrap();
+        prune(cache.path());
+        assert_eq!(names(cache.path()), [".loading-1", "fresh", "held"]);
+        drop(lock);
+        prune(cache.path());
+        assert_eq!(names(cache.path()), [".loading-1", "fresh"]);
+        assert!(hold(&held).unwrap().is_none(), "what is gone cannot be held");
+    }
+
+    #[test]
+    fn beyond_the_room_what_was_used_last_stays() {
+        let cache = tempfile::tempdir().unwrap();
+        for (name, days) in [("a", 3), ("b", 1), ("c", 2)] {
+            data(cache.path(), name, 1000, days);
+        }
+        prune_to(cache.path(), UNUSED, 2500);
+        assert_eq!(names(cache.path()), ["b", "c"]);
+        prune_to(cache.path(), UNUSED, 900);
+        assert!(names(cache.path()).is_empty());
+    }
+}

@@ -1,0 +1,132 @@
+//! Fresh copies of the data for one trial, and the server that runs on them.
+
+use super::load::{Base, Wanted, database_names, sorted_entries};
+use crate::engine::{Engine, Settings, Setup};
+use crate::trial::data::disk;
+use crate::trial::server::attached::{self, Databases};
+use crate::trial::server::identity::Identity;
+use crate::trial::server::private::{Running, Start};
+use crate::trial::watch::janitor::Janitor;
+use crate::trial::workers::admin::{Admin, script_target};
+use anyhow::{Context, Result};
+use contend_wire::database::Database;
+use std::path::{Path, PathBuf};
+
+/// What a trial works on.
+pub struct Fresh<'j> {
+    /// For the workers, one per database.
+    pub databases: Vec<Database>,
+    /// The same for contend's own scripts.
+    pub inside: Vec<Database>,
+    pub server: Option<Running<'j>>,
+    /// Databases on a server that somebody else runs.
+    pub attached: Option<Databases>,
+}
+
+/// What fresh data is made from and for.
+pub struct Making<'m> {
+    pub engine: &'static Engine,
+    pub base: &'m Base,
+    /// What the base was loaded with.
+    pub wanted: &'m Wanted<'m>,
+    /// The trial's data.
+    pub dir: &'m Path,
+    pub setup: &'m Setup,
+    pub settings: &'m Settings,
+    pub connections: u32,
+    pub server_log: &'m Path,
+}
+
+/// A directory with fresh copies of the data, ready for the contender's connections.
+pub fn fresh<'j>(making: &Making<'_>, janitor: &'j Janitor, admin: &mut Admin<'_>) -> Result<Fresh<'j>> {
+    if let Some(address) = &making.base.attached {
+        std::fs::create_dir_all(making.dir).with_context(|| format!("cannot create {}", making.dir.display()))?;
+        return attached::fresh(making, address, admin);
+    }
+    lay_out(making, admin)?;
+    disk::sync_tree(making.dir)?;
+    open(making, janitor, admin)
+}
+
+/// Copies of the data with the contender's lasting settings, and nothing that runs on them.
+pub fn lay_out(making: &Making<'_>, admin: &mut Admin<'_>) -> Result<()> {
+    let dir = making.dir;
+    std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
+    if making.engine.server.is_some() {
+        let data = dir.join(SERVER_DIR);
+        return copy_tree(&making.base.path, &data, &Identity::for_servers(&data)?);
+    }
+    let mut from = &making.base.path;
+    let files = files(making);
+    for path in &files {
+        std::fs::copy(from, path).with_context(|| format!("cannot copy the data to {}", path.display()))?;
+        // What the first copy was prepared with is in its file: the others are copies of that.
+        if from == &making.base.path && !making.setup.prepare.is_empty() {
+            admin
+                .sql(&script_target(making.engine, &file(path)), &making.setup.prepare)
+                .context("cannot apply the contender's settings to fresh data")?;
+            from = path;
+        }
+    }
+    Ok(())
+}
+
+/// A server's data below that of a trial.
+const SERVER_DIR: &str = "server";
+
+fn files(making: &Making<'_>) -> Vec<PathBuf> {
+    (0..making.wanted.workload.databases).map(|i| making.dir.join(format!("app-{i}.db"))).collect()
+}
+
+/// A database that is a file.
+fn file(path: &Path) -> Database {
+    Database::File(path.display().to_string())
+}
+
+impl Fresh<'_> {
+    /// Of an engine in the process of its client: its files are the databases.
+    pub fn embedded(making: &Making<'_>) -> Self {
+        let files: Vec<Database> = files(making).iter().map(|path| file(path)).collect();
+        Fresh { databases: files.clone(), inside: files, server: None, attached: None }
+    }
+}
+
+/// What lies in the directory, with the server started that it is for.
+pub fn open<'j>(making: &Making<'_>, janitor: &'j Janitor, admin: &mut Admin<'_>) -> Result<Fresh<'j>> {
+    let (Some(server), Some(programs)) = (making.engine.server, &making.base.programs) else {
+        return Ok(Fresh::embedded(making));
+    };
+    let start = Start {
+        engine: making.engine,
+        server,
+        programs,
+        settings: making.settings,
+        data: making.dir.join(SERVER_DIR),
+        log: making.server_log.to_path_buf(),
+        connections: making.connections,
+        tcp: making.engine.value(making.settings, "transport") == "tcp",
+    };
+    let running = Running::start(&start, janitor, admin)?;
+    let names: Vec<String> = database_names(making.wanted.workload.databases).collect();
+    Ok(Fresh {
+        databases: names.iter().map(|name| running.address(name)).collect(),
+        inside: names.iter().map(|name| running.inside(name)).collect(),
+        server: Some(running),
+        attached: None,
+    })
+}
+
+/// Copies a directory with everything in it, for the server's user.
+pub(super) fn copy_tree(from: &Path, to: &Path, identity: &Identity) -> Result<()> {
+    std::fs::create_dir_all(to).with_context(|| format!("cannot create {}", to.display()))?;
+    for entry in sorted_entries(from)? {
+        let target = to.join(entry.file_name().unwrap_or_default());
+        if entry.is_dir() {
+            copy_tree(&entry, &target, identity)?;
+        } else {
+            std::fs::copy(&entry, &target).with_context(|| format!("cannot copy the data to {}", target.display()))?;
+            identity.own(&target)?;
+        }
+    }
+    identity.own(to)
+}

@@ -1,0 +1,261 @@
+//! Fresh data for every trial: loaded once per definition, kept in a cache beside the results, copied. For an
+//! embedded engine that is a file; for a server it is the data directory of a server that was stopped.
+
+use crate::engine::dsn::Dsn;
+use crate::engine::server::Server;
+use crate::engine::{Engine, Settings};
+use crate::trial::data::disk;
+use crate::trial::server::private::{Programs, Running, Start, initialise};
+use crate::trial::stop::Cancelled;
+use crate::trial::watch::janitor::Janitor;
+use crate::trial::workers::admin::{Admin, script_target};
+use crate::workload::sql::asked;
+use crate::workload::{Workload, hex};
+use anyhow::{Context, Result};
+use contend_wire::database::Database;
+use contend_wire::script::{Answer, Target};
+use contend_wire::statement::Statement;
+use sha2::{Digest, Sha256};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Scripts of a load that are on their way at once: one carried out, one waiting, one being made.
+const SCRIPTS_AHEAD: usize = 2;
+
+/// Beside loaded data: its digest.
+const DIGEST_FILE: &str = "base.sha256";
+
+/// Bytes of one load script.
+const SCRIPT_BYTES: usize = 8 << 20;
+
+/// Log of what makes the data directory, then of the server that data is loaded with.
+const LOADING_LOG: &str = "server.log";
+
+/// Loaded data.
+#[derive(Debug, Clone)]
+pub struct Base {
+    /// The database file, or a server's data directory.
+    pub path: PathBuf,
+    /// Rows loaded; none when it came from the cache.
+    pub loaded_rows: Option<u64>,
+    /// The programs of the server it was loaded with.
+    pub programs: Option<Programs>,
+    /// The server somebody else runs, where nothing is kept: every trial loads its own.
+    pub attached: Option<Dsn>,
+}
+
+impl Base {
+    /// Its path from a record, as the cache lies beside that: `../.cache/KEY/base.db`, a step further up from a part. What
+    /// is no file is called by its name.
+    pub fn beside(&self, record: &Path) -> String {
+        if self.path.is_relative() {
+            return self.path.display().to_string();
+        }
+        let record = std::path::absolute(record).unwrap_or_else(|_| record.to_path_buf());
+        let common = self.path.iter().zip(record.iter()).take_while(|(a, b)| a == b).count();
+        let up = record.iter().skip(common).map(|_| std::ffi::OsStr::new(".."));
+        let path: PathBuf = up.chain(self.path.iter().skip(common)).collect();
+        path.display().to_string()
+    }
+}
+
+/// What has to be loaded.
+pub struct Wanted<'w> {
+    pub engine: &'static Engine,
+    /// In the engine's dialect.
+    pub workload: &'w Workload,
+    pub scale: f64,
+    pub seed: u64,
+    /// Statements on the connection that loads, such as a page size.
+    pub before: Vec<String>,
+    /// Versions of driver and engine: another one may write other bytes.
+    pub loader: String,
+    /// The driver that loads it.
+    pub by: &'static str,
+}
+
+/// Where data is kept, and who removes it when the tool cannot.
+pub struct Places<'p> {
+    pub cache: &'p Path,
+    /// Holds data until it is whole.
+    pub loading: &'p Path,
+    pub janitor: &'p Janitor,
+}
+
+/// The data, from the cache or loaded into it.
+pub fn base(places: &Places<'_>, wanted: &Wanted<'_>, admin: &mut Admin<'_>) -> Result<Base> {
+    let programs = wanted.engine.server.map(Programs::find).transpose()?;
+    let key = key(wanted, programs.as_ref())?;
+    let (dir, partial) = (places.cache.join(&key), places.loading.join(&key));
+    let name = if programs.is_some() { "server" } else { "base.db" };
+    let path = dir.join(name);
+    if is_whole(&dir, &path) {
+        return Ok(Base { path, loaded_rows: None, programs, attached: None });
+    }
+    // Not there, or not what was loaded.
+    let _ = std::fs::remove_dir_all(&dir);
+    let _ = std::fs::remove_dir_all(&partial);
+    std::fs::create_dir_all(&partial).with_context(|| format!("cannot create {}", partial.display()))?;
+    let loaded = match (wanted.engine.server, &programs) {
+        (Some(server), Some(programs)) => load_server(&partial, server, programs, wanted, places.janitor, admin),
+        _ => load(&Database::File(partial.join(name).display().to_string()), wanted, admin),
+    };
+    let loaded = loaded
+        .and_then(|rows| {
+            std::fs::write(partial.join(DIGEST_FILE), digest(&partial.join(name))?)?;
+            disk::sync_tree(&partial).map(|()| rows)
+        })
+        .inspect_err(|_| drop(std::fs::remove_dir_all(&partial)))?;
+    match std::fs::rename(&partial, &dir) {
+        Ok(()) => {}
+        // Another run was faster with the same data.
+        Err(_) if path.exists() => drop(std::fs::remove_dir_all(&partial)),
+        Err(e) => return Err(e).with_context(|| format!("cannot complete {}", dir.display())),
+    }
+    Ok(Base { path, loaded_rows: Some(loaded), programs, attached: None })
+}
+
+/// Whether loaded data is still what was loaded.
+fn is_whole(dir: &Path, path: &Path) -> bool {
+    let kept = std::fs::read_to_string(dir.join(DIGEST_FILE));
+    kept.is_ok_and(|kept| digest(path).is_ok_and(|found| found == kept))
+}
+
+/// SHA-256 of a file, or of all files below a directory with their paths.
+fn digest(path: &Path) -> Result<String> {
+    let mut hash = Sha256::new();
+    hash_into(&mut hash, path, path)?;
+    Ok(hex(&hash.finalize()))
+}
+
+fn hash_into(hash: &mut Sha256, root: &Path, path: &Path) -> Result<()> {
+    if path.is_dir() {
+        for entry in sorted_entries(path)? {
+            hash.update(entry.strip_prefix(root).unwrap_or(&entry).as_os_str().as_encoded_bytes());
+            hash.update([0]);
+            hash_into(hash, root, &entry)?;
+        }
+        return Ok(());
+    }
+    let mut file = std::fs::File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let mut piece = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok(()),
+            n => hash.update(&piece[..n]),
+        }
+    }
+}
+
+pub(super) fn sorted_entries(dir: &Path) -> Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?;
+    let mut paths = entries.map(|entry| entry.map(|e| e.path())).collect::<std::io::Result<Vec<_>>>()?;
+    paths.sort();
+    Ok(paths)
+}
+
+fn key(wanted: &Wanted<'_>, programs: Option<&Programs>) -> Result<String> {
+    let mut hash = Sha256::new();
+    hash.update(wanted.workload.data_sha256(wanted.scale, wanted.seed));
+    hash.update(wanted.before.join("\n"));
+    hash.update(&wanted.loader);
+    if let (Some(server), Some(programs)) = (wanted.engine.server, programs) {
+        // A server's data directory holds everything it was made with.
+        let layout = crate::engine::server::Layout {
+            data: PathBuf::new(),
+            socket_dir: PathBuf::new(),
+            socket: String::new(),
+            port: None,
+            connections: 1,
+        };
+        let made = (server.initialise)(&layout).concat().join(" ");
+        let databases = wanted.workload.databases;
+        let sql = [wanted.workload.schema_sql(), wanted.workload.index_sql(), (server.provision)()].concat().join("\n");
+        hash.update(format!("{} {} {databases}\n{made}\n{sql}", wanted.engine.name, programs.version(server)?));
+    }
+    Ok(hex(&hash.finalize()[..12]))
+}
+
+/// Makes a data directory, starts a server on it, loads every database and stops it again.
+fn load_server(
+    partial: &Path,
+    server: &'static Server,
+    programs: &Programs,
+    wanted: &Wanted<'_>,
+    janitor: &Janitor,
+    admin: &mut Admin<'_>,
+) -> Result<u64> {
+    let (data, log) = (partial.join("server"), partial.join(LOADING_LOG));
+    initialise(server, programs, &data, &log, janitor, &|| admin.is_cancelled())?;
+    // Nothing is lost if this is cut off: data that is not whole is never used.
+    let settings: Settings = (wanted.engine.tier_settings)(crate::study::model::Tier::Unsafe)
+        .iter()
+        .map(|(name, value)| ((*name).to_string(), (*value).to_string()))
+        .collect();
+    let start = Start {
+        engine: wanted.engine,
+        server,
+        programs,
+        settings: &settings,
+        data: data.clone(),
+        log,
+        connections: 1,
+        tcp: false,
+    };
+    let mut running = Running::start(&start, janitor, admin)?;
+    let rows = fill(&running, server, wanted, admin).map_err(|e| match running.death() {
+        // That it was killed, perhaps for want of memory, explains whatever its clients say.
+        Some(how) if !e.is::<Cancelled>() => e.context(how),
+        _ => e,
+    })?;
+    running.stop()?;
+    let _ = std::fs::remove_file(partial.join(LOADING_LOG));
+    Ok(rows)
+}
+
+/// Creates and loads every database of a new server; the rows they have then.
+fn fill(running: &Running<'_>, server: &Server, wanted: &Wanted<'_>, admin: &mut Admin<'_>) -> Result<u64> {
+    let first = script_target(wanted.engine, &running.inside(server.first_database));
+    admin.sql(&first, (server.provision)()).with_context(|| format!("cannot set up {}", server.title))?;
+    let mut rows = 0;
+    for database in database_names(wanted.workload.databases) {
+        admin.sql(&first, [(server.create_database)(&database)])?;
+        let address = running.inside(&database);
+        let target = script_target(wanted.engine, &address);
+        admin.sql(&target, server.new_database).with_context(|| format!("a new database of {}", server.title))?;
+        rows += load(&address, wanted, admin)?;
+        admin.sql(&target, (server.after_load)(&wanted.workload.table_names()))?;
+    }
+    Ok(rows)
+}
+
+/// Names of a trial's databases.
+pub fn database_names(count: u32) -> impl Iterator<Item = String> {
+    (0..count).map(|i| format!("app_{i}"))
+}
+
+/// Loads one database; the rows it has then.
+pub fn load(database: &Database, wanted: &Wanted<'_>, admin: &mut Admin<'_>) -> Result<u64> {
+    let engine = wanted.engine;
+    let before = wanted.before.iter().map(String::as_str);
+    let session: Vec<Statement> = engine.load_session.iter().copied().chain(before).map(asked).collect();
+    let target = script_target(engine, database);
+    let target = Target { driver: wanted.by.to_string(), session: [target.session, session].concat(), ..target };
+    let (mut ahead, mut rows) = (0, 0);
+    let mut count = |answers: Vec<Answer>| {
+        rows += answers.iter().map(|a| if let Answer::Loaded(n) = a { *n } else { 0 }).sum::<u64>();
+    };
+    wanted.workload.load(wanted.scale, wanted.seed, SCRIPT_BYTES, &target, &mut |script| {
+        admin.send(script)?;
+        ahead += 1;
+        if ahead > SCRIPTS_AHEAD {
+            ahead -= 1;
+            count(admin.reply()?);
+        }
+        Ok(())
+    })?;
+    for _ in 0..ahead {
+        count(admin.reply()?);
+    }
+    Ok(rows)
+}

@@ -1,0 +1,125 @@
+//! What a run begins with: its studies and workloads checked, and what its record says first.
+
+use crate::record::model::{Disk, Instead, RECORD_VERSION, Run, StudyFile};
+use crate::source::Source;
+use crate::study::model::{Study, Whole};
+use crate::study::schedule;
+use crate::trial::dialect::under_conditions;
+use crate::trial::plans;
+use crate::trial::recorded::workload_info;
+use crate::trial::run::Order;
+use crate::trial::secret::told;
+use crate::trial::watch::machine;
+use crate::workload::{self, Editions};
+use anyhow::{Context, Result, bail};
+
+/// The workload of a study under each of its conditions. What cannot be, or is too much, is said before anything is
+/// measured, started or loaded for it.
+pub(super) fn checked(study: &Study, source: &Source, order: &Order) -> Result<Vec<Editions>> {
+    let part = study.part.as_ref().map_or(String::new(), |part| format!("part {part}, "));
+    let workloads = under_conditions(&told(workload::parse(source)?, &order.secrets)?, study)?;
+    for (at, (condition, workload)) in study.conditions.iter().zip(&workloads).enumerate() {
+        let fits = plans::check(study, at, workload.of(None));
+        fits.and_then(|()| plans::check_connections(study, at, workload.of(None)))
+            .with_context(|| format!("{part}condition `{}`", condition.label))?;
+    }
+    Ok(workloads)
+}
+
+/// A run that has not begun.
+pub(super) fn prepared(study: &Study, source: &Source, command: &[String], disk: &Disk) -> Result<Run> {
+    let workload = workload::parse(source)?;
+    let schedule = schedule(study, study.load.seed);
+    if schedule.is_empty() {
+        let part = study.part.as_ref().map_or(String::new(), |part| format!(", part {part},"));
+        bail!("study {}{part} has nothing to run: no round, no condition or no contender is left", study.name);
+    }
+    Ok(Run {
+        format: RECORD_VERSION,
+        contend: env!("CARGO_PKG_VERSION").to_string(),
+        started: machine::now_utc(),
+        command: command.to_vec(),
+        instead: Instead::default(),
+        machine: machine::describe(),
+        disk: disk.clone(),
+        workload: workload_info(&workload, source, study)?,
+        scenario: None,
+        generator_ns_per_operation: 0,
+        generator_ns_by_condition: vec![],
+        floors: vec![],
+        floors_missing: vec![],
+        schedule,
+        study: study.clone(),
+        spent_ns: 0,
+        tiers: vec![],
+        finished: None,
+    })
+}
+
+/// What says that parts belong together.
+pub(super) fn study_file(order: &Order) -> StudyFile {
+    let Whole { name, question, variant, extent, studies } = &order.whole;
+    StudyFile {
+        format: RECORD_VERSION,
+        contend: env!("CARGO_PKG_VERSION").to_string(),
+        started: machine::now_utc(),
+        command: order.command.clone(),
+        study: name.clone(),
+        question: question.clone(),
+        variant: *variant,
+        extent: *extent,
+        parts: studies.iter().filter_map(|study| study.part.clone()).collect(),
+        finished: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::model::{Extent, Variant};
+    use crate::study::{Choices, resolve};
+
+    fn disk() -> Disk {
+        Disk {
+            file_system: "ext4".to_string(),
+            fdatasync_ns_p50: 1,
+            fsync_ns_p50: 1,
+            fsync_ns_p95: 1,
+            overwrite_ns_p50: 1,
+            sync_ns_min: 1,
+            probes: 1,
+        }
+    }
+
+    /// A study of the first embedded workload, and what a run of it would begin with.
+    fn prepared_with(axes: &str, edit: impl Fn(&mut Study)) -> Result<Run> {
+        let name = workload::builtin_names().into_iter().next().unwrap();
+        let text = format!(
+            "question = 'q'\nworkload = '{name}'\nkind = 'load'\nheadline = 'throughput_ops_per_s'\nrounds = 6\n\
+             axes = {{ {axes} }}\nload = {{ window = '1s' }}\n[[contender]]\nengine = 'sqlite'\n"
+        );
+        let choices = Choices::new(Variant::Corrected, Extent::Full);
+        let mut study = resolve(&Source::new("s.toml", text), &choices).unwrap();
+        edit(&mut study);
+        prepared(&study, &workload::builtin(name).unwrap(), &[], &disk())
+    }
+
+    #[test]
+    fn a_run_without_trials_does_not_begin() {
+        assert_eq!(prepared_with("clients = [1]", |_| ()).unwrap().schedule.len(), 6);
+        let error = prepared_with("clients = [1]", |study| study.rounds = 0).unwrap_err().to_string();
+        assert!(error.contains("nothing to run"), "{error}");
+    }
+
+    #[test]
+    fn conditions_that_differ_in_their_data_say_so() {
+        let same = prepared_with("clients = [1, 2]", |_| ()).unwrap().workload;
+        assert!(same.data.is_empty(), "{:?}", same.data);
+        let scaled = prepared_with("clients = [1, 2], scale = [1, 2]", |_| ()).unwrap().workload;
+        let labels: Vec<_> = scaled.data.iter().map(|data| data.conditions.as_slice()).collect();
+        assert_eq!(labels, [["1 client, scale 1", "2 clients, scale 1"], ["1 client, scale 2", "2 clients, scale 2"]]);
+        assert_eq!((&scaled.rows, &scaled.data_sha256), (&scaled.data[0].rows, &scaled.data[0].sha256));
+        assert!(scaled.data[0].rows.iter().any(|(table, rows)| scaled.data[1].rows[table] == 2 * rows));
+        assert_ne!(scaled.data[0].sha256, scaled.data[1].sha256);
+    }
+}

@@ -1,0 +1,78 @@
+//! What a run must have in common with the one it continues: one record holds one machine, one contend, and the same servers
+//! and workers from its first trial to its last.
+
+use crate::engine::dsn::Dsn;
+use crate::record::model::{Instead, Machine, Run};
+use crate::trial::workers::process::{InsteadOf, Launch};
+use anyhow::{Result, bail};
+use contend_wire::database::{Address, Password};
+use std::path::Path;
+
+/// What takes the place of contend's own, as a record keeps it: nothing in it opens a server.
+pub fn instead(of: &InsteadOf, attached: Option<&Dsn>) -> Instead {
+    Instead {
+        server: attached.map(without_password),
+        worker: of.worker.as_ref().map(Launch::typed),
+        client: of.client.as_ref().map(Launch::typed),
+    }
+}
+
+fn without_password(dsn: &Dsn) -> String {
+    let address = Address { password: Password::None, ..dsn.address.clone() };
+    Dsn { address, ..dsn.clone() }.to_string()
+}
+
+/// Whether a run may be continued here and with this.
+///
+/// # Errors
+/// What is different, and what to do.
+pub fn fits(run: &Run, dir: &Path, here: &Machine, now: &Instead) -> Result<()> {
+    let dir = dir.display();
+    if (&here.cpu, &here.kernel) != (&run.machine.cpu, &run.machine.kernel) {
+        bail!("this machine is not the one {dir} was begun on; one record holds one machine");
+    }
+    let version = env!("CARGO_PKG_VERSION");
+    if run.contend != version {
+        bail!(
+            "{dir} was begun with contend {}, this is {version}; resume it with that one, or begin anew",
+            run.contend
+        );
+    }
+    for (option, before, now, own) in [
+        ("--dsn", &run.instead.server, &now.server, "private servers"),
+        ("--worker-command", &run.instead.worker, &now.worker, "contend's own workers"),
+        ("--client-command", &run.instead.client, &now.client, "contend's own client"),
+    ] {
+        match (before, now) {
+            (Some(before), _) if now.as_ref() != Some(before) => {
+                bail!("{dir} was begun with {option} '{before}'; resume it with the same")
+            }
+            // Records of before that was kept.
+            (None, _) if run.command.iter().any(|word| word.split('=').next() == Some(option)) => {
+                bail!("{dir} was begun with {option}, but does not say what it was; begin anew")
+            }
+            (None, Some(_)) => bail!("{dir} was begun with {own}; resume it without {option}"),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::dsn::Typed;
+
+    #[test]
+    fn what_is_kept_opens_nothing() {
+        let worker = "env A=1 'my worker'";
+        let of = InsteadOf { worker: Some(Launch::shell(worker)), client: None };
+        for password in ["?password_file=/tmp/secret", "?password_env=SECRET", ""] {
+            let address = Typed::parse(&format!("postgres://me@h/d{password}")).unwrap().dsn;
+            let kept = instead(&of, Some(&address));
+            assert_eq!(kept.server.as_deref(), Some("postgres://me@h:5432/d"));
+            assert_eq!((kept.worker.as_deref(), kept.client), (Some(worker), None));
+        }
+        assert_eq!(instead(&InsteadOf::default(), None), Instead::default());
+    }
+}

@@ -1,0 +1,228 @@
+//! A server that somebody else runs, named with `--dsn`: contend works in databases of its own there, and
+//! leaves nothing but the log of having been.
+
+use crate::engine::dsn::{Dsn, Typed};
+use crate::engine::server::Server;
+use crate::engine::{self, Engine, Settings, Setup};
+use crate::study::model::{Contender, Tier};
+use crate::trial::data::fresh::{Fresh, Making};
+use crate::trial::data::load::load;
+use crate::trial::server::secrets::{random_password, write_secret};
+use crate::trial::watch::janitor::Janitor;
+use crate::trial::workers::admin::script_target;
+use crate::trial::workers::admin::{Admin, EngineSaid};
+use anyhow::{Context, Result, anyhow, bail};
+use contend_wire::database::{Database, Password};
+use contend_wire::literal::Value;
+use tempfile::TempDir;
+
+/// A running server to work on.
+pub struct Attached {
+    /// Without a password in it.
+    pub address: Dsn,
+    /// Holds the password, if one was typed; removed at the end.
+    secret: Option<TempDir>,
+}
+
+impl Attached {
+    /// Reads what a user typed. A password in it goes into a file that only this user may read.
+    ///
+    /// # Errors
+    /// It is no address, or the password cannot be put away.
+    pub fn typed(text: &str) -> Result<Self> {
+        let Typed { dsn: mut address, password } = Typed::parse(text).map_err(|e| anyhow!("--dsn: {e}"))?;
+        let mut secret = None;
+        if let Some(password) = password {
+            let dir = tempfile::Builder::new().prefix("contend-").tempdir().context("cannot put the password away")?;
+            let file = dir.path().join("password");
+            write_secret(&file, &password)?;
+            address.address.password = Password::File(file.display().to_string());
+            secret = Some(dir);
+        }
+        Ok(Self { address, secret })
+    }
+
+    /// Tells the janitor what to remove should the tool be killed.
+    pub fn tell(&self, janitor: &Janitor) {
+        if let Some(dir) = &self.secret {
+            janitor.dir_exists(dir.path());
+        }
+    }
+
+    /// Whether it is a server of this engine.
+    pub fn fits(&self, engine: &Engine) -> bool {
+        engine.server.is_some_and(|server| server.scheme == self.address.scheme)
+    }
+}
+
+/// What the settings of a contender mean on a server that others configured: what a session can set is set; what
+/// was asked for, and what decides the tier, is held against what is found there.
+pub fn setup_of(engine: &Engine, settings: &Settings) -> Setup {
+    let mut setup = engine.setup_with(settings);
+    if setup.only_told {
+        return setup;
+    }
+    let decides: Vec<&str> =
+        Tier::ALL.iter().flat_map(|tier| (engine.tier_settings)(*tier)).map(|(name, _)| *name).collect();
+    let session = setup.session.join("\n");
+    setup.readbacks.retain(|expected| {
+        let name = expected.name.as_str();
+        settings.contains_key(name) || decides.contains(&name) || (name != "transport" && session.contains(name))
+    });
+    setup
+}
+
+/// Databases on an attached server that are dropped when the trial is over.
+pub struct Databases {
+    engine: &'static Engine,
+    server: &'static Server,
+    address: Dsn,
+    names: Vec<String>,
+}
+
+impl Databases {
+    /// Drops them, also when the user wants to stop: they are on somebody else's server.
+    ///
+    /// # Errors
+    /// [`Left`]: the server refuses.
+    pub fn drop_all(&mut self, admin: &mut Admin<'_>) -> Result<()> {
+        let target = script_target(self.engine, &first(self.server, &self.address));
+        let drop_database = self.server.drop_database;
+        let mut refusal = None;
+        admin.persisting(|admin| {
+            self.names.retain(|name| {
+                let dropped = admin.sql(&target, [drop_database(name)]);
+                let left = dropped.is_err();
+                refusal = refusal.take().or(dropped.err());
+                left
+            });
+        });
+        refusal.map_or(Ok(()), |e| Err(e.context(Left(self.names.clone()))))
+    }
+}
+
+/// Databases that could not be dropped.
+#[derive(Debug, Clone)]
+pub struct Left(pub Vec<String>);
+
+impl std::fmt::Display for Left {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "cannot drop {} on the server named with --dsn; drop it by hand", self.0.join(", "))
+    }
+}
+
+/// The database to create others from: the one the user named, else the one that is always there.
+fn first(server: &Server, dsn: &Dsn) -> Database {
+    Database::Server(match dsn.address.database.is_empty() {
+        true => dsn.address.with_database(server.first_database),
+        false => dsn.address.clone(),
+    })
+}
+
+/// Creates and loads a trial's databases.
+///
+/// # Errors
+/// The server cannot be reached, or refuses.
+pub fn fresh<'j>(making: &Making<'_>, address: &Dsn, admin: &mut Admin<'_>) -> Result<Fresh<'j>> {
+    let engine = making.engine;
+    let Some(server) = engine.server else { bail!("{} has no server to attach to", engine.name) };
+    let run = &random_password()?[..12];
+    let mut own = Databases { engine, server, address: address.clone(), names: vec![] };
+    let made = (0..making.wanted.workload.databases).try_for_each(|i| {
+        let name = format!("contend_{run}_{i}");
+        let target = script_target(engine, &first(server, address));
+        let created = admin.sql(&target, [(server.create_database)(&name)]);
+        // Without an answer it may be there.
+        if !created.as_ref().is_err_and(|e| e.is::<EngineSaid>()) {
+            own.names.push(name.clone());
+        }
+        created?;
+        let inside = Database::Server(address.address.with_database(&name));
+        let target = script_target(engine, &inside);
+        admin.sql(&target, server.new_database)?;
+        load(&inside, making.wanted, admin)?;
+        admin.sql(&target, (server.after_load)(&making.wanted.workload.table_names())).map(drop)
+    });
+    if let Err(e) = made {
+        return Err(match own.drop_all(admin) {
+            Ok(()) => e,
+            Err(left) => left.context(format!("{e:#}")),
+        });
+    }
+    let databases = own.names.iter().map(|name| address.address.with_database(name));
+    let databases: Vec<Database> = databases.map(Database::Server).collect();
+    Ok(Fresh { inside: databases.clone(), databases, server: None, attached: Some(own) })
+}
+
+/// What an attached server says of its version.
+///
+/// # Errors
+/// It cannot be reached or refuses.
+pub fn version(engine: &Engine, address: &Dsn, admin: &mut Admin<'_>) -> Result<String> {
+    let Some(server) = engine.server else { bail!("{} has no server to attach to", engine.name) };
+    let rows = admin.sql(&script_target(engine, &first(server, address)), [server.version])?;
+    match rows.first().and_then(|rows| rows.first()).and_then(|row| row.first()) {
+        Some(Value::Text(version)) => Ok(version.clone()),
+        other => bail!("{} says {other:?} of its version", server.title),
+    }
+}
+
+/// Tries the server that trials of these contenders are to be made on, if there is one: what is wrong with it should show
+/// at once, not in every trial.
+///
+/// # Errors
+/// As [`version`].
+pub fn try_out<'c>(
+    address: Option<&Dsn>,
+    contenders: impl Iterator<Item = &'c Contender>,
+    admin: &mut Admin<'_>,
+) -> Result<()> {
+    let Some(address) = address else { return Ok(()) };
+    let mut engines = contenders.filter_map(|contender| engine::find(&contender.engine));
+    let Some(engine) = engines.find(|e| e.server.is_some_and(|s| s.scheme == address.scheme)) else { return Ok(()) };
+    version(engine, address, admin).map(drop).context("cannot work on the server named with --dsn")
+}
+
+/// The command line as typed, but for the password in a `--dsn`.
+pub fn without_passwords(args: impl Iterator<Item = String>) -> Vec<String> {
+    let shown = |text: &str| match Typed::parse(text) {
+        Ok(typed) => typed.dsn.to_string(),
+        Err(_) => "(not shown)".to_string(),
+    };
+    let (mut all, mut next_is_dsn) = (vec![], false);
+    for arg in args {
+        let arg = match arg.strip_prefix("--dsn=") {
+            Some(text) => format!("--dsn={}", shown(text)),
+            None if next_is_dsn => shown(&arg),
+            None => arg,
+        };
+        next_is_dsn = arg == "--dsn";
+        all.push(arg);
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_password_stays_in_the_command_line() {
+        let typed =
+            ["contend", "run", "--dsn", "postgres://me:secret@h/d", "--dsn=mysql://me:secret@h", "--dsn", "x:secret"];
+        let kept = without_passwords(typed.map(str::to_string).into_iter());
+        assert!(!kept.join(" ").contains("secret"), "{kept:?}");
+        assert_eq!(kept[3], "postgres://me@h:5432/d");
+    }
+
+    #[test]
+    fn on_an_attached_server_only_what_was_asked_for_is_demanded() {
+        let engine = crate::engine::find("postgres").expect("an engine");
+        let settings = Settings::from([("work_mem".to_string(), "8192".to_string())]);
+        let names: Vec<String> = setup_of(engine, &settings).readbacks.into_iter().map(|r| r.name).collect();
+        for name in ["work_mem", "fsync", "synchronous_commit", "full_page_writes", "lock_timeout"] {
+            assert!(names.iter().any(|n| n == name), "{name}: {names:?}");
+        }
+        assert!(!names.iter().any(|n| n == "shared_buffers" || n == "transport"), "{names:?}");
+    }
+}

@@ -1,0 +1,7 @@
+//! Database servers: private ones that contend starts, and one that is already running.
+
+pub mod attached;
+pub mod identity;
+pub mod private;
+pub mod secrets;
+mod shared_memory;

@@ -1,0 +1,474 @@
+//! A private database server: its data directory made, configured, started as a user without rights, asked
+//! until it answers, watched, stopped, and removed with everything it leaves.
+
+use crate::engine::server::{Layout, LockWaits, Server, Signal};
+use crate::engine::{Engine, Settings};
+use crate::record::model::ServerLockWaits;
+use crate::trial::server::identity::{Identity, command};
+use crate::trial::server::secrets::{free_port, random_password, write_secret};
+use crate::trial::server::shared_memory::SharedMemory;
+use crate::trial::stop::Cancelled;
+use crate::trial::watch::group::Group;
+use crate::trial::watch::janitor::Janitor;
+use crate::trial::watch::killing::{kill_all, number};
+use crate::trial::workers::admin::script_target;
+use crate::trial::workers::admin::{Admin, EngineSaid};
+use anyhow::{Context, Result, bail};
+use contend_wire::database::{Address, Database};
+use contend_wire::literal::Value;
+use contend_wire::script::Target;
+use rustix::process::{Pid, kill_process};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// Longest until a server answers. Recovery and a slow disk included.
+const READY_TIME: Duration = Duration::from_secs(120);
+/// How often it is asked meanwhile.
+const ASK_EVERY: Duration = Duration::from_millis(20);
+/// Longest for a stop in good order, with everything written back.
+const STOP_TIME: Duration = Duration::from_secs(120);
+/// Longest for a stop at once.
+const ABORT_TIME: Duration = Duration::from_secs(5);
+/// Directories of servers' programs, separated by colons, in the place of PATH and the usual ones: for versions
+/// that are not installed as packages.
+const DIRS_VARIABLE: &str = "CONTEND_SERVERS";
+/// The kernel's limit for the path of a socket, without its terminating NUL.
+const SOCKET_PATH_BYTES_MAX: usize = 107;
+
+/// The programs of a server that this machine has.
+#[derive(Debug, Clone)]
+pub struct Programs(BTreeMap<&'static str, PathBuf>);
+
+impl Programs {
+    /// Looks for them in PATH and where packages put them.
+    ///
+    /// # Errors
+    /// Which one is missing, and how to install it.
+    pub fn find(server: &Server) -> Result<Self> {
+        let dirs: Vec<PathBuf> = match std::env::var_os(DIRS_VARIABLE) {
+            Some(dirs) => std::env::split_paths(&dirs).collect(),
+            None => {
+                let path = std::env::var_os("PATH").unwrap_or_default();
+                std::env::split_paths(&path).chain(server.places.iter().flat_map(|place| expanded(place))).collect()
+            }
+        };
+        let mut found = BTreeMap::new();
+        for name in server.programs {
+            let Some(program) = dirs.iter().map(|dir| dir.join(name)).find(|path| path.is_file()) else {
+                bail!(
+                    "{} is not installed: `{name}` is neither in PATH nor in {}; install it with `{}`, or name the \
+                     directories of its programs in {DIRS_VARIABLE}",
+                    server.title,
+                    server.places.join(", "),
+                    server.install
+                );
+            };
+            found.insert(*name, program);
+        }
+        Ok(Self(found))
+    }
+
+    /// What the server's program says of its version.
+    ///
+    /// # Errors
+    /// It cannot be run.
+    pub fn version(&self, server: &Server) -> Result<String> {
+        let program = self.path(server.programs[0])?;
+        let output = command(program, &["--version".to_string()], None).output();
+        let output = output.with_context(|| format!("cannot run {}", program.display()))?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        // The path may stand in it, and two paths are no two versions.
+        Ok(text.trim().replace(&program.display().to_string(), server.programs[0]))
+    }
+
+    fn path(&self, name: &str) -> Result<&Path> {
+        self.0.get(name).map(PathBuf::as_path).with_context(|| format!("`{name}` is not among the programs"))
+    }
+
+    /// A command line of the engine's table with its program found.
+    fn command(&self, line: &[String], identity: &Identity) -> Result<std::process::Command> {
+        let (program, args) = line.split_first().context("an empty command")?;
+        Ok(command(self.path(program)?, args, Some(identity)))
+    }
+}
+
+/// Directories a pattern stands for, the highest version first.
+fn expanded(place: &str) -> Vec<PathBuf> {
+    let Some((before, after)) = place.split_once('*') else { return vec![PathBuf::from(place)] };
+    let (parent, prefix) = before.rsplit_once('/').unwrap_or(("", before));
+    let version = |path: &PathBuf| {
+        let text = path.display().to_string();
+        let digits = text[before.len().min(text.len())..].split(|c: char| !c.is_ascii_digit());
+        digits.filter_map(|d| d.parse::<u64>().ok()).collect::<Vec<_>>()
+    };
+    let entries = std::fs::read_dir(format!("{parent}/")).into_iter().flatten().flatten();
+    let fitting = entries.filter(|e| e.file_name().to_string_lossy().starts_with(prefix));
+    let mut found: Vec<PathBuf> = fitting.map(|e| PathBuf::from(format!("{}{after}", e.path().display()))).collect();
+    found.sort_by_key(version);
+    found.reverse();
+    found
+}
+
+/// What a server is started with.
+pub struct Start<'s> {
+    pub engine: &'static Engine,
+    pub server: &'static Server,
+    pub programs: &'s Programs,
+    pub settings: &'s Settings,
+    /// Its data directory, made before by [`initialise`].
+    pub data: PathBuf,
+    pub log: PathBuf,
+    /// Connections that clients will open.
+    pub connections: u32,
+    /// Whether it listens on the loopback interface, too.
+    pub tcp: bool,
+}
+
+/// A server that runs.
+pub struct Running<'j> {
+    child: Child,
+    server: &'static Server,
+    layout: Layout,
+    log: PathBuf,
+    /// Holds socket and password; removed with the server.
+    private: TempDir,
+    /// Where clients connect, but for the database.
+    address: Address,
+    /// What it says of its version.
+    pub version: String,
+    janitor: &'j Janitor,
+    /// What it has beside its data directory, under names.
+    shared_memory: SharedMemory,
+    /// What a crash leaves outside of the data directory is for the next server on it, which tidies up.
+    rest_is_kept: bool,
+}
+
+/// Makes an empty data directory; what that says goes into `log`.
+///
+/// # Errors
+/// The command that failed, with the last lines it said; [`Cancelled`].
+pub fn initialise(
+    server: &Server,
+    programs: &Programs,
+    data: &Path,
+    log: &Path,
+    janitor: &Janitor,
+    cancelled: &dyn Fn() -> bool,
+) -> Result<()> {
+    let identity = Identity::for_servers(data)?;
+    std::fs::create_dir_all(data).with_context(|| format!("cannot create {}", data.display()))?;
+    identity.own(data)?;
+    let layout = Layout {
+        data: data.to_path_buf(),
+        socket_dir: "/tmp".into(),
+        socket: String::new(),
+        port: None,
+        connections: 1,
+    };
+    for line in (server.initialise)(&layout) {
+        let file = File::create(log).with_context(|| format!("cannot create {}", log.display()))?;
+        let mut command = programs.command(&line, &identity)?;
+        command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
+        let mut program = Group::start(&mut command, janitor).with_context(|| format!("cannot run {}", line[0]))?;
+        let status = program.wait(None, cancelled)?.context("it was waited for without a deadline")?;
+        if !status.success() {
+            let said = last_lines(&String::from_utf8_lossy(&std::fs::read(log).unwrap_or_default()));
+            bail!("{} could not make a data directory in {} ({status}): {said}", line[0], data.display());
+        }
+    }
+    Ok(())
+}
+
+impl<'j> Running<'j> {
+    /// Starts a server and waits until it answers.
+    ///
+    /// # Errors
+    /// It does not start or answer in time, with the last lines of its log; [`Cancelled`].
+    pub fn start(start: &Start<'_>, janitor: &'j Janitor, admin: &mut Admin<'_>) -> Result<Self> {
+        const PORTS_TRIED: u32 = 5;
+        let mut tries = PORTS_TRIED;
+        loop {
+            match Self::start_once(start, janitor, admin) {
+                // Somebody else may have taken the port in between.
+                Err(_) if start.tcp && tries > 1 && port_was_taken(&start.log) => tries -= 1,
+                other => return other,
+            }
+        }
+    }
+
+    fn start_once(start: &Start<'_>, janitor: &'j Janitor, admin: &mut Admin<'_>) -> Result<Self> {
+        let (server, identity) = (start.server, Identity::for_servers(&start.data)?);
+        let private = private_dir(server, &identity)?;
+        janitor.dir_exists(private.path());
+        let port = if start.tcp { Some(free_port()?) } else { None };
+        let layout = Layout {
+            data: start.data.clone(),
+            socket_dir: private.path().to_path_buf(),
+            socket: (server.socket)(port),
+            port,
+            connections: start.connections,
+        };
+        let (name, text) = (server.configuration)(start.settings, &layout);
+        let configuration = start.data.join(name);
+        std::fs::write(&configuration, text).with_context(|| format!("cannot write {}", configuration.display()))?;
+        identity.own(&configuration)?;
+        let log = File::create(&start.log).with_context(|| format!("cannot create {}", start.log.display()))?;
+        let child = start
+            .programs
+            .command(&(server.start)(&layout), &identity)?
+            .stdin(Stdio::null())
+            .stdout(Stdio::from(log.try_clone()?))
+            .stderr(Stdio::from(log))
+            .current_dir("/")
+            .process_group(0)
+            .spawn()
+            .with_context(|| format!("cannot start {}", server.title))?;
+        janitor.server_lives(child.id(), server.abort);
+        let address = server.by_socket(&layout, "");
+        let log = start.log.clone();
+        let mut running = Self {
+            child,
+            server,
+            layout,
+            log,
+            private,
+            address,
+            version: String::new(),
+            janitor,
+            shared_memory: SharedMemory::default(),
+            rest_is_kept: false,
+        };
+        running.wait_until_ready(start.engine, admin)?;
+        running.shared_memory = SharedMemory::of(running.pid());
+        running.shared_memory.tell(janitor);
+        if let Some(port) = running.layout.port {
+            running.let_in(start.engine, port, admin)?;
+        }
+        Ok(running)
+    }
+
+    fn wait_until_ready(&mut self, engine: &Engine, admin: &mut Admin<'_>) -> Result<()> {
+        // Whatever goes wrong without any settings is that the server does not answer yet.
+        let target = script_target(engine, &self.inside(self.server.first_database));
+        let target = Target { session: vec![], ..target };
+        let deadline = Instant::now() + READY_TIME;
+        loop {
+            if let Some(ending) = self.ended()? {
+                let title = self.server.title;
+                let said = format!("{title} ended while starting ({ending}); its log ends: {}", self.last_words());
+                return Err(EngineSaid(said).into());
+            }
+            match admin.sql(&target, [self.server.version]) {
+                Ok(rows) => {
+                    if let Some(Value::Text(version)) = rows.first().and_then(|r| r.first()).and_then(|r| r.first()) {
+                        self.version.clone_from(version);
+                    }
+                    return Ok(());
+                }
+                Err(e) if e.is::<Cancelled>() => return Err(e),
+                Err(e) if Instant::now() >= deadline => {
+                    let (title, seconds) = (self.server.title, READY_TIME.as_secs());
+                    bail!("{title} did not answer within {seconds} s: {e:#}; its log ends: {}", self.last_words());
+                }
+                Err(_) => std::thread::sleep(ASK_EVERY),
+            }
+        }
+    }
+
+    /// Gives contend's user a random password, for TCP.
+    fn let_in(&mut self, engine: &Engine, port: u16, admin: &mut Admin<'_>) -> Result<()> {
+        let password = random_password()?;
+        let file = self.private.path().join("password");
+        write_secret(&file, &password)?;
+        let target = script_target(engine, &self.inside(self.server.first_database));
+        admin.sql(&target, (self.server.let_in)(&password)).context("cannot set the password of contend's user")?;
+        self.address = self.server.by_tcp(port, &file, "");
+        Ok(())
+    }
+
+    /// The address clients use for a database.
+    pub fn address(&self, database: &str) -> Database {
+        Database::Server(self.address.with_database(database))
+    }
+
+    /// The address contend itself uses: over the socket.
+    pub fn inside(&self, database: &str) -> Database {
+        Database::Server(self.server.by_socket(&self.layout, database))
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// How it ended, if it has.
+    fn ended(&mut self) -> Result<Option<String>> {
+        Ok(self.child.try_wait().context("cannot ask for the server's state")?.map(|status| status.to_string()))
+    }
+
+    /// Why it is not there any more, with the last lines of its log; none if it is.
+    pub fn death(&mut self) -> Option<String> {
+        let ending = self.ended().ok().flatten()?;
+        Some(format!("{} ended ({ending}); its log ends: {}", self.server.title, self.last_words()))
+    }
+
+    /// How often it has synced since its start, as it says; nothing if it does not, or is dead.
+    ///
+    /// # Errors
+    /// [`Cancelled`].
+    pub fn syncs(&self, engine: &Engine, admin: &mut Admin<'_>) -> Result<Option<u64>> {
+        let target = script_target(engine, &self.inside(self.server.first_database));
+        match admin.sql(&target, [self.server.syncs]) {
+            Ok(rows) => match rows.first().and_then(|rows| rows.first()?.first()) {
+                Some(Value::Integer(n)) => Ok(u64::try_from(*n).ok()),
+                _ => Ok(None),
+            },
+            Err(e) if e.is::<Cancelled>() => Err(e),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// What it tells of waits for locks since its start; nothing if it is dead.
+    ///
+    /// # Errors
+    /// [`Cancelled`].
+    pub fn lock_waits(&self, engine: &Engine, admin: &mut Admin<'_>) -> Result<Option<ServerLockWaits>> {
+        match self.server.lock_waits {
+            LockWaits::Log(wait_ns) => {
+                let Ok(log) = std::fs::read_to_string(&self.log) else { return Ok(None) };
+                let mut waits = ServerLockWaits::default();
+                for ns in log.lines().filter_map(wait_ns) {
+                    waits.count += 1;
+                    waits.total_ns = waits.total_ns.saturating_add(ns);
+                    waits.max_ns = waits.max_ns.max(ns);
+                }
+                Ok(Some(waits))
+            }
+            LockWaits::Counters(query) => {
+                let target = script_target(engine, &self.inside(self.server.first_database));
+                let rows = match admin.sql(&target, [query]) {
+                    Ok(rows) => rows,
+                    Err(e) if e.is::<Cancelled>() => return Err(e),
+                    Err(_) => return Ok(None),
+                };
+                let number = |value: &Value| match value {
+                    Value::Integer(n) => u64::try_from(*n).ok(),
+                    Value::Real(x) => Some(x.round() as u64),
+                    Value::Text(text) => text.parse::<f64>().ok().map(|x| x.round() as u64),
+                    _ => None,
+                };
+                let row: Option<Vec<u64>> =
+                    rows.first().and_then(|r| r.first()).map(|r| r.iter().filter_map(number).collect());
+                Ok(row.filter(|row| row.len() == 3).map(|row| ServerLockWaits {
+                    count: row[0],
+                    total_ns: row[1].saturating_mul(1_000_000),
+                    max_ns: row[2].saturating_mul(1_000_000),
+                }))
+            }
+        }
+    }
+
+    fn last_words(&self) -> String {
+        last_lines(&std::fs::read_to_string(&self.log).unwrap_or_default())
+    }
+
+    /// Stops it in good order: its data directory can be copied afterwards.
+    ///
+    /// # Errors
+    /// It does not end in time, or not well.
+    pub fn stop(mut self) -> Result<()> {
+        self.signal(self.server.stop);
+        if !self.wait(STOP_TIME) {
+            bail!("{} did not stop within {} s: {}", self.server.title, STOP_TIME.as_secs(), self.last_words());
+        }
+        match self.child.try_wait()? {
+            Some(status) if status.success() => Ok(()),
+            status => bail!("{} did not stop well ({status:?}): {}", self.server.title, self.last_words()),
+        }
+    }
+
+    /// Kills all of its processes at once, as a crash would, and waits until they are gone.
+    ///
+    /// # Errors
+    /// One of them lives on.
+    pub fn kill(&mut self) -> Result<()> {
+        self.rest_is_kept = true;
+        kill_all(&mut self.child).with_context(|| format!("{} cannot be killed", self.server.title))
+    }
+
+    /// Removes what it leaves outside of its data directory. What cannot be removed is removed by whoever next restarts
+    /// the machine; nothing depends on it.
+    fn remove_rest(&self) {
+        self.shared_memory.remove(self.server.lists_memory);
+        if let Some(line) = (self.server.leftover)(&|name| std::fs::read_to_string(self.layout.data.join(name)).ok()) {
+            let _ = command(Path::new(&line[0]), &line[1..], None).stderr(Stdio::null()).status();
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(pid) = Pid::from_raw(self.child.id() as i32) {
+            // It may be gone already.
+            let _ = kill_process(pid, number(signal));
+        }
+    }
+
+    fn wait(&mut self, within: Duration) -> bool {
+        let deadline = Instant::now() + within;
+        loop {
+            match self.child.try_wait() {
+                Ok(Some(_)) | Err(_) => return true,
+                Ok(None) if Instant::now() >= deadline => return false,
+                Ok(None) => std::thread::sleep(Duration::from_millis(5)),
+            }
+        }
+    }
+}
+
+impl Drop for Running<'_> {
+    /// What a trial leaves is thrown away: no server writes it back first.
+    fn drop(&mut self) {
+        let pid = self.child.id();
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.signal(self.server.abort);
+            if !self.wait(ABORT_TIME) {
+                // With its children: one that lived on would hold what the next server on the same files needs.
+                let _ = kill_all(&mut self.child);
+            }
+        }
+        if !self.rest_is_kept {
+            self.remove_rest();
+        }
+        self.shared_memory.forget(self.janitor);
+        self.janitor.server_gone(pid);
+        let _ = std::fs::remove_dir_all(self.private.path());
+        self.janitor.dir_gone(self.private.path());
+    }
+}
+
+/// Whether a server's log says so. What the system says of it is the same for every server.
+fn port_was_taken(log: &Path) -> bool {
+    std::fs::read_to_string(log).is_ok_and(|text| text.contains("Address already in use"))
+}
+
+/// A directory for the socket that only the server's user may enter, with a path short enough.
+fn private_dir(server: &Server, identity: &Identity) -> Result<TempDir> {
+    let longest = (server.socket)(Some(u16::MAX));
+    let fits = |dir: &Path| dir.join("contend-0123456789").join(&longest).as_os_str().len() <= SOCKET_PATH_BYTES_MAX;
+    let wanted = std::env::temp_dir();
+    let parent = if fits(&wanted) && Identity::may_enter(&wanted) { wanted } else { PathBuf::from("/tmp") };
+    let dir = tempfile::Builder::new().prefix("contend-").rand_bytes(10).tempdir_in(&parent);
+    let dir = dir.with_context(|| format!("cannot create a directory for a socket in {}", parent.display()))?;
+    identity.own(dir.path())?;
+    Ok(dir)
+}
+
+fn last_lines(text: &str) -> String {
+    // PostgreSQL says why it ends five lines before it has ended.
+    const LINES: usize = 6;
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).rev().take(LINES).collect();
+    lines.into_iter().rev().collect::<Vec<_>>().join(" / ")
+}

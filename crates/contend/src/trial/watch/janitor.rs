@@ -1,0 +1,196 @@
+//! Cleans up after a tool that was killed. A small process of contend's own, in a session of its own,
+//! is told what exists; when its input ends without a word that all is well, it kills and removes that.
+//!
+//! Lines: `group N` (a process group lives), `gone N`, `program N` (one lives whose first process is told to end before all
+//! are killed), `over N`, `server N SIGNAL` (a server lives, which ends at once on that signal), `stopped N`, `mount PATH` (a
+//! file system is mounted there), `unmounted PATH`, `dir PATH` (a directory or file exists), `done PATH`.
+
+use crate::engine::server::Signal as ServerSignal;
+use crate::trial::secret::keep_from;
+use crate::trial::watch::killing::number;
+use anyhow::{Context, Result};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group, setsid};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// The word of the command line that starts the janitor.
+pub const VERB: &str = "janitor";
+
+/// The tool's end.
+pub struct Janitor {
+    child: Child,
+    stdin: Mutex<Option<ChildStdin>>,
+}
+
+impl Janitor {
+    pub fn start() -> Result<Self> {
+        let program = std::env::current_exe().context("cannot find the path of this program")?;
+        let mut child = keep_from(&mut Command::new(program))
+            .arg(VERB)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .context("cannot start the janitor process")?;
+        let stdin = child.stdin.take();
+        Ok(Self { child, stdin: Mutex::new(stdin) })
+    }
+
+    pub fn group_lives(&self, group: u32) {
+        self.tell(&format!("group {group}"));
+    }
+
+    pub fn group_gone(&self, group: u32) {
+        self.tell(&format!("gone {group}"));
+    }
+
+    /// A program that cleans up after itself when told to end.
+    pub fn program_lives(&self, group: u32) {
+        self.tell(&format!("program {group}"));
+    }
+
+    pub fn program_gone(&self, group: u32) {
+        self.tell(&format!("over {group}"));
+    }
+
+    /// A server cleans up after itself when told to end, and not when killed.
+    pub fn server_lives(&self, pid: u32, abort: ServerSignal) {
+        self.tell(&format!("server {pid} {}", number(abort).as_raw()));
+    }
+
+    pub fn server_gone(&self, pid: u32) {
+        self.tell(&format!("stopped {pid}"));
+    }
+
+    pub fn dir_exists(&self, dir: &Path) {
+        self.tell(&format!("dir {}", dir.display()));
+    }
+
+    pub fn dir_gone(&self, dir: &Path) {
+        self.tell(&format!("done {}", dir.display()));
+    }
+
+    /// A file system that must not outlive the tool.
+    pub fn mounted(&self, at: &Path) {
+        self.tell(&format!("mount {}", at.display()));
+    }
+
+    pub fn unmounted(&self, at: &Path) {
+        self.tell(&format!("unmounted {}", at.display()));
+    }
+
+    fn tell(&self, line: &str) {
+        if let Some(stdin) = self.stdin.lock().expect("no panic while held").as_mut() {
+            // A janitor that is gone cannot help; the tool still cleans up after itself.
+            let _ = writeln!(stdin, "{line}");
+        }
+    }
+}
+
+impl Drop for Janitor {
+    fn drop(&mut self) {
+        *self.stdin.lock().expect("no panic while held") = None;
+        let _ = self.child.wait();
+    }
+}
+
+/// The janitor's own end: reads until the input ends, then cleans up what is left.
+pub fn serve() {
+    // A Ctrl-C at the terminal is for the tool; the janitor must outlive it.
+    let _ = setsid();
+    let mut left = Left::default();
+    for line in std::io::stdin().lock().lines() {
+        let Ok(line) = line else { break };
+        if let Some((word, rest)) = line.split_once(' ') {
+            left.hear(word, rest);
+        }
+    }
+    left.end_processes();
+    left.remove();
+}
+
+/// What exists, as far as the tool has said.
+#[derive(Default)]
+struct Left {
+    groups: BTreeSet<i32>,
+    programs: BTreeSet<i32>,
+    /// With the signal on which each ends at once.
+    servers: BTreeMap<i32, i32>,
+    mounts: BTreeSet<PathBuf>,
+    dirs: BTreeSet<PathBuf>,
+}
+
+impl Left {
+    fn hear(&mut self, word: &str, rest: &str) {
+        match (word, rest.parse::<i32>()) {
+            ("group", Ok(group)) => drop(self.groups.insert(group)),
+            ("gone", Ok(group)) => drop(self.groups.remove(&group)),
+            ("program", Ok(group)) => drop(self.programs.insert(group)),
+            ("over", Ok(group)) => drop(self.programs.remove(&group)),
+            ("server", _) => {
+                let mut numbers = rest.split(' ').filter_map(|n| n.parse::<i32>().ok());
+                if let (Some(pid), Some(signal)) = (numbers.next(), numbers.next()) {
+                    self.servers.insert(pid, signal);
+                }
+            }
+            ("stopped", Ok(pid)) => drop(self.servers.remove(&pid)),
+            ("mount", _) => drop(self.mounts.insert(PathBuf::from(rest))),
+            ("unmounted", _) => drop(self.mounts.remove(Path::new(rest))),
+            ("dir", _) => drop(self.dirs.insert(PathBuf::from(rest))),
+            ("done", _) => drop(self.dirs.remove(Path::new(rest))),
+            _ => {}
+        }
+    }
+
+    /// Groups are killed; programs and servers are told to end, and killed when they do not in time.
+    fn end_processes(&self) {
+        kill_groups(&self.groups);
+        for pid in self.programs.iter().copied().filter_map(Pid::from_raw) {
+            let _ = kill_process(pid, Signal::TERM);
+        }
+        for (pid, signal) in &self.servers {
+            if let (Some(pid), Some(signal)) = (Pid::from_raw(*pid), Signal::from_named_raw(*signal)) {
+                let _ = kill_process(pid, signal);
+            }
+        }
+        let deadline = Instant::now() + SERVER_TIME;
+        for pid in self.servers.keys().chain(&self.programs).copied() {
+            while lives(pid) && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            if let Some(pid) = Pid::from_raw(pid).filter(|_| lives(pid)) {
+                let _ = kill_process(pid, Signal::KILL);
+            }
+        }
+        kill_groups(&self.programs);
+    }
+
+    /// Mounts before directories: what lies under a mount must not be removed through it.
+    fn remove(self) {
+        for mount in self.mounts {
+            let _ = contend_powercut::record::unmount(&mount);
+        }
+        for path in self.dirs {
+            let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
+        }
+    }
+}
+
+fn kill_groups(groups: &BTreeSet<i32>) {
+    for group in groups.iter().copied().filter_map(Pid::from_raw) {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+}
+
+/// How long servers may take to end.
+const SERVER_TIME: Duration = Duration::from_secs(5);
+
+/// Whether a process is there and has not ended; nobody may be left to wait for it.
+fn lives(pid: i32) -> bool {
+    let stat = procfs::process::Process::new(pid).and_then(|process| process.stat());
+    stat.is_ok_and(|stat| stat.state != 'Z')
+}

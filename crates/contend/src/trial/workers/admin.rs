@@ -1,0 +1,277 @@
+//! A worker that carries out scripts outside any measurement: loads data, applies persistent settings,
+//! checks invariants, measures footprints. One for a whole run; it keeps no connection open in between.
+//!
+//! A worker that died, said something unexpected, gave no answer in time or owes one that nobody waits for any more is
+//! replaced before the next script: its late replies must never be taken for those to other questions.
+
+use crate::engine::Engine;
+use crate::trial::stop::Cancelled;
+use crate::trial::watch::janitor::Janitor;
+use crate::trial::workers::process::{Event, Launch, Nothing, Worker, next};
+use crate::workload::sql::asked;
+use anyhow::{Context, Result, anyhow, bail};
+use contend_wire::database::Database;
+use contend_wire::handshake::{Facts, ToolLine, WorkerLine};
+use contend_wire::literal::Value;
+use contend_wire::script::{Answer, Reply, ScriptWriter, Target};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+/// Longest a single script may take.
+const SCRIPT_TIME: Duration = Duration::from_secs(600);
+
+/// Longest until a worker says `hello`.
+const HELLO_TIME: Duration = Duration::from_secs(60);
+
+/// The script worker.
+pub struct Admin<'a> {
+    launch: Launch,
+    log: PathBuf,
+    janitor: &'a Janitor,
+    cancelled: &'a dyn Fn() -> bool,
+    /// Whether it goes on although the user wants to stop.
+    persists: bool,
+    /// None after it failed, until the next script.
+    running: Option<Running>,
+    script_time: Duration,
+    /// What it said of itself.
+    pub hello: Facts,
+}
+
+/// A worker and what it does.
+struct Running {
+    worker: Worker,
+    events: Receiver<(u32, Event)>,
+    /// Scripts that were sent and not answered yet.
+    unanswered: usize,
+}
+
+impl<'a> Admin<'a> {
+    pub fn start(launch: &Launch, log: &Path, janitor: &'a Janitor, cancelled: &'a dyn Fn() -> bool) -> Result<Self> {
+        let mut admin = Self {
+            launch: launch.clone(),
+            log: log.to_path_buf(),
+            janitor,
+            cancelled,
+            persists: false,
+            running: None,
+            script_time: SCRIPT_TIME,
+            hello: vec![],
+        };
+        admin.ensure_running()?;
+        Ok(admin)
+    }
+
+    /// Another script worker, for what this one has no driver for.
+    pub fn beside(&self, launch: &Launch) -> Result<Self> {
+        Self::start(launch, &self.log.with_extension("driver.log"), self.janitor, self.cancelled)
+    }
+
+    /// Starts a worker unless one runs.
+    fn ensure_running(&mut self) -> Result<()> {
+        if self.running.is_some() {
+            return Ok(());
+        }
+        let (sender, events) = channel();
+        let worker = Worker::start(&self.launch, 0, &self.log, sender)?;
+        self.janitor.group_lives(worker.pid());
+        self.running = Some(Running { worker, events, unanswered: 0 });
+        match self.next(HELLO_TIME)? {
+            Event::Line(WorkerLine::Hello(facts), _) => self.hello = facts,
+            other => return Err(self.give_up(&format!("said {other:?} instead of `hello`"))),
+        }
+        Ok(())
+    }
+
+    /// Ends a worker that cannot be believed any more.
+    fn give_up(&mut self, what: &str) -> anyhow::Error {
+        let Some(mut running) = self.running.take() else { return anyhow!("the script worker {what}") };
+        let pid = running.worker.pid();
+        let ending = running.worker.ending();
+        let words = running.worker.last_words();
+        running.worker.kill();
+        self.janitor.group_gone(pid);
+        let log = if words.is_empty() { String::new() } else { format!("; its log ends: {words}") };
+        anyhow!("the script worker {what} ({ending}){log}")
+    }
+
+    /// Ends a worker that still owes answers.
+    fn abandon_debtor(&mut self) {
+        if self.running.as_ref().is_some_and(|running| running.unanswered > 0) {
+            self.abandon();
+        }
+    }
+
+    fn abandon(&mut self) {
+        if let Some(mut running) = self.running.take() {
+            let pid = running.worker.pid();
+            running.worker.kill();
+            self.janitor.group_gone(pid);
+        }
+    }
+
+    /// Whether the user wants to stop.
+    pub fn is_cancelled(&self) -> bool {
+        !self.persists && (self.cancelled)()
+    }
+
+    /// Does work that must be done even if the user wants to stop, such as cleaning up.
+    pub fn persisting<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::replace(&mut self.persists, true);
+        let done = work(self);
+        self.persists = before;
+        done
+    }
+
+    /// Has scripts be carried out within another time.
+    pub fn within<T>(&mut self, time: Duration, work: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::replace(&mut self.script_time, time);
+        let done = work(self);
+        self.script_time = before;
+        done
+    }
+
+    /// Carries out a finished script; its answers.
+    ///
+    /// # Errors
+    /// The engine's own words for the statement that failed, or [`Cancelled`].
+    pub fn run(&mut self, script: String) -> Result<Vec<Answer>> {
+        self.abandon_debtor();
+        self.send(script)?;
+        self.reply()
+    }
+
+    /// Carries out statements on one connection; the rows of each.
+    pub fn sql<S: AsRef<str>>(
+        &mut self,
+        target: &Target,
+        statements: impl IntoIterator<Item = S>,
+    ) -> Result<Vec<Vec<Vec<Value>>>> {
+        let mut script = ScriptWriter::new(target);
+        for sql in statements {
+            script.sql(&asked(sql.as_ref()));
+        }
+        let answers = self.run(script.finish())?;
+        Ok(answers
+            .into_iter()
+            .map(|answer| match answer {
+                Answer::Rows(rows) => rows,
+                Answer::Loaded(_) => vec![],
+            })
+            .collect())
+    }
+
+    /// Sends a script without waiting, so that the next one can be made meanwhile.
+    ///
+    /// # Errors
+    /// No worker can be started.
+    pub fn send(&mut self, script: String) -> Result<()> {
+        self.ensure_running()?;
+        let bytes: Arc<[u8]> = Arc::from(script.into_bytes());
+        if let Some(running) = &mut self.running {
+            running.unanswered += 1;
+            running.worker.send_frame(&ToolLine::Script(bytes.len()), &[bytes]);
+        }
+        Ok(())
+    }
+
+    /// Waits for the answers to the oldest script sent. After an error there are none to later ones.
+    ///
+    /// # Errors
+    /// As [`Admin::run`].
+    pub fn reply(&mut self) -> Result<Vec<Answer>> {
+        let answers = self.next_reply();
+        if answers.is_err() {
+            self.abandon_debtor();
+        }
+        answers
+    }
+
+    fn next_reply(&mut self) -> Result<Vec<Answer>> {
+        let event = self.next(self.script_time)?;
+        if let Some(running) = &mut self.running {
+            running.unanswered = running.unanswered.saturating_sub(1);
+        }
+        let text = match event {
+            Event::Reply(text) => text,
+            Event::Line(WorkerLine::Failed(message), _) => bail!("the script worker refused: {message}"),
+            other => return Err(self.give_up(&format!("said {other:?} instead of a reply"))),
+        };
+        let reply = match Reply::decode(&text) {
+            Ok(reply) => reply,
+            Err(e) => return Err(self.give_up(&format!("sent a reply that cannot be read: {e}"))),
+        };
+        match reply.error {
+            None => Ok(reply.answers),
+            Some(e) => {
+                let code = format!("{} {}", e.space.word(), e.space.shown(e.code));
+                // Before the first line is the connection.
+                let place = if e.line == 0 { String::new() } else { format!(", line {} of the script", e.line) };
+                let said = format!("{} ({code}{place})", e.message);
+                Err(EngineSaid(said).into())
+            }
+        }
+    }
+
+    fn next(&mut self, within: Duration) -> Result<Event> {
+        let running = self.running.as_ref().context("the script worker is gone, and its answer with it")?;
+        match next(&running.events, Instant::now() + within, &|| self.is_cancelled()) {
+            Ok((_, Event::Broken(what))) => Err(self.give_up(&what)),
+            Ok((_, event)) => Ok(event),
+            Err(Nothing::Late) => {
+                Err(Late(self.give_up(&format!("gave no answer within {} s", within.as_secs())).to_string()).into())
+            }
+            Err(Nothing::Gone) => Err(self.give_up("is gone")),
+            Err(Nothing::Cancelled) => {
+                self.abandon();
+                Err(Cancelled.into())
+            }
+        }
+    }
+}
+
+impl Drop for Admin<'_> {
+    fn drop(&mut self) {
+        if let Some(mut running) = self.running.take() {
+            let pid = running.worker.pid();
+            running.worker.quit(Duration::from_secs(2));
+            self.janitor.group_gone(pid);
+        }
+    }
+}
+
+/// What an engine itself answered, or how it ended, when it did not do what it was asked. Every other error is one of the
+/// tool, its workers or the machine, and says nothing of the engine.
+#[derive(Debug, Clone)]
+pub struct EngineSaid(pub String);
+
+impl std::fmt::Display for EngineSaid {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for EngineSaid {}
+
+/// There was no answer in time.
+#[derive(Debug, Clone)]
+pub struct Late(String);
+
+impl std::fmt::Display for Late {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Late {}
+
+/// A script's target on a database.
+pub fn script_target(engine: &Engine, database: &Database) -> Target {
+    let (options, session) = match engine.server {
+        None => (vec![("busy_timeout_ms".to_string(), "10000".to_string())], vec![]),
+        Some(server) => (vec![], contend_sql::session(server.dialect).iter().map(|sql| asked(sql)).collect()),
+    };
+    Target { driver: engine.loader.to_string(), database: database.clone(), options, session }
+}

@@ -1,0 +1,8 @@
+//! Workers: starting them, speaking with them, and what they say when they fail.
+
+pub mod admin;
+pub mod crew;
+pub mod probe;
+pub mod process;
+pub mod refusal;
+pub mod serving;

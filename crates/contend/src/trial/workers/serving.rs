@@ -1,0 +1,153 @@
+//! The worker that serves a contender's transactions over HTTP: started with what the database's plan says, watched,
+//! stopped, and asked what it has done.
+
+use crate::check::Invalid;
+use crate::trial::watch::janitor::Janitor;
+use crate::trial::workers::crew::{Deadlines, Failure, hello_problem};
+use crate::trial::workers::process::{Event, Launch, Nothing, Worker, next};
+use crate::trial::workers::refusal::Whose;
+use contend_wire::handshake::{Facts, ToolLine, WorkerLine};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+/// The argument with which a worker program serves.
+const VERB: &str = "serve";
+/// Its log, in the trial's directory.
+const LOG: &str = "serving.log";
+/// From the end of the drain until it has interrupted everything and said what it did.
+const STOP_TIME: Duration = Duration::from_secs(10);
+/// Longest until it has closed everything: it may write a log back.
+const CLOSE_TIME: Duration = Duration::from_secs(30);
+
+/// How a worker program is started to serve.
+pub fn serving(launch: &Launch) -> Launch {
+    let args = launch.args.iter().cloned().chain([VERB.to_string()]).collect();
+    Launch { program: launch.program.clone(), args }
+}
+
+/// A worker that serves.
+pub struct Serving<'a> {
+    worker: Worker,
+    events: Receiver<(u32, Event)>,
+    janitor: &'a Janitor,
+    cancelled: &'a dyn Fn() -> bool,
+    pub url: String,
+    served: Served,
+}
+
+/// What it said of itself.
+#[derive(Debug, Clone, Default)]
+pub struct Served {
+    pub hello: Facts,
+    /// Settings of its connections.
+    pub sessions: Vec<Facts>,
+    /// Empty if it was not there any more.
+    pub done: Facts,
+    /// How it ended before it was told to.
+    pub death: Option<String>,
+}
+
+impl<'a> Serving<'a> {
+    /// Starts a worker and waits until it serves the plan, through this driver.
+    pub fn start(
+        driver: &str,
+        launch: &Launch,
+        plan: String,
+        logs: &Path,
+        janitor: &'a Janitor,
+        deadlines: Deadlines,
+        cancelled: &'a dyn Fn() -> bool,
+    ) -> Result<Self, Failure> {
+        let (sender, events) = channel();
+        let whose = Whose::Serving(driver.to_string());
+        let worker = Worker::start(&serving(launch), 0, &logs.join(LOG), sender)
+            .map_err(|e| Failure::Invalid(whose.cannot_be_started(&e)))?;
+        janitor.group_lives(worker.pid());
+        let served = Served::default();
+        let mut serving = Self { worker, events, janitor, cancelled, url: String::new(), served };
+        serving.worker.send_frame(&ToolLine::Plan(plan.len()), &[Arc::from(plan.into_bytes())]);
+        let deadline = Instant::now() + deadlines.ready;
+        while serving.url.is_empty() {
+            match serving.next(deadline, Invalid::NotReady, "did not say `serving` in time")? {
+                WorkerLine::Hello(facts) => {
+                    if let Some(what) = hello_problem(&facts) {
+                        return Err(serving.invalid(Invalid::Protocol, &what));
+                    }
+                    serving.served.hello = facts;
+                }
+                WorkerLine::Session(facts) => serving.served.sessions.push(facts),
+                WorkerLine::Serving(url) => serving.url = url,
+                WorkerLine::Failed(why) => {
+                    return Err(Failure::Invalid(whose.could_not_begin(0, &why, &serving.worker.end_of_log())));
+                }
+                line => return Err(serving.unexpected(&line)),
+            }
+        }
+        Ok(serving)
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.worker.pid()
+    }
+
+    /// Kills it in the midst of what it does, as a crash would.
+    pub fn kill(&mut self) {
+        self.worker.kill();
+    }
+
+    /// Whether it is gone, and how.
+    pub fn death(&mut self) -> Option<String> {
+        let ending = self.worker.death()?;
+        Some(format!("the worker that served ended ({ending}){}", self.worker.end_of_log()))
+    }
+
+    /// Has it answer what is under way, say what it has done, and close its connections.
+    pub fn end(mut self, drain_ns: u64) -> Result<Served, Failure> {
+        self.served.death = self.death();
+        if self.served.death.is_none() {
+            self.worker.tell(&ToolLine::Stop);
+            let deadline = Instant::now() + Duration::from_nanos(drain_ns) + STOP_TIME;
+            match self.next(deadline, Invalid::Stalled, "did not stop in time")? {
+                WorkerLine::Done(facts) => self.served.done = facts,
+                line => return Err(self.unexpected(&line)),
+            }
+            self.worker.quit(CLOSE_TIME);
+        }
+        Ok(std::mem::take(&mut self.served))
+    }
+
+    fn next(&mut self, deadline: Instant, late: Invalid, what: &str) -> Result<WorkerLine, Failure> {
+        match next(&self.events, deadline, self.cancelled) {
+            Ok((_, Event::Line(line, _))) => Ok(line),
+            Ok((_, Event::Broken(what))) => {
+                let ending = self.worker.ending();
+                let died = ending != "still running";
+                let kind = if died { Invalid::ServerDied } else { Invalid::Protocol };
+                Err(self.invalid(kind, &format!("{what} ({ending})")))
+            }
+            Ok((_, Event::Samples(_) | Event::Reply(_))) => {
+                Err(self.invalid(Invalid::Protocol, "sent a frame that nobody asked for"))
+            }
+            Err(Nothing::Cancelled) => Err(Failure::Cancelled),
+            Err(Nothing::Late | Nothing::Gone) => Err(self.invalid(late, what)),
+        }
+    }
+
+    fn unexpected(&self, line: &WorkerLine) -> Failure {
+        self.invalid(Invalid::Protocol, &format!("said `{}` out of turn", line.encode().trim_end()))
+    }
+
+    fn invalid(&self, kind: Invalid, what: &str) -> Failure {
+        Failure::Invalid(kind.because(format!("the worker that serves {what}{}", self.worker.end_of_log())))
+    }
+}
+
+impl Drop for Serving<'_> {
+    fn drop(&mut self) {
+        let pid = self.worker.pid();
+        self.worker.kill();
+        self.janitor.group_gone(pid);
+    }
+}

@@ -1,0 +1,131 @@
+//! Compares timings that someone else measured and wrote into a CSV file.
+//!
+//! The same statistics and the same words as for contend's own rounds, applied to what the table holds: pairs when a
+//! column pairs the lines, else unpaired runs, else medians alone, of which nobody can tell whether they differ.
+//!
+//! `verb` is the command line, `csv` reads lines, `value` reads what stands in a cell, `judge` compares, `render` prints.
+
+pub mod csv;
+mod judge;
+mod render;
+pub mod value;
+mod verb;
+
+pub use csv::CsvError;
+pub use render::render_text;
+pub use value::Measured;
+
+use contend::slice::Slice;
+use contend_stats::verdict::{Comparison, Direction, MARGIN};
+use serde::Serialize;
+
+/// What contend gains: `contend compare --csv`.
+pub const SLICE: Slice = Slice { name: "timings", forms: &[verb::FORM], ..Slice::NONE };
+
+/// How the lines of two variants belong together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pairing {
+    /// By a column `pair`, `round` or `run` if there is one.
+    Auto,
+    Column(String),
+    /// Not at all, whatever columns there are.
+    Unpaired,
+}
+
+/// Which columns to read and how.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CsvOptions {
+    pub variant: String,
+    pub value: String,
+    /// Variants are compared within each value of this column.
+    pub by: Option<String>,
+    /// The variant that the others are compared with; the first in the file unless named.
+    pub baseline: Option<String>,
+    pub pairing: Pairing,
+    /// Values are rates instead of durations.
+    pub higher_is_better: bool,
+    pub margin: f64,
+}
+
+impl CsvOptions {
+    pub fn new(variant: &str, value: &str) -> Self {
+        CsvOptions {
+            variant: variant.into(),
+            value: value.into(),
+            by: None,
+            baseline: None,
+            pairing: Pairing::Auto,
+            higher_is_better: false,
+            margin: MARGIN,
+        }
+    }
+
+    pub fn direction(&self) -> Direction {
+        if self.higher_is_better { Direction::HigherIsBetter } else { Direction::LowerIsBetter }
+    }
+}
+
+/// How two arms were compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// Ratios per pair and the sign-test interval.
+    Pairs,
+    /// The Hodges-Lehmann shift of the logarithms and its Mann-Whitney interval.
+    UnpairedRuns,
+    /// One value per arm, or values that are medians themselves.
+    MediansAlone,
+}
+
+/// The values of one variant in one group.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Arm {
+    pub values: usize,
+    pub median: Measured,
+}
+
+/// One variant against the baseline in one group.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GroupComparison {
+    pub group: Option<String>,
+    pub variant: String,
+    pub baseline_arm: Arm,
+    pub variant_arm: Arm,
+    pub method: Method,
+    #[serde(flatten)]
+    pub comparison: Comparison,
+    /// Why there is no word of difference, where the interval alone does not say it.
+    pub why: Option<String>,
+}
+
+/// A line that was read and not used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct UnusedLine {
+    pub line: u64,
+    pub group: Option<String>,
+    pub variant: String,
+    pub reason: String,
+}
+
+/// All that can be said of a table.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CsvComparison {
+    pub value_column: String,
+    pub group_column: Option<String>,
+    pub pair_column: Option<String>,
+    pub baseline: String,
+    pub direction: Direction,
+    pub margin: f64,
+    pub comparisons: Vec<GroupComparison>,
+    pub unused_lines: Vec<UnusedLine>,
+    pub summary: String,
+}
+
+/// Compares the variants of a CSV table. Errors name the line and the column; the caller knows the file.
+pub fn compare_csv(text: &str, options: &CsvOptions) -> Result<CsvComparison, CsvError> {
+    let table = csv::read(text, options)?;
+    judge::judge_table(table, options)
+}
+
+#[cfg(test)]
+mod tests;

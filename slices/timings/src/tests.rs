@@ -1,0 +1,244 @@
+//! Tests of whole tables: what may be said of each kind, and what is wrong with broken ones.
+
+use super::*;
+use contend_stats::verdict::Verdict;
+
+const PHP: &str = include_str!("../../../examples/ci-timings-wal-php.csv");
+const JOBS: &str = include_str!("../../../examples/ci-timings-wal-jobs.csv");
+
+fn options() -> CsvOptions {
+    CsvOptions::new("variant", "time")
+}
+
+fn by(column: &str) -> CsvOptions {
+    CsvOptions { by: Some(column.into()), ..options() }
+}
+
+fn compare(text: &str) -> CsvComparison {
+    compare_csv(text, &options()).unwrap()
+}
+
+fn error(text: &str, options: &CsvOptions) -> String {
+    compare_csv(text, options).unwrap_err().to_string()
+}
+
+/// Lines `variant,pair,time` with the same pairs in both variants.
+fn paired(times: &[(f64, f64)]) -> String {
+    let lines = times.iter().enumerate().map(|(pair, (a, b))| format!("old,{pair},{a}\nnew,{pair},{b}\n"));
+    format!("variant,pair,time\n{}", lines.collect::<String>())
+}
+
+fn unpaired(old: &[f64], new: &[f64]) -> String {
+    let lines =
+        |variant: &str, times: &[f64]| times.iter().map(|time| format!("{variant},{time}\n")).collect::<String>();
+    format!("variant,time\n{}{}", lines("old", old), lines("new", new))
+}
+
+#[test]
+fn of_the_published_medians_nobody_can_tell() {
+    for (text, column, range) in [(PHP, "php_sqlite", "-2.7 % to +28.1 %"), (JOBS, "timing", "-16.4 % to +5.6 %")] {
+        let result = compare_csv(text, &by(column)).unwrap();
+        assert_eq!(result.summary, format!("9 groups, medians alone: cannot tell. Changes range from {range}."));
+        assert_eq!(result.baseline, "baseline");
+        for one in &result.comparisons {
+            assert_eq!((&one.comparison.verdict, one.method), (&Verdict::CannotTell, Method::MediansAlone));
+            assert_eq!(one.why.as_deref(), Some("medians of 3 runs alone: how much each varied is unknown"));
+            assert_eq!((one.comparison.low, one.comparison.rounds_needed), (None, None));
+        }
+    }
+}
+
+#[test]
+fn the_published_table_as_text() {
+    let text = render_text(&compare_csv(JOBS, &by("timing")).unwrap());
+    let expected = "\
+`time` against `baseline`; lower is better, margin 5.0 %
+
+timing                variant  baseline  variant's   change  95 % interval  verdict
+PHPUnit job           WAL         626 s      624 s   -0.3 %              -  cannot tell
+PHPUnit test step     WAL         612 s      610 s   -0.3 %              -  cannot tell
+Rust job              WAL         625 s      541 s  -13.4 %              -  cannot tell
+Rust test step        WAL         378 s      316 s  -16.4 %              -  cannot tell
+WP E2E job            WAL         328 s      342 s   +4.3 %              -  cannot tell
+WP E2E test step      WAL         259 s      270 s   +4.2 %              -  cannot tell
+plugin E2E job        WAL         285 s      301 s   +5.6 %              -  cannot tell
+plugin E2E test step  WAL         219 s      230 s   +5.0 %              -  cannot tell
+proxy                 WAL        16.0 s     14.0 s  -12.5 %              -  cannot tell
+
+9 groups, medians alone: cannot tell. Changes range from -16.4 % to +5.6 %.
+  cannot tell: medians of 3 runs alone: how much each varied is unknown
+";
+    assert_eq!(text, expected, "{text}");
+}
+
+#[test]
+fn one_value_each_is_medians_alone_even_if_paired_or_a_single_run() {
+    let why = |text: &str| compare(text).comparisons[0].why.clone().unwrap();
+    assert_eq!(why("variant,time\na,1\nb,9\n"), "medians alone: how much each varied is unknown");
+    assert_eq!(why("variant,pair,time\na,1,1\nb,1,9\n"), "medians alone: how much each varied is unknown");
+    assert_eq!(why("variant,runs,time\na,1,1\nb,1,9\n"), "one run each: how much runs vary is unknown");
+}
+
+#[test]
+fn several_lines_that_are_medians_themselves_remain_medians() {
+    let lines: String = (0..8).map(|i| format!("old,3,1{i}\nnew,3,5{i}\n")).collect();
+    let result = compare(&format!("variant,runs,time\n{lines}"));
+    assert_eq!(result.comparisons[0].comparison.verdict, Verdict::CannotTell);
+}
+
+#[test]
+fn pairs_are_compared_pair_by_pair() {
+    // The machine slows down fivefold meanwhile; every pair says a quarter less.
+    let times: Vec<(f64, f64)> = (1..=6).map(|i| (10.0 * i as f64, 7.5 * i as f64)).collect();
+    let result = compare(&paired(&times));
+    let one = &result.comparisons[0];
+    assert_eq!((&one.comparison.verdict, one.method), (&Verdict::Faster, Method::Pairs));
+    assert!((one.comparison.ratio.unwrap() - 0.75).abs() < 1e-12);
+    assert_eq!(result.pair_column.as_deref(), Some("pair"));
+    assert_eq!(result.summary, "1 comparison: faster. The change is -25.0 %.");
+    // The same lines unpaired: the machine's drift hides it.
+    let unpaired = CsvOptions { pairing: Pairing::Unpaired, ..options() };
+    let result = compare_csv(&paired(&times), &unpaired).unwrap();
+    assert_eq!(result.comparisons[0].comparison.verdict, Verdict::CannotTell);
+    assert!(result.comparisons[0].comparison.rounds_needed.unwrap() > 6);
+}
+
+#[test]
+fn fewer_than_six_pairs_give_a_ratio_without_words() {
+    let result = compare(&paired(&[(10.0, 5.0); 5]));
+    assert_eq!(result.comparisons[0].comparison.verdict, Verdict::NoWords);
+    assert_eq!(result.comparisons[0].why.as_deref(), Some("5 pairs, words need 6"));
+    assert_eq!(result.summary, "1 comparison: too few rounds for words. The change is -50.0 %.");
+}
+
+#[test]
+fn a_line_without_its_pair_is_listed_and_not_used() {
+    let text = paired(&[(10.0, 5.0); 6]) + "new,7,1\nold,8,1\n";
+    let result = compare(&text);
+    assert_eq!(result.comparisons[0].comparison.rounds, 6);
+    assert_eq!(result.comparisons[0].variant_arm.values, 6);
+    let unused: Vec<(u64, &str)> = result.unused_lines.iter().map(|line| (line.line, line.reason.as_str())).collect();
+    assert_eq!(unused, [(14, "pair `7` has no line of `old`"), (15, "pair `8` has no line of `new`")]);
+}
+
+#[test]
+fn unpaired_runs_need_four_of_each() {
+    let three = compare(&unpaired(&[10.0, 10.1, 10.2], &[5.0, 5.1, 5.2]));
+    assert_eq!(three.comparisons[0].comparison.verdict, Verdict::CannotTell);
+    let why = "3 against 3 unpaired runs, an interval needs 4 of each";
+    assert_eq!(three.comparisons[0].why.as_deref(), Some(why));
+    let four = compare(&unpaired(&[10.0, 10.1, 10.2, 10.3], &[5.0, 5.1, 5.2, 5.3]));
+    assert_eq!(four.comparisons[0].comparison.verdict, Verdict::Faster);
+    assert!((four.comparisons[0].comparison.coverage.unwrap() - 0.9714).abs() < 1e-4);
+}
+
+#[test]
+fn rates_are_better_when_higher() {
+    let text = "variant,rate\nold,100\nold,101\nold,102\nold,103\nnew,200\nnew,201/s\nnew,202\nnew,203\n";
+    let options = CsvOptions { higher_is_better: true, ..CsvOptions::new("variant", "rate") };
+    let result = compare_csv(text, &options).unwrap();
+    assert_eq!(result.comparisons[0].comparison.verdict, Verdict::Faster);
+    assert_eq!(result.comparisons[0].variant_arm.median, Measured::PerSecond(201.5));
+}
+
+#[test]
+fn excluded_lines_are_listed_with_their_reason() {
+    let text = "variant,time,excluded\na,10,\na,,cancelled\nb,11,\nb,99,outlier\n";
+    let result = compare(text);
+    assert_eq!(result.comparisons[0].variant_arm.values, 1);
+    let listed = render_text(&result);
+    assert!(listed.contains("Lines not used: 2\n  line 3: a: cancelled\n  line 5: b: outlier\n"), "{listed}");
+}
+
+#[test]
+fn more_than_two_variants_are_each_compared_with_the_baseline() {
+    let text = "variant,time\na,10\nb,20\nc,5\n";
+    let names = |result: &CsvComparison| result.comparisons.iter().map(|one| one.variant.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&compare(text)), ["b", "c"]);
+    let named = CsvOptions { baseline: Some("b".into()), ..options() };
+    assert_eq!(names(&compare_csv(text, &named).unwrap()), ["a", "c"]);
+}
+
+#[test]
+fn many_comparisons_say_what_chance_would_find() {
+    let arm = |group: usize, variant: &str, time: f64| {
+        (0..6).map(|pair| format!("g{group},{variant},{pair},{time}\n")).collect::<String>()
+    };
+    let lines: String = (0..10).map(|group| arm(group, "a", 10.0) + &arm(group, "b", 5.0)).collect();
+    let result = compare_csv(&format!("group,variant,pair,time\n{lines}"), &by("group")).unwrap();
+    assert!(result.summary.starts_with("10 groups: 10 faster."), "{}", result.summary);
+    assert!(result.summary.ends_with("about 0.3 of 10 as different."), "{}", result.summary);
+}
+
+#[test]
+fn a_group_without_the_baseline_is_left_out_and_listed() {
+    let text = "group,variant,time\nx,a,1\nx,b,2\ny,b,3\n";
+    let result = compare_csv(text, &by("group")).unwrap();
+    assert_eq!((result.comparisons.len(), result.unused_lines[0].line), (1, 4));
+    assert_eq!(result.unused_lines[0].reason, "no `a` to compare with");
+}
+
+#[test]
+fn errors_name_the_line_and_the_column() {
+    let text = "# made by hand\nvariant,time\n\na,10\n# half way\nb,fast\n";
+    assert!(error(text, &options()).starts_with("line 6, column `time`: `fast` is not a duration; "));
+    assert!(error(&text.replace('\n', "\r\n"), &options()).starts_with("line 6, column `time`: "));
+    let unknown = CsvOptions::new("arm", "time");
+    assert_eq!(error(text, &unknown), "there is no column `arm`; the columns are `variant`, `time`");
+    assert_eq!(error("variant,time\na,1\nb,2,3\n", &options()), "line 3: 3 fields, but the header has 2");
+    assert_eq!(error("variant,time\na,1\n,2\n", &options()), "line 3, column `variant`: no variant is named");
+    assert_eq!(
+        error("variant,time,runs\na,1,few\n", &options()),
+        "line 2, column `runs`: `few` is not a number of runs"
+    );
+}
+
+#[test]
+fn a_comparison_needs_two_variants_and_a_baseline_that_exists() {
+    let one = "a comparison needs two variants; column `variant` has only `a`";
+    assert_eq!(error("variant,time\na,1\na,2\n", &options()), one);
+    let none = "a comparison needs two variants; column `variant` has none";
+    assert_eq!(error("variant,time\n", &options()), none);
+    let named = CsvOptions { baseline: Some("z".into()), ..options() };
+    assert_eq!(error("variant,time\na,1\nb,2\n", &named), "there is no variant `z`; the variants are `a`, `b`");
+    let apart = "group,variant,time\nx,a,1\ny,b,2\n";
+    assert_eq!(error(apart, &by("group")), "no group holds both `a` and another variant");
+    let twice = "variant,pair,time\na,1,1\na,1,2\nb,1,3\n";
+    assert_eq!(
+        error(twice, &options()),
+        "line 3: pair `1` of `a` is already on line 2; a pair has one line of each variant in each group (--by)"
+    );
+}
+
+#[test]
+fn a_byte_order_mark_and_spaces_are_no_part_of_names() {
+    assert_eq!(compare("\u{feff}variant, time\n a , 1\nb, 2 \n").baseline, "a");
+}
+
+#[test]
+fn json_holds_integers_with_units_and_the_words() {
+    let json = serde_json::to_value(compare_csv(PHP, &by("php_sqlite")).unwrap()).unwrap();
+    let first = &json["comparisons"][0];
+    assert_eq!(first["baseline_arm"]["median"]["duration_ns"], 192_000_000_000u64);
+    assert_eq!(first["verdict"]["word"], "cannot tell");
+    assert_eq!(first["method"], "medians-alone");
+    assert!((first["ratio"].as_f64().unwrap() - 1.28125).abs() < 1e-12);
+    assert_eq!(json["direction"], "lower-is-better");
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_table_makes_it_panic(lines in proptest::collection::vec("[ab]?,[12]?,([0-9]{1,3}|[0-9]:[0-9]{2}|[a-z\"#,]?)", 0..30)) {
+        let text = format!("variant,pair,time\n{}\n", lines.join("\n"));
+        for pairing in [Pairing::Auto, Pairing::Unpaired] {
+            if let Ok(result) = compare_csv(&text, &CsvOptions { pairing, ..options() }) {
+                proptest::prop_assert!(render_text(&result).ends_with('\n'));
+            }
+        }
+    }
+
+    #[test]
+    fn no_cell_makes_it_panic(cell in "\\PC{0,12}|[0-9:.hmsµ ]{0,12}") {
+        let _ = (value::parse_duration(&cell), value::parse_rate(&cell));
+    }
+}

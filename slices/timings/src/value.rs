@@ -1,0 +1,208 @@
+//! What stands in a cell: a duration in one of the ways people write them, or a rate.
+
+use contend_stats::precision::{Ns, Rate};
+use serde::Serialize;
+use std::fmt;
+
+/// A value above zero.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Measured {
+    DurationNs(u64),
+    PerSecond(f64),
+}
+
+impl Measured {
+    /// For ratios, in which the unit cancels.
+    pub fn as_f64(self) -> f64 {
+        match self {
+            Measured::DurationNs(duration_ns) => duration_ns as f64,
+            Measured::PerSecond(rate) => rate,
+        }
+    }
+
+    /// A value of the same kind.
+    pub fn with_value(self, value: f64) -> Measured {
+        match self {
+            Measured::DurationNs(_) => Measured::DurationNs(value.round() as u64),
+            Measured::PerSecond(_) => Measured::PerSecond(value),
+        }
+    }
+}
+
+impl fmt::Display for Measured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Measured::DurationNs(duration_ns) => Ns(*duration_ns).fmt(f),
+            Measured::PerSecond(rate) => Rate(*rate).fmt(f),
+        }
+    }
+}
+
+const SECOND_NS: f64 = 1e9;
+const MINUTE_NS: f64 = 60.0 * SECOND_NS;
+const HOUR_NS: f64 = 60.0 * MINUTE_NS;
+
+const DURATION_FORMS: &str = "a duration is written 12.5 (seconds), 10:26, 1:02:03, 10m40s, 1h2m, 3.5s, 640ms or 12 µs";
+
+/// A duration: plain seconds, clock notation, or numbers with units from large to small.
+pub fn parse_duration(text: &str) -> Result<Measured, String> {
+    let text = text.trim();
+    let duration_ns = if text.contains(':') {
+        clock_ns(text)
+    } else {
+        number(text).map(|seconds| seconds * SECOND_NS).or_else(|| with_units_ns(text))
+    };
+    match duration_ns.map(f64::round) {
+        None => Err(format!("`{text}` is not a duration; {DURATION_FORMS}")),
+        Some(duration_ns) if duration_ns < 1.0 => {
+            Err(format!("`{text}` is less than a nanosecond: no ratio can be made"))
+        }
+        Some(duration_ns) if duration_ns >= u64::MAX as f64 => Err(format!("`{text}` is longer than 500 years")),
+        Some(duration_ns) => Ok(Measured::DurationNs(duration_ns as u64)),
+    }
+}
+
+/// A rate: a number, with or without `/s` behind it.
+pub fn parse_rate(text: &str) -> Result<Measured, String> {
+    let text = text.trim();
+    match number(text.strip_suffix("/s").unwrap_or(text).trim_end()) {
+        None => Err(format!("`{text}` is not a rate; a rate is written 6780.6 or 6780.6/s")),
+        Some(0.0) => Err(format!("`{text}` is zero: no ratio can be made")),
+        Some(rate) => Ok(Measured::PerSecond(rate)),
+    }
+}
+
+/// A number as a program writes it, not below zero; `f64::parse` alone would take "inf" and "nan" too.
+fn number(text: &str) -> Option<f64> {
+    let starts_like_one = text.starts_with(|first: char| first.is_ascii_digit() || first == '.');
+    text.parse().ok().filter(|value: &f64| starts_like_one && value.is_finite())
+}
+
+/// m:ss or h:mm:ss, seconds with or without decimals.
+fn clock_ns(text: &str) -> Option<f64> {
+    let fields: Vec<&str> = text.split(':').collect();
+    if !(2..=3).contains(&fields.len()) {
+        return None;
+    }
+    let two_digits = |field: &str| field.split('.').next().is_some_and(|whole| whole.len() == 2);
+    let mut units_ns = [SECOND_NS, MINUTE_NS, HOUR_NS].into_iter();
+    let mut total_ns = 0.0;
+    for (from_last, field) in fields.iter().rev().enumerate() {
+        let is_first = from_last + 1 == fields.len();
+        let is_plain = field.bytes().all(|byte| byte.is_ascii_digit() || (from_last == 0 && byte == b'.'));
+        let value = number(field).filter(|&value| is_plain && (is_first || (value < 60.0 && two_digits(field))))?;
+        total_ns += value * units_ns.next()?;
+    }
+    Some(total_ns)
+}
+
+/// Numbers with units, from large to small. The last unit may be left out after minutes: 10m40.
+fn with_units_ns(text: &str) -> Option<f64> {
+    let mut rest = text;
+    let mut previous_ns = f64::INFINITY;
+    let mut total_ns = 0.0;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let (value, after) = (number(&rest[..digits])?, rest[digits..].trim_start());
+        let letters = after.find(|c: char| !c.is_alphabetic()).unwrap_or(after.len());
+        let unit_ns = match &after[..letters] {
+            "" if after.is_empty() && previous_ns == MINUTE_NS => SECOND_NS,
+            unit => unit_ns(unit)?,
+        };
+        if unit_ns >= previous_ns {
+            return None;
+        }
+        total_ns += value * unit_ns;
+        previous_ns = unit_ns;
+        rest = after[letters..].trim_start();
+    }
+    previous_ns.is_finite().then_some(total_ns)
+}
+
+fn unit_ns(unit: &str) -> Option<f64> {
+    Some(match unit {
+        "h" => HOUR_NS,
+        "m" | "min" => MINUTE_NS,
+        "s" | "sec" => SECOND_NS,
+        "ms" => 1e6,
+        // The micro sign and the Greek letter look alike.
+        "us" | "\u{b5}s" | "\u{3bc}s" => 1e3,
+        "ns" => 1.0,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_as_people_write_them() {
+        let cases: [(&str, u64); 18] = [
+            ("12.5", 12_500_000_000),
+            ("1.2e-05", 12_000),
+            ("10:26", 626_000_000_000),
+            ("0:16", 16_000_000_000),
+            ("0:16.25", 16_250_000_000),
+            ("1:02:03", 3_723_000_000_000),
+            ("10m40", 640_000_000_000),
+            ("10m40s", 640_000_000_000),
+            ("1h2m", 3_720_000_000_000),
+            ("1h 2m 3s", 3_723_000_000_000),
+            ("90min", 5_400_000_000_000),
+            ("640ms", 640_000_000),
+            ("3.5s", 3_500_000_000),
+            ("12 µs", 12_000),
+            ("12 μs", 12_000),
+            ("12us", 12_000),
+            (" 7 ns ", 7),
+            ("3s 200ms", 3_200_000_000),
+        ];
+        for (text, duration_ns) in cases {
+            assert_eq!(parse_duration(text), Ok(Measured::DurationNs(duration_ns)), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_duration_is_refused() {
+        for text in [
+            "",
+            "-",
+            "-3",
+            "fast",
+            "10:5",
+            "10:75",
+            "1:2:3:4",
+            "10:",
+            ":30",
+            "1e2:30",
+            "3s2m",
+            "3s3s",
+            "1h30",
+            "5 parsecs",
+            "1,5",
+            "inf",
+            "nan",
+            "0",
+            "0:00",
+            "1e300",
+            "m",
+            "10m40x",
+            "1.2.3s",
+            "1:02.5:03",
+        ] {
+            assert!(parse_duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn rates() {
+        for text in ["6780.6", "6780.6/s", "6780.6 /s"] {
+            assert_eq!(parse_rate(text), Ok(Measured::PerSecond(6780.6)));
+        }
+        for text in ["", "0", "-1", "10:26", "3 ms", "NaN"] {
+            assert!(parse_rate(text).is_err(), "{text}");
+        }
+    }
+}

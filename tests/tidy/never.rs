@@ -1,0 +1,115 @@
+//! What no part of the house may ever know, whatever is convenient: the list "never" of `docs/architecture.md`.
+
+use super::known::{self, compare};
+use super::source::{bare, code, files, paths, root, shown, tool_files};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// Rooms with what they never know of the tool, and why.
+const NEVER: &[(&str, &[&str], &str)] = &[
+    (
+        "report",
+        &["check", "engine", "operation", "record", "study", "trial", "workload"],
+        "a report is a function of findings alone",
+    ),
+    ("analysis", &["engine", "trial", "workload"], "findings follow from a record alone"),
+    ("workload", &["study"], "what is done does not depend on what is asked of it"),
+    ("study", &["workload"], "what is asked does not depend on what is done"),
+    ("record", &["analysis", "engine", "trial", "workload"], "a record carries its own meaning"),
+];
+
+/// Parts of the room `study` that read study files. A record knows the room's plain types only.
+const READING: &[&str] = &["file", "axis", "arm", "questions", "grid", "parts", "label", "spec"];
+
+/// Languages of workers. An engine is a product; its drivers are data of their workers.
+const LANGUAGES: &[&str] = &["go", "java", "node", "php", "python"];
+
+/// Rooms that decide nothing on the wording of a message. `engine` and `trial` read what other programs print.
+const WITHOUT_WORDING: &[&str] = &["analysis", "check", "cli", "record", "report", "stats", "study", "ui", "workload"];
+
+/// Ways to look for a text.
+const LOOKS: &[&str] =
+    &["contains(\"", "starts_with(\"", "ends_with(\"", "split_once(\"", "find(\"", "split(\"", "strip_prefix(\""];
+
+/// Modules of the tool that a file names, to the second: `study`, `study::axis`.
+fn named(path: &Path) -> BTreeSet<String> {
+    let text = bare(&code(path));
+    let mut found = BTreeSet::new();
+    for path in paths(&text).iter().filter(|path| path.len() > 1 && path[0] == "crate") {
+        found.insert(path[1].clone());
+        found.extend(path.get(2).map(|second| format!("{}::{second}", path[1])));
+    }
+    found
+}
+
+#[test]
+fn no_room_knows_what_it_never_may() {
+    let mut found = BTreeSet::new();
+    for (room, path) in &tool_files() {
+        let door = |other: &str| super::DOORS.iter().any(|(file, to, _)| path.ends_with(file) && *to == other);
+        let named: BTreeSet<String> = named(path).into_iter().filter(|name| !door(name)).collect();
+        for (_, never, _) in NEVER.iter().filter(|(of, ..)| of == room) {
+            found
+                .extend(never.iter().filter(|other| named.contains(**other)).map(|other| format!("{room} -> {other}")));
+        }
+        if room == "record" {
+            let reading = READING.iter().map(|part| format!("study::{part}"));
+            found.extend(reading.filter(|part| named.contains(part)).map(|part| format!("record -> {part}")));
+        }
+    }
+    compare(&found, known::NEVER, "is never allowed; NEVER in tests/tidy/never.rs says why");
+}
+
+#[test]
+fn an_engine_knows_no_language() {
+    let engine = root().join("crates/contend/src/engine");
+    let stem = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let found = files(&engine, &[".rs"]).into_iter().filter(|path| LANGUAGES.contains(&stem(path).as_str()));
+    compare(&found.map(|path| shown(&path)).collect(), known::LANGUAGES, "drivers are data of workers, not of engines");
+}
+
+#[test]
+fn a_worker_reads_neither_sql_nor_addresses() {
+    const ENDINGS: &[&str] = &[".go", ".java", ".js", ".php", ".py", ".rs"];
+    let reads = |path: &Path| {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
+        ["address", "sqltext", "statements"].contains(&stem.as_str())
+    };
+    let places = ["workers", "crates/contend-worker/src"];
+    let found = places.iter().flat_map(|place| files(&root().join(place), ENDINGS)).filter(|path| reads(path));
+    compare(&found.map(|path| shown(&path)).collect(), known::WORKERS, "the plan says it");
+}
+
+/// Words of English: small letters on a side of a space.
+fn is_wording(text: &str) -> bool {
+    let mut before = ['.'; 3];
+    text.chars().chain(['.']).any(|c| {
+        let [a, b, space] = before;
+        before = [b, space, c];
+        space == ' ' && (a.is_lowercase() && b.is_lowercase() || c.is_lowercase())
+    })
+}
+
+#[test]
+fn nothing_is_decided_on_wording() {
+    let mut found = BTreeSet::new();
+    for (_, path) in tool_files().iter().filter(|(room, _)| WITHOUT_WORDING.contains(&room.as_str())) {
+        let code = code(path);
+        for rest in LOOKS.iter().flat_map(|look| code.split(look).skip(1)) {
+            let text = rest.split('"').next().unwrap_or_default();
+            if is_wording(text) {
+                found.insert(format!("{}: {text}", shown(path)));
+            }
+        }
+    }
+    compare(&found, known::WORDING, "a decision needs a value, not the wording of a message");
+}
+
+#[test]
+fn wording_is_words() {
+    for (text, expected) in
+        [("it takes", true), ("unknown ", true), (", ", false), ("INTEGER PRIMARY", false), ("axes.", false)]
+    {
+        assert_eq!(is_wording(text), expected, "{text}");
+    }
+}
