@@ -233,6 +233,7 @@ mod tests {
         let mut setup = Setup::default();
         tell(engine, &contender, &mut setup);
         assert!(setup.options.contains(&(HOST.to_string(), hosts[0].clone())));
-        assert_eq!(setup.options.len(), setup.readbacks.len() + 1);
+        assert!(setup.options.contains(&("engine".to_string(), engine.name.to_string())));
+        assert_eq!(setup.options.len(), setup.readbacks.len() + 2);
     }
 }
