@@ -3,6 +3,7 @@
 mod support;
 
 use contend::contender::Contender;
+use contend::outcome::reason::Invalid;
 use contend::record::model::{StudyFile, Trial};
 use contend::record::parts::write_study;
 use contend::record::powercut::{PROCESS, Powercut};
@@ -68,7 +69,7 @@ fn settings_keep_what_is_documented_and_failing_images_can_be_rebuilt() {
         assert_eq!(found.not_killed, None, "{label}");
         let killed = found.crashes.iter().find(|c| c.model == PROCESS).expect("a real kill");
         assert_eq!(killed.count, 1, "{label}");
-        let controls = trial(&record, label).invalid.iter().filter(|r| r.kind == "control").collect::<Vec<_>>();
+        let controls = trial(&record, label).invalid.iter().filter(|r| r.kind == Invalid::Control).collect::<Vec<_>>();
         assert!(controls.is_empty(), "{label}: {controls:?}");
     }
     for label in ["WAL/FULL", "DELETE/EXTRA"] {
@@ -336,7 +337,7 @@ fn a_worker_that_does_not_sync_is_found_out_by_the_controls() {
     bench.contend(&[&["run", &study(), "--out", "record", "--quiet"], &set[..]].concat()).exits(1);
     let record = Record::open(&bench.path("record")).expect("a record");
     let reasons = &trial(&record, "WAL/FULL").invalid;
-    let control = reasons.iter().find(|r| r.kind == "control").unwrap_or_else(|| panic!("{reasons:?}"));
+    let control = reasons.iter().find(|r| r.kind == Invalid::Control).unwrap_or_else(|| panic!("{reasons:?}"));
     assert!(control.detail.contains("documented as durable"), "{}", control.detail);
     let text = fs::read_to_string(bench.path("record/report.md")).expect("a report");
     assert!(text.contains("control failed"), "{text}");

@@ -2,7 +2,7 @@
 
 mod support;
 
-use contend::check::Invalid;
+use contend::outcome::reason::Invalid;
 use contend::record::model::Reason;
 use contend::record::store::Record;
 use contend::trial::watch::janitor::Janitor;
@@ -192,7 +192,7 @@ fn operations_take_as_long_as_they_take_while_they_go_on() {
     assert!(matches!(told(&bench, &format!("{goes_on}; {ends}")), Ok(())));
     match told(&bench, &format!("while true; do {}; done", progress("7"))) {
         Err(Failure::Invalid(reason)) => {
-            assert_eq!(reason.kind, Invalid::Stalled.word());
+            assert_eq!(reason.kind, Invalid::Stalled);
             assert!(reason.detail.contains("finished no operation in 4s"), "{}", reason.detail);
         }
         other => panic!("{other:?}"),
@@ -205,7 +205,7 @@ fn a_worker_that_cannot_begin_is_named_by_its_driver_with_what_to_do() {
     let said = run(&bench, "refuse").exits(1);
     let trials = Record::open(&bench.path("record")).expect("a record").trials;
     let mut reasons = trials.into_iter().flat_map(|trial| trial.invalid);
-    let reason = reasons.find(|reason| reason.kind == Invalid::NotStarted.word()).expect("the fault");
+    let reason = reasons.find(|reason| reason.kind == Invalid::NotStarted).expect("the fault");
     let words = "driver rusqlite could not begin: told to refuse the plan. Mend what that names";
     assert!(reason.detail.starts_with(words) && reason.detail.contains("contend list drivers"), "{}", reason.detail);
     assert!(said.err.contains(words), "{}", said.err);
@@ -215,7 +215,7 @@ fn a_worker_that_cannot_begin_is_named_by_its_driver_with_what_to_do() {
 fn a_worker_that_gives_up_later_did_begin() {
     match told(&Bench::new(), "printf 'failed\\tit cannot go on\\n'") {
         Err(Failure::Invalid(reason)) => {
-            assert_eq!(reason.kind, Invalid::WorkerDied.word());
+            assert_eq!(reason.kind, Invalid::WorkerDied);
             assert!(reason.detail.starts_with("worker 0 gave up: it cannot go on"), "{}", reason.detail);
         }
         other => panic!("{other:?}"),
@@ -237,7 +237,7 @@ fn a_worker_that_runs_out_of_memory_is_told_in_its_own_words() {
     let said = said.exits(1);
     let trials = Record::open(&bench.path("record")).expect("a record").trials;
     let found: Vec<&Reason> = trials.iter().flat_map(|trial| &trial.invalid).collect();
-    assert!(found.len() == 1 && found[0].kind == Invalid::WorkerDied.word(), "{found:?}");
+    assert!(found.len() == 1 && found[0].kind == Invalid::WorkerDied, "{found:?}");
     let words = "java.lang.OutOfMemoryError: Java heap space";
     assert!(found[0].detail.starts_with("worker 0 gave up: client ") && found[0].detail.contains(words), "{found:?}");
     let report = fs::read_to_string(bench.path("record/report.md")).expect("a report");
@@ -303,7 +303,7 @@ fn a_worker_that_begins_late_is_found_among_more_clients_than_processors_too() {
         let trials = Record::open(&bench.path("record")).expect("a record").trials;
         let reasons: Vec<Reason> = trials.into_iter().flat_map(|trial| trial.invalid).collect();
         let in_crowd = |of: &Reason| of.detail.contains("(at most 20 %)") || of.detail.contains("all clients' time");
-        reasons.into_iter().find(|reason| reason.kind == Invalid::LittlesLaw.word() && in_crowd(reason))
+        reasons.into_iter().find(|reason| reason.kind == Invalid::LittlesLaw && in_crowd(reason))
     });
     found.expect("a trial that is invalid for it, while the processors were busy and the clients more");
 }

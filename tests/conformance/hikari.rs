@@ -4,6 +4,7 @@
 use crate::short::complete;
 use crate::support::{self, workers::needed};
 use crate::worker::Worker;
+use contend::outcome::reason::Invalid;
 use contend::record::store::Record;
 use contend::workload::sql::Brackets;
 use contend_wire::handshake::fact;
@@ -59,7 +60,7 @@ fn a_trial_whose_init_string_lost_something_does_not_count_and_says_what() {
             None => assert!(wrong.is_empty(), "{asked}: {wrong:?}"),
             Some(lost) => {
                 assert!(
-                    !wrong.is_empty() && wrong.iter().all(|reason| reason.kind == "settings"),
+                    !wrong.is_empty() && wrong.iter().all(|reason| reason.kind == Invalid::Settings),
                     "{asked}: {wrong:?}"
                 );
                 assert!(wrong.iter().all(|reason| reason.detail.ends_with(lost)), "{asked}: {wrong:?}");

@@ -7,7 +7,7 @@ pub mod place;
 pub mod possible;
 pub mod workers;
 
-use contend::check::Invalid;
+use contend::outcome::reason::Invalid;
 use contend::record::model::{Reason, Run, Trial};
 use contend::record::parts::Found;
 use contend::record::store::{Record, RecordWriter};
@@ -100,8 +100,8 @@ pub fn is_of_the_machine(kind: &str) -> bool {
 /// Why a trial does not count, but for what the machine may have done to it: a short window may be over before anything is done.
 pub fn wrong_with(trial: &Trial) -> Vec<&Reason> {
     let short = trial.window_end_ns.saturating_sub(trial.window_start_ns) < LONG_WINDOW_NS;
-    let forgiven = |kind: &str| is_of_the_machine(kind) || short && kind == Invalid::NothingDone.word();
-    trial.invalid.iter().filter(|reason| !forgiven(&reason.kind)).collect()
+    let forgiven = |kind: Invalid| is_of_the_machine(kind.word()) || short && kind == Invalid::NothingDone;
+    trial.invalid.iter().filter(|reason| !forgiven(reason.kind)).collect()
 }
 
 /// Trials of a record with which something is wrong that no machine did, and what.
@@ -205,7 +205,7 @@ fn trials(record: &Path) -> Vec<Trial> {
 
 /// The reasons of every trial of a record, from its trial.toml files.
 pub fn reasons(record: &Path) -> Vec<(u32, Vec<String>)> {
-    let kinds = |trial: &Trial| trial.invalid.iter().map(|reason| reason.kind.clone()).collect();
+    let kinds = |trial: &Trial| trial.invalid.iter().map(|reason| reason.kind.to_string()).collect();
     trials(record).iter().map(|trial| (trial.slot.trial, kinds(trial))).collect()
 }
 

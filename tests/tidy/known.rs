@@ -114,8 +114,6 @@ pub const CIRCLES: Known = &[
             "crates/contend/src/trial/aftermath.rs",
             "crates/contend/src/trial/data/fresh.rs",
             "crates/contend/src/trial/header.rs",
-            "crates/contend/src/trial/powercut/images.rs",
-            "crates/contend/src/trial/powercut/mod.rs",
             "crates/contend/src/trial/run.rs",
             "crates/contend/src/trial/server/attached.rs",
             "crates/contend/src/trial/trial.rs",
@@ -208,9 +206,6 @@ pub const PARAMETERS: Known = &[
             "crates/contend/src/trial/data/load.rs: load_server",
             "crates/contend/src/trial/equal.rs: carry_out",
             "crates/contend/src/trial/floors.rs: null_cost",
-            "crates/contend/src/trial/powercut/mod.rs: record",
-            "crates/contend/src/trial/powercut/mod.rs: record_by_shim",
-            "crates/contend/src/trial/powercut/mod.rs: record_once",
             "crates/contend/src/trial/run.rs: go",
             "crates/contend/src/trial/run.rs: go_on",
             "crates/contend/src/trial/run.rs: resume",
@@ -232,18 +227,6 @@ pub const NEVER: Known = &[
     ("report", &["report -> check", "report -> operation", "report -> record", "report -> study"]),
     ("workload", &["workload -> study"]),
 ];
-
-/// Engine files that know a language.
-pub const LANGUAGES: Known = &[(
-    "engine",
-    &[
-        "crates/contend/src/engine/go.rs",
-        "crates/contend/src/engine/java.rs",
-        "crates/contend/src/engine/node.rs",
-        "crates/contend/src/engine/php.rs",
-        "crates/contend/src/engine/python.rs",
-    ],
-)];
 
 /// Files of workers that read SQL text or addresses.
 pub const WORKERS: Known = &[];

@@ -9,7 +9,7 @@ use crate::analysis::cell::Cell;
 use crate::analysis::compare;
 use crate::analysis::estimate::Estimate;
 use crate::analysis::figure::Figure;
-use crate::check::marks::is_disturbed;
+use crate::outcome::mark::is_disturbed;
 use crate::record::model::Run;
 use crate::stats::interval::MIN_ROUNDS;
 use crate::stats::precision::counted;

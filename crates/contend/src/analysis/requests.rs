@@ -2,9 +2,9 @@
 
 use crate::analysis::messages::{Message, Messages};
 use crate::analysis::tally::per_second;
-use crate::check::deeds_count;
 use crate::operation::{Operation, Operations};
 use crate::outcome::Outcome;
+use crate::outcome::reason::deeds_count;
 use crate::record::model::Trial;
 use crate::record::recorded::Recorded;
 use crate::stats::histogram::Histogram;

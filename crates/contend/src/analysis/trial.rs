@@ -293,7 +293,7 @@ impl TrialRow {
         let measured = match tally {
             Ok(tally) => (tally.elapsed_ns() > 0).then(|| Measured::new(tally, writes)),
             Err(detail) => {
-                reasons.push(crate::check::Invalid::Samples.because(detail));
+                reasons.push(crate::outcome::reason::Invalid::Samples.because(detail));
                 None
             }
         };

@@ -1,10 +1,10 @@
 //! Checks on a trial's totals: settings, Little's law, head-room, invariants, credibility.
 
 use crate::analysis::tally::{ClientTally, Tally};
-use crate::check::Invalid;
 use crate::check::samples::Totals;
 use crate::engine::Expected;
 use crate::outcome::Outcome;
+use crate::outcome::reason::Invalid;
 use crate::record::model::{InvariantResult, Reason};
 use crate::stats::little::{self, ClientTime, Gap};
 use contend_wire::handshake::{Facts, fact};
@@ -244,7 +244,7 @@ mod tests {
     fn a_late_start_is_a_gap_only_for_a_client_with_a_thread_of_its_own() {
         let stalled = client(500, 400);
         let reason = littles_law(&stalled, Waits::default()).expect("a gap of 40 %");
-        assert!(reason.kind == "littles-law" && reason.detail.contains("40.0 % of client 7"), "{reason:?}");
+        assert!(reason.kind == Invalid::LittlesLaw && reason.detail.contains("40.0 % of client 7"), "{reason:?}");
         assert_eq!(littles_law(&stalled, LATE_IS_WORK), None);
         assert_eq!(littles_law(&client(900, 0), Waits::default()), None);
     }
@@ -288,7 +288,7 @@ mod tests {
         const S: u64 = 1_000_000_000;
         assert_eq!(busy_clients([(S, 1), (9 * S, 1)].into_iter(), 10 * S), None);
         let reason = busy_clients([(9 * S, 1), (9_520_000_000, 1), (12 * S, 2)].into_iter(), 10 * S).expect("95 %");
-        assert!(reason.kind == "generator-limited" && reason.detail.contains("95 %"), "{reason:?}");
+        assert!(reason.kind == Invalid::GeneratorLimited && reason.detail.contains("95 %"), "{reason:?}");
         assert_eq!(busy_clients([(10 * S, 2)].into_iter(), 10 * S), None, "two loops");
         assert_eq!(busy_clients([(20_000_000, 1)].into_iter(), 5_000_000), None, "two ticks are no time");
     }

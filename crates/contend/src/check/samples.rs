@@ -1,7 +1,7 @@
 //! Holds a trial's samples against the plans that were drawn: every operation the one that was planned,
 //! due when it had to be, tried as often as allowed, and none missing in between.
 
-use crate::check::Invalid;
+use crate::outcome::reason::Invalid;
 use crate::record::model::Reason;
 use contend_wire::plan::{Client, Loop};
 use contend_wire::sample::Sample;
@@ -280,7 +280,7 @@ mod tests {
         for (what, samples) in cases {
             let (findings, _) = check(&client(Loop::Closed, true), samples);
             assert!(!findings.is_empty(), "{what} must be found");
-            assert!(findings.iter().all(|f| f.kind == "accounts"), "{what}");
+            assert!(findings.iter().all(|f| f.kind == Invalid::Accounts), "{what}");
         }
         let beyond = [good, next(1040, 1040), sample(2, 0, 0, true, [1051, 1051, 1052])];
         assert!(!check(&client(Loop::Closed, false), &beyond).0.is_empty(), "beyond a finite plan");

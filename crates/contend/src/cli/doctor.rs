@@ -3,9 +3,9 @@
 use super::{OK, USAGE, print};
 use crate::engine::server::Server;
 use crate::engine::{Driver, ENGINES};
+use crate::slice::{self, Finding, State};
 use crate::stats::precision::{Bytes, Ns};
 use crate::trial::data::disk;
-use crate::trial::powercut::kernel;
 use crate::trial::server::identity::Identity;
 use crate::trial::server::private::Programs;
 use crate::trial::watch::janitor::Janitor;
@@ -16,7 +16,6 @@ use crate::trial::workers::process::{Launch, WORKERS, worker_dirs};
 use anyhow::Result;
 use clap::{Parser, ValueHint};
 use contend_wire::handshake::fact;
-use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -24,7 +23,7 @@ use std::path::{Path, PathBuf};
 /// Say what this machine has and what it lacks
 #[derive(Parser)]
 #[command(
-    after_help = "Drivers that are programs of their own are looked for in the directory that CONTEND_WORKERS names, else in `workers` \
+    after_help = "Drivers that are programs of their own are looked for in the directories that CONTEND_WORKERS names, else in `workers` \
     beside contend or beside its profile's directory."
 )]
 pub(super) struct DoctorArgs {
@@ -36,24 +35,6 @@ pub(super) struct DoctorArgs {
     json: bool,
 }
 
-/// One thing looked at.
-#[derive(Serialize)]
-struct Finding {
-    what: &'static str,
-    state: State,
-    detail: String,
-}
-
-#[derive(Serialize, Clone, Copy, PartialEq, Eq)]
-#[serde(rename_all = "kebab-case")]
-enum State {
-    Ok,
-    /// Something works less well, or an extra is missing.
-    Note,
-    /// contend cannot do its main job.
-    Bad,
-}
-
 pub(super) fn doctor(args: &DoctorArgs) -> Result<u8> {
     let dir = args.out.clone().unwrap_or_else(|| PathBuf::from("."));
     let mut findings = machine_findings();
@@ -63,8 +44,7 @@ pub(super) fn doctor(args: &DoctorArgs) -> Result<u8> {
     findings.push(workers_finding());
     findings.extend(program_findings());
     findings.extend(ENGINES.iter().filter_map(|engine| engine.server).map(server_finding));
-    findings.push(recorder_finding());
-    findings.push(kernel_finding());
+    findings.extend(slice::all().iter().flat_map(|slice| slice.findings).map(|look| look()));
     findings.push(gnuplot_finding());
     let bad = findings.iter().any(|f| f.state == State::Bad);
     let text = if args.json { serde_json::to_string_pretty(&findings)? + "\n" } else { as_text(&findings) };
@@ -143,30 +123,6 @@ fn worker_finding() -> Finding {
     }
 }
 
-/// Whether power can be cut.
-fn recorder_finding() -> Finding {
-    match contend_powercut::record::unavailable() {
-        None => Finding { what: "power cuts", state: State::Ok, detail: "the recorder can be mounted".to_string() },
-        Some(why) => {
-            let detail = format!(
-                "durability of servers cannot be verified: {why}. Databases in contend's own worker are recorded by SQLite's VFS"
-            );
-            Finding { what: "power cuts", state: State::Note, detail }
-        }
-    }
-}
-
-/// Whether what the models of a power cut say can be held against a real kernel.
-fn kernel_finding() -> Finding {
-    let (state, detail) = match kernel::available() {
-        Ok(system) => (State::Ok, format!("{system}: its power can be cut, too")),
-        Err(why) => {
-            (State::Note, format!("studies of crashes cannot compare their models with a real kernel, as {why}"))
-        }
-    };
-    Finding { what: "kernel", state, detail }
-}
-
 fn worker_versions() -> Result<String> {
     let janitor = Janitor::start()?;
     let log = tempfile::NamedTempFile::new()?;
@@ -220,23 +176,32 @@ fn findings_of(build: &str, drivers: &[&'static Driver]) -> Vec<Finding> {
         false => finding(
             State::Note,
             format!(
-                "built: {}; not built, and needed only for themselves: {}; `{build}` in the project's directory builds \
-                 them, which needs {}{}",
+                "built: {}; not built, and needed only for themselves: {}{}",
                 names(&built),
                 names(&missing),
-                needs(&missing),
-                not_on_path(&missing)
+                advice(build, &missing)
             ),
         ),
     }];
     for (driver, said) in built.iter().zip(probe::all(&built)) {
         if let Err(e) = said {
-            let needs = needs(&[*driver]);
-            let advice = format!("driver {}: {e:#}; it needs {needs}, and `{build}` builds it anew", driver.name);
-            findings.push(finding(State::Note, advice));
+            let again = match build {
+                "" => String::new(),
+                _ => format!("; it needs {}, and `{build}` builds it again", needs(&[*driver])),
+            };
+            findings.push(finding(State::Note, format!("driver {}: {e:#}{again}", driver.name)));
         }
     }
     findings
+}
+
+/// How these are built. Of a user's own worker that may be unknown.
+fn advice(build: &str, missing: &[&'static Driver]) -> String {
+    if build.is_empty() {
+        return String::new();
+    }
+    let (needs, absent) = (needs(missing), not_on_path(missing));
+    format!("; `{build}` in the project's directory builds them, which needs {needs}{absent}")
 }
 
 /// What building these takes; drivers of one command may need different things.

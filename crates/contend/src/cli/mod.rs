@@ -5,9 +5,9 @@
 
 mod compare;
 mod doctor;
-mod durability;
 mod http;
 mod list;
+mod manifests;
 mod plan;
 mod report;
 mod run;
@@ -16,7 +16,6 @@ mod verify;
 
 use self::compare::CompareArgs;
 use self::doctor::DoctorArgs;
-use self::durability::DurabilityVerb;
 use self::http::HttpArgs;
 use self::list::ListArgs;
 use self::plan::PlanVerb;
@@ -27,7 +26,6 @@ use self::verify::VerifyArgs;
 use crate::report::text::Colour;
 use crate::slice::{self, Form, Process, Slice, Verb};
 
-use crate::trial::powercut::{recorder, shim};
 use crate::trial::watch::janitor;
 use anyhow::{Context, Result};
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser};
@@ -90,8 +88,9 @@ A study measures contenders (an engine with settings, a driver and a way to call
 left in results/DATE-STUDY. `contend help VERB` says what each verb takes; what the words of a report mean is in
 docs/reading-a-report.md, how to write a study in docs/study-file.md.
 
-Environment: CONTEND_WORKERS names the directory of drivers that are programs of their own (`contend doctor` says where
-they are looked for), CONTEND_SERVERS other directories of the servers' programs (docs/servers.md).
+Environment: CONTEND_WORKERS names directories of workers, with `:` between two; a worker.toml there adds drivers
+(docs/workers.md; `contend doctor` says where workers are looked for). CONTEND_SERVERS names other directories of the
+servers' programs (docs/servers.md).
 
 Exit status: 0 valid, 1 a trial is invalid, 2 usage or environment, 130 stopped.";
 
@@ -125,11 +124,6 @@ const VERBS: &[Verb] = &[
         name: "translate",
         run: |m| translate::translate(&TranslateArgs::from_arg_matches(m)?),
         ..Verb::of::<TranslateArgs>()
-    },
-    Verb {
-        name: "durability",
-        run: |m| durability::durability(&DurabilityVerb::from_arg_matches(m)?),
-        ..Verb::of::<DurabilityVerb>()
     },
     Verb { name: "plan", run: |m| plan::plan(&PlanVerb::from_arg_matches(m)?), ..Verb::of::<PlanVerb>() },
     Verb {
@@ -203,14 +197,13 @@ fn process(verb: &str) -> Option<Process> {
                 ExitCode::SUCCESS
             },
         },
-        Process { verb: recorder::VERB, serve: recorder::serve },
-        Process { verb: shim::VERB, serve: shim::serve },
     ];
     let theirs = slice::all().iter().flat_map(|slice| slice.processes).copied();
     ours.into_iter().chain(theirs).find(|process| process.verb == verb)
 }
 
 fn carry_out(verbs: &[Verb], matches: &ArgMatches) -> Result<u8> {
+    manifests::add()?;
     let (name, matches) = matches.subcommand().context("no verb")?;
     if let Some(form) = forms(name).find(|form| matches.contains_id(form.chosen_by)) {
         return (form.run)(matches);

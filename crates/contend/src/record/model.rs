@@ -2,6 +2,8 @@
 //!
 //! Integers with their unit in the name; nothing formatted, nothing derived that can be derived again.
 
+pub use crate::outcome::mark::Mark;
+pub use crate::outcome::reason::Reason;
 pub use crate::study::model::Slot;
 
 use crate::record::evidence::Known;
@@ -217,9 +219,9 @@ pub struct Trial {
     /// Why the trial does not count; empty = valid.
     #[serde(default)]
     pub invalid: Vec<Reason>,
-    /// What a reader should know about a trial that counts, such as `noisy`.
+    /// What a reader should know of a trial that counts.
     #[serde(default)]
-    pub marks: Vec<String>,
+    pub marks: Vec<Mark>,
     /// Seed its plans were drawn from.
     pub seed: u64,
     /// The loaded data its own was copied from, relative to the record.
@@ -269,15 +271,6 @@ pub struct Trial {
     /// What crashes left, in a study that makes some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub powercut: Option<Powercut>,
-}
-
-/// One reason a trial does not count.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reason {
-    /// A word of the closed list in `check::Invalid`.
-    pub kind: String,
-    /// What was found, in words.
-    pub detail: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -5,6 +5,7 @@
 
 use crate::contender::{Contender, Resolved};
 use crate::engine;
+use crate::outcome::mark::Mark;
 use crate::record::model::RECORD_VERSION;
 use anyhow::{Context, Result};
 use toml::{Table, Value};
@@ -48,6 +49,7 @@ pub fn trial(table: &mut Table) -> Result<()> {
         roles(table);
     }
     tier_reported(table)?;
+    marks(table)?;
     newest(table);
     Ok(())
 }
@@ -76,6 +78,104 @@ fn tier_reported(table: &mut Table) -> Result<()> {
     Ok(())
 }
 
+/// The texts of marks become values.
+fn marks(table: &mut Table) -> Result<()> {
+    let texts = table.get("marks").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let marks = texts.map(|text| Value::try_from(mark(text, table))).collect::<Result<_, _>>()?;
+    table.insert("marks".to_string(), Value::Array(marks));
+    Ok(())
+}
+
+/// The mark of a text, with the numbers of its trial where the text rounds them.
+fn mark(text: &str, trial: &Table) -> Mark {
+    let number = |key| trial.get(key).and_then(Value::as_integer).unwrap_or(0) as u64;
+    let (kind, rest) = text.split_once(": ").unwrap_or((text, ""));
+    let found = match kind {
+        "noisy disk" => Some(Mark::NoisyDisk { sync_ns: number("fsync_ns_p50_before") }),
+        "noisy" => Some(Mark::NoisyCpu { permille: number("foreign_cpu_permille") as u32 }),
+        "not warm" => Some(Mark::NotWarm {
+            compiled_ns: compiled_ns(trial),
+            window_ns: number("window_end_ns").saturating_sub(number("window_start_ns")),
+        }),
+        "starved" => starved(rest),
+        "no steady state" => no_steady_state(rest),
+        "not verified" => Some(Mark::NotVerified { why: rest.to_string() }),
+        _ => None,
+    };
+    found.unwrap_or_else(|| Mark::Other { text: text.to_string() })
+}
+
+fn compiled_ns(trial: &Table) -> u64 {
+    let workers = trial.get("workers").and_then(Value::as_array).into_iter().flatten();
+    let reported =
+        workers.filter_map(|worker| worker.get("told")?.get("jit_in_window_ns")?.as_str()?.parse::<u64>().ok());
+    reported.sum()
+}
+
+/// `1 of 3 clients began nothing in the window`.
+fn starved(text: &str) -> Option<Mark> {
+    let (clients, rest) = text.split_once(" of ")?;
+    Some(Mark::Starved { clients: clients.parse().ok()?, of: rest.split(' ').next()?.parse().ok()? })
+}
+
+/// `the throughput falls by 20 % from the first third of the window to the last`.
+fn no_steady_state(text: &str) -> Option<Mark> {
+    let (how, rest) = text.strip_prefix("the throughput ")?.split_once(" by ")?;
+    let percent: f64 = rest.split(' ').next()?.parse().ok()?;
+    let sign = if how == "falls" { -1.0 } else { 1.0 };
+    Some(Mark::NoSteadyState { change_ppm: percent.is_finite().then_some((sign * percent * 1e4) as i64) })
+}
+
 fn newest(table: &mut Table) {
     table.insert("format".to_string(), Value::from(i64::from(RECORD_VERSION)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn upgraded(text: &str) -> Table {
+        let mut table: Table = text.parse().unwrap();
+        trial(&mut table).unwrap();
+        table
+    }
+
+    #[test]
+    fn the_role_of_a_worker_becomes_a_list_of_one() {
+        let old = "format = 1\n[[workers]]\nnumber = 0\nrole = \"site\"\nfirst_client = 3\nclients = 2\n";
+        let new =
+            "format = 2\n[[workers]]\nnumber = 0\n[[workers.roles]]\nrole = \"site\"\nfirst_client = 3\nclients = 2\n";
+        assert_eq!(upgraded(old), upgraded(new));
+        let mut newest = upgraded(new);
+        let before = newest.clone();
+        trial(&mut newest).unwrap();
+        assert_eq!(newest, before, "the newest stays as it is");
+    }
+
+    #[test]
+    fn marks_become_values_that_say_the_same() {
+        for text in [
+            "noisy disk: a sync took 9.00 ms right before",
+            "noisy: others used 43.7 % of the CPU",
+            "not warm: compiled for 156 ms in a window of 400 ms",
+            "starved: 1 of 3 clients began nothing in the window",
+            "no steady state: the throughput climbs by 2800 % from the first third of the window to the last",
+            "no steady state: the throughput falls by 20 % from the first third of the window to the last",
+            "not verified: no FUSE: is not there",
+            "lazy",
+        ] {
+            let table = upgraded(&format!(
+                "format = 2\nmarks = [\"{text}\"]\nfsync_ns_p50_before = 9_000_000\nforeign_cpu_permille = 437\n\
+                 window_start_ns = 100\nwindow_end_ns = 400_000_100\n[[workers]]\ntold.jit_in_window_ns = \"156000000\"\n"
+            ));
+            let marks: Vec<Mark> = table["marks"].clone().try_into().unwrap();
+            assert_eq!(
+                (marks[0].to_string(), marks[0].is_disturbance()),
+                (text.to_string(), text.starts_with("noisy"))
+            );
+        }
+        let infinite = "no steady state: the throughput climbs by inf % from the first third of the window to the last";
+        let none = Mark::NoSteadyState { change_ppm: None };
+        assert_eq!(mark(infinite, &Table::new()), none);
+    }
 }

@@ -7,8 +7,10 @@ use crate::analysis::compare_records::compare;
 use crate::analysis::requests;
 use crate::analysis::tally::{Counting, Tallying};
 use crate::analysis::trial::Scope;
-use crate::check::{Invalid, guards, marks};
+use crate::check::{guards, marks};
 use crate::outcome::Outcome;
+use crate::outcome::mark::Mark;
+use crate::outcome::reason::Invalid;
 use crate::record::model::{Reason, ServerInfo};
 use crate::record::powercut::{Control, Crashes, Powercut};
 use crate::record::store::Record;
@@ -284,7 +286,7 @@ fn what_was_never_sent_makes_no_operation_shorter() {
 fn only_a_noisy_machine_is_called_a_disturbance() {
     let (_dir, mut record) = sound(1);
     for trial in &mut record.trials {
-        trial.marks = vec!["starved: 3 of 4 clients began nothing in the window".to_string()];
+        trial.marks = vec![Mark::Starved { clients: 3, of: 4 }];
     }
     let text = told(&record);
     assert!(!text.contains("disturbed") && !text.contains("quieter machine"), "{text}");
@@ -299,7 +301,7 @@ fn only_a_noisy_machine_is_called_a_disturbance() {
     // With a server that nobody watched the time of others says nothing of a disturbance.
     for trial in &mut record.trials {
         trial.server_unwatched = true;
-        trial.marks = vec![marks::noisy_disk(9_000_000)];
+        trial.marks = vec![Mark::NoisyDisk { sync_ns: 9_000_000 }];
     }
     let page = told(&record);
     assert!(!page.contains("used up to 90 %") && page.contains("with the server if it is on this machine"), "{page}");

@@ -1,7 +1,7 @@
 //! `crashes.csv`: one row per model and trial whose crashes count, for whoever wants to count again.
 
 use crate::analysis::Findings;
-use crate::check::crashes_count;
+use crate::outcome::reason::crashes_count;
 use anyhow::{Context, Result};
 
 /// The file; nothing for a study without crashes.

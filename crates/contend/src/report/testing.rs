@@ -1,8 +1,8 @@
 //! A synthetic record on disk, as a run would have left it: drawn from a seed, with everything that can
 //! happen to a run.
 
-use crate::check::Invalid;
 use crate::engine;
+use crate::outcome::reason::Invalid;
 use crate::record::model::*;
 use crate::record::store::{Record, RecordWriter};
 use crate::study::model::*;
@@ -137,7 +137,7 @@ impl Story {
             condition: study.conditions[slot.condition].label.clone(),
             tier: contender.tier,
             invalid,
-            marks: if slot.trial == 11 { vec!["noisy".to_string()] } else { vec![] },
+            marks: if slot.trial == 11 { vec![Mark::NoisyCpu { permille: 120 }] } else { vec![] },
             seed: self.seed * 100 + u64::from(slot.round),
             base: "../.cache/0/base.db".to_string(),
             plan_sha256: "ab".repeat(32),

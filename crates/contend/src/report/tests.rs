@@ -5,7 +5,7 @@ use super::*;
 use crate::analysis::answer;
 use crate::analysis::compare_records::compare;
 use crate::analysis::trial::{Measure, Scope};
-use crate::check::Invalid;
+use crate::outcome::reason::Invalid;
 use crate::record::model::RoleClients;
 use crate::record::store::Record;
 use crate::stats::verdict::Verdict;
@@ -88,7 +88,7 @@ fn a_retried_conflict_and_a_timeout_are_told_apart() {
 fn an_invalid_trial_is_shown_with_its_reason_and_in_no_figure() {
     let findings = Findings::new(usual());
     let row = findings.rows.iter().find(|row| row.number == 7).unwrap();
-    assert_eq!(row.reasons[0].kind, Invalid::Invariant.word());
+    assert_eq!(row.reasons[0].kind, Invalid::Invariant);
     let place = findings.rows.iter().position(|row| row.number == 7).unwrap();
     assert!(findings.cells.iter().all(|cell| !cell.valid.contains(&place)));
     assert!(file(usual(), "report.md").contains("expected 410, found 409"));

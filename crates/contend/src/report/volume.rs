@@ -6,7 +6,7 @@ mod markdown;
 mod text;
 
 use crate::analysis::{Findings, Parts};
-use crate::check::marks::is_disturbed;
+use crate::outcome::mark::is_disturbed;
 use crate::record::model::Trial;
 use crate::report::document::{Block, Document, Section};
 use crate::report::text::Colour;

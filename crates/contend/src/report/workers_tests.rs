@@ -89,7 +89,7 @@ fn pauses_stand_under_each_condition_with_a_row_for_each_contender() {
     assert!(small.iter().all(|small| plain(table).contains(small)), "{table}");
     assert!(plain(&text).contains("the run-in included") && plain(&text).contains("PHP frees at once"), "{text}");
     // What does not count has no number.
-    record.trials[second].invalid.push(crate::check::Invalid::Invariant.because("planted"));
+    record.trials[second].invalid.push(crate::outcome::reason::Invalid::Invariant.because("planted"));
     let text = file(&record, "report.txt");
     assert_eq!(row(pauses(&text), &["WAL/FULL", "public"]), "WAL/FULL public 4.00 ms 3.00 ms - - - -");
 }

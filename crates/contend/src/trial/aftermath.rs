@@ -2,16 +2,18 @@
 //! takes; and what the server says of itself.
 
 use crate::analysis::tally::Tally;
-use crate::check::{Invalid, ever, guards};
+use crate::check::{ever, guards};
 use crate::engine::{self, Engine};
+use crate::outcome::reason::Invalid;
 use crate::record::model::{Footprint, InvariantResult, Reason, ServerInfo, Syncs, TableBytes, Trial};
 use crate::study::model::Contender;
 use crate::trial::data::fresh::Fresh;
 use crate::trial::over_http::THREADS;
 use crate::trial::secret::hidden;
 use crate::trial::server::attached;
+use crate::trial::stage::Stage;
 use crate::trial::stop::Cancelled;
-use crate::trial::trial::{Bench, Run, Stage};
+use crate::trial::trial::{Bench, Run};
 use crate::trial::watch::sampler::{self, Observed};
 use crate::trial::workers::admin::script_target;
 use crate::trial::workers::admin::{Admin, Late};
@@ -109,7 +111,7 @@ impl Bench<'_> {
         observed: &Observed,
         admin: &mut Admin<'_>,
     ) -> Result<(), Failure> {
-        if trial.invalid.iter().any(|reason| reason.kind == Invalid::ServerDied.word()) {
+        if trial.invalid.iter().any(|reason| reason.kind == Invalid::ServerDied) {
             return Ok(());
         }
         let engine = stage.engine;
@@ -233,7 +235,7 @@ fn result(name: &str, sql: &str, Judged { found, expected, holds }: Judged) -> I
 }
 
 /// The engine's own check of its data: every row ends with `ok`.
-pub(super) fn integrity(sql: &str, answer: &[Vec<Value>]) -> InvariantResult {
+pub fn integrity(sql: &str, answer: &[Vec<Value>]) -> InvariantResult {
     let words: Vec<String> = answer
         .iter()
         .map(|row| match row.last() {

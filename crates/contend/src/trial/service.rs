@@ -78,10 +78,10 @@ fn list(workload: &Workload, i: usize, contender: &Contender, admin: &mut Admin<
     Ok((ask.name.clone(), answer.into_iter().filter_map(|row| row.into_iter().next()).collect()))
 }
 
-/// What went wrong, without the place in the script, which nobody has written.
+/// The message of the service's client, without the place in a script that the user has not written.
 fn in_its_words(error: Error) -> Error {
-    match error.downcast_ref::<EngineSaid>().and_then(|EngineSaid(said)| Some(said.rsplit_once(" (")?.0.to_string())) {
-        Some(said) => anyhow!(said),
+    match error.downcast_ref::<EngineSaid>() {
+        Some(said) => anyhow!(said.message.clone()),
         None => error,
     }
 }

@@ -1,7 +1,7 @@
 //! Under which circumstances: machine, disk, the schedule, and what went wrong.
 
 use crate::analysis::Findings;
-use crate::check::marks::{is_disturbance, is_disturbed};
+use crate::outcome::mark::{Mark, is_disturbed};
 use crate::record::model::{DataInfo, WorkloadInfo};
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Section, Table, Tone};
@@ -49,7 +49,7 @@ pub fn warnings(findings: &Findings<'_>) -> Vec<String> {
 /// Trials that count, with a mark for something else: what was found in their work, or not looked for.
 fn marked_otherwise(findings: &Findings<'_>) -> Option<String> {
     let counting = || findings.trials.iter().filter(|t| t.invalid.is_empty());
-    let marked = counting().filter(|t| t.marks.iter().any(|mark| !is_disturbance(mark))).count();
+    let marked = counting().filter(|t| t.marks.iter().any(|mark| !mark.is_disturbance())).count();
     let (all, verb) = (counting().count(), if marked == 1 { "has" } else { "have" });
     (marked > 0).then(|| {
         format!("{marked} of {all} trials {verb} a mark that is no disturbance (under \"Trials with a mark\").")
@@ -93,7 +93,7 @@ pub fn invalid(findings: &Findings<'_>) -> Option<Section> {
                 TableCell::new(row.round.to_string()),
                 TableCell::new(words::label(findings, row.contender)).series(row.contender),
                 TableCell::new(words::condition(findings, row.condition)),
-                TableCell::new(&reason.kind).tone(Tone::Worse).small(&reason.detail),
+                TableCell::new(reason.kind.word()).tone(Tone::Worse).small(&reason.detail),
             ]);
         }
     }
@@ -298,7 +298,7 @@ pub fn marked(findings: &Findings<'_>) -> Option<Table> {
             TableCell::new(row.number.to_string()),
             TableCell::new(words::label(findings, row.contender)).series(row.contender),
             TableCell::new(words::condition(findings, row.condition)),
-            TableCell::new(trial.marks.join(", ")),
+            TableCell::new(trial.marks.iter().map(Mark::to_string).collect::<Vec<_>>().join(", ")),
             TableCell::new(Percent(f64::from(trial.foreign_cpu_permille) / 1000.0).to_string())
                 .small(if trial.server_unwatched { "with the server's" } else { "" }),
             TableCell::new(Ns(trial.fsync_ns_p50_before).to_string()),

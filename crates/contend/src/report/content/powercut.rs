@@ -2,7 +2,7 @@
 //! commit rate beside it.
 
 use crate::analysis::Findings;
-use crate::check::crashes_count;
+use crate::outcome::reason::crashes_count;
 use crate::record::model::Trial;
 use crate::record::powercut::{Crashes, Powercut};
 use crate::report::content::speed::rate;

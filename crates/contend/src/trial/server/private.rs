@@ -260,8 +260,8 @@ impl<'j> Running<'j> {
         loop {
             if let Some(ending) = self.ended()? {
                 let title = self.server.title;
-                let said = format!("{title} ended while starting ({ending}); its log ends: {}", self.last_words());
-                return Err(EngineSaid(said).into());
+                let message = format!("{title} ended while starting ({ending}); its log ends: {}", self.last_words());
+                return Err(EngineSaid { message, place: None }.into());
             }
             match admin.sql(&target, [self.server.version]) {
                 Ok(rows) => {

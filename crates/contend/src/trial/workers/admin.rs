@@ -209,8 +209,7 @@ impl<'a> Admin<'a> {
                 let code = format!("{} {}", e.space.word(), e.space.shown(e.code));
                 // Before the first line is the connection.
                 let place = if e.line == 0 { String::new() } else { format!(", line {} of the script", e.line) };
-                let said = format!("{} ({code}{place})", e.message);
-                Err(EngineSaid(said).into())
+                Err(EngineSaid { message: e.message, place: Some(format!("{code}{place}")) }.into())
             }
         }
     }
@@ -245,11 +244,18 @@ impl Drop for Admin<'_> {
 /// What an engine itself answered, or how it ended, when it did not do what it was asked. Every other error is one of the
 /// tool, its workers or the machine, and says nothing of the engine.
 #[derive(Debug, Clone)]
-pub struct EngineSaid(pub String);
+pub struct EngineSaid {
+    pub message: String,
+    /// Code and line of a script: `sqlite 1, line 3 of the script`; `None` if no script failed.
+    pub place: Option<String>,
+}
 
 impl std::fmt::Display for EngineSaid {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
+        match &self.place {
+            Some(place) => write!(f, "{} ({place})", self.message),
+            None => f.write_str(&self.message),
+        }
     }
 }
 

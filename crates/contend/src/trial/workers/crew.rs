@@ -1,7 +1,7 @@
 //! The workers of one trial, from their start to their samples: handshake, deadlines, collection.
 
-use crate::check::Invalid;
 use crate::check::guards::CLOCK_ERROR_NS_MAX;
+use crate::outcome::reason::Invalid;
 use crate::record::model::Reason;
 use crate::trial::watch::janitor::Janitor;
 use crate::trial::workers::process::{Event, Launch, Nothing, Worker, monotonic_ns, next};
@@ -133,7 +133,7 @@ impl<'a> Crew<'a> {
     pub fn compare_clocks(&mut self) -> Result<(), Failure> {
         for _ in 1..CLOCK_TRIES {
             match self.compare_clocks_once() {
-                Err(Failure::Invalid(reason)) if reason.kind == Invalid::Clock.word() => {}
+                Err(Failure::Invalid(reason)) if reason.kind == Invalid::Clock => {}
                 other => return other,
             }
         }

@@ -1,6 +1,6 @@
 //! Why a worker could not begin, for whoever has to mend it: which driver it is of, what it says, and what to do.
 
-use crate::check::Invalid;
+use crate::outcome::reason::Invalid;
 use crate::record::model::Reason;
 
 /// What a worker is there for.
@@ -59,7 +59,7 @@ mod tests {
         let driver = Whose::Driver("postgres".to_string());
         let says = "client 0, database postgres://me@h/d: `connect`: password authentication failed.";
         let reason = driver.could_not_begin(0, says, "; its log ends: no");
-        assert_eq!(reason.kind, "not-started");
+        assert_eq!(reason.kind, Invalid::NotStarted);
         let begins = "driver postgres could not begin: database postgres://me@h/d: `connect`: password authentication failed; \
                       its log ends: no. Mend what that names";
         assert!(reason.detail.starts_with(begins), "{}", reason.detail);

@@ -1,7 +1,7 @@
 //! The worker that serves a contender's transactions over HTTP: started with what the database's plan says, watched,
 //! stopped, and asked what it has done.
 
-use crate::check::Invalid;
+use crate::outcome::reason::Invalid;
 use crate::trial::watch::janitor::Janitor;
 use crate::trial::workers::crew::{Deadlines, Failure, hello_problem};
 use crate::trial::workers::process::{Event, Launch, Nothing, Worker, next};

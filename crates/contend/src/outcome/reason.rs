@@ -1,0 +1,175 @@
+//! Why a trial does not count: a closed set of kinds, each with what was found.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The kinds of reasons; records and tables contain their words. Adding a kind means adding the check that finds it and a
+/// planted fault: a test requires a fault for each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "&'static str")]
+pub enum Invalid {
+    /// Fresh data could not be made.
+    Prepare,
+    /// A worker could not be started, or rejected its plan.
+    NotStarted,
+    /// A worker did not report `ready` in time.
+    NotReady,
+    /// A worker ended before its work was done.
+    WorkerDied,
+    /// The database server ended before the trial was over.
+    ServerDied,
+    /// A worker gave no sign of life, or did not return its samples in time.
+    Stalled,
+    /// A worker sent a line that is not part of the protocol.
+    Protocol,
+    /// A worker's clock differs from the tool's.
+    Clock,
+    /// A setting read back differs from the one requested.
+    Settings,
+    /// Samples are damaged.
+    Samples,
+    /// Samples do not agree with the plan, or totals do not add up.
+    Accounts,
+    /// A client reached the end of a finite plan.
+    Exhausted,
+    /// Part of a client's time is not accounted for.
+    LittlesLaw,
+    /// The overhead of the worker is too large a part of an operation.
+    GeneratorLimited,
+    /// The data is wrong after the trial.
+    Invariant,
+    /// No operation was committed.
+    NothingDone,
+    /// More commits than the disk can make durable.
+    NotCredible,
+    /// A crash contradicted what is known of the contender.
+    Control,
+}
+
+impl Invalid {
+    pub const ALL: [Invalid; 18] = [
+        Invalid::Prepare,
+        Invalid::NotStarted,
+        Invalid::NotReady,
+        Invalid::WorkerDied,
+        Invalid::ServerDied,
+        Invalid::Stalled,
+        Invalid::Protocol,
+        Invalid::Clock,
+        Invalid::Settings,
+        Invalid::Samples,
+        Invalid::Accounts,
+        Invalid::Exhausted,
+        Invalid::LittlesLaw,
+        Invalid::GeneratorLimited,
+        Invalid::Invariant,
+        Invalid::NothingDone,
+        Invalid::NotCredible,
+        Invalid::Control,
+    ];
+
+    /// The word in records and tables.
+    pub fn word(self) -> &'static str {
+        match self {
+            Invalid::Prepare => "prepare",
+            Invalid::NotStarted => "not-started",
+            Invalid::NotReady => "not-ready",
+            Invalid::WorkerDied => "worker-died",
+            Invalid::ServerDied => "server-died",
+            Invalid::Stalled => "stalled",
+            Invalid::Protocol => "protocol",
+            Invalid::Clock => "clock",
+            Invalid::Settings => "settings",
+            Invalid::Samples => "samples",
+            Invalid::Accounts => "accounts",
+            Invalid::Exhausted => "exhausted",
+            Invalid::LittlesLaw => "littles-law",
+            Invalid::GeneratorLimited => "generator-limited",
+            Invalid::Invariant => "invariant",
+            Invalid::NothingDone => "nothing-done",
+            Invalid::NotCredible => "not-credible",
+            Invalid::Control => "control",
+        }
+    }
+
+    /// Whether the reason concerns only the speed of the trial.
+    pub fn is_of_speed(self) -> bool {
+        matches!(self, Invalid::LittlesLaw | Invalid::GeneratorLimited | Invalid::NothingDone | Invalid::NotCredible)
+    }
+
+    /// The reason with what was found.
+    pub fn because(self, detail: impl Into<String>) -> Reason {
+        Reason { kind: self, detail: detail.into() }
+    }
+}
+
+impl From<Invalid> for &'static str {
+    fn from(kind: Invalid) -> Self {
+        kind.word()
+    }
+}
+
+impl TryFrom<String> for Invalid {
+    type Error = String;
+
+    fn try_from(word: String) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|kind| kind.word() == word).ok_or_else(|| {
+            let words: Vec<&str> = Self::ALL.map(Self::word).to_vec();
+            format!(
+                "there is no reason `{word}`; this contend knows {}. A newer contend may have written it: use that one",
+                words.join(", ")
+            )
+        })
+    }
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// One reason why a trial does not count.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reason {
+    /// Kind of the reason: `littles-law`.
+    pub kind: Invalid,
+    /// What was found, in words: `8.0 % of client 2's time is neither work nor back-off nor pause`.
+    pub detail: String,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.kind, self.detail)
+    }
+}
+
+/// Whether the crashes of a trial with these reasons count. What survives does not depend on speed, but on settings, data and
+/// accounts. A control that failed contradicts the crashes, so it must be shown.
+pub fn crashes_count(invalid: &[Reason]) -> bool {
+    invalid.iter().all(|reason| reason.kind.is_of_speed() || reason.kind == Invalid::Control)
+}
+
+/// Whether the operations of a trial count, even if its speed does not.
+pub fn deeds_count(invalid: &[Reason]) -> bool {
+    invalid.iter().all(|reason| reason.kind.is_of_speed())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_kept_as_its_word_and_an_unknown_one_is_named() {
+        for kind in Invalid::ALL {
+            let text = toml::to_string(&kind.because("found")).unwrap();
+            assert_eq!(text, format!("kind = \"{kind}\"\ndetail = \"found\"\n"));
+            assert_eq!(toml::from_str::<Reason>(&text).unwrap().kind, kind);
+        }
+        let error = toml::from_str::<Reason>("kind = \"tired\"\ndetail = \"\"").unwrap_err().to_string();
+        assert!(
+            error.contains("no reason `tired`") && error.contains("A newer contend may have written it"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,186 @@
+//! What a run proves of its contenders, and how the tiers of any run are known. The file of proofs lies beside the results.
+
+use anyhow::Result;
+use contend::engine::{self, Engine};
+use contend::record::evidence::{CUTS_MIN, Found, Known, Proof, Proofs, Subject};
+use contend::record::model::{Machine, Run, Trial};
+use contend::record::powercut::{Crashes, Powercut};
+use contend::study::model::Contender;
+use contend::study::powercut::CRASHES;
+use contend_powercut::replay::MODELS_VERSION;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Proofs that contend brings along, made on another machine.
+const SHIPPED: &str = include_str!("../../../evidence/durability.toml");
+
+/// Letters of a time that are its day.
+const DAY_CHARS: usize = 10;
+
+/// Where proofs of this machine are kept: beside the records, as loaded data is.
+fn path(out: &Path) -> PathBuf {
+    out.parent().unwrap_or(out).join(".evidence").join("proofs.toml")
+}
+
+/// Whether the file of proofs can be read: what is wrong with it should show before a study takes its time.
+///
+/// # Errors
+/// The file is damaged.
+pub fn readable(out: &Path) -> Result<()> {
+    Proofs::read(&path(out)).map(drop)
+}
+
+/// How the tier of each contender is known, with everything that is known by now.
+///
+/// # Errors
+/// The file of proofs is damaged.
+pub fn known(run: &Run, trials: &[Trial], out: &Path) -> Result<Vec<Known>> {
+    let (mut proofs, machine) = (Proofs::parse(SHIPPED)?, name(&run.machine));
+    proofs.proof.extend(Proofs::read(&path(out))?.proof);
+    let of = |(at, contender): (usize, &Contender)| {
+        let subject = subject(contender, trials.iter().filter(|trial| trial.slot.contender == at));
+        proofs.of(at, subject.as_ref(), &machine, MODELS_VERSION)
+    };
+    Ok(run.study.contenders.iter().enumerate().map(of).collect())
+}
+
+/// Adds what a run has proved to the file; nothing if it has proved nothing.
+///
+/// # Errors
+/// The file is damaged or cannot be written.
+pub fn keep(run: &Run, trials: &[Trial], out: &Path) -> Result<()> {
+    let found = proved(run, trials);
+    if found.is_empty() {
+        return Ok(());
+    }
+    let path = path(out);
+    let mut proofs = Proofs::read(&path)?;
+    found.into_iter().for_each(|proof| proofs.add(proof));
+    proofs.write(&path)
+}
+
+/// What a run has proved: of contenders whose power was cut in every way, in trials that count.
+pub fn proved(run: &Run, trials: &[Trial]) -> Vec<Proof> {
+    let of = |(at, contender): (usize, &Contender)| {
+        let mine = trials.iter().filter(|trial| trial.slot.contender == at && trial.is_to_crash(&run.study));
+        let mine: Vec<&Trial> = mine.collect();
+        let subject = subject(contender, mine.iter().copied())?;
+        let found = all_cut(&mine)?;
+        let sum = |of: fn(&Powercut) -> Crashes| found.iter().map(|found| of(found).count).sum::<u64>();
+        let found = Found {
+            reached: found.iter().filter_map(|found| found.reached()).min()?,
+            power: sum(Powercut::power),
+            posix: sum(Powercut::posix),
+            process: sum(Powercut::process),
+            one_process: found.iter().any(|found| found.by_vfs.is_some()),
+            models: MODELS_VERSION,
+            date: run.started.chars().take(DAY_CHARS).collect(),
+            contend: run.contend.clone(),
+            machine: name(&run.machine),
+        };
+        (found.power >= CUTS_MIN).then_some(Proof { found, subject })
+    };
+    // Chosen moments say nothing of the others.
+    let at_all_moments = run.study.powercut.as_ref().is_some_and(|powercut| powercut.aim.is_none());
+    run.study.contenders.iter().enumerate().filter(|_| at_all_moments).filter_map(of).collect()
+}
+
+/// The crashes of these trials, if each of them counts, has a tier, and was made with every model of today.
+fn all_cut<'t>(trials: &[&'t Trial]) -> Option<Vec<&'t Powercut>> {
+    let with_all_models = |found: &&Powercut| {
+        let has = |model: &&str| found.crashes.iter().any(|crashes| crashes.model == *model);
+        found.models_version == MODELS_VERSION && found.reached().is_some() && CRASHES.iter().all(has)
+    };
+    let cut = |trial: &&'t Trial| trial.powercut.as_ref().filter(with_all_models).filter(|_| trial.invalid.is_empty());
+    trials.iter().map(cut).collect::<Option<Vec<_>>>().filter(|all| !all.is_empty())
+}
+
+/// What a proof of this contender would be of: none if its trials do not say which version it was, or not the same.
+fn subject<'t>(contender: &Contender, trials: impl Iterator<Item = &'t Trial>) -> Option<Subject> {
+    let engine = engine::find(&contender.engine)?;
+    // Settings that were not applied are nobody's.
+    if engine::driver(contender).is_none_or(|driver| driver.executes_nothing) || engine::as_it_comes(contender) {
+        return None;
+    }
+    let embedded = engine.server.is_none();
+    let mut versions: Vec<String> = trials.map(|trial| version(trial, embedded)).collect::<Option<_>>()?;
+    versions.dedup();
+    let [version] = versions.as_slice() else { return None };
+    Some(Subject {
+        engine: engine.name.to_string(),
+        version: version.clone(),
+        driver: if embedded { contender.driver.clone() } else { String::new() },
+        settings: deciding(engine, contender),
+    })
+}
+
+/// The values of all settings that decide what survives.
+fn deciding(engine: &Engine, contender: &Contender) -> BTreeMap<String, String> {
+    let value = |name: &&str| ((*name).to_string(), engine.value(&contender.settings, name).to_string());
+    engine.durability.keeps.iter().map(value).collect()
+}
+
+/// As the engine itself said in a trial. Of a server that somebody else runs not all settings are known.
+fn version(trial: &Trial, embedded: bool) -> Option<String> {
+    match (&trial.server, embedded) {
+        (None, true) => trial.workers.first()?.hello.get("engine").cloned(),
+        (Some(serving), true) => serving.hello.get("engine").cloned(),
+        (Some(server), false) => server.cpu_ns.map(|_| server.version.clone()),
+        (None, false) => None,
+    }
+}
+
+/// A machine as unfinished runs know it again.
+fn name(machine: &Machine) -> String {
+    format!("{}, {} cores, {}", machine.cpu, machine.cores, machine.kernel)
+}
+
+/// The file that contend brings along, made from what records have proved.
+///
+/// # Errors
+/// It cannot be written as TOML.
+pub fn shipped<'r>(records: impl IntoIterator<Item = (&'r Run, &'r [Trial])>) -> Result<String> {
+    let mut proofs = Proofs::default();
+    for proof in records.into_iter().flat_map(|(run, trials)| proved(run, trials)) {
+        let found = Found { machine: String::new(), ..proof.found };
+        proofs.add(Proof { found, ..proof });
+    }
+    proofs.text()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use contend::study::model::{Extent, Variant};
+    use contend::study::{self, Choices};
+
+    #[test]
+    fn what_contend_brings_along_is_of_the_models_of_today() {
+        let proofs = Proofs::parse(SHIPPED).expect("a file of proofs").proof;
+        assert!(!proofs.is_empty());
+        let outdated: Vec<_> = proofs.iter().filter(|proof| proof.found.models != MODELS_VERSION).collect();
+        assert!(outdated.is_empty(), "run the study again (docs/study-durability.md): {outdated:?}");
+    }
+
+    #[test]
+    fn what_contend_brings_along_has_every_setting_of_the_quick_study_and_no_other_of_it() {
+        let proofs = Proofs::parse(SHIPPED).expect("a file of proofs").proof;
+        let source = study::builtin("durability").expect("embedded");
+        let of = |extent| study::resolve(&source, &Choices::new(Variant::Corrected, extent)).expect("a study");
+        let settings = |extent| {
+            let of_one = |c: &Contender| {
+                let engine = engine::find(&c.engine).expect("an engine");
+                (engine.name.to_string(), deciding(engine, c))
+            };
+            of(extent).contenders.iter().map(of_one).collect::<Vec<_>>()
+        };
+        let proved: Vec<_> = proofs.iter().map(|p| (p.subject.engine.clone(), p.subject.settings.clone())).collect();
+        let run_again = "run the study again (docs/study-durability.md)";
+        for one in settings(Extent::Quick) {
+            assert!(proved.contains(&one), "{run_again}: nothing is proved of {one:?}");
+        }
+        for one in &proved {
+            assert!(settings(Extent::Full).contains(one), "{run_again}: the study has no such settings: {one:?}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The recorder: a process of its own that lays a recording file system over a directory. It ends, and takes its mount
+//! away, when it is told to or when the tool is gone.
+
+use anyhow::{Context, Result, bail};
+use contend::trial::secret::keep_from;
+use contend::trial::watch::janitor::Janitor;
+use contend_powercut::record;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
+
+/// The hidden verb that starts it.
+pub const VERB: &str = "recorder";
+
+/// Requests carried out at once.
+const THREADS: usize = 4;
+
+const MOUNTED: &str = "mounted";
+const RECORDED: &str = "recorded";
+const FAILED: &str = "failed";
+
+/// A recorder that runs.
+pub struct Recorder<'j> {
+    child: Child,
+    output: BufReader<ChildStdout>,
+    mountpoint: PathBuf,
+    janitor: &'j Janitor,
+}
+
+/// What it has recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Recorded {
+    pub entries: u64,
+    pub bytes: u64,
+    /// More happened than was kept.
+    pub full: bool,
+}
+
+impl<'j> Recorder<'j> {
+    /// Lays the recorder over `backing`; what is at `mountpoint` from now on is recorded in `log`.
+    ///
+    /// # Errors
+    /// Why it cannot be, in words for a person.
+    pub fn start(backing: &Path, mountpoint: &Path, log: &Path, bound: u64, janitor: &'j Janitor) -> Result<Self> {
+        if record::is_mounted(mountpoint) {
+            // Left by a tool that was killed together with its janitor.
+            record::unmount(mountpoint).map_err(|e| {
+                anyhow::anyhow!("{} is still mounted: {e}; unmount it with `umount -l`", mountpoint.display())
+            })?;
+        }
+        janitor.mounted(mountpoint);
+        let program = std::env::current_exe().context("cannot find the path of this program")?;
+        let mut child = keep_from(&mut Command::new(program))
+            .arg(VERB)
+            .args([backing, mountpoint, log])
+            .arg(bound.to_string())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .context("cannot start the recorder")?;
+        let output = BufReader::new(child.stdout.take().context("its output is piped")?);
+        let mut recorder = Self { child, output, mountpoint: mountpoint.to_path_buf(), janitor };
+        match recorder.line()?.split_once(' ') {
+            Some((FAILED, why)) => bail!("{why}"),
+            Some(other) => bail!("the recorder said {other:?}"),
+            None => Ok(recorder),
+        }
+    }
+
+    /// Takes the mount away.
+    ///
+    /// # Errors
+    /// Something still uses it, or the recorder died: the log is not whole then.
+    pub fn end(mut self) -> Result<Recorded> {
+        drop(self.child.stdin.take());
+        let line = self.line()?;
+        let words: Vec<&str> = line.split(' ').collect();
+        match words.as_slice() {
+            [RECORDED, entries, bytes, full] => {
+                Ok(Recorded { entries: entries.parse()?, bytes: bytes.parse()?, full: *full == "true" })
+            }
+            _ => bail!("the recorder could not end in order: {line}"),
+        }
+    }
+
+    fn line(&mut self) -> Result<String> {
+        let mut line = String::new();
+        self.output.read_line(&mut line).context("the recorder cannot be heard")?;
+        if line.is_empty() {
+            bail!("the recorder died ({:?})", self.child.wait());
+        }
+        let line = line.trim_end().to_string();
+        Ok(line)
+    }
+}
+
+impl Drop for Recorder<'_> {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
+        let _ = record::unmount(&self.mountpoint);
+        self.janitor.unmounted(&self.mountpoint);
+    }
+}
+
+/// The recorder's own end: mounts, says so, and waits until nobody listens any more.
+pub fn serve(args: &[String]) -> ExitCode {
+    match options(args).and_then(|options| record::mount(&options).map_err(|e| anyhow::anyhow!("{e}"))) {
+        Ok(mount) => {
+            println!("{MOUNTED}");
+            let _ = std::io::stdin().lock().read_to_end(&mut vec![]);
+            match mount.unmount() {
+                Ok(found) => println!("{RECORDED} {} {} {}", found.entries, found.bytes, found.full),
+                Err(e) => {
+                    println!("{FAILED} {}", one_line(&e.to_string()));
+                    let _ = record::unmount(Path::new(&args[1]));
+                }
+            }
+            ExitCode::SUCCESS
+        }
+        Err(e) => {
+            println!("{FAILED} {}", one_line(&format!("{e:#}")));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn options(args: &[String]) -> Result<record::Options> {
+    let [backing, mountpoint, log, bound] = args else { bail!("`contend {VERB}` is for contend itself") };
+    Ok(record::Options {
+        backing: PathBuf::from(backing),
+        mountpoint: PathBuf::from(mountpoint),
+        log: PathBuf::from(log),
+        bound_bytes: bound.parse().context("not a number of bytes")?,
+        threads: THREADS,
+    })
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,278 @@
+//! What a crash left, judged: which operations had been acknowledged, which are there, and whether the data is sound.
+//! Pure: times, marks and complaints in, a verdict out.
+
+use contend::operation::{Operation, Operations};
+use contend::outcome::Outcome;
+use contend_wire::sample::Sample;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// Complaints that are kept of one image.
+const COMPLAINTS_MAX: usize = 5;
+
+/// One operation that leaves a mark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sent {
+    pub client: u32,
+    /// Number of the operation.
+    pub number: u32,
+    pub mark: i64,
+    pub transaction: u16,
+    pub started_ns: u64,
+    pub finished_ns: u64,
+    pub fate: Fate,
+}
+
+/// What its client was told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    Acknowledged,
+    /// It failed and left nothing behind.
+    Refused,
+    /// Nobody was told.
+    Unknown,
+}
+
+/// When the crash was: after one thing arrived at the disk and before the next did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Instant {
+    pub after_ns: u64,
+    pub before_ns: u64,
+}
+
+/// What is there afterwards.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Recovered {
+    pub marks: Vec<i64>,
+    /// Broken invariants and what the engine's own check found.
+    pub complaints: Vec<String>,
+}
+
+/// The worst that can be said of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// Everything acknowledged is there, and all is sound.
+    Clean,
+    /// Sound, but the last acknowledged operations are gone.
+    Lossy(Loss),
+    /// Not what any order of whole transactions could have left.
+    Corrupt(Vec<String>),
+    /// The engine does not open it.
+    Unopenable(String),
+}
+
+/// What is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Loss {
+    pub commits: u64,
+    /// From the earliest lost acknowledgement to the crash.
+    pub work_ns: u64,
+}
+
+/// Everything that was sent to one database, in the order of clients and operations.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    sent: Vec<Sent>,
+    by_mark: HashMap<i64, usize>,
+}
+
+impl Ledger {
+    pub fn new(mut sent: Vec<Sent>) -> Self {
+        sent.sort_by_key(|s| (s.client, s.number));
+        let by_mark = sent.iter().enumerate().map(|(at, s)| (s.mark, at)).collect();
+        Self { sent, by_mark }
+    }
+
+    /// From samples; `mark` knows the mark of a client's operation, if it leaves one.
+    pub fn from_samples(samples: impl IntoIterator<Item = Sample>, mark: impl Fn(u32, u32) -> Option<i64>) -> Self {
+        let mut sent = vec![];
+        let mut note = |op: Operation<'_>| {
+            let Some(mark) = mark(op.client(), op.number()) else { return };
+            sent.push(Sent {
+                client: op.client(),
+                number: op.number(),
+                mark,
+                transaction: op.transaction(),
+                started_ns: op.started_ns(),
+                finished_ns: op.finished_ns(),
+                fate: fate(&op),
+            });
+        };
+        let mut operations = Operations::new();
+        for sample in samples {
+            operations.push(sample, &mut note);
+        }
+        operations.finish(&mut note);
+        Self::new(sent)
+    }
+
+    pub fn acknowledged(&self) -> impl Iterator<Item = &Sent> {
+        self.sent.iter().filter(|s| s.fate == Fate::Acknowledged)
+    }
+
+    /// From the first operation's start to the last one's end.
+    pub fn span_ns(&self) -> Option<(u64, u64)> {
+        let first = self.sent.iter().map(|s| s.started_ns).min()?;
+        Some((first, self.sent.iter().map(|s| s.finished_ns).max()?))
+    }
+
+    /// How many operations of each transaction these marks are of.
+    pub fn visible(&self, marks: &[i64]) -> BTreeMap<u16, u64> {
+        let mut counts = BTreeMap::new();
+        let known: HashSet<i64> = marks.iter().copied().collect();
+        for sent in known.iter().filter_map(|mark| self.by_mark.get(mark)).map(|at| &self.sent[*at]) {
+            *counts.entry(sent.transaction).or_default() += 1;
+        }
+        counts
+    }
+
+    /// Judges what a crash at this instant left.
+    pub fn judge(&self, crash: Instant, found: &Recovered) -> Verdict {
+        let mut complaints = self.impossible(crash, found);
+        complaints.extend(found.complaints.iter().cloned());
+        if !complaints.is_empty() {
+            complaints.truncate(COMPLAINTS_MAX);
+            return Verdict::Corrupt(complaints);
+        }
+        let marks: HashSet<i64> = found.marks.iter().copied().collect();
+        let due = |s: &&Sent| s.finished_ns < crash.before_ns;
+        let lost = self.acknowledged().filter(due).filter(|s| !marks.contains(&s.mark));
+        let (commits, earliest) = lost.fold((0, u64::MAX), |(n, at), s| (n + 1, at.min(s.finished_ns)));
+        match commits {
+            0 => Verdict::Clean,
+            commits => Verdict::Lossy(Loss { commits, work_ns: self.crash_ns(crash).saturating_sub(earliest) }),
+        }
+    }
+
+    /// The latest moment that is known to have been before the crash.
+    fn crash_ns(&self, crash: Instant) -> u64 {
+        let told = self.acknowledged().map(|s| s.finished_ns).filter(|ns| *ns < crash.before_ns);
+        told.max().unwrap_or(0).max(crash.after_ns)
+    }
+
+    /// What no crash explains: marks of nobody, of what failed, of what was sent later, twice, or with a hole before them.
+    fn impossible(&self, crash: Instant, found: &Recovered) -> Vec<String> {
+        let (mut complaints, mut seen) = (vec![], HashSet::new());
+        for mark in &found.marks {
+            if !seen.insert(*mark) {
+                complaints.push(format!("the mark {mark} is there twice"));
+                continue;
+            }
+            let Some(sent) = self.by_mark.get(mark).map(|at| &self.sent[*at]) else {
+                complaints.push(format!("the mark {mark} is there, which no operation leaves"));
+                continue;
+            };
+            let who = format!("operation {} of client {}", sent.number, sent.client);
+            if sent.fate == Fate::Refused {
+                complaints.push(format!("{who} is there, which had failed"));
+            }
+            if sent.started_ns > crash.after_ns {
+                complaints.push(format!("{who} is there, which was sent after the crash"));
+            }
+        }
+        for of_client in self.sent.chunk_by(|a, b| a.client == b.client) {
+            let there = |s: &&Sent| seen.contains(&s.mark);
+            let missing = of_client.iter().filter(|s| s.fate == Fate::Acknowledged).find(|s| !there(s));
+            let Some(missing) = missing else { continue };
+            if let Some(later) = of_client.iter().find(|s| s.number > missing.number && there(s)) {
+                complaints.push(format!(
+                    "operation {} of client {} is gone, and its later operation {} is there",
+                    missing.number, missing.client, later.number
+                ));
+            }
+        }
+        complaints
+    }
+}
+
+fn fate(op: &Operation<'_>) -> Fate {
+    // An earlier attempt nobody was told about may have done it.
+    let unclear = op.attempts().iter().any(contend::outcome::may_have_acted);
+    match op.outcome() {
+        Outcome::Committed => Fate::Acknowledged,
+        _ if unclear => Fate::Unknown,
+        _ => Fate::Refused,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(client: u32, number: u32, times: [u64; 2], fate: Fate) -> Sent {
+        let mark = i64::from(client) * 100 + i64::from(number);
+        Sent { client, number, mark, transaction: 0, started_ns: times[0], finished_ns: times[1], fate }
+    }
+
+    /// Client 1: three acknowledged. Client 2: one acknowledged, one that failed, one unknown.
+    fn ledger() -> Ledger {
+        use Fate::{Acknowledged, Refused, Unknown};
+        Ledger::new(vec![
+            sent(1, 0, [10, 20], Acknowledged),
+            sent(2, 0, [12, 25], Acknowledged),
+            sent(1, 1, [21, 30], Acknowledged),
+            sent(2, 1, [26, 35], Refused),
+            sent(1, 2, [31, 40], Acknowledged),
+            sent(2, 2, [36, 50], Unknown),
+        ])
+    }
+
+    fn verdict(after_ns: u64, before_ns: u64, marks: &[i64]) -> Verdict {
+        let found = Recovered { marks: marks.to_vec(), complaints: vec![] };
+        ledger().judge(Instant { after_ns, before_ns }, &found)
+    }
+
+    fn lossy(commits: u64, work_ns: u64) -> Verdict {
+        Verdict::Lossy(Loss { commits, work_ns })
+    }
+
+    #[test]
+    fn what_was_acknowledged_before_the_crash_must_be_there() {
+        let table: [(u64, u64, &[i64], Verdict); 11] = [
+            (5, 10, &[], Verdict::Clean),
+            // The acknowledgement may fall together with the crash.
+            (15, 20, &[], Verdict::Clean),
+            (15, 21, &[], lossy(1, 0)),
+            (22, 24, &[100], Verdict::Clean),
+            (22, 24, &[], lossy(1, 2)),
+            // Committed on disk and not yet told.
+            (22, 24, &[100, 200], Verdict::Clean),
+            (32, 33, &[100, 101, 200], Verdict::Clean),
+            (32, 33, &[100, 200], lossy(1, 2)),
+            (32, 33, &[], lossy(3, 12)),
+            // Unknown ones may be there or not.
+            (60, u64::MAX, &[100, 101, 102, 200], Verdict::Clean),
+            (60, u64::MAX, &[100, 101, 102, 200, 202], Verdict::Clean),
+        ];
+        for (after, before, marks, expected) in table {
+            assert_eq!(verdict(after, before, marks), expected, "{after}..{before} {marks:?}");
+        }
+    }
+
+    #[test]
+    fn what_no_order_of_whole_transactions_leaves_is_corrupt() {
+        let table: [(u64, u64, &[i64], &str); 5] = [
+            (32, 33, &[101, 200], "operation 0 of client 1 is gone, and its later operation 1 is there"),
+            (60, 70, &[100, 101, 102, 200, 201], "operation 1 of client 2 is there, which had failed"),
+            (22, 24, &[100, 101, 102], "operation 2 of client 1 is there, which was sent after the crash"),
+            (22, 24, &[100, 100], "the mark 100 is there twice"),
+            (22, 24, &[100, 777], "the mark 777 is there, which no operation leaves"),
+        ];
+        for (after, before, marks, expected) in table {
+            let Verdict::Corrupt(said) = verdict(after, before, marks) else { panic!("{marks:?} is not corrupt") };
+            assert!(said.iter().any(|s| s == expected), "{said:?}");
+        }
+    }
+
+    #[test]
+    fn unsound_data_is_corrupt_even_if_nothing_is_lost() {
+        let found = Recovered { marks: vec![100], complaints: vec!["integrity: row 3 missing".to_string()] };
+        let verdict = ledger().judge(Instant { after_ns: 22, before_ns: 24 }, &found);
+        assert_eq!(verdict, Verdict::Corrupt(found.complaints));
+    }
+
+    #[test]
+    fn marks_are_counted_by_transaction() {
+        assert_eq!(ledger().visible(&[100, 200, 200, 999]), BTreeMap::from([(0, 2)]));
+        assert_eq!(ledger().span_ns(), Some((10, 50)));
+    }
+}

@@ -1,0 +1,97 @@
+//! `contend durability`: images that failed, rebuilt; what was proved.
+
+use crate::evidence;
+use crate::replay::rebuild;
+use anyhow::{Context, Result, bail, ensure};
+use clap::{Args, Parser, ValueHint};
+use contend::cli::{OK, print};
+use contend::record::evidence::CUTS_MIN;
+use contend::record::parts::Found;
+use contend::record::store::Record;
+use std::path::{Path, PathBuf};
+
+/// Look at what a power cut has left
+#[derive(Parser)]
+pub enum DurabilityVerb {
+    /// Rebuild an image that failed, bit for bit, and say how to open it
+    Replay(ReplayArgs),
+    /// Print what records prove of tiers, as the file that contend brings along for other machines
+    Evidence(EvidenceArgs),
+}
+
+#[derive(Args)]
+#[command(after_help = "Example:
+  contend durability evidence results/2026-11-21-durability-quick > evidence/durability.toml")]
+pub struct EvidenceArgs {
+    /// Records of studies that cut the power
+    #[arg(value_name = "RECORD", required = true, value_hint = ValueHint::DirPath)]
+    records: Vec<PathBuf>,
+}
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  contend durability replay results/2026-11-21-durability-quick/0007-2 --to /tmp/image
+  contend durability replay results/2026-11-21-gameplan-quick/power/0007-2")]
+pub struct ReplayArgs {
+    /// The record's directory and the image as its report names it: RECORD/TRIAL-IMAGE, or RECORD/PART/TRIAL-IMAGE
+    #[arg(value_name = "ID", value_hint = ValueHint::AnyPath)]
+    id: String,
+    /// Where to put it; must be empty or not there [default: image-TRIAL-IMAGE]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    to: Option<PathBuf>,
+}
+
+pub fn durability(verb: &DurabilityVerb) -> Result<u8> {
+    match verb {
+        DurabilityVerb::Replay(args) => replay(args),
+        DurabilityVerb::Evidence(args) => evidence(args),
+    }
+}
+
+fn replay(args: &ReplayArgs) -> Result<u8> {
+    let (dir, name) = args.id.rsplit_once('/').unwrap_or((".", &args.id));
+    let numbers = name.split_once('-').and_then(|(trial, image)| Some((trial.parse().ok()?, image.parse().ok()?)));
+    let (trial, image) = numbers.with_context(|| {
+        format!("`{}` is no image: write RECORD/TRIAL-IMAGE as the report does, such as results/DIR/0007-2", args.id)
+    })?;
+    let record = match Found::open(Path::new(dir))? {
+        Found::One(record) => *record,
+        Found::Parts(found) => bail!(
+            "{dir} has parts, each with images of its own: write {dir}/PART/{name}, where PART is one of {}",
+            found.names()
+        ),
+    };
+    let to = args.to.clone().unwrap_or_else(|| PathBuf::from(format!("image-{name}")));
+    print(&rebuild(&record, trial, image, &to)?)?;
+    Ok(OK)
+}
+
+/// The records in a directory that cut the power: of a study with parts those of such parts.
+fn that_cut(dir: &Path) -> Result<Vec<Record>> {
+    let found = match Found::open(dir)? {
+        Found::One(record) => return Ok(vec![*record]),
+        Found::Parts(found) => found,
+    };
+    let names = found.names();
+    let cut = found.parts.into_iter().map(|(_, record)| record).filter(|record| record.run.study.powercut.is_some());
+    let cut: Vec<Record> = cut.collect();
+    ensure!(!cut.is_empty(), "no part of {} cuts the power; its parts are {names}", dir.display());
+    Ok(cut)
+}
+
+fn evidence(args: &EvidenceArgs) -> Result<u8> {
+    let mut records = vec![];
+    for dir in &args.records {
+        records.extend(that_cut(dir)?);
+    }
+    let nothing = |record: &&Record| evidence::proved(&record.run, &record.trials).is_empty();
+    if let Some(record) = records.iter().find(nothing) {
+        bail!(
+            "{} proves nothing: it needs trials that count, every model, and at least {} power cuts of a contender",
+            record.dir.display(),
+            CUTS_MIN
+        );
+    }
+    print(&evidence::shipped(records.iter().map(|record| (&record.run, record.trials.as_slice())))?)?;
+    Ok(OK)
+}
