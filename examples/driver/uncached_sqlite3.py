@@ -1,4 +1,4 @@
-"""The driver `uncached-sqlite3`: Python's own module with its cache of statements turned off, so that every execution parses again."""
+"""The driver `uncached-sqlite3`: Python's own module, with its cache of statements turned off."""
 
 import sqlite3
 

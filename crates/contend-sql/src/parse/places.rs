@@ -1,6 +1,6 @@
 //! Where in a text a refusal points. The tree does not say where its tokens stood, so the refused one is found again:
-//! the tree is written out as tokens, where it is told from others that read the same by where it lies in memory, and
-//! the one of that number is looked up among the text's. All of this is for refusals only.
+//! the tree is written out as tokens, where its address in memory distinguishes it from equal ones, and
+//! the token of that number is looked up in the text. All of this is for refusals only.
 
 use std::convert::Infallible;
 
@@ -10,67 +10,11 @@ use sqlite3_parser::ast::fmt::{ToTokens, TokenStream};
 use sqlite3_parser::lexer::Scanner;
 use sqlite3_parser::lexer::sql::{Parser, TokenType, Tokenizer};
 
-use super::tree::{Cmd, Expr, Literal};
+use super::token::Token;
+use super::tree::Cmd;
 use super::{Unparsable, describe, offset_of};
 use crate::names::unquote;
 use crate::refuse::No;
-
-/// A token of the tree.
-#[derive(Debug, Default)]
-pub(crate) struct Token {
-    pub text: String,
-    address: usize,
-    /// How many of the statement's tokens of this text are before it, once that is known.
-    before: Option<usize>,
-}
-
-impl Token {
-    /// A token as it stands in the tree, or its text without quotes; another text is only looked for.
-    pub(crate) fn new(text: &str) -> Token {
-        Token { text: text.to_string(), address: text.as_ptr() as usize, before: None }
-    }
-}
-
-/// The first token of an expression that is its own, and how many that are none of the tree's are before it.
-pub(crate) fn first(mut expr: &Expr) -> Option<(Token, usize)> {
-    let mut lead = 0;
-    let text: &str = loop {
-        expr = match expr {
-            Expr::Literal(Literal::Numeric(text) | Literal::String(text) | Literal::Keyword(text)) => break text,
-            Expr::Literal(_) | Expr::Raise(..) | Expr::Exists(_) | Expr::Subquery(_) => return None,
-            Expr::Id(id) | Expr::FunctionCall { name: id, .. } | Expr::FunctionCallStar { name: id, .. } => break id.0,
-            Expr::Name(name) | Expr::Qualified(name, _) | Expr::DoublyQualified(name, ..) => break name.0,
-            Expr::Variable(name) if name.starts_with(|c: char| c.is_ascii_digit()) => {
-                return Some((Token { text: format!("?{name}"), ..Token::default() }, lead));
-            }
-            Expr::Variable(name) => break name,
-            Expr::Parenthesized(parts) => {
-                lead += 1;
-                parts.first()?
-            }
-            Expr::Unary(_, inner) => {
-                lead += 1;
-                inner
-            }
-            Expr::Cast { expr, .. } => {
-                lead += 2;
-                expr
-            }
-            Expr::Case { base: Some(base), .. } => {
-                lead += 1;
-                base
-            }
-            Expr::Case { base: None, when_then_pairs, .. } => {
-                lead += 2;
-                &when_then_pairs.first()?.0
-            }
-            Expr::Binary(inner, ..) | Expr::Collate(inner, _) | Expr::IsNull(inner) | Expr::NotNull(inner) => inner,
-            Expr::Between { lhs, .. } | Expr::Like { lhs, .. } | Expr::InList { lhs, .. } => lhs,
-            Expr::InSelect { lhs, .. } | Expr::InTable { lhs, .. } => lhs,
-        };
-    };
-    Some((Token::new(text), lead))
-}
 
 /// A statement written out as tokens: their texts and where these lie.
 #[derive(Default)]
@@ -83,7 +27,7 @@ impl TokenStream for Written {
         let text = value.or(kind.as_str()).unwrap_or_default();
         let from = text.as_ptr() as usize;
         let text = if kind == TokenType::TK_BLOB { format!("x'{text}'") } else { text.to_string() };
-        // A numbered parameter is put together anew for each writing, so that its place in memory says nothing.
+        // A numbered parameter is built for each writing, so its address means nothing.
         let place = if text.starts_with('?') { 0..0 } else { from..from + value.map_or(0, str::len) };
         self.0.push((text, place));
         Ok(())

@@ -13,7 +13,7 @@ pub type ReadFile<'f> = &'f dyn Fn(&str) -> Option<String>;
 pub struct Server {
     /// The name people know it by.
     pub title: &'static str,
-    /// Of its addresses, see `contend_wire::address`.
+    /// Of its addresses, see [`super::dsn`].
     pub scheme: &'static str,
     /// The dialect of its SQL.
     pub dialect: contend_sql::Target,
