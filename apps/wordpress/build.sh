@@ -51,7 +51,7 @@ fi
 rm -rf "$into/app"
 mkdir -p "$into/app" "$into/wordpress/wp-content/mu-plugins" target/workers
 cp -r "$app/src" "$app/serve.php" "$into/app/"
-cp workers/php/src/wire.php workers/php/src/address.php "$into/app/src/"
+cp workers/php/src/wire.php workers/php/src/statement.php "$into/app/src/"
 cp "$app/site/wp-config.php" "$into/wordpress/wp-config.php"
 cp "$app/site/db.php" "$app/site/db-mariadb.php" "$into/wordpress/wp-content/"
 cp "$app/site/contend.php" "$into/wordpress/wp-content/mu-plugins/contend.php"

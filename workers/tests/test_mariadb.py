@@ -40,7 +40,7 @@ class OfMariaDb:
         return worker
 
     def plan(self, lines, operations, path=None, **more):
-        return plan(self.driver, self.server.address(path), lines, operations, **more)
+        return plan(self.driver, self.server.database(path), lines, operations, **more)
 
     def test_a_backslash_is_a_character_like_others(self):
         lines = [

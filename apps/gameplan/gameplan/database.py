@@ -6,7 +6,6 @@ A process serves one request at a time, so one connection for each site is enoug
 import contextlib
 
 from . import engines
-from .address import engine_of
 
 
 class DatabaseError(Exception):
@@ -26,7 +25,7 @@ class Database:
 
     def __init__(self, site):
         self.site = site
-        self.engine = engines.load(engine_of(site.database))
+        self.engine = engines.load(site.engine)
         self.opened = 0
         # How many had been opened when settings were last read back.
         self._read = 0

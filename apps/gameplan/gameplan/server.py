@@ -7,7 +7,6 @@ import os
 from gunicorn.app.base import BaseApplication
 
 from . import engines
-from .address import engine_of
 from .counters import Counters
 from .web import App
 
@@ -20,7 +19,7 @@ class Server(BaseApplication):
         self._counters = Counters()
         # Before there are workers, so that they need not each do it; connections are each worker's own.
         for site in config.sites.values():
-            engines.load(engine_of(site.database))
+            engines.load(site.engine)
         super().__init__()
 
     def load_config(self):

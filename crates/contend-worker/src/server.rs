@@ -7,7 +7,7 @@ use crate::models::thread::{Leave, Loop};
 use crate::session::{Failure, Waits};
 use crate::sqlite::Setup;
 use anyhow::{Result, anyhow, bail};
-use contend_wire::address::{Address, Password};
+use contend_wire::database::{Address, Database, Password};
 use contend_wire::handshake::Facts;
 use contend_wire::plan::Step;
 use contend_wire::sample::worker_code;
@@ -94,7 +94,7 @@ pub fn drive<'p, C: Connection>(
 /// # Errors
 /// What does not fit, in words.
 pub fn check_statement(setup: &Setup<'_>, index: usize, placeholders: usize, columns: usize) -> Result<(), OpenError> {
-    let sql = &setup.head.statements[index];
+    let sql = &setup.head.statements[index].sql;
     let wrong =
         |message: String| Err(OpenError { what: sql.clone(), failure: Failure::worker(worker_code::VALUE), message });
     let steps = setup.head.transactions.iter().flat_map(|t| &t.steps).filter_map(|step| match step {
@@ -148,20 +148,14 @@ pub fn password(address: &Address) -> Result<Option<String>> {
     }
 }
 
-/// An address with its password.
+/// The server a database is on, with the password.
 ///
 /// # Errors
-/// The text is no address of this scheme, or the password is not there.
-pub fn address(text: &str, scheme: &str) -> Result<(Address, Option<String>), OpenError> {
-    let read = || {
-        let address = Address::parse(text).map_err(|e| anyhow!(e))?;
-        if address.scheme != scheme {
-            bail!("this driver connects to {scheme}://, not {}://", address.scheme);
-        }
-        let password = password(&address)?;
-        Ok((address, password))
-    };
-    read().map_err(|e: anyhow::Error| OpenError {
+/// The database is on no server, or the password is not there.
+pub fn address(database: &Database) -> Result<(&Address, Option<String>), OpenError> {
+    let address = database.server().map_err(anyhow::Error::msg);
+    let found = address.and_then(|address| Ok((address, password(address)?)));
+    found.map_err(|e| OpenError {
         what: "connect".to_string(),
         failure: Failure::worker(worker_code::DRIVER),
         message: format!("{e:#}"),

@@ -18,6 +18,7 @@ use contend_sql::{Catalogue, Refusal, Target, Translation, translate};
 use contend_wire::handshake::Facts;
 use contend_wire::plan::{SqlStep, Step};
 use contend_wire::sample::worker_code;
+use contend_wire::statement::Statement;
 use std::fmt::Write as _;
 use std::hint::black_box;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -277,7 +278,7 @@ impl TranslateSession {
             bail!("option cache: without one nothing can be found in it; `translate` must be cold");
         }
         let options = contend_sql::Options::to(wanted.to);
-        let catalogue = learned(setup.database())?;
+        let catalogue = learned(setup.path())?;
         let mut used = vec![false; setup.head.statements.len()];
         for step in setup.head.transactions.iter().flat_map(|transaction| &transaction.steps) {
             if let Step::Sql(step) = step {
@@ -287,9 +288,10 @@ impl TranslateSession {
         let copies = if wanted.what == What::Cold { 1 } else { wanted.texts };
         let mut texts = vec![];
         for (sql, _) in setup.head.statements.iter().zip(&used).filter(|(_, used)| **used) {
+            let Statement { sql, .. } = sql;
             translate(sql, &catalogue, &options).map_err(|refusal| anyhow!("`{sql}`: {refusal:?}"))?;
         }
-        for sql in &setup.head.statements {
+        for Statement { sql, .. } in &setup.head.statements {
             let text = |copy| if copies == 1 { sql.clone() } else { format!("{sql} /* {copy} */") };
             texts.push((0..copies).map(text).collect());
         }

@@ -66,7 +66,8 @@ class Run {
     if (plan.model !== MODEL) throw new Error(`model ${plan.model}: this worker has only \`${MODEL}\``);
     if (plan.shared) throw new Error(`model ${MODEL}: every client has a connection of its own (connections client)`);
     this.options = parseOptions(driver, plan.options);
-    this.statements = connection.statementsOf(plan, driver);
+    for (const database of plan.databases) database.check(driver);
+    this.statements = connection.statementsOf(plan);
     plan.transactions.forEach((t, i) => {
       t.number = i;
     });

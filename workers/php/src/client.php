@@ -198,9 +198,6 @@ final class Client
                     if ($step->kind !== 'sql' || $step->statement !== $i) {
                         continue;
                     }
-                    if (count($step->sources) !== $statement->params) {
-                        throw new FormatError("`$statement->sql` has $statement->params placeholders, the plan brings " . count($step->sources));
-                    }
                     foreach ($step->keep as [, $column]) {
                         if ($columns !== null && $column >= $columns) {
                             throw new FormatError("`$statement->sql` has $columns columns, the plan keeps column $column");

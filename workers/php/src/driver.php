@@ -36,18 +36,24 @@ abstract class Driver
     /** Facts: driver, engine, and what else there is. */
     abstract public function hello(): array;
 
-    abstract public function open(string $database, Options $options): Connection;
+    abstract public function open(Database $database, Options $options): Connection;
+
+    /** A FormatError if a database is not where this driver can find one. */
+    public function check(Database $database): void
+    {
+        if ($this->isServer && $database->path !== null) {
+            throw new FormatError("database $database: this driver connects to a server");
+        }
+        if (!$this->isServer && !$this->executesNothing && $database->path === null) {
+            throw new FormatError("database $database: this driver opens files");
+        }
+    }
 
     /** Space and number of an exception of the library, or null. */
     abstract public function codeOf(Throwable $error): ?array;
 
-    public function statement(string $sql): Statement
-    {
-        return new Statement($sql, !$this->isServer);
-    }
-
     /** Stops, from another process, what the connection with this number executes on the server. */
-    public function interrupt(string $database, string $number): void
+    public function interrupt(Database $database, string $number): void
     {
     }
 }

@@ -34,11 +34,11 @@ impl Statements {
     pub fn new(head: &Head, persistent: bool) -> Self {
         let begins = head.transactions.iter().map(|t| t.begin.as_deref().map(Arc::from));
         Self {
-            texts: head.statements.iter().map(|sql| Arc::from(sql.as_str())).collect(),
+            texts: head.statements.iter().map(|statement| Arc::from(statement.sql.as_str())).collect(),
             begins: begins.collect(),
             commit: Arc::from("COMMIT"),
             columns: vec![],
-            changes: head.statements.iter().map(|sql| changes_rows(sql)).collect(),
+            changes: head.statements.iter().map(|statement| statement.effect.changes).collect(),
             persistent,
         }
     }
@@ -52,12 +52,6 @@ impl Statements {
         let query = sqlx::query(AssertSqlSafe(Arc::clone(sql))).persistent(self.persistent);
         query.execute(connection).await.map(drop).map_err(|e| failure(&e))
     }
-}
-
-/// SQLite's count of changes is that of the last statement of these kinds, whatever came after.
-fn changes_rows(sql: &str) -> bool {
-    let word = sql.split_whitespace().next().unwrap_or_default();
-    ["INSERT", "UPDATE", "DELETE", "REPLACE", "WITH"].iter().any(|known| word.eq_ignore_ascii_case(known))
 }
 
 /// Carries out a job on a connection. After a failure nothing is left open.

@@ -159,7 +159,7 @@ impl Place {
     pub fn finish(&self, connection: &Connection) -> Result<()> {
         if self.options.in_memory {
             let setup = self.setup();
-            return memory::store(connection, setup.database())
+            return memory::store(connection, setup.path())
                 .with_context(|| format!("client {}: cannot write {} back", self.client, setup.database()));
         }
         Ok(())

@@ -30,6 +30,7 @@ use crate::trial::workers::refusal::Whose;
 use crate::trial::workers::serving::{Served, Serving};
 use crate::workload::{Asked, DrawnRole, Workload};
 use anyhow::{Context, Result};
+use contend_wire::database::Database;
 use contend_wire::handshake::Facts;
 use contend_wire::plan::Client;
 use std::collections::BTreeMap;
@@ -262,7 +263,7 @@ impl Bench<'_> {
     pub fn serving(
         &self,
         stage: &Stage<'_>,
-        databases: &[String],
+        databases: &[Database],
         logs: &Path,
     ) -> Result<Option<Serving<'_>>, Failure> {
         if !engine::is_over_http(stage.contender) {
@@ -279,7 +280,7 @@ impl Bench<'_> {
     pub fn orders(
         &self,
         stage: &Stage<'_>,
-        databases: &[String],
+        databases: &[Database],
         serving: Option<&Serving<'_>>,
     ) -> Result<Orders, Failure> {
         let (contender, setup) = (stage.contender, &stage.setup);

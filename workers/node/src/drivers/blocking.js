@@ -87,7 +87,7 @@ function blocking(library, Opened = Connection) {
       const code = library.code(error);
       return code === undefined ? undefined : failure('sqlite', code, error.message);
     },
-    open: (database) => new Opened(library.open(database), library),
+    open: ({ path }) => new Opened(library.open(path), library),
   };
 }
 

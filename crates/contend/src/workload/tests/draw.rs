@@ -4,6 +4,7 @@ use super::{built_in, load, small};
 use crate::study::model::{Arrivals, Load};
 use crate::workload::model::Workload;
 use crate::workload::{DrawRequest, Drawn};
+use contend_wire::database::Database;
 use contend_wire::literal::Value;
 use contend_wire::plan::{Client, Connections, Head, Loop, NowSource, Plan, Retry, Source, Step, Window};
 use std::collections::BTreeMap;
@@ -27,10 +28,10 @@ pub fn plan(workload: &Workload, drawn: &Drawn, worker: usize) -> Plan {
         model: "thread".into(),
         connections: Connections::Client,
         options: vec![],
-        databases: (0..workload.databases).map(|d| format!("app-{d}.db")).collect(),
+        databases: (0..workload.databases).map(|d| Database::File(format!("app-{d}.db"))).collect(),
         session: vec![],
         readbacks: vec![],
-        statements: workload.statements.clone(),
+        statements: workload.plan_statements(),
         requests: vec![],
         texts: drawn.texts.clone(),
         transactions: workload.plan_transactions(Some("BEGIN IMMEDIATE")),

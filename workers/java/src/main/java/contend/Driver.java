@@ -24,7 +24,7 @@ interface Driver {
         return false;
     }
 
-    Connection connect(String database, Options options) throws SQLException;
+    Connection connect(Database database, Options options) throws SQLException;
 
     /** What its connections are, for callers that have to look behind a pool's. */
     Class<? extends Connection> connectionType();
@@ -100,8 +100,8 @@ interface Driver {
     /** A row of a script, and the line it stands on. */
     record Row(Object[] values, int line) {}
 
-    /** Loads rows in the driver's own way; below 0 if it has none. */
-    default long load(Connection connection, String sql, Iterator<Row> rows) throws SQLException {
+    /** Loads rows in the driver's own way; below 0 if it has none. The values of a row begin at byte {@code group}; below 0: nowhere. */
+    default long load(Connection connection, Sql sql, int group, Iterator<Row> rows) throws SQLException {
         return -1;
     }
 }
