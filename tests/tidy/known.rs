@@ -212,20 +212,7 @@ pub const PARAMETERS: Known = &[
 pub const NEVER: Known = &[("workload", &["workload -> study"])];
 
 /// Files of workers that read SQL text or addresses.
-pub const WORKERS: Known = &[(
-    "workers",
-    &[
-        "workers/go/address/address.go",
-        "workers/go/worker/sqltext.go",
-        "workers/java/src/main/java/contend/Address.java",
-        "workers/node/src/address.js",
-        "workers/node/src/sqltext.js",
-        "workers/php/src/address.php",
-        "workers/php/src/sqltext.php",
-        "workers/python/contend_worker/drivers/address.py",
-        "workers/python/contend_worker/sqltext.py",
-    ],
-)];
+pub const WORKERS: Known = &[];
 
 /// Decisions on wording: `FILE: TEXT`.
 pub const WORDING: Known = &[
