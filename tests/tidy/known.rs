@@ -191,14 +191,6 @@ pub const PARAMETERS: Known = &[
         ],
     ),
     ("cli", &["crates/contend/src/cli/plan.rs: single"]),
-    (
-        "outcome",
-        &[
-            "crates/contend/src/outcome.rs: mysql",
-            "crates/contend/src/outcome.rs: sqlite",
-            "crates/contend/src/outcome.rs: sqlstate",
-        ],
-    ),
     ("report", &["crates/contend/src/report/testing.rs: attempt"]),
     (
         "trial",
@@ -228,10 +220,8 @@ pub const PARAMETERS: Known = &[
 ];
 
 /// Rooms that know what they never may.
-pub const NEVER: Known = &[
-    ("report", &["report -> check", "report -> operation", "report -> record", "report -> study"]),
-    ("workload", &["workload -> study"]),
-];
+pub const NEVER: Known =
+    &[("report", &["report -> check", "report -> record", "report -> study"]), ("workload", &["workload -> study"])];
 
 /// Engine files that know a language.
 pub const LANGUAGES: Known = &[(
