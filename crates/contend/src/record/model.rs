@@ -1,6 +1,7 @@
-//! What a run leaves behind, as types: `run.toml` and `trials/NNNN/trial.toml`.
+//! The files of a record as types: `run.toml`, `study.toml` and `trials/NNNN/trial.toml`.
 //!
-//! Integers with their unit in the name; nothing formatted, nothing derived that can be derived again.
+//! Integers with their unit in the name; no formatted text, nothing that follows from the rest. The doc comments of the fields
+//! are the tables of docs/formats.md; a test compares them.
 
 pub use crate::outcome::mark::Mark;
 pub use crate::outcome::reason::Reason;
@@ -15,107 +16,121 @@ use std::collections::BTreeMap;
 /// Version of the record; a record with a newer one is refused by name.
 pub const RECORD_VERSION: u32 = 3;
 
-/// `run.toml`: everything that holds for the whole run.
+/// `run.toml`: facts of the whole run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
+    /// Format of the record.
     pub format: u32,
-    /// Version of contend that wrote it.
+    /// Version of contend that began the run.
     pub contend: String,
-    /// When it began, UTC, RFC 3339 to the second.
+    /// Start of the run, UTC, RFC 3339 to the second.
     pub started: String,
-    /// The command line as typed.
+    /// Command line as typed.
     pub command: Vec<String>,
+    /// Server, worker or client that replaced contend's own.
     #[serde(default, skip_serializing_if = "Instead::is_nothing")]
     pub instead: Instead,
+    /// Machine of the run.
     pub machine: Machine,
+    /// Disk of the data, measured at the start of the run.
     pub disk: Disk,
+    /// Study with every default filled in; for a part also `part`, `about` and `beside`.
     pub study: Study,
+    /// Workload and its data.
     pub workload: WorkloadInfo,
-    /// What clients of apps send, where there are apps.
+    /// Scenario of the clients of apps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scenario: Option<ScenarioInfo>,
-    /// Cost of the worker itself, from the null driver, nanoseconds per operation: the largest of all conditions.
+    /// Overhead of the Rust worker per operation, measured with the null driver: the largest of all conditions.
     pub generator_ns_per_operation: u64,
-    /// The same under each condition: operations may do more or less.
+    /// Overhead of the Rust worker under each condition.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub generator_ns_by_condition: Vec<u64>,
-    /// The own cost of each worker whose driver is in the study, beside the tool's.
+    /// Overhead of every worker in the study.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub floors: Vec<Floor>,
-    /// Drivers that do nothing whose worker was not there, so that nobody knows what the others of its language take.
+    /// Drivers that execute nothing and whose worker was not built: the overhead of its language is unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub floors_missing: Vec<String>,
-    /// Which contender and condition each trial is, in the order they run: the schedule, drawn in advance.
+    /// Schedule of the trials in their order, drawn in advance.
     pub schedule: Vec<Slot>,
-    /// Wall time spent so far, all sessions of a resumed run added.
+    /// Wall time so far, over all sessions of a resumed run.
     #[serde(default)]
     pub spent_ns: u64,
-    /// How the tier of each contender is known, as of the end of the run.
+    /// How the tier of each contender is known, at the end of the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tiers: Vec<Known>,
-    /// Set when the run has ended; a record without it was interrupted.
+    /// Totals of the run; absent if it was interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished: Option<Finished>,
 }
 
 impl Run {
-    /// What the worker with this null driver takes for itself under a condition.
+    /// Overhead of the worker with this null driver under a condition.
     pub fn floor(&self, condition: usize, null: &str) -> Option<&Floor> {
         self.floors.iter().find(|floor| floor.condition == condition && floor.driver == null)
     }
 
-    /// Cost of the worker itself under a condition.
+    /// Overhead of the Rust worker under a condition, ns per operation.
     pub fn generator_ns_under(&self, condition: usize) -> u64 {
         self.generator_ns_by_condition.get(condition).copied().unwrap_or(self.generator_ns_per_operation)
     }
 }
 
-/// What a worker takes for itself: one client of a condition's first plan on the worker's driver that does nothing. Figures
-/// are of the later half, when everything that warms up is warm.
+/// Overhead of a worker: one client of a condition's first plan on the worker's driver that executes nothing. Figures are of
+/// the later half, after the warm-up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Floor {
-    /// The driver that does nothing.
+    /// Driver that executes nothing.
     pub driver: String,
+    /// Position of the condition in the study.
     pub condition: usize,
+    /// Operations measured.
     pub operations: u64,
-    /// From the end of one operation to that of the next: mean without the longest thousandth, p99.9 and longest.
+    /// Mean time from the end of one operation to the end of the next, without the longest thousandth.
     pub ns_per_operation: u64,
+    /// 99.9th percentile of that time.
     pub ns_p999: u64,
+    /// Longest such time.
     pub ns_max: u64,
 }
 
-/// `study.toml`: what holds for all parts of a study together.
+/// `study.toml`: facts of all parts of a study together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StudyFile {
+    /// Format of the record.
     pub format: u32,
-    /// Version of contend that began it.
+    /// Version of contend that began the run.
     pub contend: String,
-    /// When it began, UTC, RFC 3339 to the second.
+    /// Start of the run, UTC, RFC 3339 to the second.
     pub started: String,
-    /// The command line as typed.
+    /// Command line as typed.
     pub command: Vec<String>,
+    /// Name of the study.
     pub study: String,
+    /// Question of the study.
     pub question: String,
-    /// As chosen for the run; a part may count otherwise.
+    /// Variant of the run, `corrected` or `as-published`; a part may have another.
     pub variant: Variant,
+    /// Extent of the run, `quick` or `full`; a part may have another.
     pub extent: Extent,
-    /// Names of the parts in the order in which they run, also of their directories.
+    /// Names of the parts, which are their directories, in the order in which they run.
     pub parts: Vec<String>,
-    /// When it ended, UTC; a record without it was interrupted.
+    /// End of the run, UTC; absent if it was interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished: Option<String>,
 }
 
-/// What took the place of contend's own; whoever resumes the run must have the same.
+/// What replaced contend's own programs; a resumed run needs the same.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Instead {
-    /// Address of the running server that trials were made on, without what opens it.
+    /// Address of the server given with `--dsn`, without its password.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
-    /// Command of the worker.
+    /// Command given with `--worker-command`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<String>,
-    /// Command of the client that asks over HTTP.
+    /// Command given with `--client-command`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
 }
@@ -126,68 +141,81 @@ impl Instead {
     }
 }
 
-/// What a run took as a whole.
+/// Totals of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finished {
-    /// Wall time of the run, all sessions of a resumed one added.
+    /// Wall time of the run, over all sessions of a resumed run.
     pub elapsed_ns: u64,
     /// Sum of the measured windows.
     pub measured_ns: u64,
 }
 
+/// The machine of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
+    /// Model of the processor.
     pub cpu: String,
+    /// Logical processors.
     pub cores: u32,
+    /// Main memory.
     pub memory_bytes: u64,
+    /// Version of the kernel.
     pub kernel: String,
+    /// Name of the operating system.
     pub os: String,
-    /// Whether a hypervisor was seen.
+    /// Whether a hypervisor was found.
     pub virtual_machine: bool,
 }
 
+/// The disk of a run's data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disk {
-    /// Type of the file system that holds the data, such as `ext4`.
+    /// Type of the file system.
     pub file_system: String,
-    /// Median of fdatasync and fsync after a 4 KiB append, measured at the start of the run.
+    /// Median fdatasync after an append of 4 KiB.
     pub fdatasync_ns_p50: u64,
+    /// Median fsync after an append of 4 KiB.
     pub fsync_ns_p50: u64,
+    /// 95th percentile of those.
     pub fsync_ns_p95: u64,
-    /// Median of fdatasync after overwriting a block that was there before.
+    /// Median fdatasync after overwriting an existing block.
     pub overwrite_ns_p50: u64,
-    /// Fastest fdatasync of all.
+    /// Fastest of all syncs.
     pub sync_ns_min: u64,
-    /// How many of each were made.
+    /// Syncs of each kind that were measured.
     pub probes: u32,
 }
 
+/// The workload of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WorkloadInfo {
+    /// Name of the workload.
     pub name: String,
+    /// Description from its file.
     pub about: String,
-    /// Its file, or how it is built in.
+    /// Path of its file, or `built-in workload NAME`.
     pub file: String,
-    /// The file's text: a record can be resumed and replayed from itself.
+    /// Text of its file, from which a run is resumed and replayed.
     pub text: String,
-    /// SHA-256 of the workload file.
+    /// SHA-256 of its file.
     pub sha256: String,
-    /// Rows loaded per table.
+    /// Rows loaded, by table.
     pub rows: BTreeMap<String, u64>,
-    /// Transactions in the order of their numbers in samples.
+    /// Transactions, in the order of their numbers in samples.
     pub transactions: Vec<TransactionInfo>,
-    /// SHA-256 of the loaded data's definition: equal hashes mean equal rows.
+    /// SHA-256 of the definition of the data: equal hashes mean equal rows.
     pub data_sha256: String,
-    /// The data of each group of conditions, if they differ in it; rows and hash above are then those of the first.
+    /// Data of each group of conditions, if conditions differ in it; `rows` and `data_sha256` are then those of the first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub data: Vec<DataInfo>,
 }
 
-/// A scenario as it was sent.
+/// The scenario of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScenarioInfo {
-    /// Its file, or how it is built in.
+    /// Path of its file, or `built-in scenario NAME`.
     pub file: String,
+    /// Text of its file.
     pub text: String,
 }
 
@@ -196,12 +224,16 @@ pub struct ScenarioInfo {
 pub struct DataInfo {
     /// Labels of the conditions.
     pub conditions: Vec<String>,
+    /// Rows loaded, by table.
     pub rows: BTreeMap<String, u64>,
+    /// SHA-256 of the definition of the data.
     pub sha256: String,
 }
 
+/// A transaction of the workload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransactionInfo {
+    /// Name of the transaction.
     pub name: String,
     /// Whether it writes.
     pub write: bool,

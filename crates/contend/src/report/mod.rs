@@ -25,6 +25,8 @@ pub mod volume;
 #[cfg(test)]
 mod claims_tests;
 #[cfg(test)]
+mod formats_tests;
+#[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
