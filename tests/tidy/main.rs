@@ -28,7 +28,14 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("analysis", &["check", "operation", "outcome", "record", "source", "stats", "study"]),
     ("check", &["analysis", "contender", "engine", "operation", "outcome", "record", "stats"]),
     ("report", &["analysis", "check", "operation", "outcome", "record", "stats", "study"]),
-    ("trial", &["analysis", "check", "engine", "outcome", "record", "source", "stats", "study", "units", "workload"]),
+    ("registry", &[]),
+    (
+        "trial",
+        &[
+            "analysis", "check", "engine", "outcome", "record", "registry", "source", "stats", "study", "units",
+            "workload",
+        ],
+    ),
     ("ui", &["record", "stats", "study", "trial"]),
     (
         "cli",
@@ -37,7 +44,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "units", "workload",
         ],
     ),
-    ("slice", &[]),
+    ("slice", &["registry", "trial"]),
     ("lib", &[]),
 ];
 

@@ -13,6 +13,7 @@ pub mod engine;
 pub mod operation;
 pub mod outcome;
 pub mod record;
+pub mod registry;
 pub mod report;
 pub mod slice;
 pub mod source;

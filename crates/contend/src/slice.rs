@@ -33,8 +33,13 @@
 //! assert_eq!((SLICE.verbs[0].run)(&matches).unwrap(), OK);
 //! ```
 
+use crate::trial::kind::{KINDS, Kind};
+use crate::trial::proofs::{PROOFS, Proofs};
+use crate::trial::watch::janitor;
 use anyhow::Result;
 use clap::{ArgMatches, Command, CommandFactory};
+use serde::Serialize;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
@@ -49,11 +54,28 @@ pub struct Slice {
     pub forms: &'static [Form],
     /// Roles in which contend starts itself as another process.
     pub processes: &'static [Process],
+    /// What `contend doctor` looks at.
+    pub findings: &'static [fn() -> Finding],
+    /// Kinds of study, whose trials do more than measure.
+    pub kinds: &'static [Kind],
+    /// Proofs of what contenders promise.
+    pub proofs: &'static [Proofs],
+    /// Unmounts what a process of the slice mounted, when it died before it could.
+    pub unmount: &'static [fn(&Path)],
 }
 
 impl Slice {
     /// A slice that adds nothing.
-    pub const NONE: Slice = Slice { name: "", verbs: &[], forms: &[], processes: &[] };
+    pub const NONE: Slice = Slice {
+        name: "",
+        verbs: &[],
+        forms: &[],
+        processes: &[],
+        findings: &[],
+        kinds: &[],
+        proofs: &[],
+        unmount: &[],
+    };
 }
 
 /// A verb of the command line: `contend NAME ...`.
@@ -109,11 +131,32 @@ pub struct Process {
     pub serve: fn(&[String]) -> ExitCode,
 }
 
+/// One thing that `contend doctor` has looked at.
+#[derive(Serialize)]
+pub struct Finding {
+    pub what: &'static str,
+    pub state: State,
+    pub detail: String,
+}
+
+#[derive(Serialize, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    Ok,
+    /// Something works less well, or an extra is missing.
+    Note,
+    /// contend cannot do its main job.
+    Bad,
+}
+
 static SLICES: OnceLock<&'static [Slice]> = OnceLock::new();
 
-/// Makes the slices known that this program has, once, before anything else is done.
-pub(crate) fn register(slices: &'static [Slice]) {
+/// Makes the slices known that this program has, once, before anything else is done: each part in the room that uses it.
+pub fn register(slices: &'static [Slice]) {
     SLICES.set(slices).ok();
+    KINDS.register(slices.iter().flat_map(|slice| slice.kinds));
+    PROOFS.register(slices.iter().flat_map(|slice| slice.proofs));
+    janitor::UNMOUNT.register(slices.iter().flat_map(|slice| slice.unmount));
 }
 
 /// The slices of this program.

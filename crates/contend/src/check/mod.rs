@@ -1,8 +1,6 @@
 //! What must hold before a number is shown: the checks that find why a trial does not count, and what is marked on it.
 
-pub mod controls;
 pub mod ever;
 pub mod guards;
 pub mod marks;
 pub mod samples;
-pub mod survival;

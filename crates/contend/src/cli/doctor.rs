@@ -3,9 +3,9 @@
 use super::{OK, USAGE, print};
 use crate::engine::server::Server;
 use crate::engine::{Driver, ENGINES};
+use crate::slice::{self, Finding, State};
 use crate::stats::precision::{Bytes, Ns};
 use crate::trial::data::disk;
-use crate::trial::powercut::kernel;
 use crate::trial::server::identity::Identity;
 use crate::trial::server::private::Programs;
 use crate::trial::watch::janitor::Janitor;
@@ -16,7 +16,6 @@ use crate::trial::workers::process::{Launch, WORKERS, worker_dirs};
 use anyhow::Result;
 use clap::{Parser, ValueHint};
 use contend_wire::handshake::fact;
-use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -36,24 +35,6 @@ pub(super) struct DoctorArgs {
     json: bool,
 }
 
-/// One thing looked at.
-#[derive(Serialize)]
-struct Finding {
-    what: &'static str,
-    state: State,
-    detail: String,
-}
-
-#[derive(Serialize, Clone, Copy, PartialEq, Eq)]
-#[serde(rename_all = "kebab-case")]
-enum State {
-    Ok,
-    /// Something works less well, or an extra is missing.
-    Note,
-    /// contend cannot do its main job.
-    Bad,
-}
-
 pub(super) fn doctor(args: &DoctorArgs) -> Result<u8> {
     let dir = args.out.clone().unwrap_or_else(|| PathBuf::from("."));
     let mut findings = machine_findings();
@@ -63,8 +44,7 @@ pub(super) fn doctor(args: &DoctorArgs) -> Result<u8> {
     findings.push(workers_finding());
     findings.extend(program_findings());
     findings.extend(ENGINES.iter().filter_map(|engine| engine.server).map(server_finding));
-    findings.push(recorder_finding());
-    findings.push(kernel_finding());
+    findings.extend(slice::all().iter().flat_map(|slice| slice.findings).map(|look| look()));
     findings.push(gnuplot_finding());
     let bad = findings.iter().any(|f| f.state == State::Bad);
     let text = if args.json { serde_json::to_string_pretty(&findings)? + "\n" } else { as_text(&findings) };
@@ -141,30 +121,6 @@ fn worker_finding() -> Finding {
             Finding { what: "sqlite", state: State::Bad, detail: format!("the Rust worker does not start: {e:#}") }
         }
     }
-}
-
-/// Whether power can be cut.
-fn recorder_finding() -> Finding {
-    match contend_powercut::record::unavailable() {
-        None => Finding { what: "power cuts", state: State::Ok, detail: "the recorder can be mounted".to_string() },
-        Some(why) => {
-            let detail = format!(
-                "durability of servers cannot be verified: {why}. Databases in contend's own worker are recorded by SQLite's VFS"
-            );
-            Finding { what: "power cuts", state: State::Note, detail }
-        }
-    }
-}
-
-/// Whether what the models of a power cut say can be held against a real kernel.
-fn kernel_finding() -> Finding {
-    let (state, detail) = match kernel::available() {
-        Ok(system) => (State::Ok, format!("{system}: its power can be cut, too")),
-        Err(why) => {
-            (State::Note, format!("studies of crashes cannot compare their models with a real kernel, as {why}"))
-        }
-    };
-    Finding { what: "kernel", state, detail }
 }
 
 fn worker_versions() -> Result<String> {

@@ -5,7 +5,6 @@
 
 mod compare;
 mod doctor;
-mod durability;
 mod http;
 mod list;
 mod plan;
@@ -16,7 +15,6 @@ mod verify;
 
 use self::compare::CompareArgs;
 use self::doctor::DoctorArgs;
-use self::durability::DurabilityVerb;
 use self::http::HttpArgs;
 use self::list::ListArgs;
 use self::plan::PlanVerb;
@@ -27,7 +25,6 @@ use self::verify::VerifyArgs;
 use crate::report::text::Colour;
 use crate::slice::{self, Form, Process, Slice, Verb};
 
-use crate::trial::powercut::{recorder, shim};
 use crate::trial::watch::janitor;
 use anyhow::{Context, Result};
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser};
@@ -126,11 +123,6 @@ const VERBS: &[Verb] = &[
         run: |m| translate::translate(&TranslateArgs::from_arg_matches(m)?),
         ..Verb::of::<TranslateArgs>()
     },
-    Verb {
-        name: "durability",
-        run: |m| durability::durability(&DurabilityVerb::from_arg_matches(m)?),
-        ..Verb::of::<DurabilityVerb>()
-    },
     Verb { name: "plan", run: |m| plan::plan(&PlanVerb::from_arg_matches(m)?), ..Verb::of::<PlanVerb>() },
     Verb {
         name: "completions",
@@ -203,8 +195,6 @@ fn process(verb: &str) -> Option<Process> {
                 ExitCode::SUCCESS
             },
         },
-        Process { verb: recorder::VERB, serve: recorder::serve },
-        Process { verb: shim::VERB, serve: shim::serve },
     ];
     let theirs = slice::all().iter().flat_map(|slice| slice.processes).copied();
     ours.into_iter().chain(theirs).find(|process| process.verb == verb)

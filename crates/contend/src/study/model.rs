@@ -51,6 +51,15 @@ pub enum TrialKind {
     Powercut,
 }
 
+impl TrialKind {
+    pub fn word(self) -> &'static str {
+        match self {
+            TrialKind::Load => "load",
+            TrialKind::Powercut => "powercut",
+        }
+    }
+}
+
 /// All that a run carries out: a study, or its parts one after the other.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Whole {

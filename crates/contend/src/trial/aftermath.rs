@@ -11,8 +11,9 @@ use crate::trial::data::fresh::Fresh;
 use crate::trial::over_http::THREADS;
 use crate::trial::secret::hidden;
 use crate::trial::server::attached;
+use crate::trial::stage::Stage;
 use crate::trial::stop::Cancelled;
-use crate::trial::trial::{Bench, Run, Stage};
+use crate::trial::trial::{Bench, Run};
 use crate::trial::watch::sampler::{self, Observed};
 use crate::trial::workers::admin::script_target;
 use crate::trial::workers::admin::{Admin, Late};
@@ -234,7 +235,7 @@ fn result(name: &str, sql: &str, Judged { found, expected, holds }: Judged) -> I
 }
 
 /// The engine's own check of its data: every row ends with `ok`.
-pub(super) fn integrity(sql: &str, answer: &[Vec<Value>]) -> InvariantResult {
+pub fn integrity(sql: &str, answer: &[Vec<Value>]) -> InvariantResult {
     let words: Vec<String> = answer
         .iter()
         .map(|row| match row.last() {

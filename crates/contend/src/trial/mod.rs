@@ -1,16 +1,16 @@
 //! Running trials: the only room that starts processes and reads clocks.
 
-mod aftermath;
+pub mod aftermath;
 pub mod data;
 pub mod dialect;
 pub mod equal;
-pub mod evidence;
 mod floors;
 mod header;
+pub mod kind;
 pub mod over_http;
 pub mod overhead;
 pub mod plans;
-pub mod powercut;
+pub mod proofs;
 mod recorded;
 pub mod resume;
 pub mod run;
@@ -18,6 +18,7 @@ pub mod secret;
 pub mod server;
 pub mod service;
 pub mod site;
+pub mod stage;
 mod steps;
 pub mod stop;
 #[expect(clippy::module_inception, reason = "the room is called after its main noun: one trial")]

@@ -12,9 +12,9 @@ use crate::trial::data::cache::{self, Bases};
 use crate::trial::data::disk;
 use crate::trial::data::load::Base;
 use crate::trial::dialect::{dialect, one_per_engine, under_conditions};
-use crate::trial::evidence;
 use crate::trial::header::{checked, prepared, study_file};
 use crate::trial::plans::Plans;
+use crate::trial::proofs::PROOFS;
 use crate::trial::recorded::asked_of;
 use crate::trial::resume;
 use crate::trial::secret::told;
@@ -77,6 +77,11 @@ pub enum Ending {
     Stopped,
 }
 
+/// Damaged proofs are reported before a study takes its time.
+fn proofs_are_readable(out: &Path) -> Result<()> {
+    PROOFS.all().iter().try_for_each(|proofs| (proofs.readable)(out))
+}
+
 /// Whoever stops a run gets what is there, wherever it was.
 fn stopped_is_no_error(ending: Result<Ending>) -> Result<Ending> {
     match ending {
@@ -97,7 +102,7 @@ fn begin(order: &Order, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'_>)) -
     let studies = order.whole.studies.iter().zip(&order.workloads);
     let workloads = studies.map(|(study, source)| checked(study, source, order)).collect::<Result<Vec<_>>>()?;
     let mut site = Site::open(&order.out, &order.instead, order.allow_tmpfs)?;
-    evidence::readable(&evidence::path(&site.out))?;
+    proofs_are_readable(&site.out)?;
     site.attach(order.attached.as_ref());
     let mut admin = site.admin(cancelled)?;
     let contenders = order.whole.studies.iter().flat_map(|study| &study.contenders);
@@ -196,7 +201,7 @@ fn go_on(
     let left = records.into_iter().filter(|record| !complete(record));
     let left: Vec<Task> = left.map(|record| unfinished(record, &now)).collect::<Result<_>>()?;
     let mut site = Site::open(dir, instead, true)?;
-    evidence::readable(&evidence::path(&site.out))?;
+    proofs_are_readable(&site.out)?;
     site.attach(attached);
     let mut admin = site.admin(cancelled)?;
     let contenders = left.iter().flat_map(|task| &task.run.study.contenders);
@@ -336,13 +341,16 @@ impl Session<'_> {
 
     /// Keeps what this run has proved, and tells how the tiers of its contenders are known.
     fn tiers(&self, run: &Run) -> Result<Vec<Known>> {
-        let path = evidence::path(&self.common.site.out);
-        let trials = Record::open(self.writer.dir())?.trials;
-        // What somebody else's worker says of its version is no proof of anything.
-        if self.common.site.instead.worker.is_none() {
-            evidence::keep(run, &trials, &path)?;
+        let (out, trials) = (&self.common.site.out, Record::open(self.writer.dir())?.trials);
+        let mut known = vec![];
+        for proofs in PROOFS.all() {
+            // A worker that the user named may report any version, so its run proves nothing.
+            if self.common.site.instead.worker.is_none() {
+                (proofs.keep)(run, &trials, out)?;
+            }
+            known.extend((proofs.known)(run, &trials, out)?);
         }
-        evidence::known(run, &trials, &path)
+        Ok(known)
     }
 
     pub(super) fn base(&self, bases: &mut Bases, study: &Study, slot: &Slot, admin: &mut Admin<'_>) -> Result<Base> {

@@ -6,11 +6,13 @@ use crate::record::model::{Run, Slot, Trial};
 use crate::record::store::TrialWriter;
 use crate::trial::data::cache::Bases;
 use crate::trial::data::load::Base;
+use crate::trial::kind;
 use crate::trial::plans::{self, DrawnRound, Plans};
 use crate::trial::run::{Note, Session};
 use crate::trial::secret::shown;
+use crate::trial::stage::Stage;
 use crate::trial::stop::Cancelled;
-use crate::trial::trial::{Bench, Done, Stage};
+use crate::trial::trial::{Bench, Done};
 use crate::trial::workers::admin::Admin;
 use crate::trial::workers::crew::Failure;
 use crate::workload::Asked;
@@ -65,8 +67,12 @@ impl Bench<'_> {
             let slot = measured.trial.slot;
             let round = plans.of(self.study, self.workload, slot)?;
             let stage = self.stage(slot, &round, base)?;
-            let crashed = self.crash(&stage, &mut measured.trial, &mut measured.writer, admin, done);
-            measured.done = self.unless_invalid(crashed, &mut measured.trial)?;
+            let step = kind::KINDS.all().iter().find(|kind| kind.name == self.study.kind.word());
+            let step =
+                step.with_context(|| format!("nothing carries out a study of kind `{}`", self.study.kind.word()))?;
+            let ended = (step.step)(self, &stage, &mut measured.trial, &mut measured.writer, admin);
+            let invalid = measured.trial.invalid.clone();
+            measured.done = self.unless_invalid(ended.map(|()| Done { invalid, ..done }), &mut measured.trial)?;
             self.remove_data()?;
         }
         self.conclude(measured)

@@ -4,24 +4,20 @@ use crate::analysis::tally::{Counting, Tally, Tallying, per_second};
 use crate::check::ever::{self, Ever};
 use crate::check::samples::PlanCheck;
 use crate::check::{guards, marks};
-use crate::engine::{self, Engine, Setup};
+use crate::engine;
 use crate::outcome;
 use crate::outcome::mark::Mark;
 use crate::outcome::reason::Invalid;
-use crate::record::model::{
-    Disk, Footprint, RECORD_VERSION, Reason, RoleClients, Slot, TransactionInfo, Trial, WorkerInfo,
-};
+use crate::record::model::{Disk, Footprint, RECORD_VERSION, Reason, RoleClients, TransactionInfo, Trial, WorkerInfo};
 use crate::record::store::{RecordWriter, SAMPLES_FILE, TrialWriter, read_samples};
 use crate::study::model::{Contender, Study, Tier};
 use crate::trial::aftermath;
 use crate::trial::data::disk::{self, is_full};
-use crate::trial::data::fresh;
-use crate::trial::data::fresh::Fresh;
-use crate::trial::data::load::Base;
+use crate::trial::data::fresh::{self, Fresh};
 use crate::trial::over_http::{Asking, timeout_ms};
-use crate::trial::plans::{DrawnRound, Sql};
-use crate::trial::powercut::place;
+use crate::trial::plans::Sql;
 use crate::trial::run::Note;
+use crate::trial::stage::Stage;
 use crate::trial::stop::Cancelled;
 use crate::trial::watch::janitor::Janitor;
 use crate::trial::watch::machine;
@@ -65,11 +61,11 @@ pub struct Bench<'a> {
 }
 
 /// Who the clients are, and what they are told to do.
-pub(super) struct Orders {
-    pub(super) whose: Whose,
-    pub(super) launch: Launch,
+pub struct Orders {
+    pub whose: Whose,
+    pub launch: Launch,
     /// The plan of each worker, in pieces.
-    pub(super) plans: Vec<Vec<Arc<[u8]>>>,
+    pub plans: Vec<Vec<Arc<[u8]>>>,
 }
 
 /// What the tool shows of a finished trial.
@@ -79,16 +75,6 @@ pub struct Done {
     pub failed: u64,
     pub window_ns: u64,
     pub invalid: Vec<Reason>,
-}
-
-/// A trial's parts while it runs.
-pub(super) struct Stage<'b> {
-    pub(super) contender: &'b Contender,
-    pub(super) engine: &'static Engine,
-    pub(super) setup: Setup,
-    pub(super) round: &'b DrawnRound,
-    pub(super) base: &'b Base,
-    pub(super) slot: Slot,
 }
 
 /// What the window left.
@@ -168,23 +154,18 @@ impl Bench<'_> {
         Ok(moment.fastest_ns)
     }
 
-    pub(super) fn fresh_data(
-        &self,
-        stage: &Stage<'_>,
-        log: &Path,
-        admin: &mut Admin<'_>,
-    ) -> Result<Fresh<'_>, Failure> {
+    pub fn fresh_data(&self, stage: &Stage<'_>, log: &Path, admin: &mut Admin<'_>) -> Result<Fresh<'_>, Failure> {
         self.remove_data()?;
         let fits = stage.round.one_connection_each(stage.contender, &stage.setup);
         fits.map_err(|e| Failure::Invalid(Invalid::Prepare.because(e)))?;
         self.janitor.dir_exists(&self.data_dir);
-        let made = self.making(stage, &self.data_dir, log, |making| fresh::fresh(making, self.janitor, admin));
+        let made = stage.making(self.workload, &self.data_dir, log, |making| fresh::fresh(making, self.janitor, admin));
         made.map_err(|e| {
             if e.is::<Cancelled>() {
                 Failure::Cancelled
             } else if (self.cancelled)() || is_full(&e) {
                 Failure::Fatal(e)
-            } else if place::is_full(self.data_dir.parent().unwrap_or(&self.data_dir)) {
+            } else if disk::nearly_full(self.data_dir.parent().unwrap_or(&self.data_dir)) {
                 // A server says it in its own words, and once its data is removed there is room again.
                 Failure::Fatal(Error::new(ErrorKind::StorageFull, format!("{e:#}")).into())
             } else {
@@ -194,7 +175,7 @@ impl Bench<'_> {
     }
 
     /// Removes what a trial has worked on.
-    pub(super) fn remove_data(&self) -> Result<()> {
+    pub fn remove_data(&self) -> Result<()> {
         if self.data_dir.exists() {
             std::fs::remove_dir_all(&self.data_dir)
                 .with_context(|| format!("cannot remove {}", self.data_dir.display()))?;
@@ -244,7 +225,7 @@ impl Bench<'_> {
     }
 
     /// The worker that serves a contender which is asked over HTTP.
-    pub(super) fn serving(
+    pub fn serving(
         &self,
         stage: &Stage<'_>,
         databases: &[String],
@@ -261,7 +242,7 @@ impl Bench<'_> {
     }
 
     /// Who the clients are, and what they are told to do.
-    pub(super) fn orders(
+    pub fn orders(
         &self,
         stage: &Stage<'_>,
         databases: &[String],
@@ -288,7 +269,7 @@ impl Bench<'_> {
     }
 
     /// The worker the user named, or the one that has the contender's driver.
-    pub(super) fn launch(&self, contender: &Contender) -> Result<Launch, Failure> {
+    pub fn launch(&self, contender: &Contender) -> Result<Launch, Failure> {
         if let Some(launch) = &self.instead.worker {
             return Ok(launch.clone());
         }

@@ -13,6 +13,9 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+/// Room below which what an engine says may be about the lack of it.
+const FULL_BYTES: u64 = 16 << 20;
+
 const BLOCK: [u8; 4096] = [0x5a; 4096];
 
 /// Probes of each kind at most, and how long one kind may take on a slow disk.
@@ -87,6 +90,17 @@ pub fn sync_tree(dir: &Path) -> Result<()> {
 pub fn is_full(error: &anyhow::Error) -> bool {
     let full = |e: &std::io::Error| matches!(e.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
     error.chain().any(|cause| cause.downcast_ref::<std::io::Error>().is_some_and(full))
+}
+
+/// Whether hardly anything can be written there any more.
+pub fn nearly_full(dir: &Path) -> bool {
+    room(dir) < FULL_BYTES
+}
+
+/// Bytes that may still be written there; 0 where nothing may be.
+pub fn room(dir: &Path) -> u64 {
+    let writable = rustix::fs::access(dir, rustix::fs::Access::WRITE_OK).is_ok();
+    rustix::fs::statvfs(dir).ok().filter(|_| writable).map_or(0, |fs| fs.f_bavail * fs.f_frsize)
 }
 
 /// The type of the file system that holds `path`.

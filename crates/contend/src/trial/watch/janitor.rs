@@ -6,6 +6,7 @@
 //! file system is mounted there), `unmounted PATH`, `dir PATH` (a directory or file exists), `done PATH`.
 
 use crate::engine::server::Signal as ServerSignal;
+use crate::registry::Registry;
 use crate::trial::secret::keep_from;
 use crate::trial::watch::killing::number;
 use anyhow::{Context, Result};
@@ -18,6 +19,9 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// The word of the command line that starts the janitor.
+/// Functions of slices that unmount what they mounted.
+pub static UNMOUNT: Registry<fn(&Path)> = Registry::empty();
+
 pub const VERB: &str = "janitor";
 
 /// The tool's end.
@@ -172,7 +176,7 @@ impl Left {
     /// Mounts before directories: what lies under a mount must not be removed through it.
     fn remove(self) {
         for mount in self.mounts {
-            let _ = contend_powercut::record::unmount(&mount);
+            UNMOUNT.all().iter().for_each(|unmount| unmount(&mount));
         }
         for path in self.dirs {
             let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };

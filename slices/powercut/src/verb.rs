@@ -1,18 +1,18 @@
 //! `contend durability`: images that failed, rebuilt; what was proved.
 
-use super::{OK, print};
-use crate::record::evidence::CUTS_MIN;
-use crate::record::parts::Found;
-use crate::record::store::Record;
-use crate::trial::evidence;
-use crate::trial::powercut::replay::rebuild;
+use crate::evidence;
+use crate::replay::rebuild;
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, Parser, ValueHint};
+use contend::cli::{OK, print};
+use contend::record::evidence::CUTS_MIN;
+use contend::record::parts::Found;
+use contend::record::store::Record;
 use std::path::{Path, PathBuf};
 
 /// Look at what a power cut has left
 #[derive(Parser)]
-pub(super) enum DurabilityVerb {
+pub enum DurabilityVerb {
     /// Rebuild an image that failed, bit for bit, and say how to open it
     Replay(ReplayArgs),
     /// Print what records prove of tiers, as the file that contend brings along for other machines
@@ -22,7 +22,7 @@ pub(super) enum DurabilityVerb {
 #[derive(Args)]
 #[command(after_help = "Example:
   contend durability evidence results/2026-11-21-durability-quick > evidence/durability.toml")]
-pub(super) struct EvidenceArgs {
+pub struct EvidenceArgs {
     /// Records of studies that cut the power
     #[arg(value_name = "RECORD", required = true, value_hint = ValueHint::DirPath)]
     records: Vec<PathBuf>,
@@ -32,7 +32,7 @@ pub(super) struct EvidenceArgs {
 #[command(after_help = "Examples:
   contend durability replay results/2026-11-21-durability-quick/0007-2 --to /tmp/image
   contend durability replay results/2026-11-21-gameplan-quick/power/0007-2")]
-pub(super) struct ReplayArgs {
+pub struct ReplayArgs {
     /// The record's directory and the image as its report names it: RECORD/TRIAL-IMAGE, or RECORD/PART/TRIAL-IMAGE
     #[arg(value_name = "ID", value_hint = ValueHint::AnyPath)]
     id: String,
@@ -41,7 +41,7 @@ pub(super) struct ReplayArgs {
     to: Option<PathBuf>,
 }
 
-pub(super) fn durability(verb: &DurabilityVerb) -> Result<u8> {
+pub fn durability(verb: &DurabilityVerb) -> Result<u8> {
     match verb {
         DurabilityVerb::Replay(args) => replay(args),
         DurabilityVerb::Evidence(args) => evidence(args),

@@ -1,20 +1,21 @@
 //! Power cuts of a real kernel, which knows nothing of the models: User-Mode Linux boots with a disk of its own, a client
 //! commits in it, and the whole kernel is killed. Then it boots again and looks.
 
-use super::place::Place;
-use super::prepare;
-use crate::engine;
-use crate::record::powercut::{KernelCuts, Powercut};
-use crate::study::SplitMix64;
-use crate::study::model::Powercut as Wanted;
-use crate::trial::run::Note;
-use crate::trial::secret::keep_from;
-use crate::trial::stop::Cancelled;
-use crate::trial::trial::{Bench, Stage};
-use crate::trial::watch::janitor::Janitor;
-use crate::trial::workers::crew::Failure;
-use crate::trial::workers::process::Launch;
+use crate::crash::prepare;
+use crate::place::Place;
 use anyhow::{Context, Result, bail};
+use contend::engine;
+use contend::record::powercut::{KernelCuts, Powercut};
+use contend::study::SplitMix64;
+use contend::study::model::Powercut as Wanted;
+use contend::trial::run::Note;
+use contend::trial::secret::keep_from;
+use contend::trial::stage::Stage;
+use contend::trial::stop::Cancelled;
+use contend::trial::trial::Bench;
+use contend::trial::watch::janitor::Janitor;
+use contend::trial::workers::crew::Failure;
+use contend::trial::workers::process::Launch;
 use contend_worker::guest::{ACKNOWLEDGED, COMMITS, FAILED, FOUND, LOOKS};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::fmt::Write as _;
@@ -93,45 +94,43 @@ fn find(name: &str) -> Option<PathBuf> {
     dirs.map(|dir| dir.join(name)).find(|path| path.is_file())
 }
 
-impl Bench<'_> {
-    /// Cuts as often as the study asks for, of a contender that can commit in there.
-    pub(super) fn cut_kernel(&self, stage: &Stage<'_>, wanted: &Wanted, found: &mut Powercut) -> Result<(), Failure> {
-        let own = self.instead.worker.is_none() && stage.base.attached.is_none();
-        if wanted.kernel_cuts == 0 || !own || !engine::can_boot(stage.contender) {
-            return Ok(());
-        }
-        if let Err(why) = available() {
-            found.no_kernel = Some(why);
-            return Ok(());
-        }
-        (self.progress)(Note::Phase("cutting the power of a real kernel"));
-        let fallback = self.data_dir.parent().unwrap_or(&self.data_dir);
-        let place = Place::make(ROOM_BYTES, 0, fallback, self.janitor).map_err(prepare)?;
-        let statements = stage.setup.prepare.iter().chain(&stage.setup.session).cloned().collect();
-        // The kernel lays devices of its own over /dev, with all that is in memory there: what it begins with lies elsewhere.
-        let init = tempfile::Builder::new().prefix(".begin-").tempfile_in(fallback);
-        let init = init.map_err(|e| prepare(e.into()))?.into_temp_path();
-        let machine =
-            Machine { place: &place, init: &init, statements, janitor: self.janitor, cancelled: self.cancelled };
-        let mut random = SplitMix64(stage.round.seed);
-        let kinds = file_systems();
-        let used = &kinds[..kinds.len().min(wanted.kernel_cuts as usize)];
-        let mut cuts = KernelCuts { system: system(used), ..KernelCuts::default() };
-        for number in 0..wanted.kernel_cuts as usize {
-            let after = COMMITS_MIN + random.below(COMMITS_MORE);
-            match machine.cut(kinds[number % kinds.len()], after, &mut cuts) {
-                Ok(()) => {}
-                Err(e) if e.is::<Cancelled>() => return Err(Failure::Cancelled),
-                // It is not the database that failed.
-                Err(e) => {
-                    found.no_kernel = Some(format!("{e:#}"));
-                    break;
-                }
+/// Cuts as often as the study asks for, of a contender that can commit in there.
+pub fn cut(bench: &Bench<'_>, stage: &Stage<'_>, wanted: &Wanted, found: &mut Powercut) -> Result<(), Failure> {
+    let own = bench.instead.worker.is_none() && stage.base.attached.is_none();
+    if wanted.kernel_cuts == 0 || !own || !engine::can_boot(stage.contender) {
+        return Ok(());
+    }
+    if let Err(why) = available() {
+        found.no_kernel = Some(why);
+        return Ok(());
+    }
+    (bench.progress)(Note::Phase("cutting the power of a real kernel"));
+    let fallback = bench.data_dir.parent().unwrap_or(&bench.data_dir);
+    let place = Place::make(ROOM_BYTES, 0, fallback, bench.janitor).map_err(prepare)?;
+    let statements = stage.setup.prepare.iter().chain(&stage.setup.session).cloned().collect();
+    // The kernel lays devices of its own over /dev, with all that is in memory there: what it begins with lies elsewhere.
+    let init = tempfile::Builder::new().prefix(".begin-").tempfile_in(fallback);
+    let init = init.map_err(|e| prepare(e.into()))?.into_temp_path();
+    let machine =
+        Machine { place: &place, init: &init, statements, janitor: bench.janitor, cancelled: bench.cancelled };
+    let mut random = SplitMix64(stage.round.seed);
+    let kinds = file_systems();
+    let used = &kinds[..kinds.len().min(wanted.kernel_cuts as usize)];
+    let mut cuts = KernelCuts { system: system(used), ..KernelCuts::default() };
+    for number in 0..wanted.kernel_cuts as usize {
+        let after = COMMITS_MIN + random.below(COMMITS_MORE);
+        match machine.cut(kinds[number % kinds.len()], after, &mut cuts) {
+            Ok(()) => {}
+            Err(e) if e.is::<Cancelled>() => return Err(Failure::Cancelled),
+            // It is not the database that failed.
+            Err(e) => {
+                found.no_kernel = Some(format!("{e:#}"));
+                break;
             }
         }
-        found.kernel = Some(cuts).filter(|cuts| !cuts.lost.is_empty());
-        Ok(())
     }
+    found.kernel = Some(cuts).filter(|cuts| !cuts.lost.is_empty());
+    Ok(())
 }
 
 /// A disk, and what commits on it.

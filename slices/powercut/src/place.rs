@@ -1,8 +1,9 @@
 //! Where crashes are made: directories in memory if there is room, as nothing there has to last and every image is
 //! written anew.
 
-use crate::trial::watch::janitor::Janitor;
 use anyhow::{Context, Result};
+use contend::trial::data::disk;
+use contend::trial::watch::janitor::Janitor;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -12,9 +13,6 @@ const MEMORY: &str = "/dev/shm";
 
 /// Room that must be left in it beyond what is needed.
 const SPARE_BYTES: u64 = 512 << 20;
-
-/// Room below which what an engine says may be about the lack of it.
-const FULL_BYTES: u64 = 16 << 20;
 
 /// Copies of the data that there are at once: the base, what lies below the recorder, images, the replayer's own.
 const COPIES: u64 = 6;
@@ -29,7 +27,7 @@ impl<'j> Place<'j> {
     pub fn make(data_bytes: u64, log_bytes: u64, fallback: &Path, janitor: &'j Janitor) -> Result<Self> {
         let needed = data_bytes * COPIES + log_bytes + SPARE_BYTES;
         let memory = Path::new(MEMORY);
-        let parent = if room(memory) >= needed { memory } else { fallback };
+        let parent = if disk::room(memory) >= needed { memory } else { fallback };
         let dir = tempfile::Builder::new().prefix("contend-cut-").tempdir_in(parent);
         let dir = dir.with_context(|| format!("cannot create a directory in {}", parent.display()))?;
         janitor.dir_exists(dir.path());
@@ -56,16 +54,6 @@ impl Drop for Place<'_> {
         let _ = std::fs::remove_dir_all(self.dir.path());
         self.janitor.dir_gone(self.dir.path());
     }
-}
-
-/// Whether hardly anything can be written there any more.
-pub fn is_full(dir: &Path) -> bool {
-    room(dir) < FULL_BYTES
-}
-
-fn room(dir: &Path) -> u64 {
-    let writable = rustix::fs::access(dir, rustix::fs::Access::WRITE_OK).is_ok();
-    rustix::fs::statvfs(dir).ok().filter(|_| writable).map_or(0, |fs| fs.f_bavail * fs.f_frsize)
 }
 
 /// Bytes of all files below a directory.

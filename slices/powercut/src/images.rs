@@ -1,20 +1,20 @@
 //! Images: rebuilt one after the other, and judged while the next one is rebuilt.
 
-use crate::check::survival::Verdict;
-use crate::record::powercut::{Failing, Lie, Powercut};
-use crate::study::model::{Powercut as Wanted, Tier};
-use crate::study::powercut::{MINIMISE_TRIES, SERVER_LIE_POINTS};
-use crate::trial::powercut::cuts::{self, Moments, Stretch};
-use crate::trial::powercut::judge::{self, Judge};
-use crate::trial::powercut::lies;
-use crate::trial::powercut::place::Place;
-use crate::trial::powercut::{instant, prepare};
-use crate::trial::stop::Cancelled;
-use crate::trial::trial::{Bench, Stage};
-use crate::trial::workers::admin::Admin;
-use crate::trial::workers::crew::Failure;
-use crate::trial::workers::process::Launch;
+use crate::crash::{Crash, instant, prepare};
+use crate::cuts::{self, Moments, Stretch};
+use crate::judge::{self, Judge};
+use crate::lies;
+use crate::place::Place;
+use crate::survival::Verdict;
 use anyhow::{Result, anyhow};
+use contend::record::powercut::{Failing, Lie, Powercut};
+use contend::study::model::{Powercut as Wanted, Tier};
+use contend::study::powercut::{MINIMISE_TRIES, SERVER_LIE_POINTS};
+use contend::trial::stage::Stage;
+use contend::trial::stop::Cancelled;
+use contend::trial::workers::admin::Admin;
+use contend::trial::workers::crew::Failure;
+use contend::trial::workers::process::Launch;
 use contend_powercut::log::Log;
 use contend_powercut::minimise::minimise;
 use contend_powercut::replay::{Cut, Model, Namespace, Replayer};
@@ -28,10 +28,9 @@ const JUDGES: usize = 2;
 const PIECES_MAX: usize = 20;
 
 /// What all images of a trial share.
-pub(super) struct Images<'i> {
-    pub bench: &'i Bench<'i>,
+pub struct Images<'i> {
+    pub crash: Crash<'i>,
     pub stage: &'i Stage<'i>,
-    pub wanted: &'i Wanted,
     pub place: &'i Place<'i>,
     pub log: &'i Log,
     pub judge: &'i Judge<'i>,
@@ -50,15 +49,15 @@ impl Images<'_> {
         admin: &mut Admin<'_>,
     ) -> Result<(), Failure> {
         let embedded = self.stage.engine.server.is_none();
-        let points = if embedded { self.wanted.points } else { self.wanted.server_points };
+        let points = if embedded { self.crash.wanted.points } else { self.crash.wanted.server_points };
         let stretch = self.stretch()?;
         found.syncs = cuts::syncs(self.log, stretch);
-        let moments = Moments::of(self.log, stretch, self.wanted.aim.as_deref());
+        let moments = Moments::of(self.log, stretch, self.crash.wanted.aim.as_deref());
         if moments.count() == 0 {
-            let ending = self.wanted.aim.as_deref().unwrap_or_default();
+            let ending = self.crash.wanted.aim.as_deref().unwrap_or_default();
             return Err(prepare(anyhow!("no first page of a file that ends in {ending} was on its way at any moment")));
         }
-        let cuts = cuts::draw(self.wanted, points, &moments, self.stage.round.seed);
+        let cuts = cuts::draw(self.crash.wanted, points, &moments, self.stage.round.seed);
         let mut replayer = Replayer::new(base, self.log).map_err(broken)?;
         let mut images = 0;
         let mut note = |cut: &Cut, verdict: &Verdict| {
@@ -93,13 +92,13 @@ impl Images<'_> {
         let kinds = Wanted {
             crashes: vec!["drop".to_string(), "reorder".to_string()],
             namespaces: vec![Namespace::Journal.name().to_string()],
-            ..self.wanted.clone()
+            ..self.crash.wanted.clone()
         };
-        let points = if self.stage.engine.server.is_some() { SERVER_LIE_POINTS } else { self.wanted.lie_points };
+        let points = if self.stage.engine.server.is_some() { SERVER_LIE_POINTS } else { self.crash.wanted.lie_points };
         for planted in all {
             let mut replayer =
                 Replayer::with_lies(base, self.log, std::slice::from_ref(&planted.lie)).map_err(broken)?;
-            let points = points.min(self.wanted.lie_points);
+            let points = points.min(self.crash.wanted.lie_points);
             let moments = planted.moments(self.log, stretch);
             let cuts = cuts::draw(&kinds, points, &moments, self.stage.round.seed ^ 0x5eed);
             let (mut images, mut caught) = (0, false);
@@ -133,7 +132,7 @@ impl Images<'_> {
         let Some((word, detail)) = judge::in_words(verdict) else { return };
         let (model, namespace) = (cut.model.name(), cut.namespace.name());
         let same = failing.iter().filter(|f| f.verdict == word && f.model == model && f.namespace == namespace);
-        if same.count() < self.wanted.keep as usize {
+        if same.count() < self.crash.wanted.keep as usize {
             failing.push(Failing {
                 number: failing.len() as u32 + 1,
                 model: model.to_string(),
@@ -169,7 +168,7 @@ impl Images<'_> {
         for number in 0..JUDGES {
             let dir = self.place.empty(&format!("image-{number}"))?;
             let log = logs.join(format!("judge-{number}.log"));
-            let admin = Admin::start(&Launch::own()?, &log, self.bench.janitor, self.bench.cancelled)?;
+            let admin = Admin::start(&Launch::own()?, &log, self.crash.janitor, self.crash.cancelled)?;
             let database = database_in(&dir);
             let script = self.judge.script(&database);
             judges.push(Seat { admin, dir, database, script, busy: None, sent: Ok(()) });
@@ -232,7 +231,7 @@ impl Images<'_> {
         let dir = self.place.empty("image")?;
         rebuild(replayer, cut, &dir)?;
         let verdict =
-            self.bench.reopened(self.stage, &dir, &self.place.path("image.log"), admin, |database, admin| {
+            self.crash.reopened(self.stage, &dir, &self.place.path("image.log"), admin, |database, admin| {
                 let answers = admin.run(self.judge.script(database));
                 self.judge.verdict(instant(self.log, cut.position), answers, database, admin)
             })?;
@@ -297,7 +296,7 @@ fn database_in(dir: &Path) -> String {
 }
 
 /// The cut that a record tells of.
-pub(super) fn cut_of(failing: &Failing) -> Option<Cut> {
+pub fn cut_of(failing: &Failing) -> Option<Cut> {
     Some(Cut {
         position: failing.position as usize,
         model: failing.model.parse().ok()?,

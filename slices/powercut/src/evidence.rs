@@ -1,24 +1,24 @@
 //! What a run proves of its contenders, and how the tiers of any run are known. The file of proofs lies beside the results.
 
-use crate::engine::{self, Engine};
-use crate::record::evidence::{CUTS_MIN, Found, Known, Proof, Proofs, Subject};
-use crate::record::model::{Machine, Run, Trial};
-use crate::record::powercut::{Crashes, Powercut};
-use crate::study::model::Contender;
-use crate::study::powercut::CRASHES;
 use anyhow::Result;
+use contend::engine::{self, Engine};
+use contend::record::evidence::{CUTS_MIN, Found, Known, Proof, Proofs, Subject};
+use contend::record::model::{Machine, Run, Trial};
+use contend::record::powercut::{Crashes, Powercut};
+use contend::study::model::Contender;
+use contend::study::powercut::CRASHES;
 use contend_powercut::replay::MODELS_VERSION;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Proofs that contend brings along, made on another machine.
-const SHIPPED: &str = include_str!("../../../../evidence/durability.toml");
+const SHIPPED: &str = include_str!("../../../evidence/durability.toml");
 
 /// Letters of a time that are its day.
 const DAY_CHARS: usize = 10;
 
 /// Where proofs of this machine are kept: beside the records, as loaded data is.
-pub fn path(out: &Path) -> PathBuf {
+fn path(out: &Path) -> PathBuf {
     out.parent().unwrap_or(out).join(".evidence").join("proofs.toml")
 }
 
@@ -26,17 +26,17 @@ pub fn path(out: &Path) -> PathBuf {
 ///
 /// # Errors
 /// The file is damaged.
-pub fn readable(path: &Path) -> Result<()> {
-    Proofs::read(path).map(drop)
+pub fn readable(out: &Path) -> Result<()> {
+    Proofs::read(&path(out)).map(drop)
 }
 
 /// How the tier of each contender is known, with everything that is known by now.
 ///
 /// # Errors
 /// The file of proofs is damaged.
-pub fn known(run: &Run, trials: &[Trial], path: &Path) -> Result<Vec<Known>> {
+pub fn known(run: &Run, trials: &[Trial], out: &Path) -> Result<Vec<Known>> {
     let (mut proofs, machine) = (Proofs::parse(SHIPPED)?, name(&run.machine));
-    proofs.proof.extend(Proofs::read(path)?.proof);
+    proofs.proof.extend(Proofs::read(&path(out))?.proof);
     let of = |(at, contender): (usize, &Contender)| {
         let subject = subject(contender, trials.iter().filter(|trial| trial.slot.contender == at));
         proofs.of(at, subject.as_ref(), &machine, MODELS_VERSION)
@@ -48,14 +48,15 @@ pub fn known(run: &Run, trials: &[Trial], path: &Path) -> Result<Vec<Known>> {
 ///
 /// # Errors
 /// The file is damaged or cannot be written.
-pub fn keep(run: &Run, trials: &[Trial], path: &Path) -> Result<()> {
+pub fn keep(run: &Run, trials: &[Trial], out: &Path) -> Result<()> {
     let found = proved(run, trials);
     if found.is_empty() {
         return Ok(());
     }
-    let mut proofs = Proofs::read(path)?;
+    let path = path(out);
+    let mut proofs = Proofs::read(&path)?;
     found.into_iter().for_each(|proof| proofs.add(proof));
-    proofs.write(path)
+    proofs.write(&path)
 }
 
 /// What a run has proved: of contenders whose power was cut in every way, in trials that count.
@@ -150,8 +151,8 @@ pub fn shipped<'r>(records: impl IntoIterator<Item = (&'r Run, &'r [Trial])>) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::study::model::{Extent, Variant};
-    use crate::study::{self, Choices};
+    use contend::study::model::{Extent, Variant};
+    use contend::study::{self, Choices};
 
     #[test]
     fn what_contend_brings_along_is_of_the_models_of_today() {

@@ -1,9 +1,9 @@
 //! The recorder: a process of its own that lays a recording file system over a directory. It ends, and takes its mount
 //! away, when it is told to or when the tool is gone.
 
-use crate::trial::secret::keep_from;
-use crate::trial::watch::janitor::Janitor;
 use anyhow::{Context, Result, bail};
+use contend::trial::secret::keep_from;
+use contend::trial::watch::janitor::Janitor;
 use contend_powercut::record;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;

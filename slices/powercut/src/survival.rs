@@ -1,8 +1,8 @@
 //! What a crash left, judged: which operations had been acknowledged, which are there, and whether the data is sound.
 //! Pure: times, marks and complaints in, a verdict out.
 
-use crate::operation::{Operation, Operations};
-use crate::outcome::Outcome;
+use contend::operation::{Operation, Operations};
+use contend::outcome::Outcome;
 use contend_wire::sample::Sample;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -186,7 +186,7 @@ impl Ledger {
 
 fn fate(op: &Operation<'_>) -> Fate {
     // An earlier attempt nobody was told about may have done it.
-    let unclear = op.attempts().iter().any(crate::outcome::may_have_acted);
+    let unclear = op.attempts().iter().any(contend::outcome::may_have_acted);
     match op.outcome() {
         Outcome::Committed => Fate::Acknowledged,
         _ if unclear => Fate::Unknown,

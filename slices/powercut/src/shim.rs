@@ -1,8 +1,8 @@
 //! Recording without a file system: a worker whose SQLite writes the log itself, through a VFS. Only where the database
 //! is in the tool's own worker, and all clients are in one process.
 
-use crate::trial::workers::process::Launch;
 use anyhow::{Context, Result, bail};
+use contend::trial::workers::process::Launch;
 use contend_powercut::record;
 use std::path::Path;
 use std::process::ExitCode;

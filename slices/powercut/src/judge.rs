@@ -1,16 +1,16 @@
 //! Opening what a crash left, with the contender's own configuration, and judging it.
 
-use crate::check::survival::{Instant, Ledger, Recovered, Verdict};
-use crate::engine::{Engine, Setup};
-use crate::record::powercut::Crashes;
-use crate::stats::precision::Ns;
-use crate::trial::aftermath::integrity;
-use crate::trial::powercut::place;
-use crate::trial::stop::Cancelled;
-use crate::trial::workers::admin::script_target;
-use crate::trial::workers::admin::{Admin, EngineSaid};
-use crate::workload::{Workload, marks};
+use crate::survival::{Instant, Ledger, Recovered, Verdict};
 use anyhow::{Result, bail};
+use contend::engine::{Engine, Setup};
+use contend::record::powercut::Crashes;
+use contend::trial::aftermath::integrity;
+use contend::trial::data::disk;
+use contend::trial::stop::Cancelled;
+use contend::trial::workers::admin::script_target;
+use contend::trial::workers::admin::{Admin, EngineSaid};
+use contend::workload::{Workload, marks};
+use contend_stats::precision::Ns;
 use contend_wire::literal::Value;
 use contend_wire::script::{Answer, ScriptWriter, Target};
 use std::collections::BTreeMap;
@@ -123,7 +123,7 @@ pub fn refused(error: anyhow::Error) -> Result<Verdict> {
 /// # Errors
 /// There is no room where the image lies.
 pub fn with_room(verdict: Verdict, dir: &Path) -> Result<Verdict> {
-    if verdict != Verdict::Clean && place::is_full(dir) {
+    if verdict != Verdict::Clean && disk::nearly_full(dir) {
         bail!("the file system of {} is full", dir.display());
     }
     Ok(verdict)

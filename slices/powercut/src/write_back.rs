@@ -1,11 +1,11 @@
 //! Pages that go to a server's data files while it is recorded. A busy server writes them every few minutes and a recording
 //! lasts less than a second, so it is told to; otherwise no image could show what a torn page does.
 
-use crate::engine::server::Server;
-use crate::trial::watch::janitor::Janitor;
-use crate::trial::workers::admin::Admin;
-use crate::trial::workers::process::Launch;
 use anyhow::{Context, Result};
+use contend::engine::server::Server;
+use contend::trial::watch::janitor::Janitor;
+use contend::trial::workers::admin::Admin;
+use contend::trial::workers::process::Launch;
 use contend_wire::script::Target;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,11 +1,11 @@
 //! An image of a record rebuilt, for whoever wants to look at it.
 
-use super::images::cut_of;
-use crate::engine;
-use crate::engine::server::Layout;
-use crate::record::powercut::{BASE_DIR, Failing, LOG_FILE};
-use crate::record::store::Record;
+use crate::images::cut_of;
 use anyhow::{Context, Result, anyhow, bail};
+use contend::engine;
+use contend::engine::server::Layout;
+use contend::record::powercut::{BASE_DIR, Failing, LOG_FILE};
+use contend::record::store::Record;
 use contend_powercut::log::Log;
 use contend_powercut::replay::Replayer;
 use std::fmt::Write as _;
@@ -36,7 +36,7 @@ pub fn rebuild(record: &Record, trial: u32, number: u32, to: &Path) -> Result<St
     Ok(in_words(failing, contender, lost, to))
 }
 
-fn in_words(failing: &Failing, contender: &crate::study::model::Contender, lost: usize, to: &Path) -> String {
+fn in_words(failing: &Failing, contender: &contend::study::model::Contender, lost: usize, to: &Path) -> String {
     let to = to.display();
     let mut out = format!(
         "{to} is the disk of {} after a cut at entry {} of the log (model {}, names {}): {lost} pieces are lost.\n\

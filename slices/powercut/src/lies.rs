@@ -1,8 +1,8 @@
 //! Planted faults of the disk: which there are, which of them a setting depends on, and where to look for them.
 
-use crate::engine::{Engine, Settings};
-use crate::study::powercut::{LIES, SERVER_LIES};
-use crate::trial::powercut::cuts::{self, Moments, Stretch};
+use crate::cuts::{self, Moments, Stretch};
+use contend::engine::{Engine, Settings};
+use contend::study::powercut::{LIES, SERVER_LIES};
 use contend_powercut::lies::Lie;
 use contend_powercut::log::{Log, Op};
 

@@ -1,7 +1,7 @@
 //! Which moments are looked at: drawn from the seed, so that a run can be done again.
 
-use crate::study::SplitMix64;
-use crate::study::model::Powercut;
+use contend::study::SplitMix64;
+use contend::study::model::Powercut;
 use contend_powercut::log::{Entry, Log, Op};
 use contend_powercut::replay::{Cut, Model, Namespace};
 use std::collections::BTreeSet;
@@ -111,7 +111,7 @@ pub fn syncs(log: &Log, stretch: Stretch) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::study::powercut::{CRASHES, NAMESPACES};
+    use contend::study::powercut::{CRASHES, NAMESPACES};
 
     #[test]
     fn every_word_of_a_study_is_a_model() {

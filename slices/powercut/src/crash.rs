@@ -1,0 +1,148 @@
+//! A trial whose contender is made to crash: what recordings, images and kills share.
+
+use crate::judge;
+use crate::survival::{self, Ledger, Verdict};
+use anyhow::{Result, anyhow};
+use contend::engine::{self, Engine};
+use contend::outcome::reason::Invalid;
+use contend::study::model::{Contender, Powercut as Wanted};
+use contend::trial::data::fresh;
+use contend::trial::plans::DrawnRound;
+use contend::trial::stage::Stage;
+use contend::trial::stop::Cancelled;
+use contend::trial::trial::Bench;
+use contend::trial::workers::admin::Admin;
+use contend::trial::workers::crew::Failure;
+use contend_powercut::log::Log;
+use contend_wire::sample::{SAMPLE_BYTES, Sample};
+use std::collections::BTreeMap;
+use std::ops::Deref;
+use std::path::Path;
+
+/// A trial whose contender is made to crash.
+#[derive(Clone, Copy)]
+pub struct Crash<'c> {
+    pub bench: &'c Bench<'c>,
+    pub wanted: &'c Wanted,
+}
+
+impl<'c> Deref for Crash<'c> {
+    type Target = Bench<'c>;
+
+    fn deref(&self) -> &Bench<'c> {
+        self.bench
+    }
+}
+
+impl Crash<'_> {
+    /// Why nothing may crash.
+    pub fn no_crashes(&self, stage: &Stage<'_>) -> Option<&'static str> {
+        why_no_crashes(stage.contender, stage.engine, stage.base.attached.is_some(), self.workload.databases)
+    }
+
+    /// What was sent, from the samples of all clients.
+    pub fn ledger(&self, round: &DrawnRound, samples: Vec<Sample>) -> Ledger {
+        let mut counts: BTreeMap<u32, u32> = BTreeMap::new();
+        for sample in &samples {
+            let count = counts.entry(sample.client).or_default();
+            *count = (*count).max(sample.operation + 1);
+        }
+        let marks: BTreeMap<u32, Vec<Option<i64>>> = round
+            .clients()
+            .map(|c| (c.id, self.workload.marks_of(c, counts.get(&c.id).copied().unwrap_or(0))))
+            .collect();
+        let mark = |client, number| marks.get(&client)?.get(number as usize).copied().flatten();
+        Ledger::from_samples(samples, mark)
+    }
+
+    /// Opens what a crash left in a directory, and asks; what the engine does not open has its verdict.
+    pub fn reopened(
+        &self,
+        stage: &Stage<'_>,
+        dir: &Path,
+        server_log: &Path,
+        admin: &mut Admin<'_>,
+        ask: impl FnOnce(&str, &mut Admin<'_>) -> Result<Verdict>,
+    ) -> Result<Verdict> {
+        match stage.making(self.workload, dir, server_log, |m| fresh::open(m, self.janitor, admin)) {
+            Ok(fresh) => ask(&fresh.inside[0], admin),
+            Err(e) => judge::refused(e),
+        }
+    }
+}
+
+/// Why a contender's processes are not killed, and its power is not cut.
+fn why_no_crashes(contender: &Contender, engine: &Engine, attached: bool, databases: u32) -> Option<&'static str> {
+    let idle = engine::driver(contender).is_none_or(|driver| driver.executes_nothing);
+    match () {
+        () if attached => Some("a server that somebody else runs is not made to crash"),
+        () if engine::is_app(contender) => {
+            Some("what clients ask of an app leaves no marks, so nothing tells which of it is kept")
+        }
+        () if idle || !engine.executes => Some("the contender keeps no data"),
+        () if databases != 1 => Some("the workload has several databases; crashes are made of one"),
+        () => None,
+    }
+}
+
+/// Samples as they arrive.
+pub fn decode(bytes: &[u8], samples: &mut Vec<Sample>) -> Result<()> {
+    for piece in bytes.as_chunks::<SAMPLE_BYTES>().0 {
+        samples.push(Sample::decode(piece).map_err(|e| anyhow!(e))?);
+    }
+    Ok(())
+}
+
+/// What keeps the power from being cut, unless it is the user.
+pub fn prepare(error: anyhow::Error) -> Failure {
+    if error.is::<Cancelled>() {
+        return Failure::Cancelled;
+    }
+    Failure::Invalid(Invalid::Prepare.because(format!("{error:#}")))
+}
+
+/// The instant of a cut: between two entries of the log.
+pub fn instant(log: &Log, position: usize) -> survival::Instant {
+    survival::Instant { after_ns: log.begins_ns(position), before_ns: log.ends_ns(position) }
+}
+
+/// The setup of a contender whose database is in a worker that is asked over HTTP.
+pub fn over_http(contender: &Contender) -> Contender {
+    let mut other = contender.clone();
+    other.settings.insert(engine::TRANSPORT.to_string(), engine::HTTP.to_string());
+    engine::resolved(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use contend::engine::app::is_app;
+    use contend::study::model::{Resolved, Tier};
+
+    #[test]
+    fn who_leaves_no_marks_is_not_made_to_crash() {
+        let of = |driver: &str, attached, databases| {
+            let engine = engine::find("sqlite").expect("an engine");
+            let contender = Contender {
+                name: String::new(),
+                label: String::new(),
+                engine: engine.name.to_string(),
+                driver: driver.to_string(),
+                model: String::new(),
+                settings: BTreeMap::new(),
+                tier: Tier::Durable,
+                resolved: Resolved::default(),
+            };
+            why_no_crashes(&contender, engine, attached, databases)
+        };
+        let own = engine::find("sqlite").expect("an engine").drivers().find(|d| !d.executes_nothing).expect("a driver");
+        assert_eq!(of(own.name, false, 1), None);
+        assert!(of(own.name, true, 1).expect("a reason").contains("somebody else"));
+        assert!(of(own.name, false, 2).expect("a reason").contains("several databases"));
+        let apps: Vec<_> = engine::find("sqlite").expect("an engine").drivers().filter(|d| is_app(d.name)).collect();
+        assert!(!apps.is_empty());
+        for app in apps {
+            assert!(of(app.name, false, 1).expect("a reason").contains("no marks"), "{}", app.name);
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Crashes: what each setting keeps of what it has acknowledged. The load of a trial is carried out once more on a
+//! recording file system; the disk is rebuilt as a power cut at many of its moments could have left it; every such
+//! image is opened with the contender's configuration and judged. Beside it the database's processes are really
+//! killed. `docs/study-durability.md` says how it is judged and why it can be believed.
+
+mod controls;
+mod crash;
+mod cuts;
+mod doctor;
+mod evidence;
+mod images;
+mod judge;
+mod kernel;
+mod kills;
+mod lies;
+mod load;
+mod place;
+mod recorder;
+mod replay;
+mod shim;
+mod step;
+mod survival;
+mod verb;
+mod write_back;
+
+use clap::FromArgMatches;
+use contend::slice::{Process, Slice, Verb};
+use contend::trial::kind::Kind;
+use contend::trial::proofs::Proofs;
+use verb::DurabilityVerb;
+
+/// What contend gains: studies of kind `powercut`, proofs of tiers, `contend durability`.
+pub const SLICE: Slice = Slice {
+    name: "powercut",
+    verbs: &[Verb {
+        name: "durability",
+        after: "translate",
+        run: |matches| verb::durability(&DurabilityVerb::from_arg_matches(matches)?),
+        ..Verb::of::<DurabilityVerb>()
+    }],
+    processes: &[
+        Process { verb: recorder::VERB, serve: recorder::serve },
+        Process { verb: shim::VERB, serve: shim::serve },
+    ],
+    findings: &[doctor::recorder_finding, doctor::kernel_finding],
+    kinds: &[Kind { name: "powercut", step: step::crash }],
+    proofs: &[Proofs { readable: evidence::readable, keep: evidence::keep, known: evidence::known }],
+    unmount: &[|mountpoint| drop(contend_powercut::record::unmount(mountpoint))],
+    ..Slice::NONE
+};

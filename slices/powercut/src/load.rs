@@ -1,0 +1,166 @@
+//! The load of a trial once more, on a recorder.
+
+use crate::crash::{Crash, decode, prepare};
+use crate::place::{Place, copy_same};
+use crate::recorder::Recorder;
+use crate::shim;
+use crate::survival::Ledger;
+use crate::write_back;
+use anyhow::{Result, anyhow};
+use contend::record::powercut::Powercut;
+use contend::trial::data::fresh::{self, Fresh};
+use contend::trial::plans::{DrawnRound, Sql};
+use contend::trial::stage::Stage;
+use contend::trial::workers::admin::{Admin, script_target};
+use contend::trial::workers::crew::{Crew, Failure};
+use contend::trial::workers::process::Launch;
+use contend::trial::workers::refusal::Whose;
+use contend_powercut::log::Log;
+use contend_stats::precision::Ns;
+use contend_wire::sample::Sample;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Commits below which a recording shows little: it is made again in a longer window.
+const COMMITS_MIN: u64 = 60;
+
+/// How many times as long, attempt by attempt.
+const LONGER: [u64; 3] = [1, 4, 16];
+
+/// What the recorder left: the log, and who was told what.
+pub struct Recording {
+    pub log: Log,
+    pub ledger: Ledger,
+}
+
+/// Where and how the load is recorded.
+pub struct Load<'l> {
+    pub crash: Crash<'l>,
+    pub stage: &'l Stage<'l>,
+    pub place: &'l Place<'l>,
+}
+
+impl Load<'_> {
+    /// The load on the recorder; once more in a longer window if hardly anything was committed.
+    pub fn record(
+        &self,
+        found: &mut Powercut,
+        (base, log_file): (&Path, &Path),
+        admin: &mut Admin<'_>,
+    ) -> Result<Recording, Failure> {
+        let laid_out = self.place.empty("base").map_err(prepare)?;
+        let server_log = self.place.path("server.log");
+        self.stage
+            .making(self.crash.workload, &laid_out, &server_log, |making| fresh::lay_out(making, admin))
+            .map_err(prepare)?;
+        copy_same(&laid_out, base).map_err(prepare)?;
+        for (attempt, times) in LONGER.iter().enumerate() {
+            let least_ns = self.stage.engine.server.map_or(0, |server| server.write_back_ns);
+            let window_ns = (self.crash.wanted.window_ns * times).max(least_ns);
+            let recording = self.record_once(window_ns, found, log_file, admin)?;
+            // A longer window adds nothing to a log that is full.
+            if found.acknowledged >= COMMITS_MIN || found.log_full || attempt + 1 == LONGER.len() {
+                if found.acknowledged == 0 {
+                    return Err(prepare(anyhow!("nothing was committed on the recorder in {}", Ns(window_ns))));
+                }
+                return Ok(recording);
+            }
+            std::fs::remove_file(log_file).map_err(|e| prepare(e.into()))?;
+        }
+        Err(prepare(anyhow!("nothing was recorded")))
+    }
+
+    fn record_once(
+        &self,
+        window_ns: u64,
+        found: &mut Powercut,
+        log_file: &Path,
+        admin: &mut Admin<'_>,
+    ) -> Result<Recording, Failure> {
+        let backing = self.place.empty("backing").map_err(prepare)?;
+        let mountpoint = self.place.empty("mount").map_err(prepare)?;
+        copy_same(&self.place.path("base"), &backing).map_err(prepare)?;
+        let bound = u64::from(self.crash.wanted.bound_mib) << 20;
+        if found.by_vfs.is_some() {
+            return self.record_by_shim(window_ns, found, &backing, log_file);
+        }
+        let recorder = Recorder::start(&backing, &mountpoint, log_file, bound, self.crash.janitor).map_err(prepare)?;
+        let server_log = self.place.path("server.log");
+        let fresh = self.stage.making(self.crash.workload, &mountpoint, &server_log, |making| {
+            fresh::open(making, self.crash.janitor, admin)
+        });
+        let fresh = fresh.map_err(prepare)?;
+        let round = self.stage.round.for_window(window_ns);
+        let samples = self.load_and_write_back(&round, &fresh)?;
+        drop(fresh);
+        let recorded = recorder.end().map_err(prepare)?;
+        (found.entries, found.log_bytes, found.log_full) = (recorded.entries, recorded.bytes, recorded.full);
+        let log = read_log(log_file)?;
+        Ok(self.recording(log, &round, samples, found))
+    }
+
+    /// The same where nothing can be mounted: the clients of one process, which records itself.
+    fn record_by_shim(
+        &self,
+        window_ns: u64,
+        found: &mut Powercut,
+        dir: &Path,
+        log_file: &Path,
+    ) -> Result<Recording, Failure> {
+        let fresh = self.stage.making(self.crash.workload, dir, &self.place.path("server.log"), Fresh::embedded);
+        let round = self.stage.round.for_window(window_ns).of_one_worker();
+        let launch = shim::launch(dir, log_file, u64::from(self.crash.wanted.bound_mib) << 20).map_err(prepare)?;
+        let samples = self.load_with(&launch, &round, &fresh)?;
+        let log = read_log(log_file)?;
+        let bytes = std::fs::metadata(log_file).map_or(0, |file| file.len());
+        (found.entries, found.log_bytes, found.log_full) = (log.len() as u64, bytes, log.full);
+        Ok(self.recording(log, &round, samples, found))
+    }
+
+    /// What was recorded beside what was sent; how much that is goes into what was found.
+    fn recording(&self, log: Log, round: &DrawnRound, samples: Vec<Sample>, found: &mut Powercut) -> Recording {
+        let ledger = self.crash.ledger(round, samples);
+        found.acknowledged = ledger.acknowledged().count() as u64;
+        found.recorded_ns = ledger.span_ns().map_or(0, |(first, last)| last - first);
+        Recording { log, ledger }
+    }
+
+    /// The clients at work, while a server is told to write its pages to the data files.
+    fn load_and_write_back(&self, round: &DrawnRound, fresh: &Fresh<'_>) -> Result<Vec<Sample>, Failure> {
+        let Some(server) = self.stage.engine.server else { return self.load(round, fresh) };
+        let (done, janitor) = (AtomicBool::new(false), self.crash.janitor);
+        let target = script_target(self.stage.engine, &fresh.inside[0]);
+        let log = self.place.path("write-back.log");
+        std::thread::scope(|scope| {
+            let writing = scope.spawn(|| write_back::keep_on(server, &target, &log, janitor, &done));
+            let samples = self.load(round, fresh);
+            done.store(true, Ordering::Relaxed);
+            let written = writing.join().unwrap_or_else(|_| Err(anyhow!("whoever writes pages back broke down")));
+            // What became of the clients matters more.
+            samples.and_then(|samples| written.map(|()| samples).map_err(prepare))
+        })
+    }
+
+    /// The clients at work on a database, in a window without a run-in.
+    fn load(&self, round: &DrawnRound, fresh: &Fresh<'_>) -> Result<Vec<Sample>, Failure> {
+        self.load_with(&self.crash.launch(self.stage.contender)?, round, fresh)
+    }
+
+    fn load_with(&self, launch: &Launch, round: &DrawnRound, fresh: &Fresh<'_>) -> Result<Vec<Sample>, Failure> {
+        let sql = Sql::of(self.crash.workload, self.stage.engine, &self.stage.setup);
+        let plans = round.encode(self.stage.contender, &self.stage.setup, &sql, &fresh.databases)?;
+        let whose = Whose::Driver(self.stage.contender.driver.clone());
+        let mut crew = Crew::new(whose, self.crash.janitor, self.crash.deadlines, self.crash.cancelled);
+        crew.prepare(launch, &plans, &self.place.path(""))?;
+        crew.compare_clocks()?;
+        let end_ns = crew.start() + round.load.window_ns;
+        let mut samples = vec![];
+        crew.collect(Some(end_ns), round.load.drain_ns, &mut |b| decode(b, &mut samples), || (), &mut |_| ())?;
+        crew.dismiss();
+        Ok(samples)
+    }
+}
+
+fn read_log(file: &Path) -> Result<Log, Failure> {
+    Log::read(file).map_err(|e| prepare(anyhow!("{e}")))
+}
