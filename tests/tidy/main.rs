@@ -1,6 +1,7 @@
 //! The rules of the house, kept by a machine: which module may know which, who may start processes and
 //! read clocks, what a source file looks like. `docs/architecture.md` gives the reasons.
 
+mod fields;
 mod known;
 mod never;
 mod shape;

@@ -242,88 +242,100 @@ pub struct TransactionInfo {
 /// `trials/NNNN/trial.toml`: one trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
+    /// Format of the record.
     pub format: u32,
+    /// Place in the schedule.
     pub slot: Slot,
-    /// Copied from the study, so that a trial can be read on its own.
+    /// Name of the contender.
     pub contender: String,
+    /// Label of the condition.
     pub condition: String,
+    /// Tier of the contender.
     pub tier: Tier,
-    /// Why the trial does not count; empty = valid.
+    /// Reasons why the trial does not count; empty if it is valid.
     #[serde(default)]
     pub invalid: Vec<Reason>,
     /// What a reader should know of a trial that counts.
     #[serde(default)]
     pub marks: Vec<Mark>,
-    /// Seed its plans were drawn from.
+    /// Seed of its plans.
     pub seed: u64,
-    /// The loaded data its own was copied from, relative to the record.
+    /// Path of the loaded data that was copied, relative to the record; `attached` on a running server, where each trial loads.
     pub base: String,
     /// SHA-256 of the operations of all its plans.
     pub plan_sha256: String,
-    /// `closed` or `open`.
+    /// `closed` or `open` loop.
     pub load_model: String,
-    /// The window on the tool's monotonic clock.
+    /// Start of the window on the tool's monotonic clock.
     pub window_start_ns: u64,
+    /// End of the window on the tool's monotonic clock.
     pub window_end_ns: u64,
+    /// Workers of the clients.
     pub workers: Vec<WorkerInfo>,
-    /// The database server, where there is one.
+    /// Database server, or the worker that serves over HTTP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerInfo>,
-    /// Effective settings, equal on all connections.
+    /// Settings as read back, equal on all connections.
     pub settings: BTreeMap<String, String>,
-    /// The tier of these settings; `None` if no connection reported any.
+    /// Tier of the settings as read back; absent if no connection reported any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier_reported: Option<Tier>,
-    /// Open loop: operations due in the window per transaction, as drawn. Closed loop: empty.
+    /// Open loop: operations due in the window, by transaction. Closed loop: empty.
     #[serde(default)]
     pub planned: BTreeMap<String, u64>,
-    /// Busy time of all processors that was not ours, in thousandths of the capacity of the window.
+    /// Time of all processors that was not used by the trial, in thousandths of their capacity in the window.
     pub foreign_cpu_permille: u32,
-    /// The server is one that somebody else runs: what it used, if it is on this machine, is among the others' too.
+    /// Whether the server is not contend's: its time is then part of `foreign_cpu_permille` if it is on this machine.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub server_unwatched: bool,
-    /// Median fsync right before the window.
+    /// Median fsync right before the window; 0 for a service.
     pub fsync_ns_p50_before: u64,
+    /// Invariants of the workload and the integrity check of the engine.
     pub invariants: Vec<InvariantResult>,
+    /// Disk space of the data after the trial.
     pub footprint: Footprint,
     /// Clients whose accounts were checked.
     pub clients: u32,
-    /// How many samples there are; none in older records.
+    /// Samples of the trial; absent in old records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples: Option<u64>,
-    /// SHA-256 of `samples.bin`, which shows whether it is still what was measured; none in older records.
+    /// SHA-256 of `samples.bin`: a trial with other samples does not count. Absent in old records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples_sha256: Option<String>,
-    /// Numbers of the workload's `[scale]` as they held here, and `databases`.
+    /// Numbers of the workload's `[scale]` under the condition, and `databases`.
     #[serde(default)]
     pub scale: BTreeMap<String, u64>,
-    /// By table, over all databases; empty where nobody could be asked.
+    /// Disk space of each table over all databases, compacted; in the first round, where the engine reports it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tables: BTreeMap<String, TableBytes>,
-    /// What crashes left, in a study that makes some.
+    /// Results of crashes, in a study of crashes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub powercut: Option<Powercut>,
 }
 
+/// A worker of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WorkerInfo {
+    /// Number of the worker, from 0.
     pub number: u32,
-    /// Who lived in it, in the order of their clients.
+    /// Roles of its clients, in the order of the clients.
     pub roles: Vec<RoleClients>,
-    /// What it said of itself: language, driver, engine, compile options.
+    /// Facts of its `hello`: language, driver, engine, compile options.
     pub hello: BTreeMap<String, String>,
-    /// How far its clock may be from the tool's.
+    /// Largest possible difference between its clock and the tool's.
     pub clock_error_ns: u64,
     /// CPU time in the window, user and system.
     pub cpu_ns: u64,
-    /// Largest resident set seen.
+    /// Largest resident set in the window.
     pub rss_bytes: u64,
-    /// Bytes it caused to be written to storage in the window, as /proc says.
+    /// Bytes written to storage in the window, from /proc.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_bytes: Option<u64>,
+    /// Voluntary context switches in the window.
     pub voluntary_switches: u64,
+    /// Involuntary context switches in the window.
     pub involuntary_switches: u64,
-    /// What it told of its whole run beside its accounts: pauses of a garbage collector, lag of an event loop.
+    /// Facts of its `done` other than its accounts: pauses of a garbage collector, lag of an event loop.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub told: BTreeMap<String, String>,
 }
@@ -331,111 +343,128 @@ pub struct WorkerInfo {
 /// A database server, or the worker that serves an embedded database over HTTP, with all its processes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerInfo {
-    /// What it says of its version.
+    /// Version that it reports.
     pub version: String,
-    /// CPU time in the window, user and system. None, as all that follows, for a server that was there before.
+    /// CPU time in the window, user and system; absent, as all figures below, for a server that contend did not start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_ns: Option<u64>,
-    /// At the end of the window: memory of its own of all processes, and once the largest part that they share.
+    /// Memory at the end of the window: private memory of all processes and once the largest shared part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rss_bytes: Option<u64>,
-    /// At the end of the window: shared memory divided among those who share it; none where it cannot be read.
+    /// Memory at the end of the window, shared pages divided among their processes; absent if it cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pss_bytes: Option<u64>,
-    /// Bytes it caused to be written to storage in the window, as /proc says.
+    /// Bytes written to storage in the window, from /proc.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_bytes: Option<u64>,
-    /// Conditions under which the translation of the workload gives SQLite's answers.
+    /// Conditions under which the translated workload returns SQLite's answers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub translation: Vec<String>,
-    /// Of a worker that serves over HTTP, what it said of itself.
+    /// Facts of the `hello` of a worker that serves over HTTP.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hello: BTreeMap<String, String>,
-    /// And what it had done when it was stopped: requests, those that failed, connections opened for them.
+    /// Facts of its `done`: requests, failed requests, connections opened for them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub done: BTreeMap<String, String>,
-    /// Waits of its sessions for each other's locks in the whole trial; none where it does not tell.
+    /// Waits of its sessions for locks in the whole trial; absent if it does not report them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock_waits: Option<ServerLockWaits>,
-    /// The database server alone, where there is also a worker that serves over HTTP.
+    /// Use of the database server alone, if a worker serves over HTTP too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub daemon: Option<Used>,
-    /// The worker that serves over HTTP alone.
+    /// Use of the worker that serves over HTTP alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serving: Option<Used>,
-    /// Syncs it tells of; none where it does not.
+    /// Syncs that it reports; absent if it reports none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub syncs: Option<Syncs>,
 }
 
-/// What a tree of processes used in the window, and its memory at the end of it, as in [`ServerInfo`].
+/// Use of a tree of processes in the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Used {
+    /// CPU time in the window, user and system.
     pub cpu_ns: u64,
+    /// Memory at the end of the window, as in the server's `rss_bytes`.
     pub rss_bytes: u64,
+    /// Memory at the end of the window, as in the server's `pss_bytes`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pss_bytes: Option<u64>,
+    /// Bytes written to storage in the window, from /proc.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_bytes: Option<u64>,
 }
 
-/// Syncs of a server's files from the start of the clients to their end, run-in and drain included, and what was
-/// committed in that time by transactions that write.
+/// Syncs of a server's files from the start of the clients to their end, run-in and drain included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Syncs {
+    /// Syncs in that time.
     pub count: u64,
+    /// Commits of transactions that write, in that time.
     pub commits: u64,
 }
 
-/// What a table takes on disk after the trial, compacted.
+/// Disk space of a table after the trial, compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TableBytes {
+    /// Bytes of its rows.
     pub rows: u64,
+    /// Bytes of its indexes.
     pub indexes: u64,
 }
 
-/// Waits for locks that a server tells of. What is too short for it to tell is not among them.
+/// Waits for locks that a server reports; it does not report the shortest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ServerLockWaits {
+    /// Number of waits.
     pub count: u64,
+    /// Sum of the waits.
     pub total_ns: u64,
+    /// Longest wait.
     pub max_ns: u64,
 }
 
 impl Trial {
-    /// Whether crashes of its contender belong to it, made or not: they come after all rates, in the last round.
+    /// Whether crashes belong to the trial: those of the last round, in a study of crashes.
     pub fn is_to_crash(&self, study: &Study) -> bool {
         study.powercut.is_some() && (self.powercut.is_some() || self.slot.round == study.rounds)
     }
 }
 
-/// The clients `first_client .. first_client + clients` of one role in one worker.
+/// Clients of one role in one worker: `first_client .. first_client + clients`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoleClients {
+    /// Name of the role.
     pub role: String,
+    /// Number of its first client.
     pub first_client: u32,
+    /// Clients of the role in this worker.
     pub clients: u32,
 }
 
+/// An invariant, checked after the trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InvariantResult {
+    /// Name of the invariant.
     pub name: String,
+    /// Query that was asked.
     pub sql: String,
-    /// What the database said, as text.
+    /// Result of the query, as text.
     pub found: String,
-    /// What it had to say: `low..high` of a count, or a text.
+    /// Expected result: `low..high` of a count, or a text.
     pub expected: String,
+    /// Whether the invariant holds.
     pub holds: bool,
 }
 
-/// What the data takes on disk after the trial.
+/// Disk space of the data after the trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Footprint {
     /// Database as the trial left it.
     pub size_bytes_db: u64,
-    /// Largest write-ahead log or journal seen in the window.
+    /// Largest write-ahead log or journal in the window.
     pub size_bytes_wal: u64,
-    /// Database after checkpoint and VACUUM, or what compacts a server's tables; of trials of the first round.
+    /// Database after compaction; in trials of the first round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_bytes_compact: Option<u64>,
 }
