@@ -1,7 +1,10 @@
-//! Other tables of engines, for tests of what must not depend on them: of SQLite every default, language, fact and tier is
-//! another, and the drivers come in another order.
+//! Other tables, for tests of what must not depend on them: of SQLite every default and tier is another, and every driver has
+//! another language and other facts.
 
-use super::{Driver, Engine, Setting, Values, sqlite};
+use super::driver::Driver;
+use super::product::{Durability, Engine};
+use super::setting::{Setting, Values};
+use super::sqlite;
 use crate::contender::Tier;
 use std::cell::Cell;
 use std::sync::LazyLock;
@@ -11,9 +14,8 @@ thread_local! {
 }
 
 static SQLITE: LazyLock<Engine> = LazyLock::new(|| Engine {
-    libraries: Vec::leak(sqlite::ENGINE.libraries.iter().rev().map(driver).collect()),
     settings: Vec::leak(sqlite::ENGINE.settings.iter().map(setting).collect()),
-    tier: |_| Tier::Unsafe,
+    durability: Durability { tier: |_| Tier::Unsafe, ..sqlite::ENGINE.durability },
     ..sqlite::ENGINE
 });
 
@@ -30,25 +32,20 @@ pub(super) fn find(name: &str) -> Option<&'static Engine> {
     (IN_PLACE.get() && name == SQLITE.name).then(|| &*SQLITE)
 }
 
-fn driver(driver: &Driver) -> Driver {
-    Driver {
-        name: driver.name,
-        language: "Klingon",
-        models: driver.models,
-        about: driver.about,
-        program: None,
-        facts: &[("honour", "much")],
-        executes_nothing: !driver.executes_nothing,
+/// A driver as the other tables have it, while they are in place.
+pub(super) fn driver(driver: &'static Driver) -> &'static Driver {
+    if !IN_PLACE.get() {
+        return driver;
     }
+    let executes_nothing = !driver.executes_nothing;
+    Box::leak(Box::new(Driver { language: "Klingon", facts: &[("honour", "much")], executes_nothing, ..*driver }))
 }
 
 fn setting(setting: &Setting) -> Setting {
-    let (values, default) = match setting.values {
-        Values::Words(words) => {
-            (Values::Words(words), *words.iter().find(|word| **word != setting.default).unwrap_or(&setting.default))
-        }
-        Values::Integer(low, high) => (Values::Integer(low, high), &*String::leak(low.to_string())),
-        Values::Text | Values::Url => (Values::Text, "another"),
+    let default = match setting.values {
+        Values::Words(words) => words.iter().find(|word| **word != setting.default).copied().unwrap_or(setting.default),
+        Values::Integer(low, _) => String::leak(low.to_string()),
+        Values::Text | Values::Url => "another",
     };
-    Setting { name: setting.name, values, default, about: setting.about }
+    Setting { default, ..*setting }
 }
