@@ -1,0 +1,219 @@
+//! HTTP from outside, as somebody uses it who came for a load generator: an address alone, lists of clients and rates, numbers
+//! of requests, services that say nothing, and a report that speaks of requests.
+
+use crate::service::{Reply, Service, ok};
+use crate::support::{Bench, Said, wait_for};
+use contend::record::store::Record;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+fn reply(status: &str, body: &str) -> Reply {
+    Reply::raw(format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len()).as_bytes())
+}
+
+fn write(bench: &Bench, text: &str) -> &'static str {
+    fs::write(bench.path("scenario.toml"), text).expect("written");
+    "scenario.toml"
+}
+
+const GET: &str =
+    "about = 'One request'\n[transaction.get]\nkind = 'read'\n[[transaction.get.step]]\nrequest = 'GET /x'\n";
+
+fn lines(said: &Said) -> Vec<Value> {
+    said.out.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {said:?}"))).collect()
+}
+
+fn number(line: &Value, field: &str) -> u64 {
+    line[field].as_u64().unwrap_or_else(|| panic!("{field} in {line}"))
+}
+
+#[test]
+fn an_address_is_enough() {
+    let (bench, service) = (Bench::new(), Service::start(|_| ok("{}")));
+    let address = format!("{}/items?q=%7B1%7D&page={{2}}#top", service.url);
+    let said = bench.contend(&["http", &address, "--requests", "12", "--out", "record", "--json-line"]);
+    let line = lines(&said).remove(0);
+    assert_eq!((number(&line, "total"), number(&line, "ok")), (16, 16), "12 of 8 clients are 2 each: {said:?}");
+    let asked: BTreeSet<String> =
+        service.asked().iter().map(|r| r.lines().next().unwrap_or_default().to_string()).collect();
+    assert_eq!(asked, BTreeSet::from(["GET /items?q=%7B1%7D&page=%7B2%7D HTTP/1.1".to_string()]));
+    // Only the host: its root.
+    bench.contend(&["http", &service.url, "--requests", "8", "--out", "second", "--json-line"]);
+    assert!(service.asked().iter().any(|request| request.starts_with("GET / ")), "the root");
+    let said = bench.contend(&["http", "https://127.0.0.1:1/x", "--out", "third"]).exits(2);
+    assert!(said.err.contains("no https") && !bench.path("third").exists(), "{}", said.err);
+    bench.assert_nothing_left();
+}
+
+#[test]
+fn requests_are_of_all_clients_there_are() {
+    let (bench, service) = (Bench::new(), Service::start(|_| ok("{}")));
+    let total = |text: &str, args: &[&str]| {
+        let scenario = write(&bench, text);
+        let _ = fs::remove_dir_all(bench.path("record"));
+        let all = ["http", scenario, "--url", &service.url, "--out", "record", "--json-line", "--requests", "80"];
+        let before = service.asked().len();
+        let said = bench.contend(&[&all[..], args].concat());
+        let line = lines(&said).remove(0);
+        let clients = Record::open(&bench.path("record")).expect("a record").trials[0].clients;
+        (number(&line, "total"), clients, service.asked().len() - before)
+    };
+    let two = format!("{GET}[role.a]\nclients = 2\n[role.b]\nclients = 2\n");
+    assert_eq!(total(&two, &["--warm", "8"]), (80, 4, 88), "two roles of two");
+    let processes = format!("{GET}[role.a]\nprocesses = 2\n");
+    assert_eq!(total(&processes, &[]), (80, 16, 80), "two processes of the usual eight");
+    let own = format!("{GET}[role.a]\nclients = 5\n");
+    assert_eq!(total(&own, &[]), (80, 5, 80), "what the scenario says is not replaced by what nobody typed");
+    assert_eq!(total(&own, &["--clients", "10"]), (80, 10, 80), "what is typed is");
+    write(&bench, &two);
+    let said =
+        bench.contend(&["http", "scenario.toml", "--url", &service.url, "--clients", "9", "--out", "none"]).exits(2);
+    assert!(said.err.contains("--clients changes nothing"), "{}", said.err);
+    let said =
+        bench.contend(&["http", "scenario.toml", "--url", &service.url, "--warm", "9", "--out", "none"]).exits(2);
+    assert!(said.err.contains("--requests") && !bench.path("none").exists(), "{}", said.err);
+    bench.assert_nothing_left();
+}
+
+#[test]
+fn each_of_several_numbers_is_measured() {
+    let (bench, service) = (Bench::new(), Service::start(|_| ok("{}")));
+    let scenario = write(&bench, GET);
+    let all = ["http", scenario, "--url", &service.url, "--json-line"];
+    let said = bench.contend(&[&all[..], &["--clients", "1,4", "--requests", "40", "--out", "record"]].concat());
+    let found = lines(&said);
+    let told: Vec<(&str, u64)> =
+        found.iter().map(|line| (line["condition"].as_str().unwrap_or_default(), number(line, "total"))).collect();
+    assert_eq!(told, [("1 client", 40), ("4 clients", 40)], "{said:?}");
+    let clients: BTreeSet<u32> =
+        Record::open(&bench.path("record")).expect("a record").trials.iter().map(|trial| trial.clients).collect();
+    assert_eq!((clients, service.asked().len()), (BTreeSet::from([1, 4]), 80));
+    bench.contend(&["report", "record"]);
+    let page = fs::read_to_string(bench.path("record/report.md")).expect("a report");
+    assert!(page.contains("1 client: 1 client; each client sends its next request"), "{page}");
+    let times = ["--rate", "20,60", "--duration", "1s", "--run-in", "0ms", "--arrivals", "constant", "--out", "second"];
+    let said = bench.contend(&[&all[..], &times].concat());
+    let found = lines(&said);
+    assert_eq!(found.len(), 2, "{said:?}");
+    assert_eq!((number(&found[0], "total"), number(&found[1], "total")), (20, 60), "{said:?}");
+    assert_eq!(found[1]["condition"], "60/s");
+    bench.assert_nothing_left();
+}
+
+#[test]
+fn a_service_that_accepts_and_never_answers_has_failed_every_request() {
+    let (bench, service) = (Bench::new(), Service::start(|_| Reply::raw(b"")));
+    let scenario = write(&bench, GET);
+    let args = ["http", scenario, "--url", &service.url, "--clients", "3", "--out", "record"];
+    let times = ["--duration", "300ms", "--run-in", "200ms", "--drain", "100ms"];
+    let said = bench.contend(&[&args[..], &times, &["--json-line"]].concat()).exits(1);
+    let line = lines(&said).remove(0);
+    assert_eq!((number(&line, "total"), number(&line, "ok"), number(&line, "failed")), (3, 0, 3), "{line}");
+    let why =
+        serde_json::json!([{ "message": "given up at the end of the drain", "code": "ECANCELED (125)", "count": 3 }]);
+    assert_eq!(line["err_sample"], why);
+    assert!(said.err.contains("every client still waits for an answer"), "{}", said.err);
+    bench.contend(&["report", "record"]);
+    let page = fs::read_to_string(bench.path("record/report.md")).expect("a report");
+    assert!(
+        page.contains("0 of 3 requests were answered") && page.contains("given up at the end of the drain"),
+        "{page}"
+    );
+    bench.assert_nothing_left();
+}
+
+#[test]
+fn what_the_service_says_of_its_failures_is_told() {
+    let (bench, turn) = (Bench::new(), AtomicUsize::new(0));
+    let service = Service::start(move |_| match turn.fetch_add(1, Ordering::Relaxed) % 10 {
+        0..=3 => reply("500 Oh", "{\"message\": \"database is\nlocked\"}"),
+        4..=5 => reply("500 Oh", &format!("deadlock {}", "x".repeat(1000))),
+        6 => reply("404 Where", ""),
+        _ => ok("{}"),
+    });
+    let scenario = write(&bench, GET);
+    let args = ["http", scenario, "--url", &service.url, "--out", "record", "--json-line", "--requests", "40"];
+    let said = bench.contend(&[&args[..], &["--clients", "1"]].concat());
+    let line = lines(&said).remove(0);
+    assert_eq!((number(&line, "ok"), number(&line, "failed")), (12, 28), "{said:?}");
+    let sample = line["err_sample"].as_array().expect("a list");
+    let told: Vec<(&str, u64)> =
+        sample.iter().map(|m| (m["message"].as_str().unwrap_or_default(), number(m, "count"))).collect();
+    assert_eq!(told[0], ("{\"message\": \"database is locked\"}", 16));
+    assert!(told[1].0.starts_with("deadlock xxx") && told[1].0.ends_with("x...") && told[1].0.len() == 203, "{told:?}");
+    assert_eq!((told[1].1, told[2]), (8, ("there is no such thing", 4)));
+    assert_eq!(sample[0]["code"], "HTTP 500 Internal Server Error");
+    bench.contend(&["report", "record"]);
+    let page = fs::read_to_string(bench.path("record/report.md")).expect("a report");
+    assert!(page.contains("database is locked"), "{page}");
+    bench.assert_nothing_left();
+}
+
+/// Nothing of a database is spoken of, in any form of the report.
+#[test]
+fn the_report_of_a_service_speaks_of_requests() {
+    let (bench, turn) = (Bench::new(), AtomicUsize::new(0));
+    let service = Service::start(move |_| match turn.fetch_add(1, Ordering::Relaxed) % 5 {
+        0 => reply("503 Busy", "later"),
+        _ => ok("{}"),
+    });
+    let writes = "[transaction.put]\nkind = 'write'\n[[transaction.put.step]]\nrequest = 'POST /y'\n";
+    let scenario = write(&bench, &format!("{GET}{writes}"));
+    let args = ["http", scenario, "--url", &service.url, "--out", "record", "--quiet", "--rounds", "2"];
+    let times = ["--duration", "1200ms", "--run-in", "100ms", "--clients", "1,2"];
+    let said = bench.contend(&[&args[..], &times].concat());
+    for name in ["report.md", "report.txt", "report.html"] {
+        let text = fs::read_to_string(bench.path("record").join(name)).expect("a report").to_lowercase();
+        // What a page has for its looks and behaviour is no speech.
+        let text = text.split("<script").next().unwrap_or_default().split("</style>").last().unwrap_or_default();
+        for word in [
+            "commit",
+            "durab",
+            "fsync",
+            "sync ",
+            "power cut",
+            "crash",
+            "tier",
+            "baseline",
+            "verdict",
+            "rows loaded",
+            "fresh data",
+            "database",
+            "journal",
+            "contender",
+            "lock wait",
+            "a against a",
+            "read back",
+            "disk",
+            "unknown",
+        ] {
+            let at = text.find(word).map(|at| text[..at].chars().rev().take(60).collect::<String>());
+            let before = at.map(|text| text.chars().rev().collect::<String>());
+            assert!(before.is_none(), "{name} speaks of `{word}` after: {}", before.unwrap_or_default());
+        }
+        assert!(text.contains("requests were answered as expected") && text.contains("http 503"), "{name}: {text}");
+    }
+    assert!(said.out.contains("requests were answered") && !said.out.contains("tier"), "{}", said.out);
+    bench.assert_nothing_left();
+}
+
+#[test]
+fn a_run_that_is_stopped_says_how_to_go_on() {
+    let (bench, service) = (Bench::new(), Service::start(|_| ok("{}")));
+    let scenario = write(&bench, GET);
+    let args =
+        ["http", scenario, "--url", &service.url, "--out", "record", "--quiet", "--rounds", "3", "--clients", "1"];
+    let times = ["--duration", "700ms", "--run-in", "0ms", "--drain", "200ms"];
+    let mut command = bench.command(&[&args[..], &times].concat());
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the tool starts");
+    wait_for("a finished trial", || bench.path("record/trials/0001").exists());
+    kill_process(Pid::from_child(&child), Signal::INT).expect("it is there");
+    let said = Said::from(child.wait_with_output().expect("it ends"));
+    assert_eq!(said.code, Some(130), "{said:?}");
+    assert!(said.err.contains("Finished trials are kept; continue with: contend run --resume record"), "{}", said.err);
+    bench.assert_nothing_left();
+}

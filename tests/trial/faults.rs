@@ -1,0 +1,273 @@
+//! Every reason a trial can be invalid is provoked by a fault, and the other trials go on.
+
+use crate::support;
+use crate::support::workers::needed;
+use crate::support::{Bench, Said, reasons, root, sound, tool, wait_for};
+use contend::outcome::reason::Invalid;
+use contend::record::model::Reason;
+use contend::record::store::Record;
+use contend::trial::watch::janitor::Janitor;
+use contend::trial::workers::crew::{Crew, Failure, Window};
+use contend::trial::workers::process::Launch;
+use contend::trial::workers::processes::{Deadlines, Supervision};
+use contend::trial::workers::refusal::Whose;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A fault of the lying worker, as it lists them itself.
+struct Fault {
+    name: String,
+    /// The reason it must lead to.
+    expected: String,
+    /// Reasons that may come with it.
+    also: Vec<String>,
+}
+
+fn faults() -> Vec<Fault> {
+    let fake = root().join("workers/fake/fake.py");
+    let listed = Command::new("python3").arg(fake).arg("--list").output().expect("python3");
+    let text = String::from_utf8(listed.stdout).expect("text");
+    let fault = |line: &str| {
+        let mut fields = line.split('\t').map(str::to_string);
+        let mut next = || fields.next().expect("three fields");
+        let (name, expected, also) = (next(), next(), next());
+        Fault { name, expected, also: also.split(',').map(str::to_string).collect() }
+    };
+    text.lines().map(fault).filter(|f| f.expected != "-").collect()
+}
+
+/// What some faults need to be told.
+fn options(fault: &str) -> &'static str {
+    match fault {
+        "setting" => "--setting synchronous=0",
+        "corrupt-data" => "--sql 'DELETE FROM transfer'",
+        "nothing" => "--worker all",
+        _ => "",
+    }
+}
+
+/// Three trials, the fault in the second.
+fn run(bench: &Bench, fault: &str) -> Said {
+    let (fake, count) = (root().join("workers/fake/fake.py"), bench.path("plans-seen"));
+    let command = format!(
+        "python3 '{}' --real '{} worker' --only-plan 2 --trial-file '{}' --fault {fault} {}",
+        fake.display(),
+        tool(),
+        count.display(),
+        options(fault)
+    );
+    let window = if NEED_TIME.contains(&fault) { "3s" } else { "300ms" };
+    let whose = ["--worker-command", &command, "--deadline", deadline(fault), "--window", window];
+    bench.tiny(&[&["--rounds", "3", "--only", "WAL/FULL*"][..], &whose].concat())
+}
+
+/// Seconds of silence. Only a worker that hangs is waited for that long; millions of invented samples are made in
+/// Python and take their time on a busy machine.
+fn deadline(fault: &str) -> &'static str {
+    match fault {
+        "instant" | "too-fast" => "60",
+        _ => "4",
+    }
+}
+
+/// Faults that strike at a moment of the window, or show by what is missing in it, have a window in which a slow machine is
+/// in time, too.
+const NEED_TIME: [&str; 2] = ["stop-early", "late"];
+
+/// What shows by the processor time that it takes, which another program may take first: simulated workers prove it.
+const SIMULATED: [&str; 1] = ["busy"];
+
+/// What is wrong with the outcome of a fault.
+fn strike(fault: &Fault) -> Result<(), String> {
+    let bench = Bench::new();
+    let (name, said) = (&fault.name, run(&bench, &fault.name));
+    let wrong = |words: String| Err(format!("{name}: {words}"));
+    if !matches!(said.code, Some(0 | 1)) {
+        return wrong(format!("exit status {:?}\n{}\n{}", said.code, said.out, said.err));
+    }
+    let reasons = reasons(&bench.path("record"));
+    let [(1, before), (2, struck), (3, after)] = &reasons[..] else {
+        return wrong(format!("three trials: {reasons:?}"));
+    };
+    let others = struck.iter().filter(|kind| **kind != fault.expected && !fault.also.contains(kind));
+    let mut others = before.iter().chain(others).chain(after).filter(|kind| !is_of_speed(kind));
+    if !struck.contains(&fault.expected) || others.next().is_some() {
+        return wrong(format!("expected {} in the second trial and nothing else, found {reasons:?}", fault.expected));
+    }
+    if said.code != Some(1) || !said.err.contains(&fault.expected) || !said.err.contains("contend plan show --record") {
+        return wrong(format!("the reason and the way to look closer must be printed: {said:?}"));
+    }
+    bench.assert_nothing_left();
+    Ok(())
+}
+
+/// How fast the other trials were depends on the machine.
+fn is_of_speed(kind: &str) -> bool {
+    Invalid::ALL.iter().any(|reason| reason.word() == kind && reason.is_of_speed())
+}
+
+#[test]
+fn every_fault_makes_its_trial_invalid_and_no_other() {
+    let faults = faults().into_iter().filter(|fault| !SIMULATED.contains(&fault.name.as_str()));
+    let failures: Vec<String> = faults.filter_map(|fault| strike(&fault).err()).collect();
+    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+}
+
+#[test]
+fn without_a_fault_the_lying_worker_is_believed() {
+    let bench = Bench::new();
+    sound(&bench.path("record"), || run(&bench, "none"));
+    assert!(reasons(&bench.path("record")).iter().all(|(_, kinds)| kinds.is_empty()));
+}
+
+#[test]
+fn data_that_cannot_be_prepared_makes_the_trial_invalid() {
+    let bench = Bench::new();
+    let study = support::tiny_study();
+    // So many rounds that the run is still on, however slowly this test gets to run.
+    let rounds = ["--rounds", "100"];
+    let mut child = bench.command(&["run", &study, "--out", "record", "--only", "WAL/FULL", "--quiet"]);
+    let mut child = child.args(rounds).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the tool starts");
+    wait_for("a finished trial", || bench.path("record/trials/0001").exists());
+    // In one step: half a file would be another fault.
+    fs::write(bench.path("damaged"), vec![7; 8192]).expect("written");
+    fs::rename(bench.path("damaged"), loaded(&bench)).expect("put in its place");
+    assert_eq!(child.wait().expect("it ends").code(), Some(1));
+    let kinds: BTreeSet<String> = reasons(&bench.path("record")).into_iter().flat_map(|(_, kinds)| kinds).collect();
+    assert_eq!(kinds, BTreeSet::from([Invalid::Prepare.word().to_string()]));
+    bench.assert_nothing_left();
+}
+
+#[test]
+fn damaged_data_in_the_cache_is_loaded_again() {
+    let bench = Bench::new();
+    bench.tiny_sound(&["--rounds", "1"]);
+    fs::write(loaded(&bench), vec![7; 8192]).expect("written");
+    let study = support::tiny_study();
+    sound(&bench.path("second"), || bench.contend(&["run", &study, "--out", "second", "--rounds", "1", "--quiet"]));
+}
+
+/// A worker that says this after its start, and how the crew of a trial by number of operations takes it if an operation may
+/// take four seconds.
+fn told(bench: &Bench, says: &str) -> Result<(), Failure> {
+    let script = format!("printf 'hello\\tprotocol=1\\nready\\n'; {says}; sleep 600");
+    let launch = Launch { program: "/bin/sh".into(), args: vec!["-c".to_string(), script] };
+    let deadlines = Deadlines { operations: Duration::from_secs(4), ..Deadlines::default() };
+    let (janitor, never) = (Janitor::start().expect("a process"), || false);
+    let whose = Whose::Driver("said".to_string());
+    let with = Supervision { janitor: &janitor, deadlines, cancelled: &never };
+    let mut crew = Crew::of_processes(whose, &launch, bench.dir.path(), &with);
+    crew.prepare(&[vec![]])?;
+    let window = Window { begins_ns: crew.start(), ends_ns: None, drain_ns: 0 };
+    crew.collect(&window, &mut |_: &[u8]| Ok(()))
+}
+
+#[test]
+fn operations_take_as_long_as_they_take_while_they_go_on() {
+    let bench = Bench::new();
+    let progress = |n: &str| format!("printf 'progress\\toperations=%s\\tfailed=0\\n' {n}; sleep 0.5");
+    // Twice as long as one operation may take.
+    let goes_on = format!("for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do {}; done", progress("$n"));
+    let ends = "printf 'done\\toperations=16\\tattempts=16\\tfailed=0\\texhausted=0\\nend\\n'";
+    assert!(matches!(told(&bench, &format!("{goes_on}; {ends}")), Ok(())));
+    match told(&bench, &format!("while true; do {}; done", progress("7"))) {
+        Err(Failure::Invalid(reason)) => {
+            assert_eq!(reason.kind, Invalid::Stalled);
+            assert!(reason.detail.contains("finished no operation in 4s"), "{}", reason.detail);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_worker_that_cannot_begin_is_named_by_its_driver_with_what_to_do() {
+    let bench = Bench::new();
+    let said = run(&bench, "refuse").exits(1);
+    let trials = Record::open(&bench.path("record")).expect("a record").trials;
+    let mut reasons = trials.into_iter().flat_map(|trial| trial.invalid);
+    let reason = reasons.find(|reason| reason.kind == Invalid::NotStarted).expect("the fault");
+    let words = "driver rusqlite could not begin: told to refuse the plan. Mend what that names";
+    assert!(reason.detail.starts_with(words) && reason.detail.contains("contend list drivers"), "{}", reason.detail);
+    assert!(said.err.contains(words), "{}", said.err);
+}
+
+#[test]
+fn a_worker_that_gives_up_later_did_begin() {
+    match told(&Bench::new(), "printf 'failed\\tit cannot go on\\n'") {
+        Err(Failure::Invalid(reason)) => {
+            assert_eq!(reason.kind, Invalid::WorkerDied);
+            assert!(reason.detail.starts_with("worker 0 gave up: it cannot go on"), "{}", reason.detail);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Clients that do nothing fill a small memory with their samples, in the middle of the window.
+#[test]
+fn a_worker_that_runs_out_of_memory_is_told_in_its_own_words() {
+    if needed("contend-worker-java-null").is_none() {
+        return;
+    }
+    let bench = Bench::new();
+    let study = support::tiny_study();
+    let args = ["run", &study, "--out", "record", "--quiet", "--rounds", "1", "--window", "60s", "--processes", "1"];
+    let only = ["--contender", "sqlite/java-null", "--only", "*java-null*"];
+    let mut command = bench.command(&[&args[..], &only].concat());
+    let said: Said = command.env("JAVA_TOOL_OPTIONS", "-Xmx48m").output().expect("the tool starts").into();
+    let said = said.exits(1);
+    let trials = Record::open(&bench.path("record")).expect("a record").trials;
+    let found: Vec<&Reason> = trials.iter().flat_map(|trial| &trial.invalid).collect();
+    assert!(found.len() == 1 && found[0].kind == Invalid::WorkerDied, "{found:?}");
+    let words = "java.lang.OutOfMemoryError: Java heap space";
+    assert!(found[0].detail.starts_with("worker 0 gave up: client ") && found[0].detail.contains(words), "{found:?}");
+    let report = fs::read_to_string(bench.path("record/report.md")).expect("a report");
+    assert!(report.contains(words) && said.err.contains(words), "{report}\n{}", said.err);
+    bench.assert_nothing_left();
+}
+
+/// The data in the cache.
+fn loaded(bench: &Bench) -> PathBuf {
+    let caches = fs::read_dir(bench.path(".cache")).expect("a cache").flatten();
+    caches.map(|c| c.path().join("base.db")).find(|f| f.exists()).expect("loaded data")
+}
+
+#[test]
+fn no_reason_is_without_a_fault() {
+    let mut provoked: BTreeSet<String> = faults().into_iter().map(|f| f.expected).collect();
+    // It has a test of its own above.
+    provoked.insert(Invalid::Prepare.word().to_string());
+    // And this one, with servers.
+    provoked.insert(Invalid::ServerDied.word().to_string());
+    // And this one, where disks lose what was not synced.
+    provoked.insert(Invalid::Control.word().to_string());
+    let reasons: BTreeSet<String> = Invalid::ALL.iter().map(|r| r.word().to_string()).collect();
+    assert_eq!(provoked, reasons);
+    assert_eq!(reasons.len(), Invalid::ALL.len(), "words must differ");
+}
+
+/// The smallest study on a workload of its own with one invariant more.
+fn with_invariant(bench: &Bench, sql: &str) {
+    let workload = fs::read_to_string(root().join("workloads/bank.toml")).expect("the workload");
+    let invariant = format!("\n[[invariant]]\nname = 'one more'\nsql = '{sql}'\nequals = '1'\n");
+    fs::write(bench.path("own.toml"), workload + &invariant).expect("written");
+    let study = fs::read_to_string(support::tiny_study()).expect("the study");
+    fs::write(bench.path("study.toml"), study.replacen("\"bank\"", "\"own.toml\"", 1)).expect("written");
+}
+
+#[test]
+fn an_invariant_that_never_ends_is_given_up_at_the_deadline() {
+    let bench = Bench::new();
+    with_invariant(&bench, "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c");
+    let begun = Instant::now();
+    let args =
+        ["run", "study.toml", "--out", "record", "--rounds", "1", "--only", "WAL/FULL", "--quiet", "--deadline", "5"];
+    let said = bench.contend(&args).exits(1);
+    assert!(begun.elapsed() < Duration::from_secs(120), "{:?}", begun.elapsed());
+    for part in ["invariant: cannot be checked", "no answer within 5 s", "raise --deadline"] {
+        assert!(said.err.contains(part), "{part}: {}", said.err);
+    }
+    bench.assert_nothing_left();
+}
