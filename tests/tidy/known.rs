@@ -203,14 +203,12 @@ pub const PARAMETERS: Known = &[
             "crates/contend/src/trial/run.rs: resume",
             "crates/contend/src/trial/server/private.rs: initialise",
             "crates/contend/src/trial/trial.rs: on_fresh_data",
-            "crates/contend/src/trial/workers/serving.rs: start",
         ],
     ),
     (
         "workload",
         &["crates/contend/src/workload/resolve/request.rs: step", "crates/contend/src/workload/tests/sqlite.rs: step"],
     ),
-    ("tests", &["tests/conformance.rs: one_case"]),
     ("workers", &["workers/rust-sqlx/src/attempt.rs: repeat"]),
 ];
 

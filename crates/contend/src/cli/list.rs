@@ -1,6 +1,7 @@
 //! `contend list`: what this contend knows, from the same tables it runs by.
 
 use super::{OK, print};
+use crate::analysis::metric::table::{Row, TABLE as METRICS};
 use crate::engine::{COMMON_SETTINGS, Driver, ENGINES, Setting, Values};
 use crate::outcome::TABLE;
 use crate::stats::precision::counted;
@@ -41,6 +42,8 @@ pub(super) enum What {
     Drivers,
     /// Error codes and what they mean for an operation
     Outcomes,
+    /// What can be measured, and named in the formulas of a study
+    Metrics,
 }
 
 pub(super) fn list(args: &ListArgs) -> Result<u8> {
@@ -59,6 +62,7 @@ fn rows(what: What) -> Result<Vec<Value>> {
         What::Engines => engines(),
         What::Drivers => drivers(),
         What::Outcomes => outcomes(),
+        What::Metrics => metrics(),
     })
 }
 
@@ -100,6 +104,16 @@ fn as_text(rows: &[Value]) -> String {
         }
     }
     out
+}
+
+fn metrics() -> Vec<Value> {
+    let row = |row: &Row| {
+        let details = [("unit", row.unit.word()), ("better", row.better_word()), ("after a dot", row.dot.words())];
+        let details = details.into_iter().chain([("of several rounds", row.over_rounds().words())]);
+        let details = details.filter(|(_, text)| !text.is_empty());
+        item(&row.name, &row.label, details.map(|(name, text)| (name.to_string(), text.to_string())).collect())
+    };
+    METRICS.iter().map(row).collect()
 }
 
 fn workloads() -> Result<Vec<Value>> {

@@ -13,7 +13,7 @@ use super::file::File;
 use super::grid;
 use super::label;
 use super::model::{
-    Along, Answer, Contender, Effect, Export, Extent, Grid, Kept, Metric, Published, Readback, Resolved, Study, Tier,
+    Along, Answer, Contender, Effect, Export, Extent, Grid, OwnMetric, Published, Readback, Resolved, Study, Tier,
     Variant, Whole,
 };
 use super::parts::{self, Part};
@@ -95,7 +95,7 @@ pub fn resolve_parts(source: &Source, choices: &Choices) -> Result<Whole, StudyE
 struct Checked<'w> {
     part: &'w Part,
     reach: Reach,
-    metrics: Vec<Metric>,
+    metrics: Vec<OwnMetric>,
     exports: Vec<Export>,
     answers: Vec<Answer>,
     effects: Vec<Effect>,
@@ -167,13 +167,14 @@ impl Chosen<'_> {
             readbacks: checked.readbacks.clone(),
             published: checked.published.clone(),
             powercut: arm.powercut,
-            kept: file.kept.iter().map(|k| Kept { ask: k.ask.clone(), contender: k.contender.clone() }).collect(),
+            kept: file.kept.clone(),
             changes: file.changes.clone(),
             limits: file.limits_of(variant, extent),
+            left_out: vec![],
         };
         let arm = checked.part.arms().iter().position(|arm| *arm == (variant, extent));
         if let Some(whole) = arm.and_then(|index| checked.reach.arms.get(index)) {
-            study.limits.extend(questions::taken_away(&study, whole));
+            study.left_out = questions::taken_away(&study, whole);
         }
         questions::leave_out_uncovered(&mut study);
         study
@@ -281,7 +282,7 @@ fn check_file(file: &File) -> Result<(), Problem> {
 }
 
 /// Reads and multiplies out every variant and extent.
-fn read_all(part: &Part, metrics: &[Metric]) -> Result<Reach, Problem> {
+fn read_all(part: &Part, metrics: &[OwnMetric]) -> Result<Reach, Problem> {
     let file = &part.file;
     let mut arms = Vec::new();
     for (variant, extent) in part.arms() {

@@ -68,7 +68,7 @@ fn a_record_is_exported_and_read_back() {
     record.run.study.exports = vec![export];
     let studies = [record.run.study.clone()];
     let sheet = read(&text, &studies).unwrap();
-    assert_eq!(sheet.roles, [Role::Contender, Role::Set, Role::Figure, Role::Figure]);
+    assert_eq!(sheet.roles, [Role::Contender, Role::Set, Role::Metric, Role::Metric]);
     assert_eq!(sheet.series(), ["log", "DELETE/EXTRA", "DELETE/FULL", "WAL/NORMAL", "WAL/NORMAL deferred"]);
     assert_eq!((sheet.rows.len(), sheet.axis()), (10, None));
     let files = crate::report::render(&Findings::new(&record)).unwrap();
