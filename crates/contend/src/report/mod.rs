@@ -25,13 +25,9 @@ pub mod volume;
 #[cfg(test)]
 mod claims_tests;
 #[cfg(test)]
-<<<<<<< HEAD
 mod formats_tests;
 #[cfg(test)]
-mod testing;
-=======
 pub(crate) mod testing;
->>>>>>> main
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
