@@ -17,10 +17,10 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
-/// List what there is: workloads, studies, scenarios, engines, drivers, outcomes
+/// List workloads, studies, scenarios, engines, drivers and outcomes
 #[derive(Parser)]
 pub(super) struct ListArgs {
-    /// What to list, in full; without it everything, a line for each
+    /// What to list in full [default: everything, one line for each]
     #[arg(value_enum)]
     what: Option<What>,
     /// Print JSON instead of text
@@ -30,17 +30,17 @@ pub(super) struct ListArgs {
 
 #[derive(Clone, Copy, ValueEnum)]
 pub(super) enum What {
-    /// What can be done: tables, transactions, mixes
+    /// Workloads: tables, transactions, mixes
     Workloads,
-    /// What can be asked
+    /// Studies and their parts
     Studies,
-    /// What a service can be asked for, with contend http
+    /// Scenarios for contend http
     Scenarios,
-    /// Databases, with their settings
+    /// Engines and their settings
     Engines,
-    /// Client libraries and models
+    /// Drivers and their models
     Drivers,
-    /// Error codes and what they mean for an operation
+    /// Error codes and the outcome of each
     Outcomes,
     /// What can be measured, and named in the formulas of a study
     Metrics,
@@ -256,7 +256,7 @@ fn outcomes() -> Vec<Value> {
     TABLE
         .iter()
         .map(|row| {
-            let certain = if row.definite { "it left nothing behind" } else { "nobody can tell whether it happened" };
+            let certain = if row.definite { "it left nothing behind" } else { "it may or may not have happened" };
             let again = if row.again { "can help" } else { "does not help" };
             let code = row.space.shown(row.code);
             item(

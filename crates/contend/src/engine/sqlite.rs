@@ -86,7 +86,7 @@ const SETTINGS: &[Setting] = &[
         name: "journal_mode_set",
         values: Values::Words(&["once", "connection"]),
         default: "once",
-        about: "WAL is a property of the file: set before anybody connects, or also by every connection, as some code does",
+        about: "WAL is a property of the file: set before any client connects, or also by every connection, as some code does",
     },
     Setting {
         name: "synchronous",
@@ -104,13 +104,13 @@ const SETTINGS: &[Setting] = &[
         name: "begin",
         values: Values::Words(&["deferred", "immediate", "exclusive"]),
         default: "deferred",
-        about: "how transactions that write begin, unless the workload says it",
+        about: "how writing transactions begin, unless the workload sets it",
     },
     Setting {
         name: "statements",
         values: Values::Words(&["prepared", "each"]),
         default: "prepared",
-        about: "prepare once per connection, or anew for every execution",
+        about: "prepare once per connection, or again for every execution",
     },
     Setting {
         name: "cache_size",

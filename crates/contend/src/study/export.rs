@@ -31,7 +31,7 @@ pub(super) fn read(file: &File, reach: &Reach) -> Result<Vec<Export>, Problem> {
                 key => wrong(&["columns", &position, key], message),
             };
             if column.name.trim().is_empty() || !names.insert(&column.name) {
-                return Err(wrong(("name", "must not be empty, nor be there twice".to_string())));
+                return Err(wrong(("name", "must not be empty, nor given twice".to_string())));
             }
             columns.push(Column { name: column.name.clone(), holds: holds(column, reach).map_err(wrong)? });
         }
@@ -57,7 +57,7 @@ fn holds<'c>(column: &'c file::Column, reach: &Reach) -> Result<Holds, (&'c str,
                     return Err(("contender", format!("`{text}` must be a text without commas and quotes")));
                 }
                 if !texts.insert(text) {
-                    return Err(("contender", format!("`{text}` would stand for two contenders")));
+                    return Err(("contender", format!("`{text}` would be the name of two contenders")));
                 }
             }
             Ok(Holds::Contender { contender: names.clone() })

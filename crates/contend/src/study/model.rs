@@ -341,7 +341,7 @@ impl Export {
             return Err(format!("`{name}` must be letters, digits, `-` and `_`, and end in .csv"));
         }
         if TAKEN.contains(&name) {
-            return Err(format!("a report has a {name} of its own"));
+            return Err(format!("every report already has a {name}"));
         }
         Ok(())
     }

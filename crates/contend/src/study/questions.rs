@@ -194,10 +194,8 @@ pub(super) fn read_effects(file: &File, metrics: &[OwnMetric], reach: &Reach) ->
             metric: written.metric.clone(),
         };
         if reach.arms.iter().all(|arm| pairs(&arm.contenders, &effect).is_empty()) {
-            let message = format!(
-                "no two contenders differ in nothing but {} from {} to {}",
-                effect.factor, effect.from, effect.to
-            );
+            let message =
+                format!("no two contenders differ only in {} from {} to {}", effect.factor, effect.from, effect.to);
             return Err(wrong(&["factor"], message));
         }
         effects.push(effect);

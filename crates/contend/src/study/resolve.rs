@@ -198,7 +198,7 @@ fn chosen_parts<'w>(study: &str, all: &'w [Checked<'w>], choices: &Choices) -> R
         let kind = if choices.variant == Variant::AsPublished { "as-published" } else { choices.extent.word() };
         let named: Vec<String> = wanted_parts(study, all, &choices)?.0.iter().map(|checked| runs_of(checked)).collect();
         return Err(format!(
-            "no part that is asked for takes part in {kind} runs of study {study}: {}",
+            "none of the requested parts takes part in {kind} runs of study {study}: {}",
             named.join("; ")
         ));
     }
@@ -275,7 +275,7 @@ fn check_file(file: &File) -> Result<(), Problem> {
     let nested = file.as_published.as_ref().and_then(|published| published.quick.as_deref());
     for (path, overlay) in [(&["quick", "quick"][..], quick), (&["as_published", "quick", "quick"], nested)] {
         if overlay.is_some_and(|overlay| overlay.quick.is_some()) {
-            return Err(Problem::new(path, "a quick form has no quick form of its own"));
+            return Err(Problem::new(path, "a quick form cannot have a quick form"));
         }
     }
     Ok(())
@@ -314,7 +314,7 @@ fn check_scenario(file: &File, contenders: &[Contender], arm: &Arm) -> Result<()
     let place = arm.entries.iter().find(|entry| entry.draft.driver.as_ref() == Some(&app.driver));
     let mut path = place.map(|entry| entry.path.clone()).unwrap_or_default();
     path.push("driver".to_string());
-    let message = format!("{} is an app: `scenario` must say what its clients send", app.driver);
+    let message = format!("{} is an app: `scenario` must name the scenario that its clients send", app.driver);
     Err(Problem { path, message })
 }
 

@@ -71,7 +71,7 @@ fn with_slight_words(words: &Sentences) -> Sentences {
 fn check(sentences: &Sentences, kind: &str, keys: &[&str], metrics: &[OwnMetric]) -> Result<(), (String, String)> {
     for (key, sentence) in sentences {
         if !keys.contains(&key.as_str()) {
-            return Err((key.clone(), format!("is none of {}", keys.join(", "))));
+            return Err((key.clone(), format!("is not one of {}", keys.join(", "))));
         }
         let without_ratio = kind == "facts" || key == "not-comparable";
         let allowed: Vec<&str> =
@@ -100,7 +100,7 @@ fn check_placeholders(sentence: &str, allowed: &[&str], metrics: Option<&[OwnMet
             check_metric(metric, metrics)?;
         } else if !allowed.contains(&name) {
             let allowed: Vec<String> = allowed.iter().map(|name| format!("{{{name}}}")).collect();
-            return Err(format!("cannot fill in {{{name}}} here; there is {}", allowed.join(", ")));
+            return Err(format!("cannot fill in {{{name}}} here; available: {}", allowed.join(", ")));
         }
         rest = after;
     }
@@ -128,6 +128,6 @@ mod tests {
             assert!(check(sentence).unwrap_err().contains(part), "{sentence}");
         }
         let asked = check_placeholders("{this.response_ns_p99}?", &["condition"], None);
-        assert!(asked.unwrap_err().contains("there is {condition}"), "the question has no metric");
+        assert!(asked.unwrap_err().contains("available: {condition}"), "the question has no metric");
     }
 }

@@ -102,7 +102,7 @@ fn code<'n>(code: &str) -> Result<Name<'n>, String> {
         Some(Name::Code(space, code?))
     });
     known.ok_or_else(|| {
-        format!("`code.{code}` names no code; write code.SPACE.NUMBER, such as code.sqlite.517 or code.sqlstate.40001")
+        format!("`code.{code}` is not a code; write code.SPACE.NUMBER, such as code.sqlite.517 or code.sqlstate.40001")
     })
 }
 
@@ -206,11 +206,11 @@ mod tests {
             ("comitted.write", "did you mean `committed.write`?"),
             ("cpu_ns_client.read", "a dot follows a count"),
             ("throughput_ops_per_s.pay", "a dot follows a count"),
-            ("code", "names no code"),
-            ("code.sqlite", "names no code"),
-            ("code.sqlite.x", "names no code"),
-            ("code.sqlite.07", "names no code"),
-            ("code.oracle.1", "names no code"),
+            ("code", "is not a code"),
+            ("code.sqlite", "is not a code"),
+            ("code.sqlite.x", "is not a code"),
+            ("code.sqlite.07", "is not a code"),
+            ("code.oracle.1", "is not a code"),
         ] {
             let error = Name::read(name).unwrap_err();
             assert!(error.contains(message), "{name}: {error}");

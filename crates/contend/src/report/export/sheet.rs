@@ -54,7 +54,7 @@ impl<'s> Sheet<'s> {
         let head = reader.headers().map_err(|e| broken(file, &e))?.clone();
         let head: Vec<String> = head.iter().map(str::to_string).collect();
         if let Some(twice) = head.iter().enumerate().find(|(i, name)| head[..*i].contains(name)) {
-            return Err(format!("{file}:1: column `{}` is there twice", twice.1));
+            return Err(format!("{file}:1: column `{}` occurs twice", twice.1));
         }
         let (study, export) = recognise(file, &head, studies)?;
         let roles: Vec<Role> = export.columns.iter().map(|column| role(&column.holds, study)).collect();
@@ -91,7 +91,7 @@ impl<'s> Sheet<'s> {
                 (_, "") => None,
                 (_, text) => match text.parse::<f64>().ok().filter(|number| number.is_finite()) {
                     Some(number) => Some(number),
-                    None => return Err(wrong(format!("`{text}` is no number"))),
+                    None => return Err(wrong(format!("`{text}` is not a number"))),
                 },
             });
         }

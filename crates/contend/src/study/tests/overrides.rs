@@ -145,9 +145,9 @@ fn an_override_that_does_not_fit_says_what_would() {
     let set = |text: &'static str| -> Change { Box::new(set(text)) };
     let cases: Vec<(Change, &str)> = vec![
         (set("speed=1"), "the study's axes are clients, profile, synchronous; also possible are"),
-        (set("clients=none"), "--set clients: `none` is no whole number above 0"),
+        (set("clients=none"), "--set clients: `none` is not a whole number above 0"),
         (set("synchronous=fast"), "is one of off, normal, full, extra"),
-        (set("journal_mode=wal"), "every contender of this study says `journal_mode` itself"),
+        (set("journal_mode=wal"), "every contender of this study sets `journal_mode` itself"),
         (
             Box::new(|choices| {
                 choices.set = vec![parse_set("clients=1").unwrap(), parse_set("clients=2").unwrap()];
@@ -155,7 +155,7 @@ fn an_override_that_does_not_fit_says_what_would() {
             "--set clients is given twice",
         ),
         (contender("oracle"), "--contender oracle: there is no engine"),
-        (contender("sqlite:tier=durable,synchronous=off"), "the tier is to be durable"),
+        (contender("sqlite:tier=durable,synchronous=off"), "the requested tier is durable"),
         (contender("sqlite:journal_mode=wal,synchronous=full"), "two contenders are called `WAL/FULL`"),
         (
             Box::new(|choices| choices.only = Some("MEMORY".to_string())),
