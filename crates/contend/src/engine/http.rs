@@ -1,5 +1,5 @@
-//! A service over HTTP: whatever is behind it is somebody else's. It has no data of contend's, so what stands in the
-//! place of data is an empty SQLite file, which is copied, checked and measured like any other and says nothing.
+//! A service over HTTP that is not contend's. In the place of its data stands an empty SQLite file, which is copied, checked and
+//! measured like any other data, without a meaning.
 
 pub use super::url::check_url;
 

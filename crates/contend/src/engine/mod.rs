@@ -9,6 +9,7 @@ pub mod changed;
 mod common;
 mod declared;
 mod driver;
+pub mod dsn;
 pub mod http;
 mod lookup;
 mod manifest;

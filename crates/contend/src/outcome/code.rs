@@ -18,7 +18,7 @@ pub enum Outcome {
     Conflict,
     /// Gave up waiting.
     Timeout,
-    /// Nobody can tell whether it happened.
+    /// It may or may not have happened.
     Unknown,
     /// Was due in the window and never begun.
     Unsent,
@@ -166,7 +166,7 @@ pub const TABLE: &[Code] = &[
     sqlstate("28000", "invalid_authorization", Outcome::Rejected, NOTHING, "the login is refused"),
     sqlstate("40001", "serialization_failure", Outcome::Conflict, AGAIN, "another transaction was first"),
     sqlstate("40P01", "deadlock_detected", Outcome::Conflict, AGAIN, "two transactions waited for each other"),
-    sqlstate("40003", "statement_completion_unknown", Outcome::Unknown, PERHAPS, "nobody can tell"),
+    sqlstate("40003", "statement_completion_unknown", Outcome::Unknown, PERHAPS, "it may or may not have happened"),
     sqlstate("42000", "syntax_error_or_access_violation", Outcome::Rejected, NOTHING, "the statement is wrong"),
     sqlstate("53000", "insufficient_resources", Outcome::Rejected, NOTHING, "disk or memory is full"),
     sqlstate("53300", "too_many_connections", Outcome::Rejected, NOTHING, "no connection is left"),
