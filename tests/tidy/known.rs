@@ -78,7 +78,6 @@ pub const CIRCLES: Known = &[
             "crates/contend/src/analysis/value.rs",
         ],
     ),
-    ("cli", &["crates/contend/src/cli/http/mod.rs", "crates/contend/src/cli/run.rs"]),
     (
         "report",
         &[

@@ -5,7 +5,6 @@
 pub mod app;
 mod common;
 pub mod go;
-pub mod http;
 pub mod java;
 pub mod mariadb;
 pub mod node;
@@ -23,6 +22,7 @@ pub use resolved::{resolved, tier_reported};
 pub use worker::{Facts, Worker};
 
 use crate::contender::{Contender, Tier};
+use crate::registry::Registry;
 use contend_wire::plan::Connections;
 use contend_wire::sample::CodeSpace;
 use server::Server;
@@ -192,7 +192,7 @@ pub enum Values {
     /// Any text that is not empty.
     Text,
     /// The address of a service.
-    Url,
+    Address(fn(&str) -> Result<(), String>),
 }
 
 /// Settings as a plan carries them out.
@@ -247,16 +247,16 @@ impl Expected {
 pub const ENGINES: &[&Engine] = &[&sqlite::ENGINE, &postgres::ENGINE, &mariadb::ENGINE, &translator::ENGINE];
 
 /// What is measured like an engine, but keeps its data where contend cannot see it.
-const SERVICES: &[&Engine] = &[&http::ENGINE];
+pub static SERVICES: Registry<Engine> = Registry::empty();
 
 /// The engine of this name.
 pub fn find(name: &str) -> Option<&'static Engine> {
-    ENGINES.iter().chain(SERVICES).copied().find(|engine| engine.name == name)
+    ENGINES.iter().chain(SERVICES.all()).copied().find(|engine| engine.name == name)
 }
 
 /// Whether what has this name keeps its data where contend cannot see it.
 pub fn is_service(name: &str) -> bool {
-    SERVICES.iter().any(|engine| engine.name == name)
+    SERVICES.all().iter().any(|engine| engine.name == name)
 }
 
 /// The driver of a contender.
@@ -397,7 +397,7 @@ impl Engine {
             let value = told.get(setting.name)?;
             let word = match setting.values {
                 Values::Words(words) => words.iter().find(|word| as_set(setting.name, word).as_ref() == Some(value))?,
-                Values::Integer(..) | Values::Text | Values::Url => value.as_str(),
+                Values::Integer(..) | Values::Text | Values::Address(_) => value.as_str(),
             };
             Some((setting.name.to_string(), word.to_string()))
         };
@@ -428,8 +428,8 @@ impl Setting {
             let text = value.trim();
             return if text.is_empty() { Err(format!("`{}` is empty", self.name)) } else { Ok(text.to_string()) };
         }
-        if matches!(self.values, Values::Url) {
-            return http::check_url(value.trim()).map(|()| value.trim().to_string());
+        if let Values::Address(check) = self.values {
+            return check(value.trim()).map(|()| value.trim().to_string());
         }
         let value = value.trim().to_ascii_lowercase();
         match self.values {
@@ -437,7 +437,7 @@ impl Setting {
             Values::Words(words) => {
                 Err(format!("`{}` cannot be `{value}`; it is one of {}", self.name, words.join(", ")))
             }
-            Values::Text | Values::Url => Ok(value),
+            Values::Text | Values::Address(_) => Ok(value),
             Values::Integer(low, high) => match value.parse::<i64>() {
                 Ok(n) if (low..=high).contains(&n) => Ok(n.to_string()),
                 _ => Err(format!("`{}` cannot be `{value}`; it is a whole number from {low} to {high}", self.name)),

@@ -1,8 +1,8 @@
 //! A service over HTTP: whatever is behind it is somebody else's. It has no data of contend's, so what stands in the
 //! place of data is an empty SQLite file, which is copied, checked and measured like any other and says nothing.
 
-use super::{Driver, Engine, Model, NULL, Part, Setting, Settings, Setup, Values};
-use crate::contender::Tier;
+use contend::contender::Tier;
+use contend::engine::{Driver, Engine, Model, NULL, Part, Setting, Settings, Setup, Values};
 use contend_wire::plan::Connections;
 use contend_wire::sample::CodeSpace;
 
@@ -52,7 +52,12 @@ const DRIVER: Driver = Driver {
 };
 
 const SETTINGS: &[Setting] = &[
-    Setting { name: "url", values: Values::Url, default: "", about: "where the service is: http://HOST:PORT" },
+    Setting {
+        name: "url",
+        values: Values::Address(check_url),
+        default: "",
+        about: "where the service is: http://HOST:PORT",
+    },
     Setting { name: "host", values: Values::Text, default: "", about: "the Host header, in place of the address" },
     Setting {
         name: "threads",
