@@ -11,8 +11,6 @@ mod closing;
 mod expect;
 #[path = "conformance/hikari.rs"]
 mod hikari;
-#[path = "conformance/known.rs"]
-mod known;
 #[path = "conformance/memory.rs"]
 mod memory;
 #[path = "conformance/rules.rs"]
@@ -29,10 +27,10 @@ mod workers;
 
 use beside::side_by_side;
 use case::{Case, Kind, Section, cases, fill};
+use contend::engine::Fails as Known;
 use contend_wire::handshake::{Facts, fact};
 use contend_wire::plan::{Connections, Plan};
 use contend_wire::script::{Reply, ScriptWriter, Target};
-use known::Known;
 use rules::{Checked, Problem, hold};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
@@ -473,10 +471,12 @@ fn a_worker_that_lies_does_not_pass() {
 
 #[test]
 fn a_known_failure_that_is_another_or_none_is_told() {
-    const KNOWN: &[Known] = &[known::known("retry", &["`done` says exhausted="], "it tells another total")];
-    const OTHER: &[Known] =
-        &[known::known("retry", &["`done` says exhausted=", "an eclipse"], "it tells another total")];
-    const GONE: &[Known] = &[known::known("no-case", &["`done` says exhausted="], "it tells another total")];
+    const fn known(case: &'static str, says: &'static [&'static str]) -> Known {
+        Known { case, says, reason: "it tells another total" }
+    }
+    const KNOWN: &[Known] = &[known("retry", &["`done` says exhausted="])];
+    const OTHER: &[Known] = &[known("retry", &["`done` says exhausted=", "an eclipse"])];
+    const GONE: &[Known] = &[known("no-case", &["`done` says exhausted="])];
     assert_eq!(problems_of("retry", "exhausted", KNOWN), Vec::<String>::new());
     for (fault, known, told) in [
         ("none", KNOWN, "known failure and passes"),

@@ -227,18 +227,6 @@ pub const NEVER: Known = &[
     ("workload", &["workload -> study"]),
 ];
 
-/// Engine files that know a language.
-pub const LANGUAGES: Known = &[(
-    "engine",
-    &[
-        "crates/contend/src/engine/go.rs",
-        "crates/contend/src/engine/java.rs",
-        "crates/contend/src/engine/node.rs",
-        "crates/contend/src/engine/php.rs",
-        "crates/contend/src/engine/python.rs",
-    ],
-)];
-
 /// Files of workers that read SQL text or addresses.
 pub const WORKERS: Known = &[(
     "workers",

@@ -2,12 +2,12 @@
 
 use crate::names::unquote;
 use crate::parse::tree::{
-    AlterTableBody, Cmd, ColumnConstraint, ColumnDefinition, CreateTableBody, Expr, IndexedColumn,
-    NamedColumnConstraint, NamedTableConstraint, ResolveType, Select, SortedColumn, Stmt, TabFlags, TableConstraint,
+    ColumnConstraint, ColumnDefinition, Expr, NamedTableConstraint, ResolveType, SortedColumn, TabFlags,
+    TableConstraint,
 };
-use crate::refuse::{No, R, no};
+use crate::refuse::{No, R};
 use crate::rules::Id;
-use crate::types::{Affinity, Collation, Declared, Ty, declared};
+use crate::types::{Affinity, Collation, Declared, Ty, Val, declared};
 
 /// The schema that statements are translated against. Names are found without regard to ASCII case.
 #[derive(Clone, Debug, Default)]
@@ -88,48 +88,6 @@ pub(crate) struct Index {
 }
 
 impl Catalogue {
-    /// Takes in what CREATE TABLE, CREATE INDEX, CREATE VIEW, ALTER TABLE and DROP say; other statements say nothing.
-    ///
-    /// # Errors
-    /// A text that is not SQLite's, or a statement whose effect on the schema is not understood.
-    pub fn learn(&mut self, sqlite_ddl: &str) -> Result<(), crate::Refusal> {
-        crate::read::each(sqlite_ddl, |text, _, command| self.hear(text, command))
-    }
-
-    /// The same of a text with parts that are not understood: what they are, in their order, and the rest is taken in.
-    pub fn learn_what_can_be(&mut self, sqlite_ddl: &str) -> Vec<crate::Refusal> {
-        crate::read::all(sqlite_ddl, |text, _, command| self.hear(text, command))
-    }
-
-    fn hear(&mut self, text: &str, command: &Cmd) -> R<()> {
-        match command {
-            Cmd::Stmt(statement) => self.take_in(text, statement),
-            _ => Ok(()),
-        }
-    }
-
-    /// A view or table with the columns of a query; opaque where the query has no translation.
-    fn of_query(
-        &self,
-        name: String,
-        kind: Kind,
-        text: &str,
-        select: &Select,
-        names: Option<&[IndexedColumn]>,
-    ) -> Table {
-        let options = crate::Options::to(crate::Target::Postgres);
-        let mut tr = crate::emit::Tr::new(self, &options, text, &[]);
-        let Ok(mut columns) = tr.query(select, true) else { return Table::opaque(name) };
-        if kind == Kind::Table {
-            // The new table keeps the types, not the collations.
-            columns.iter_mut().for_each(|column| column.collation = Collation::Binary);
-        }
-        for (column, name) in columns.iter_mut().zip(names.unwrap_or_default()) {
-            column.name = unquote(name.col_name.0).into_owned();
-        }
-        Table { columns, ..Table::new(name, kind) }
-    }
-
     /// Whether a foreign key that is enforced refers to a table.
     pub(crate) fn is_referred_to(&self, table: &Table) -> bool {
         self.foreign_keys
@@ -139,147 +97,6 @@ impl Catalogue {
     pub(crate) fn table(&self, name: &str) -> Option<&Table> {
         self.tables.iter().find(|t| t.name.eq_ignore_ascii_case(name))
     }
-
-    pub(crate) fn take_in(&mut self, text: &str, statement: &Stmt) -> R<()> {
-        match statement {
-            Stmt::CreateTable { tbl_name, body, if_not_exists, temporary } => {
-                let name = unquote(tbl_name.name.0).into_owned();
-                if self.table(&name).is_some() && !temporary {
-                    return if *if_not_exists { Ok(()) } else { no(Id::Syntax, &name, "the table is there already") };
-                }
-                let table = self.made(name, text, body)?;
-                // A temporary table hides one of the same name.
-                let at = if *temporary { 0 } else { self.tables.len() };
-                self.tables.insert(at, Table { temporary: *temporary, ..table });
-                Ok(())
-            }
-            Stmt::CreateIndex { unique, idx_name, tbl_name, columns, where_clause, .. } => {
-                let name = unquote(idx_name.name.0).into_owned();
-                self.take_index(name, &unquote(tbl_name.0), *unique, where_clause.is_some(), columns)
-            }
-            Stmt::CreateView { view_name, select, columns, .. } => {
-                let name = unquote(view_name.name.0).into_owned();
-                if self.table(&name).is_none() {
-                    let table = self.of_query(name, Kind::View, text, select, *columns);
-                    self.tables.push(table);
-                }
-                Ok(())
-            }
-            Stmt::CreateVirtualTable { tbl_name, .. } => {
-                self.tables.push(Table::opaque(unquote(tbl_name.name.0).into_owned()));
-                Ok(())
-            }
-            Stmt::DropTable { tbl_name, .. } | Stmt::DropView { view_name: tbl_name, .. } => {
-                let name = unquote(tbl_name.name.0);
-                if let Some(at) = self.tables.iter().position(|t| t.name.eq_ignore_ascii_case(&name)) {
-                    self.tables.remove(at);
-                }
-                if self.table(&name).is_none() {
-                    self.indexes.retain(|i| !i.table.eq_ignore_ascii_case(&name));
-                }
-                Ok(())
-            }
-            Stmt::CreateTrigger { trigger_name, tbl_name, .. } => {
-                let table = unquote(tbl_name.name.0);
-                let table = self.table(&table).map_or(table.into_owned(), |t| t.name.clone());
-                self.triggers.push((unquote(trigger_name.name.0).into_owned(), table));
-                Ok(())
-            }
-            Stmt::DropIndex { idx_name, .. } => {
-                let name = unquote(idx_name.name.0);
-                self.indexes.retain(|i| !i.name.eq_ignore_ascii_case(&name));
-                Ok(())
-            }
-            Stmt::AlterTable(table, body) => self.alter(&unquote(table.name.0), body),
-            Stmt::Pragma(name, body) => match crate::rules::session::foreign_keys_set(name, body.as_ref()) {
-                Some(on) => self.set_foreign_keys(name.name.0, on),
-                None => Ok(()),
-            },
-            _ => Ok(()),
-        }
-    }
-
-    fn made(&self, name: String, text: &str, body: &CreateTableBody) -> R<Table> {
-        match body {
-            CreateTableBody::ColumnsAndConstraints { columns, constraints, flags } => {
-                read_table(name, columns, constraints.unwrap_or_default(), *flags)
-            }
-            CreateTableBody::AsSelect(select) => Ok(self.of_query(name, Kind::Table, text, select, None)),
-        }
-    }
-
-    fn take_index(
-        &mut self,
-        name: String,
-        table: &str,
-        unique: bool,
-        partial: bool,
-        columns: &[SortedColumn],
-    ) -> R<()> {
-        if self.indexes.iter().any(|i| i.name.eq_ignore_ascii_case(&name)) {
-            return Ok(());
-        }
-        let Some(known) = self.table(table) else {
-            return no(Id::UnknownTable, table, "the index is on a table that is not in the catalogue");
-        };
-        let index = Index { name, table: known.name.clone(), unique, partial, columns: known.positions(columns) };
-        self.indexes.push(index);
-        Ok(())
-    }
-
-    fn set_foreign_keys(&mut self, token: &str, on: bool) -> R<()> {
-        if on != self.foreign_keys && self.tables.iter().any(|t| !t.references.is_empty()) {
-            return no(Id::ForeignKeys, token, "foreign keys are turned on or off after a table with some was made");
-        }
-        self.foreign_keys = on;
-        Ok(())
-    }
-
-    fn alter(&mut self, name: &str, body: &AlterTableBody) -> R<()> {
-        let Some(at) = self.tables.iter().position(|t| t.name.eq_ignore_ascii_case(name)) else {
-            return no(Id::UnknownTable, name, "the table is not in the catalogue");
-        };
-        let table = &mut self.tables[at];
-        match body {
-            AlterTableBody::RenameTo(new) => {
-                let old = std::mem::replace(&mut table.name, unquote(new.0).into_owned());
-                let new = table.name.clone();
-                self.indexes.iter_mut().filter(|i| i.table == old).for_each(|i| i.table.clone_from(&new));
-            }
-            AlterTableBody::AddColumn(column) => {
-                table.columns.push(read_column(column)?);
-                let check = |c: &NamedColumnConstraint| matches!(c.constraint, ColumnConstraint::Check(_));
-                table.checked |= column.constraints.iter().any(check);
-            }
-            AlterTableBody::RenameColumn { old, new } => {
-                let Some(column) = table.position(&unquote(old.0)) else {
-                    return no(Id::UnknownColumn, old.0, "there is no such column");
-                };
-                table.columns[column].name = unquote(new.0).into_owned();
-            }
-            AlterTableBody::DropColumn(column) => {
-                let Some(column) = table.position(&unquote(column.0)) else {
-                    return no(Id::UnknownColumn, column.0, "there is no such column");
-                };
-                table.columns.remove(column);
-                let moved = |p: &mut usize| *p -= usize::from(*p > column);
-                table.unique.iter_mut().flatten().for_each(moved);
-                table.key.iter_mut().for_each(moved);
-                table.rowid.iter_mut().for_each(moved);
-                let name = table.name.clone();
-                let columns = self.indexes.iter_mut().filter(|i| i.table == name).filter_map(|i| i.columns.as_mut());
-                columns.flatten().for_each(moved);
-            }
-            AlterTableBody::DropColumnNotNull(_)
-            | AlterTableBody::SetColumnNotNull(..)
-            | AlterTableBody::AddConstraint(_)
-            | AlterTableBody::DropConstraint(_) => {
-                return no(Id::AlterTable, name, "this form of ALTER TABLE is not understood");
-            }
-        }
-        Ok(())
-    }
-
     /// Every set of columns of `table` that is unique, from constraints and from whole unique indexes.
     pub(crate) fn unique_sets<'a>(&'a self, table: &'a Table) -> impl Iterator<Item = &'a [usize]> {
         let of_indexes = self.indexes.iter().filter(|i| i.unique && !i.partial && i.table == table.name);
@@ -293,11 +110,11 @@ impl Catalogue {
 }
 
 impl Table {
-    fn opaque(name: String) -> Table {
+    pub(crate) fn opaque(name: String) -> Table {
         Table::new(name, Kind::Opaque)
     }
 
-    fn new(name: String, kind: Kind) -> Table {
+    pub(crate) fn new(name: String, kind: Kind) -> Table {
         Table {
             name,
             columns: vec![],
@@ -390,7 +207,7 @@ pub(crate) fn collation(name: &str) -> R<Collation> {
         })
 }
 
-fn read_table(
+pub(crate) fn read_table(
     name: String,
     columns: &[ColumnDefinition],
     constraints: &[NamedTableConstraint],
@@ -485,4 +302,31 @@ fn key_positions(table: &Table, columns: &[SortedColumn]) -> R<Vec<usize>> {
 /// Only the exact word INTEGER makes a primary key the rowid.
 fn is_integer(definition: &ColumnDefinition) -> bool {
     definition.col_type.as_ref().is_some_and(|t| unquote(t.name).eq_ignore_ascii_case("INTEGER") && t.size.is_none())
+}
+
+/// A column that a query's caller learns about.
+pub(crate) fn output(name: String, value: Val) -> Column {
+    Column {
+        name,
+        ty: value.ty,
+        affinity: value.affinity,
+        collation: if value.column || value.collation_explicit { value.collation } else { Collation::Binary },
+        nullable: value.nullable,
+        generated: false,
+        bytewise: value.bytewise,
+        wordy: value.wordy,
+        has_default: false,
+    }
+}
+
+pub(crate) fn as_value(column: &Column) -> Val {
+    Val {
+        affinity: column.affinity,
+        collation: column.collation,
+        column: true,
+        bytewise: column.bytewise,
+        wordy: column.wordy,
+        nullable: column.nullable,
+        ..Val::of(column.ty)
+    }
 }

@@ -10,6 +10,7 @@ use sqlite3_parser::lexer::sql::{Error, Parser};
 pub(crate) use sqlite3_parser::ast as tree;
 
 pub(crate) mod places;
+pub(crate) mod token;
 
 /// Deepest nesting of parentheses that is handed to the parser. SQLite's own limit on an expression's depth is 1,000.
 const PARENTHESES_MAX: usize = 500;

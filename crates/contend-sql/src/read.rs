@@ -8,7 +8,7 @@ use crate::Refusal;
 use crate::parse::tree::Cmd;
 use crate::parse::{self, Scan, Unparsable, places};
 use crate::refuse::{No, R, position};
-use crate::rules::expr::COMPARED_MAX;
+use crate::rules::literals::COMPARED_MAX;
 use crate::rules::{Id, rules};
 
 /// Reads the statements of a text and hands each to `each`, with the text as it was read and its named parameters, until

@@ -1,8 +1,36 @@
 //! How a translation says no.
 
-use crate::parse::places::Token;
+use std::fmt;
+
+use crate::parse::token::{self, Token};
 use crate::parse::tree::Expr;
-use crate::rules::Id;
+use crate::rules::{Id, rules};
+
+/// Why a text has no translation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    pub rule: &'static str,
+    /// Byte offset of what is refused: the expression or word that is meant, or else its statement.
+    pub offset: usize,
+    pub line: u32,
+    pub column: u32,
+    pub reason: String,
+}
+
+impl Refusal {
+    /// Whether the catalogue lacks a table: more CREATE statements may help.
+    pub fn wants_a_table(&self) -> bool {
+        self.rule == rules()[Id::UnknownTable as usize].id
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}, column {}: {} ({})", self.line, self.column, self.reason, self.rule)
+    }
+}
+
+impl std::error::Error for Refusal {}
 
 /// A refusal before its place in the text is known.
 #[derive(Debug)]
@@ -31,7 +59,7 @@ impl No {
     #[cold]
     pub(crate) fn within(mut self: Box<No>, expr: &Expr) -> Box<No> {
         if self.part.is_none() {
-            self.part = crate::parse::places::first(expr);
+            self.part = token::first(expr);
         }
         self
     }

@@ -1,29 +1,34 @@
 //! The rules: their names, what they do, how sure they are on each server.
 
-use crate::{Certainty, Target};
+use crate::translation::{Certainty, Target};
 
 pub(crate) mod aggregates;
 pub(crate) mod arithmetic;
 pub(crate) mod assign;
 pub(crate) mod casts;
+pub(crate) mod changes;
 pub(crate) mod choices;
 pub(crate) mod classes;
 pub(crate) mod collations;
+pub(crate) mod columns;
 pub(crate) mod compare;
-pub(crate) mod compounds;
 pub(crate) mod dates;
 pub(crate) mod ddl;
 pub(crate) mod expr;
 pub(crate) mod from;
 pub(crate) mod functions;
 pub(crate) mod glob;
+pub(crate) mod grammar;
+pub(crate) mod indexes;
 pub(crate) mod insert;
 pub(crate) mod json;
 pub(crate) mod like;
+pub(crate) mod literals;
 pub(crate) mod membership;
 pub(crate) mod moments;
 pub(crate) mod order;
 pub(crate) mod printf;
+pub(crate) mod query;
 pub(crate) mod references;
 pub(crate) mod rows;
 pub(crate) mod schema;
@@ -34,6 +39,7 @@ pub(crate) mod texts;
 pub(crate) mod triggers;
 pub(crate) mod update;
 pub(crate) mod upsert;
+pub(crate) mod values;
 pub(crate) mod views;
 pub(crate) mod windows;
 pub(crate) mod words;

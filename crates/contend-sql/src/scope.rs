@@ -2,13 +2,12 @@
 
 use std::rc::Rc;
 
-use crate::catalogue::{Column, Kind, Table};
-use crate::emit::Tr;
+use crate::catalogue::{Column, Table};
 use crate::names::unquote;
 use crate::parse::tree::{Expr, ResultColumn};
 use crate::refuse::{R, no};
 use crate::rules::Id;
-use crate::types::{Strength, Ty, Val};
+use crate::types::Ty;
 
 /// One query's FROM.
 #[derive(Default)]
@@ -106,7 +105,17 @@ pub(crate) struct Found {
 
 const ROWID_NAMES: [&str; 3] = ["rowid", "_rowid_", "oid"];
 
-impl<'a> Tr<'a> {
+/// The queries around what is being written, and what they can name.
+#[derive(Default)]
+pub(crate) struct Known<'a> {
+    /// Innermost last.
+    pub scopes: Vec<Scope<'a>>,
+    pub ctes: Vec<Cte>,
+    /// The windows of the query that is being written.
+    pub windows: Vec<&'a crate::parse::tree::Over<'a>>,
+}
+
+impl<'a> Known<'a> {
     /// Finds a column by its name and, perhaps, its table's. `None` if no source has it.
     pub(crate) fn find(&self, table: Option<&str>, name: &str) -> R<Option<Found>> {
         for (s, scope) in self.scopes.iter().enumerate().rev() {
@@ -168,118 +177,6 @@ impl<'a> Tr<'a> {
 
     pub(crate) fn column_of(&self, found: &Found) -> &Column {
         &self.scopes[found.scope].sources[found.source].columns.all()[found.column]
-    }
-
-    /// Writes a column that was found.
-    pub(crate) fn write_column(&mut self, found: &Found, qualified: bool) -> R<Val> {
-        let scope = &self.scopes[found.scope];
-        let source = &scope.sources[found.source];
-        let column = &source.columns.all()[found.column];
-        let value = Val {
-            ty: column.ty,
-            affinity: column.affinity,
-            collation: column.collation,
-            collation_explicit: false,
-            column: true,
-            bytewise: column.bytewise,
-            narrow: false,
-            digits: false,
-            wordy: column.wordy,
-            nullable: column.nullable || source.nullable,
-            strength: Strength::Atom,
-        };
-        if let Some((of, max)) = self.picked(found) {
-            return self.pick_column(found, of, max, value);
-        }
-        let scope = &self.scopes[found.scope];
-        let source = &scope.sources[found.source];
-        let column = &source.columns.all()[found.column];
-        let outer = found.scope + 1 != self.scopes.len();
-        let qualify = qualified || scope.several || self.qualify || outer;
-        let of_query = !matches!(source.columns, Columns::Table(table) if table.kind == Kind::Table);
-        // Borrowed parts are copied by the writer before the state changes.
-        let (table, name) = (&*source.name, &*column.name);
-        if qualify {
-            crate::names::push_name(&mut self.sql, table);
-            self.sql.push('.');
-        }
-        crate::names::push_name(&mut self.sql, name);
-        self.outer_reads += u32::from(outer);
-        self.query_reads += u32::from(of_query);
-        self.note_column(found);
-        Ok(value)
-    }
-
-    /// Whether a column is to be taken from the row of the query's min() or max().
-    fn picked(&self, found: &Found) -> Option<(&'a Expr<'a>, bool)> {
-        let scope = &self.scopes[found.scope];
-        let pick = scope.pick.filter(|_| scope.checked && found.scope + 1 == self.scopes.len() && self.postgres)?;
-        // Of the spellings that are one group SQLite shows any, if several rows have the largest value.
-        (!self.follows(found) && !scope.folded.contains(&(found.source, found.column))).then_some(pick)
-    }
-
-    /// Whether an expression is a column that the innermost query groups by under NOCASE.
-    pub(crate) fn groups_folded(&self, expr: &Expr) -> R<bool> {
-        let found = match crate::rules::expr::bare(expr) {
-            Expr::Id(id) => self.find(None, &unquote(id.0))?,
-            Expr::Qualified(table, column) => self.find(Some(&unquote(table.0)), &unquote(column.0))?,
-            _ => None,
-        };
-        let here = self.scopes.len().wrapping_sub(1);
-        Ok(found.is_some_and(|f| f.scope == here && self.scopes[here].folded.contains(&(f.source, f.column))))
-    }
-
-    /// Runs `write`; if `grouped`, as for something that is grouped by.
-    pub(crate) fn as_grouped<T>(&mut self, grouped: bool, write: impl FnOnce(&mut Self) -> R<T>) -> R<T> {
-        let here = self.scopes.len().wrapping_sub(1);
-        let checked = grouped && std::mem::take(&mut self.scopes[here].checked);
-        let written = write(self);
-        if checked {
-            self.scopes[here].checked = true;
-        }
-        written
-    }
-
-    /// Whether a column is grouped by, or follows from a primary key that is.
-    fn follows(&self, found: &Found) -> bool {
-        let scope = &self.scopes[found.scope];
-        let grouped = |column: usize| scope.grouped.contains(&(found.source, column));
-        match scope.sources[found.source].columns {
-            _ if grouped(found.column) => true,
-            Columns::Table(table) => {
-                // A key may hold NULL twice.
-                let decides = |c: &usize| grouped(*c) && !table.columns[*c].nullable;
-                !table.key.is_empty() && table.key.iter().all(decides)
-            }
-            Columns::Query(_) => false,
-        }
-    }
-
-    /// Writes a column's value in the row that has the largest or smallest of another.
-    fn pick_column(&mut self, found: &Found, of: &'a Expr<'a>, max: bool, value: Val) -> R<Val> {
-        self.fire(Id::PickedRow);
-        let here = self.scopes.len() - 1;
-        self.scopes[here].checked = false;
-        self.put("(array_agg(");
-        self.write_column(found, true)?;
-        self.put(" ORDER BY ");
-        let order = self.value(of, Ty::Any)?;
-        if order.ty == Ty::Text && (!order.bytewise || order.collation != crate::types::Collation::Binary) {
-            return no(Id::BareColumns, "max", "the row of a text under another collation");
-        }
-        self.put(if max { " DESC NULLS LAST))[1]" } else { " NULLS LAST))[1]" });
-        self.scopes[here].checked = true;
-        Ok(Val { nullable: true, ..value })
-    }
-
-    /// Keeps in mind that a column stands outside the aggregates of a grouped query.
-    fn note_column(&mut self, found: &Found) {
-        let scope = &self.scopes[found.scope];
-        if !scope.checked || scope.ungrouped.is_some() || self.follows(found) {
-            return;
-        }
-        let token = self.token;
-        self.scopes[found.scope].ungrouped = Some(token);
     }
 
     /// The result column that a bare name is an alias of, in the innermost query.

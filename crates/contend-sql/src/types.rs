@@ -31,8 +31,8 @@ impl Ty {
         matches!(self, Ty::Int | Ty::Real | Ty::Number | Ty::Bool)
     }
 
-    pub(crate) fn for_parameter(self) -> crate::ParamType {
-        use crate::ParamType;
+    pub(crate) fn for_parameter(self) -> crate::translation::ParamType {
+        use crate::translation::ParamType;
         match self {
             Ty::Int | Ty::Bool => ParamType::Integer,
             Ty::Real => ParamType::Real,
@@ -152,6 +152,21 @@ impl Val {
         self.strength = strength;
         self
     }
+}
+
+/// A call's result: an atom without affinity that is NULL when its argument is.
+pub(crate) fn plain_result(argument: Val, ty: Ty) -> Val {
+    Val { nullable: argument.nullable, bytewise: argument.bytewise, ..Val::of(ty) }
+}
+
+/// Two operands as they were written: the left one in `start..left_end`, the right one from `right_start` on.
+#[derive(Clone, Copy)]
+pub(crate) struct Sides {
+    pub start: usize,
+    pub left_end: usize,
+    pub right_start: usize,
+    pub l: Val,
+    pub r: Val,
 }
 
 /// What a declared type makes of a column.

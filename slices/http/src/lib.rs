@@ -12,6 +12,7 @@ mod line;
 mod lists;
 mod section;
 mod study;
+mod url;
 mod verb;
 
 use args::HttpArgs;

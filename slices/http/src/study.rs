@@ -18,7 +18,7 @@ const CLIENTS: u32 = 8;
 /// The service, as what is measured.
 pub fn contender(args: &HttpArgs, workload: &Workload) -> Result<Contender> {
     let engine = &ENGINE;
-    let (driver, model) = (&engine.libraries[0], &engine.libraries[0].models[0]);
+    let (driver, model) = (engine.usual_driver(), &engine.usual_driver().models[0]);
     let mut settings = BTreeMap::from([("url".to_string(), args.url.clone())]);
     settings.extend(args.host.iter().map(|host| ("host".to_string(), host.clone())));
     settings.insert("timeout_ms".to_string(), (args.timeout * 1000).to_string());

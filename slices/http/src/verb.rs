@@ -2,7 +2,8 @@
 
 use crate::args::HttpArgs;
 use crate::given::{self, Given};
-use crate::{engine, line, lists, study};
+use crate::url::check_url;
+use crate::{line, lists, study};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use contend::analysis::requests;
 use contend::cli::run::{conclude, ended, numbered_out, warm_up_of};
@@ -36,7 +37,7 @@ pub fn http(args: &HttpArgs) -> Result<u8> {
 fn carry_out(args: &HttpArgs, path: Option<&str>) -> Result<u8> {
     let stop = stop_on_signals()?;
     let cancelled = || stop.load(Ordering::Relaxed);
-    engine::check_url(&args.url).map_err(|e| anyhow!("--url: {e}"))?;
+    check_url(&args.url).map_err(|e| anyhow!("--url: {e}"))?;
     let written = match path {
         Some(path) => scenario::of_path(path),
         None => scenario::open(&args.scenario, |path| read_text(path))?,

@@ -117,7 +117,7 @@ fn subject<'t>(contender: &Contender, trials: impl Iterator<Item = &'t Trial>) -
 /// The values of all settings that decide what survives.
 fn deciding(engine: &Engine, contender: &Contender) -> BTreeMap<String, String> {
     let value = |name: &&str| ((*name).to_string(), engine.value(&contender.settings, name).to_string());
-    engine.keeps.iter().map(value).collect()
+    engine.durability.keeps.iter().map(value).collect()
 }
 
 /// As the engine itself said in a trial. Of a server that somebody else runs not all settings are known.

@@ -41,7 +41,9 @@ fn ignoring(name: &'static str, every: u32) -> Planted {
 pub fn planted_for(engine: &Engine, settings: &Settings) -> Vec<Planted> {
     match engine.server {
         Some(_) => to_servers().to_vec(),
-        None => embedded((engine.log_ending)(settings), (engine.commits_by_name)(settings)).to_vec(),
+        None => {
+            embedded((engine.durability.log_ending)(settings), (engine.durability.commits_by_name)(settings)).to_vec()
+        }
     }
 }
 

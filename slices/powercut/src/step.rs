@@ -65,8 +65,8 @@ fn made(crash: Crash<'_>, stage: &Stage<'_>, logs: &Path, admin: &mut Admin<'_>)
     let told = !engine::as_it_comes(stage.contender);
     let promise = Promise {
         tier: stage.contender.tier,
-        survives_kill: told.then(|| (stage.engine.survives_kill)(&stage.contender.settings)),
-        syncs: told.then(|| (stage.engine.syncs)(&stage.contender.settings)),
+        survives_kill: told.then(|| (stage.engine.durability.survives_kill)(&stage.contender.settings)),
+        syncs: told.then(|| (stage.engine.durability.syncs)(&stage.contender.settings)),
     };
     found.controls = controls(promise, &found);
     Ok(found)

@@ -180,6 +180,13 @@ function cost_of_nothing(array $keys): void
     printf($words, 'php-null', median($costs), $what->turns);
 }
 
+/** The class of a driver, whose file is loaded once. */
+function class_of(string $name): string
+{
+    static $classes = [];
+    return $classes[$name] ??= require __DIR__ . "/../src/drivers/$name.php";
+}
+
 /** What is to be read through the driver of this name; why nothing is, if nothing can be. */
 function reads_of(string $name, string $path): Reads|string
 {
@@ -190,7 +197,7 @@ function reads_of(string $name, string $path): Reads|string
     if ($name === 'mysql-on-sqlite' && !class_exists(WP_MySQL_On_SQLite::class)) {
         return 'WordPress\'s driver is not here; `make workers-php` fetches it';
     }
-    $class = require __DIR__ . "/../src/drivers/$name.php";
+    $class = class_of($name);
     if ($name === 'mysql-on-sqlite') {
         $driver = new $class($name);
         fill_for_wordpress($driver, "$path-wordpress");
@@ -212,6 +219,8 @@ function main(array $names): void
     $path = tempnam(sys_get_temp_dir(), 'contend');
     try {
         if (extension_loaded('pdo_sqlite')) {
+            // First, as another driver builds on it.
+            class_of('php-pdo-sqlite');
             fill($path);
         }
         foreach ($names ?: array_keys(DRIVERS) as $name) {

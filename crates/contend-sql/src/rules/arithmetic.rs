@@ -6,313 +6,324 @@ use crate::parse::tree::{Expr, Literal, Operator};
 use crate::refuse::{R, no};
 use crate::rules::Id;
 use crate::rules::compare::INTEGER_TEXT;
-use crate::rules::expr::{bare, literal_number};
-use crate::types::{Affinity, Number, Strength, Ty, Val, number_in_text};
+use crate::rules::literals::{bare, literal_number};
+use crate::types::{Affinity, Number, Sides, Strength, Ty, Val, number_in_text};
 
 /// Most operators in a row: SQLite's own limit on the depth of an expression, which a chain of them has.
 const CHAIN_MAX: usize = 1_000;
 
-impl<'a> Tr<'a> {
-    /// Writes an operand that must be a number. A text literal is read as the number SQLite reads in it.
-    pub(crate) fn numeric_operand(&mut self, expr: &'a Expr<'a>, want: Ty) -> R<Val> {
-        self.number_operand(expr, want, false)
-    }
+/// Writes an operand that must be a number. A text literal is read as the number SQLite reads in it.
+pub(crate) fn numeric_operand<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, want: Ty) -> R<Val> {
+    number_operand(tr, expr, want, false)
+}
 
-    /// Writes an operand of `+` and its like, for which SQLite reads the number that any text begins with.
-    pub(crate) fn arithmetic_operand(&mut self, expr: &'a Expr<'a>, want: Ty) -> R<Val> {
-        self.number_operand(expr, want, true)
-    }
+/// Writes an operand of `+` and its like, for which SQLite reads the number that any text begins with.
+pub(crate) fn arithmetic_operand<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, want: Ty) -> R<Val> {
+    number_operand(tr, expr, want, true)
+}
 
-    fn number_operand(&mut self, expr: &'a Expr<'a>, want: Ty, texts: bool) -> R<Val> {
-        if let Expr::Literal(Literal::String(text)) = bare(expr) {
-            self.fire(Id::TextAsNumber);
-            let text = plain(text);
-            return match number_in_text(&text) {
-                Some(number) => Ok(self.number(number)),
-                None if text.trim_start().starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c)) => {
-                    no(Id::TextAsNumber, "", "arithmetic on a text that begins like a number")
-                }
-                None => Ok(self.number(Number::Int(0))),
-            };
-        }
-        let start = self.at();
-        let mut value = self.value(expr, want)?;
-        match value.ty {
-            Ty::Int | Ty::Real => {}
-            Ty::Null => {
-                if self.postgres {
-                    // An operator on nothing but NULL could be of any type.
-                    self.enclose(start, &mut value, Strength::Atom);
-                    self.put("::bigint");
-                }
+fn number_operand<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, want: Ty, texts: bool) -> R<Val> {
+    if let Expr::Literal(Literal::String(text)) = bare(expr) {
+        tr.fire(Id::TextAsNumber);
+        let text = plain(text);
+        return match number_in_text(&text) {
+            Some(number) => Ok(tr.number(number)),
+            None if text.trim_start().starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c)) => {
+                no(Id::TextAsNumber, "", "arithmetic on a text that begins like a number")
             }
-            Ty::Text if texts && value.digits => {
-                self.fire(Id::TextAsNumber);
-                if self.postgres {
-                    self.wrap(start, "(", ")::bigint");
-                    value.strength = Strength::Operator;
-                } else {
-                    self.wrap(start, "CAST(", " AS SIGNED)");
-                    value.strength = Strength::Atom;
-                }
-                value = Val { nullable: value.nullable, strength: value.strength, ..Val::of(Ty::Int) };
-            }
-            Ty::Text if texts && self.options.pack => {
-                self.fire(Id::TextArithmetic);
-                self.wrap(start, "contend_sql.text_number(", ")");
-                value = Val { nullable: value.nullable, ..Val::of(Ty::Int) };
-            }
-            Ty::Param => {
-                return no(Id::Parameters, "", "nothing here gives the parameter a type; write CAST(? AS INTEGER)");
-            }
-            Ty::Number => {
-                return no(
-                    Id::NumericColumns,
-                    "",
-                    "arithmetic on a column that may hold integers or reals: what / and overflow do depends on the row",
-                );
-            }
-            other => {
-                return no(
-                    Id::TextAsNumber,
-                    "",
-                    format!("arithmetic on {}: its text would be read as a number", other.word()),
-                );
-            }
-        }
-        self.enclose(start, &mut value, Strength::Atom);
-        Ok(value)
-    }
-
-    /// `+`, `-`, `*`, `/`, `%`: what stands to the left is written step by step, so that a long chain is not deep.
-    pub(crate) fn arithmetic(&mut self, left: &'a Expr<'a>, op: Operator, right: &'a Expr<'a>, want: Ty) -> R<Val> {
-        let start = self.at();
-        let hint = if matches!(want, Ty::Real) { Ty::Real } else { Ty::Int };
-        let mut steps = vec![(op, right)];
-        let mut first = left;
-        while let Expr::Binary(l, o, r) = first
-            && is_arithmetic(*o)
-            && !self.groups_by(first)
-        {
-            steps.push((*o, *r));
-            first = l;
-        }
-        if steps.len() > CHAIN_MAX {
-            return no(Id::Depth, "", format!("more than {CHAIN_MAX} operators in a row, which SQLite has not either"));
-        }
-        let first_hint = match (bare(first), steps.last()) {
-            (Expr::Variable(_), Some(&(_, second))) => {
-                Some(self.probe_numeric(second)?).filter(|t| t.numeric()).unwrap_or(hint)
-            }
-            _ => hint,
+            None => Ok(tr.number(Number::Int(0))),
         };
-        let mut value = self.arithmetic_operand(first, first_hint)?;
-        while let Some((op, right)) = steps.pop() {
-            self.enclose(start, &mut value, Strength::Atom);
-            value = self.arithmetic_step(start, value, op, right, hint)?;
-        }
-        Ok(value)
     }
-
-    /// Writes an operator and what stands to the right of it, behind the left side, which was written from `start` on.
-    fn arithmetic_step(&mut self, start: usize, mut l: Val, op: Operator, right: &'a Expr<'a>, hint: Ty) -> R<Val> {
-        let right_hint = if l.ty == Ty::Null { hint } else { l.ty };
-        let left_end = self.at();
-        let symbol = match op {
-            Operator::Add => " + ",
-            Operator::Subtract => " - ",
-            Operator::Multiply => " * ",
-            Operator::Divide => " / ",
-            _ => " % ",
-        };
-        self.put(symbol);
-        let right_start = self.at();
-        let r = self.arithmetic_operand(right, right_hint)?;
-        let real = l.ty == Ty::Real || r.ty == Ty::Real;
-        if op == Operator::Modulus && real {
-            return self.real_modulus(start, left_end, right_start, l, r);
-        }
-        match op {
-            Operator::Divide | Operator::Modulus => {
-                self.fire(Id::Division);
-                if !matches!(literal_number(right), Some(n) if n != Number::Int(0) && n != Number::Real(0.0)) {
-                    self.wrap(right_start, "NULLIF(", ", 0)");
-                }
-                if op == Operator::Divide && !real && !self.postgres {
-                    self.sql.replace_range(left_end..left_end + 3, " DIV ");
-                }
+    let start = tr.at();
+    let mut value = tr.value(expr, want)?;
+    match value.ty {
+        Ty::Int | Ty::Real => {}
+        Ty::Null => {
+            if tr.postgres {
+                // An operator on nothing but NULL could be of any type.
+                tr.enclose(start, &mut value, Strength::Atom);
+                tr.put("::bigint");
             }
-            _ => {}
         }
-        if real {
-            self.fire(Id::Reals);
-        } else if op != Operator::Modulus {
-            self.fire(Id::Overflow);
-        }
-        if self.postgres && !real && l.narrow && (r.narrow || r.ty == Ty::Null) {
-            self.sql.insert_str(left_end, "::bigint");
-            l.narrow = false;
-        }
-        let ty = match (l.ty, r.ty) {
-            (Ty::Null, _) | (_, Ty::Null) => Ty::Int,
-            _ if real => Ty::Real,
-            _ => Ty::Int,
-        };
-        let nullable = l.nullable || r.nullable || matches!(op, Operator::Divide | Operator::Modulus);
-        Ok(Val { nullable, ..Val::of(ty).with(Strength::Operator) })
-    }
-
-    /// `%` of reals: both sides are cut to integers, the result is a real again.
-    pub(crate) fn real_modulus(&mut self, start: usize, left_end: usize, right_start: usize, l: Val, r: Val) -> R<Val> {
-        self.fire(Id::Modulus);
-        let cut = |sql: &str, ty: Ty, postgres: bool| match (ty, postgres) {
-            (Ty::Real, true) => format!("trunc({sql})::bigint"),
-            (Ty::Real, false) => format!("CAST(TRUNCATE({sql}, 0) AS SIGNED)"),
-            _ => sql.to_string(),
-        };
-        let right = cut(&self.sql[right_start..], r.ty, self.postgres);
-        let left = cut(&self.sql[start..left_end], l.ty, self.postgres);
-        self.sql.truncate(start);
-        let sql = match self.postgres {
-            true => format!("({left} % NULLIF({right}, 0))::float8"),
-            false => format!("CAST(({left} % NULLIF({right}, 0)) AS DOUBLE)"),
-        };
-        self.put(&sql);
-        Ok(Val::of(Ty::Real).with(Strength::Operator))
-    }
-
-    pub(crate) fn probe_numeric(&mut self, expr: &'a Expr<'a>) -> R<Ty> {
-        let mark = self.mark();
-        let value = self.arithmetic_operand(expr, Ty::Int);
-        self.back_to(mark);
-        Ok(value?.ty)
-    }
-
-    pub(crate) fn bits(&mut self, left: &'a Expr<'a>, op: Operator, right: &'a Expr<'a>) -> R<Val> {
-        self.fire(Id::Bits);
-        let start = self.at();
-        let mut l = self.numeric_operand(left, Ty::Int)?;
-        if self.postgres && l.narrow {
-            self.put("::bigint");
-            l.narrow = false;
-        }
-        let shift = matches!(op, Operator::LeftShift | Operator::RightShift);
-        if shift {
-            let Some(count) = constant(right) else {
-                return no(Id::Bits, "", "a shift by anything but a literal number");
-            };
-            if l.ty != Ty::Int {
-                return no(Id::Bits, "", "only integers have bits");
-            }
-            // A shift by less than nothing goes the other way; one by 64 and more leaves the sign, or nothing.
-            let right_shift = (op == Operator::RightShift) == (count >= 0);
-            let count = count.unsigned_abs().min(64);
-            if !right_shift && count == 64 {
-                self.wrap(start, "(", " * 0)");
-                return Ok(Val { nullable: l.nullable, ..Val::of(Ty::Int) });
-            }
-            let count = count.min(63) as i64;
-            if right_shift && !self.postgres {
-                // MariaDB's bits are unsigned: the smallest number becomes 0 before, and is what it must be again behind.
-                if count > 0 {
-                    let behind = format!(" ^ 9223372036854775808) >> {count} AS SIGNED) - {})", 1u64 << (63 - count));
-                    self.wrap(start, "(CAST((", &behind);
-                }
-                return Ok(Val { nullable: l.nullable, ..Val::of(Ty::Int) });
-            }
-            self.put(if right_shift { " >> " } else { " << " });
-            self.number(Number::Int(count));
-        } else {
-            self.put(if op == Operator::BitwiseAnd { " & " } else { " | " });
-            let r = self.numeric_operand(right, Ty::Int)?;
-            if r.ty == Ty::Real {
-                return no(Id::Bits, "", "only integers have bits");
-            }
-            l.nullable |= r.nullable;
-        }
-        if l.ty == Ty::Real {
-            return no(Id::Bits, "", "only integers have bits");
-        }
-        if !self.postgres {
-            self.wrap(start, "CAST(", " AS SIGNED)");
-        }
-        Ok(Val { nullable: l.nullable, ..Val::of(Ty::Int).with(Strength::Operator) })
-    }
-
-    /// `||`: chains are written flat.
-    pub(crate) fn concat(&mut self, left: &'a Expr<'a>, right: &'a Expr<'a>) -> R<Val> {
-        self.fire(Id::Concat);
-        let mut parts = vec![right];
-        let mut first = left;
-        while let Expr::Binary(l, Operator::Concat, r) = first {
-            parts.push(r);
-            first = l;
-        }
-        parts.push(first);
-        if !self.postgres {
-            self.put("CONCAT(");
-        }
-        let mut result = Val::of(Ty::Text).never_null();
-        for (i, part) in parts.into_iter().rev().enumerate() {
-            if i > 0 {
-                self.either(" || ", ", ");
-            }
-            let value = self.text_operand(part)?;
-            result.nullable |= value.nullable;
-            result.bytewise |= value.bytewise;
-            result.wordy |= i == 0 && is_date(part);
-        }
-        if !self.postgres {
-            self.put(")");
-        } else {
-            result.strength = Strength::Operator;
-        }
-        Ok(result)
-    }
-
-    /// Writes a value as the text SQLite makes of it.
-    pub(crate) fn text_operand(&mut self, expr: &'a Expr<'a>) -> R<Val> {
-        let start = self.at();
-        let mut value = self.value(expr, Ty::Text)?;
-        match value.ty {
-            Ty::Text => {}
-            Ty::Param => {
-                return no(Id::Parameters, "", "nothing here gives the parameter a type; write CAST(? AS TEXT)");
-            }
-            Ty::Null => {
-                if self.postgres {
-                    self.put("::text");
-                }
-            }
-            Ty::Int => {
-                self.enclose(start, &mut value, Strength::Atom);
-                if self.postgres {
-                    self.put("::text");
-                } else {
-                    // With its length: MariaDB 10.11 takes that of a quotient from the dividend, and cuts the rest off.
-                    self.wrap(start, INTEGER_TEXT.0, INTEGER_TEXT.1);
-                }
-            }
-            Ty::Real if literal_number(expr).is_some() => {
-                self.sql.truncate(start);
-                if let Some(Number::Real(n)) = literal_number(expr) {
-                    push_text(&mut self.sql, &crate::types::real_text(n));
-                }
+        Ty::Text if texts && value.digits => {
+            tr.fire(Id::TextAsNumber);
+            if tr.postgres {
+                tr.wrap(start, "(", ")::bigint");
+                value.strength = Strength::Operator;
+            } else {
+                tr.wrap(start, "CAST(", " AS SIGNED)");
                 value.strength = Strength::Atom;
             }
-            Ty::Real if self.options.pack => {
-                self.fire(Id::RealAsText);
-                self.wrap(start, "contend_sql.real_text(", ")");
-            }
-            other => return no(Id::RealAsText, "", format!("the text of {}", other.word())),
+            value = Val { nullable: value.nullable, strength: value.strength, ..Val::of(Ty::Int) };
         }
-        self.enclose(start, &mut value, Strength::Atom);
-        value.wordy &= value.ty == Ty::Text;
-        value.ty = Ty::Text;
-        value.affinity = Affinity::None;
-        value.narrow = false;
-        Ok(value)
+        Ty::Text if texts && tr.input.options.pack => {
+            tr.fire(Id::TextArithmetic);
+            tr.wrap(start, "contend_sql.text_number(", ")");
+            value = Val { nullable: value.nullable, ..Val::of(Ty::Int) };
+        }
+        Ty::Param => {
+            return no(Id::Parameters, "", "nothing here gives the parameter a type; write CAST(? AS INTEGER)");
+        }
+        Ty::Number => {
+            return no(
+                Id::NumericColumns,
+                "",
+                "arithmetic on a column that may hold integers or reals: what / and overflow do depends on the row",
+            );
+        }
+        other => {
+            return no(
+                Id::TextAsNumber,
+                "",
+                format!("arithmetic on {}: its text would be read as a number", other.word()),
+            );
+        }
     }
+    tr.enclose(start, &mut value, Strength::Atom);
+    Ok(value)
+}
+
+/// `+`, `-`, `*`, `/`, `%`: what stands to the left is written step by step, so that a long chain is not deep.
+pub(crate) fn arithmetic<'a>(
+    tr: &mut Tr<'a>,
+    left: &'a Expr<'a>,
+    op: Operator,
+    right: &'a Expr<'a>,
+    want: Ty,
+) -> R<Val> {
+    let start = tr.at();
+    let hint = if matches!(want, Ty::Real) { Ty::Real } else { Ty::Int };
+    let mut steps = vec![(op, right)];
+    let mut first = left;
+    while let Expr::Binary(l, o, r) = first
+        && is_arithmetic(*o)
+        && !tr.groups_by(first)
+    {
+        steps.push((*o, *r));
+        first = l;
+    }
+    if steps.len() > CHAIN_MAX {
+        return no(Id::Depth, "", format!("more than {CHAIN_MAX} operators in a row, which SQLite has not either"));
+    }
+    let first_hint = match (bare(first), steps.last()) {
+        (Expr::Variable(_), Some(&(_, second))) => {
+            Some(probe_numeric(tr, second)?).filter(|t| t.numeric()).unwrap_or(hint)
+        }
+        _ => hint,
+    };
+    let mut value = arithmetic_operand(tr, first, first_hint)?;
+    while let Some(step) = steps.pop() {
+        tr.enclose(start, &mut value, Strength::Atom);
+        value = arithmetic_step(tr, start, value, step, hint)?;
+    }
+    Ok(value)
+}
+
+/// Writes an operator and what stands to the right of it, behind the left side, which was written from `start` on.
+fn arithmetic_step<'a>(
+    tr: &mut Tr<'a>,
+    start: usize,
+    mut l: Val,
+    (op, right): (Operator, &'a Expr<'a>),
+    hint: Ty,
+) -> R<Val> {
+    let right_hint = if l.ty == Ty::Null { hint } else { l.ty };
+    let left_end = tr.at();
+    let symbol = match op {
+        Operator::Add => " + ",
+        Operator::Subtract => " - ",
+        Operator::Multiply => " * ",
+        Operator::Divide => " / ",
+        _ => " % ",
+    };
+    tr.put(symbol);
+    let right_start = tr.at();
+    let r = arithmetic_operand(tr, right, right_hint)?;
+    let real = l.ty == Ty::Real || r.ty == Ty::Real;
+    if op == Operator::Modulus && real {
+        return Ok(real_modulus(tr, Sides { start, left_end, right_start, l, r }));
+    }
+    match op {
+        Operator::Divide | Operator::Modulus => {
+            tr.fire(Id::Division);
+            if !matches!(literal_number(right), Some(n) if n != Number::Int(0) && n != Number::Real(0.0)) {
+                tr.wrap(right_start, "NULLIF(", ", 0)");
+            }
+            if op == Operator::Divide && !real && !tr.postgres {
+                tr.out.sql.replace_range(left_end..left_end + 3, " DIV ");
+            }
+        }
+        _ => {}
+    }
+    if real {
+        tr.fire(Id::Reals);
+    } else if op != Operator::Modulus {
+        tr.fire(Id::Overflow);
+    }
+    if tr.postgres && !real && l.narrow && (r.narrow || r.ty == Ty::Null) {
+        tr.out.sql.insert_str(left_end, "::bigint");
+        l.narrow = false;
+    }
+    let ty = match (l.ty, r.ty) {
+        (Ty::Null, _) | (_, Ty::Null) => Ty::Int,
+        _ if real => Ty::Real,
+        _ => Ty::Int,
+    };
+    let nullable = l.nullable || r.nullable || matches!(op, Operator::Divide | Operator::Modulus);
+    Ok(Val { nullable, ..Val::of(ty).with(Strength::Operator) })
+}
+
+/// `%` of reals: both sides are cut to integers, the result is a real again.
+fn real_modulus(tr: &mut Tr, sides: Sides) -> Val {
+    let Sides { start, left_end, right_start, l, r } = sides;
+    tr.fire(Id::Modulus);
+    let cut = |sql: &str, ty: Ty, postgres: bool| match (ty, postgres) {
+        (Ty::Real, true) => format!("trunc({sql})::bigint"),
+        (Ty::Real, false) => format!("CAST(TRUNCATE({sql}, 0) AS SIGNED)"),
+        _ => sql.to_string(),
+    };
+    let right = cut(&tr.out.sql[right_start..], r.ty, tr.postgres);
+    let left = cut(&tr.out.sql[start..left_end], l.ty, tr.postgres);
+    tr.out.sql.truncate(start);
+    let sql = match tr.postgres {
+        true => format!("({left} % NULLIF({right}, 0))::float8"),
+        false => format!("CAST(({left} % NULLIF({right}, 0)) AS DOUBLE)"),
+    };
+    tr.put(&sql);
+    Val::of(Ty::Real).with(Strength::Operator)
+}
+
+fn probe_numeric<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>) -> R<Ty> {
+    let mark = tr.mark();
+    let value = arithmetic_operand(tr, expr, Ty::Int);
+    tr.back_to(mark);
+    Ok(value?.ty)
+}
+
+pub(crate) fn bits<'a>(tr: &mut Tr<'a>, left: &'a Expr<'a>, op: Operator, right: &'a Expr<'a>) -> R<Val> {
+    tr.fire(Id::Bits);
+    let start = tr.at();
+    let mut l = numeric_operand(tr, left, Ty::Int)?;
+    if tr.postgres && l.narrow {
+        tr.put("::bigint");
+        l.narrow = false;
+    }
+    let shift = matches!(op, Operator::LeftShift | Operator::RightShift);
+    if shift {
+        let Some(count) = constant(right) else {
+            return no(Id::Bits, "", "a shift by anything but a literal number");
+        };
+        if l.ty != Ty::Int {
+            return no(Id::Bits, "", "only integers have bits");
+        }
+        // A shift by less than nothing goes the other way; one by 64 and more leaves the sign, or nothing.
+        let right_shift = (op == Operator::RightShift) == (count >= 0);
+        let count = count.unsigned_abs().min(64);
+        if !right_shift && count == 64 {
+            tr.wrap(start, "(", " * 0)");
+            return Ok(Val { nullable: l.nullable, ..Val::of(Ty::Int) });
+        }
+        let count = count.min(63) as i64;
+        if right_shift && !tr.postgres {
+            // MariaDB's bits are unsigned: the smallest number becomes 0 before, and is what it must be again behind.
+            if count > 0 {
+                let behind = format!(" ^ 9223372036854775808) >> {count} AS SIGNED) - {})", 1u64 << (63 - count));
+                tr.wrap(start, "(CAST((", &behind);
+            }
+            return Ok(Val { nullable: l.nullable, ..Val::of(Ty::Int) });
+        }
+        tr.put(if right_shift { " >> " } else { " << " });
+        tr.number(Number::Int(count));
+    } else {
+        tr.put(if op == Operator::BitwiseAnd { " & " } else { " | " });
+        let r = numeric_operand(tr, right, Ty::Int)?;
+        if r.ty == Ty::Real {
+            return no(Id::Bits, "", "only integers have bits");
+        }
+        l.nullable |= r.nullable;
+    }
+    if l.ty == Ty::Real {
+        return no(Id::Bits, "", "only integers have bits");
+    }
+    if !tr.postgres {
+        tr.wrap(start, "CAST(", " AS SIGNED)");
+    }
+    Ok(Val { nullable: l.nullable, ..Val::of(Ty::Int).with(Strength::Operator) })
+}
+
+/// `||`: chains are written flat.
+pub(crate) fn concat<'a>(tr: &mut Tr<'a>, left: &'a Expr<'a>, right: &'a Expr<'a>) -> R<Val> {
+    tr.fire(Id::Concat);
+    let mut parts = vec![right];
+    let mut first = left;
+    while let Expr::Binary(l, Operator::Concat, r) = first {
+        parts.push(r);
+        first = l;
+    }
+    parts.push(first);
+    if !tr.postgres {
+        tr.put("CONCAT(");
+    }
+    let mut result = Val::of(Ty::Text).never_null();
+    for (i, part) in parts.into_iter().rev().enumerate() {
+        if i > 0 {
+            tr.either(" || ", ", ");
+        }
+        let value = text_operand(tr, part)?;
+        result.nullable |= value.nullable;
+        result.bytewise |= value.bytewise;
+        result.wordy |= i == 0 && is_date(part);
+    }
+    if !tr.postgres {
+        tr.put(")");
+    } else {
+        result.strength = Strength::Operator;
+    }
+    Ok(result)
+}
+
+/// Writes a value as the text SQLite makes of it.
+pub(crate) fn text_operand<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>) -> R<Val> {
+    let start = tr.at();
+    let mut value = tr.value(expr, Ty::Text)?;
+    match value.ty {
+        Ty::Text => {}
+        Ty::Param => {
+            return no(Id::Parameters, "", "nothing here gives the parameter a type; write CAST(? AS TEXT)");
+        }
+        Ty::Null => {
+            if tr.postgres {
+                tr.put("::text");
+            }
+        }
+        Ty::Int => {
+            tr.enclose(start, &mut value, Strength::Atom);
+            if tr.postgres {
+                tr.put("::text");
+            } else {
+                // With its length: MariaDB 10.11 takes that of a quotient from the dividend, and cuts the rest off.
+                tr.wrap(start, INTEGER_TEXT.0, INTEGER_TEXT.1);
+            }
+        }
+        Ty::Real if literal_number(expr).is_some() => {
+            tr.out.sql.truncate(start);
+            if let Some(Number::Real(n)) = literal_number(expr) {
+                push_text(&mut tr.out.sql, &crate::types::real_text(n));
+            }
+            value.strength = Strength::Atom;
+        }
+        Ty::Real if tr.input.options.pack => {
+            tr.fire(Id::RealAsText);
+            tr.wrap(start, "contend_sql.real_text(", ")");
+        }
+        other => return no(Id::RealAsText, "", format!("the text of {}", other.word())),
+    }
+    tr.enclose(start, &mut value, Strength::Atom);
+    value.wordy &= value.ty == Ty::Text;
+    value.ty = Ty::Text;
+    value.affinity = Affinity::None;
+    value.narrow = false;
+    Ok(value)
 }
 
 pub(crate) fn is_arithmetic(op: Operator) -> bool {

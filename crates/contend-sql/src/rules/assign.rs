@@ -7,125 +7,119 @@ use crate::parse::tree::{Expr, Literal};
 use crate::refuse::{R, no};
 use crate::rules::Id;
 use crate::rules::compare::INTEGER_TEXT;
-use crate::rules::expr::{bare, literal_number};
+use crate::rules::literals::{bare, literal_number};
 use crate::types::{Affinity, Number, Ty, Val, number_in_text};
 
-impl<'a> Tr<'a> {
-    /// Writes an expression as the value of a column.
-    pub(crate) fn assign(&mut self, column: &Column, expr: &'a Expr<'a>) -> R<Val> {
-        if column.ty == Ty::Any {
-            return no(Id::UntypedColumns, &column.name, "the column has no type, so its values have none");
-        }
-        if let Some(number) = literal_number(expr) {
-            return self.assign_number(column, number);
-        }
-        if let Expr::Literal(Literal::String(text)) = bare(expr) {
-            return self.assign_text(column, &plain(text));
-        }
-        let start = self.at();
-        let value = match bare(expr) {
-            Expr::Variable(name) => self.bare_placeholder(name, column.ty)?,
-            _ => self.value(expr, column.ty)?,
-        };
-        self.assignable(column, start, value)
+/// Writes an expression as the value of a column.
+pub(crate) fn assign<'a>(tr: &mut Tr<'a>, column: &Column, expr: &'a Expr<'a>) -> R<Val> {
+    if column.ty == Ty::Any {
+        return no(Id::UntypedColumns, &column.name, "the column has no type, so its values have none");
     }
+    if let Some(number) = literal_number(expr) {
+        return assign_number(tr, column, number);
+    }
+    if let Expr::Literal(Literal::String(text)) = bare(expr) {
+        return assign_text(tr, column, &plain(text));
+    }
+    let start = tr.at();
+    let value = match bare(expr) {
+        Expr::Variable(name) => tr.bare_placeholder(name, column.ty)?,
+        _ => tr.value(expr, column.ty)?,
+    };
+    assignable(tr, column, start, value)
+}
 
-    fn assign_number(&mut self, column: &Column, number: Number) -> R<Val> {
-        let refused = || no(Id::Assignment, &column.name, format!("a number stored as {}", column.ty.word()));
-        match (column.ty, number) {
-            (Ty::Int, Number::Real(n)) if n == n.trunc() && n.abs() < 9e15 => Ok(self.number(Number::Int(n as i64))),
-            (Ty::Int, Number::Real(_)) => {
-                no(Id::Assignment, &column.name, "SQLite keeps a real in an integer column, the server rounds it")
-            }
-            (Ty::Int | Ty::Real | Ty::Number, number) => Ok(self.number(number)),
-            (Ty::Text, Number::Real(n)) if column.affinity == Affinity::Text => {
-                self.fire(Id::Assignment);
-                push_text(&mut self.sql, &crate::types::real_text(n));
-                Ok(Val::of(Ty::Text).never_null())
-            }
-            (Ty::Text, Number::Int(n)) if column.affinity == Affinity::Text => {
-                self.fire(Id::Assignment);
-                push_text(&mut self.sql, &n.to_string());
-                Ok(Val::of(Ty::Text).never_null())
-            }
-            _ => refused(),
+fn assign_number(tr: &mut Tr, column: &Column, number: Number) -> R<Val> {
+    let refused = || no(Id::Assignment, &column.name, format!("a number stored as {}", column.ty.word()));
+    match (column.ty, number) {
+        (Ty::Int, Number::Real(n)) if n == n.trunc() && n.abs() < 9e15 => Ok(tr.number(Number::Int(n as i64))),
+        (Ty::Int, Number::Real(_)) => {
+            no(Id::Assignment, &column.name, "SQLite keeps a real in an integer column, the server rounds it")
         }
+        (Ty::Int | Ty::Real | Ty::Number, number) => Ok(tr.number(number)),
+        (Ty::Text, Number::Real(n)) if column.affinity == Affinity::Text => {
+            tr.fire(Id::Assignment);
+            push_text(&mut tr.out.sql, &crate::types::real_text(n));
+            Ok(Val::of(Ty::Text).never_null())
+        }
+        (Ty::Text, Number::Int(n)) if column.affinity == Affinity::Text => {
+            tr.fire(Id::Assignment);
+            push_text(&mut tr.out.sql, &n.to_string());
+            Ok(Val::of(Ty::Text).never_null())
+        }
+        _ => refused(),
     }
+}
 
-    fn assign_text(&mut self, column: &Column, text: &str) -> R<Val> {
-        match (column.ty, number_in_text(text)) {
-            (Ty::Text, Some(_)) if column.affinity.numeric() => no(
-                Id::Assignment,
-                &column.name,
-                "SQLite stores this text as a number, as the column's type is numeric to it",
-            ),
-            (Ty::Text, _) => {
-                push_text(&mut self.sql, text);
-                Ok(Val::of(Ty::Text).never_null())
-            }
-            (Ty::Int | Ty::Real | Ty::Number, Some(number)) => {
-                self.fire(Id::Assignment);
-                self.assign_number(column, number)
-            }
-            _ => no(Id::Assignment, &column.name, format!("a text stored as {}", column.ty.word())),
+fn assign_text(tr: &mut Tr, column: &Column, text: &str) -> R<Val> {
+    match (column.ty, number_in_text(text)) {
+        (Ty::Text, Some(_)) if column.affinity.numeric() => no(
+            Id::Assignment,
+            &column.name,
+            "SQLite stores this text as a number, as the column's type is numeric to it",
+        ),
+        (Ty::Text, _) => {
+            push_text(&mut tr.out.sql, text);
+            Ok(Val::of(Ty::Text).never_null())
         }
+        (Ty::Int | Ty::Real | Ty::Number, Some(number)) => {
+            tr.fire(Id::Assignment);
+            assign_number(tr, column, number)
+        }
+        _ => no(Id::Assignment, &column.name, format!("a text stored as {}", column.ty.word())),
     }
+}
 
-    /// Whether a value may go into a column as it is; `start` is where it was written.
-    pub(crate) fn assignable(&mut self, column: &Column, start: usize, mut value: Val) -> R<Val> {
-        match (column.ty, value.ty) {
-            (_, Ty::Null) => {}
-            (Ty::Text, Ty::Text) if column.affinity.numeric() => self.stays_text(&column.name, value)?,
-            (a, b) if a == b && a != Ty::Any => {}
-            (_, Ty::Param) if !self.postgres => {}
-            (Ty::Int | Ty::Number, Ty::Bool) | (Ty::Real | Ty::Number, Ty::Int) => {}
-            (Ty::Number, Ty::Real) => self.fire(Id::Reals),
-            (Ty::Int, Ty::Text) if value.digits => {
-                self.fire(Id::Assignment);
-                if self.postgres {
-                    self.wrap(start, "(", ")::bigint");
-                } else {
-                    self.wrap(start, "CAST(", " AS SIGNED)");
-                }
-                value = Val { nullable: value.nullable, ..Val::of(Ty::Int) };
+/// Whether a value may go into a column as it is; `start` is where it was written.
+fn assignable(tr: &mut Tr, column: &Column, start: usize, mut value: Val) -> R<Val> {
+    match (column.ty, value.ty) {
+        (_, Ty::Null) => {}
+        (Ty::Text, Ty::Text) if column.affinity.numeric() => stays_text(tr, &column.name, value)?,
+        (a, b) if a == b && a != Ty::Any => {}
+        (_, Ty::Param) if !tr.postgres => {}
+        (Ty::Int | Ty::Number, Ty::Bool) | (Ty::Real | Ty::Number, Ty::Int) => {}
+        (Ty::Number, Ty::Real) => tr.fire(Id::Reals),
+        (Ty::Int, Ty::Text) if value.digits => {
+            tr.fire(Id::Assignment);
+            if tr.postgres {
+                tr.wrap(start, "(", ")::bigint");
+            } else {
+                tr.wrap(start, "CAST(", " AS SIGNED)");
             }
-            (Ty::Text, Ty::Real) if column.affinity == Affinity::Text && self.options.pack => {
-                self.fire(Id::RealAsText);
-                self.wrap(start, "contend_sql.real_text(", ")");
-                value.ty = Ty::Text;
-            }
-            (Ty::Text, Ty::Int) if column.affinity == Affinity::Text => {
-                self.fire(Id::Assignment);
-                if self.postgres {
-                    self.wrap(start, "(", ")::text");
-                } else {
-                    self.wrap(start, INTEGER_TEXT.0, INTEGER_TEXT.1);
-                }
-                value.ty = Ty::Text;
-            }
-            (want, is) => {
-                return no(
-                    Id::Assignment,
-                    &column.name,
-                    format!("{} stored in a column of {}", is.word(), want.word()),
-                );
-            }
+            value = Val { nullable: value.nullable, ..Val::of(Ty::Int) };
         }
-        Ok(value)
+        (Ty::Text, Ty::Real) if column.affinity == Affinity::Text && tr.input.options.pack => {
+            tr.fire(Id::RealAsText);
+            tr.wrap(start, "contend_sql.real_text(", ")");
+            value.ty = Ty::Text;
+        }
+        (Ty::Text, Ty::Int) if column.affinity == Affinity::Text => {
+            tr.fire(Id::Assignment);
+            if tr.postgres {
+                tr.wrap(start, "(", ")::text");
+            } else {
+                tr.wrap(start, INTEGER_TEXT.0, INTEGER_TEXT.1);
+            }
+            value.ty = Ty::Text;
+        }
+        (want, is) => {
+            return no(Id::Assignment, &column.name, format!("{} stored in a column of {}", is.word(), want.word()));
+        }
     }
+    Ok(value)
+}
 
-    /// Whether a text may go into a column of NUMERIC affinity, where SQLite would store one that is a number as that.
-    pub(crate) fn stays_text(&mut self, column: &str, value: Val) -> R<()> {
-        if !value.wordy {
-            return no(
-                Id::Assignment,
-                column,
-                "SQLite stores a text that is a number as one here, as the column's type is numeric to it",
-            );
-        }
-        if !self.slots.is_empty() {
-            self.fire(Id::TextsInNumericColumns);
-        }
-        Ok(())
+/// Whether a text may go into a column of NUMERIC affinity, where SQLite would store one that is a number as that.
+pub(crate) fn stays_text(tr: &mut Tr, column: &str, value: Val) -> R<()> {
+    if !value.wordy {
+        return no(
+            Id::Assignment,
+            column,
+            "SQLite stores a text that is a number as one here, as the column's type is numeric to it",
+        );
     }
+    if !tr.out.slots.is_empty() {
+        tr.fire(Id::TextsInNumericColumns);
+    }
+    Ok(())
 }

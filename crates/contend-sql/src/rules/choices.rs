@@ -3,112 +3,106 @@
 use crate::emit::Tr;
 use crate::parse::tree::{Expr, Operator};
 use crate::refuse::{R, no};
-use crate::rules::Id;
 use crate::rules::classes::class;
 use crate::rules::collations::said;
-use crate::rules::expr::bare;
+use crate::rules::literals::bare;
+use crate::rules::{Id, compare};
 use crate::types::{Affinity, Strength, Ty, Val};
 
-impl<'a> Tr<'a> {
-    /// CASE and iif(), NULL where nothing holds and there is no otherwise.
-    pub(crate) fn case(
-        &mut self,
-        base: Option<&'a Expr<'a>>,
-        pairs: impl Iterator<Item = (&'a Expr<'a>, &'a Expr<'a>)> + Clone,
-        otherwise: Option<&'a Expr<'a>>,
-        want: Ty,
-    ) -> R<Val> {
-        let branches: Vec<&'a Expr<'a>> = pairs.clone().map(|(_, then)| then).chain(otherwise).collect();
-        let want = self.typed_by_others(&branches, want)?;
-        self.put("CASE");
-        let mut result: Option<Val> = None;
-        for (when, then) in pairs {
-            self.put(" WHEN ");
-            match base {
-                // Written as comparisons, so that affinity and collation count.
-                Some(base) => self.compare(base, Operator::Equals, when)?,
-                None => self.condition(when)?,
-            };
-            self.put(" THEN ");
-            self.branch(then, want, &mut result)?;
-        }
-        if let Some(otherwise) = otherwise {
-            self.put(" ELSE ");
-            self.branch(otherwise, want, &mut result)?;
-        }
-        self.put(" END");
-        let mut value = result.unwrap_or(Val::of(Ty::Null));
-        value.nullable |= otherwise.is_none();
-        Ok(value)
+/// CASE and iif(), NULL where nothing holds and there is no otherwise.
+pub(crate) fn case<'a>(
+    tr: &mut Tr<'a>,
+    base: Option<&'a Expr<'a>>,
+    pairs: impl Iterator<Item = (&'a Expr<'a>, &'a Expr<'a>)> + Clone,
+    otherwise: Option<&'a Expr<'a>>,
+    want: Ty,
+) -> R<Val> {
+    let branches: Vec<&'a Expr<'a>> = pairs.clone().map(|(_, then)| then).chain(otherwise).collect();
+    let want = typed_by_others(tr, &branches, want)?;
+    tr.put("CASE");
+    let mut result: Option<Val> = None;
+    for (when, then) in pairs {
+        tr.put(" WHEN ");
+        match base {
+            // Written as comparisons, so that affinity and collation count.
+            Some(base) => compare::compare(tr, base, Operator::Equals, when)?,
+            None => tr.condition(when)?,
+        };
+        tr.put(" THEN ");
+        branch(tr, then, want, &mut result)?;
     }
+    if let Some(otherwise) = otherwise {
+        tr.put(" ELSE ");
+        branch(tr, otherwise, want, &mut result)?;
+    }
+    tr.put(" END");
+    let mut value = result.unwrap_or(Val::of(Ty::Null));
+    value.nullable |= otherwise.is_none();
+    Ok(value)
+}
 
-    /// The type that a parameter among several expressions takes: that of the first of the others that has one.
-    pub(crate) fn typed_by_others(&mut self, branches: &[&'a Expr<'a>], want: Ty) -> R<Ty> {
-        let parameter = |expr: &&&'a Expr<'a>| matches!(bare(expr), Expr::Variable(_));
-        if !branches.iter().any(|expr| parameter(&expr)) {
-            return Ok(want);
-        }
-        for branch in branches.iter().filter(|expr| !parameter(expr)) {
-            let ty = self.probe(branch)?.ty;
-            if !matches!(ty, Ty::Null | Ty::Param | Ty::Any) {
-                return Ok(ty);
-            }
-        }
-        Ok(want)
+/// The type that a parameter among several expressions takes: that of the first of the others that has one.
+pub(crate) fn typed_by_others<'a>(tr: &mut Tr<'a>, branches: &[&'a Expr<'a>], want: Ty) -> R<Ty> {
+    let parameter = |expr: &&&'a Expr<'a>| matches!(bare(expr), Expr::Variable(_));
+    if !branches.iter().any(|expr| parameter(&expr)) {
+        return Ok(want);
     }
+    for branch in branches.iter().filter(|expr| !parameter(expr)) {
+        let ty = tr.probe(branch)?.ty;
+        if !matches!(ty, Ty::Null | Ty::Param | Ty::Any) {
+            return Ok(ty);
+        }
+    }
+    Ok(want)
+}
 
-    pub(crate) fn nullif(&mut self, token: &str, one: &'a Expr<'a>, other: &'a Expr<'a>, want: Ty) -> R<Val> {
-        let want = self.typed_by_others(&[one, other], want)?;
-        let other = self.nullif_other(token, one, other)?;
-        // Unlike `=` it converts neither of them by the other's affinity.
-        let classes = [one, other].map(|expr| self.probe(expr).map(|value| class(value.ty)));
-        if let [Ok(Some(left)), Ok(Some(right))] = classes
-            && left != right
-        {
-            // Values of different classes are never the same.
-            self.fire(Id::ClassComparison);
-            let value = self.value(one, want)?;
-            return Ok(Val { affinity: Affinity::None, column: false, ..value });
-        }
-        self.put("CASE WHEN ");
-        self.compare(one, Operator::Equals, other)?;
-        self.put(" THEN NULL ELSE ");
-        let mut value = self.value(one, want)?;
-        self.put(" END");
-        value.nullable = true;
-        Ok(Val { affinity: Affinity::None, column: false, strength: Strength::Atom, ..value })
+pub(crate) fn nullif<'a>(tr: &mut Tr<'a>, token: &str, one: &'a Expr<'a>, other: &'a Expr<'a>, want: Ty) -> R<Val> {
+    let want = typed_by_others(tr, &[one, other], want)?;
+    let other = nullif_other(tr, token, one, other)?;
+    // Unlike `=` it converts neither of them by the other's affinity.
+    let classes = [one, other].map(|expr| tr.probe(expr).map(|value| class(value.ty)));
+    if let [Ok(Some(left)), Ok(Some(right))] = classes
+        && left != right
+    {
+        // Values of different classes are never the same.
+        tr.fire(Id::ClassComparison);
+        let value = tr.value(one, want)?;
+        return Ok(Val { affinity: Affinity::None, column: false, ..value });
     }
+    tr.put("CASE WHEN ");
+    compare::compare(tr, one, Operator::Equals, other)?;
+    tr.put(" THEN NULL ELSE ");
+    let mut value = tr.value(one, want)?;
+    tr.put(" END");
+    value.nullable = true;
+    Ok(Val { affinity: Affinity::None, column: false, strength: Strength::Atom, ..value })
+}
 
-    /// nullif() compares by the collation of its first argument that has one, and a column has one, unlike `=`.
-    /// Gives the second argument as it is to be compared.
-    pub(crate) fn nullif_other(&mut self, token: &str, one: &'a Expr<'a>, other: &'a Expr<'a>) -> R<&'a Expr<'a>> {
-        if said(other).is_none() || said(one).is_some() || !self.probe(one)?.column {
-            return Ok(other);
-        }
-        match bare(other) {
-            Expr::Collate(inner, _) if said(inner).is_none() => Ok(inner),
-            _ => no(
-                Id::Collation,
-                token,
-                "nullif() of a column and of a value with COLLATE within, which does not count",
-            ),
-        }
+/// nullif() compares by the collation of its first argument that has one, and a column has one, unlike `=`.
+/// Gives the second argument as it is to be compared.
+fn nullif_other<'a>(tr: &mut Tr<'a>, token: &str, one: &'a Expr<'a>, other: &'a Expr<'a>) -> R<&'a Expr<'a>> {
+    if said(other).is_none() || said(one).is_some() || !tr.probe(one)?.column {
+        return Ok(other);
     }
+    match bare(other) {
+        Expr::Collate(inner, _) if said(inner).is_none() => Ok(inner),
+        _ => no(Id::Collation, token, "nullif() of a column and of a value with COLLATE within, which does not count"),
+    }
+}
 
-    /// Writes one of several expressions of which the row decides which is the value.
-    pub(crate) fn branch(&mut self, expr: &'a Expr<'a>, want: Ty, so_far: &mut Option<Val>) -> R<()> {
-        let known = so_far.map_or(Ty::Any, |v| v.ty);
-        let hint = if matches!(known, Ty::Any | Ty::Null | Ty::Param) { want } else { known };
-        let mut value = self.value(expr, hint)?;
-        value.affinity = Affinity::None;
-        value.column = false;
-        value.strength = Strength::Atom;
-        *so_far = Some(match *so_far {
-            None => value,
-            Some(known) => unify(known, value)?,
-        });
-        Ok(())
-    }
+/// Writes one of several expressions of which the row decides which is the value.
+pub(crate) fn branch<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, want: Ty, so_far: &mut Option<Val>) -> R<()> {
+    let known = so_far.map_or(Ty::Any, |v| v.ty);
+    let hint = if matches!(known, Ty::Any | Ty::Null | Ty::Param) { want } else { known };
+    let mut value = tr.value(expr, hint)?;
+    value.affinity = Affinity::None;
+    value.column = false;
+    value.strength = Strength::Atom;
+    *so_far = Some(match *so_far {
+        None => value,
+        Some(known) => unify(known, value)?,
+    });
+    Ok(())
 }
 
 /// The type of a value that is one of two.

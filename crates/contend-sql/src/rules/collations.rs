@@ -9,7 +9,7 @@ use crate::parse::tree::{Expr, Literal, Operator, UnaryOperator};
 use crate::refuse::{R, no};
 use crate::rules::Id;
 use crate::rules::compare::{FOLD_MARIADB, FOLD_POSTGRES};
-use crate::rules::expr::bare;
+use crate::rules::literals::bare;
 use crate::types::{Collation, Number, Ty, Val, number_literal};
 
 /// What a COLLATE within an expression says about all of it.
@@ -72,50 +72,44 @@ fn is_zero(expr: &Expr) -> bool {
     matches!(bare(expr), Expr::Literal(Literal::Numeric(text)) if number_literal(text) == Some(Number::Int(0)))
 }
 
-impl<'a> Tr<'a> {
-    /// Gives the value of an expression the collation that SQLite gives it.
-    pub(crate) fn collated(&mut self, expr: &'a Expr<'a>, value: Val) -> R<Val> {
-        match expr {
-            Expr::Collate(..) | Expr::Parenthesized(_) | Expr::Literal(_) | Expr::Variable(_) => Ok(value),
-            Expr::Id(_) | Expr::Name(_) | Expr::Qualified(..) | Expr::DoublyQualified(..) => Ok(value),
-            Expr::Cast { expr: inner, .. } | Expr::Unary(UnaryOperator::Positive, inner) => {
-                // An alias within may bring a COLLATE, which then counts no more than a column's.
-                let column = value.column || value.collation_explicit;
-                Ok(Val { column, collation_explicit: value.collation_explicit && said(inner).is_some(), ..value })
-            }
-            _ => {
-                let (collation, collation_explicit) = match value.ty {
-                    Ty::Text | Ty::Null | Ty::Any | Ty::Param if self.has_collate() => match said(expr) {
-                        None => (Collation::Binary, false),
-                        Some(Said::By(name)) => {
-                            self.fire(Id::Collation);
-                            (crate::catalogue::collation(name)?, true)
-                        }
-                        Some(Said::Unclear) => {
-                            return no(
-                                Id::Collation,
-                                "COLLATE",
-                                "COLLATE in a part that SQLite simplifies, or in a row",
-                            );
-                        }
-                    },
-                    _ => (Collation::Binary, false),
-                };
-                Ok(Val { collation, collation_explicit, column: false, ..value })
-            }
+/// Gives the value of an expression the collation that SQLite gives it.
+pub(crate) fn collated<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, value: Val) -> R<Val> {
+    match expr {
+        Expr::Collate(..) | Expr::Parenthesized(_) | Expr::Literal(_) | Expr::Variable(_) => Ok(value),
+        Expr::Id(_) | Expr::Name(_) | Expr::Qualified(..) | Expr::DoublyQualified(..) => Ok(value),
+        Expr::Cast { expr: inner, .. } | Expr::Unary(UnaryOperator::Positive, inner) => {
+            // An alias within may bring a COLLATE, which then counts no more than a column's.
+            let column = value.column || value.collation_explicit;
+            Ok(Val { column, collation_explicit: value.collation_explicit && said(inner).is_some(), ..value })
+        }
+        _ => {
+            let (collation, collation_explicit) = match value.ty {
+                Ty::Text | Ty::Null | Ty::Any | Ty::Param if has_collate(tr) => match said(expr) {
+                    None => (Collation::Binary, false),
+                    Some(Said::By(name)) => {
+                        tr.fire(Id::Collation);
+                        (crate::catalogue::collation(name)?, true)
+                    }
+                    Some(Said::Unclear) => {
+                        return no(Id::Collation, "COLLATE", "COLLATE in a part that SQLite simplifies, or in a row");
+                    }
+                },
+                _ => (Collation::Binary, false),
+            };
+            Ok(Val { collation, collation_explicit, column: false, ..value })
         }
     }
+}
 
-    /// Makes small letters of what was written since `start`, as NOCASE compares.
-    pub(crate) fn fold(&mut self, start: usize) {
-        self.fire(Id::Collation);
-        let (before, after) = if self.postgres { FOLD_POSTGRES } else { FOLD_MARIADB };
-        self.wrap(start, before, after);
-    }
+/// Makes small letters of what was written since `start`, as NOCASE compares.
+pub(crate) fn fold(tr: &mut Tr, start: usize) {
+    tr.fire(Id::Collation);
+    let (before, after) = if tr.postgres { FOLD_POSTGRES } else { FOLD_MARIADB };
+    tr.wrap(start, before, after);
+}
 
-    /// Whether the statement has the word COLLATE; most have not.
-    fn has_collate(&mut self) -> bool {
-        let text = self.text.as_bytes();
-        *self.collates.get_or_insert_with(|| text.windows(7).any(|word| word.eq_ignore_ascii_case(b"COLLATE")))
-    }
+/// Whether the statement has the word COLLATE; most have not.
+fn has_collate(tr: &mut Tr) -> bool {
+    let text = tr.input.text.as_bytes();
+    *tr.input.collates.get_or_insert_with(|| text.windows(7).any(|word| word.eq_ignore_ascii_case(b"COLLATE")))
 }

@@ -5,10 +5,10 @@ use crate::emit::{Tr, plain};
 use crate::names::push_text;
 use crate::parse::tree::{Expr, Literal};
 use crate::refuse::{R, no};
-use crate::rules::Id;
 use crate::rules::compare::INTEGER_TEXT;
-use crate::rules::expr::bare;
+use crate::rules::literals::bare;
 use crate::rules::moments::{EPOCH, canonical, moment_of_text};
+use crate::rules::{Id, arithmetic};
 use crate::types::{Strength, Ty, Val, number_in_text};
 
 /// Milliseconds from the Julian day 0 to 1970.
@@ -68,197 +68,195 @@ fn text_of(expr: &Expr) -> Option<String> {
     }
 }
 
-impl<'a> Tr<'a> {
-    /// A date function, if the name is one's.
-    pub(crate) fn date_function(&mut self, name: &str, token: &'a str, args: &'a [Expr<'a>]) -> R<Option<Val>> {
-        let (format, rest) = match (name, args) {
-            ("datetime", _) => ("%Y-%m-%d %H:%M:%S".to_string(), args),
-            ("date", _) => ("%Y-%m-%d".to_string(), args),
-            ("time", _) => ("%H:%M:%S".to_string(), args),
-            ("julianday" | "unixepoch", _) => (String::new(), args),
-            ("strftime", [format, rest @ ..]) => match text_of(format) {
-                Some(format) => (format, rest),
-                None => return no(Id::Dates, token, "a format that is not a text literal"),
-            },
-            ("timediff" | "strftime", _) => return no(Id::Dates, token, format!("{name}() has no translation")),
-            _ => return Ok(None),
-        };
-        let start = self.at();
-        let moment = self.moment(token, rest)?;
-        let at = self.sql.split_off(start);
-        let value = Val { nullable: moment.nullable, ..Val::of(Ty::Text) };
-        let value = match name {
-            "unixepoch" => {
-                let seconds = epoch_seconds(&at, self.postgres);
-                self.put(&seconds);
-                Val { ty: Ty::Int, strength: Strength::Operator, ..value }
-            }
-            "julianday" => {
-                let (seconds, ms) = (epoch_seconds(&at, self.postgres), milliseconds(&at, self.postgres));
-                let (cast, real) = if self.postgres { ("::float8", "::float8") } else { ("", "e0") };
-                self.sql.push_str(&format!("(({seconds} * 1000 + {ms} + {JULIAN_EPOCH_MS}){cast} / 86400000{real})"));
-                Val { ty: Ty::Real, ..value }
-            }
-            _ => {
-                let digits = ["%s", "%Y", "%m", "%d", "%H", "%M", "%S", "%j", "%w", "%u"].contains(&format.as_str());
-                let wordy = !digits && never_a_number(&format);
-                Val { digits, wordy, ..self.formatted(token, &format, &at, value)? }
-            }
-        };
-        Ok(Some(value))
-    }
+/// A date function, if the name is one's.
+pub(crate) fn date_function<'a>(tr: &mut Tr<'a>, name: &str, token: &'a str, args: &'a [Expr<'a>]) -> R<Option<Val>> {
+    let (format, rest) = match (name, args) {
+        ("datetime", _) => ("%Y-%m-%d %H:%M:%S".to_string(), args),
+        ("date", _) => ("%Y-%m-%d".to_string(), args),
+        ("time", _) => ("%H:%M:%S".to_string(), args),
+        ("julianday" | "unixepoch", _) => (String::new(), args),
+        ("strftime", [format, rest @ ..]) => match text_of(format) {
+            Some(format) => (format, rest),
+            None => return no(Id::Dates, token, "a format that is not a text literal"),
+        },
+        ("timediff" | "strftime", _) => return no(Id::Dates, token, format!("{name}() has no translation")),
+        _ => return Ok(None),
+    };
+    let start = tr.at();
+    let moment = moment(tr, token, rest)?;
+    let at = tr.out.sql.split_off(start);
+    let value = Val { nullable: moment.nullable, ..Val::of(Ty::Text) };
+    let value = match name {
+        "unixepoch" => {
+            let seconds = epoch_seconds(&at, tr.postgres);
+            tr.put(&seconds);
+            Val { ty: Ty::Int, strength: Strength::Operator, ..value }
+        }
+        "julianday" => {
+            let (seconds, ms) = (epoch_seconds(&at, tr.postgres), milliseconds(&at, tr.postgres));
+            let (cast, real) = if tr.postgres { ("::float8", "::float8") } else { ("", "e0") };
+            tr.out.sql.push_str(&format!("(({seconds} * 1000 + {ms} + {JULIAN_EPOCH_MS}){cast} / 86400000{real})"));
+            Val { ty: Ty::Real, ..value }
+        }
+        _ => {
+            let digits = ["%s", "%Y", "%m", "%d", "%H", "%M", "%S", "%j", "%w", "%u"].contains(&format.as_str());
+            let wordy = !digits && never_a_number(&format);
+            Val { digits, wordy, ..formatted(tr, token, &format, &at, value)? }
+        }
+    };
+    Ok(Some(value))
+}
 
-    /// Writes a moment: `timestamp` on PostgreSQL, DATETIME on MariaDB.
-    fn moment(&mut self, token: &'a str, args: &'a [Expr<'a>]) -> R<Val> {
-        let start = self.at();
-        let (first, mut modifiers) = match args {
-            [] => (None, args),
-            [first, rest @ ..] => (Some(first), rest),
-        };
-        let mut moment = Val::of(Ty::Text);
-        match first.map(|f| (f, text_of(f))) {
-            None => moment = self.now(),
-            Some((_, Some(text))) if text.eq_ignore_ascii_case("now") => moment = self.now(),
-            Some((_, Some(text))) => match canonical(&text, rolls(modifiers)) {
-                Some(text) => {
-                    self.fire(Id::Dates);
-                    self.put("TIMESTAMP");
-                    push_text(&mut self.sql, &text);
-                    moment.nullable = false;
+/// Writes a moment: `timestamp` on PostgreSQL, DATETIME on MariaDB.
+fn moment<'a>(tr: &mut Tr<'a>, token: &'a str, args: &'a [Expr<'a>]) -> R<Val> {
+    let start = tr.at();
+    let (first, mut modifiers) = match args {
+        [] => (None, args),
+        [first, rest @ ..] => (Some(first), rest),
+    };
+    let mut moment = Val::of(Ty::Text);
+    match first.map(|f| (f, text_of(f))) {
+        None => moment = now(tr),
+        Some((_, Some(text))) if text.eq_ignore_ascii_case("now") => moment = now(tr),
+        Some((_, Some(text))) => match canonical(&text, rolls(modifiers)) {
+            Some(text) => {
+                tr.fire(Id::Dates);
+                tr.put("TIMESTAMP");
+                push_text(&mut tr.out.sql, &text);
+                moment.nullable = false;
+            }
+            None => return no(Id::Dates, token, format!("`{text}` as a moment")),
+        },
+        Some((seconds, None)) => {
+            let unix = modifiers.first().and_then(text_of).is_some_and(|m| m.eq_ignore_ascii_case("unixepoch"));
+            tr.fire(Id::Dates);
+            if unix {
+                modifiers = &modifiers[1..];
+                let value = arithmetic::numeric_operand(tr, seconds, Ty::Int)?;
+                if value.ty != Ty::Int {
+                    return no(Id::Dates, token, "seconds that are no integer");
                 }
-                None => return no(Id::Dates, token, format!("`{text}` as a moment")),
-            },
-            Some((seconds, None)) => {
-                let unix = modifiers.first().and_then(text_of).is_some_and(|m| m.eq_ignore_ascii_case("unixepoch"));
-                self.fire(Id::Dates);
-                if unix {
-                    modifiers = &modifiers[1..];
-                    let value = self.numeric_operand(seconds, Ty::Int)?;
-                    if value.ty != Ty::Int {
-                        return no(Id::Dates, token, "seconds that are no integer");
-                    }
-                    if self.postgres {
-                        self.wrap(start, "(to_timestamp(", ") AT TIME ZONE 'UTC')");
-                    } else {
-                        self.wrap(start, "TIMESTAMPADD(SECOND, ", &format!(", {EPOCH})"));
-                    }
-                    moment.nullable = value.nullable;
+                if tr.postgres {
+                    tr.wrap(start, "(to_timestamp(", ") AT TIME ZONE 'UTC')");
                 } else {
-                    let value = self.value(seconds, Ty::Text)?;
-                    if !matches!(value.ty, Ty::Text | Ty::Param) {
-                        return no(Id::Dates, token, format!("{} as a moment", value.ty.word()));
-                    }
-                    let text = self.sql.split_off(start);
-                    let sql = match self.options.pack {
-                        true => format!("contend_sql.moment({text}, {})", rolls(modifiers)),
-                        false => moment_of_text(&text, self.postgres),
-                    };
-                    self.put(&sql);
+                    tr.wrap(start, "TIMESTAMPADD(SECOND, ", &format!(", {EPOCH})"));
                 }
+                moment.nullable = value.nullable;
+            } else {
+                let value = tr.value(seconds, Ty::Text)?;
+                if !matches!(value.ty, Ty::Text | Ty::Param) {
+                    return no(Id::Dates, token, format!("{} as a moment", value.ty.word()));
+                }
+                let text = tr.out.sql.split_off(start);
+                let sql = match tr.input.options.pack {
+                    true => format!("contend_sql.moment({text}, {})", rolls(modifiers)),
+                    false => moment_of_text(&text, tr.postgres),
+                };
+                tr.put(&sql);
             }
         }
-        for modifier in modifiers {
-            let Some(text) = text_of(modifier) else {
-                return no(Id::Dates, token, "a modifier that is not a text literal");
-            };
-            self.fire(Id::Dates);
-            self.modify(token, start, text.to_ascii_lowercase())?;
-        }
-        Ok(moment)
     }
-
-    fn now(&mut self) -> Val {
-        self.fire(Id::CurrentTime);
-        self.either("(statement_timestamp() AT TIME ZONE 'UTC')", "UTC_TIMESTAMP(3)");
-        Val::of(Ty::Text).never_null()
-    }
-
-    /// Applies a modifier to the moment written from `start` on.
-    fn modify(&mut self, token: &str, start: usize, modifier: String) -> R<()> {
-        let refused = || no(Id::Dates, token, format!("the modifier `{modifier}`"));
-        let moment = self.sql.split_off(start);
-        // Some are written with the moment several times, so that many of them double it again and again.
-        if moment.len() > MOMENT_MAX {
-            return no(Id::Depth, token, "too many modifiers");
-        }
-        let sql = if let Some(unit) = modifier.strip_prefix("start of ") {
-            match (unit, self.postgres) {
-                ("day" | "month" | "year", true) => format!("date_trunc('{unit}', {moment})"),
-                ("day", false) => format!("CAST(DATE({moment}) AS DATETIME)"),
-                ("month", false) => format!("CAST(DATE_FORMAT({moment}, '%Y-%m-01') AS DATETIME)"),
-                ("year", false) => format!("CAST(DATE_FORMAT({moment}, '%Y-01-01') AS DATETIME)"),
-                _ => return refused(),
-            }
-        } else if let Some(day) = modifier.strip_prefix("weekday ") {
-            match (day.trim().parse::<u8>(), self.postgres) {
-                (Ok(day @ 0..=6), true) => {
-                    format!("({moment} + (({day} + 7 - extract(dow FROM {moment})::int) % 7) * interval '1 day')")
-                }
-                (Ok(day @ 0..=6), false) => {
-                    format!("({moment} + INTERVAL (({day} + 8 - DAYOFWEEK({moment})) % 7) DAY)")
-                }
-                _ => return refused(),
-            }
-        } else {
-            let (count, unit) = modifier.split_once(' ').unwrap_or((&modifier, ""));
-            // SQLite knows no blank in front of or behind a modifier.
-            let unit = unit.trim_start();
-            let unit = unit.strip_suffix('s').unwrap_or(unit);
-            let Ok(count) = count.parse::<i32>() else { return refused() };
-            match (unit, self.postgres) {
-                ("day" | "hour" | "minute" | "second", true) => format!("({moment} + interval '{count} {unit}s')"),
-                ("day" | "hour" | "minute" | "second", false) => {
-                    format!("({moment} + INTERVAL {count} {})", unit.to_ascii_uppercase())
-                }
-                // A day beyond the month's end goes on into the next month.
-                ("month" | "year", true) => format!(
-                    "(date_trunc('month', {moment}) + interval '{count} {unit}s' + ({moment} - date_trunc('month', {moment})))"
-                ),
-                ("month" | "year", false) => {
-                    let days = format!("INTERVAL (DAYOFMONTH({moment}) - 1) DAY");
-                    format!("({moment} - {days} + INTERVAL {count} {} + {days})", unit.to_ascii_uppercase())
-                }
-                _ => return refused(),
-            }
+    for modifier in modifiers {
+        let Some(text) = text_of(modifier) else {
+            return no(Id::Dates, token, "a modifier that is not a text literal");
         };
-        self.put(&sql);
-        Ok(())
+        tr.fire(Id::Dates);
+        modify(tr, token, start, text.to_ascii_lowercase())?;
     }
+    Ok(moment)
+}
 
-    /// Writes a moment in one of strftime's formats.
-    fn formatted(&mut self, token: &str, format: &str, at: &str, mut value: Val) -> R<Val> {
-        let mut parts = Parts { postgres: self.postgres, at, done: vec![], template: String::new() };
-        let mut rest = format.chars();
-        while let Some(c) = rest.next() {
-            match (c, if c == '%' { rest.next() } else { None }) {
-                ('%', Some(kind)) if "swfu".contains(kind) => parts.special(kind),
-                ('%', kind) => match kind.and_then(in_template) {
-                    Some((pg, my)) => parts.conversion(if self.postgres { pg } else { my }),
-                    None => return no(Id::Dates, token, format!("the format %{}", kind.unwrap_or(' '))),
-                },
-                (c, _) => parts.plain(c),
-            }
+fn now(tr: &mut Tr) -> Val {
+    tr.fire(Id::CurrentTime);
+    tr.either("(statement_timestamp() AT TIME ZONE 'UTC')", "UTC_TIMESTAMP(3)");
+    Val::of(Ty::Text).never_null()
+}
+
+/// Applies a modifier to the moment written from `start` on.
+fn modify(tr: &mut Tr, token: &str, start: usize, modifier: String) -> R<()> {
+    let refused = || no(Id::Dates, token, format!("the modifier `{modifier}`"));
+    let moment = tr.out.sql.split_off(start);
+    // Some are written with the moment several times, so that many of them double it again and again.
+    if moment.len() > MOMENT_MAX {
+        return no(Id::Depth, token, "too many modifiers");
+    }
+    let sql = if let Some(unit) = modifier.strip_prefix("start of ") {
+        match (unit, tr.postgres) {
+            ("day" | "month" | "year", true) => format!("date_trunc('{unit}', {moment})"),
+            ("day", false) => format!("CAST(DATE({moment}) AS DATETIME)"),
+            ("month", false) => format!("CAST(DATE_FORMAT({moment}, '%Y-%m-01') AS DATETIME)"),
+            ("year", false) => format!("CAST(DATE_FORMAT({moment}, '%Y-01-01') AS DATETIME)"),
+            _ => return refused(),
         }
-        parts.flush();
-        let parts = parts.done;
-        match &parts[..] {
-            [] => self.put("''"),
-            [one] => self.put(one),
-            _ if self.postgres => {
-                self.put(&parts.join(" || "));
-                value.strength = Strength::Operator;
+    } else if let Some(day) = modifier.strip_prefix("weekday ") {
+        match (day.trim().parse::<u8>(), tr.postgres) {
+            (Ok(day @ 0..=6), true) => {
+                format!("({moment} + (({day} + 7 - extract(dow FROM {moment})::int) % 7) * interval '1 day')")
             }
-            _ => {
-                self.put("CONCAT(");
-                self.put(&parts.join(", "));
-                self.put(")");
+            (Ok(day @ 0..=6), false) => {
+                format!("({moment} + INTERVAL (({day} + 8 - DAYOFWEEK({moment})) % 7) DAY)")
             }
+            _ => return refused(),
         }
-        if parts.len() == 1 && (parts[0].contains("::") || parts[0].contains(" || ")) {
+    } else {
+        let (count, unit) = modifier.split_once(' ').unwrap_or((&modifier, ""));
+        // SQLite knows no blank in front of or behind a modifier.
+        let unit = unit.trim_start();
+        let unit = unit.strip_suffix('s').unwrap_or(unit);
+        let Ok(count) = count.parse::<i32>() else { return refused() };
+        match (unit, tr.postgres) {
+            ("day" | "hour" | "minute" | "second", true) => format!("({moment} + interval '{count} {unit}s')"),
+            ("day" | "hour" | "minute" | "second", false) => {
+                format!("({moment} + INTERVAL {count} {})", unit.to_ascii_uppercase())
+            }
+            // A day beyond the month's end goes on into the next month.
+            ("month" | "year", true) => format!(
+                "(date_trunc('month', {moment}) + interval '{count} {unit}s' + ({moment} - date_trunc('month', {moment})))"
+            ),
+            ("month" | "year", false) => {
+                let days = format!("INTERVAL (DAYOFMONTH({moment}) - 1) DAY");
+                format!("({moment} - {days} + INTERVAL {count} {} + {days})", unit.to_ascii_uppercase())
+            }
+            _ => return refused(),
+        }
+    };
+    tr.put(&sql);
+    Ok(())
+}
+
+/// Writes a moment in one of strftime's formats.
+fn formatted(tr: &mut Tr, token: &str, format: &str, at: &str, mut value: Val) -> R<Val> {
+    let mut parts = Parts { postgres: tr.postgres, at, done: vec![], template: String::new() };
+    let mut rest = format.chars();
+    while let Some(c) = rest.next() {
+        match (c, if c == '%' { rest.next() } else { None }) {
+            ('%', Some(kind)) if "swfu".contains(kind) => parts.special(kind),
+            ('%', kind) => match kind.and_then(in_template) {
+                Some((pg, my)) => parts.conversion(if tr.postgres { pg } else { my }),
+                None => return no(Id::Dates, token, format!("the format %{}", kind.unwrap_or(' '))),
+            },
+            (c, _) => parts.plain(c),
+        }
+    }
+    parts.flush();
+    let parts = parts.done;
+    match &parts[..] {
+        [] => tr.put("''"),
+        [one] => tr.put(one),
+        _ if tr.postgres => {
+            tr.put(&parts.join(" || "));
             value.strength = Strength::Operator;
         }
-        Ok(value)
+        _ => {
+            tr.put("CONCAT(");
+            tr.put(&parts.join(", "));
+            tr.put(")");
+        }
     }
+    if parts.len() == 1 && (parts[0].contains("::") || parts[0].contains(" || ")) {
+        value.strength = Strength::Operator;
+    }
+    Ok(value)
 }
 
 /// Longest moment that another modifier is written around.

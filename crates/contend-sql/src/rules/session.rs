@@ -68,107 +68,105 @@ pub(crate) fn foreign_keys_set(name: &QualifiedName, body: Option<&PragmaBody>) 
     }
 }
 
-impl<'a> Tr<'a> {
-    /// The answer of a setting that tells its new value.
-    fn echo(&mut self, pragma: &QualifiedName, setting: &Expr) -> R<()> {
-        self.put("SELECT ");
-        match setting {
-            Expr::Name(name) => push_text(&mut self.sql, &plain(name.0).to_ascii_lowercase()),
-            Expr::Literal(Literal::Keyword(word)) => push_text(&mut self.sql, &word.to_ascii_lowercase()),
-            Expr::Literal(Literal::Numeric(digits)) if digits.bytes().all(|b| b.is_ascii_digit()) => {
-                self.put(digits);
-                self.either("::bigint", "");
-            }
-            _ => return no(Id::Pragma, pragma.name.0, "a setting of a form that is not understood"),
+/// The answer of a setting that tells its new value.
+fn echo(tr: &mut Tr, pragma: &QualifiedName, setting: &Expr) -> R<()> {
+    tr.put("SELECT ");
+    match setting {
+        Expr::Name(name) => push_text(&mut tr.out.sql, &plain(name.0).to_ascii_lowercase()),
+        Expr::Literal(Literal::Keyword(word)) => push_text(&mut tr.out.sql, &word.to_ascii_lowercase()),
+        Expr::Literal(Literal::Numeric(digits)) if digits.bytes().all(|b| b.is_ascii_digit()) => {
+            tr.put(digits);
+            tr.either("::bigint", "");
         }
-        Ok(())
+        _ => return no(Id::Pragma, pragma.name.0, "a setting of a form that is not understood"),
     }
+    Ok(())
+}
 
-    pub(crate) fn begin(&mut self) {
-        self.fire(Id::Transactions);
-        self.either("BEGIN", "START TRANSACTION");
+pub(crate) fn begin(tr: &mut Tr) {
+    tr.fire(Id::Transactions);
+    tr.either("BEGIN", "START TRANSACTION");
+}
+
+pub(crate) fn savepoint(tr: &mut Tr, word: &str, name: &Name) -> R<()> {
+    tr.fire(Id::Savepoints);
+    tr.put(word);
+    tr.name(&plain(name.0).to_ascii_lowercase())
+}
+
+pub(crate) fn pragma(tr: &mut Tr, name: &QualifiedName, body: Option<&PragmaBody>) -> R<()> {
+    tr.fire(Id::Pragma);
+    let word = plain(name.name.0).to_ascii_lowercase();
+    let setting = match body {
+        None => None,
+        Some(PragmaBody::Equals(value) | PragmaBody::Call(value)) => Some(value),
+    };
+    if IGNORED_PRAGMAS.contains(&word.as_str()) && setting.is_some() {
+        return Ok(());
     }
-
-    pub(crate) fn savepoint(&mut self, word: &str, name: &Name) -> R<()> {
-        self.fire(Id::Savepoints);
-        self.put(word);
-        self.name(&plain(name.0).to_ascii_lowercase())
+    if ECHOED_PRAGMAS.contains(&word.as_str())
+        && let Some(setting) = setting
+    {
+        return echo(tr, name, setting);
     }
-
-    pub(crate) fn pragma(&mut self, name: &QualifiedName, body: Option<&PragmaBody>) -> R<()> {
-        self.fire(Id::Pragma);
-        let word = plain(name.name.0).to_ascii_lowercase();
-        let setting = match body {
-            None => None,
-            Some(PragmaBody::Equals(value) | PragmaBody::Call(value)) => Some(value),
-        };
-        if IGNORED_PRAGMAS.contains(&word.as_str()) && setting.is_some() {
-            return Ok(());
-        }
-        if ECHOED_PRAGMAS.contains(&word.as_str())
-            && let Some(setting) = setting
-        {
-            return self.echo(name, setting);
-        }
-        if word == "foreign_keys" && setting.is_none() {
-            self.put(if self.catalogue.foreign_keys { "SELECT 1" } else { "SELECT 0" });
-            self.either("::bigint AS \"foreign_keys\"", " AS \"foreign_keys\"");
-            return Ok(());
-        }
-        if let Some(on) = foreign_keys_set(name, body) {
-            self.fire(Id::ForeignKeys);
-            if on != self.catalogue.foreign_keys && self.catalogue.tables.iter().any(|t| !t.references.is_empty()) {
-                return no(
-                    Id::ForeignKeys,
-                    name.name.0,
-                    "foreign keys are turned on or off after a table with some was made",
-                );
-            }
-            return Ok(());
-        }
-        let off = |text: &str| ["off", "0", "no", "false"].iter().any(|o| plain(text).eq_ignore_ascii_case(o));
-        let is_off = match setting {
-            Some(Expr::Name(name)) => off(name.0),
-            Some(Expr::Literal(Literal::Numeric(text) | Literal::Keyword(text))) => off(text),
-            _ => false,
-        };
-        let off_here = ["case_sensitive_like", "recursive_triggers", "read_uncommitted"];
-        if off_here.contains(&word.as_str()) && is_off {
-            return Ok(());
-        }
-        no(Id::Pragma, name.name.0, "what this PRAGMA does or tells has no translation")
+    if word == "foreign_keys" && setting.is_none() {
+        tr.put(if tr.input.catalogue.foreign_keys { "SELECT 1" } else { "SELECT 0" });
+        tr.either("::bigint AS \"foreign_keys\"", " AS \"foreign_keys\"");
+        return Ok(());
     }
-
-    pub(crate) fn vacuum(&mut self, into: bool) -> R<()> {
-        self.fire(Id::Maintenance);
-        if into {
-            return no(Id::Maintenance, "INTO", "VACUUM INTO");
+    if let Some(on) = foreign_keys_set(name, body) {
+        tr.fire(Id::ForeignKeys);
+        if on != tr.input.catalogue.foreign_keys && tr.input.catalogue.tables.iter().any(|t| !t.references.is_empty()) {
+            return no(
+                Id::ForeignKeys,
+                name.name.0,
+                "foreign keys are turned on or off after a table with some was made",
+            );
         }
-        self.either("VACUUM", "");
-        Ok(())
+        return Ok(());
     }
+    let off = |text: &str| ["off", "0", "no", "false"].iter().any(|o| plain(text).eq_ignore_ascii_case(o));
+    let is_off = match setting {
+        Some(Expr::Name(name)) => off(name.0),
+        Some(Expr::Literal(Literal::Numeric(text) | Literal::Keyword(text))) => off(text),
+        _ => false,
+    };
+    let off_here = ["case_sensitive_like", "recursive_triggers", "read_uncommitted"];
+    if off_here.contains(&word.as_str()) && is_off {
+        return Ok(());
+    }
+    no(Id::Pragma, name.name.0, "what this PRAGMA does or tells has no translation")
+}
 
-    pub(crate) fn analyze(&mut self, name: Option<&QualifiedName>) -> R<()> {
-        self.fire(Id::Maintenance);
-        match name {
-            Some(name) => {
-                let table = self.known_table(&plain(name.name.0))?;
-                self.either("ANALYZE ", "ANALYZE TABLE ");
-                self.name(&table.name)
+pub(crate) fn vacuum(tr: &mut Tr, into: bool) -> R<()> {
+    tr.fire(Id::Maintenance);
+    if into {
+        return no(Id::Maintenance, "INTO", "VACUUM INTO");
+    }
+    tr.either("VACUUM", "");
+    Ok(())
+}
+
+pub(crate) fn analyze(tr: &mut Tr, name: Option<&QualifiedName>) -> R<()> {
+    tr.fire(Id::Maintenance);
+    match name {
+        Some(name) => {
+            let table = tr.known_table(&plain(name.name.0))?;
+            tr.either("ANALYZE ", "ANALYZE TABLE ");
+            tr.name(&table.name)
+        }
+        None if tr.postgres => {
+            tr.put("ANALYZE");
+            Ok(())
+        }
+        None => {
+            let tables = tr.input.catalogue.tables.iter().filter(|t| t.kind == crate::catalogue::Kind::Table);
+            let names: Vec<&str> = tables.map(|t| t.name.as_str()).collect();
+            if !names.is_empty() {
+                tr.put("ANALYZE TABLE ");
+                tr.list(names, |tr, name| tr.name(name))?;
             }
-            None if self.postgres => {
-                self.put("ANALYZE");
-                Ok(())
-            }
-            None => {
-                let tables = self.catalogue.tables.iter().filter(|t| t.kind == crate::catalogue::Kind::Table);
-                let names: Vec<&str> = tables.map(|t| t.name.as_str()).collect();
-                if !names.is_empty() {
-                    self.put("ANALYZE TABLE ");
-                    self.list(names, |tr, name| tr.name(name))?;
-                }
-                Ok(())
-            }
+            Ok(())
         }
     }
 }

@@ -8,9 +8,9 @@ use crate::parse::tree::{
     Expr, FromClause, Indexed, Limit, Operator, QualifiedName, ResolveType, ResultColumn, Set, SortedColumn, With,
 };
 use crate::refuse::{R, no};
-use crate::rules::Id;
-use crate::rules::expr::bare;
-use crate::rules::insert::source;
+use crate::rules::changes::source;
+use crate::rules::literals::bare;
+use crate::rules::{Id, changes, from, order, upsert};
 use crate::scope::Scope;
 
 pub(crate) struct Update<'a> {
@@ -20,6 +20,16 @@ pub(crate) struct Update<'a> {
     pub indexed: Option<&'a Indexed<'a>>,
     pub sets: &'a [Set<'a>],
     pub from: Option<&'a FromClause<'a>>,
+    pub condition: Option<&'a Expr<'a>>,
+    pub returning: Option<&'a [ResultColumn<'a>]>,
+    pub order: Option<&'a [SortedColumn<'a>]>,
+    pub limit: Option<&'a Limit<'a>>,
+}
+
+pub(crate) struct Delete<'a> {
+    pub with: Option<&'a With<'a>>,
+    pub table: &'a QualifiedName<'a>,
+    pub indexed: Option<&'a Indexed<'a>>,
     pub condition: Option<&'a Expr<'a>>,
     pub returning: Option<&'a [ResultColumn<'a>]>,
     pub order: Option<&'a [SortedColumn<'a>]>,
@@ -83,221 +93,179 @@ impl Update<'_> {
     }
 }
 
-impl<'a> Tr<'a> {
-    pub(crate) fn update(&mut self, update: Update<'a>) -> R<()> {
-        let table = self.updated(&update)?;
-        let from = update.from.filter(|f| f.select.is_some());
-        let alias = update.table.alias.as_ref().map(|a| plain(a.0).into_owned());
-        self.put("UPDATE ");
-        self.name(&table.name)?;
-        if let Some(alias) = &alias {
-            self.put(" AS ");
-            self.name(alias)?;
-        }
-        self.scopes.push(Scope { sources: vec![source(table, alias.map(Cow::Owned))], ..Scope::default() });
-        if let Some(from) = from {
-            self.fire(Id::UpdateFrom);
-            self.bind(from)?;
-            self.scopes.last_mut().expect("pushed above").several = true;
-            if !self.postgres {
-                self.put(" JOIN (");
-                self.tables_after(from, 1)?;
-                self.put(")");
-            }
-        }
-        self.put(" SET ");
-        if table.rowid.is_some_and(|rowid| update.sets_column(table, rowid)) {
-            self.fire(Id::RowidChanged);
-        }
-        let sets = self.sql.len();
-        let below = self.outer_reads;
-        self.outer_reads = 0;
-        self.sets(table, update.sets, from.is_some() && !self.postgres)?;
-        let correlated = std::mem::replace(&mut self.outer_reads, below) > 0;
-        let once = !correlated && update.sets.iter().all(|set| evaluated_first(&set.expr, 0));
-        let one = from.is_none() && one_row(table, update.condition);
-        if !once && !one && self.may_read(sets, table)? {
-            return no(Id::Assignment, "SELECT", "SQLite's query sees the rows changed before, the server's does not");
-        }
-        if let Some(from) = from
-            && self.postgres
-        {
-            self.put(" FROM ");
-            self.tables_after(from, 1)?;
-        }
-        let limited = update.order.is_some() || update.limit.is_some();
-        if limited && (from.is_some() || update.table.alias.is_some()) {
-            return no(Id::LimitedChange, "LIMIT", "LIMIT with FROM or an alias");
-        }
-        self.limited(table, update.condition, update.order, update.limit)?;
-        self.scopes.pop();
-        if let Some(results) = update.returning {
-            if !self.postgres {
-                return no(Id::Returning, "RETURNING", "MariaDB has no RETURNING after UPDATE");
-            }
-            let alias = update.table.alias.as_ref().map(|a| plain(a.0));
-            self.returning(table, alias, results, from.is_some())?;
-        }
-        self.fire(Id::ChangedRows);
-        Ok(())
+pub(crate) fn update<'a>(tr: &mut Tr<'a>, update: Update<'a>) -> R<()> {
+    let table = updated(tr, &update)?;
+    let from = update.from.filter(|f| f.select.is_some());
+    let alias = update.table.alias.as_ref().map(|a| plain(a.0).into_owned());
+    tr.put("UPDATE ");
+    tr.name(&table.name)?;
+    if let Some(alias) = &alias {
+        tr.put(" AS ");
+        tr.name(alias)?;
     }
-
-    /// What comes before UPDATE; the table, whose constraints leave nothing to decide.
-    fn updated(&mut self, update: &Update<'a>) -> R<&'a Table> {
-        if !matches!(update.or, None | Some(ResolveType::Abort)) {
-            return no(Id::OrConflict, "OR", "UPDATE OR ...");
-        }
-        self.rare_clauses("UPDATE", update.with)?;
-        if let Some(with) = update.with {
-            self.with(with)?;
-        }
-        if update.indexed.is_some() {
-            self.fire(Id::IndexedBy);
-        }
-        let table = self.target(update.table)?;
-        match &table.conflicts {
-            Conflicts::Abort => Ok(table),
-            Conflicts::Key { columns, .. } if !columns.iter().any(|p| update.sets_column(table, *p)) => Ok(table),
-            _ => no(Id::ConflictClause, &table.name, "its constraints say what a conflict does"),
+    tr.known.scopes.push(Scope { sources: vec![source(table, alias.map(Cow::Owned))], ..Scope::default() });
+    if let Some(from) = from {
+        tr.fire(Id::UpdateFrom);
+        from::bind(tr, from)?;
+        tr.known.scopes.last_mut().expect("pushed above").several = true;
+        if !tr.postgres {
+            tr.put(" JOIN (");
+            from::tables_after(tr, from, 1)?;
+            tr.put(")");
         }
     }
-
-    /// Whether what was written from `start` on has a query that reads this table, or what might: a view or WITH.
-    pub(crate) fn may_read(&mut self, start: usize, table: &Table) -> R<bool> {
-        if self.reads_from(start, table)? {
-            return Ok(true);
-        }
-        let catalogue = self.catalogue;
-        for view in catalogue.tables.iter().filter(|t| t.kind == crate::catalogue::Kind::View) {
-            if self.reads_from(start, view)? {
-                return Ok(true);
-            }
-        }
-        Ok(!self.ctes.is_empty() && self.sql[start..].contains("SELECT "))
+    tr.put(" SET ");
+    if table.rowid.is_some_and(|rowid| update.sets_column(table, rowid)) {
+        tr.fire(Id::RowidChanged);
     }
-
-    /// Whether what was written from `start` on has a query that reads this table.
-    fn reads_from(&mut self, start: usize, table: &Table) -> R<bool> {
-        let end = self.sql.len();
-        self.name(&table.name)?;
-        let name = self.sql.split_off(end);
-        let written = &self.sql[start..];
-        let is_source = |(at, _): (usize, &str)| {
-            let column = written[at + name.len()..].starts_with('.');
-            !column && ["FROM ", "JOIN ", ", ", "("].iter().any(|before| written[..at].ends_with(before))
-        };
-        Ok(written.contains("SELECT ") && written.match_indices(&name).any(is_source))
+    let sets = tr.out.sql.len();
+    let below = tr.seen.outer_reads;
+    tr.seen.outer_reads = 0;
+    upsert::assignments(tr, table, update.sets, from.is_some() && !tr.postgres)?;
+    let correlated = std::mem::replace(&mut tr.seen.outer_reads, below) > 0;
+    let once = !correlated && update.sets.iter().all(|set| evaluated_first(&set.expr, 0));
+    let one = from.is_none() && one_row(table, update.condition);
+    if !once && !one && changes::may_read(tr, sets, table)? {
+        return no(Id::Assignment, "SELECT", "SQLite's query sees the rows changed before, the server's does not");
     }
+    if let Some(from) = from
+        && tr.postgres
+    {
+        tr.put(" FROM ");
+        from::tables_after(tr, from, 1)?;
+    }
+    let limited = update.order.is_some() || update.limit.is_some();
+    if limited && (from.is_some() || update.table.alias.is_some()) {
+        return no(Id::LimitedChange, "LIMIT", "LIMIT with FROM or an alias");
+    }
+    chosen_rows(tr, table, update.condition, update.order, update.limit)?;
+    tr.known.scopes.pop();
+    if let Some(results) = update.returning {
+        if !tr.postgres {
+            return no(Id::Returning, "RETURNING", "MariaDB has no RETURNING after UPDATE");
+        }
+        let alias = update.table.alias.as_ref().map(|a| plain(a.0));
+        changes::returning(tr, table, alias, results, from.is_some())?;
+    }
+    tr.fire(Id::ChangedRows);
+    Ok(())
+}
 
-    #[allow(clippy::too_many_arguments)]
-    pub(crate) fn delete(
-        &mut self,
-        with: Option<&'a With<'a>>,
-        name: &'a QualifiedName<'a>,
-        indexed: Option<&'a Indexed<'a>>,
-        condition: Option<&'a Expr<'a>>,
-        returning: Option<&'a [ResultColumn<'a>]>,
-        order: Option<&'a [SortedColumn<'a>]>,
-        limit: Option<&'a Limit<'a>>,
-    ) -> R<()> {
-        self.rare_clauses("DELETE", with)?;
-        if let Some(with) = with {
-            self.with(with)?;
+/// What comes before UPDATE; the table, whose constraints leave nothing to decide.
+fn updated<'a>(tr: &mut Tr<'a>, update: &Update<'a>) -> R<&'a Table> {
+    if !matches!(update.or, None | Some(ResolveType::Abort)) {
+        return no(Id::OrConflict, "OR", "UPDATE OR ...");
+    }
+    rare_clauses(tr, "UPDATE", update.with)?;
+    if let Some(with) = update.with {
+        from::with_clause(tr, with)?;
+    }
+    if update.indexed.is_some() {
+        tr.fire(Id::IndexedBy);
+    }
+    let table = changes::target(tr, update.table)?;
+    match &table.conflicts {
+        Conflicts::Abort => Ok(table),
+        Conflicts::Key { columns, .. } if !columns.iter().any(|p| update.sets_column(table, *p)) => Ok(table),
+        _ => no(Id::ConflictClause, &table.name, "its constraints say what a conflict does"),
+    }
+}
+
+pub(crate) fn delete<'a>(tr: &mut Tr<'a>, delete: Delete<'a>) -> R<()> {
+    let Delete { with, table: name, indexed, condition, returning, order, limit } = delete;
+    rare_clauses(tr, "DELETE", with)?;
+    if let Some(with) = with {
+        from::with_clause(tr, with)?;
+    }
+    if indexed.is_some() {
+        tr.fire(Id::IndexedBy);
+    }
+    let table = changes::target(tr, name)?;
+    tr.put("DELETE FROM ");
+    tr.name(&table.name)?;
+    let alias = name.alias.as_ref().map(|a| plain(a.0));
+    if let Some(alias) = &alias {
+        if !tr.postgres {
+            return no(Id::Names, alias, "an alias for the table of a DELETE");
         }
-        if indexed.is_some() {
-            self.fire(Id::IndexedBy);
-        }
-        let table = self.target(name)?;
-        self.put("DELETE FROM ");
-        self.name(&table.name)?;
+        tr.put(" AS ");
+        tr.name(alias)?;
+    }
+    tr.known.scopes.push(Scope { sources: vec![source(table, alias)], ..Scope::default() });
+    if (order.is_some() || limit.is_some()) && name.alias.is_some() {
+        return no(Id::LimitedChange, "LIMIT", "LIMIT with an alias");
+    }
+    chosen_rows(tr, table, condition, order, limit)?;
+    tr.known.scopes.pop();
+    if let Some(results) = returning {
         let alias = name.alias.as_ref().map(|a| plain(a.0));
-        if let Some(alias) = &alias {
-            if !self.postgres {
-                return no(Id::Names, alias, "an alias for the table of a DELETE");
-            }
-            self.put(" AS ");
-            self.name(alias)?;
-        }
-        self.scopes.push(Scope { sources: vec![source(table, alias)], ..Scope::default() });
-        if (order.is_some() || limit.is_some()) && name.alias.is_some() {
-            return no(Id::LimitedChange, "LIMIT", "LIMIT with an alias");
-        }
-        self.limited(table, condition, order, limit)?;
-        self.scopes.pop();
-        if let Some(results) = returning {
-            let alias = name.alias.as_ref().map(|a| plain(a.0));
-            self.returning(table, alias, results, false)?;
-        }
-        Ok(())
+        changes::returning(tr, table, alias, results, false)?;
     }
+    Ok(())
+}
 
-    fn filter(&mut self, condition: Option<&'a Expr<'a>>) -> R<()> {
-        if let Some(condition) = condition {
-            self.put(" WHERE ");
-            self.condition(condition)?;
-        }
-        Ok(())
+fn filter<'a>(tr: &mut Tr<'a>, condition: Option<&'a Expr<'a>>) -> R<()> {
+    if let Some(condition) = condition {
+        tr.put(" WHERE ");
+        tr.condition(condition)?;
     }
+    Ok(())
+}
 
-    /// WHERE, ORDER BY and LIMIT of a change: MariaDB has them, PostgreSQL takes the rows' places from a query.
-    fn limited(
-        &mut self,
-        table: &'a Table,
-        condition: Option<&'a Expr<'a>>,
-        order: Option<&'a [SortedColumn<'a>]>,
-        limit: Option<&'a Limit<'a>>,
-    ) -> R<()> {
-        let Some(limit) = limit else {
-            if order.is_some() {
-                return no(Id::LimitedChange, "ORDER", "ORDER BY without LIMIT");
-            }
-            return self.filter(condition);
-        };
-        self.fire(Id::LimitedChange);
-        let by_key = match (self.postgres, limit.offset.is_some(), &table.key[..]) {
-            (false, true, [key]) if !table.columns[*key].nullable => Some(&table.columns[*key].name),
-            (false, true, _) => {
-                return no(
-                    Id::LimitedChange,
-                    "LIMIT",
-                    "MariaDB has no OFFSET here, and the table no key of one column",
-                );
-            }
-            _ => None,
-        };
-        if self.postgres {
-            self.put(" WHERE ctid IN (SELECT ctid FROM ");
-            self.name(&table.name)?;
-        } else if let Some(key) = by_key {
-            self.put(" WHERE ");
-            self.name(key)?;
-            self.put(" IN (SELECT * FROM (SELECT ");
-            self.name(key)?;
-            self.put(" FROM ");
-            self.name(&table.name)?;
+/// WHERE, ORDER BY and LIMIT of a change: MariaDB has them, PostgreSQL takes the rows' places from a query.
+fn chosen_rows<'a>(
+    tr: &mut Tr<'a>,
+    table: &'a Table,
+    condition: Option<&'a Expr<'a>>,
+    order: Option<&'a [SortedColumn<'a>]>,
+    limit: Option<&'a Limit<'a>>,
+) -> R<()> {
+    let Some(limit) = limit else {
+        if order.is_some() {
+            return no(Id::LimitedChange, "ORDER", "ORDER BY without LIMIT");
         }
-        self.filter(condition)?;
-        if let Some(order) = order {
-            self.put(" ORDER BY ");
-            self.list(order, |tr, term| {
-                let from = tr.at();
-                let value = tr.value(&term.expr, crate::types::Ty::Any)?;
-                tr.ordered(from, value, term)
-            })?;
+        return filter(tr, condition);
+    };
+    tr.fire(Id::LimitedChange);
+    let by_key = match (tr.postgres, limit.offset.is_some(), &table.key[..]) {
+        (false, true, [key]) if !table.columns[*key].nullable => Some(&table.columns[*key].name),
+        (false, true, _) => {
+            return no(Id::LimitedChange, "LIMIT", "MariaDB has no OFFSET here, and the table no key of one column");
         }
-        self.limit(limit)?;
-        if self.postgres {
-            self.put(")");
-        } else if by_key.is_some() {
-            self.put(") AS \"limited\")");
-        }
-        Ok(())
+        _ => None,
+    };
+    if tr.postgres {
+        tr.put(" WHERE ctid IN (SELECT ctid FROM ");
+        tr.name(&table.name)?;
+    } else if let Some(key) = by_key {
+        tr.put(" WHERE ");
+        tr.name(key)?;
+        tr.put(" IN (SELECT * FROM (SELECT ");
+        tr.name(key)?;
+        tr.put(" FROM ");
+        tr.name(&table.name)?;
     }
+    filter(tr, condition)?;
+    if let Some(order) = order {
+        tr.put(" ORDER BY ");
+        tr.list(order, |tr, term| {
+            let from = tr.at();
+            let value = tr.value(&term.expr, crate::types::Ty::Any)?;
+            order::ordered(tr, from, value, term)
+        })?;
+    }
+    order::limit(tr, limit)?;
+    if tr.postgres {
+        tr.put(")");
+    } else if by_key.is_some() {
+        tr.put(") AS \"limited\")");
+    }
+    Ok(())
+}
 
-    fn rare_clauses(&mut self, word: &str, with: Option<&With>) -> R<()> {
-        if with.is_some() && !self.postgres {
-            return no(Id::With, "WITH", format!("MariaDB has no WITH before {word}"));
-        }
-        Ok(())
+fn rare_clauses(tr: &mut Tr, word: &str, with: Option<&With>) -> R<()> {
+    if with.is_some() && !tr.postgres {
+        return no(Id::With, "WITH", format!("MariaDB has no WITH before {word}"));
     }
+    Ok(())
 }

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 /// Say what this machine has and what it lacks
 #[derive(Parser)]
 #[command(
-    after_help = "Drivers that are programs of their own are looked for in the directory that CONTEND_WORKERS names, else in `workers` \
+    after_help = "Drivers that are programs of their own are looked for in the directories that CONTEND_WORKERS names, else in `workers` \
     beside contend or beside its profile's directory."
 )]
 pub(super) struct DoctorArgs {
@@ -176,23 +176,32 @@ fn findings_of(build: &str, drivers: &[&'static Driver]) -> Vec<Finding> {
         false => finding(
             State::Note,
             format!(
-                "built: {}; not built, and needed only for themselves: {}; `{build}` in the project's directory builds \
-                 them, which needs {}{}",
+                "built: {}; not built, and needed only for themselves: {}{}",
                 names(&built),
                 names(&missing),
-                needs(&missing),
-                not_on_path(&missing)
+                advice(build, &missing)
             ),
         ),
     }];
     for (driver, said) in built.iter().zip(probe::all(&built)) {
         if let Err(e) = said {
-            let needs = needs(&[*driver]);
-            let advice = format!("driver {}: {e:#}; it needs {needs}, and `{build}` builds it anew", driver.name);
-            findings.push(finding(State::Note, advice));
+            let again = match build {
+                "" => String::new(),
+                _ => format!("; it needs {}, and `{build}` builds it again", needs(&[*driver])),
+            };
+            findings.push(finding(State::Note, format!("driver {}: {e:#}{again}", driver.name)));
         }
     }
     findings
+}
+
+/// How these are built. Of a user's own worker that may be unknown.
+fn advice(build: &str, missing: &[&'static Driver]) -> String {
+    if build.is_empty() {
+        return String::new();
+    }
+    let (needs, absent) = (needs(missing), not_on_path(missing));
+    format!("; `{build}` in the project's directory builds them, which needs {needs}{absent}")
 }
 
 /// What building these takes; drivers of one command may need different things.

@@ -197,7 +197,7 @@ fn engines() -> Vec<Value> {
             Ok(version) => ("(here)".to_string(), version),
             Err(e) => ("(missing)".to_string(), format!("{e:#}")),
         });
-        item(e.name, e.about, here.into_iter().chain(e.settings.iter().map(setting)).collect())
+        item(e.name, e.about, here.into_iter().chain(e.listed_settings().map(setting)).collect())
     });
     let common = item("(every engine)", "settings of the harness", COMMON_SETTINGS.iter().map(setting).collect());
     own.chain([common]).collect()
@@ -232,7 +232,8 @@ fn drivers() -> Vec<Value> {
 fn worker(driver: &Driver) -> String {
     match (&driver.program, Launch::of(driver)) {
         (None, _) => "built in".to_string(),
-        (Some(_), Ok(launch)) => launch.program.display().to_string(),
+        (Some(_), Ok(launch)) => launch.typed(),
+        (Some(program), Err(_)) if program.build.is_empty() => format!("not there: {}", program.name),
         (Some(program), Err(_)) => format!("not built; `{}` in the project's directory does it", program.build),
     }
 }

@@ -6,6 +6,7 @@
 mod compare;
 mod doctor;
 mod list;
+mod manifests;
 mod plan;
 mod report;
 pub mod run;
@@ -85,8 +86,9 @@ A study measures contenders (an engine with settings, a driver and a way to call
 left in results/DATE-STUDY. `contend help VERB` says what each verb takes; what the words of a report mean is in
 docs/reading-a-report.md, how to write a study in docs/study-file.md.
 
-Environment: CONTEND_WORKERS names the directory of drivers that are programs of their own (`contend doctor` says where
-they are looked for), CONTEND_SERVERS other directories of the servers' programs (docs/servers.md).
+Environment: CONTEND_WORKERS names directories of workers, with `:` between two; a worker.toml there adds drivers
+(docs/workers.md; `contend doctor` says where workers are looked for). CONTEND_SERVERS names other directories of the
+servers' programs (docs/servers.md).
 
 Exit status: 0 valid, 1 a trial is invalid, 2 usage or environment, 130 stopped.";
 
@@ -192,6 +194,7 @@ fn process(verb: &str) -> Option<Process> {
 }
 
 fn carry_out(verbs: &[Verb], matches: &ArgMatches) -> Result<u8> {
+    manifests::add()?;
     let (name, matches) = matches.subcommand().context("no verb")?;
     if let Some(form) = forms(name).find(|form| matches.contains_id(form.chosen_by)) {
         return (form.run)(matches);

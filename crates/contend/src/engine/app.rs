@@ -1,7 +1,12 @@
 //! Apps: whole programs that keep their data in a database and answer requests. To contend an app is a driver that is
 //! reached over HTTP only; what there is to know of one stands in its own file, `apps/NAME/app.toml`.
 
-use super::{Driver, Engine, Expected, Model, Program, Setting, Settings, Setup, Values};
+use super::catalogue;
+pub use super::declared::HOST;
+use super::declared::{self, SettingFile, kept, kept_all};
+use super::driver::{Conformance, Driver, Model, Opens, Program};
+use super::product::Engine;
+use super::setting::{Expected, Setting, Setup, TRANSPORT};
 use crate::contender::Contender;
 use crate::source::{FileError, Source};
 use contend_wire::plan::Connections;
@@ -23,16 +28,12 @@ static APPS: LazyLock<Vec<App>> = LazyLock::new(|| {
     FILES.iter().map(read).collect()
 });
 
-/// The option that names the site, to the app and to its clients.
-pub const HOST: &str = "host";
-
 /// Rows of settings are static, so what is read once is kept for good.
 #[derive(Debug)]
 pub struct App {
     driver: &'static Driver,
     /// The Host header of its first site, by engine.
     hosts: BTreeMap<String, String>,
-    settings: &'static [Setting],
 }
 
 #[derive(Debug, Deserialize)]
@@ -57,20 +58,11 @@ struct ModelFile {
     about: String,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SettingFile {
-    about: String,
-    least: i64,
-    most: i64,
-    default: i64,
-}
-
 fn read(name: &str, source: &Source) -> Result<App, FileError> {
     let file: AppFile = source.parse()?;
     for (engine, host) in &file.host {
         let wrong = |message: String| source.error(&["host", engine], message);
-        if super::find(engine).is_none_or(|engine| engine.setting_of_its_own(super::TRANSPORT).is_none()) {
+        if catalogue::find(engine).is_none_or(|engine| engine.setting_of_its_own(TRANSPORT).is_none()) {
             return Err(wrong(format!("there is no engine `{engine}` that can be behind HTTP")));
         }
         if host.is_empty() || host.contains(|c: char| c.is_whitespace() || c == ',' || c.is_control()) {
@@ -81,65 +73,51 @@ fn read(name: &str, source: &Source) -> Result<App, FileError> {
         return Err(source.error(&["host"], "an app speaks at least one engine"));
     }
     let settings =
-        file.setting.iter().map(|(name, file)| setting(name, file, source)).collect::<Result<Vec<_>, _>>()?;
+        file.setting.iter().map(|(name, file)| declared::setting(name, file, source)).collect::<Result<Vec<_>, _>>()?;
     let model = Model {
         name: kept(&file.model.name),
         about: kept(&file.model.about),
         connections: Connections::Client,
-        opens: |_| 1,
+        opens: Opens::ONE,
+        clients_share: false,
+        lacks: &[],
     };
     let program = Program {
         name: kept(&file.program),
         build: kept(&file.build),
         needs: kept(&file.needs),
-        programs: Vec::leak(file.programs.iter().map(|program| kept(program)).collect()),
+        programs: kept_all(&file.programs),
+        run: &[],
     };
     let driver = Driver {
         name: kept(name),
         language: kept(&file.language),
+        engines: kept_all(&file.host.keys().cloned().collect::<Vec<_>>()),
         models: Vec::leak(vec![model]),
         about: kept(&file.about),
         program: Some(program),
         facts: &[],
+        settings: Vec::leak(settings),
         executes_nothing: false,
+        dialect: None,
+        conformance: Conformance::default(),
     };
-    Ok(App { driver: Box::leak(Box::new(driver)), hosts: file.host, settings: Vec::leak(settings) })
-}
-
-fn setting(name: &str, file: &SettingFile, source: &Source) -> Result<Setting, FileError> {
-    if !(file.least..=file.most).contains(&file.default) {
-        let message = format!("{} is not between {} and {}", file.default, file.least, file.most);
-        return Err(source.error(&["setting", name, "default"], message));
-    }
-    let taken = super::ENGINES.iter().any(|engine| engine.setting_of_its_own(name).is_some()) || name == HOST;
-    if taken {
-        return Err(source.error(&["setting", name], "an engine has a setting of this name"));
-    }
-    Ok(Setting {
-        name: kept(name),
-        values: Values::Integer(file.least, file.most),
-        default: kept(&file.default.to_string()),
-        about: kept(&file.about),
-    })
-}
-
-fn kept(text: &str) -> &'static str {
-    String::leak(text.to_string())
+    Ok(App { driver: Box::leak(Box::new(driver)), hosts: file.host })
 }
 
 /// Drivers of this engine that are apps.
 pub fn drivers(engine: &str) -> impl Iterator<Item = &'static Driver> {
-    APPS.iter().filter(move |app| app.hosts.contains_key(engine)).map(|app| app.driver)
+    APPS.iter().map(|app| app.driver).filter(move |driver| driver.engines.contains(&engine))
 }
 
 /// Settings that apps on this engine have.
 pub fn settings(engine: &str) -> impl Iterator<Item = &'static Setting> {
-    APPS.iter().filter(move |app| app.hosts.contains_key(engine)).flat_map(|app| app.settings)
+    drivers(engine).flat_map(|driver| driver.settings)
 }
 
 /// Whether a contender with this driver can name this setting: those of an app are for it alone.
 pub fn may_name(driver: Option<&str>, setting: &str) -> bool {
-    let of = |app: &App| app.settings.iter().any(|own| own.name == setting);
+    let of = |app: &App| app.driver.settings.iter().any(|own| own.name == setting);
     APPS.iter().find(|app| of(app)).is_none_or(|app| driver == Some(app.driver.name))
 }
 
@@ -163,16 +141,12 @@ pub fn hosts(contender: &Contender, databases: usize) -> Option<Vec<String>> {
 /// take shows in the first request.
 pub fn tell(engine: &Engine, contender: &Contender, setup: &mut Setup) {
     let Some(app) = app(&contender.driver) else { return };
-    let own = app.settings.iter().map(|setting| (setting.name, value(engine, &contender.settings, setting.name)));
-    for (name, value) in own {
-        setup.options.push((name.to_string(), value.clone()));
-        setup.readbacks.push(Expected::reported(name, value));
+    for setting in app.driver.settings {
+        let value = contender.settings.get(setting.name).map_or(setting.default, String::as_str);
+        setup.options.push((setting.name.to_string(), value.to_string()));
+        setup.readbacks.push(Expected::reported(setting.name, value));
     }
     setup.options.extend(app.hosts.get(engine.name).map(|host| (HOST.to_string(), host.clone())));
-}
-
-fn value(engine: &Engine, settings: &Settings, name: &str) -> String {
-    engine.value(settings, name).to_string()
 }
 
 #[cfg(test)]
@@ -187,8 +161,8 @@ mod tests {
     fn every_app_can_be_read_and_its_settings_are_its_own() {
         for (name, _) in FILES {
             let app = app(name).expect("it is there");
-            for engine in super::super::ENGINES.iter().filter(|e| drivers(e.name).any(|d| d.name == *name)) {
-                for setting in app.settings {
+            for engine in catalogue::ENGINES.iter().filter(|e| drivers(e.name).any(|d| d.name == *name)) {
+                for setting in app.driver.settings {
                     assert_eq!(setting.canonical(setting.default).as_deref(), Ok(setting.default));
                     assert!(may_name(Some(name), setting.name) && !may_name(None, setting.name));
                     assert!(engine.setting(setting.name).is_some());
@@ -216,14 +190,14 @@ mod tests {
     #[test]
     fn sites_have_hosts_of_their_own_and_the_app_is_told() {
         let (name, _) = FILES[0];
-        let engine = super::super::ENGINES.iter().find(|e| drivers(e.name).any(|d| d.name == name)).unwrap();
+        let engine = catalogue::ENGINES.iter().find(|e| drivers(e.name).any(|d| d.name == name)).unwrap();
         let contender = Contender {
             name: String::new(),
             label: String::new(),
             engine: engine.name.to_string(),
             driver: name.to_string(),
             model: String::new(),
-            settings: Settings::new(),
+            settings: std::collections::BTreeMap::new(),
             tier: crate::contender::Tier::Unsafe,
             resolved: crate::contender::Resolved::default(),
         };

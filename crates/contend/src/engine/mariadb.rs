@@ -1,52 +1,33 @@
 //! MariaDB.
 
-use super::server::{self, Layout, LockWaits, Server, Sessions, Signal, connection_limit, quoted};
-use super::{
-    Driver, Engine, Expected, NULL, Part, Setting, Settings, Setup, THREAD, Values, go, java, node, php, python,
-};
+use super::pool;
+use super::product::{Durability, Engine, Part};
+use super::server::{Layout, LockWaits, Server, Signal, connection_limit, quoted};
+use super::sessions::{self, LOCK_TIMEOUT, Sessions};
+use super::setting::{Expected, Setting, Settings, Setup, Values};
 use crate::contender::Tier;
 use contend_wire::sample::CodeSpace;
 
 pub const ENGINE: Engine = Engine {
     name: "mariadb",
     about: "MariaDB, a private server that contend starts for each trial",
-    libraries: &[
-        Driver {
-            name: "mysql",
-            language: "Rust",
-            models: &[THREAD],
-            about: "the mysql crate: blocking, over socket or TCP",
-            program: None,
-            facts: &[],
-            executes_nothing: false,
-        },
-        NULL,
-        go::GO_SQL_DRIVER,
-        go::NULL,
-        python::PYMYSQL,
-        python::NULL,
-        php::PDO_MYSQL,
-        php::NULL,
-        node::MYSQL2,
-        node::NULL,
-        java::MARIADB,
-        java::NULL,
-    ],
     settings: SETTINGS,
-    tier,
-    keeps: &[
-        "innodb_doublewrite",
-        "innodb_flush_log_at_trx_commit",
-        "innodb_flush_method",
-        "innodb_log_file_buffering",
-        "log_bin",
-        "sync_binlog",
-    ],
-    log_ending: |_| "",
-    commits_by_name: |_| false,
-    survives_kill: |settings| ENGINE.value(settings, "innodb_flush_log_at_trx_commit") != "0",
-    syncs: |_| true,
-    tier_settings,
+    durability: Durability {
+        tier,
+        keeps: &[
+            "innodb_doublewrite",
+            "innodb_flush_log_at_trx_commit",
+            "innodb_flush_method",
+            "innodb_log_file_buffering",
+            "log_bin",
+            "sync_binlog",
+        ],
+        log_ending: |_| "",
+        commits_by_name: |_| false,
+        survives_kill: |settings| ENGINE.own_value(settings, "innodb_flush_log_at_trx_commit") != "0",
+        syncs: |_| true,
+        tier_settings,
+    },
     implied,
     setup,
     further: &[("autocommit", "SELECT IF(@@autocommit, 'on', 'off')")],
@@ -188,24 +169,24 @@ const SETTINGS: &[Setting] = &[
         default: "o_direct",
         about: "how data files are written",
     },
-    server::isolation("repeatable-read"),
+    sessions::isolation("repeatable-read"),
     Setting {
-        name: server::LOCK_TIMEOUT,
+        name: LOCK_TIMEOUT,
         values: Values::Integer(0, 600_000),
         default: "50000",
         about: "milliseconds a statement waits for a row lock, in whole seconds (rounded up)",
     },
-    server::statements("prepare once per connection, or send text with its values in it each time"),
-    server::REACHED_BY,
-    go::SETTING_SIZE,
-    go::SETTING_IDLE,
-    go::SETTING_OPEN,
+    sessions::statements("prepare once per connection, or send text with its values in it each time"),
+    sessions::REACHED_BY,
+    pool::SETTING_SIZE,
+    pool::SETTING_IDLE,
+    pool::SETTING_OPEN,
 ];
 
 /// A commit is safe when the redo log is synced and nothing else has to agree with it: with a binary log, recovery
 /// believes that one.
 fn tier(settings: &Settings) -> Tier {
-    let value = |name| ENGINE.value(settings, name);
+    let value = |name| ENGINE.own_value(settings, name);
     let binlog_behind = value("log_bin") == "on" && value("sync_binlog") != "1";
     if value("innodb_doublewrite") == "off" {
         Tier::Unsafe
@@ -230,7 +211,7 @@ fn tier_settings(tier: Tier) -> &'static [(&'static str, &'static str)] {
 
 /// With =2 the server turns buffering on by itself, whatever it is told (10.11.19): the log is to be in the system's cache.
 fn implied(settings: &Settings) -> &'static [(&'static str, &'static str)] {
-    match ENGINE.value(settings, "innodb_flush_log_at_trx_commit") {
+    match ENGINE.own_value(settings, "innodb_flush_log_at_trx_commit") {
         "2" => &[(LOG_BUFFERING, "on")],
         _ => &[],
     }
@@ -262,8 +243,8 @@ fn configuration(settings: &Settings, layout: &Layout) -> (&'static str, String)
     line("default-time-zone", "'+00:00'");
     line("innodb_buffer_pool_dump_at_shutdown", "0");
     line("innodb_buffer_pool_load_at_startup", "0");
-    for name in server::own_settings(&ENGINE) {
-        let value = ENGINE.value(settings, name);
+    for name in sessions::own_settings(&ENGINE) {
+        let value = ENGINE.own_value(settings, name);
         match (name, value) {
             ("log_bin", "on") => line("log_bin", "binlog"),
             ("log_bin", _) => line("skip-log-bin", "1"),
@@ -277,11 +258,11 @@ fn configuration(settings: &Settings, layout: &Layout) -> (&'static str, String)
 }
 
 fn setup(settings: &Settings) -> Setup {
-    let value = |name| ENGINE.value(settings, name).to_string();
+    let value = |name| ENGINE.own_value(settings, name).to_string();
     let isolation = value("isolation").to_ascii_uppercase();
-    let seconds = value(server::LOCK_TIMEOUT).parse::<u64>().unwrap_or(0).div_ceil(1000).to_string();
+    let seconds = value(LOCK_TIMEOUT).parse::<u64>().unwrap_or(0).div_ceil(1000).to_string();
     let read = |name: &str, value: &str| Expected::asked(name, format!("SELECT @@{name}"), value);
-    let mut readbacks: Vec<Expected> = server::own_settings(&ENGINE)
+    let mut readbacks: Vec<Expected> = sessions::own_settings(&ENGINE)
         .map(|name| match name {
             LOG_BUFFERING => log_buffering(settings),
             _ => read(name, &as_read_back(name, &value(name))),
@@ -296,13 +277,13 @@ fn setup(settings: &Settings) -> Setup {
     // Over the socket there is no port.
     let transport = "SELECT IF(HOST LIKE '%:%', 'tcp', 'socket') FROM information_schema.PROCESSLIST \
                      WHERE ID = CONNECTION_ID()";
-    server::setup(SERVER.dialect, &ENGINE, settings, Sessions { session, readbacks, transport })
+    sessions::setup(SERVER.dialect, &ENGINE, settings, Sessions { session, readbacks, transport })
 }
 
 /// A server without this setting writes its log through the system's cache. So it does what `on` asks for, and what
 /// nobody asked for: only one that was told `off` is not what it should be.
 fn log_buffering(settings: &Settings) -> Expected {
-    let value = as_read_back(LOG_BUFFERING, ENGINE.value(settings, LOG_BUFFERING));
+    let value = as_read_back(LOG_BUFFERING, ENGINE.own_value(settings, LOG_BUFFERING));
     let refused = settings.get(LOG_BUFFERING).is_some_and(|value| value == "off");
     let sql = format!(
         "SELECT coalesce(max(if(global_value = 'ON', '1', '0')), '{ABSENT}') \
@@ -341,7 +322,7 @@ fn list(tables: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::server::testing::{assert_parts, assert_tiers, settings};
+    use super::super::sessions::testing::{assert_parts, assert_tiers, settings};
     use super::*;
 
     #[test]

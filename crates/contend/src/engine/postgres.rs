@@ -1,54 +1,26 @@
 //! PostgreSQL.
 
-use super::server::{self, Layout, LockWaits, Server, Sessions, Signal, connection_limit, quoted};
-use super::{
-    Driver, Engine, Expected, NULL, Part, Setting, Settings, Setup, THREAD, Values, go, java, node, php, python,
-};
+use super::pool;
+use super::product::{Durability, Engine, Part};
+use super::server::{Layout, LockWaits, Server, Signal, connection_limit, quoted};
+use super::sessions::{self, LOCK_TIMEOUT, SAVEPOINTS, Sessions};
+use super::setting::{Expected, Setting, Settings, Setup, Values};
 use crate::contender::Tier;
 use contend_wire::sample::CodeSpace;
 
 pub const ENGINE: Engine = Engine {
     name: "postgres",
     about: "PostgreSQL, a private server that contend starts for each trial",
-    libraries: &[
-        Driver {
-            name: "tokio-postgres",
-            language: "Rust",
-            models: &[THREAD],
-            about: "tokio-postgres without a runtime, on a socket that blocks: least work for the client",
-            program: None,
-            facts: &[],
-            executes_nothing: false,
-        },
-        Driver {
-            name: "postgres",
-            language: "Rust",
-            models: &[THREAD],
-            about: "the postgres crate: blocking, over socket or TCP",
-            program: None,
-            facts: &[],
-            executes_nothing: false,
-        },
-        NULL,
-        go::PGX,
-        go::NULL,
-        python::PSYCOPG,
-        python::NULL,
-        php::PDO_PGSQL,
-        php::NULL,
-        node::PG,
-        node::NULL,
-        java::POSTGRES,
-        java::NULL,
-    ],
     settings: SETTINGS,
-    tier,
-    keeps: &["fsync", "full_page_writes", "synchronous_commit", "wal_sync_method"],
-    log_ending: |_| "",
-    commits_by_name: |_| false,
-    survives_kill: |settings| ENGINE.value(settings, "synchronous_commit") != "off",
-    syncs: |settings| ENGINE.value(settings, "fsync") != "off",
-    tier_settings,
+    durability: Durability {
+        tier,
+        keeps: &["fsync", "full_page_writes", "synchronous_commit", "wal_sync_method"],
+        log_ending: |_| "",
+        commits_by_name: |_| false,
+        survives_kill: |settings| ENGINE.own_value(settings, "synchronous_commit") != "off",
+        syncs: |settings| ENGINE.own_value(settings, "fsync") != "off",
+        tier_settings,
+    },
     implied: |_| &[],
     setup,
     // What was set for a transaction alone is gone if that was a statement's own.
@@ -182,30 +154,30 @@ const SETTINGS: &[Setting] = &[
     },
     Setting { name: "work_mem", values: Values::Integer(64, 1 << 21), default: "4096", about: "memory of a sort, KiB" },
     Setting { name: "jit", values: ON_OFF, default: "on", about: "compile expensive queries" },
-    server::isolation("read-committed"),
+    sessions::isolation("read-committed"),
     Setting {
-        name: server::LOCK_TIMEOUT,
+        name: LOCK_TIMEOUT,
         values: Values::Integer(-1, 600_000),
         default: "-1",
         about: "milliseconds a statement waits for a lock; -1 = for ever, 0 = the server's least, 1 ms",
     },
-    server::statements("prepare once per connection, or send text and values each time"),
+    sessions::statements("prepare once per connection, or send text and values each time"),
     Setting {
-        name: server::SAVEPOINTS,
+        name: SAVEPOINTS,
         values: Values::Words(&["none", "each"]),
         default: "none",
         about: "each: a savepoint around every statement of a transaction, so that one that fails leaves it alive, as on SQLite",
     },
-    server::REACHED_BY,
-    go::SETTING_SIZE,
-    go::SETTING_IDLE,
-    go::SETTING_OPEN,
+    sessions::REACHED_BY,
+    pool::SETTING_SIZE,
+    pool::SETTING_IDLE,
+    pool::SETTING_OPEN,
 ];
 
 /// Without syncs or whole pages a power cut can leave a damaged database; without waiting for the log it takes
 /// the last commits (and so does a crash of the server).
 fn tier(settings: &Settings) -> Tier {
-    let off = |name| ENGINE.value(settings, name) == "off";
+    let off = |name| ENGINE.own_value(settings, name) == "off";
     if off("fsync") || off("full_page_writes") {
         Tier::Unsafe
     } else if off("synchronous_commit") {
@@ -222,11 +194,6 @@ fn tier_settings(tier: Tier) -> &'static [(&'static str, &'static str)] {
         Tier::Unsafe => &[("fsync", "off"), ("full_page_writes", "off"), ("synchronous_commit", "off")],
         Tier::Unknown => &[],
     }
-}
-
-/// Whether every statement of a transaction stands between savepoints.
-pub fn has_savepoints(settings: &Settings) -> bool {
-    ENGINE.value(settings, server::SAVEPOINTS) == "each"
 }
 
 /// Written to the configuration with a unit, read back from `pg_settings` in the server's own.
@@ -256,16 +223,16 @@ fn configuration(settings: &Settings, layout: &Layout) -> (&'static str, String)
     line("log_min_messages", "log");
     // Of those longer than deadlock_timeout, when the server looks at them anyway.
     line("log_lock_waits", "on");
-    for name in server::own_settings(&ENGINE) {
-        line(name, &in_configuration(name, ENGINE.value(settings, name)));
+    for name in sessions::own_settings(&ENGINE) {
+        line(name, &in_configuration(name, ENGINE.own_value(settings, name)));
     }
     ("postgresql.conf", text)
 }
 
 fn setup(settings: &Settings) -> Setup {
-    let value = |name| ENGINE.value(settings, name).to_string();
+    let value = |name| ENGINE.own_value(settings, name).to_string();
     let isolation = value("isolation").replace('-', " ");
-    let lock_timeout_ms = match value(server::LOCK_TIMEOUT).as_str() {
+    let lock_timeout_ms = match value(LOCK_TIMEOUT).as_str() {
         "-1" => "0".to_string(),
         "0" => "1".to_string(),
         ms => ms.to_string(),
@@ -274,7 +241,7 @@ fn setup(settings: &Settings) -> Setup {
         Expected::asked(name, format!("SELECT setting FROM pg_settings WHERE name = '{name}'"), value)
     };
     let mut readbacks: Vec<Expected> =
-        server::own_settings(&ENGINE).map(|name| read(name, &as_read_back(name, &value(name)))).collect();
+        sessions::own_settings(&ENGINE).map(|name| read(name, &as_read_back(name, &value(name)))).collect();
     readbacks.push(read("default_transaction_isolation", &isolation));
     readbacks.push(read("lock_timeout", &lock_timeout_ms));
     let mut session = vec![
@@ -285,7 +252,7 @@ fn setup(settings: &Settings) -> Setup {
         session.push(format!("SET {name} = '{}'", in_configuration(name, &value(name))));
     }
     let transport = "SELECT CASE WHEN inet_client_addr() IS NULL THEN 'socket' ELSE 'tcp' END";
-    server::setup(SERVER.dialect, &ENGINE, settings, Sessions { session, readbacks, transport })
+    sessions::setup(SERVER.dialect, &ENGINE, settings, Sessions { session, readbacks, transport })
 }
 
 /// The server counts `shared_buffers` in pages of 8 KiB.
@@ -360,7 +327,7 @@ fn load(insert: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::server::testing::{assert_parts, assert_tiers, settings};
+    use super::super::sessions::testing::{assert_parts, assert_tiers, settings};
     use super::*;
 
     #[test]

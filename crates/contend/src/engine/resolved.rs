@@ -1,6 +1,8 @@
 //! What the tables say of a contender: the facts that a record keeps.
 
-use super::{Engine, driver, find, floor_of, is_service};
+use super::catalogue::{find, is_service};
+use super::lookup::{driver, floor_of};
+use super::product::Engine;
 use crate::contender::{Contender, Overhead, Resolved, Tier};
 use std::collections::BTreeMap;
 
@@ -35,5 +37,5 @@ fn values(engine: &Engine, contender: &Contender) -> BTreeMap<String, String> {
 /// The tier of the settings that connections reported; `None` for an unknown engine.
 pub fn tier_reported(engine: &str, reported: &BTreeMap<String, String>) -> Option<Tier> {
     let engine = find(engine)?;
-    Some((engine.tier)(&engine.settings_told(reported)))
+    Some((engine.durability.tier)(&engine.settings_told(reported)))
 }

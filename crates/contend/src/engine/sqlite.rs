@@ -1,28 +1,27 @@
 //! SQLite: embedded, so there is no server to start. A database is a directory with one file in it.
 
-use super::{
-    Driver, Engine, Expected, HTTP, Model, NULL, Part, Program, Setting, Settings, Setup, THREAD, TRANSPORT, Values,
-    go, java, node, php, python,
-};
+use super::pool::{self, OF_POOL};
+use super::product::{Durability, Engine, Part};
+use super::setting::{Expected, HTTP, Setting, Settings, Setup, TRANSPORT, Values};
 use crate::contender::Tier;
-use contend_wire::plan::Connections;
 use contend_wire::sample::CodeSpace;
 
 pub const ENGINE: Engine = Engine {
     name: "sqlite",
     about: "SQLite, in the process of the client",
-    libraries: DRIVERS,
     settings: SETTINGS,
-    tier,
-    keeps: &["journal_mode", "synchronous", "page_size", "storage"],
-    log_ending: |settings| match ENGINE.value(settings, "journal_mode") {
-        "wal" => "-wal",
-        _ => "-journal",
+    durability: Durability {
+        tier,
+        keeps: &["journal_mode", "synchronous", "page_size", "storage"],
+        log_ending: |settings| match ENGINE.own_value(settings, "journal_mode") {
+            "wal" => "-wal",
+            _ => "-journal",
+        },
+        commits_by_name: |settings| ENGINE.own_value(settings, "journal_mode") == "delete",
+        survives_kill,
+        syncs: |settings| ENGINE.own_value(settings, "synchronous") != "off",
+        tier_settings,
     },
-    commits_by_name: |settings| ENGINE.value(settings, "journal_mode") == "delete",
-    survives_kill,
-    syncs: |settings| ENGINE.value(settings, "synchronous") != "off",
-    tier_settings,
     implied: |_| &[],
     setup,
     further: &[
@@ -72,81 +71,6 @@ fn part(path: &str) -> Part {
         Part::Data
     }
 }
-
-const DRIVERS: &[Driver] = &[
-    Driver {
-        name: "rusqlite",
-        language: "Rust",
-        models: &[
-            THREAD,
-            shared(
-                "direct",
-                "tasks on a Tokio runtime; one connection per database behind a mutex, called on the runtime's own threads",
-            ),
-            shared("spawn-blocking", "as direct, but called inside tokio::task::spawn_blocking"),
-            shared("dedicated", "tokio-rusqlite: one thread per database, requests through its channel"),
-            shared("fifo", "as spawn-blocking, behind a fair queue"),
-            Model {
-                opens: |settings| 1 + ENGINE.value(settings, "pool_readers").parse::<u32>().unwrap_or(0),
-                ..shared("pool", "one connection per database that writes and several that read, calls as in fifo")
-            },
-        ],
-        about: "rusqlite, with SQLite bundled",
-        program: None,
-        facts: &[],
-        executes_nothing: false,
-    },
-    Driver {
-        name: "sqlx",
-        language: "Rust",
-        models: &[Model {
-            opens: |settings| 1 + ENGINE.value(settings, "pool_readers").parse::<u32>().unwrap_or(0),
-            ..shared(
-                "pool",
-                "sqlx's pools: one connection per database that writes and several that read, each with a thread",
-            )
-        }],
-        about: "sqlx, with another SQLite bundled, in a worker of its own",
-        program: Some(Program {
-            name: "contend-worker-sqlx",
-            build: "make worker-sqlx",
-            needs: "Rust (https://rustup.rs)",
-            programs: &["cargo"],
-        }),
-        facts: &[],
-        executes_nothing: false,
-    },
-    NULL,
-    go::CRAWSHAW,
-    go::MATTN,
-    go::MODERNC,
-    go::NCRUCES,
-    go::NULL,
-    go::TAILSCALE,
-    go::ZOMBIEZEN,
-    python::APSW,
-    python::SQLITE3,
-    python::NULL,
-    php::PDO_SQLITE,
-    php::MYSQL_ON_SQLITE,
-    php::NULL,
-    node::BETTER_SQLITE3,
-    node::LIBSQL,
-    node::SQLITE3,
-    node::NULL,
-    java::SQLITE,
-    java::NULL,
-];
-
-/// Clients are tasks, and those of one database share its connection.
-const fn shared(name: &'static str, about: &'static str) -> Model {
-    Model { name, about, connections: Connections::Database, opens: |_| 1 }
-}
-
-/// Settings of a model; the worker refuses those its model has no use for, so a plan names them only if the
-/// contender does.
-const OF_MODELS: [&str; 7] =
-    ["tokio_threads", "blocking_threads", "pool_readers", "pool_size", "pool_idle", "pool_open", java::INIT];
 
 const ON_OFF: Values = Values::Words(&["on", "off"]);
 
@@ -224,10 +148,9 @@ const SETTINGS: &[Setting] = &[
         default: "4096",
         about: "bytes per page; applied when the data is loaded",
     },
-    go::SETTING_SIZE,
-    go::SETTING_IDLE,
-    go::SETTING_OPEN,
-    java::SETTING_INIT,
+    pool::SETTING_SIZE,
+    pool::SETTING_IDLE,
+    pool::SETTING_OPEN,
     Setting {
         name: TRANSPORT,
         values: Values::Words(&["in-process", HTTP]),
@@ -240,30 +163,12 @@ const SETTINGS: &[Setting] = &[
         default: "file",
         about: "in memory the data is copied from its file before the run and back after it; one connection per database",
     },
-    Setting {
-        name: "tokio_threads",
-        values: Values::Integer(1, 1_024),
-        default: "4",
-        about: "models that run tasks: threads of the runtime",
-    },
-    Setting {
-        name: "blocking_threads",
-        values: Values::Integer(1, 16_384),
-        default: "512",
-        about: "models spawn-blocking, fifo, pool: threads of the runtime that may block, at most",
-    },
-    Setting {
-        name: "pool_readers",
-        values: Values::Integer(1, 1_024),
-        default: "4",
-        about: "model pool: connections per database that read, beside the one that writes",
-    },
 ];
 
 /// Tiers as measured by cutting power in simulation and on real kernels: `docs/methodology.md`.
 fn tier(settings: &Settings) -> Tier {
-    let journal = ENGINE.value(settings, "journal_mode");
-    let synchronous = ENGINE.value(settings, "synchronous");
+    let journal = ENGINE.own_value(settings, "journal_mode");
+    let synchronous = ENGINE.own_value(settings, "synchronous");
     if in_memory(settings) {
         return Tier::Unsafe;
     }
@@ -280,12 +185,12 @@ fn tier(settings: &Settings) -> Tier {
 
 /// Everything is lost with the process.
 fn in_memory(settings: &Settings) -> bool {
-    ENGINE.value(settings, "storage") == "memory"
+    ENGINE.own_value(settings, "storage") == "memory"
 }
 
 /// A journal in memory, or none, is gone with the process in the middle of a transaction.
 fn survives_kill(settings: &Settings) -> bool {
-    !in_memory(settings) && !matches!(ENGINE.value(settings, "journal_mode"), "memory" | "off")
+    !in_memory(settings) && !matches!(ENGINE.own_value(settings, "journal_mode"), "memory" | "off")
 }
 
 fn tier_settings(tier: Tier) -> &'static [(&'static str, &'static str)] {
@@ -298,11 +203,11 @@ fn tier_settings(tier: Tier) -> &'static [(&'static str, &'static str)] {
 }
 
 fn before_load(settings: &Settings) -> Vec<String> {
-    vec![format!("PRAGMA page_size = {}", ENGINE.value(settings, "page_size"))]
+    vec![format!("PRAGMA page_size = {}", ENGINE.own_value(settings, "page_size"))]
 }
 
 fn setup(settings: &Settings) -> Setup {
-    let value = |name| ENGINE.value(settings, name).to_string();
+    let value = |name| ENGINE.own_value(settings, name).to_string();
     let mut setup = Setup {
         options: vec![
             ("busy_timeout_ms".to_string(), value("busy_timeout")),
@@ -342,7 +247,7 @@ fn setup(settings: &Settings) -> Setup {
         setup.options.push(("storage".to_string(), "memory".to_string()));
         setup.one_connection = true;
     }
-    go::pass_on(&OF_MODELS, settings, &mut setup);
+    setup.pass_on(OF_POOL.iter().copied(), settings);
     setup
 }
 
@@ -394,16 +299,6 @@ mod tests {
         let setup = setup(&settings);
         let journal = setup.readbacks.iter().find(|r| r.name == "journal_mode").expect("read back");
         assert_eq!((journal.value.as_str(), setup.prepare.len(), setup.one_connection), ("memory", 0, true));
-    }
-
-    #[test]
-    fn settings_of_a_model_reach_the_worker_only_if_they_are_named() {
-        let mut settings = Settings::new();
-        let named = |settings: &Settings| setup(settings).options.iter().any(|(name, _)| name == "tokio_threads");
-        assert!(!named(&settings));
-        settings.insert("tokio_threads".to_string(), "2".to_string());
-        assert!(named(&settings));
-        assert!(setup(&settings).readbacks.iter().any(|r| r.name == "tokio_threads" && r.value == "2"));
     }
 
     #[test]

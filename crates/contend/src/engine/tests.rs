@@ -2,7 +2,20 @@
 
 use super::common::{AS_IT_COMES, OPENED};
 use super::*;
-use crate::contender::Resolved;
+use crate::contender::{Contender, Resolved, Tier};
+
+fn contender(engine: &Engine, driver: &Driver) -> Contender {
+    Contender {
+        name: String::new(),
+        label: String::new(),
+        engine: engine.name.to_string(),
+        driver: driver.name.to_string(),
+        model: driver.models[0].name.to_string(),
+        settings: Settings::new(),
+        tier: Tier::Durable,
+        resolved: Resolved::default(),
+    }
+}
 
 #[test]
 fn what_connections_tell_is_read_as_settings() {
@@ -10,7 +23,12 @@ fn what_connections_tell_is_read_as_settings() {
         let setup = (engine.setup)(&Settings::new());
         let told = setup.readbacks.into_iter().map(|read| (read.name, read.value)).collect();
         let settings = engine.settings_told(&told);
-        assert_eq!((engine.tier)(&settings), (engine.tier)(&Settings::new()), "{}: {settings:?}", engine.name);
+        assert_eq!(
+            (engine.durability.tier)(&settings),
+            (engine.durability.tier)(&Settings::new()),
+            "{}: {settings:?}",
+            engine.name
+        );
     }
 }
 
@@ -20,8 +38,9 @@ fn as_it_comes_sets_nothing_and_asks_everything() {
         let settings = Settings::from([(OPENED.to_string(), AS_IT_COMES.to_string())]);
         let (set, comes) = ((engine.setup)(&settings), engine.setup_with(&settings));
         for tier in Tier::ALL {
-            let named =
-                (engine.tier_settings)(tier).iter().map(|(name, value)| ((*name).to_string(), (*value).to_string()));
+            let named = (engine.durability.tier_settings)(tier)
+                .iter()
+                .map(|(name, value)| ((*name).to_string(), (*value).to_string()));
             let settings: Settings = named.chain(settings.clone()).collect();
             assert_eq!(engine.tier_of(&settings), Tier::Unknown, "what is not set promises nothing: {settings:?}");
         }
@@ -37,17 +56,8 @@ fn as_it_comes_sets_nothing_and_asks_everything() {
 #[test]
 fn every_driver_has_one_of_its_own_worker_that_does_nothing() {
     for engine in ENGINES.iter().filter(|engine| engine.executes) {
-        for driver in engine.libraries {
-            let contender = Contender {
-                name: String::new(),
-                label: String::new(),
-                engine: engine.name.to_string(),
-                driver: driver.name.to_string(),
-                model: driver.models[0].name.to_string(),
-                settings: Settings::new(),
-                tier: Tier::Durable,
-                resolved: Resolved::default(),
-            };
+        for driver in workers::all().filter(|driver| driver.engines.contains(&engine.name)) {
+            let contender = contender(engine, driver);
             let floor = floor_of(&contender).expect("a null driver");
             assert_eq!((floor.language, floor.executes_nothing), (driver.language, true), "{}", driver.name);
             assert_eq!(executes(&contender), !driver.executes_nothing, "{}", driver.name);
@@ -62,5 +72,32 @@ fn waits_before_another_try_are_half_to_one_and_a_half_times_as_long() {
         let jitter = engine.retry(&settings).jitter_permille;
         let (low, high) = (jitter.iter().min().copied(), jitter.iter().max().copied());
         assert_eq!((low, high, jitter.len()), (Some(500), Some(1489), 97), "{}", engine.name);
+    }
+}
+
+#[test]
+fn settings_of_a_worker_reach_it_only_if_they_are_named_and_its_driver_executes() {
+    for engine in ENGINES {
+        for driver in engine.drivers().filter(|driver| !app::is_app(driver.name)) {
+            for setting in driver.settings {
+                let mut contender = contender(engine, driver);
+                let named = |contender: &Contender| {
+                    let setup = setup_of(engine, contender);
+                    let option = setup.options.iter().any(|(name, _)| name == setting.name);
+                    assert_eq!(
+                        option,
+                        setup.readbacks.iter().any(|read| read.name == setting.name),
+                        "{}",
+                        setting.name
+                    );
+                    option
+                };
+                assert!(!named(&contender));
+                contender.settings.insert(setting.name.to_string(), setting.default.to_string());
+                assert!(named(&contender), "{}/{}: {}", engine.name, driver.name, setting.name);
+                assert!(engine.may_name(Some(driver.name), None, setting.name));
+                assert!(!engine.may_name(Some("null"), None, setting.name), "{}", setting.name);
+            }
+        }
     }
 }

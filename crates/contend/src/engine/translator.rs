@@ -1,34 +1,26 @@
 //! The translator of SQLite's SQL itself, measured like an engine: its client translates every statement of the
 //! workload and executes none. The schema comes from a database of SQLite's, which stays as it was loaded.
 
-use super::{Driver, Engine, Expected, NULL, Setting, Settings, Setup, THREAD, Values, sqlite};
+use super::product::{Durability, Engine};
+use super::setting::{Expected, Setting, Settings, Setup, Values};
+use super::sqlite;
 use crate::contender::Tier;
 use contend_wire::sample::CodeSpace;
 
 pub const ENGINE: Engine = Engine {
     name: "translator",
     about: "contend-sql: translates the workload's statements for a server and executes none",
-    libraries: &[
-        Driver {
-            name: "contend-sql",
-            language: "Rust",
-            models: &[THREAD],
-            about: "contend's translator and its caches; a client is a thread",
-            program: None,
-            facts: &[],
-            executes_nothing: false,
-        },
-        NULL,
-    ],
     settings: SETTINGS,
-    // Nothing is kept.
-    tier: |_| Tier::Unknown,
-    keeps: &[],
-    log_ending: |_| "",
-    commits_by_name: |_| false,
-    survives_kill: |_| false,
-    syncs: |_| false,
-    tier_settings: |_| &[],
+    durability: Durability {
+        // Nothing is kept.
+        tier: |_| Tier::Unknown,
+        keeps: &[],
+        log_ending: |_| "",
+        commits_by_name: |_| false,
+        survives_kill: |_| false,
+        syncs: |_| false,
+        tier_settings: |_| &[],
+    },
     implied: |_| &[],
     setup,
     further: &[],
@@ -80,7 +72,7 @@ const SETTINGS: &[Setting] = &[
 ];
 
 fn setup(settings: &Settings) -> Setup {
-    let of = |setting: &Setting| (setting.name.to_string(), ENGINE.value(settings, setting.name).to_string());
+    let of = |setting: &Setting| (setting.name.to_string(), ENGINE.own_value(settings, setting.name).to_string());
     let options: Vec<(String, String)> = SETTINGS.iter().map(of).collect();
     // The worker reports them by itself.
     let readback = |(name, value): &(String, String)| Expected::reported(name, value);

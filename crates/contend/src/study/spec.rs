@@ -157,7 +157,7 @@ impl Draft {
                 settings.insert(key.to_string(), setting.canonical(value)?);
             }
         }
-        for (key, value) in self.tier.map_or(&[][..], self.engine.tier_settings) {
+        for (key, value) in self.tier.map_or(&[][..], self.engine.durability.tier_settings) {
             settings.insert((*key).to_string(), (*value).to_string());
         }
         settings.extend(self.settings.clone());
@@ -201,7 +201,7 @@ fn join(settings: &Settings) -> String {
 }
 
 fn find_driver(engine: &'static Engine, name: Option<&str>) -> Result<&'static Driver, String> {
-    let Some(name) = name else { return Ok(&engine.libraries[0]) };
+    let Some(name) = name else { return Ok(engine.usual_driver()) };
     engine.drivers().find(|driver| driver.name == name).ok_or_else(|| {
         let names: Vec<&str> = engine.drivers().map(|driver| driver.name).collect();
         format!("{} has no driver `{name}`; drivers are {}", engine.name, names.join(", "))
@@ -221,6 +221,10 @@ mod tests {
     use super::*;
     use crate::engine::{ENGINES, Values};
     use proptest::prelude::*;
+
+    fn libraries(engine: &Engine) -> impl Iterator<Item = &'static Driver> {
+        engine.drivers().filter(|driver| !app::is_app(driver.name))
+    }
 
     fn canonical(text: &str) -> Result<String, String> {
         parse(text)?.complete(&Settings::new()).map(|spec| spec.to_string())
@@ -314,8 +318,8 @@ mod tests {
                     proptest::option::of(value).prop_map(move |value| (name, value))
                 })
                 .collect();
-            (0..engine.libraries.len(), settings).prop_flat_map(move |(driver, pairs)| {
-                let driver = &engine.libraries[driver];
+            (0..libraries(engine).count(), settings).prop_flat_map(move |(driver, pairs)| {
+                let driver = libraries(engine).nth(driver).expect("one of them");
                 proptest::sample::select(driver.model_names()).prop_map(move |model| {
                     let settings: Settings =
                         pairs.iter().filter_map(|(k, v)| Some(((*k).to_string(), v.clone()?))).collect();

@@ -84,7 +84,7 @@ pub fn carry_out(
         let job = Job { study, own: &own, workload: &workload, contender, engine };
         let base = bases.of(&site, editions, contender, study.load.scale, study.load.seed, &mut admin)?;
         let dir = site.scratch.join("trial");
-        let setup = (engine.setup)(&contender.settings);
+        let setup = engine::with_drivers_own(contender, (engine.setup)(&contender.settings));
         let wanted = Wanted {
             engine,
             workload: job.workload,
@@ -101,7 +101,7 @@ pub fn carry_out(
             dir: &dir,
             setup: &setup,
             settings: &contender.settings,
-            connections: engine::model(contender).map_or(1, |model| (model.opens)(&contender.settings)),
+            connections: engine::model(contender).map_or(1, |model| model.opens(&contender.settings)),
             server_log: &site.scratch.join("server.log"),
         };
         let fresh = fresh::fresh(&making, &site.janitor, &mut admin)?;
@@ -141,7 +141,7 @@ impl Job<'_> {
     ) -> Result<BTreeMap<String, Sum>> {
         let slot = Slot { trial: 1, round: 1, condition: 0, contender: 0 };
         let round = Plans::default().of(self.study, self.workload, slot)?.single_client(operations);
-        let setup = (self.engine.setup)(&self.contender.settings);
+        let setup = engine::with_drivers_own(self.contender, (self.engine.setup)(&self.contender.settings));
         round.one_connection_each(self.contender, &setup).map_err(|e| anyhow!(e))?;
         let mut sql = Sql { now: NOW, ..Sql::of(self.workload, self.engine, &setup) };
         for step in sql.transactions.iter_mut().flat_map(|t| &mut t.steps) {

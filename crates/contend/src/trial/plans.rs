@@ -241,13 +241,13 @@ impl DrawnRound {
         let Some(model) = engine::model(contender) else { return 0 };
         if engine::is_over_http(contender) {
             // Opened by the worker that serves; with a connection for each client one is tried out.
-            return (model.opens)(&contender.settings) as usize;
+            return model.opens(&contender.settings) as usize;
         }
         let sharing: usize = match model.connections {
             Connections::Client => self.clients().count(),
             Connections::Database => self.workers.iter().map(databases_used).sum(),
         };
-        sharing * (model.opens)(&contender.settings) as usize
+        sharing * model.opens(&contender.settings) as usize
     }
 
     /// Whether the contender opens no database twice, where that matters.

@@ -185,7 +185,7 @@ fn load_server(
     let (data, log) = (partial.join("server"), partial.join(LOADING_LOG));
     initialise(server, programs, &data, &log, janitor, &|| admin.is_cancelled())?;
     // Nothing is lost if this is cut off: data that is not whole is never used.
-    let settings: Settings = (wanted.engine.tier_settings)(crate::study::model::Tier::Unsafe)
+    let settings: Settings = (wanted.engine.durability.tier_settings)(crate::study::model::Tier::Unsafe)
         .iter()
         .map(|(name, value)| ((*name).to_string(), (*value).to_string()))
         .collect();

@@ -62,7 +62,7 @@ pub fn setup_of(engine: &Engine, settings: &Settings) -> Setup {
         return setup;
     }
     let decides: Vec<&str> =
-        Tier::ALL.iter().flat_map(|tier| (engine.tier_settings)(*tier)).map(|(name, _)| *name).collect();
+        Tier::ALL.iter().flat_map(|tier| (engine.durability.tier_settings)(*tier)).map(|(name, _)| *name).collect();
     let session = setup.session.join("\n");
     setup.readbacks.retain(|expected| {
         let name = expected.name.as_str();

@@ -65,6 +65,7 @@ impl Launch {
     pub fn typed(&self) -> String {
         match self.args.last().and_then(|line| line.strip_prefix(IN_ITS_PLACE)) {
             Some(command) if self.program == Path::new(SHELL) => command.to_string(),
+            _ if self.args.is_empty() => self.program.display().to_string(),
             _ => format!("{} {}", self.program.display(), self.args.join(" ")),
         }
     }
@@ -82,36 +83,37 @@ impl Launch {
     pub fn of(driver: &Driver) -> Result<Self> {
         let Some(worker) = &driver.program else { return Self::own() };
         let dirs = worker_dirs()?;
-        let found = dirs.iter().map(|dir| dir.join(worker.name)).find(|path| path.is_file());
-        match found {
-            Some(program) => Ok(Self { program, args: vec![] }),
-            None => {
-                let dirs: Vec<String> = dirs.iter().map(|dir| dir.display().to_string()).collect();
-                bail!(
-                    "driver {} needs the worker {}, which is not in {}; build it with `{}` in the project's directory; \
-                     that needs {}",
-                    driver.name,
-                    worker.name,
-                    dirs.join(" or "),
-                    worker.build,
-                    worker.needs
-                )
-            }
+        if let Some(program) = dirs.iter().map(|dir| dir.join(worker.name)).find(|path| path.is_file()) {
+            return Ok(Self { program, args: vec![] });
         }
+        if let [program, args @ ..] = worker.run {
+            return Ok(Self { program: PathBuf::from(program), args: args.iter().map(ToString::to_string).collect() });
+        }
+        let dirs: Vec<String> = dirs.iter().map(|dir| dir.display().to_string()).collect();
+        let build = match worker.build {
+            "" => "its worker.toml does not say how it is built".to_string(),
+            build => format!("build it with `{build}` in the project's directory; that needs {}", worker.needs),
+        };
+        bail!("driver {} needs the worker {}, which is not in {}; {build}", driver.name, worker.name, dirs.join(" or "),)
     }
 }
 
-/// Names the directory of the workers that are programs of their own.
+/// Names the directories of workers that are programs, with manifests beside them; `:` is between two.
 pub const WORKERS: &str = "CONTEND_WORKERS";
 
-/// Where workers that are programs of their own are looked for: `CONTEND_WORKERS`, else beside this program
-/// or, where it was built, beside its profile's directory.
+/// The directories that `CONTEND_WORKERS` names; none if it is not set.
+pub fn named_dirs() -> Option<Vec<PathBuf>> {
+    std::env::var_os(WORKERS).map(|dirs| std::env::split_paths(&dirs).collect())
+}
+
+/// Where workers that are programs are looked for: `CONTEND_WORKERS`, else beside this program or, where it was built,
+/// beside its profile's directory.
 ///
 /// # Errors
-/// Nobody knows where this program is.
+/// The path of this program is unknown.
 pub fn worker_dirs() -> Result<Vec<PathBuf>> {
-    if let Some(dir) = std::env::var_os(WORKERS) {
-        return Ok(vec![PathBuf::from(dir)]);
+    if let Some(dirs) = named_dirs() {
+        return Ok(dirs);
     }
     let program = std::env::current_exe().context("cannot find the path of this program")?;
     let beside = program.parent().unwrap_or(Path::new("."));

@@ -1,0 +1,60 @@
+//! A token of a statement that a refusal is about.
+
+use super::tree::{Expr, Literal};
+
+/// A token of the tree.
+#[derive(Debug, Default)]
+pub(crate) struct Token {
+    pub text: String,
+    pub address: usize,
+    /// How many of the statement's tokens of this text are before it, once that is known.
+    pub before: Option<usize>,
+}
+
+impl Token {
+    /// A token as it stands in the tree, or its text without quotes; another text is only looked for.
+    pub(crate) fn new(text: &str) -> Token {
+        Token { text: text.to_string(), address: text.as_ptr() as usize, before: None }
+    }
+}
+
+/// The first token of an expression that is its own, and how many that are none of the tree's are before it.
+pub(crate) fn first(mut expr: &Expr) -> Option<(Token, usize)> {
+    let mut lead = 0;
+    let text: &str = loop {
+        expr = match expr {
+            Expr::Literal(Literal::Numeric(text) | Literal::String(text) | Literal::Keyword(text)) => break text,
+            Expr::Literal(_) | Expr::Raise(..) | Expr::Exists(_) | Expr::Subquery(_) => return None,
+            Expr::Id(id) | Expr::FunctionCall { name: id, .. } | Expr::FunctionCallStar { name: id, .. } => break id.0,
+            Expr::Name(name) | Expr::Qualified(name, _) | Expr::DoublyQualified(name, ..) => break name.0,
+            Expr::Variable(name) if name.starts_with(|c: char| c.is_ascii_digit()) => {
+                return Some((Token { text: format!("?{name}"), ..Token::default() }, lead));
+            }
+            Expr::Variable(name) => break name,
+            Expr::Parenthesized(parts) => {
+                lead += 1;
+                parts.first()?
+            }
+            Expr::Unary(_, inner) => {
+                lead += 1;
+                inner
+            }
+            Expr::Cast { expr, .. } => {
+                lead += 2;
+                expr
+            }
+            Expr::Case { base: Some(base), .. } => {
+                lead += 1;
+                base
+            }
+            Expr::Case { base: None, when_then_pairs, .. } => {
+                lead += 2;
+                &when_then_pairs.first()?.0
+            }
+            Expr::Binary(inner, ..) | Expr::Collate(inner, _) | Expr::IsNull(inner) | Expr::NotNull(inner) => inner,
+            Expr::Between { lhs, .. } | Expr::Like { lhs, .. } | Expr::InList { lhs, .. } => lhs,
+            Expr::InSelect { lhs, .. } | Expr::InTable { lhs, .. } => lhs,
+        };
+    };
+    Some((Token::new(text), lead))
+}

@@ -1,0 +1,166 @@
+//! What INSERT, UPDATE and DELETE have in common: the table that is changed, RETURNING, what the statement itself reads.
+
+use std::borrow::Cow;
+
+use crate::catalogue::{Column, Kind, Table};
+use crate::emit::{Tr, plain};
+use crate::names::{push_name, push_text};
+use crate::parse::tree::{DistinctNames, Expr, Literal, OneSelect, QualifiedName, ResultColumn, Select};
+use crate::refuse::{R, no};
+use crate::rules::literals::{bare, literal_number};
+use crate::rules::{Id, columns, from};
+use crate::scope::{Columns, Found, Scope, Source, as_name};
+use crate::types::Ty;
+
+/// The table that a statement changes.
+pub(crate) fn target<'a>(tr: &mut Tr<'a>, name: &'a QualifiedName<'a>) -> R<&'a Table> {
+    from::known_schema(tr, name)?;
+    let table = tr.known_table(&plain(name.name.0))?;
+    if table.kind == Kind::View {
+        return no(Id::Views, name.name.0, "a view is changed");
+    }
+    Ok(table)
+}
+
+pub(crate) fn insert_columns(table: &Table, names: Option<&DistinctNames>) -> R<Vec<usize>> {
+    let Some(names) = names else {
+        return Ok((0..table.columns.len()).filter(|p| !table.columns[*p].generated).collect());
+    };
+    names
+        .iter()
+        .map(|name| {
+            let name = plain(name.0);
+            match table.position(&name).or(table.rowid.filter(|_| name.eq_ignore_ascii_case("rowid"))) {
+                Some(position) => Ok(position),
+                None => no(Id::UnknownColumn, &name, format!("the table has no column `{name}`")),
+            }
+        })
+        .collect()
+}
+
+pub(crate) fn returning<'a>(
+    tr: &mut Tr<'a>,
+    table: &'a Table,
+    alias: Option<Cow<'a, str>>,
+    results: &'a [ResultColumn<'a>],
+    several: bool,
+) -> R<()> {
+    tr.fire(Id::Returning);
+    let scope = Scope { sources: vec![source(table, alias)], results, several, ..Scope::default() };
+    tr.known.scopes.push(scope);
+    let start = tr.at();
+    tr.put(" RETURNING ");
+    tr.list(results, |tr, result| match result {
+        ResultColumn::Star if !several => {
+            tr.put("*");
+            Ok(())
+        }
+        ResultColumn::Star => tr.list(0..table.columns.len(), |tr, column| {
+            let scope = tr.known.scopes.len() - 1;
+            columns::write_column(tr, &Found { scope, source: 0, column }, true).map(drop)
+        }),
+        ResultColumn::Expr(expr, alias) => {
+            tr.result(expr, Ty::Any)?;
+            if let Some(alias) = alias {
+                tr.put(" AS ");
+                tr.name(&plain(as_name(alias)))?;
+            }
+            Ok(())
+        }
+        ResultColumn::TableStar(_) => no(Id::Returning, "RETURNING", "RETURNING t.*"),
+    })?;
+    tr.known.scopes.pop();
+    if may_read(tr, start, table)? {
+        return no(Id::Returning, "RETURNING", "SQLite's query sees the changed rows, the server's does not");
+    }
+    Ok(())
+}
+
+/// Whether what was written from `start` on has a query that reads this table, or what might: a view or WITH.
+pub(crate) fn may_read(tr: &mut Tr, start: usize, table: &Table) -> R<bool> {
+    if reads_from(tr, start, table)? {
+        return Ok(true);
+    }
+    let catalogue = tr.input.catalogue;
+    for view in catalogue.tables.iter().filter(|t| t.kind == Kind::View) {
+        if reads_from(tr, start, view)? {
+            return Ok(true);
+        }
+    }
+    Ok(!tr.known.ctes.is_empty() && tr.out.sql[start..].contains("SELECT "))
+}
+
+/// Whether what was written from `start` on has a query that reads this table.
+fn reads_from(tr: &mut Tr, start: usize, table: &Table) -> R<bool> {
+    let end = tr.out.sql.len();
+    tr.name(&table.name)?;
+    let name = tr.out.sql.split_off(end);
+    let written = &tr.out.sql[start..];
+    let is_source = |(at, _): (usize, &str)| {
+        let column = written[at + name.len()..].starts_with('.');
+        !column && ["FROM ", "JOIN ", ", ", "("].iter().any(|before| written[..at].ends_with(before))
+    };
+    Ok(written.contains("SELECT ") && written.match_indices(&name).any(is_source))
+}
+
+/// Whether a statement inserts one row, so that it fails as a whole or not at all.
+pub(crate) fn one_row(select: Option<&Select>) -> bool {
+    match select {
+        None => true,
+        Some(select) => {
+            matches!(&select.body.select, OneSelect::Values(rows) if rows.len() == 1) && select.body.compounds.is_none()
+        }
+    }
+}
+
+/// Whether INSERT IGNORE can only leave out rows whose key is there: it would also make other values fit that do not.
+pub(crate) fn ignorable(table: &Table, positions: &[usize], select: Option<&Select>) -> bool {
+    let Some(select) = select else { return false };
+    let OneSelect::Values(rows) = &select.body.select else { return false };
+    let fits = |expr: &Expr, position: usize| {
+        let column = &table.columns[position];
+        match (bare(expr), column.ty) {
+            (Expr::Literal(Literal::Null), _) => column.nullable || table.rowid == Some(position),
+            (Expr::Literal(Literal::String(text)), Ty::Text) => text.chars().count() <= 190,
+            (_, Ty::Int | Ty::Real) => literal_number(expr).is_some(),
+            _ => false,
+        }
+    };
+    let given = |position: usize| {
+        let column = &table.columns[position];
+        positions.contains(&position) || column.nullable || column.has_default || table.rowid == Some(position)
+    };
+    (0..table.columns.len()).all(given)
+        && select.body.compounds.is_none()
+        && rows.iter().all(|row| row.len() == positions.len() && row.iter().zip(positions).all(|(e, p)| fits(e, *p)))
+}
+
+/// A scope's source for the table a statement changes.
+pub(crate) fn source<'a>(table: &'a Table, alias: Option<Cow<'a, str>>) -> Source<'a> {
+    Source::new(alias.unwrap_or(Cow::Borrowed(&table.name)), Columns::Table(table))
+}
+
+/// The sequence of a table's INTEGER PRIMARY KEY, as PostgreSQL's functions take it.
+pub(crate) fn sequence(table: &Table) -> String {
+    let column: &Column = &table.columns[table.rowid.unwrap_or_default()];
+    let mut name = String::new();
+    push_name(&mut name, &table.name);
+    let mut out = String::from("pg_get_serial_sequence(");
+    push_text(&mut out, &name);
+    out.push_str(", ");
+    push_text(&mut out, &column.name);
+    out.push(')');
+    out
+}
+
+/// Moves a sequence past the keys that statements brought themselves.
+pub(crate) fn bump(table: &Table) -> String {
+    let mut column = String::new();
+    push_name(&mut column, &table.columns[table.rowid.unwrap_or_default()].name);
+    let mut name = String::new();
+    push_name(&mut name, &table.name);
+    let sequence = sequence(table);
+    format!(
+        "SELECT setval({sequence}, GREATEST(max({column}), COALESCE(pg_sequence_last_value({sequence}::regclass), 1))) FROM {name}"
+    )
+}

@@ -1,0 +1,145 @@
+//! Client libraries and the models in which a worker can use them. Which there are, say the manifests of workers and apps.
+
+use super::pool;
+use super::setting::{Setting, Settings};
+use contend_sql::Target;
+use contend_wire::plan::Connections;
+
+/// A client library and the models in which a worker can use it.
+#[derive(Debug)]
+pub struct Driver {
+    pub name: &'static str,
+    pub language: &'static str,
+    /// Engines that it speaks to.
+    pub engines: &'static [&'static str],
+    /// The first is the default.
+    pub models: &'static [Model],
+    pub about: &'static str,
+    /// The worker that has it; none: the tool's own.
+    pub program: Option<Program>,
+    /// What else there is to know when choosing one, by name.
+    pub facts: Facts,
+    /// Settings that only this worker has.
+    pub settings: &'static [Setting],
+    /// It does nothing, so it has no settings either.
+    pub executes_nothing: bool,
+    /// Its dialect, if it has another one than its engine; it then makes and loads its tables itself.
+    pub dialect: Option<Target>,
+    /// How the conformance suite tests it.
+    pub conformance: Conformance,
+}
+
+/// Facts of a driver: name and value.
+pub type Facts = &'static [(&'static str, &'static str)];
+
+/// How a worker's threads call a driver, and who shares connections.
+#[derive(Debug, Clone)]
+pub struct Model {
+    pub name: &'static str,
+    pub about: &'static str,
+    pub connections: Connections,
+    /// Connections opened for each client, or for each database of a worker, as `connections` says.
+    pub opens: Opens,
+    /// The clients of one process share a thread, although each has its connection.
+    pub clients_share: bool,
+    /// What cases of the conformance suite need and this model does not have.
+    pub lacks: &'static [&'static str],
+}
+
+/// A number of connections.
+#[derive(Debug, Clone, Default)]
+pub struct Opens {
+    pub fixed: u32,
+    /// A setting whose value is added, and its default.
+    pub setting: Option<(&'static str, u32)>,
+    /// The setting and its value with which there is one connection at first, whatever else is said.
+    pub one_with: Option<(&'static str, &'static str)>,
+}
+
+/// A worker that is a program.
+#[derive(Debug)]
+pub struct Program {
+    pub name: &'static str,
+    /// The command that builds it, in the project's directory; empty: none is known.
+    pub build: &'static str,
+    /// What that and the worker itself need, and the command that installs it.
+    pub needs: &'static str,
+    /// Names of the programs among that.
+    pub programs: &'static [&'static str],
+    /// The command that starts it where its manifest is, without building it; empty: none.
+    pub run: &'static [&'static str],
+}
+
+/// What the conformance suite knows of a driver.
+#[derive(Debug, Default)]
+pub struct Conformance {
+    /// What cases need and it does not have.
+    pub lacks: &'static [&'static str],
+    /// Options of every plan.
+    pub options: Facts,
+    /// What the cases say in words that its dialect does not have, and what they say to it instead.
+    pub words: Facts,
+    /// Models that are tested a second time.
+    pub variants: &'static [Variant],
+    /// Cases it fails.
+    pub fails: &'static [Fails],
+}
+
+/// A model with options.
+#[derive(Debug)]
+pub struct Variant {
+    /// Behind the model's name.
+    pub name: &'static str,
+    pub model: &'static str,
+    pub options: Facts,
+}
+
+/// A case that a driver fails.
+#[derive(Debug, Clone, Copy)]
+pub struct Fails {
+    pub case: &'static str,
+    /// What the failure must say, all of it.
+    pub says: &'static [&'static str],
+    /// Why the driver fails the case, and is compared with the others nevertheless.
+    pub reason: &'static str,
+}
+
+impl Opens {
+    /// One connection.
+    pub const ONE: Self = Self { fixed: 1, setting: None, one_with: None };
+}
+
+impl Model {
+    /// Connections with these settings.
+    pub fn opens(&self, settings: &Settings) -> u32 {
+        let Opens { fixed, setting, one_with } = self.opens;
+        if one_with.is_some_and(|(name, value)| settings.get(name).is_some_and(|named| named == value)) {
+            return 1;
+        }
+        let value = |(name, default)| settings.get(name).and_then(|named| named.parse().ok()).unwrap_or(default);
+        fixed + setting.map_or(0, value)
+    }
+
+    /// Whether a setting of pools says how many connections it opens.
+    pub fn has_pool(&self) -> bool {
+        self.opens.setting.is_some_and(|(name, _)| name == pool::SIZE)
+    }
+
+    /// Whether clients of one process wait for each other even before they call the driver: for a runtime, a connection or a
+    /// thread that they share.
+    pub fn clients_share(&self) -> bool {
+        self.clients_share || self.connections == Connections::Database
+    }
+}
+
+impl Driver {
+    /// The model with this name.
+    pub fn model(&self, name: &str) -> Option<&'static Model> {
+        self.models.iter().find(|model| model.name == name)
+    }
+
+    /// Names of all its models, for messages.
+    pub fn model_names(&self) -> Vec<&'static str> {
+        self.models.iter().map(|model| model.name).collect()
+    }
+}
