@@ -39,7 +39,8 @@ workers-node: ## the workers for Node, one launcher per driver
 workers-java: ## the workers in Java, one launcher per driver
 	scripts/build-workers-java.sh
 
-test: test-deps build worker-sqlx apps ## everything but the long checks
+test: test-deps ## everything but the long checks
+	CARGO=$(CARGO) scripts/build-for-tests.sh
 	scripts/build-workers-go.sh --test
 	scripts/build-workers-python.sh --test
 	scripts/build-workers-php.sh --test
@@ -68,7 +69,7 @@ fmt: ## format all Rust
 bench: build ## ratios against named rivals, in one run
 	scripts/bench.sh
 
-verify: kernel test ## the long checks; whether wrk, oha and hey agree with contend; quick figures of power cuts
+verify: kernel test build ## the long checks; whether wrk, oha and hey agree with contend; quick figures of power cuts
 	$(CARGO) test --workspace -- --ignored --nocapture
 	scripts/check-http-agreement.sh
 	rm -rf target/verify/durability

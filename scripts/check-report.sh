@@ -4,13 +4,14 @@
 # Without an argument it makes a small record first.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+contend=${CONTEND:-target/debug/contend}
 
 work=$(mktemp -d -p . .check-report.XXXXXX)
 trap 'rm -rf "$work"' EXIT
 record=${1:-}
 if [ -z "$record" ]; then
   record=$work/record
-  target/release/contend run --quick --rounds 1 --window 200ms --out "$record" --quiet >/dev/null || [ $? = 1 ] # disturbed, which does not matter here
+  "$contend" run --quick --rounds 1 --window 200ms --out "$record" --quiet >/dev/null || [ $? = 1 ] # disturbed, which does not matter here
 fi
 
 fail() { echo "check-report: $*" >&2; exit 1; }
@@ -42,7 +43,7 @@ done
 [ "$drawn" -ge 1 ] && [ -n "$(find "$record" -name '*.png' -size +1k)" ] || fail "gnuplot drew nothing"
 
 # A CSV in a study's own columns, imported and drawn.
-target/release/contend report --import tests/fixtures/many-databases.csv --out "$work/imported" >/dev/null
+"$contend" report --import tests/fixtures/many-databases.csv --out "$work/imported" >/dev/null
 for script in "$work"/imported/*.gnuplot; do draw "$script"; done
 [ -n "$(find "$work/imported" -name '*.png' -size +1k)" ] || fail "gnuplot drew nothing of an imported CSV"
 echo "check-report: $charts charts, $drawn gnuplot scripts, no complaints"

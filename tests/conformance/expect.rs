@@ -69,7 +69,7 @@ fn within(outer: &str, inner: &str, samples: &[Sample]) -> Checked {
     };
     match outside.0 + CLEAR_NS <= inside.0 && inside.1 <= outside.1 {
         true => Ok(()),
-        false => Err(Problem::Busy(format!("{inner} {inside:?} was not within {outer} {outside:?}"))),
+        false => Err(Problem::Wrong(format!("{inner} {inside:?} was not within {outer} {outside:?}"))),
     }
 }
 
@@ -111,7 +111,7 @@ fn one_sample(words: &[&str], s: &Sample, line: &str) -> Checked {
                 let bound_ns = 1_000_000 * ms.parse::<u64>().unwrap_or_else(|_| panic!("`{other}` in `{line}`"));
                 hold!(!at_least || took_ns >= bound_ns, "`{line}`: took {took_ns} ns");
                 if !at_least && took_ns >= bound_ns {
-                    return Err(Problem::Busy(format!("`{line}`: took {took_ns} ns")));
+                    return Err(Problem::Wrong(format!("`{line}`: took {took_ns} ns")));
                 }
             }
         }

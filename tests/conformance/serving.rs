@@ -128,7 +128,7 @@ fn serve(command: &[String], plan: &str, log: &Path) -> (Worker, String, usize) 
 fn contents(witness: &mut Worker, path: &Path) -> String {
     let read = rows(witness, "rusqlite", &path.display().to_string(), "SELECT * FROM item ORDER BY id");
     read.unwrap_or_else(|problem| match problem {
-        Problem::Wrong(words) | Problem::Busy(words) => panic!("{words}"),
+        Problem::Wrong(words) => panic!("{words}"),
     })
 }
 

@@ -191,9 +191,9 @@ pub const PARAMETERS: Known = &[
     (
         "outcome",
         &[
-            "crates/contend/src/outcome.rs: mysql",
-            "crates/contend/src/outcome.rs: sqlite",
-            "crates/contend/src/outcome.rs: sqlstate",
+            "crates/contend/src/outcome/code.rs: mysql",
+            "crates/contend/src/outcome/code.rs: sqlite",
+            "crates/contend/src/outcome/code.rs: sqlstate",
         ],
     ),
     ("report", &["crates/contend/src/report/testing.rs: attempt"]),
@@ -210,22 +210,18 @@ pub const PARAMETERS: Known = &[
             "crates/contend/src/trial/run.rs: resume",
             "crates/contend/src/trial/server/private.rs: initialise",
             "crates/contend/src/trial/trial.rs: on_fresh_data",
-            "crates/contend/src/trial/workers/serving.rs: start",
         ],
     ),
     (
         "workload",
         &["crates/contend/src/workload/resolve/request.rs: step", "crates/contend/src/workload/tests/sqlite.rs: step"],
     ),
-    ("tests", &["tests/conformance.rs: one_case"]),
     ("workers", &["workers/rust-sqlx/src/attempt.rs: repeat"]),
 ];
 
 /// Rooms that know what they never may.
-pub const NEVER: Known = &[
-    ("report", &["report -> check", "report -> operation", "report -> record", "report -> study"]),
-    ("workload", &["workload -> study"]),
-];
+pub const NEVER: Known =
+    &[("report", &["report -> check", "report -> record", "report -> study"]), ("workload", &["workload -> study"])];
 
 /// Files of workers that read SQL text or addresses.
 pub const WORKERS: Known = &[(
@@ -244,4 +240,14 @@ pub const WORKERS: Known = &[(
 )];
 
 /// Decisions on wording: `FILE: TEXT`.
-pub const WORDING: Known = &[("report", &["crates/contend/src/report/content/words.rs: it takes"])];
+pub const WORDING: Known = &[
+    (
+        "record",
+        &[
+            "crates/contend/src/record/upgrade.rs:  by ",
+            "crates/contend/src/record/upgrade.rs:  of ",
+            "crates/contend/src/record/upgrade.rs: the throughput ",
+        ],
+    ),
+    ("report", &["crates/contend/src/report/content/words.rs: it takes"]),
+];

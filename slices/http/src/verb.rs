@@ -12,7 +12,7 @@ use contend::record::store::{Record, RecordWriter};
 use contend::study::model::{Study, Whole};
 use contend::trial::run::{Ending, Note, Order, run as run_session};
 use contend::trial::secret;
-use contend::trial::workers::crew::Deadlines;
+use contend::trial::workers::processes::Deadlines;
 use contend::trial::workers::process::InsteadOf;
 use contend::ui::Progress;
 use contend::workload::{self, scenario};

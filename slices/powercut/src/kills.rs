@@ -7,14 +7,42 @@ use anyhow::{Result, anyhow};
 use contend::engine;
 use contend::record::powercut::{PROCESS, Powercut};
 use contend::trial::run::Note;
+use contend::trial::server::private::Running;
 use contend::trial::stage::Stage;
 use contend::trial::workers::admin::Admin;
-use contend::trial::workers::crew::{Crew, Failure};
+use contend::trial::workers::crew::{Crew, Failure, Observer, Window};
 use contend::trial::workers::process::monotonic_ns;
+use contend::trial::workers::serving::Serving;
+use contend_wire::sample::Sample;
 use std::path::Path;
 
 /// How many times as long as the recorded window, attempt by attempt: the ordinary disk is slower, and may be busy.
 const LONGER: [u64; 3] = [2, 6, 20];
+
+/// Kills a database's processes at the end of the window.
+struct Strike<'s, 'j> {
+    serving: Option<&'s mut Serving<'j>>,
+    server: Option<&'s mut Running<'j>>,
+    samples: Vec<Sample>,
+    killed_ns: u64,
+    killed: Result<()>,
+}
+
+impl Observer for Strike<'_, '_> {
+    fn window_ends(&mut self) {
+        if let Some(serving) = &mut self.serving {
+            serving.kill();
+        }
+        if let Some(server) = &mut self.server {
+            self.killed = server.kill();
+        }
+        self.killed_ns = monotonic_ns();
+    }
+
+    fn samples(&mut self, bytes: &[u8]) -> Result<()> {
+        decode(bytes, &mut self.samples)
+    }
+}
 
 /// Kills as a study asks for them; `logs` is the directory of the trial.
 pub struct Kills<'k> {
@@ -75,24 +103,19 @@ impl Kills<'_> {
         let staged = Stage { round: &round, setup: stage.setup.clone(), ..*stage };
         let mut serving = self.crash.serving(&staged, &fresh.databases, self.logs)?;
         let orders = self.crash.orders(&staged, &fresh.databases, serving.as_ref())?;
-        let mut crew = Crew::new(orders.whose, self.crash.janitor, self.crash.deadlines, self.crash.cancelled);
-        crew.prepare(&orders.launch, &orders.plans, self.logs)?;
+        let mut crew = Crew::of_processes(orders.whose, &orders.launch, self.logs, &self.crash.supervision());
+        crew.prepare(&orders.plans)?;
         crew.compare_clocks()?;
         // Somewhere in the second half of the window: there is something to lose, and work still goes on.
         let part = u64::from(turn * 61 % 97);
-        let kill_ns = crew.start() + window_ns / 2 + window_ns * part / (97 * 3);
-        let (mut samples, mut killed_ns, mut killed) = (vec![], 0, Ok(()));
-        let strike = || {
-            if let Some(serving) = &mut serving {
-                serving.kill();
-            }
-            if let Some(server) = &mut fresh.server {
-                killed = server.kill();
-            }
-            killed_ns = monotonic_ns();
-        };
-        crew.collect(Some(kill_ns), round.load.drain_ns, &mut |b| decode(b, &mut samples), strike, &mut |_| ())?;
+        let begins_ns = crew.start();
+        let kill_ns = begins_ns + window_ns / 2 + window_ns * part / (97 * 3);
+        let window = Window { begins_ns, ends_ns: Some(kill_ns), drain_ns: round.load.drain_ns };
+        let (serving_too, server) = (serving.as_mut(), fresh.server.as_mut());
+        let mut strike = Strike { serving: serving_too, server, samples: vec![], killed_ns: 0, killed: Ok(()) };
+        crew.collect(&window, &mut strike)?;
         crew.dismiss();
+        let Strike { samples, killed_ns, killed, .. } = strike;
         killed.map_err(prepare)?;
         drop(serving);
         drop(fresh.server.take());

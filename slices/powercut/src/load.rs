@@ -12,7 +12,7 @@ use contend::trial::data::fresh::{self, Fresh};
 use contend::trial::plans::{DrawnRound, Sql};
 use contend::trial::stage::Stage;
 use contend::trial::workers::admin::{Admin, script_target};
-use contend::trial::workers::crew::{Crew, Failure};
+use contend::trial::workers::crew::{Crew, Failure, Window};
 use contend::trial::workers::process::Launch;
 use contend::trial::workers::refusal::Whose;
 use contend_powercut::log::Log;
@@ -150,12 +150,14 @@ impl Load<'_> {
         let sql = Sql::of(self.crash.workload, self.stage.engine, &self.stage.setup);
         let plans = round.encode(self.stage.contender, &self.stage.setup, &sql, &fresh.databases)?;
         let whose = Whose::Driver(self.stage.contender.driver.clone());
-        let mut crew = Crew::new(whose, self.crash.janitor, self.crash.deadlines, self.crash.cancelled);
-        crew.prepare(launch, &plans, &self.place.path(""))?;
+        let mut crew = Crew::of_processes(whose, launch, &self.place.path(""), &self.crash.supervision());
+        crew.prepare(&plans)?;
         crew.compare_clocks()?;
-        let end_ns = crew.start() + round.load.window_ns;
+        let begins_ns = crew.start();
+        let ends_ns = Some(begins_ns + round.load.window_ns);
+        let window = Window { begins_ns, ends_ns, drain_ns: round.load.drain_ns };
         let mut samples = vec![];
-        crew.collect(Some(end_ns), round.load.drain_ns, &mut |b| decode(b, &mut samples), || (), &mut |_| ())?;
+        crew.collect(&window, &mut |b: &[u8]| decode(b, &mut samples))?;
         crew.dismiss();
         Ok(samples)
     }

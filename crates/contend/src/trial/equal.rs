@@ -20,8 +20,9 @@ use crate::trial::stop::Cancelled;
 use crate::trial::watch::group::Group;
 use crate::trial::workers::admin::Admin;
 use crate::trial::workers::admin::script_target;
-use crate::trial::workers::crew::{Deadlines, Failure};
+use crate::trial::workers::crew::Failure;
 use crate::trial::workers::process::{InsteadOf, Launch};
+use crate::trial::workers::processes::{Deadlines, Supervision};
 use crate::trial::workers::serving::Serving;
 use crate::workload::{self, Workload, hex};
 use anyhow::{Context, Result, anyhow, bail};
@@ -160,9 +161,9 @@ impl Job<'_> {
             Failure::Cancelled => Cancelled.into(),
             Failure::Fatal(e) => e,
         };
-        let (driver, deadlines) = (&self.contender.driver, Deadlines::default());
-        let serving =
-            Serving::start(driver, &launch, plan, &site.scratch, &site.janitor, deadlines, patience.cancelled);
+        let (deadlines, cancelled) = (Deadlines::default(), patience.cancelled);
+        let with = Supervision { janitor: &site.janitor, deadlines, cancelled };
+        let serving = Serving::start(&self.contender.driver, &launch, plan, &site.scratch, &with);
         let serving = serving.map_err(in_words)?;
         let hosts = engine::app::hosts(self.contender, 1);
         let asking = Asking { url: &serving.url, asked: None, hosts, timeout_ms: timeout_ms(self.contender) };

@@ -6,7 +6,7 @@ use crate::record::store::{SAMPLES_FILE, read_samples};
 use crate::study::model::Contender;
 use crate::trial::plans::{DrawnRound, Sql};
 use crate::trial::trial::Bench;
-use crate::trial::workers::crew::{Crew, Failure};
+use crate::trial::workers::crew::{Crew, Failure, Window};
 use crate::trial::workers::process::Launch;
 use crate::trial::workers::refusal::Whose;
 use anyhow::{Context, Result, anyhow};
@@ -30,15 +30,15 @@ impl Bench<'_> {
         (setup.one_connection, setup.service) = (false, None);
         let mut writer = self.writer.trial(slot.trial)?;
         let whose = Whose::Driver(null.driver.clone());
-        let mut crew = Crew::new(whose, self.janitor, self.deadlines, self.cancelled);
         let mut sql = Sql::of(self.workload, engine, &setup);
         sql.transactions.iter_mut().flat_map(|t| &mut t.steps).for_each(without_waiting);
         // It opens nothing, so there need not be anything.
         let nowhere = vec!["nowhere".to_string(); self.workload.databases as usize];
         let plans = single.encode(null, &setup, &sql, &nowhere)?;
-        crew.prepare(launch, &plans, writer.partial_dir())?;
-        crew.start();
-        crew.collect(None, single.load.drain_ns, &mut |bytes| writer.samples(bytes), || (), &mut |_| ())?;
+        let mut crew = Crew::of_processes(whose, launch, writer.partial_dir(), &self.supervision());
+        crew.prepare(&plans)?;
+        let window = Window { begins_ns: crew.start(), ends_ns: None, drain_ns: single.load.drain_ns };
+        crew.collect(&window, &mut |bytes: &[u8]| writer.samples(bytes))?;
         crew.dismiss();
         writer.flush()?;
         let mut ends = vec![];

@@ -23,8 +23,9 @@ use crate::trial::watch::janitor::Janitor;
 use crate::trial::watch::machine;
 use crate::trial::watch::sampler::{Observed, Sampler, Watched};
 use crate::trial::workers::admin::Admin;
-use crate::trial::workers::crew::{Crew, Deadlines, Failure, Member};
-use crate::trial::workers::process::{InsteadOf, Launch, monotonic_ns};
+use crate::trial::workers::crew::{Crew, Failure, Member, Observer, Window};
+use crate::trial::workers::process::{InsteadOf, Launch};
+use crate::trial::workers::processes::{Deadlines, Supervision};
 use crate::trial::workers::refusal::Whose;
 use crate::trial::workers::serving::{Served, Serving};
 use crate::workload::{Asked, DrawnRole, Workload};
@@ -35,7 +36,6 @@ use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Log of the server, in the trial's directory.
 const SERVER_LOG: &str = "server.log";
@@ -89,6 +89,38 @@ pub(super) struct Run {
     window_start_ns: u64,
     /// None when the number of operations decides.
     window_end_ns: Option<u64>,
+}
+
+/// The machine and the samples while the window is measured.
+struct Watching<'w> {
+    begins_ns: u64,
+    /// Until the end of the window.
+    sampler: Option<Sampler>,
+    observed: Observed,
+    writer: &'w mut TrialWriter,
+    progress: &'w dyn Fn(Note<'_>),
+}
+
+impl Observer for Watching<'_> {
+    fn window_begins(&mut self) {
+        if let Some(sampler) = &mut self.sampler {
+            sampler.window_begins();
+        }
+    }
+
+    fn window_ends(&mut self) {
+        if let Some(sampler) = self.sampler.take() {
+            self.observed = sampler.window_ends(self.begins_ns);
+        }
+    }
+
+    fn samples(&mut self, bytes: &[u8]) -> Result<()> {
+        self.writer.samples(bytes)
+    }
+
+    fn operations(&mut self, so_far: u64) {
+        (self.progress)(Note::Operations(so_far));
+    }
 }
 
 impl Bench<'_> {
@@ -195,8 +227,9 @@ impl Bench<'_> {
         let load = &stage.round.load;
         let serving = self.serving(stage, &fresh.databases, writer.partial_dir())?;
         let orders = self.orders(stage, &fresh.databases, serving.as_ref())?;
-        let mut crew = Crew::new(orders.whose, self.janitor, self.deadlines, self.cancelled);
-        crew.prepare(&orders.launch, &orders.plans, writer.partial_dir())?;
+        let with = self.supervision();
+        let mut crew = Crew::of_processes(orders.whose, &orders.launch, writer.partial_dir(), &with);
+        crew.prepare(&orders.plans)?;
         crew.compare_clocks()?;
         let mut syncs = || fresh.server.as_ref().map_or(Ok(None), |server| server.syncs(stage.engine, admin));
         let before = syncs()?;
@@ -204,24 +237,25 @@ impl Bench<'_> {
         let server = fresh.server.as_ref().map(|server| server.pid());
         let servers = server.into_iter().chain(serving.as_ref().map(Serving::pid)).collect();
         let dir = self.data_dir.clone();
-        let mut sampler = Some(Sampler::start(Watched { workers, servers, dir, part: stage.engine.part }));
+        let sampler = Sampler::start(Watched { workers, servers, dir, part: stage.engine.part });
         let start_ns = crew.start();
-        let window_start_ns = start_ns + load.run_in_ns;
-        let window_end_ns = (load.window_ns > 0).then(|| window_start_ns + load.window_ns);
-        self.sleep_until(window_start_ns)?;
-        if let Some(sampler) = &mut sampler {
-            sampler.window_begins();
-        }
-        let mut observed = Observed::default();
-        let at_window = || observed = sampler.take().expect("called once").window_ends(window_start_ns);
-        crew.collect(window_end_ns, load.drain_ns, &mut |bytes| writer.samples(bytes), at_window, &mut |n| {
-            (self.progress)(Note::Operations(n));
-        })?;
+        let begins_ns = start_ns + load.run_in_ns;
+        let ends_ns = (load.window_ns > 0).then(|| begins_ns + load.window_ns);
+        let window = Window { begins_ns, ends_ns, drain_ns: load.drain_ns };
+        let mut watching = Watching {
+            begins_ns,
+            sampler: Some(sampler),
+            observed: Observed::default(),
+            writer,
+            progress: self.progress,
+        };
+        crew.collect(&window, &mut watching)?;
+        let observed = watching.observed;
         crew.dismiss();
         let syncs = syncs()?.zip(before).map(|(after, before)| after.saturating_sub(before));
         let served = serving.map(|serving| serving.end(load.drain_ns)).transpose()?;
         let members = std::mem::take(&mut crew.members);
-        Ok(Run { members, observed, served, syncs, start_ns, window_start_ns, window_end_ns })
+        Ok(Run { members, observed, served, syncs, start_ns, window_start_ns: begins_ns, window_end_ns: ends_ns })
     }
 
     /// The worker that serves a contender which is asked over HTTP.
@@ -238,7 +272,7 @@ impl Bench<'_> {
         let sql = Sql::of(self.workload, stage.engine, &stage.setup);
         let plan = stage.round.encode_server(stage.contender, &stage.setup, &sql, databases)?;
         let driver = &stage.contender.driver;
-        Serving::start(driver, &launch, plan, logs, self.janitor, self.deadlines, self.cancelled).map(Some)
+        Serving::start(driver, &launch, plan, logs, &self.supervision()).map(Some)
     }
 
     /// Who the clients are, and what they are told to do.
@@ -277,17 +311,9 @@ impl Bench<'_> {
         Launch::of(driver).map_err(|e| Failure::Invalid(Invalid::NotStarted.because(format!("{e:#}"))))
     }
 
-    fn sleep_until(&self, ns: u64) -> Result<(), Failure> {
-        loop {
-            if (self.cancelled)() {
-                return Err(Failure::Cancelled);
-            }
-            let left = ns.saturating_sub(monotonic_ns());
-            if left == 0 {
-                return Ok(());
-            }
-            std::thread::sleep(Duration::from_nanos(left.min(100_000_000)));
-        }
+    /// What supervising workers takes.
+    pub fn supervision(&self) -> Supervision<'_> {
+        Supervision { janitor: self.janitor, deadlines: self.deadlines, cancelled: self.cancelled }
     }
 
     pub(super) fn blank(&self, stage: &Stage<'_>) -> Trial {

@@ -3,46 +3,18 @@
 use crate::check::guards::CLOCK_ERROR_NS_MAX;
 use crate::outcome::reason::Invalid;
 use crate::record::model::Reason;
-use crate::trial::watch::janitor::Janitor;
-use crate::trial::workers::process::{Event, Launch, Nothing, Worker, monotonic_ns, next};
+use crate::trial::workers::process::{Event, Launch, Nothing};
+use crate::trial::workers::processes::{Deadlines, Processes, Supervision, Workers};
 use crate::trial::workers::refusal::Whose;
 use anyhow::Result;
 use contend_wire::handshake::{Facts, PROTOCOL_VERSION, ToolLine, WorkerLine, fact};
 use contend_wire::sample::SAMPLE_BYTES;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// How often a worker that is slow to tell its clock is asked.
+/// Attempts to read the clock of a worker that is slow to report it.
 const CLOCK_TRIES: u32 = 5;
-
-/// Deadlines of everything a worker has to do.
-#[derive(Debug, Clone, Copy)]
-pub struct Deadlines {
-    /// Until `ready`: parsing the plan, opening connections.
-    pub ready: Duration,
-    /// Longest silence while it works.
-    pub silence: Duration,
-    /// From the end of the drain until all samples are handed over.
-    pub collect: Duration,
-    /// Longest until another operation is over, in a trial that ends after a number of them.
-    pub operations: Duration,
-    /// Until the data of one database is checked afterwards: its invariants and the engine's own check.
-    pub check: Duration,
-}
-
-impl Default for Deadlines {
-    fn default() -> Self {
-        Self {
-            ready: Duration::from_secs(60),
-            silence: Duration::from_secs(15),
-            collect: Duration::from_secs(60),
-            operations: Duration::from_secs(3600),
-            check: Duration::from_secs(60),
-        }
-    }
-}
 
 /// Why a trial has no result.
 #[derive(Debug)]
@@ -71,49 +43,113 @@ pub struct Member {
     pub clock_error_ns: u64,
 }
 
+/// A window on the tool's clock.
+#[derive(Debug, Clone, Copy)]
+pub struct Window {
+    pub begins_ns: u64,
+    /// None when the number of operations decides.
+    pub ends_ns: Option<u64>,
+    /// How long operations may go on after its end.
+    pub drain_ns: u64,
+}
+
+impl Window {
+    /// The moment at which the drain is over, if time decides.
+    pub fn drained_ns(&self) -> Option<u64> {
+        self.ends_ns.map(|end| end + self.drain_ns)
+    }
+
+    /// The next moment at which something is to be done: the beginning of the window, then its end.
+    fn next_mark_ns(&self, phase: Phase) -> u64 {
+        match phase {
+            Phase::RunIn => self.begins_ns,
+            Phase::Window => self.ends_ns.unwrap_or(u64::MAX),
+            Phase::Drain => u64::MAX,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    RunIn,
+    Window,
+    Drain,
+}
+
+impl Phase {
+    fn following(self) -> Self {
+        if self == Phase::RunIn { Phase::Window } else { Phase::Drain }
+    }
+}
+
+/// What happens to the samples of workers, and at the marks of their window.
+pub trait Observer {
+    /// Called once, also when no worker works until then.
+    fn window_begins(&mut self) {}
+
+    /// Called once: at the end of the window, or when the last worker is done if that is sooner.
+    fn window_ends(&mut self) {}
+
+    /// # Errors
+    /// The samples cannot be kept, which ends the run.
+    fn samples(&mut self, bytes: &[u8]) -> Result<()>;
+
+    /// Operations of all workers so far.
+    fn operations(&mut self, _so_far: u64) {}
+}
+
+/// Only keeps samples.
+impl<F: FnMut(&[u8]) -> Result<()>> Observer for F {
+    fn samples(&mut self, bytes: &[u8]) -> Result<()> {
+        self(bytes)
+    }
+}
+
 /// A trial's workers.
 pub struct Crew<'a> {
     whose: Whose,
-    /// Whether they were told to start: a worker that gives up later did begin.
+    /// Whether they were told to start: a worker that fails later did begin.
     begun: bool,
-    workers: Vec<Worker>,
+    workers: Box<dyn Workers + 'a>,
     pub members: Vec<Member>,
-    events: Receiver<(u32, Event)>,
-    sender: Sender<(u32, Event)>,
-    janitor: &'a Janitor,
     deadlines: Deadlines,
     cancelled: &'a dyn Fn() -> bool,
 }
 
 impl<'a> Crew<'a> {
-    pub fn new(whose: Whose, janitor: &'a Janitor, deadlines: Deadlines, cancelled: &'a dyn Fn() -> bool) -> Self {
-        let (sender, events) = channel();
-        let (workers, members) = (vec![], vec![]);
-        Self { whose, begun: false, workers, members, events, sender, janitor, deadlines, cancelled }
+    pub fn new(
+        whose: Whose,
+        workers: Box<dyn Workers + 'a>,
+        deadlines: Deadlines,
+        cancelled: &'a dyn Fn() -> bool,
+    ) -> Self {
+        Self { whose, begun: false, workers, members: vec![], deadlines, cancelled }
+    }
+
+    /// Workers that are processes; their logs lie in `logs`.
+    pub fn of_processes(whose: Whose, launch: &Launch, logs: &Path, with: &Supervision<'a>) -> Self {
+        let processes = Processes::new(launch.clone(), logs, with.janitor);
+        Self::new(whose, Box::new(processes), with.deadlines, with.cancelled)
     }
 
     pub fn pids(&self) -> Vec<u32> {
-        self.workers.iter().map(Worker::pid).collect()
+        self.workers.pids()
     }
 
-    /// Starts workers and gives each its plan, then waits until all are ready.
-    pub fn prepare(&mut self, launch: &Launch, plans: &[Vec<Arc<[u8]>>], logs: &Path) -> Result<(), Failure> {
-        for (number, _) in plans.iter().enumerate() {
-            let log = logs.join(format!("worker-{number}.log"));
-            let worker = Worker::start(launch, number as u32, &log, self.sender.clone())
-                .map_err(|e| Failure::Invalid(self.whose.cannot_be_started(&e)))?;
-            self.janitor.group_lives(worker.pid());
-            self.workers.push(worker);
+    /// Starts a worker for each plan, then waits until all are ready.
+    pub fn prepare(&mut self, plans: &[Vec<Arc<[u8]>>]) -> Result<(), Failure> {
+        for _ in plans {
+            self.workers.start().map_err(|e| Failure::Invalid(self.whose.cannot_be_started(&e)))?;
             self.members.push(Member::default());
         }
-        for (worker, pieces) in self.workers.iter().zip(plans) {
+        for (number, pieces) in plans.iter().enumerate() {
             let bytes = pieces.iter().map(|p| p.len()).sum();
-            worker.send_frame(&ToolLine::Plan(bytes), pieces);
+            self.workers.send(number, &ToolLine::Plan(bytes), pieces);
         }
-        let deadline = Instant::now() + self.deadlines.ready;
+        let deadline_ns = self.workers.now_ns() + ns(self.deadlines.ready);
         let mut waiting = plans.len();
         while waiting > 0 {
-            let (number, event) = self.next(deadline, Invalid::NotReady, "did not say `ready`")?;
+            let (number, event) = self.next(deadline_ns, Invalid::NotReady, "did not say `ready`")?;
             match self.line(number, event)? {
                 (WorkerLine::Hello(facts), _) => {
                     if let Some(what) = hello_problem(&facts) {
@@ -129,7 +165,7 @@ impl<'a> Crew<'a> {
         Ok(())
     }
 
-    /// Compares every worker's clock with the tool's; on a busy machine a worker may be slow to tell it, so more than once.
+    /// Compares every worker's clock with the tool's; more than once, as a worker on a busy machine may be slow to report it.
     pub fn compare_clocks(&mut self) -> Result<(), Failure> {
         for _ in 1..CLOCK_TRIES {
             match self.compare_clocks_once() {
@@ -141,11 +177,11 @@ impl<'a> Crew<'a> {
     }
 
     fn compare_clocks_once(&mut self) -> Result<(), Failure> {
-        for number in 0..self.workers.len() {
-            let sent_ns = monotonic_ns();
-            self.workers[number].tell(&ToolLine::Clock);
-            let deadline = Instant::now() + self.deadlines.silence;
-            let (from, event) = self.next(deadline, Invalid::Stalled, "did not tell its clock")?;
+        for number in 0..self.members.len() {
+            let sent_ns = self.workers.now_ns();
+            self.workers.send(number, &ToolLine::Clock, &[]);
+            let deadline_ns = sent_ns + ns(self.deadlines.silence);
+            let (from, event) = self.next(deadline_ns, Invalid::Stalled, "did not tell its clock")?;
             let (line, received_ns) = self.line(from, event)?;
             let WorkerLine::Clock(reading_ns) = line else { return Err(self.unexpected(from, &line)) };
             if from != number {
@@ -156,7 +192,7 @@ impl<'a> Crew<'a> {
         Ok(())
     }
 
-    /// On one host there is one monotonic clock: the reading lies between asking and hearing, or it is wrong.
+    /// On one host there is one monotonic clock: a reading lies between request and answer, or it is wrong.
     fn judge_clock(&mut self, number: usize, sent_ns: u64, reading_ns: u64, received_ns: u64) -> Result<(), Failure> {
         let error_ns = (received_ns - sent_ns) / 2;
         if !(sent_ns..=received_ns).contains(&reading_ns) {
@@ -171,65 +207,58 @@ impl<'a> Crew<'a> {
         Ok(())
     }
 
-    /// Tells all workers to start at one moment; hands it out.
+    /// Tells all workers to start at the same moment, which is returned.
     pub fn start(&mut self) -> u64 {
         self.begun = true;
         // Time for the line to reach the last worker.
-        let start_ns = monotonic_ns() + 5_000_000 + 1_000_000 * self.workers.len() as u64;
-        for worker in &self.workers {
-            worker.tell(&ToolLine::Start(start_ns));
+        let start_ns = self.workers.now_ns() + 5_000_000 + 1_000_000 * self.members.len() as u64;
+        for number in 0..self.members.len() {
+            self.workers.send(number, &ToolLine::Start(start_ns), &[]);
         }
         start_ns
     }
 
-    /// Waits until every worker is done and has handed over its samples, which `keep` gets. `at_end` is called once, at the end
-    /// of the window or when the last worker is done, whichever is first; `progress` with operations so far.
-    pub fn collect(
-        &mut self,
-        window_end_ns: Option<u64>,
-        drain_ns: u64,
-        keep: &mut dyn FnMut(&[u8]) -> Result<()>,
-        mut at_window: impl FnMut(),
-        progress: &mut dyn FnMut(u64),
-    ) -> Result<(), Failure> {
-        let mut heard = Heard::now(self.workers.len(), window_end_ns.map(|end| end + drain_ns), self.deadlines);
-        let mut window_over = false;
-        while !heard.all_ended() {
-            if !window_over && window_end_ns.is_some_and(|end| monotonic_ns() >= end) {
-                window_over = true;
-                at_window();
+    /// Waits until every worker is done and has handed over its samples.
+    pub fn collect(&mut self, window: &Window, observer: &mut dyn Observer) -> Result<(), Failure> {
+        let mut heard = Heard::new(self.members.len(), self.workers.now_ns(), window.drained_ns(), self.deadlines);
+        let mut phase = Phase::RunIn;
+        loop {
+            let now_ns = self.workers.now_ns();
+            while phase != Phase::Drain && (now_ns >= window.next_mark_ns(phase) || heard.all_ended()) {
+                if phase == Phase::RunIn {
+                    observer.window_begins()
+                } else {
+                    observer.window_ends()
+                }
+                phase = phase.following();
             }
-            let deadline = heard.deadline();
-            let wake = match window_end_ns {
-                Some(end) if !window_over => deadline.min(instant_of(end)),
-                _ => deadline,
-            };
-            match next(&self.events, wake, self.cancelled) {
-                Ok((number, event)) => self.take_in(&mut heard, number as usize, event, keep, progress)?,
+            if heard.all_ended() {
+                return Ok(());
+            }
+            let deadline_ns = heard.deadline_ns(now_ns);
+            let wake_ns = deadline_ns.min(window.next_mark_ns(phase));
+            match self.workers.next(wake_ns, self.cancelled) {
+                Ok((number, event)) => self.take_in(&mut heard, number, event, observer)?,
                 Err(Nothing::Cancelled) => return Err(Failure::Cancelled),
-                Err(Nothing::Late) if wake < deadline => {}
+                Err(Nothing::Late) if wake_ns < deadline_ns => {}
                 Err(Nothing::Late | Nothing::Gone) => {
-                    let (silent, what) = heard.too_late();
+                    let (silent, what) = heard.too_late(self.workers.now_ns());
                     return Err(self.invalid(Invalid::Stalled, silent, &what));
                 }
             }
         }
-        if !window_over {
-            at_window();
-        }
-        Ok(())
     }
 
-    /// What a worker says during the run and after it.
+    /// What a worker sends during the run and after it.
     fn take_in(
         &mut self,
         heard: &mut Heard,
         number: usize,
         event: Event,
-        keep: &mut dyn FnMut(&[u8]) -> Result<()>,
-        progress: &mut dyn FnMut(u64),
+        observer: &mut dyn Observer,
     ) -> Result<(), Failure> {
-        heard.of(number);
+        let now_ns = self.workers.now_ns();
+        heard.last_ns[number] = now_ns;
         match event {
             // It has handed over everything and leaves while others still send.
             Event::Broken(_) if heard.ended[number] => {}
@@ -241,13 +270,13 @@ impl<'a> Crew<'a> {
                     let what = format!("sent {} bytes of samples, not a multiple of {SAMPLE_BYTES}", bytes.len());
                     return Err(self.invalid(Invalid::Samples, number, &what));
                 }
-                heard.work_goes_on();
-                keep(&bytes)?;
+                heard.work_goes_on(now_ns);
+                observer.samples(&bytes)?;
             }
             event => match self.line(number, event)?.0 {
                 WorkerLine::Progress(facts) => {
                     let so_far: u64 = fact(&facts, "operations").and_then(|n| n.parse().ok()).unwrap_or(0);
-                    progress(heard.operations_of(number, so_far));
+                    observer.operations(heard.operations_of(number, so_far, now_ns));
                 }
                 WorkerLine::Done(facts) => self.members[number].done = facts,
                 WorkerLine::End => heard.ended[number] = true,
@@ -259,25 +288,17 @@ impl<'a> Crew<'a> {
 
     /// Lets the workers go; what does not leave is killed.
     pub fn dismiss(&mut self) {
-        for worker in &self.workers {
-            worker.tell(&ToolLine::Quit);
-        }
-        for mut worker in self.workers.drain(..) {
-            let pid = worker.pid();
-            worker.quit(Duration::from_secs(2));
-            self.janitor.group_gone(pid);
-        }
+        self.workers.dismiss();
     }
 
-    fn next(&mut self, deadline: Instant, late: Invalid, what: &str) -> Result<(usize, Event), Failure> {
-        match next(&self.events, deadline, self.cancelled) {
-            Ok((number, event)) => Ok((number as usize, event)),
-            Err(Nothing::Cancelled) => Err(Failure::Cancelled),
-            Err(Nothing::Late | Nothing::Gone) => {
-                let reason = late.because(format!("a worker {what} in time; its log is in the trial's directory"));
-                Err(Failure::Invalid(reason))
+    fn next(&mut self, deadline_ns: u64, late: Invalid, what: &str) -> Result<(usize, Event), Failure> {
+        self.workers.next(deadline_ns, self.cancelled).map_err(|nothing| match nothing {
+            Nothing::Cancelled => Failure::Cancelled,
+            Nothing::Late | Nothing::Gone => {
+                let why = format!("a worker {what} in time; its log is in the trial's directory");
+                Failure::Invalid(late.because(why))
             }
-        }
+        })
     }
 
     /// The line of an event; anything else makes the trial invalid.
@@ -287,96 +308,91 @@ impl<'a> Crew<'a> {
                 Err(self.invalid(Invalid::WorkerDied, number, &format!("gave up: {why}")))
             }
             Event::Line(WorkerLine::Failed(why), _) => {
-                Err(Failure::Invalid(self.whose.could_not_begin(number, &why, &self.end_of_log(number))))
+                let log = self.workers.end_of_log(number);
+                Err(Failure::Invalid(self.whose.could_not_begin(number, &why, &log)))
             }
             Event::Line(line, at) => Ok((line, at)),
             Event::Samples(_) | Event::Reply(_) => {
                 Err(self.invalid(Invalid::Protocol, number, "sent a frame that nobody asked for"))
             }
             Event::Broken(what) => {
-                let ending = self.workers[number].ending();
-                let died = ending != "still running";
-                let kind = if died { Invalid::WorkerDied } else { Invalid::Protocol };
+                let ending = self.workers.death(number);
+                let kind = if ending.is_some() { Invalid::WorkerDied } else { Invalid::Protocol };
+                let ending = ending.as_deref().unwrap_or("still running");
                 Err(self.invalid(kind, number, &format!("{what} ({ending})")))
             }
         }
     }
 
-    fn unexpected(&mut self, number: usize, line: &WorkerLine) -> Failure {
+    fn unexpected(&self, number: usize, line: &WorkerLine) -> Failure {
         self.invalid(Invalid::Protocol, number, &format!("said `{}` out of turn", line.encode().trim_end()))
     }
 
-    fn invalid(&mut self, kind: Invalid, number: usize, what: &str) -> Failure {
-        Failure::Invalid(kind.because(format!("worker {number} {what}{}", self.end_of_log(number))))
-    }
-
-    fn end_of_log(&self, number: usize) -> String {
-        self.workers.get(number).map(Worker::end_of_log).unwrap_or_default()
+    fn invalid(&self, kind: Invalid, number: usize, what: &str) -> Failure {
+        let log = self.workers.end_of_log(number);
+        Failure::Invalid(kind.because(format!("worker {number} {what}{log}")))
     }
 }
 
-/// What was heard of the workers during a run, and until when the next has to be.
+/// What was heard of the workers during a run, and until when the next event has to come.
 struct Heard {
-    last: Vec<Instant>,
+    last_ns: Vec<u64>,
     operations: Vec<u64>,
     ended: Vec<bool>,
-    /// Of the whole, where it is known how long that takes; else of the operation at hand.
-    last_moment: Instant,
+    /// Of the whole, where its length is known; else of the operation at hand.
+    last_moment_ns: u64,
     length_is_known: bool,
     deadlines: Deadlines,
 }
 
 impl Heard {
     /// `end_ns`: the end of the drain, if time ends the run.
-    fn now(workers: usize, end_ns: Option<u64>, deadlines: Deadlines) -> Self {
-        let last_moment = match end_ns {
-            Some(end) => instant_of(end) + deadlines.collect,
-            None => Instant::now() + deadlines.operations,
+    fn new(workers: usize, now_ns: u64, end_ns: Option<u64>, deadlines: Deadlines) -> Self {
+        let last_moment_ns = match end_ns {
+            Some(end) => end + ns(deadlines.collect),
+            None => now_ns + ns(deadlines.operations),
         };
         Self {
-            last: vec![Instant::now(); workers],
+            last_ns: vec![now_ns; workers],
             operations: vec![0; workers],
             ended: vec![false; workers],
-            last_moment,
+            last_moment_ns,
             length_is_known: end_ns.is_some(),
             deadlines,
         }
-    }
-
-    fn of(&mut self, number: usize) {
-        self.last[number] = Instant::now();
     }
 
     fn all_ended(&self) -> bool {
         self.ended.iter().all(|ended| *ended)
     }
 
-    /// Until when one of those that have not ended must say something.
-    fn deadline(&self) -> Instant {
-        let quiet_since = self.ended.iter().zip(&self.last).filter(|(ended, _)| !**ended).map(|(_, last)| *last).min();
-        (quiet_since.unwrap_or_else(Instant::now) + self.deadlines.silence).min(self.last_moment)
+    /// Until when one of the workers that have not ended must send something.
+    fn deadline_ns(&self, now_ns: u64) -> u64 {
+        let working = self.ended.iter().zip(&self.last_ns).filter(|(ended, _)| !**ended);
+        let quiet_since = working.map(|(_, last)| *last).min().unwrap_or(now_ns);
+        (quiet_since + ns(self.deadlines.silence)).min(self.last_moment_ns)
     }
 
-    /// A run by number of operations lasts as long as there is another one.
-    fn work_goes_on(&mut self) {
+    /// A run by number of operations lasts as long as operations go on.
+    fn work_goes_on(&mut self, now_ns: u64) {
         if !self.length_is_known {
-            self.last_moment = Instant::now() + self.deadlines.operations;
+            self.last_moment_ns = now_ns + ns(self.deadlines.operations);
         }
     }
 
-    /// A worker has done so many operations; how many all of them have.
-    fn operations_of(&mut self, number: usize, so_far: u64) -> u64 {
+    /// Notes the operations of one worker; returns those of all.
+    fn operations_of(&mut self, number: usize, so_far: u64, now_ns: u64) -> u64 {
         if so_far > self.operations[number] {
-            self.work_goes_on();
+            self.work_goes_on(now_ns);
         }
         self.operations[number] = so_far;
         self.operations.iter().sum()
     }
 
-    /// Who did not say anything in time, and what is wrong with that.
-    fn too_late(&self) -> (usize, String) {
-        let silent = (0..self.ended.len()).filter(|i| !self.ended[*i]).min_by_key(|i| self.last[*i]).unwrap_or(0);
-        let over = Instant::now() >= self.last_moment;
+    /// The worker that has been silent for longest, and what is wrong with it.
+    fn too_late(&self, now_ns: u64) -> (usize, String) {
+        let silent = (0..self.ended.len()).filter(|i| !self.ended[*i]).min_by_key(|i| self.last_ns[*i]).unwrap_or(0);
+        let over = now_ns >= self.last_moment_ns;
         let what = match self.length_is_known {
             true if over => "did not hand over its samples in time".to_string(),
             false if over => format!("finished no operation in {:?}", self.deadlines.operations),
@@ -386,14 +402,8 @@ impl Heard {
     }
 }
 
-impl Drop for Crew<'_> {
-    fn drop(&mut self) {
-        for mut worker in self.workers.drain(..) {
-            let pid = worker.pid();
-            worker.kill();
-            self.janitor.group_gone(pid);
-        }
-    }
+fn ns(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX / 4)
 }
 
 /// What keeps the tool from understanding a worker that says this of itself.
@@ -401,9 +411,4 @@ pub fn hello_problem(hello: &Facts) -> Option<String> {
     let (spoken, known) = (fact(hello, "protocol"), PROTOCOL_VERSION.to_string());
     (spoken != Some(known.as_str()))
         .then(|| format!("speaks protocol {}, this contend speaks {known}", spoken.unwrap_or("none")))
-}
-
-/// The moment at which the monotonic clock reads `ns`.
-fn instant_of(ns: u64) -> Instant {
-    Instant::now() + Duration::from_nanos(ns.saturating_sub(monotonic_ns()))
 }

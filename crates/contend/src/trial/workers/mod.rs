@@ -4,5 +4,11 @@ pub mod admin;
 pub mod crew;
 pub mod probe;
 pub mod process;
+pub mod processes;
 pub mod refusal;
 pub mod serving;
+
+#[cfg(test)]
+mod crew_tests;
+#[cfg(test)]
+mod testing;

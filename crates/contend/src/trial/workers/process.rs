@@ -212,6 +212,12 @@ impl Worker {
         self.has_ended().then(|| self.ending())
     }
 
+    /// How a worker that closed its output ended; `None` if it still runs.
+    pub fn death_after_output(&mut self) -> Option<String> {
+        let ending = self.ending();
+        self.status.is_some().then_some(ending)
+    }
+
     /// How the worker ended, for messages.
     pub fn ending(&mut self) -> String {
         // Its output closes a moment before it can be waited for.

@@ -3,8 +3,9 @@
 
 use crate::outcome::reason::Invalid;
 use crate::trial::watch::janitor::Janitor;
-use crate::trial::workers::crew::{Deadlines, Failure, hello_problem};
+use crate::trial::workers::crew::{Failure, hello_problem};
 use crate::trial::workers::process::{Event, Launch, Nothing, Worker, next};
+use crate::trial::workers::processes::Supervision;
 use crate::trial::workers::refusal::Whose;
 use contend_wire::handshake::{Facts, ToolLine, WorkerLine};
 use std::path::Path;
@@ -56,10 +57,9 @@ impl<'a> Serving<'a> {
         launch: &Launch,
         plan: String,
         logs: &Path,
-        janitor: &'a Janitor,
-        deadlines: Deadlines,
-        cancelled: &'a dyn Fn() -> bool,
+        with: &Supervision<'a>,
     ) -> Result<Self, Failure> {
+        let Supervision { janitor, deadlines, cancelled } = *with;
         let (sender, events) = channel();
         let whose = Whose::Serving(driver.to_string());
         let worker = Worker::start(&serving(launch), 0, &logs.join(LOG), sender)

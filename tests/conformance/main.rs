@@ -1,28 +1,18 @@
 //! Every worker carries out the same plans and must come to the same samples and the same data. The cases are
 //! in `conformance/`, the workers in `conformance/workers.rs`.
 
-#[path = "conformance/beside.rs"]
 mod beside;
-#[path = "conformance/case.rs"]
 mod case;
-#[path = "conformance/closing.rs"]
 mod closing;
-#[path = "conformance/expect.rs"]
 mod expect;
-#[path = "conformance/hikari.rs"]
 mod hikari;
-#[path = "conformance/memory.rs"]
 mod memory;
-#[path = "conformance/rules.rs"]
 mod rules;
-#[path = "conformance/servers.rs"]
 mod servers;
-#[path = "conformance/serving.rs"]
 mod serving;
+#[path = "../support/mod.rs"]
 mod support;
-#[path = "conformance/worker.rs"]
 mod worker;
-#[path = "conformance/workers.rs"]
 mod workers;
 
 use beside::side_by_side;
@@ -42,8 +32,6 @@ use support::{root, tool};
 use worker::{Ran, Worker};
 use workers::{ENTRIES, Entry, SERVER_ENTRIES};
 
-/// How often a case is tried on a machine that is too busy to show anything.
-const TRIES: usize = 6;
 /// Workers looked at side by side; most cases wait rather than work.
 const SIDE_BY_SIDE: usize = 4;
 /// The same on a server, where the cases on SQLite may go on meanwhile.
@@ -79,7 +67,6 @@ impl Conversation<'_> {
             let at = format!("{}.case:{}: ", case.name, section.line);
             done.map_err(|problem| match problem {
                 Problem::Wrong(words) => Problem::Wrong(at + &words),
-                Problem::Busy(words) => Problem::Busy(at + &words),
             })?;
         }
         Ok(())
@@ -256,19 +243,16 @@ fn put_to_the_test(
     new_database: &mut dyn FnMut(&Path) -> String,
 ) -> Vec<String> {
     let (mut problems, mut tried) = (vec![], BTreeSet::new());
-    let mut worker = None;
-    let mut witness =
-        Worker::start(&[tool().to_string(), "worker".into()], &scratch.join("witness.log")).expect("ours");
+    let witness = Worker::start(&[tool().to_string(), "worker".into()], &scratch.join("witness.log")).expect("ours");
     if let Err(words) = Worker::start(command, &scratch.join("start.log")) {
         return vec![format!("{}: {words}", entry.name())];
     }
+    let mut setting = Setting { entry, command, worker: None, witness, scratch };
     for case in cases {
         if case.needs.iter().any(|need| entry.lacks.contains(&need.as_str())) {
             continue;
         }
-        let begun = std::time::Instant::now(); //TMP
-        let found = one_case(entry, case, command, (&mut worker, &mut witness), scratch, new_database);
-        eprintln!("TIME\t{}\t{}\t{}\t{:.2}", entry.engine, entry.name(), case.name, begun.elapsed().as_secs_f64()); //TMP
+        let found = one_case(&mut setting, case, new_database);
         let known = entry.known.iter().find(|known| known.case == case.name);
         problems.extend(problem(found, known, &case.name).map(|words| format!("{}: {words}", entry.name())));
         tried.insert(case.name.as_str());
@@ -293,46 +277,44 @@ fn problem(found: Result<(), String>, known: Option<&Known>, case: &str) -> Opti
     }
 }
 
+/// What all cases of one worker share.
+struct Setting<'s> {
+    entry: &'s Entry,
+    command: &'s [String],
+    /// None after it failed, until the next case.
+    worker: Option<Worker>,
+    witness: Worker,
+    scratch: &'s Path,
+}
+
+/// One case, tried once: its bounds hold on a machine four times slower.
 fn one_case(
-    entry: &Entry,
+    setting: &mut Setting<'_>,
     case: &Case,
-    command: &[String],
-    (worker, witness): (&mut Option<Worker>, &mut Worker),
-    scratch: &Path,
     new_database: &mut dyn FnMut(&Path) -> String,
 ) -> Result<(), String> {
-    let (mut busy, mut wrong) = (String::new(), None);
-    for attempt in 0..TRIES {
-        let dir = scratch.join(format!("{}-{attempt}", case.name));
-        std::fs::create_dir_all(&dir).map_err(|e| e.to_string())?;
-        if worker.is_none() {
-            *worker = Some(Worker::start(command, &dir.join("worker.log"))?);
-        }
-        let mut conversation = Conversation {
-            worker: worker.as_mut().expect("started"),
-            witness,
-            entry,
-            values: values(entry, &dir, new_database(&dir)),
-            reply: None,
-            sessions: None,
-            plan: None,
-        };
-        let found = conversation.carry_out(case);
-        let _ = std::fs::remove_dir_all(&dir);
-        match found {
-            Ok(()) => return Ok(()),
-            Err(Problem::Busy(words)) => busy = words,
-            Err(Problem::Wrong(words)) => {
-                // What it is in the middle of must not disturb the next case.
-                *worker = None;
-                // Some cases are about who comes first, which a busy machine decides: once may be chance, twice is not.
-                if wrong.replace(words.clone()).is_some() {
-                    return Err(words);
-                }
-            }
-        }
+    let Setting { entry, command, worker, witness, scratch } = setting;
+    let dir = scratch.join(&case.name);
+    std::fs::create_dir_all(&dir).map_err(|e| e.to_string())?;
+    if worker.is_none() {
+        *worker = Some(Worker::start(command, &dir.join("worker.log"))?);
     }
-    Err(wrong.unwrap_or_else(|| format!("{busy}; the machine was too busy {TRIES} times")))
+    let mut conversation = Conversation {
+        worker: worker.as_mut().expect("started"),
+        witness,
+        entry,
+        values: values(entry, &dir, new_database(&dir)),
+        reply: None,
+        sessions: None,
+        plan: None,
+    };
+    let found = conversation.carry_out(case);
+    let _ = std::fs::remove_dir_all(&dir);
+    found.map_err(|Problem::Wrong(words)| {
+        // What it is in the middle of must not disturb the next case.
+        *worker = None;
+        words
+    })
 }
 
 fn values(entry: &Entry, dir: &Path, database: String) -> Vec<(&'static str, String)> {

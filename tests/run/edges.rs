@@ -1,16 +1,14 @@
 //! What goes wrong around servers, each on the real thing: programs that are not there, ports and directories that
 //! cannot be had, servers of somebody else, and what the record says of who did the work.
 
-mod support;
-
+use crate::support::place::{Own, Place, files, is_root, postgres_bin, record, study};
+use crate::support::{Bench, Said, interrupt, processes_mentioning, reasons, root, status, wait_for, wrong_in};
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use support::place::{Own, Place, files, is_root, postgres_bin, record, study};
-use support::{Bench, Said, interrupt, processes_mentioning, reasons, root, status, wait_for, wrong_in};
 
 #[test]
 fn the_doctor_says_how_to_install_a_missing_server() {

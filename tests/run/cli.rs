@@ -1,10 +1,8 @@
 //! The command line from outside: what it prints, what it refuses and how it leaves.
 
-mod support;
-
+use crate::support::{Bench, root, sound, tiny_study};
 use contend_wire::plan::Plan;
 use std::fs;
-use support::{Bench, root, sound, tiny_study};
 
 /// The smallest study with one line replaced, run; what it complains about.
 fn broken(bench: &Bench, from: &str, to: &str) -> String {

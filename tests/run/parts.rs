@@ -1,12 +1,10 @@
 //! Studies made of parts, from outside: one command, one record, one report.
 
-mod support;
-
+use crate::support::{Bench, root, wait_for};
 use contend::record::parts::{StudyRecord, read_study};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::path::Path;
-use support::{Bench, root, wait_for};
 
 /// Trials of each part in a full run.
 const TRIALS: [(&str, usize); 3] = [("transfers", 12), ("reads", 12), ("original", 2)];

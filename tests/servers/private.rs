@@ -1,7 +1,8 @@
 //! Private servers, as their users see them: whole trials, wrong things told, nothing left behind.
 
-mod support;
-
+use crate::support::place::{Own, Place, files, record, study};
+use crate::support::workers::needed;
+use crate::support::{Bench, Said, processes_mentioning, reasons, tool, wait_for};
 use contend::outcome::{Outcome, classify};
 use contend::trial::stop::Cancelled;
 use contend::trial::watch::janitor::Janitor;
@@ -13,9 +14,6 @@ use contend_wire::script::ScriptWriter;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use support::place::{Own, Place, files, record, study};
-use support::workers::needed;
-use support::{Bench, Said, processes_mentioning, reasons, tool, wait_for};
 
 #[test]
 fn trials_on_servers_are_whole() {

@@ -1,20 +1,15 @@
 //! HTTP from outside, as somebody uses it who came for a load generator: an address alone, lists of clients and rates, numbers
 //! of requests, services that say nothing, and a report that speaks of requests.
 
-#[allow(dead_code)] // another test uses the rest
-#[path = "../crates/contend-worker/tests/service/mod.rs"]
-mod service;
-mod support;
-
+use crate::service::{Reply, Service, ok};
+use crate::support::{Bench, Said, wait_for};
 use contend::record::store::Record;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use service::{Reply, Service, ok};
 use std::collections::BTreeSet;
 use std::fs;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use support::{Bench, Said, wait_for};
 
 fn reply(status: &str, body: &str) -> Reply {
     Reply::raw(format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len()).as_bytes())

@@ -1,14 +1,13 @@
 //! The built tool from outside: running, resuming, being stopped and being killed.
 
-mod support;
-
+use crate::support;
+use crate::support::{Bench, interrupt, processes_mentioning, tiny_study, wait_for};
 use contend::record::model::{Floor, Instead};
 use contend::record::store::{Record, RecordWriter};
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::process::Child;
-use support::{Bench, interrupt, processes_mentioning, tiny_study, wait_for};
 
 fn signal(child: &Child, signal: Signal) {
     kill_process(Pid::from_raw(child.id() as i32).expect("a process"), signal).expect("it lives");

@@ -1,15 +1,13 @@
 //! The study of the discussion app: the app and its transactions alone do the same work and leave sound data, what
 //! both took is in the record, and a site that is running already is asked like one of the original.
 
-mod support;
-
+use crate::support::{Bench, Said, root, wait_for, wrong_with};
 use contend::record::model::Trial;
 use contend::record::store::Record;
 use serde_json::Value;
 use std::fs;
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
-use support::{Bench, Said, root, wait_for, wrong_with};
 
 /// One client of each, on the engine that needs no server.
 const SHORT: [&str; 16] = [

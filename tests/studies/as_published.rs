@@ -1,15 +1,13 @@
 //! The originals' own ways of measuring, from end to end, with loads that take seconds.
 
-mod support;
-
+use crate::support::place::Place;
+use crate::support::workers::needed;
+use crate::support::{assert_all_committed, wrong_with};
 use contend::record::model::Trial;
 use contend::record::parts::read_study;
 use contend::record::store::Record;
 use contend::study::model::Variant;
 use std::path::Path;
-use support::place::Place;
-use support::workers::needed;
-use support::{assert_all_committed, wrong_with};
 
 /// Parts of a record, each as published and with nothing wrong but what a busy machine does.
 fn parts(record: &Path) -> Vec<(String, Vec<Trial>)> {

@@ -1,7 +1,7 @@
 //! The study of crashes, from outside: short runs on the real recorder, its controls, and what it leaves behind.
 
-mod support;
-
+use crate::support::possible::{can_record, not_verified};
+use crate::support::{Bench, root, tool, wait_for};
 use contend::contender::Contender;
 use contend::outcome::reason::Invalid;
 use contend::record::model::{StudyFile, Trial};
@@ -14,8 +14,6 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 use std::process::Command;
-use support::possible::{can_record, not_verified};
-use support::{Bench, root, tool, wait_for};
 
 fn study() -> String {
     root().join("tests/fixtures/durability.toml").display().to_string()

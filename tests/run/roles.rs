@@ -1,9 +1,7 @@
 //! The built tool from outside: several roles in one process, and many databases.
 
-mod support;
-
+use crate::support::{Bench, root, sound};
 use contend::record::store::Record;
-use support::{Bench, root, sound};
 
 fn many(bench: &Bench, args: &[&str]) -> Record {
     let study = root().join("tests/fixtures/many.toml").display().to_string();

@@ -1,20 +1,15 @@
 //! HTTP from outside, with care for what is written and what is secret: outcomes of writes, addresses with passwords, secrets
 //! typed and in the environment, and that whoever waits can stop waiting.
 
-#[allow(dead_code)] // another test uses the rest
-#[path = "../crates/contend-worker/tests/service/mod.rs"]
-mod service;
-mod support;
-
+use crate::service::{Reply, Service, ok};
+use crate::support::place::files;
+use crate::support::{Bench, Said, wait_for};
 use contend::outcome::{Outcome, classify};
 use contend::record::store::Record;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use service::{Reply, Service, ok};
 use std::collections::BTreeMap;
 use std::fs;
-use support::place::files;
-use support::{Bench, Said, wait_for};
 
 const PASSWORD: &str = "geheim/und lang";
 const VARIABLE: &str = "CONTEND_SECRET_PASSWORD";

@@ -1,13 +1,11 @@
 //! The study of execution models, run for real: its published ordering, and what `contend report` makes of it. A run
 //! of minutes on a quiet machine, so part of `make verify`; a glimpse of it is part of every run of the tests.
 
-mod support;
-
+use crate::support::Bench;
 use contend::record::parts::StudyRecord;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use support::Bench;
 
 /// The rows of an exported CSV, by column.
 fn rows(path: &Path) -> Vec<BTreeMap<String, String>> {

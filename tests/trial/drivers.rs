@@ -1,14 +1,12 @@
 //! Drivers are data: one more is a source file and a table of a manifest, and the scripts read what the tool reads.
 
-mod support;
-
+use crate::support::workers::needed;
+use crate::support::{Bench, Said, root};
 use contend::engine::workers;
 use contend::record::parts::Found;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use support::workers::needed;
-use support::{Bench, Said, root};
 
 /// The worker in Python with the driver of `examples/driver`, in a directory that `CONTEND_WORKERS` may name.
 fn with_one_driver_more(home: &Path) {

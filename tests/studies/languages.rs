@@ -1,14 +1,13 @@
 //! The study of languages as somebody runs it: drivers whose workers are not there are left out and named, each worker's own
 //! cost stands beside the results, and the page of defaults says what the drivers here really do.
 
-mod support;
-
+use crate::support;
+use crate::support::workers::needed;
+use crate::support::{Bench, root};
 use contend::record::parts::Found;
 use contend::study::model::Study;
 use contend::study::{Choices, builtin, resolve_parts};
 use std::collections::BTreeMap;
-use support::workers::needed;
-use support::{Bench, root};
 
 fn part(name: &str) -> Study {
     let choices = Choices::new(contend::study::model::Variant::Corrected, contend::study::model::Extent::Full);

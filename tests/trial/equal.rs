@@ -1,8 +1,8 @@
 //! Equal work: every workload asks the same of SQLite and of every server, and leaves the same data there; and what must be
 //! true of its data is true on each after several clients have worked on it at once.
 
-mod support;
-
+use crate::support::place::{Place, study};
+use crate::support::root;
 use contend::engine::ENGINES;
 use contend::record::store::Record;
 use contend::source::Source;
@@ -13,8 +13,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Mutex;
-use support::place::{Place, study};
-use support::root;
 
 /// Of each workload's own rows. A read of `lookups` returns 101 of its 10,000.
 const SCALE: &str = "0.05";

@@ -1,10 +1,8 @@
 //! Every execution model of the built tool keeps the invariants of every workload, on a file and in memory.
 
-mod support;
-
+use crate::support::{Bench, root, wrong_with};
 use contend::record::store::Record;
 use std::fs;
-use support::{Bench, root, wrong_with};
 
 /// The fixture with another workload under other axes and load.
 fn study(bench: &Bench, workload: &str, axes: &str, load: &str) -> String {

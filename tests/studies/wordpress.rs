@@ -1,11 +1,9 @@
 //! A real WordPress behind PHP: the app and its statements alone do the same operations, comments that were acknowledged
 //! are there, and the settings that were asked for are in force.
 
-mod support;
-
+use crate::support::{Bench, wrong_with};
 use contend::record::model::Trial;
 use contend::record::store::Record;
-use support::{Bench, wrong_with};
 
 /// One visitor, on the engine that needs no server, with few posts.
 const SHORT: [&str; 18] = [

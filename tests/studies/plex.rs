@@ -1,14 +1,12 @@
 //! The study of the media library: a short run of every part, and nothing lost in any.
 
-mod support;
-
+use crate::support::place::Place;
+use crate::support::{assert_all_committed, column, wrong_with};
 use contend::record::model::Trial;
 use contend::record::parts::read_study;
 use contend::record::store::Record;
 use std::fs;
 use std::path::Path;
-use support::place::Place;
-use support::{assert_all_committed, column, wrong_with};
 
 fn assert_whole(part: &str, trial: &Trial) {
     let who = format!("{part}: {} under {}", trial.contender, trial.condition);

@@ -1,0 +1,11 @@
+//! Contenders over HTTP, and `contend http` against services.
+
+#[path = "../../crates/contend-worker/tests/service/mod.rs"]
+#[allow(dead_code)] // the worker's tests use the rest
+mod service;
+#[path = "../support/mod.rs"]
+mod support;
+
+mod load;
+mod serving;
+mod writes;

@@ -1,0 +1,10 @@
+//! Whole runs through the command line: records, resuming, parts, roles, what is refused.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod cli;
+mod edges;
+mod parts;
+mod roles;
+mod whole;

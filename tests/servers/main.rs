@@ -1,0 +1,6 @@
+//! Private database servers and one that is already running.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod private;

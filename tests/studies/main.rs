@@ -1,0 +1,11 @@
+//! The studies that are delivered, each as short as it can be.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod as_published;
+mod async_study;
+mod gameplan;
+mod languages;
+mod plex;
+mod wordpress;

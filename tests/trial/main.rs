@@ -1,0 +1,9 @@
+//! One trial: faults that make it invalid, models of clients, equal work on all contenders.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod drivers;
+mod equal;
+mod faults;
+mod models;
