@@ -45,12 +45,12 @@ fn the_doctor_says_how_to_build_what_is_not_built() {
         let line = said.out.lines().find(|line| line.contains(&format!("`{build}`")));
         let line = line.unwrap_or_else(|| panic!("nothing of `{build}`: {}", said.out));
         assert!(line.starts_with("note") && line.contains("built: none") && line.contains(driver), "{line}");
-        assert!(line.contains(packages) && line.ends_with(&format!("not on the path here: {absent}")), "{line}");
+        assert!(line.contains(packages) && line.ends_with(&format!("not found in PATH: {absent}")), "{line}");
     }
     let mut command = bench.command(&["doctor"]);
     let said: Said = command.env("CONTEND_WORKERS", bench.path("none")).output().expect("the tool starts").into();
     let line = said.exits(0).out.lines().find(|line| line.contains("`make worker-sqlx`")).map(str::to_string);
-    assert!(line.is_some_and(|line| !line.contains("not on the path")), "who builds this has cargo");
+    assert!(line.is_some_and(|line| !line.contains("not found in PATH")), "who builds this has cargo");
 }
 
 #[test]

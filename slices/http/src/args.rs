@@ -14,62 +14,62 @@ use std::path::PathBuf;
 
 A scenario file is described in docs/http.md.")]
 pub struct HttpArgs {
-    /// A scenario file, the name of a built-in scenario (gameplan, wordpress), or an address http://HOST:PORT/PATH that
-    /// every request gets
+    /// A scenario file, the name of a built-in scenario (gameplan, wordpress), or an address http://HOST:PORT/PATH for
+    /// every request
     #[arg(value_hint = ValueHint::AnyPath)]
     pub scenario: String,
-    /// Where the service is: http://HOST:PORT
+    /// Address of the service: http://HOST:PORT
     #[arg(long, value_hint = ValueHint::Url, default_value = "http://127.0.0.1:8000")]
     pub url: String,
-    /// In place of --url: the service is at this port of this machine
+    /// Instead of --url: the service is on this port of this machine
     #[arg(long, conflicts_with = "url", value_parser = clap::value_parser!(u16).range(1..))]
     pub port: Option<u16>,
-    /// The scenario's variable `mode`; of a scenario without one the profile that is carried out
+    /// The scenario's variable `mode`, or its profile if it has no such variable
     #[arg(long)]
     pub mode: Option<String>,
     /// The scenario's variable `user`
     #[arg(long)]
     pub user: Option<String>,
-    /// The scenario's secret `password`. Others can read a command line while it runs; in the environment variable
-    /// CONTEND_SECRET_PASSWORD they cannot
+    /// The scenario's secret `password`. Other users can read a command line while it runs, but not the environment
+    /// variable CONTEND_SECRET_PASSWORD
     #[arg(long)]
     pub password: Option<String>,
-    /// The Host header, in place of the address
+    /// The Host header, instead of the address
     #[arg(long, visible_alias = "site")]
     pub host: Option<String>,
-    /// Closed loop: clients, each with a connection, that wait for their answers [default: the scenario's, or else 8];
-    /// with --rate the connections that arrivals are spread over. Of several each is measured
+    /// Closed loop: number of clients, each with a connection, that wait for their answers [default: the scenario's, or
+    /// 8]; with --rate the number of connections that share the arrivals. Several numbers are measured one by one
     #[arg(long, visible_alias = "conc", value_name = "N,...", value_delimiter = ',')]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub clients: Vec<u32>,
-    /// Open loop: arrivals per second over all clients. Of several each is measured
+    /// Open loop: arrivals per second over all clients. Several numbers are measured one by one
     #[arg(long, value_name = "PER_SECOND,...", value_delimiter = ',')]
     pub rate: Vec<f64>,
     /// How arrivals are spaced in an open loop
     #[arg(long, value_enum, default_value_t = Spacing::Poisson)]
     pub arrivals: Spacing,
-    /// Length of the measured window [default: the scenario's number of requests, or else 10s]
+    /// Length of the measured window [default: the scenario's number of requests, or 10s]
     #[arg(long, value_name = "TIME", conflicts_with = "requests")]
     pub duration: Option<String>,
-    /// Instead of a window: so many operations in all, shared by the clients
+    /// Instead of a window: number of operations in all, shared by the clients
     #[arg(long, value_name = "N", conflicts_with = "rate", value_parser = clap::value_parser!(u32).range(1..))]
     pub requests: Option<u32>,
-    /// With a number of requests: so many operations before them, which do not count [default: the scenario's]
+    /// With a number of requests: number of operations before them, not counted [default: the scenario's]
     #[arg(long, value_name = "N", conflicts_with_all = ["rate", "duration"])]
     pub warm: Option<u32>,
-    /// Time before the window, which does not count
+    /// Time before the window, not counted
     #[arg(long, value_name = "TIME", default_value = "500ms")]
     pub run_in: String,
-    /// How long requests under way may take after the window
+    /// Time after the window for requests in flight
     #[arg(long, value_name = "TIME", default_value = "2s")]
     pub drain: String,
-    /// Rounds: how often the whole is measured
+    /// Number of rounds; in each round everything is measured once
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(ROUNDS_MAX)))]
     pub rounds: u32,
-    /// Variables of the scenario, and secrets, which are better put into the environment (see docs/http.md)
+    /// Variables of the scenario, and secrets (better given in the environment, see docs/http.md)
     #[arg(long, value_name = "NAME=V,...")]
     pub set: Vec<String>,
-    /// Seconds that a request may take
+    /// Longest time for a request, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub timeout: u64,
     /// Event loops of the client
@@ -78,7 +78,7 @@ pub struct HttpArgs {
     /// A new TCP connection for each request
     #[arg(long)]
     pub close: bool,
-    /// Everything random follows from it
+    /// Seed of every random choice
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub seed: u64,
     /// Name in the report and in the JSON line [default: the scenario's]
@@ -88,7 +88,7 @@ pub struct HttpArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out: Option<PathBuf>,
     /// Print one line of JSON instead of the report: label, total, ok, failed, wall_s, req_per_s (what succeeded inside the
-    /// window), p50_ms, p95_ms, p99_ms, max_ms (response times of those that succeeded; null, as the rate, without a valid
+    /// window), p50_ms, p95_ms, p99_ms, max_ms (response times of successful requests; null, like the rate, without a valid
     /// trial), err_sample (a list of message, code and count). With several rates or numbers of clients a line for each
     #[arg(long)]
     pub json_line: bool,

@@ -1,8 +1,8 @@
 //! A run as lines of JSON, for scripts: requests that were due in the window, and how many of them succeeded.
 
 use contend::analysis::messages::Message;
+use contend::analysis::plain::Condition;
 use contend::analysis::requests::Sum;
-use contend::study::model::Condition;
 use serde_json::{Value, json};
 
 /// Messages of a line, at most.

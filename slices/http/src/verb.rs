@@ -12,8 +12,8 @@ use contend::record::store::{Record, RecordWriter};
 use contend::study::model::{Study, Whole};
 use contend::trial::run::{Ending, Note, Order, run as run_session};
 use contend::trial::secret;
-use contend::trial::workers::processes::Deadlines;
 use contend::trial::workers::process::InsteadOf;
+use contend::trial::workers::processes::Deadlines;
 use contend::ui::Progress;
 use contend::workload::{self, scenario};
 use contend_stats::precision::Ns;
@@ -24,7 +24,7 @@ use std::sync::atomic::Ordering;
 
 pub fn http(args: &HttpArgs) -> Result<u8> {
     if let Some((url, path)) = args.scenario.contains("://").then(|| scenario::address(&args.scenario)) {
-        ensure!(args.port.is_none(), "--port: the address has one");
+        ensure!(args.port.is_none(), "--port: the address already has a port");
         return carry_out(&HttpArgs { url, ..args.clone() }, Some(&path));
     }
     match args.port {
@@ -45,13 +45,17 @@ fn carry_out(args: &HttpArgs, path: Option<&str>) -> Result<u8> {
     let Given { secrets, variables, profile } = given::given(args, &written)?;
     let source = scenario::filled_in(&scenario::without_defaults(&written, secrets.keys())?, &variables)?;
     let before = secret::told(workload::parse(&source)?, &secrets)?;
-    ensure!(!before.requests.is_empty(), "{}: a scenario sends requests; run this file with contend run", source.name);
+    ensure!(
+        !before.requests.is_empty(),
+        "{}: this file sends no requests, so it is not a scenario; use it with contend run",
+        source.name
+    );
     let study = study::study(args, &before, profile, study::contender(args, &before)?)?;
     let out = match &args.out {
         Some(out) => out.clone(),
         None => numbered_out(&format!("http-{}", before.name)),
     };
-    ensure!(!RecordWriter::is_record(&out), "{} is a record already; choose another --out", out.display());
+    ensure!(!RecordWriter::is_record(&out), "{} is already a record; choose another --out", out.display());
     let warm = study::warm(args, &before)?;
     let warm_up = (warm > 0).then(|| study::of_warm_up(&study, &before, warm)).transpose()?;
     let aside = warm_up.map(|study| Ok::<_, anyhow::Error>((warm_up_of(&out)?, study))).transpose()?;
@@ -73,12 +77,12 @@ fn carry_out(args: &HttpArgs, path: Option<&str>) -> Result<u8> {
         attached: None,
     };
     let progress = Progress::new(args.quiet || args.json_line);
-    progress.show(&Note::Phase("measuring what the client itself takes"));
+    progress.show(&Note::Phase("measuring the client's own cost"));
     if let Some((aside, study)) = aside {
         progress.show(&Note::Phase(&format!("warming up with {warm} operations")));
         if !warmed(&mut order, aside, study, &cancelled, &|note| progress.show(&note))? {
             progress.finish();
-            eprintln!("Stopped while warming up; nothing is left.");
+            eprintln!("Stopped during the warm-up; nothing was kept.");
             return Ok(STOPPED);
         }
     }
@@ -107,7 +111,7 @@ fn show(progress: &Progress, note: &Note<'_>) {
         Note::Phase(_) => {}
         Note::Prepared { generator_ns, .. } => {
             progress.show(&Note::Phase(&format!(
-                "the client itself takes {} for a request, without sending it",
+                "the client's own cost is {} for a request, without sending it",
                 Ns(*generator_ns)
             )));
         }
@@ -127,7 +131,7 @@ fn how_to_resume(dir: &Path, secrets: &BTreeMap<String, String>) -> String {
 
 fn in_the_way(aside: &Path) -> String {
     format!(
-        "{} is there, and the warm-up needs that place; remove it if nobody needs it, or choose another --out",
+        "{} exists, and the warm-up needs this path; remove it if it is not needed, or choose another --out",
         aside.display()
     )
 }

@@ -137,8 +137,8 @@ pub fn hosts(contender: &Contender, databases: usize) -> Option<Vec<String>> {
     Some((0..databases).map(host).collect())
 }
 
-/// Adds what an app is told beside what every worker is told. It reports its settings by itself; a host that it did not
-/// take shows in the first request.
+/// Adds the options of an app to those of every worker. The app reports its settings by itself; a host that it did not accept
+/// shows in the first request.
 pub fn tell(engine: &Engine, contender: &Contender, setup: &mut Setup) {
     let Some(app) = app(&contender.driver) else { return };
     for setting in app.driver.settings {

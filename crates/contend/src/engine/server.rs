@@ -72,10 +72,10 @@ pub struct Server {
     pub lock_waits: LockWaits,
 }
 
-/// Where a server tells how long sessions waited for each other's locks.
+/// Where a server reports how long sessions waited for each other's locks.
 #[derive(Debug)]
 pub enum LockWaits {
-    /// In its log: nanoseconds, where a line tells of a wait that is over.
+    /// In its log: nanoseconds, where a line reports the end of a wait.
     Log(fn(&str) -> Option<u64>),
     /// In counters since its start: a query for their number, milliseconds in all, and those of the longest.
     Counters(&'static str),
@@ -141,14 +141,14 @@ pub fn quoted(name: &str, mark: char) -> String {
     format!("{mark}{}{mark}", name.replace(mark, &format!("{mark}{mark}")))
 }
 
-/// What every connection is told so that translated SQL means what it meant, but for the level of isolation: that is
-/// a setting of the contender.
+/// Statements of every connection that make translated SQL keep its meaning, except for the level of isolation, which is a
+/// setting of the contender.
 pub fn session(dialect: contend_sql::Target) -> Vec<String> {
     let statements = contend_sql::session(dialect).iter().map(ToString::to_string);
     statements.filter(|sql| !sql.to_ascii_lowercase().contains("isolation")).collect()
 }
 
-/// Connections beside those of clients: contend's own, and what a server keeps for its administrator.
+/// Connections in addition to those of clients: contend's, and those that a server keeps for its administrator.
 const CONNECTIONS_MORE: u32 = 20;
 
 /// The limit of connections for so many clients, in steps: contenders that differ a little in their clients

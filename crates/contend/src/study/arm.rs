@@ -106,7 +106,7 @@ fn read_rounds(layers: &[Layer], variant: Variant, describes: bool) -> Result<u3
             path,
             &["rounds"],
             format!(
-                "must be at least {LEAST_ROUNDS}: fewer rounds give no interval, so no verdict (what only describes says \
+                "must be at least {LEAST_ROUNDS}: fewer rounds give no interval, so no verdict (a study that only describes says \
                  `describes = true`)"
             ),
         )),

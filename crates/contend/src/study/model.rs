@@ -3,6 +3,7 @@
 
 pub use crate::contender::{Contender, Overhead, Resolved, Tier};
 
+use crate::stats::unit::Unit;
 use crate::stats::verdict::MARGIN;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -114,7 +115,7 @@ pub struct Study {
     /// Names of contenders the others of the same tier are compared with; at most one per tier.
     pub baselines: Vec<String>,
     #[serde(default)]
-    pub metrics: Vec<Metric>,
+    pub metrics: Vec<OwnMetric>,
     #[serde(default)]
     pub exports: Vec<Export>,
     #[serde(default)]
@@ -141,6 +142,9 @@ pub struct Study {
     /// What the study does not show, in words.
     #[serde(default)]
     pub limits: Vec<String>,
+    /// What it asks and this run cannot show.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
 }
 
 fn yes() -> bool {
@@ -192,6 +196,7 @@ impl Study {
             kept: vec![],
             changes: vec![],
             limits: vec![],
+            left_out: vec![],
         }
     }
 }
@@ -227,6 +232,7 @@ pub struct Powercut {
 
 /// A question about what a contender keeps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Kept {
     pub ask: String,
     /// Label of the contender.
@@ -292,12 +298,22 @@ impl Load {
 
 /// A figure of the study's own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Metric {
+#[serde(deny_unknown_fields)]
+pub struct OwnMetric {
     pub name: String,
     pub about: String,
     /// A formula over what `study/quantity.rs` lists: counts, figures, what was set for a trial.
     pub value: String,
+    #[serde(default, skip_serializing_if = "is_plain")]
+    pub unit: Unit,
+    /// What it is by, such as `operation`; empty if it is by nothing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub per: String,
     pub higher_is_better: bool,
+}
+
+fn is_plain(unit: &Unit) -> bool {
+    *unit == Unit::Plain
 }
 
 /// Files a report has anyway.
@@ -325,7 +341,7 @@ impl Export {
             return Err(format!("`{name}` must be letters, digits, `-` and `_`, and end in .csv"));
         }
         if TAKEN.contains(&name) {
-            return Err(format!("a report has a {name} of its own"));
+            return Err(format!("every report already has a {name}"));
         }
         Ok(())
     }
@@ -362,8 +378,24 @@ pub enum Holds {
     },
 }
 
-/// Between a question and why this run does not answer it.
-pub const NO_ANSWER: &str = " has no answer here: ";
+/// Something that the study asks and this run cannot show, because choices took a contender or a condition away.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "kebab-case")]
+pub enum LeftOut {
+    /// A question, with the label of the contender or condition that it needs.
+    Answer { ask: String, label: String, why: Absence },
+    /// No two contenders differ in just this factor.
+    Effect { factor: String, from: String, to: String },
+}
+
+/// Why a contender or condition is not available.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Absence {
+    NotPart,
+    /// An axis made several of it.
+    Several,
+}
 
 /// Before the name of another metric in a sentence: the value that this contender, or the one it is compared with, has of it.
 pub const VALUE_OF: [&str; 2] = ["this.", "against."];
@@ -431,6 +463,7 @@ pub struct Grid {
 
 /// What becomes of a figure along an axis of numbers, in words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Along {
     pub ask: String,
     /// `clients`, or another axis of numbers.
@@ -454,6 +487,7 @@ pub enum Tells {
 
 /// A table of what each contender's connections reported, on the first screen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Readback {
     pub about: String,
     /// The question it answers; none: it is a table only.
@@ -465,6 +499,7 @@ pub struct Readback {
 
 /// A figure of the original, shown beside ours.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Published {
     pub condition: String,
     /// Label of the contender.

@@ -214,7 +214,7 @@ impl Workload {
                 (None, 0) => (0..self.transactions.len()).map(|t| (t, 1.0)).collect(),
                 (None, 1) => self.profiles.values().next().cloned().unwrap_or_default(),
                 (None, _) => bail!(
-                    "workload `{}` has several profiles: say which{}",
+                    "workload `{}` has several profiles: choose one{}",
                     self.name,
                     listed_names(self.profiles.keys())
                 ),

@@ -24,9 +24,9 @@ pub mod sweep;
 pub mod words;
 
 use crate::analysis::Findings;
+use crate::analysis::plain::{Extent, LeftOut, Study, Variant};
 use crate::registry::Registry;
 use crate::report::document::{Document, Section};
-use crate::study::model::{Extent, Variant};
 
 /// The whole report.
 pub fn document(findings: &Findings<'_>) -> Document {
@@ -43,6 +43,7 @@ pub fn document(findings: &Findings<'_>) -> Document {
         facts: facts(findings),
         warnings: circumstances::warnings(findings),
         conditions: if conditions.len() > 1 { conditions } else { vec![] },
+        unanswered: unanswered(&run.study),
         origin:
             "Made by contend from the record in this directory; the same record gives the same page. The numbers are \
                  in trials.csv, transactions.csv and latencies.csv beside it."
@@ -62,6 +63,18 @@ fn sections(findings: &Findings<'_>) -> Vec<Option<Section>> {
     of_service.map_or_else(|| of_databases(findings), |sections| sections(findings))
 }
 
+fn unanswered(study: &Study) -> Vec<String> {
+    let mut asked: Vec<String> = vec![];
+    for what in &study.left_out {
+        if let LeftOut::Answer { ask, .. } = what
+            && !asked.contains(ask)
+        {
+            asked.push(ask.clone());
+        }
+    }
+    asked
+}
+
 fn of_databases(findings: &Findings<'_>) -> Vec<Option<Section>> {
     vec![
         Some(first::answer(findings)),
@@ -73,7 +86,7 @@ fn of_databases(findings: &Findings<'_>) -> Vec<Option<Section>> {
         method::effects(findings),
         detail::transactions(findings),
         detail::outcomes(findings),
-        detail::own_figures(findings),
+        detail::own_metrics(findings),
         charts::over_time(findings),
         course::section(findings),
         charts::resources(findings),

@@ -2,8 +2,8 @@
 
 use crate::analysis::Findings;
 use crate::analysis::cell::Cell;
-use crate::check::marks::COMPILING_FACT;
-use crate::record::model::Trial;
+use crate::analysis::plain::Trial;
+use crate::outcome::mark::COMPILING_FACT;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Table};
 use crate::stats::precision::{Ns, Percent};
@@ -117,7 +117,7 @@ impl Column {
 /// A row for each contender under each condition whose workers tell, of the trials that count; nothing where nobody tells.
 pub fn blocks(findings: &Findings<'_>) -> Vec<Block> {
     let row = |cell: &Cell| {
-        let trials: Vec<&Trial> = cell.valid.iter().map(|&row| &findings.trials[findings.rows[row].at]).collect();
+        let trials: Vec<&Trial> = cell.valid.iter().map(|&row| findings.rows[row].trial).collect();
         (cell.condition, cell.contender, COLUMNS.each_ref().map(|column| column.cell(&trials)))
     };
     let rows: Vec<_> = findings.cells.iter().map(row).filter(|(.., told)| told.iter().any(Option::is_some)).collect();

@@ -1,9 +1,9 @@
 //! What the connections of each contender reported, as a table of the study's choice, and in words where they differ.
 
 use crate::analysis::Findings;
+use crate::analysis::plain::Readback;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Said, Table, Tone};
-use crate::study::model::Readback;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What was found under a name, by contender; none where nobody told. What a worker says of its library comes before what its
