@@ -10,7 +10,7 @@ const UNITS: [(&str, u128); 6] = [
     ("s", 1_000_000_000),
 ];
 
-/// Longest duration: ten years. Nobody waits for more, and what is computed from several of them stays far from the end of 64
+/// Longest duration: ten years. A longer one is of no use, and what is computed from several of them stays far from the end of 64
 /// bits.
 const LONGEST_NS: u128 = 10 * 365 * 24 * 3_600_000_000_000;
 

@@ -119,7 +119,7 @@ fn show(progress: &Progress, note: &Note<'_>) {
     }
 }
 
-/// A secret is in no record: whoever goes on has to give it again, in the environment.
+/// A secret is in no record: to continue, the user has to give it again, in the environment.
 fn how_to_resume(dir: &Path, secrets: &BTreeMap<String, String>) -> String {
     let variables: Vec<String> = secrets.keys().map(|name| secret::variable(name)).collect();
     let again = match variables.as_slice() {
@@ -154,7 +154,7 @@ fn warmed(
     })?;
     let out = std::mem::replace(&mut order.out, aside);
     let measured = std::mem::replace(&mut order.whole.studies[0], study);
-    // Only how far it is: what it measures is nobody's result.
+    // Only how far it is: its measurements are not a result.
     let ending = run_session(order, cancelled, &|note| {
         if matches!(note, Note::Operations(_)) {
             tell(note);

@@ -201,7 +201,7 @@ fn verdict_sentence(answer: &Answer, compared: &Compared, as_published: bool) ->
         Verdict::NoWords => "{this}: {this_shown}, {against}: {against_shown}, a ratio of {ratio}. The rounds are too \
                              few to say whether that is more than chance."
             .to_string(),
-        Verdict::CannotTell => "From {rounds} rounds nobody can tell {this} from {against}: the ratio is {ratio}, and \
+        Verdict::CannotTell => "{rounds} rounds cannot tell {this} from {against}: the ratio is {ratio}, and \
                                 anything from {low} to {high} would fit."
             .to_string(),
         Verdict::NoDifference => "{this} and {against} do not differ by more than the margin.".to_string(),
@@ -290,7 +290,7 @@ fn blanks(
     blanks.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
 }
 
-/// Fills `{blanks}` in, once: what is filled in is never looked at again, and a blank that nobody knows
+/// Fills `{blanks}` in, once: what is filled in is never looked at again, and an unknown blank
 /// stays as it is.
 pub fn fill(sentence: &str, blanks: &[(String, String)]) -> String {
     let mut filled = String::new();

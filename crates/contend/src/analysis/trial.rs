@@ -104,7 +104,7 @@ impl Numbers {
     }
 }
 
-/// Latencies as observations. What an unfinished attempt would have waited for locks or a connection nobody has
+/// Latencies as observations. What an unfinished attempt would have waited for locks or a connection is not
 /// measured.
 pub fn observations(latencies: &Latencies, measure: Measure) -> Observations {
     measured(latencies, measure).unwrap_or_default()

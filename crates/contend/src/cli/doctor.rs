@@ -214,7 +214,7 @@ fn needs(drivers: &[&'static Driver]) -> String {
     all.join("; ")
 }
 
-/// Which of the programs among that are not here; nothing if all are. Then it is a library or an extension, or nobody has built
+/// Which of the programs among that are not here; nothing if all are. Then it is a library or an extension, or it has not been built
 /// them yet.
 fn not_on_path(drivers: &[&'static Driver]) -> String {
     let mut absent: Vec<&str> = vec![];

@@ -208,7 +208,7 @@ fn completions(args: &CompletionsArgs) -> Result<u8> {
     Ok(OK)
 }
 
-/// Whoever reads our output may stop reading: `contend list ... | head` is not an error.
+/// The reader of our output may stop reading: `contend list ... | head` is not an error.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
         .chain()
@@ -222,7 +222,7 @@ pub fn colour() -> Colour {
     if wanted && std::io::stdout().is_terminal() { Colour::Ansi } else { Colour::No }
 }
 
-/// A definition is no longer than this: whoever names a device or a dump should learn it before memory is gone.
+/// A definition is no longer than this: a user who names a device or a dump should learn it before memory is gone.
 const TEXT_BYTES_MAX: u64 = 16 << 20;
 
 /// The text of a file that somebody wrote.

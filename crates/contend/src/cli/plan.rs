@@ -3,6 +3,7 @@
 use super::run::open_found;
 use super::{OK, print};
 use crate::engine;
+use crate::engine::dsn::Typed;
 use crate::record::model::Slot;
 use crate::record::parts::Found;
 use crate::record::store::Record;
@@ -17,6 +18,7 @@ use crate::units::duration_ns;
 use crate::workload::{self, Asked, Workload};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{Args, Parser, ValueHint};
+use contend_wire::database::Database;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -156,7 +158,12 @@ fn plan_of(of: &Of, args: &ShowArgs) -> Result<(String, String)> {
         None => workload,
     };
     let round = Plans::default().of(study, workload, *slot)?;
-    let databases: Vec<String> = databases(&args.database, workload.databases).collect();
+    let files: Vec<String> = databases(&args.database, workload.databases).collect();
+    let databases = files.iter().map(|file| match engine.server {
+        Some(_) if file.contains("://") => Ok(Database::Server(Typed::parse(file)?.dsn.address)),
+        _ => Ok(Database::File(file.clone())),
+    });
+    let databases = databases.collect::<Result<Vec<_>, String>>().map_err(|e| anyhow!("--database: {e}"))?;
     let sql = Sql::of(workload, engine, &setup);
     let served = engine::is_over_http(contender);
     if args.serving {
@@ -183,7 +190,7 @@ fn plan_of(of: &Of, args: &ShowArgs) -> Result<(String, String)> {
         ),
         false => {
             let base = of.base.as_ref().filter(|base| base.is_file() && setup.service.is_none());
-            let copy = |base: &PathBuf| databases.iter().map(|to| format!("cp {} {to}\n  ", base.display())).collect();
+            let copy = |base: &PathBuf| files.iter().map(|to| format!("cp {} {to}\n  ", base.display())).collect();
             let fresh: String = base.map(copy).unwrap_or_default();
             format!("To carry it out by hand, keep it in a file:\n  {fresh}contend worker --plan FILE")
         }

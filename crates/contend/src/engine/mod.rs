@@ -7,6 +7,7 @@ mod catalogue;
 mod common;
 mod declared;
 mod driver;
+pub mod dsn;
 mod lookup;
 mod manifest;
 pub mod mariadb;

@@ -2,7 +2,7 @@
 //! directory is made, how it is configured, started, asked and stopped. Data only; `trial` does it.
 
 use super::setting::Settings;
-use contend_wire::address::{Address, Endpoint, Password};
+use contend_wire::database::{Address, Endpoint, Password};
 use std::path::{Path, PathBuf};
 
 /// Reads a file by its name; none if it cannot.
@@ -13,7 +13,7 @@ pub type ReadFile<'f> = &'f dyn Fn(&str) -> Option<String>;
 pub struct Server {
     /// The name people know it by.
     pub title: &'static str,
-    /// Of its addresses, see `contend_wire::address`.
+    /// Of its addresses, see [`super::dsn`].
     pub scheme: &'static str,
     /// The dialect of its SQL.
     pub dialect: contend_sql::Target,
@@ -116,7 +116,6 @@ impl Server {
     /// The address of a database of a private server over its socket.
     pub fn by_socket(&self, layout: &Layout, database: &str) -> Address {
         Address {
-            scheme: self.scheme.to_string(),
             user: self.user.to_string(),
             endpoint: Endpoint::Socket(layout.socket_path().display().to_string()),
             database: database.to_string(),
@@ -127,7 +126,6 @@ impl Server {
     /// The address of a database of a private server over TCP, its password in a file.
     pub fn by_tcp(&self, port: u16, password_file: &Path, database: &str) -> Address {
         Address {
-            scheme: self.scheme.to_string(),
             user: self.user.to_string(),
             endpoint: Endpoint::Tcp("127.0.0.1".to_string(), port),
             database: database.to_string(),

@@ -1,5 +1,5 @@
 //! What a report may not claim: metrics of trials that do not count, ranks that cross tiers or rest on chance, causes that
-//! nobody saw.
+//! were not seen.
 
 use super::testing::{Story, resolve_again};
 use super::*;
@@ -92,7 +92,7 @@ fn crashes_of_a_trial_that_is_not_what_it_says_show_nothing() {
         let page = page(&wrong);
         let row = page.lines().find(|line| line.contains("WAL/FULL") && line.contains("durable")).unwrap();
         assert!(row.contains("does not count") && !row.contains("2,000"), "{row}");
-        assert!(!crashes(&wrong).contains("WAL/FULL"), "whoever counts again counts the same");
+        assert!(!crashes(&wrong).contains("WAL/FULL"), "a second count gives the same");
         assert!(crashes(&of_speed).contains("WAL/FULL"));
     }
     let control = Control { name: "c".to_string(), found: "f".to_string(), holds: false };
@@ -308,7 +308,7 @@ fn only_a_noisy_machine_is_called_a_disturbance() {
     let text = told(&record);
     assert!(text.contains("10 of 10 trials were disturbed") && text.contains("quieter machine"), "{text}");
     assert!(text.contains("Other programs used up to 90 % of the CPU"), "{text}");
-    // With a server that nobody watched the time of others says nothing of a disturbance.
+    // With an unwatched server the time of others says nothing of a disturbance.
     for trial in &mut record.trials {
         trial.server_unwatched = true;
         trial.marks = vec![Mark::NoisyDisk { sync_ns: 9_000_000 }];

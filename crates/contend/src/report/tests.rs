@@ -116,7 +116,7 @@ fn a_record_of_invalid_trials_has_no_numbers_but_reasons() {
     assert!(findings.cells.iter().all(|cell| !cell.has_data()));
     let text = file(&record, "report.txt");
     assert!(text.contains("No trial of this run counts") && text.contains("10 trials of 10 do not count"), "{text}");
-    // The raw rows are there for whoever looks for the reason.
+    // The raw rows help to find the reason.
     assert_eq!(file(&record, "trials.csv").lines().count(), 11);
 }
 

@@ -141,7 +141,7 @@ fn facts(record: &Parts<'_>) -> Vec<String> {
 /// How many trials of a part something holds for, and of how many.
 type Counted<'f> = dyn Fn(&Findings<'_>) -> Option<(usize, usize)> + 'f;
 
-/// Whoever reads the answers first must know what is wrong with them; the notes of each part say more.
+/// A reader of the answers must know what is wrong with them; the notes of each part say more.
 fn warnings(record: &Parts<'_>) -> Vec<String> {
     let of = |found: &Counted<'_>| {
         let found = record.parts.iter().filter_map(|(name, part)| found(part).map(|found| (name, found)));

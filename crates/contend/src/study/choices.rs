@@ -253,7 +253,7 @@ fn set_driver(arm: &mut Arm, driver: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Why a pattern keeps nobody: the contenders that it could name, each once.
+/// Why a pattern matches no contender: the contenders that it could name, each once.
 pub(super) fn matches_none<'c>(contenders: impl Iterator<Item = &'c Contender>, pattern: &str) -> String {
     let mut labels: Vec<String> = vec![];
     for contender in contenders {

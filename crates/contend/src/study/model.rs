@@ -1,9 +1,9 @@
 //! A study as meant: every default filled in, every axis multiplied out. The study file as written is
 //! `study/file.rs`; this is what runs, what the record keeps and what a report reads back.
 
+pub use super::own::{Absence, LeftOut, OwnMetric};
 pub use crate::contender::{Contender, Overhead, Resolved, Tier};
 
-use crate::stats::unit::Unit;
 use crate::stats::verdict::MARGIN;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -296,26 +296,6 @@ impl Load {
     }
 }
 
-/// A figure of the study's own.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct OwnMetric {
-    pub name: String,
-    pub about: String,
-    /// A formula over what `study/quantity.rs` lists: counts, figures, what was set for a trial.
-    pub value: String,
-    #[serde(default, skip_serializing_if = "is_plain")]
-    pub unit: Unit,
-    /// What it is by, such as `operation`; empty if it is by nothing.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub per: String,
-    pub higher_is_better: bool,
-}
-
-fn is_plain(unit: &Unit) -> bool {
-    *unit == Unit::Plain
-}
-
 /// Files a report has anyway.
 /// `charts.csv` would have the script of the built-in charts.
 const TAKEN: [&str; 4] = ["trials.csv", "transactions.csv", "latencies.csv", "charts.csv"];
@@ -376,25 +356,6 @@ pub enum Holds {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         decimals: Option<u8>,
     },
-}
-
-/// Something that the study asks and this run cannot show, because choices took a contender or a condition away.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "what", rename_all = "kebab-case")]
-pub enum LeftOut {
-    /// A question, with the label of the contender or condition that it needs.
-    Answer { ask: String, label: String, why: Absence },
-    /// No two contenders differ in just this factor.
-    Effect { factor: String, from: String, to: String },
-}
-
-/// Why a contender or condition is not available.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Absence {
-    NotPart,
-    /// An axis made several of it.
-    Several,
 }
 
 /// Before the name of another metric in a sentence: the value that this contender, or the one it is compared with, has of it.

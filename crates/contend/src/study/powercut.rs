@@ -30,7 +30,7 @@ pub const SERVER_LIE_POINTS: u32 = 20;
 /// Images tried to find the fewest lost pieces of one.
 pub const MINIMISE_TRIES: u32 = 60;
 
-/// What nobody waits for: an image takes milliseconds, a real kill a second. The moments of all are in memory.
+/// More than anybody waits for: an image takes milliseconds, a real kill a second. The moments of all are in memory.
 const POINTS_MAX: u32 = 1_000_000;
 const KILLS_MAX: u32 = 10_000;
 

@@ -77,7 +77,7 @@ impl Session<'_> {
         operations: u32,
         plans: &mut Plans,
     ) -> Result<Floor> {
-        // Whoever executes nothing speaks no dialect: it gets the workload's own words.
+        // A driver that executes nothing has no dialect: it gets the workload's own words.
         let own = self.workloads[slot.condition].of(None);
         let bench = Bench { workload: own, ..self.bench(run, slot, None) };
         let drawn = plans.of(&run.study, own, *slot)?;

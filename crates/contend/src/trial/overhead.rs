@@ -10,6 +10,7 @@ use crate::trial::workers::crew::{Crew, Failure, Window};
 use crate::trial::workers::process::Launch;
 use crate::trial::workers::refusal::Whose;
 use anyhow::{Context, Result, anyhow};
+use contend_wire::database::Database;
 use contend_wire::plan::Step;
 
 impl Bench<'_> {
@@ -33,7 +34,7 @@ impl Bench<'_> {
         let mut sql = Sql::of(self.workload, engine, &setup);
         sql.transactions.iter_mut().flat_map(|t| &mut t.steps).for_each(without_waiting);
         // It opens nothing, so there need not be anything.
-        let nowhere = vec!["nowhere".to_string(); self.workload.databases as usize];
+        let nowhere = vec![Database::File("nowhere".to_string()); self.workload.databases as usize];
         let plans = single.encode(null, &setup, &sql, &nowhere)?;
         let mut crew = Crew::of_processes(whose, launch, writer.partial_dir(), &self.supervision());
         crew.prepare(&plans)?;

@@ -32,7 +32,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What happens in a run, for whoever shows it.
+/// What happens in a run, for the code that shows it.
 #[derive(Debug)]
 pub enum Note<'n> {
     /// Something that takes a moment begins.
@@ -82,7 +82,7 @@ fn proofs_are_readable(out: &Path) -> Result<()> {
     PROOFS.all().iter().try_for_each(|proofs| (proofs.readable)(out))
 }
 
-/// Whoever stops a run gets what is there, wherever it was.
+/// A stopped run is not an error, at any point.
 fn stopped_is_no_error(ending: Result<Ending>) -> Result<Ending> {
     match ending {
         Err(e) if e.is::<Cancelled>() => Ok(Ending::Stopped),
@@ -306,7 +306,7 @@ impl Session<'_> {
         let result = (|| -> Result<()> {
             (self.common.tell)(Note::Phase("measuring the worker's own cost"));
             if run.generator_ns_per_operation == 0 {
-                // A measurement that was cut off begins anew.
+                // A measurement that was cut off begins again.
                 run.generator_ns_by_condition.clear();
                 run.floors.clear();
                 run.floors_missing = self.floors_missing(&study);

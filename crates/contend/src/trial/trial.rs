@@ -30,6 +30,7 @@ use crate::trial::workers::refusal::Whose;
 use crate::trial::workers::serving::{Served, Serving};
 use crate::workload::{Asked, DrawnRole, Workload};
 use anyhow::{Context, Result};
+use contend_wire::database::Database;
 use contend_wire::handshake::Facts;
 use contend_wire::plan::Client;
 use std::collections::BTreeMap;
@@ -262,7 +263,7 @@ impl Bench<'_> {
     pub fn serving(
         &self,
         stage: &Stage<'_>,
-        databases: &[String],
+        databases: &[Database],
         logs: &Path,
     ) -> Result<Option<Serving<'_>>, Failure> {
         if !engine::is_over_http(stage.contender) {
@@ -279,7 +280,7 @@ impl Bench<'_> {
     pub fn orders(
         &self,
         stage: &Stage<'_>,
-        databases: &[String],
+        databases: &[Database],
         serving: Option<&Serving<'_>>,
     ) -> Result<Orders, Failure> {
         let (contender, setup) = (stage.contender, &stage.setup);
@@ -438,7 +439,7 @@ impl Bench<'_> {
         trial.invalid.extend(guards::exhausted(&reported));
         if stage.round.load.rate_per_s.is_none() {
             let model = engine::model(stage.contender).context("a contender's model must be known")?;
-            // Over HTTP each client has a connection, and whoever keeps it waiting is the worker that asks.
+            // Over HTTP each client has a connection, and only the asking worker can keep it waiting.
             let shared = run.served.is_none() && model.clients_share();
             let spins = retry.tries > 1 && retry.backoff_ns.is_empty();
             // Where nothing is executed all there is is what the worker takes for itself.
@@ -472,7 +473,7 @@ impl Bench<'_> {
 }
 
 /// What others used of the processors. A server that contend does not watch is among them, and may be on another machine:
-/// then nobody can tell a disturbance from the work itself.
+/// then a disturbance cannot be distinguished from the work itself.
 fn foreign_cpu(trial: &mut Trial, stage: &Stage<'_>, run: &Run) {
     let ours_ns: u64 = run.observed.usage.iter().chain(&run.observed.server).map(|used| used.cpu_ns).sum();
     let (busy_ns, observed_ns) = (run.observed.machine_busy_ns, run.observed.observed_ns);

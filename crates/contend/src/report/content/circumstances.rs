@@ -302,7 +302,7 @@ pub fn marked(findings: &Findings<'_>) -> Option<Table> {
                 .small(if trial.server_unwatched { "with the server's" } else { "" }),
             TableCell::new(Ns(trial.fsync_ns_p50_before).to_string()),
         ];
-        // Before a service is asked nobody looks at the disk.
+        // Before a service is asked the disk is not measured.
         cells.truncate(table.head.len());
         table.row(cells);
     }

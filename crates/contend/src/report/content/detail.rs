@@ -62,7 +62,7 @@ fn transaction_table(findings: &Findings<'_>, condition: usize, scope: Scope) ->
         "service p99|",
         "lock wait p99|",
     ];
-    // Nobody knows of locks behind a service.
+    // Locks behind a service are unknown.
     head.truncate(head.len() - usize::from(findings.of_service()));
     let mut table = Table::new(&head);
     table.condition = Some(condition);

@@ -75,7 +75,7 @@ fn costs(findings: &Findings<'_>) -> Vec<Block> {
     blocks
 }
 
-/// Workers of which nobody knows what they take.
+/// Workers whose overhead is unknown.
 fn not_there(findings: &Findings<'_>) -> Option<String> {
     let missing = &findings.run.floors_missing;
     (!missing.is_empty()).then(|| {

@@ -224,7 +224,7 @@ impl Filled<'_> {
             (false, false) if bounds.is_empty() => {
                 format!("{}; {}.{}", self.between(best, worst), self.not_apart(all), self.level_with(best, all))
             }
-            // Whoever is known only by a bound may be the best, or the worst.
+            // A contender that is known only by a bound may be the best, or the worst.
             (false, false) => format!("{}.", self.between(best, worst)),
         };
         let left_out: Vec<String> = bounds.iter().map(|at| self.with_value(*at)).collect();

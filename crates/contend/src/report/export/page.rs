@@ -1,4 +1,4 @@
-//! An imported CSV as a document: charts and tables of what is in it, and that nobody here measured it.
+//! An imported CSV as a document: charts and tables of what is in it, and that it was not measured here.
 
 use crate::analysis::metric::plain;
 use crate::analysis::plain::Holds;
@@ -173,7 +173,7 @@ fn columns(sheet: &Sheet<'_>) -> Section {
     }
     let blocks = vec![
         Block::Text(format!(
-            "These are the columns of {} as study {} defines them; whoever wrote this file may have meant something else. \
+            "These are the columns of {} as study {} defines them; its author may have meant something else. \
              Where several rows have the same circumstances their mean is shown.",
             sheet.export.file, sheet.study.name
         )),

@@ -1,6 +1,7 @@
 //! A server that somebody else runs, named with `--dsn`: contend works in databases of its own there, and
 //! leaves nothing but the log of having been.
 
+use crate::engine::dsn::{Dsn, Typed};
 use crate::engine::server::Server;
 use crate::engine::{self, Engine, Settings, Setup};
 use crate::study::model::{Contender, Tier};
@@ -11,14 +12,14 @@ use crate::trial::watch::janitor::Janitor;
 use crate::trial::workers::admin::script_target;
 use crate::trial::workers::admin::{Admin, EngineSaid};
 use anyhow::{Context, Result, anyhow, bail};
-use contend_wire::address::{Address, Password, Typed};
+use contend_wire::database::{Database, Password};
 use contend_wire::literal::Value;
 use tempfile::TempDir;
 
 /// A running server to work on.
 pub struct Attached {
     /// Without a password in it.
-    pub address: Address,
+    pub address: Dsn,
     /// Holds the password, if one was typed; removed at the end.
     secret: Option<TempDir>,
 }
@@ -29,13 +30,13 @@ impl Attached {
     /// # Errors
     /// It is no address, or the password cannot be put away.
     pub fn typed(text: &str) -> Result<Self> {
-        let Typed { mut address, password } = Typed::parse(text).map_err(|e| anyhow!("--dsn: {e}"))?;
+        let Typed { dsn: mut address, password } = Typed::parse(text).map_err(|e| anyhow!("--dsn: {e}"))?;
         let mut secret = None;
         if let Some(password) = password {
             let dir = tempfile::Builder::new().prefix("contend-").tempdir().context("cannot put the password away")?;
             let file = dir.path().join("password");
             write_secret(&file, &password)?;
-            address.password = Password::File(file.display().to_string());
+            address.address.password = Password::File(file.display().to_string());
             secret = Some(dir);
         }
         Ok(Self { address, secret })
@@ -75,7 +76,7 @@ pub fn setup_of(engine: &Engine, settings: &Settings) -> Setup {
 pub struct Databases {
     engine: &'static Engine,
     server: &'static Server,
-    address: Address,
+    address: Dsn,
     names: Vec<String>,
 }
 
@@ -111,18 +112,18 @@ impl std::fmt::Display for Left {
 }
 
 /// The database to create others from: the one the user named, else the one that is always there.
-fn first(server: &Server, address: &Address) -> String {
-    match address.database.is_empty() {
-        true => address.with_database(server.first_database).to_string(),
-        false => address.to_string(),
-    }
+fn first(server: &Server, dsn: &Dsn) -> Database {
+    Database::Server(match dsn.address.database.is_empty() {
+        true => dsn.address.with_database(server.first_database),
+        false => dsn.address.clone(),
+    })
 }
 
 /// Creates and loads a trial's databases.
 ///
 /// # Errors
 /// The server cannot be reached, or refuses.
-pub fn fresh<'j>(making: &Making<'_>, address: &Address, admin: &mut Admin<'_>) -> Result<Fresh<'j>> {
+pub fn fresh<'j>(making: &Making<'_>, address: &Dsn, admin: &mut Admin<'_>) -> Result<Fresh<'j>> {
     let engine = making.engine;
     let Some(server) = engine.server else { bail!("{} has no server to attach to", engine.name) };
     let run = &random_password()?[..12];
@@ -136,7 +137,7 @@ pub fn fresh<'j>(making: &Making<'_>, address: &Address, admin: &mut Admin<'_>) 
             own.names.push(name.clone());
         }
         created?;
-        let inside = address.with_database(&name).to_string();
+        let inside = Database::Server(address.address.with_database(&name));
         let target = script_target(engine, &inside);
         admin.sql(&target, server.new_database)?;
         load(&inside, making.wanted, admin)?;
@@ -148,7 +149,8 @@ pub fn fresh<'j>(making: &Making<'_>, address: &Address, admin: &mut Admin<'_>) 
             Err(left) => left.context(format!("{e:#}")),
         });
     }
-    let databases: Vec<String> = own.names.iter().map(|name| address.with_database(name).to_string()).collect();
+    let databases = own.names.iter().map(|name| address.address.with_database(name));
+    let databases: Vec<Database> = databases.map(Database::Server).collect();
     Ok(Fresh { inside: databases.clone(), databases, server: None, attached: Some(own) })
 }
 
@@ -156,7 +158,7 @@ pub fn fresh<'j>(making: &Making<'_>, address: &Address, admin: &mut Admin<'_>) 
 ///
 /// # Errors
 /// It cannot be reached or refuses.
-pub fn version(engine: &Engine, address: &Address, admin: &mut Admin<'_>) -> Result<String> {
+pub fn version(engine: &Engine, address: &Dsn, admin: &mut Admin<'_>) -> Result<String> {
     let Some(server) = engine.server else { bail!("{} has no server to attach to", engine.name) };
     let rows = admin.sql(&script_target(engine, &first(server, address)), [server.version])?;
     match rows.first().and_then(|rows| rows.first()).and_then(|row| row.first()) {
@@ -171,7 +173,7 @@ pub fn version(engine: &Engine, address: &Address, admin: &mut Admin<'_>) -> Res
 /// # Errors
 /// As [`version`].
 pub fn try_out<'c>(
-    address: Option<&Address>,
+    address: Option<&Dsn>,
     contenders: impl Iterator<Item = &'c Contender>,
     admin: &mut Admin<'_>,
 ) -> Result<()> {
@@ -184,7 +186,7 @@ pub fn try_out<'c>(
 /// The command line as typed, but for the password in a `--dsn`.
 pub fn without_passwords(args: impl Iterator<Item = String>) -> Vec<String> {
     let shown = |text: &str| match Typed::parse(text) {
-        Ok(typed) => typed.address.to_string(),
+        Ok(typed) => typed.dsn.to_string(),
         Err(_) => "(not shown)".to_string(),
     };
     let (mut all, mut next_is_dsn) = (vec![], false);
