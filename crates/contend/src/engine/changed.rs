@@ -45,7 +45,7 @@ fn setting(setting: &Setting) -> Setting {
     let default = match setting.values {
         Values::Words(words) => words.iter().find(|word| **word != setting.default).copied().unwrap_or(setting.default),
         Values::Integer(low, _) => String::leak(low.to_string()),
-        Values::Text | Values::Url => "another",
+        _ => "another",
     };
     Setting { default, ..*setting }
 }
