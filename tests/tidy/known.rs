@@ -18,25 +18,6 @@ pub fn compare(found: &BTreeSet<String>, known: Known, rule: &str) {
 /// Files in a circle of files.
 pub const CIRCLES: Known = &[
     (
-        "contend-powercut",
-        &["crates/contend-powercut/src/replay/fate.rs", "crates/contend-powercut/src/replay/files.rs"],
-    ),
-    (
-        "contend-sql",
-        &[
-            "crates/contend-sql/src/catalogue.rs",
-            "crates/contend-sql/src/emit.rs",
-            "crates/contend-sql/src/parse/places.rs",
-            "crates/contend-sql/src/read.rs",
-            "crates/contend-sql/src/refuse.rs",
-            "crates/contend-sql/src/rules/arithmetic.rs",
-            "crates/contend-sql/src/rules/compare.rs",
-            "crates/contend-sql/src/rules/expr.rs",
-            "crates/contend-sql/src/rules/session.rs",
-            "crates/contend-sql/src/scope.rs",
-        ],
-    ),
-    (
         "contend-worker",
         &[
             "crates/contend-worker/src/answer.rs",
@@ -128,28 +109,13 @@ pub const CIRCLES: Known = &[
 
 /// Types with an `impl` in more than two files: `FILE: TYPE`.
 pub const IMPLS: Known = &[
-    ("contend-sql", &["crates/contend-sql/src/emit.rs: Tr"]),
     ("trial", &["crates/contend/src/trial/run.rs: Session", "crates/contend/src/trial/trial.rs: Bench"]),
     ("workload", &["crates/contend/src/workload/model.rs: Workload"]),
 ];
 
 /// Functions with more than five parameters: `FILE: FUNCTION`.
 pub const PARAMETERS: Known = &[
-    ("contend-powercut", &["crates/contend-powercut/src/record/filesystem.rs: created"]),
-    (
-        "contend-sql",
-        &[
-            "crates/contend-sql/src/rules/aggregates.rs: aggregate",
-            "crates/contend-sql/src/rules/aggregates.rs: aggregate_here",
-            "crates/contend-sql/src/rules/aggregates.rs: sum",
-            "crates/contend-sql/src/rules/compare.rs: agree",
-            "crates/contend-sql/src/rules/functions.rs: call",
-            "crates/contend-sql/src/rules/update.rs: delete",
-            "crates/contend-sql/src/rules/upsert.rs: upsert",
-            "crates/contend-sql/src/rules/windows.rs: window_default",
-            "crates/contend-sql/tests/support/judge.rs: run_translated",
-        ],
-    ),
+    ("contend-sql", &["crates/contend-sql/tests/support/judge.rs: run_translated"]),
     ("contend-stats", &["crates/contend-stats/src/verdict.rs: judge"]),
     (
         "contend-worker",
