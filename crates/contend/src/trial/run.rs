@@ -94,8 +94,8 @@ fn begin(order: &Order, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'_>)) -
     let file = order.whole.has_parts().then(|| study_file(order));
     create(&order.out, file.as_ref(), &parts)?;
     cache::prune(&site.cache);
-    let common = Common { site: &site, deadlines: order.deadlines, cancelled, tell };
-    go_through(common, parts, bases, &mut admin, begun_ns, file)
+    let common = Common { site: &site, deadlines: order.deadlines, cancelled, tell, begun_ns };
+    go_through(common, parts, bases, &mut admin, file)
 }
 
 /// The directory of a part's record; that of the run, for a study without parts.
@@ -154,8 +154,8 @@ fn go_on(of: &Resumption<'_>, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'
     let mut admin = site.admin(cancelled)?;
     let contenders = left.iter().flat_map(|task| &task.run.study.contenders);
     attached::try_out(site.attached.as_ref(), contenders, &mut admin)?;
-    let common = Common { site: &site, deadlines, cancelled, tell };
-    go_through(common, left, Bases::default(), &mut admin, begun_ns, file)
+    let common = Common { site: &site, deadlines, cancelled, tell, begun_ns };
+    go_through(common, left, Bases::default(), &mut admin, file)
 }
 
 /// What is left of an interrupted run, if it may be continued here and with this.
@@ -193,9 +193,9 @@ fn go_through(
     tasks: Vec<Task>,
     mut bases: Bases,
     admin: &mut Admin<'_>,
-    mut begun_ns: u64,
     file: Option<StudyFile>,
 ) -> Result<Ending> {
+    let mut begun_ns = common.begun_ns;
     for task in tasks {
         if let (Some(part), Some(file)) = (&task.run.study.part, &file) {
             let number = file.parts.iter().position(|name| name == part).map_or(0, |at| at + 1);

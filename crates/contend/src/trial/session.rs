@@ -22,6 +22,8 @@ pub struct Common<'s> {
     pub deadlines: Deadlines,
     pub cancelled: &'s dyn Fn() -> bool,
     pub tell: &'s dyn Fn(Note<'_>),
+    /// Reading of the clock when the run began.
+    pub begun_ns: u64,
 }
 
 /// One study at work.
