@@ -28,7 +28,7 @@ read -ra worker <<<"${WORKER:-$contend worker}"
 . scripts/private-servers.sh
 trap 'echo "bench-servers: line $LINENO failed; what was said last: $(tail -n 3 "$work/log" 2>/dev/null)" >&2' ERR
 
-# Operations in a plan, so that as many accounts are touched as by a rival who draws each anew.
+# Operations in a plan, so that as many accounts are touched as by a rival that draws each again.
 DRAWN=65536
 
 # Runs a command with its output in $work/said, and sets `cpu` to the seconds of CPU time it took.
@@ -53,17 +53,29 @@ plan() {
         function change(table, column, key) {
             return "UPDATE pgbench_" table " SET " column " = " column " + " place(1) " WHERE " key " = " place(2)
         }
-        $1 == "statement" && $3 ~ /^SELECT/ { $3 = "SELECT abalance FROM pgbench_accounts WHERE aid = " place(1) }
-        $1 == "statement" && $3 ~ /^UPDATE .*accounts/ { $3 = change("accounts", "abalance", "aid") }
-        $1 == "statement" && $3 ~ /^UPDATE .*tellers/ { $3 = change("tellers", "tbalance", "tid") }
-        $1 == "statement" && $3 ~ /^UPDATE .*branches/ { $3 = change("branches", "bbalance", "bid") }
-        $1 == "statement" && $3 ~ /^INSERT/ {
+        # The statement and where its placeholders are.
+        function say(sql,    at, from, list) {
+            for (from = 1; match(substr(sql, from), /[?]|[$][0-9]+/); from += RSTART + RLENGTH - 1) {
+                at = from + RSTART - 2
+                list = list (list == "" ? "" : ",") at (RLENGTH > 1 ? ":" substr(sql, at + 2, RLENGTH - 1) : "")
+            }
+            $4 = list
+            $5 = sql
+        }
+        $1 == "statement" && $5 ~ /^SELECT/ { say("SELECT abalance FROM pgbench_accounts WHERE aid = " place(1)) }
+        $1 == "statement" && $5 ~ /^UPDATE .*accounts/ { say(change("accounts", "abalance", "aid")) }
+        $1 == "statement" && $5 ~ /^UPDATE .*tellers/ { say(change("tellers", "tbalance", "tid")) }
+        $1 == "statement" && $5 ~ /^UPDATE .*branches/ { say(change("branches", "bbalance", "bid")) }
+        $1 == "statement" && $5 ~ /^INSERT/ {
             insert = $2
-            $3 = "INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES (" \
-                place(1) ", " place(2) ", " place(3) ", " place(4) ", CURRENT_TIMESTAMP)"
+            say("INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES (" \
+                place(1) ", " place(2) ", " place(3) ", " place(4) ", CURRENT_TIMESTAMP)")
         }
         insert != "" && $1 == "step" && $2 == "sql" && $3 == insert { NF = NF - 1 }
-        { print }'
+        $1 != "end" { print }' >"$work/body"
+    cat "$work/body"
+    # The digest of a plan is the CRC-32 that gzip ends with.
+    printf 'end\t%s\n' "$(gzip -c "$work/body" | tail -c 8 | od -An -N4 -tx4 | tr -d ' ')"
 }
 
 # Sets `rate` and `each` (microseconds of CPU for a transaction) of one run.

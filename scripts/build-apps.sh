@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The apps that contend serves, and a program for each in target/workers. One with a build.sh of its own is made by that;
 # others are in Python, each in a virtual environment of its own made from a lock file with hashes. `--lock` writes those
-# lock files anew, with pip-tools.
+# lock files again, with pip-tools.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -32,7 +32,7 @@ for app in apps/*/; do
   fi
   [ "${1:-}" = --lock ] && lock "$app"
   environment=$environments/$name
-  # Made anew when the lock file or the interpreter is another one.
+  # Made again when the lock file or the interpreter is another one.
   wanted=$(cat "$app/requirements.lock" <("$python" -VV) <(echo "$python") | sha256sum | cut -d' ' -f1)
   if [ "$(cat "$environment/made-from" 2>/dev/null)" != "$wanted" ]; then
     echo "Making the environment of the app $name in $environment"

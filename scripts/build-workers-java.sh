@@ -33,7 +33,7 @@ if [ "$test" = --test ]; then
     rm -rf $tests
     mkdir -p $tests
     javac -cp "$to/classes:$to/lib/*" -d $tests workers/java/test/contend/*.java
-    java -cp "$tests:$to/classes:$to/lib/*" contend.Tests conformance/statements.tsv conformance/addresses.tsv
+    java -cp "$tests:$to/classes:$to/lib/*" contend.Tests
     command -v python3 >/dev/null ||
         left_out "$test" "workers-java, tests of whole workers" "Python is not installed; apt-get install python3"
     ONLY=java- python3 -B -m unittest discover -q -s workers/tests -t workers

@@ -64,7 +64,7 @@ wanted=$(cat workers/node/package.json workers/node/package-lock.json; node -v)
 if [ "$(cat $to/.installed 2>/dev/null)" != "$wanted" ]; then
     cp workers/node/package.json workers/node/package-lock.json $to/
     # Compiled here, from what the registry has: ready-made binaries would come from elsewhere, without a hash. Node's headers lie
-    # beside it.
+    # next to it.
     export npm_config_build_from_source=true
     prefix=$(node -p 'require("path").dirname(require("path").dirname(fs.realpathSync(process.execPath)))')
     if [ -z "${npm_config_nodedir:-}" ] && [ -f "$prefix/include/node/node.h" ]; then

@@ -11,7 +11,7 @@ why=
 python=${PYTHON:-python3}
 command -v "$python" >/dev/null || why="Python 3.11 or newer is not installed; apt-get install python3 python3-venv"
 [ -n "$why" ] || "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
-    why="$("$python" --version) is too old: 3.11 is the first whose sqlite3 tells error codes; name a newer one in PYTHON"
+    why="$("$python" --version) is too old: 3.11 is the first whose sqlite3 reports error codes; name a newer one in PYTHON"
 [ -n "$why" ] || "$python" -c 'import ensurepip, sqlite3, venv' 2>/dev/null ||
     why="Python has no venv or no sqlite3; apt-get install python3-venv"
 [ -z "$why" ] || left_out "${1:-}" workers-python "$why"
@@ -22,7 +22,7 @@ mkdir -p "$home"
 rm -rf "$home/contend_worker"
 cp -r workers/python/contend_worker "$home/"
 
-# Built anew when the interpreter or the lock file changes, else left alone.
+# Built again when the interpreter or the lock file changes, else left alone.
 stamp="$("$python" -c 'import sys; print(sys.version, sys.executable)') $(sha256sum <"$lock")"
 if [ "$(cat "$home/stamp" 2>/dev/null || true)" != "$stamp" ]; then
     rm -rf "$home/venv" "$home/stamp"

@@ -1,5 +1,5 @@
 # For benches of workers, which are in the project's directory when they source it: private servers with the table whose rows
-# both sides read, at the addresses CONTEND_BENCH_POSTGRES and CONTEND_BENCH_MARIADB, over the Unix socket. What a caller has
+# both sides read, with the fields of their `database` lines in CONTEND_BENCH_POSTGRES and CONTEND_BENCH_MARIADB, over the Unix socket. What a caller has
 # started is used. A server that is not installed is left out, with a note, and so are its drivers.
 
 start_item_servers() {
@@ -10,7 +10,7 @@ start_item_servers() {
     if [ -n "$bin" ]; then
         "$bin/psql" -q -v ON_ERROR_STOP=1 -h "$sockets" -U contend -d postgres -c "$table" -c "INSERT INTO
             item SELECT i, i - 1, i % 100, 'item ' || i FROM generate_series(1, $rows) AS n(i)" -c 'VACUUM ANALYZE item'
-        export CONTEND_BENCH_POSTGRES="postgres://contend@/postgres?socket=$sockets/.s.PGSQL.5432"
+        export CONTEND_BENCH_POSTGRES="socket"$'\t'"$sockets/.s.PGSQL.5432"$'\tcontend\tpostgres\t-'
     else
         echo "PostgreSQL is not installed (apt-get install postgresql): its drivers are left out"
     fi
@@ -18,7 +18,7 @@ start_item_servers() {
     if [ -n "$mariadbd" ]; then
         "${ask[@]}" -e "CREATE DATABASE bench; USE bench; $table; INSERT INTO
             item SELECT seq, seq - 1, seq % 100, concat('item ', seq) FROM seq_1_to_$rows; ANALYZE TABLE item" >/dev/null
-        export CONTEND_BENCH_MARIADB="mysql://root@/bench?socket=$sockets/mariadb.sock"
+        export CONTEND_BENCH_MARIADB="socket"$'\t'"$sockets/mariadb.sock"$'\troot\tbench\t-'
     else
         echo "MariaDB is not installed (apt-get install mariadb-server): its drivers are left out"
     fi

@@ -1,5 +1,5 @@
 # For scripts that start servers of their own: a directory `work` on the disk for their data, a short one for sockets, the
-# words `as` before what may not run as root, and `start_postgres` and `start_mariadb`. Whoever sources it is in the
+# words `as` before what may not run as root, and `start_postgres` and `start_mariadb`. The script that sources it is in the
 # project's directory; everything ends and is removed with the script.
 
 as=()

@@ -22,7 +22,7 @@ fi
 scripts/fetch-mysql-on-sqlite.sh
 plugin=target/workers/php/mysql-on-sqlite
 
-# Made anew when a package or a file of ours is another one.
+# Made again when a package or a file of ours is another one.
 wanted=$(cat "$app/wordpress.lock" "$app/build.sh" "$plugin/fetched" | sha256sum | cut -d' ' -f1)
 if [ "$(cat "$into/made-from" 2>/dev/null || true)" != "$wanted" ]; then
     echo "Making the app wordpress in $into"
@@ -51,7 +51,7 @@ fi
 rm -rf "$into/app"
 mkdir -p "$into/app" "$into/wordpress/wp-content/mu-plugins" target/workers
 cp -r "$app/src" "$app/serve.php" "$into/app/"
-cp workers/php/src/wire.php workers/php/src/address.php "$into/app/src/"
+cp workers/php/src/wire.php workers/php/src/statement.php "$into/app/src/"
 cp "$app/site/wp-config.php" "$into/wordpress/wp-config.php"
 cp "$app/site/db.php" "$app/site/db-mariadb.php" "$into/wordpress/wp-content/"
 cp "$app/site/contend.php" "$into/wordpress/wp-content/mu-plugins/contend.php"

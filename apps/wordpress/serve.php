@@ -4,7 +4,7 @@
 
 declare(strict_types=1);
 
-foreach (['wire', 'address', 'plan', 'site', 'server', 'conversation'] as $part) {
+foreach (['wire', 'statement', 'plan', 'site', 'server', 'conversation'] as $part) {
     require __DIR__ . "/src/$part.php";
 }
 

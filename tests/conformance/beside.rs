@@ -6,8 +6,8 @@ use crate::workers::Entry;
 use std::path::Path;
 use std::sync::Mutex;
 
-/// Workers, some at a time and the last of the list first: those in languages that take long to start stand there, and whoever
-/// takes long must not begin when all others are through. What went wrong with them; `with` is there for each thread.
+/// Workers, some at a time and the last of the list first: those in languages that take long to start stand there, because they
+/// must not begin when all others are through. What went wrong with them; `with` is there for each thread.
 pub fn side_by_side<T: Clone + Send>(
     threads: usize,
     entries: &[&Entry],

@@ -1,9 +1,11 @@
 //! The tool goes on when a run is over: it looks at the data, copies it, removes it. By then every connection of the worker must be
 //! closed, and what closing writes must be written: here the write-ahead log, which the last connection copies into the database.
 
+use crate::short::complete;
 use crate::support::{self, tool};
 use crate::worker::Worker;
 use crate::workers::{ENTRIES, Entry};
+use contend::workload::sql::Brackets;
 use contend_wire::plan::Connections;
 use rusqlite::Connection;
 use std::path::Path;
@@ -23,8 +25,8 @@ const KNOWN: &[(&str, &str)] = &[
 fn plan(entry: &Entry, path: &Path) -> String {
     let sharing = if entry.connections == Connections::Client { "client" } else { "database" };
     let options: String = entry.options.iter().map(|(name, value)| format!("option\t{name}\t{value}\n")).collect();
-    format!(
-        "contend-plan 2\nworker\t0\ndriver\t{}\t{}\nconnections\t{sharing}\nwindow\t0\t0\t10000000000\nnow\tclock\n{options}database\t{}\n\
+    let text = format!(
+        "contend-plan 3\nworker\t0\ndriver\t{}\t{}\nconnections\t{sharing}\nwindow\t0\t0\t10000000000\nnow\tclock\n{options}database\t{}\n\
          session\tPRAGMA wal_autocheckpoint = 0\n\
          statement\t0\tWITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {PAGES}) \
          INSERT INTO t SELECT zeroblob(4000) FROM n\n\
@@ -33,7 +35,8 @@ fn plan(entry: &Entry, path: &Path) -> String {
         entry.driver,
         entry.model,
         path.display()
-    )
+    );
+    complete(&text, Brackets::Quote)
 }
 
 #[test]

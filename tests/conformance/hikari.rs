@@ -1,10 +1,12 @@
 //! HikariCP takes what a new connection is told as one string, and sqlite-jdbc carries out the first statement of a string
 //! only: what is read back must say so, of every connection, and a trial must not count.
 
+use crate::short::complete;
 use crate::support::{self, workers::needed};
 use crate::worker::Worker;
 use contend::outcome::reason::Invalid;
 use contend::record::store::Record;
+use contend::workload::sql::Brackets;
 use contend_wire::handshake::fact;
 
 const CONNECTIONS: usize = 3;
@@ -15,14 +17,14 @@ fn sessions(init: &str) -> Option<Vec<(String, String)>> {
     let bench = support::Bench::new();
     let mut worker = Worker::start(&[program.display().to_string()], &bench.path("worker.log")).expect("a worker");
     let plan = format!(
-        "contend-plan 2\nworker\t0\ndriver\tjava-sqlite\tpool\nconnections\tdatabase\nwindow\t0\t0\t0\nnow\tclock\n\
+        "contend-plan 3\nworker\t0\ndriver\tjava-sqlite\tpool\nconnections\tdatabase\nwindow\t0\t0\t0\nnow\tclock\n\
          option\tpool_size\t{CONNECTIONS}\noption\tpool_init\t{init}\noption\tbusy_timeout_ms\t1234\ndatabase\t{}\n\
          session\tPRAGMA cache_size = -777\nreadback\tcache_size\tPRAGMA cache_size\nreadback\tbusy_timeout\tPRAGMA busy_timeout\n\
          statement\t0\tSELECT 1\ntransaction\t0\tread\tread\t-\t0\t0\t1\nstep\tsql\t0\t1..1\t1\t-\nretry\t1\t-\t-\t-\n\
          clients\t1\nclient\t0\t0\tclosed\tfinite\t1\t0\t1\nop\t0\t0\nend\n",
         bench.path("a.db").display()
     );
-    let sessions = worker.plan(&plan).expect("an answer").expect("a plan that is accepted");
+    let sessions = worker.plan(&complete(&plan, Brackets::Quote)).expect("an answer").expect("a plan that is accepted");
     let told = |s, name| fact(s, name).expect("it is read back").to_string();
     Some(sessions.iter().map(|s| (told(s, "busy_timeout"), told(s, "cache_size"))).collect())
 }

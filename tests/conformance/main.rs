@@ -10,6 +10,7 @@ mod memory;
 mod rules;
 mod servers;
 mod serving;
+mod short;
 #[path = "../support/mod.rs"]
 mod support;
 mod worker;
@@ -20,9 +21,10 @@ use case::{Case, Kind, Section, cases, fill};
 use contend::engine::Fails as Known;
 use contend_wire::handshake::{Facts, fact};
 use contend_wire::plan::{Connections, Plan};
-use contend_wire::script::{Reply, ScriptWriter, Target};
+use contend_wire::script::Reply;
 use rules::{Checked, Problem, hold};
 use sha2::{Digest, Sha256};
+use short::{brackets, complete, question};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::mpsc::{Sender, channel};
@@ -73,7 +75,7 @@ impl Conversation<'_> {
     }
 
     fn section(&mut self, section: &Section, next: Option<Kind>) -> Checked {
-        let text = self.entry.in_its_words(&fill(&section.text, &self.values));
+        let text = self.text(section, &self.values);
         match section.kind {
             Kind::Script => {
                 self.reply = Some(self.script(section)?);
@@ -108,12 +110,21 @@ impl Conversation<'_> {
     /// Has a script carried out by the worker or, if it has no scripts, by the witness.
     fn script(&mut self, section: &Section) -> Result<Result<String, String>, Problem> {
         if self.entry.has_scripts() {
-            return Ok(self.worker.script(&self.entry.in_its_words(&fill(&section.text, &self.values)))?);
+            return Ok(self.worker.script(&self.text(section, &self.values))?);
         }
         let mut values = self.values.clone();
         let driver = values.iter_mut().filter(|(name, _)| *name == "driver");
         driver.for_each(|(_, value)| *value = self.entry.witness().to_string());
-        Ok(self.witness.script(&fill(&section.text, &values))?)
+        Ok(self.witness.script(&complete(&fill(&section.text, &values), brackets(self.entry.engine)))?)
+    }
+
+    /// What a section says, as the tool would write it.
+    fn text(&self, section: &Section, values: &[(&'static str, String)]) -> String {
+        let text = self.entry.in_its_words(&fill(&section.text, values));
+        match section.kind {
+            Kind::Plan | Kind::Script => complete(&text, brackets(self.entry.engine)),
+            _ => text,
+        }
     }
 
     fn plan(&mut self, text: &str, next: Option<Kind>) -> Checked {
@@ -164,13 +175,10 @@ impl Conversation<'_> {
 
 /// The rows of a query, as they stand in a reply.
 fn rows(worker: &mut Worker, driver: &str, database: &str, sql: &str) -> Result<String, Problem> {
-    let target = Target { driver: driver.into(), database: database.into(), options: vec![], session: vec![] };
-    let mut script = ScriptWriter::new(&target);
-    script.sql(sql);
-    let reply = worker.script(&script.finish())?.map_err(|e| format!("{sql}: {e}"))?;
+    let reply = worker.script(&question(driver, database, sql))?.map_err(|e| format!("{sql}: {e}"))?;
     let reply = Reply::decode(&reply).map_err(|e| format!("{sql}: {e}"))?;
     hold!(reply.error.is_none(), "{sql}: {:?}", reply.error);
-    // Written anew, as a real can be written in several ways.
+    // Written again, as a real can be written in several ways.
     let reply = reply.encode();
     let lines: Vec<&str> = reply.lines().filter(|line| line.starts_with("row\t")).collect();
     Ok(lines.join("\n"))
@@ -344,7 +352,7 @@ fn on_a_server(engine: &str) {
         SERVER_ENTRIES.iter().filter(|e| e.engine == engine && e.name().contains(&only)).collect();
     let mut problems = vec![];
     servers::with_server(engine, &bench, ON_A_SERVER, |new_database| {
-        // Databases are made here, by the one who may, for whoever asks.
+        // Databases are made here, by the user who may, for all callers.
         let (asked, asking) = channel::<Sender<String>>();
         problems = std::thread::scope(|scope| {
             let work = scope.spawn(|| {

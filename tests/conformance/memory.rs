@@ -1,8 +1,10 @@
 //! A worker whose memory is at its end says `failed`, or is gone: it never stays silent, and never tells of a run as if nothing had
 //! happened.
 
+use crate::short::complete;
 use crate::support::{self, workers::needed};
 use crate::worker::{Ran, Worker};
+use contend::workload::sql::Brackets;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::time::Duration;
@@ -22,11 +24,12 @@ const STARVED: [(&str, &str, &str); 3] = [
 ];
 
 fn plan(model: &str, operations: u32) -> String {
-    format!(
-        "contend-plan 2\nworker\t0\ndriver\tnull\t{model}\nconnections\tclient\nwindow\t0\t0\t10000000000\nnow\tclock\ndatabase\tx\n\
+    let text = format!(
+        "contend-plan 3\nworker\t0\ndriver\tnull\t{model}\nconnections\tclient\nwindow\t0\t0\t10000000000\nnow\tclock\ndatabase\tx\n\
          statement\t0\tSELECT 1\ntransaction\t0\tread\tread\t-\t0\t0\t1\nstep\tsql\t0\t1..1\t1\t-\nretry\t1\t-\t-\t-\n\
          clients\t1\nclient\t0\t0\tclosed\tcyclic\t{operations}\t0\t1\nop\t0\t0\nend\n"
-    )
+    );
+    complete(&text, Brackets::Quote)
 }
 
 /// A worker and what it made of a plan. Its memory may be too little for the plan already.

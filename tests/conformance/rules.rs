@@ -175,7 +175,7 @@ fn waits(plan: &Plan, s: &Sample, lock_waits: bool) -> Checked {
     let took = s.finished_ns - s.started_ns;
     let off = plan.head.options.iter().any(|(name, value)| name == "lock_wait" && value == "off");
     if !lock_waits || off {
-        hold!(s.lock_wait_ns == NOT_MEASURED, "{s:?}: lock waits that nobody measures");
+        hold!(s.lock_wait_ns == NOT_MEASURED, "{s:?}: lock waits that are not measured");
     } else {
         hold!(s.lock_wait_ns <= took, "{s:?}: waited longer for locks than it took");
     }

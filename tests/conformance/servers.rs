@@ -90,7 +90,7 @@ pub fn with_server(engine: &str, bench: &Bench, workers: usize, work: impl FnOnc
         made += 1;
         let name = format!("case_{made}");
         admin.sql(&target, [(server.create_database)(&name)]).expect("a database");
-        running.inside(&name)
+        running.inside(&name).fields()
     });
     drop(running);
     let _ = fs::remove_dir_all(&data);

@@ -3,9 +3,11 @@
 
 use crate::rows;
 use crate::rules::Problem;
+use crate::short::complete;
 use crate::support::{self, tool};
 use crate::worker::{Ran, Worker};
 use crate::workers::{ENTRIES, Entry};
+use contend::workload::sql::Brackets;
 use contend_wire::handshake::{ToolLine, WorkerLine, fact};
 use contend_wire::plan::{Connections, Plan};
 use rusqlite::Connection;
@@ -44,13 +46,14 @@ const OPERATIONS: [(&str, &str, u16); 6] = [
 fn plan(entry: &Entry, path: &Path, clients: &str) -> String {
     let sharing = if entry.connections == Connections::Client { "client" } else { "database" };
     let options: String = entry.options.iter().map(|(name, value)| format!("option\t{name}\t{value}\n")).collect();
-    format!(
-        "contend-plan 2\nworker\t0\ndriver\t{}\t{}\nconnections\t{sharing}\nwindow\t0\t0\t2000000000\nnow\tfixed\t0\t1000000000\n\
+    let text = format!(
+        "contend-plan 3\nworker\t0\ndriver\t{}\t{}\nconnections\t{sharing}\nwindow\t0\t0\t2000000000\nnow\tfixed\t0\t1000000000\n\
          option\tbusy_timeout_ms\t50\n{options}database\t{}\nreadback\tjournal_mode\tPRAGMA journal_mode\n{TRANSACTIONS}{clients}end\n",
         entry.driver,
         entry.model,
         path.display()
-    )
+    );
+    complete(&text, Brackets::Quote)
 }
 
 fn database(path: &Path) {
@@ -195,7 +198,7 @@ fn check(entry: &Entry, command: &[String], dir: &Path) {
         }
         other => panic!("{name}: answered `stop` with {other:?}"),
     }
-    assert!(TcpStream::connect(&address).is_err(), "{name}: a stopped server accepts nobody");
+    assert!(TcpStream::connect(&address).is_err(), "{name}: a stopped server accepts no connection");
     worker.say(&ToolLine::Quit, b"").expect("it listens");
     assert!(worker.leaves(Duration::from_secs(60)).is_some(), "{name}: it must leave when told to");
 }

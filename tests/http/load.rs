@@ -67,7 +67,7 @@ fn requests_are_of_all_clients_there_are() {
     let processes = format!("{GET}[role.a]\nprocesses = 2\n");
     assert_eq!(total(&processes, &[]), (80, 16, 80), "two processes of the usual eight");
     let own = format!("{GET}[role.a]\nclients = 5\n");
-    assert_eq!(total(&own, &[]), (80, 5, 80), "what the scenario says is not replaced by what nobody typed");
+    assert_eq!(total(&own, &[]), (80, 5, 80), "what the scenario says is not replaced by a value that was not typed");
     assert_eq!(total(&own, &["--clients", "10"]), (80, 10, 80), "what is typed is");
     write(&bench, &two);
     let said =

@@ -197,7 +197,7 @@ fn a_silent_service_holds_nobody_up() {
     bench.assert_nothing_left();
 }
 
-/// Notes behind a login; whoever fails it hears what was sent.
+/// Notes behind a login; a failed login is answered with what was sent.
 fn notes() -> Service {
     Service::start(|request| {
         let mut words = request.split([' ', '\r']);

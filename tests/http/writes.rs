@@ -1,5 +1,5 @@
 //! HTTP from outside, with care for what is written and what is secret: outcomes of writes, addresses with passwords, secrets
-//! typed and in the environment, and that whoever waits can stop waiting.
+//! typed and in the environment, and that a waiting user can stop.
 
 use crate::service::{Reply, Service, ok};
 use crate::support::place::files;

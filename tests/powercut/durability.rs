@@ -353,7 +353,7 @@ fn a_tool_that_is_killed_leaves_no_mount_and_no_data() {
     assert_ne!(longer, text);
     fs::write(bench.path("long.toml"), longer).expect("written");
     let args = ["run", "long.toml", "--out", "record", "--quiet", "--only", "WAL/FULL", "--set", "kills=0"];
-    // Ctrl-C first, then what nobody can catch.
+    // Ctrl-C first, then a signal that cannot be caught.
     for signal in [Signal::INT, Signal::KILL] {
         let _ = fs::remove_dir_all(bench.path("record"));
         let mut child = bench.start(&args);
@@ -382,7 +382,7 @@ fn without_permission_the_vfs_records_and_what_it_cannot_is_not_called_durable()
         return not_verified("needs root and a /dev/fuse that others may not use");
     }
     const NOBODY: u32 = 65_534;
-    // Its database is in a worker that serves, which nobody but the mount records.
+    // Its database is in a worker that serves, which only the mount records.
     const OVER_HTTP: &str = "\n[[contender]]\nlabel = \"WAL/FULL over HTTP\"\nengine = \"sqlite\"\n\
         settings = { journal_mode = \"wal\", synchronous = \"full\", transport = \"http\" }\n";
     // The checkout may lie where that user may not enter; this directory is on a disk on most machines.

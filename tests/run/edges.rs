@@ -45,12 +45,12 @@ fn the_doctor_says_how_to_build_what_is_not_built() {
         let line = said.out.lines().find(|line| line.contains(&format!("`{build}`")));
         let line = line.unwrap_or_else(|| panic!("nothing of `{build}`: {}", said.out));
         assert!(line.starts_with("note") && line.contains("built: none") && line.contains(driver), "{line}");
-        assert!(line.contains(packages) && line.ends_with(&format!("not on the path here: {absent}")), "{line}");
+        assert!(line.contains(packages) && line.ends_with(&format!("not found in PATH: {absent}")), "{line}");
     }
     let mut command = bench.command(&["doctor"]);
     let said: Said = command.env("CONTEND_WORKERS", bench.path("none")).output().expect("the tool starts").into();
     let line = said.exits(0).out.lines().find(|line| line.contains("`make worker-sqlx`")).map(str::to_string);
-    assert!(line.is_some_and(|line| !line.contains("not on the path")), "who builds this has cargo");
+    assert!(line.is_some_and(|line| !line.contains("not found in PATH")), "who builds this has cargo");
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn resume_on(place: &Place, own: &Own) {
     assert!(trials.len() == 6 && trials.iter().all(|trial| trial.base == "attached"));
 }
 
-/// Runs on a server of somebody else, looking at all processes meanwhile: nobody but the command that was typed
+/// Runs on a server of somebody else, looking at all processes meanwhile: only the command that was typed
 /// may show the password. What the record says of the server is what the server says of itself.
 fn work_on(place: &Place, own: &Own, only: &str, version: &str, databases: &str) {
     let before = own.asked(databases);
@@ -269,14 +269,14 @@ fn who_is_stopped_drops_all_databases_or_names_them() {
     let own = Own::postgres(&place);
     let said = stop_on(&place, &own, |_| ()).exits(130);
     assert_eq!(ours(&own), [""; 0], "{}", said.err);
-    // Nobody may drop a template.
+    // A template cannot be dropped.
     let said = stop_on(&place, &own, |name| drop(own.asked(&format!("ALTER DATABASE {name} IS_TEMPLATE true"))));
     let left = ours(&own);
     let told = left.len() == 1 && said.err.contains(&format!("cannot drop {} on the server", left[0]));
     assert!(told && said.code == Some(2), "{left:?}: {said:?}");
 }
 
-/// Whoever makes a data directory ends with the tool, however that ends.
+/// The process that makes a data directory ends with the tool, however that ends.
 #[test]
 fn what_makes_a_data_directory_ends_with_the_run() {
     for signal in [Signal::INT, Signal::KILL] {

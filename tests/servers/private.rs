@@ -9,6 +9,8 @@ use contend::trial::watch::janitor::Janitor;
 use contend::trial::workers::admin::script_target;
 use contend::trial::workers::admin::{Admin, EngineSaid};
 use contend::trial::workers::process::Launch;
+use contend::workload::sql::asked;
+use contend_wire::database::Database;
 use contend_wire::literal::Value;
 use contend_wire::script::ScriptWriter;
 use std::fs;
@@ -335,6 +337,10 @@ fn a_wrong_address_is_said_without_its_password() {
     place.assert_nothing_left();
 }
 
+fn file(path: &Path) -> Database {
+    Database::File(path.display().to_string())
+}
+
 #[test]
 fn a_script_worker_that_dies_is_replaced() {
     let bench = Bench::new();
@@ -342,7 +348,7 @@ fn a_script_worker_that_dies_is_replaced() {
     let (janitor, never) = (Janitor::start().expect("a process"), || false);
     let mut admin = Admin::start(&launch, &bench.path("admin.log"), &janitor, &never).expect("a worker");
     let engine = contend::engine::find("sqlite").expect("an engine");
-    let target = script_target(engine, &bench.path("a.db").display().to_string());
+    let target = script_target(engine, &file(&bench.path("a.db")));
     let log = bench.path("admin.log").display().to_string();
     for line in processes_mentioning(&log) {
         let pid = line.split(' ').next().expect("a number");
@@ -354,7 +360,7 @@ fn a_script_worker_that_dies_is_replaced() {
     let rows = admin.sql(&target, ["SELECT 2"]).expect("another answers");
     assert_eq!(rows, vec![vec![vec![Value::Integer(2)]]]);
     fs::write(bench.path("b.db"), "no database, and longer than its header would be").expect("written");
-    let broken = script_target(engine, &bench.path("b.db").display().to_string());
+    let broken = script_target(engine, &file(&bench.path("b.db")));
     let error = admin.sql(&broken, ["SELECT * FROM t"]).expect_err("it cannot be read");
     assert!(error.is::<EngineSaid>() && error.to_string().contains("not a database"), "{error:#}");
 }
@@ -367,10 +373,10 @@ fn an_answer_that_nobody_waits_for_is_never_taken_for_another() {
     let (janitor, cancelled) = (Janitor::start().expect("a process"), || stop.get());
     let mut admin = Admin::start(&launch, &bench.path("admin.log"), &janitor, &cancelled).expect("a worker");
     let engine = contend::engine::find("sqlite").expect("an engine");
-    let target = script_target(engine, &bench.path("a.db").display().to_string());
+    let target = script_target(engine, &file(&bench.path("a.db")));
     let script = |sql: &str| {
         let mut script = ScriptWriter::new(&target);
-        script.sql(sql);
+        script.sql(&asked(sql));
         script.finish()
     };
     let two = vec![vec![vec![Value::Integer(2)]]];
@@ -380,7 +386,7 @@ fn an_answer_that_nobody_waits_for_is_never_taken_for_another() {
     }
     assert!(admin.reply().expect_err("it is no column").is::<EngineSaid>());
     assert_eq!(admin.sql(&target, ["SELECT 2"]).expect("an answer"), two);
-    // Nobody asked for this answer yet.
+    // This answer was not requested yet.
     admin.send(script("SELECT 1")).expect("sent");
     assert_eq!(admin.sql(&target, ["SELECT 2"]).expect("an answer"), two);
     // As when the user wants to stop; what must be cleaned up is cleaned up.

@@ -45,7 +45,7 @@ fn the_app_does_what_its_transactions_do_without_it() {
         let wrong = wrong_with(trial);
         assert!(wrong.is_empty() && trial.samples > Some(0), "{}: {wrong:?}", trial.contender);
         assert!(trial.invariants.len() > 7 && trial.invariants.iter().all(|invariant| invariant.holds));
-        assert!(trial.tables.is_empty(), "nobody asks for sizes in this part: {:?}", trial.tables);
+        assert!(trial.tables.is_empty(), "no size is requested in this part: {:?}", trial.tables);
     }
     for trial in app {
         let twin = alone.iter().find(|other| other.condition == trial.condition).expect("the same without the app");

@@ -40,7 +40,7 @@ fn a_short_run_of_every_part_is_whole() {
         let tells = trial.server.as_ref().is_some_and(|server| server.lock_waits.is_some());
         assert_eq!(tells, !trial.contender.starts_with("sqlite"), "{}", trial.contender);
     }
-    // Nobody waits for SQLite's lock as published, and many are refused.
+    // No client waits for SQLite's lock as published, and many are refused.
     let csv = column(&record.join("published/trials.csv"), "lock_errors");
     assert!(csv.iter().any(|(contender, errors)| contender.starts_with("sqlite") && *errors > 100.0), "{csv:?}");
     // A look at another contender of the same round.

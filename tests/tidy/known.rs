@@ -50,19 +50,7 @@ pub const CIRCLES: Known = &[
             "crates/contend-worker/src/translate.rs",
         ],
     ),
-    (
-        "analysis",
-        &[
-            "crates/contend/src/analysis/answer.rs",
-            "crates/contend/src/analysis/cell.rs",
-            "crates/contend/src/analysis/estimate.rs",
-            "crates/contend/src/analysis/figure.rs",
-            "crates/contend/src/analysis/mod.rs",
-            "crates/contend/src/analysis/quantity.rs",
-            "crates/contend/src/analysis/standard.rs",
-            "crates/contend/src/analysis/value.rs",
-        ],
-    ),
+    ("analysis", &["crates/contend/src/analysis/answer.rs", "crates/contend/src/analysis/mod.rs"]),
     ("cli", &["crates/contend/src/cli/http/mod.rs", "crates/contend/src/cli/run.rs"]),
     (
         "report",
@@ -162,24 +150,10 @@ pub const PARAMETERS: Known = &[
 ];
 
 /// Rooms that know what they never may.
-pub const NEVER: Known =
-    &[("report", &["report -> check", "report -> record", "report -> study"]), ("workload", &["workload -> study"])];
+pub const NEVER: Known = &[("workload", &["workload -> study"])];
 
 /// Files of workers that read SQL text or addresses.
-pub const WORKERS: Known = &[(
-    "workers",
-    &[
-        "workers/go/address/address.go",
-        "workers/go/worker/sqltext.go",
-        "workers/java/src/main/java/contend/Address.java",
-        "workers/node/src/address.js",
-        "workers/node/src/sqltext.js",
-        "workers/php/src/address.php",
-        "workers/php/src/sqltext.php",
-        "workers/python/contend_worker/drivers/address.py",
-        "workers/python/contend_worker/sqltext.py",
-    ],
-)];
+pub const WORKERS: Known = &[];
 
 /// Decisions on wording: `FILE: TEXT`.
 pub const WORDING: Known = &[

@@ -90,7 +90,7 @@ fn what_is_missing_for_a_users_driver_is_said() {
     assert!(said.err.contains("driver elf needs the worker elf-worker, which is not in"), "{}", said.err);
     assert!(said.err.contains("its worker.toml does not say how it is built"), "{}", said.err);
     let doctor = with(&bench, &bench.path("mine"), &["doctor"]).out;
-    assert!(doctor.contains("built: none; not built, and needed only for themselves: elf\n"), "{doctor}");
+    assert!(doctor.contains("built: none; not built (needed only for their own contenders): elf\n"), "{doctor}");
 }
 
 /// What `scripts/drivers.sh` reads of a manifest.

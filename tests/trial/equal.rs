@@ -186,7 +186,7 @@ fn every_workload_is_the_same_work_on_every_engine_and_whole_under_load() {
     named.for_each(|name| assert!(known(name), "there is no workload {name} any more"));
     let place = Place::new();
     let waiting = Mutex::new(all.iter());
-    let next = || waiting.lock().expect("nobody holds it for long").next();
+    let next = || waiting.lock().expect("it is never held for long").next();
     std::thread::scope(|threads| {
         for _ in 0..2 {
             threads.spawn(|| {

@@ -19,6 +19,7 @@ import sys
 import threading
 import time
 import traceback
+import zlib
 from collections import namedtuple
 from contextlib import closing, suppress
 
@@ -81,7 +82,7 @@ class Plan:
             elif kind == "window":
                 self.run_in_ns, self.length_ns = int(fields[0]), int(fields[1])
             elif kind == "database":
-                self.databases.append(re.sub(r"\\(.)", lambda m: ESCAPES.get(m[1], m[1]), fields[0]))
+                self.databases.append(re.sub(r"\\(.)", lambda m: ESCAPES.get(m[1], m[1]), fields[-1]))
             elif kind == "transaction":
                 self.transactions += 1
 
@@ -99,11 +100,17 @@ class Plan:
 def without_syncs(text):
     """The plan with synchronous = OFF, whose read-back yields what was asked for."""
     words = {"off": "0", "normal": "1", "full": "2", "extra": "3"}
-    pragma = re.compile(r"^session\tPRAGMA synchronous *= *(\w+)$", re.MULTILINE | re.IGNORECASE)
+    pragma = re.compile(r"^session\t\S+\tPRAGMA synchronous *= *(\w+)$", re.MULTILINE | re.IGNORECASE)
     asked = pragma.search(text)[1].lower()
-    text = pragma.sub("session\tPRAGMA synchronous = OFF", text)
+    text = pragma.sub("session\t-\tPRAGMA synchronous = OFF", text)
     lie = f"readback\tsynchronous\tSELECT {words.get(asked, asked)}"
     return re.sub(r"^readback\tsynchronous\t.*$", lie, text, flags=re.MULTILINE)
+
+
+def sealed(text):
+    """A plan with the digest of what it is now: the worker would refuse one that was changed."""
+    body = text[: text.rindex("end\t")]
+    return f"{body}end\t{zlib.crc32(body.encode()):08x}\n"
 
 
 def rounded(text):
@@ -248,7 +255,7 @@ class Fake:
 
     def say(self, data):
         with self.lock:
-            # Whoever stops listening closes the input too, when it is time to leave.
+            # A tool that stops listening closes the input too, when it is time to leave.
             with suppress(BrokenPipeError):
                 sys.stdout.buffer.write(b"" if self.mute else data)
                 sys.stdout.buffer.flush()
@@ -271,7 +278,7 @@ class Fake:
                 self.take_start(int(rest[0]))
             self.tell(line + body)
         if self.fault == "stall":
-            time.sleep(600)  # it is meant to be killed; nobody is served by one that never ends
+            time.sleep(600)  # it is meant to be killed, but must not run for ever
         self.leave(0)
 
     def take_plan(self, line, body):
@@ -292,9 +299,9 @@ class Fake:
             for _ in range(BURNERS):
                 threading.Thread(target=self.guarded, args=(self.burn,), daemon=True).start()
         if self.fault == "unsynced":
-            body = without_syncs(body.decode()).encode()
+            body = sealed(without_syncs(body.decode())).encode()
         elif self.fault == "rounds-integers":
-            body = rounded(body.decode()).encode()
+            body = sealed(rounded(body.decode())).encode()
         return b"plan %d\n" % len(body), body
 
     def applies(self):

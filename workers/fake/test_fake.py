@@ -31,18 +31,18 @@ PATIENCE_S = 60
 # Operations of a client whose plan ends with them and not with the window.
 LIMIT = 12
 
-PLAN = """contend-plan 2
+PLAN = """contend-plan 3
 worker\t{worker}
 driver\trusqlite\tthread
 connections\tclient
 window\t{run_in_ns}\t{window_ns}\t1000000000
 now\tclock
 option\tbusy_timeout_ms\t1000
-database\t{database}
-session\tPRAGMA synchronous = FULL
+database\tfile\t{database}
+session\trows\tPRAGMA synchronous = FULL
 readback\tsynchronous\tPRAGMA synchronous
-statement\t0\tSELECT count(*) FROM t
-statement\t1\tINSERT INTO t VALUES (?)
+statement\t0\trows\t-\tSELECT count(*) FROM t
+statement\t1\tchanges\t22\tINSERT INTO t VALUES (?)
 transaction\t0\tread\tread\t-\t0\t0\t2
 step\tsql\t0\t1..1\t1\t-
 step\thold\t{service_ns}
@@ -56,7 +56,7 @@ op\t1000\t1\ti1
 client\t1\t0\tclosed\tcyclic\t{limit}\t500\t2
 op\t0\t1\ti2
 op\t1000\t0
-end
+end\t
 """
 
 
@@ -183,9 +183,9 @@ class FakeTest(unittest.TestCase):
     def plan(self, worker=0, window_ms=WINDOW_MS, limit=0):
         database = str(self.database).replace("\t", "\\t")
         run_in_ns, window_ns = 20 * MS, window_ms * MS
-        return PLAN.format(
+        return fake.sealed(PLAN.format(
             worker=worker, database=database, run_in_ns=run_in_ns, window_ns=window_ns, service_ns=SERVICE_NS, limit=limit
-        )
+        ))
 
     def rows(self):
         with closing(sqlite3.connect(self.database)) as database:
@@ -226,7 +226,7 @@ class FakeTest(unittest.TestCase):
     def test_scripts_pass(self):
         conversation = self.fault("no-start")
         database = str(self.database).replace("\t", "\\t")
-        script = f"contend-script 1\ndriver\trusqlite\ndatabase\t{database}\nsql\tSELECT 7\nend\n"
+        script = fake.sealed(f"contend-script 2\ndriver\trusqlite\ndatabase\tfile\t{database}\nsql\trows\tSELECT 7\nend\t\n")
         conversation.tell(f"script {len(script)}\n{script}")
         self.assertEqual(conversation.until("reply")[-1][0], "reply")
 
@@ -430,7 +430,7 @@ class FakeTest(unittest.TestCase):
 
     def carried_out(self, name, text):
         conversation = self.fault(name)
-        conversation.prepared(text)
+        conversation.prepared(fake.sealed(text))
         conversation.start()
         totals, data = conversation.outcome()
         return totals, samples_of(data)
@@ -476,7 +476,7 @@ class FakeTest(unittest.TestCase):
         said = conversation.prepared(self.plan())
         self.assertTrue(all("synchronous=2" in rest for word, rest in said if word == "session"))
         text = fake.without_syncs(self.plan())
-        self.assertIn("\nsession\tPRAGMA synchronous = OFF\nreadback\tsynchronous\tSELECT 2\n", text)
+        self.assertIn("\nsession\t-\tPRAGMA synchronous = OFF\nreadback\tsynchronous\tSELECT 2\n", text)
         conversation.start()
         self.assertEqual(conversation.outcome()[0]["failed"], 0)
 

@@ -29,9 +29,10 @@ const SERVER = { reads: 2000, turns: Number(process.env.CONTEND_BENCH_TURNS ?? 3
 
 function planText(driver, database, sql, keys) {
   const ops = keys.map((key) => `op\t0\t0\ti${key}\n`).join('');
-  return `contend-plan 2\nworker\t0\ndriver\t${driver.name}\tevent-loop\nconnections\tclient\nwindow\t0\t0\t1000000000\nnow\tclock\n`
-    + `database\t${database}\nstatement\t0\t${sql}\ntransaction\t0\tread\tread\t-\t0\t0\t1\nstep\tsql\t0\t1..1\t1\t-\tp0+0\n`
-    + `retry\t1\t-\t-\t-\nclients\t1\nclient\t0\t0\tclosed\tcyclic\t${keys.length}\t0\t${keys.length}\n${ops}end\n`;
+  const body = `contend-plan 3\nworker\t0\ndriver\t${driver.name}\tevent-loop\nconnections\tclient\nwindow\t0\t0\t1000000000\nnow\tclock\n`
+    + `database\t${database}\nstatement\t0\trows\t${sql === NUMBERED ? `${sql.length - 2}:1` : sql.length - 1}\t${sql}\ntransaction\t0\tread\tread\t-\t0\t0\t1\nstep\tsql\t0\t1..1\t1\t-\tp0+0\n`
+    + `retry\t1\t-\t-\t-\nclients\t1\nclient\t0\t0\tclosed\tcyclic\t${keys.length}\t0\t${keys.length}\n${ops}`;
+  return `${body}end\t${digest(body)}\n`;
 }
 
 // Code is compiled for the shapes of objects: were all of the last turn's gone, it would have to be compiled again.
@@ -39,7 +40,7 @@ const kept = [];
 
 /**
  * A turn through the worker: a run of its own, on the connection that the first one opened. Were it another connection each time,
- * both sides would measure how the library is compiled for it anew.
+ * both sides would measure how the library is compiled for it again.
  */
 function workerSide(driver, text, reads) {
   let conn;
@@ -64,7 +65,7 @@ function workerSide(driver, text, reads) {
 
 /** Time on the clock and of the processor, in nanoseconds. */
 async function timed(work) {
-  // As the worker does before it is ready: what made the plan is nobody's cost.
+  // As the worker does before it is ready: what made the plan is no side's cost.
   global.gc();
   const cpu = process.cpuUsage();
   const begun = process.hrtime.bigint();
@@ -110,7 +111,7 @@ const callbacks = (database, keys) => {
  * what asks for a key, and what finds the rows in an answer.
  */
 const server = (name, reader) => async (database, keys) => {
-  const conn = await driverOf(name).open(database);
+  const conn = await driverOf(name).open(new Database(database.split('\t')));
   const { ask, rowsOf } = reader(conn);
   const exact = keys.map(BigInt);
   // The library prepares the statement with its first execution; the worker has it prepared before the start.
@@ -134,7 +135,7 @@ const mysql2 = server('mysql2', ({ inner }) => ({
   rowsOf: ([rows]) => rows,
 }));
 
-/** By driver its bare loop and how often; with a server the variable that has its address, and the statement of the plan. */
+/** By driver its bare loop and how often; with a server the variable that has the fields of its `database` line, and the statement of the plan. */
 const DRIVERS = {
   'better-sqlite3': { bare: blocking('better-sqlite3'), sql: SQL, ...EMBEDDED },
   libsql: { bare: blocking('libsql'), sql: SQL, ...EMBEDDED },
@@ -157,12 +158,12 @@ function keysOf(reads) {
   });
 }
 
-/** The process of one side: carries out a turn whenever it is told to, until nobody is there any more. */
+/** The process of one side: carries out a turn at each request, until its input ends. */
 async function serve(name, side, database) {
-  const { bare, sql, reads } = DRIVERS[name];
+  const { at, bare, sql, reads } = DRIVERS[name];
   const keys = keysOf(reads);
   const driver = driverOf(name);
-  const turn = side === 'bare' ? await bare(database, keys) : workerSide(driver, planText(driver, database, sql, keys), reads);
+  const turn = side === 'bare' ? await bare(at ? database : database.split('\t')[1], keys) : workerSide(driver, planText(driver, database, sql, keys), reads);
   process.on('message', async () => process.send(await turn()));
   process.on('disconnect', () => process.exit());
   process.send('ready');
@@ -175,7 +176,7 @@ class Side {
     this.ended = once(this.child, 'exit').then(([code, signal]) => {
       throw new Error(`the process of the side ${side} of ${name} ended by itself (${code ?? signal})`);
     });
-    // Between two turns nobody waits for it, and after the last one it is to end.
+    // Between two turns no process waits for it, and after the last one it is to end.
     this.ended.catch(() => {});
   }
 
@@ -187,7 +188,7 @@ class Side {
 
   /** Has it carry out a turn; what it took. */
   turn() {
-    // That nobody is there to hear it is told by its end, with the status.
+    // Its end and its status show that no process listens.
     this.child.send('turn', () => {});
     return this.answer();
   }
@@ -270,7 +271,7 @@ async function main(name, side, database) {
   try {
     const made = path.join(dir, 'bench.db');
     fill(made);
-    return await compare(name, made);
+    return await compare(name, `file\t${made}`);
   } finally {
     fs.rmSync(dir, { recursive: true });
   }

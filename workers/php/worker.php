@@ -3,7 +3,7 @@
 
 declare(strict_types=1);
 
-foreach (['wire', 'plan', 'sqltext', 'driver', 'writer', 'client', 'script', 'run', 'worker', 'address'] as $part) {
+foreach (['wire', 'statement', 'plan', 'driver', 'writer', 'client', 'script', 'run', 'worker'] as $part) {
     require __DIR__ . "/src/$part.php";
 }
 

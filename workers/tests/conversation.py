@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import socket
@@ -10,6 +11,7 @@ import subprocess
 import tempfile
 import threading
 import time
+import zlib
 from collections import namedtuple
 from pathlib import Path
 from queue import Queue
@@ -46,15 +48,29 @@ def model(driver):
 
 
 def plan(
-    driver, database, lines, operations, *, window=(0, 0, 2000 * MS), options=(), session=(), readbacks=(), retry="1\t-\t-\t-", is_pool=False
+    driver, database, lines, operations, *, window=(0, 0, 2000 * MS), options=(), session=(), readbacks=(), retry="1\t-\t-\t-", is_pool=False, is_endless=False
 ):
     """A plan of one client that carries out `operations` one after the other; `lines` are statements and transactions."""
     kind, connections = ("pool", "database") if is_pool else (model(driver), "client")
-    head = ["contend-plan 2", "worker\t0", f"driver\t{driver}\t{kind}", f"connections\t{connections}", "window\t%d\t%d\t%d" % window,
-            "now\tclock", *(f"option\t{o}" for o in options), f"database\t{database}", *(f"session\t{s}" for s in session),
-            *(f"readback\t{r}" for r in readbacks), *lines, f"retry\t{retry}", "clients\t1"]
-    client = [f"client\t0\t0\tclosed\tfinite\t{len(operations)}\t0\t{len(operations)}", *(f"op\t0\t{o}" for o in operations), "end", ""]
-    return "\n".join(head + client)
+    head = ["contend-plan 3", "worker\t0", f"driver\t{driver}\t{kind}", f"connections\t{connections}", "window\t%d\t%d\t%d" % window,
+            "now\tclock", *(f"option\t{o}" for o in options), f"database\t{database}", *(f"session\t-\t{s}" for s in session),
+            *(f"readback\t{r}" for r in readbacks), *map(described, lines), f"retry\t{retry}", "clients\t1"]
+    cycle = "cyclic\t0" if is_endless else f"finite\t{len(operations)}"
+    client = [f"client\t0\t0\tclosed\t{cycle}\t0\t{len(operations)}", *(f"op\t0\t{o}" for o in operations), ""]
+    body = "\n".join(head + client)
+    return f"{body}end\t{zlib.crc32(body.encode()):08x}\n"
+
+
+def described(line):
+    """A `statement` line with the effect and the placeholders `?` of its statement, as far as the tests here need them."""
+    kind, *fields = line.split("\t")
+    if kind != "statement":
+        return line
+    number, escaped = fields
+    sql = escaped.replace("\\\\", "\\")
+    places = [len(sql[: found.start()].encode()) for found in re.finditer(r"'(?:[^']|'')*'|\?", sql) if found.group() == "?"]
+    effect = {"SELECT": "rows", "INSERT": "changes", "UPDATE": "changes", "DELETE": "changes"}.get(sql.split()[0], "-")
+    return f"statement\t{number}\t{effect}\t{','.join(map(str, places)) or '-'}\t{escaped}"
 
 
 class Died(Exception):
@@ -189,8 +205,9 @@ class MariaDb:
             raise FileNotFoundError(f"CONTEND_TESTS_MUST_HAVE_WORKERS=1, and MariaDB is not installed: no {', '.join(missing)}")
         return not missing
 
-    def address(self, path=None):
-        return f"mysql://root@/app?socket={path or self.socket}"
+    def database(self, path=None):
+        """The fields of its `database` line."""
+        return f"socket\t{path or self.socket}\troot\tapp\t-"
 
     def ask(self, sql, database="app"):
         command = ["mariadb", "--no-defaults", "-N", "-B", "-r", "-u", "root", "-S", self.socket, "-e", sql, database]

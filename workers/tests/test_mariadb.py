@@ -40,7 +40,7 @@ class OfMariaDb:
         return worker
 
     def plan(self, lines, operations, path=None, **more):
-        return plan(self.driver, self.server.address(path), lines, operations, **more)
+        return plan(self.driver, self.server.database(path), lines, operations, **more)
 
     def test_a_backslash_is_a_character_like_others(self):
         lines = [
@@ -80,7 +80,7 @@ class OfMariaDb:
         self.assertLessEqual({s.code for s in samples if s.space}, {1927, 2013, 2006})
 
     def test_a_server_that_hangs_at_the_end_of_the_drain(self):
-        """Nobody can be interrupted, and the connection dies meanwhile: the tool is answered all the time."""
+        """No client can be interrupted, and the connection dies meanwhile: the tool is answered all the time."""
         proxy = Proxy(self.server.socket, f"{self.server.folder}/{self.driver}")
         self.addCleanup(proxy.close)
         lines = ["statement\t0\tDO SLEEP(100)", "transaction\t0\twait\tread\t-\t0\t0\t1", "step\tsql\t0\t0..*\t1\t-"]

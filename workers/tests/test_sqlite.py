@@ -31,7 +31,7 @@ class OfSqlite:
         return worker
 
     def plan(self, lines, operations, **more):
-        return plan(self.driver, self.database, lines, operations, **more)
+        return plan(self.driver, f"file\t{self.database}", lines, operations, **more)
 
     def test_a_new_connection_pays_for_what_it_uses_and_for_nothing_else(self):
         """Code is written, and statements are prepared, for what the attempt carries out: a plan may have a thousand more."""

@@ -155,7 +155,7 @@ def _unread(db, user, name, comment):
     db.one("SELECT name, title, team, is_private FROM gp_project WHERE name = ?", (project,))
     members = db.all('SELECT "user" FROM gp_member WHERE parent = ? ORDER BY idx', (project,))
     guests = db.all('SELECT "user" FROM gp_guest_access WHERE project = ?', (project,))
-    # Whoever writes has read it. A user may be both member and guest.
+    # The author has read it. A user may be both member and guest.
     readers = [reader for reader in dict.fromkeys(row["user"] for row in members + guests) if reader != user]
     if not readers:
         return

@@ -3,13 +3,14 @@
 A file in TOML or JSON, or JSON on standard input as the worker for contend sends it:
 
     [sites."gp-sqlite.test"]
-    database = "/srv/gameplan/site.db"          # or postgres://..., mysql://...
+    database = "/srv/gameplan/site.db"          # on a server its name, with engine, user, socket or host
     busy_timeout_ms = 5000
     begin = "immediate"
     session = ["PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL"]
 """
 
 import json
+import os
 import sys
 import tomllib
 from dataclasses import dataclass, fields
@@ -23,7 +24,17 @@ class ConfigError(Exception):
 
 @dataclass(frozen=True)
 class SiteConfig:
+    # The path of a file, or the name of a database on a server.
     database: str
+    engine: str = "sqlite"
+    # Of a server: as whom and where. `socket` is the path of the Unix socket itself, a port of 0 the engine's own.
+    user: str = ""
+    socket: str = ""
+    host: str = ""
+    port: int = 0
+    # Where the password is: the first line of a file, or an environment variable.
+    password_file: str = ""
+    password_env: str = ""
     # Executed on every new connection, in order.
     session: tuple = ()
     # Asked on every new connection of a worker: pairs of name and SQL.
@@ -31,6 +42,15 @@ class SiteConfig:
     busy_timeout_ms: int = 5000
     # How a transaction that writes begins on SQLite; elsewhere there is one way.
     begin: str = "immediate"
+
+    def password(self):
+        """The password, from where it is found; empty if it needs none."""
+        if self.password_file:
+            with open(self.password_file, encoding="utf-8") as file:
+                return file.readline().rstrip("\n")
+        if self.password_env and self.password_env not in os.environ:
+            raise ConfigError(f"the environment has no {self.password_env}, which is to have the password")
+        return os.environ[self.password_env] if self.password_env else ""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import mmap
 import struct
 
 NAMES = ("requests", "failed", "retries", "gave_up", "connections_opened")
-# Workers that one server starts in its life; whoever comes later shares a slot, and counts may then be lost.
+# Workers that one server starts in its life; later ones share a slot, and counts may then be lost.
 _SLOTS = 4096
 _SLOT = struct.Struct(f"{len(NAMES)}Q")
 

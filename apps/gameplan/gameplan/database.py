@@ -1,4 +1,4 @@
-"""A site's connection in this process: opened at the first request, kept, opened anew when it was lost.
+"""A site's connection in this process: opened at the first request, kept, opened again when it was lost.
 
 A process serves one request at a time, so one connection for each site is enough.
 """
@@ -6,7 +6,6 @@ A process serves one request at a time, so one connection for each site is enoug
 import contextlib
 
 from . import engines
-from .address import engine_of
 
 
 class DatabaseError(Exception):
@@ -26,7 +25,7 @@ class Database:
 
     def __init__(self, site):
         self.site = site
-        self.engine = engines.load(engine_of(site.database))
+        self.engine = engines.load(site.engine)
         self.opened = 0
         # How many had been opened when settings were last read back.
         self._read = 0
@@ -92,7 +91,7 @@ class Database:
         try:
             self.execute("COMMIT")
         except DatabaseError as error:
-            # A refused commit (busy, deadlock) is none; of a lost connection nobody knows.
+            # A refused commit (busy, deadlock) is not one; the outcome of a lost connection is unknown.
             error.unknown = error.lost
             self._roll_back()
             raise
@@ -108,7 +107,7 @@ class Database:
         return {name: "" if value is None else str(value) for name, value in found.items()}
 
     def is_unread(self):
-        """Whether nobody has asked the open connection for its settings yet."""
+        """Whether the open connection has not been asked for its settings yet."""
         return self._connection is not None and not self._in_transaction and self._read < self.opened
 
     def close(self):

@@ -72,7 +72,7 @@ def load(db, name, lock=False):
 def read(db, user, name):
     """One discussion, as its page shows it."""
     row = db.one(_ROW_AND_RIGHT, (user, name))
-    # Whoever may not see it does not learn that it exists.
+    # A user who may not see it does not learn that it exists.
     if not row or not row.pop("readable"):
         raise missing(f"{DOCTYPE} {name}")
     for child, sql in _CHILDREN:

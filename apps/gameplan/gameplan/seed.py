@@ -59,7 +59,7 @@ def fill(site, size, seed=1, password="admin"):
     """Makes all tables of a site in its empty database; the rows of each."""
     if size.users < size.members or min(vars(size).values()) < 1:
         raise ValueError("every number is at least 1, and a space has no more members than there are users")
-    if "://" not in site.database:
+    if site.engine == "sqlite":
         # The app itself opens only what is there.
         open(site.database, "xb").close()
     db = Database(site)

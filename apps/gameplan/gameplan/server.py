@@ -7,7 +7,6 @@ import os
 from gunicorn.app.base import BaseApplication
 
 from . import engines
-from .address import engine_of
 from .counters import Counters
 from .web import App
 
@@ -20,7 +19,7 @@ class Server(BaseApplication):
         self._counters = Counters()
         # Before there are workers, so that they need not each do it; connections are each worker's own.
         for site in config.sites.values():
-            engines.load(engine_of(site.database))
+            engines.load(site.engine)
         super().__init__()
 
     def load_config(self):
@@ -34,7 +33,7 @@ class Server(BaseApplication):
         # Its workers' signs of life are files; in memory they cost the disk nothing.
         if os.path.isdir("/dev/shm"):
             settings["worker_tmp_dir"] = "/dev/shm"
-        # Newer versions open a socket for control, which nobody here needs.
+        # Newer versions open a socket for control, which is not needed here.
         if "control_socket_disable" in self.cfg.settings:
             settings["control_socket_disable"] = True
         for name, value in settings.items():
@@ -59,7 +58,7 @@ class Server(BaseApplication):
             self._report({"worker": worker.age, "error": str(error)})
 
     def _worker_exit(self, _server, worker):
-        """Connections that were opened anew while requests were served: nobody is measured any more."""
+        """Connections that were opened again while requests were served, read after the measurement."""
         app = getattr(self, "_app", None)
         if self._report is None or app is None:
             return

@@ -114,7 +114,7 @@ class App:
                 try:
                     return handler(request, db, **arguments)
                 except DatabaseError as error:
-                    # A connection that broke since the last request is opened anew, once; never after a commit began.
+                    # A connection that broke since the last request is opened again, once; never after a commit began.
                     again = error.retry or (error.lost and attempt == 1 and opened and not error.unknown)
                     if not again or attempt == self.config.tries:
                         raise

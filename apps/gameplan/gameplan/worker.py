@@ -17,13 +17,13 @@ import socket
 import subprocess
 import sys
 import time
+import zlib
 
 from . import VERSION
-from .address import engine_of
 
 HOSTS = {"sqlite": "gp-sqlite.test", "mariadb": "gp-maria.test", "postgres": "gp-postgres.test"}
 # What the app understands; `statements` and `lock_wait` are its driver's own affair.
-OPTIONS = ("gunicorn_workers", "host", "busy_timeout_ms", "statements", "lock_wait")
+OPTIONS = ("gunicorn_workers", "engine", "host", "busy_timeout_ms", "statements", "lock_wait")
 READY_S = 60
 _ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\0": "\\0"}
 _UNESCAPES = {"\\": "\\", "t": "\t", "n": "\n", "r": "\r", "0": "\0"}
@@ -58,14 +58,15 @@ class Plan:
     """What an app needs of a plan: databases, settings, options, how a transaction that writes begins."""
 
     def __init__(self, text):
-        lines = text.split("\n")
-        if lines[0] != "contend-plan 2":
+        body, _, said = text.rpartition("end\t")
+        lines = body.split("\n")
+        if text.partition("\n")[0] != "contend-plan 3":
             raise Refused(f"a plan of this form is not known: `{lines[0][:40]}`; use tool and app of one release")
-        if lines[-2:] != ["end", ""]:
-            raise Refused("the plan does not end with `end`")
+        if not body.endswith("\n") or f"{zlib.crc32(body.encode()):08x}\n" != said:
+            raise Refused("the plan was cut off or changed: it does not end with `end` and its digest")
         self.databases, self.session, self.readback, self.options = [], [], [], {}
         self.begin, self.drain_ns = None, 0
-        for number, line in enumerate(lines[1:-2], 2):
+        for number, line in enumerate(lines[1:-1], 2):
             try:
                 self._line([unescape(field) for field in line.split("\t")])
             except (IndexError, ValueError, Refused) as error:
@@ -76,9 +77,9 @@ class Plan:
     def _line(self, fields):
         kind, values = fields[0], fields[1:]
         if kind == "database":
-            self.databases.append(values[0])
+            self.databases.append(_database(*values))
         elif kind == "session":
-            self.session.append(values[0])
+            self.session.append(values[1])
         elif kind == "readback":
             self.readback.append((values[0], values[1]))
         elif kind == "option":
@@ -100,20 +101,30 @@ class Plan:
 
     def config(self):
         """The app's configuration, and the host of site 0."""
-        engine = engine_of(self.databases[0])
+        engine = self.options.get("engine", "sqlite")
         host = self.options.get("host") or HOSTS.get(engine, "gameplan.test")
         # SQLite's ways to begin; on servers there is one, and the word may be another.
         way = (self.begin or "BEGIN IMMEDIATE").lower().split()[1:2]
         site = {
-            "session": self.session, "readback": self.readback,
+            "engine": engine, "session": self.session, "readback": self.readback,
             "busy_timeout_ms": self.number("busy_timeout_ms", 5000, 0, 2**31 - 1),
             "begin": way[0] if way and way[0] in ("immediate", "exclusive") else "deferred"}
         hosts = [host] + [f"{i}.{host}" for i in range(1, len(self.databases))]
-        sites = {name: dict(site, database=path) for name, path in zip(hosts, self.databases)}
+        sites = {name: {**site, **where} for name, where in zip(hosts, self.databases)}
         config = {
             "sites": sites, "workers": self.number("gunicorn_workers", 4, 1, 64),
             "graceful_timeout_s": max(1, math.ceil(self.drain_ns / 1e9))}
         return config, host
+
+
+def _database(kind, *fields):
+    """Where a site's database is, as its configuration says it."""
+    if kind == "file":
+        return {"database": fields[0]}
+    *place, user, database, password = fields
+    found, _, where = password.partition(":")
+    site = {"user": user, "database": database, **({f"password_{found}": where} if where else {})}
+    return {**site, **({"socket": place[0]} if kind == "socket" else {"host": place[0], "port": int(place[1])})}
 
 
 class Gunicorn:

@@ -35,15 +35,15 @@ class Engine:
         os.chmod(self.folder, 0o755)
         self.count = 0
 
-    def address(self, database):
-        return os.path.join(self.folder, f"{database}.db")
+    def where(self, database):
+        return {"database": os.path.join(self.folder, f"{database}.db")}
 
     def new_site(self, **settings):
         """A site with the tests' data."""
         self.count += 1
         database = f"site{self.count}"
         self.create(database)
-        site = SiteConfig(self.address(database), session=self.session, **settings)
+        site = SiteConfig(**self.where(database), session=self.session, **settings)
         seed.fill(site, SIZE)
         return site
 
@@ -80,7 +80,7 @@ class Server(Engine):
 
     def start(self):
         self.process = subprocess.Popen(self.as_nobody(*self.run()), stdout=self.log, stderr=self.log, cwd="/")
-        site = SiteConfig(self.address(self.first))
+        site = SiteConfig(**self.where(self.first))
         end = time.monotonic() + 60
         while True:
             db = Database(site)
@@ -95,7 +95,7 @@ class Server(Engine):
                 db.close()
 
     def create(self, database):
-        db = Database(SiteConfig(self.address(self.first)))
+        db = Database(SiteConfig(**self.where(self.first)))
         db.execute(self.create_database.format(database))
         db.close()
 
@@ -128,8 +128,8 @@ class MariaDb(Server):
                 f"--socket={self.folder}/s", f"--pid-file={self.folder}/pid", "--skip-networking",
                 "--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=32M"]
 
-    def address(self, database):
-        return f"mysql://root@/{database}?socket={self.folder}/s"
+    def where(self, database):
+        return {"engine": "mariadb", "user": "root", "database": database, "socket": f"{self.folder}/s"}
 
 
 class Postgres(Server):
@@ -146,8 +146,8 @@ class Postgres(Server):
         return [_program("postgres", "/usr/lib/postgresql/*/bin/postgres"), "-D", self.data, "-k", self.folder,
                 "-c", "listen_addresses=", "-c", "fsync=off", "-c", "max_connections=50"]
 
-    def address(self, database):
-        return f"postgres://gameplan@/{database}?socket={self.folder}/.s.PGSQL.5432"
+    def where(self, database):
+        return {"engine": "postgres", "user": "gameplan", "database": database, "socket": f"{self.folder}/.s.PGSQL.5432"}
 
 
 RUNNING = {}

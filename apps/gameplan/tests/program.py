@@ -3,21 +3,33 @@
 import os
 import subprocess
 import time
+import zlib
 
 PROGRAM = os.path.join(os.environ.get("PROGRAMS", "../../target/workers"), "contend-worker-gameplan")
 
 
 def plan(sites, host=None, workers=2, begin="BEGIN IMMEDIATE", more=""):
-    lines = ["contend-plan 2", "worker\t0", "driver\tgameplan\tgunicorn", "connections\tclient",
+    lines = ["contend-plan 3", "worker\t0", "driver\tgameplan\tgunicorn", "connections\tclient",
              "window\t0\t0\t2000000000", "now\tclock", f"option\tbusy_timeout_ms\t{sites[0].busy_timeout_ms}",
              "option\tstatements\tprepared", f"option\tgunicorn_workers\t{workers}"]
     lines += [f"option\thost\t{host}"] if host else []
     lines += [line for line in more.split("\n") if line]
-    lines += [f"database\t{site.database}" for site in sites]
-    lines += [f"session\t{sql}" for sql in sites[0].session]
+    lines += [f"option\tengine\t{sites[0].engine}"]
+    lines += [f"database\t{fields(site)}" for site in sites]
+    lines += [f"session\t-\t{sql}" for sql in sites[0].session]
     lines += [f"readback\t{name}\t{sql}" for name, sql in sites[0].readback]
-    lines += [f"transaction\t0\tcomment\twrite\t{begin}\t0\t0\t0", "retry\t1\t-\t-\t-", "clients\t0", "end", ""]
-    return "\n".join(lines)
+    lines += [f"transaction\t0\tcomment\twrite\t{begin}\t0\t0\t0", "retry\t1\t-\t-\t-", "clients\t0", ""]
+    return sealed("\n".join(lines))
+
+
+def fields(site):
+    """Those of a site's `database` line."""
+    return f"socket\t{site.socket}\t{site.user}\t{site.database}\t-" if site.socket else f"file\t{site.database}"
+
+
+def sealed(body):
+    """A plan with the digest that contend would give it."""
+    return f"{body}end\t{zlib.crc32(body.encode()):08x}\n"
 
 
 def facts(line):

@@ -35,7 +35,7 @@ final class Conversation
             }
             return 0;
         } catch (Refused | FormatError | ErrorException | PDOException | mysqli_sql_exception $e) {
-            // Whoever is told may kill this process at once.
+            // The tool may kill this process at once when told.
             $this->end();
             $this->say('failed', [], $e->getMessage());
             return 1;

@@ -11,8 +11,9 @@ final class Refused extends Exception
 final class ServedPlan
 {
     /** What the app understands; `statements` and `lock_wait` are its drivers' own affair. */
-    private const OPTIONS = ['php_workers', 'host', 'busy_timeout_ms', 'statements', 'lock_wait'];
+    private const OPTIONS = ['php_workers', 'engine', 'host', 'busy_timeout_ms', 'statements', 'lock_wait'];
 
+    /** @var Database[] */
     public array $databases = [];
     public array $session = [];
     /** Pairs of a name and a statement. */
@@ -23,16 +24,18 @@ final class ServedPlan
 
     public function __construct(string $text)
     {
-        $lines = explode("\n", $text);
-        if ($lines[0] !== 'contend-plan 2') {
-            throw new Refused('a plan of this form is not known: `' . crop($lines[0]) . '`; use tool and app of one release');
+        $first = strstr($text, "\n", true) ?: $text;
+        if ($first !== 'contend-plan 3') {
+            throw new Refused('a plan of this form is not known: `' . crop($first) . '`; use tool and app of one release');
         }
-        if (array_slice($lines, -2) !== ['end', '']) {
-            throw new Refused('the plan does not end with `end`');
+        try {
+            $lines = explode("\n", opened('plan', $text));
+        } catch (FormatError $e) {
+            throw new Refused($e->getMessage());
         }
-        foreach (array_slice($lines, 1, -2) as $i => $line) {
+        foreach (array_slice($lines, 1, -1) as $i => $line) {
             try {
-                $this->line(array_map('unescape', explode("\t", $line)));
+                $this->line(explode("\t", $line));
             } catch (FormatError | ErrorException | Refused $e) {
                 throw new Refused('line ' . ($i + 2) . ' of the plan: ' . $e->getMessage());
             }
@@ -42,14 +45,15 @@ final class ServedPlan
         }
     }
 
-    private function line(array $fields): void
+    private function line(array $escaped): void
     {
+        $fields = array_map('unescape', $escaped);
         switch ($fields[0]) {
             case 'database':
-                $this->databases[] = $fields[1];
+                $this->databases[] = new Database(...array_slice($escaped, 1));
                 break;
             case 'session':
-                $this->session[] = $fields[1];
+                $this->session[] = $fields[2];
                 break;
             case 'readback':
                 $this->readback[] = [$fields[1], $fields[2]];

@@ -20,9 +20,10 @@ final class Site
     public function __construct(private ServedPlan $plan, private string $app, private string $root)
     {
         $database = $plan->databases[0];
-        $this->isSqlite = !str_contains($database, '://');
-        if (!$this->isSqlite && !str_starts_with($database, 'mysql://')) {
-            throw new Refused('WordPress runs on SQLite and MariaDB, not on ' . crop($database));
+        $this->isSqlite = $database->path !== null;
+        $engine = $plan->options['engine'] ?? ($this->isSqlite ? 'sqlite' : 'mariadb');
+        if (!in_array($engine, ['sqlite', 'mariadb'], true)) {
+            throw new Refused('WordPress runs on SQLite and MariaDB, not on ' . crop($engine));
         }
         if ($this->isSqlite && $plan->begin !== null && $plan->begin !== 'BEGIN IMMEDIATE') {
             throw new Refused("the plugin begins what it writes with BEGIN IMMEDIATE; `$plan->begin` cannot be had");
@@ -78,7 +79,7 @@ final class Site
     /** The loaded data step aside, and the plugin makes a file of its own. */
     private function onSqlite(): array
     {
-        $path = $this->plan->databases[0];
+        $path = $this->plan->databases[0]->path;
         $seed = new PDO("sqlite:$path", null, null, [PDO::ATTR_ERRMODE => PDO::ERRMODE_EXCEPTION]);
         $mode = $seed->query('PRAGMA journal_mode')->fetchColumn();
         // Without a log beside it the file is whole.
@@ -109,25 +110,25 @@ final class Site
 
     private function seed(): string
     {
-        return $this->plan->databases[0] . '.seed';
+        return $this->plan->databases[0]->path . '.seed';
     }
 
     private function onMariadb(): array
     {
-        $address = new Address($this->plan->databases[0], 'mysql', 3306);
+        $address = $this->plan->databases[0];
         $this->stepAside($address);
         $host = $address->socket !== null ? "localhost:$address->socket" : "$address->host:$address->port";
         return [
-            'DB_ENGINE' => 'mysql', 'DB_HOST' => $host, 'DB_USER' => $address->user, 'DB_PASSWORD' => $address->password ?? '',
+            'DB_ENGINE' => 'mysql', 'DB_HOST' => $host, 'DB_USER' => $address->user, 'DB_PASSWORD' => $address->password() ?? '',
             'DB_NAME' => $address->database,
         ] + $this->constants();
     }
 
     /** WordPress takes tables of its names for an installation of its own that is damaged. */
-    private function stepAside(Address $address): void
+    private function stepAside(Database $address): void
     {
         mysqli_report(MYSQLI_REPORT_ERROR | MYSQLI_REPORT_STRICT);
-        $database = new mysqli($address->host ?: 'localhost', $address->user, $address->password ?? '', $address->database, $address->port, $address->socket);
+        $database = new mysqli($address->host ?: 'localhost', $address->user, $address->password() ?? '', $address->database, $address->port, $address->socket);
         foreach ($database->query('SHOW TABLES')->fetch_all() as [$table]) {
             $database->query("RENAME TABLE `$table` TO `seed_$table`");
         }

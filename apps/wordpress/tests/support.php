@@ -101,18 +101,20 @@ final class Served
 
     public function __construct(string $database, array $session, array $readback, array $options = ['busy_timeout_ms' => '5000'])
     {
-        $plan = ["contend-plan 2", "worker\t0", "driver\twordpress\tphp-server", "connections\tclient", "window\t0\t0\t2000000000", "now\tclock"];
+        $plan = ["contend-plan 3", "worker\t0", "driver\twordpress\tphp-server", "connections\tclient", "window\t0\t0\t2000000000", "now\tclock"];
         foreach ($options + ['php_workers' => '3', 'host' => 'wordpress.test', 'statements' => 'prepared'] as $name => $value) {
             $plan[] = "option\t$name\t$value";
         }
-        $plan[] = "database\t$database";
+        // The path of a file, or the fields of a server.
+        $plan[] = "database\t" . (str_contains($database, "\t") ? '' : "file\t") . $database;
         foreach ($session as $sql) {
-            $plan[] = "session\t$sql";
+            $plan[] = "session\t-\t$sql";
         }
         foreach ($readback as $name => $sql) {
             $plan[] = "readback\t$name\t$sql";
         }
-        $text = implode("\n", [...$plan, "clients\t0", 'end', '']);
+        $body = implode("\n", [...$plan, "clients\t0", '']);
+        $text = "{$body}end\t" . hash('crc32b', $body) . "\n";
         $program = ROOT . '/target/workers/contend-worker-wordpress';
         $this->process = proc_open([$program, 'serve'], [['pipe', 'r'], ['pipe', 'w'], ['file', sys_get_temp_dir() . '/contend-wordpress-test.log', 'a']], $pipes);
         [$this->to, $this->from] = $pipes;

@@ -105,7 +105,7 @@ function test_it_serves_on_mariadb(): void
         $readback = ['innodb_flush_log_at_trx_commit' => 'SELECT @@innodb_flush_log_at_trx_commit', 'isolation' => 'SELECT @@tx_isolation',
             'innodb_lock_wait_timeout' => 'SELECT @@innodb_lock_wait_timeout'];
         $expected = ['innodb_flush_log_at_trx_commit' => '1', 'isolation' => 'READ-COMMITTED', 'innodb_lock_wait_timeout' => '7'];
-        serves("mysql://root@localhost/app_0?socket=" . rawurlencode($server->socket), $session, $readback, $expected, fn () => $server->open('app_0'));
+        serves("socket\t$server->socket\troot\tapp_0\t-", $session, $readback, $expected, fn () => $server->open('app_0'));
         same('utf8mb4_unicode_520_ci', one($server->open('app_0'), "SELECT collation_name FROM information_schema.columns
             WHERE table_schema = 'app_0' AND table_name = 'wp_posts' AND column_name = 'post_title'"), 'tables as WordPress makes them');
     } finally {
@@ -159,7 +159,7 @@ function test_the_code_of_a_violated_constraint_on_mariadb(): void
     try {
         $server->open()->exec('CREATE DATABASE app_0');
         fill($server->open('app_0'));
-        $served = new Served('mysql://root@localhost/app_0?socket=' . rawurlencode($server->socket), [], []);
+        $served = new Served("socket\t$server->socket\troot\tapp_0\t-", [], []);
         same('', $served->failed, 'the app serves');
         $database = $server->open('app_0');
         $database->exec("UPDATE wp_comments SET comment_author = comment_ID");
@@ -172,7 +172,7 @@ function test_the_code_of_a_violated_constraint_on_mariadb(): void
 function test_what_cannot_be_served_is_refused(): void
 {
     foreach ([
-        ['postgres://x@localhost/y', [], 'WordPress runs on SQLite and MariaDB'],
+        ["tcp\tlocalhost\t1\tx\ty\t-", ['engine' => 'postgres'], 'WordPress runs on SQLite and MariaDB'],
         [sqlite_site('wal'), ['php_workers' => '2'], 'option php_workers: 3 to 64'],
         [sqlite_site('wal'), ['shoes' => '2'], 'there is no option `shoes`'],
     ] as [$database, $options, $words]) {

@@ -29,9 +29,9 @@ struct Recorded {
 }
 
 /// # Safety
-/// `file` has the size that `register` told SQLite.
+/// `file` has the size that `register` gave to SQLite.
 pub unsafe fn prepare(file: *mut sqlite3_file) -> *mut sqlite3_file {
-    // SAFETY: the memory is there, and nobody uses it yet.
+    // SAFETY: the memory is allocated and not in use yet.
     unsafe {
         file.cast::<File>()
             .write(File { seen: sqlite3_file { pMethods: std::ptr::null() }, recorded: std::ptr::null_mut() });

@@ -185,7 +185,7 @@ fn the_journal_keeps_the_order_of_names_and_posix_does_not() {
 
 #[test]
 fn a_sync_takes_the_journal_as_far_as_the_files_last_change_of_metadata() {
-    // Nothing changed the size or name of `old`: its sync takes nobody else along, as with XFS and ext4.
+    // Nothing changed the size or name of `old`: its sync makes no other file durable, as with XFS and ext4.
     let mut made = Made::new();
     made.create(ROOT, "a", 3, Kind::File).write(FILE, 0, 2, PAGE).sync(FILE);
     assert_eq!(made.all(&[Model::Drop], Namespace::Journal, |i| names(i).len()), [1].into());

@@ -1,7 +1,7 @@
 //! What a translation costs: cold, on texts that were never seen before, and hot, through each of the caches.
 //!
 //! `cargo bench -p contend-sql` prints the median and the fastest of interleaved slices, with the reference figures
-//! beside them. "Cold" parses, types and writes every statement anew, schema included; "hot" finds the finished
+//! next to them. "Cold" parses, types and writes every statement again, schema included; "hot" finds the finished
 //! translation by the text of the statement, 91 bytes long, the comparison of the text included; "look-up alone" is the
 //! same with a number as the value, so that nothing of the translation is touched or counted as used. The per-thread cache
 //! finds a text by where it lies in memory, without a hash; "by hash" is the same table without that, hash included, and

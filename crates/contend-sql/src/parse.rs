@@ -1,5 +1,5 @@
-//! The one place that knows the parser: text in, tree out, with everything the parser's tree does not tell
-//! (numbers of parameters, the two forms of LIMIT, depth) found by one pass over the text beside it.
+//! The only file that knows the parser: text in, tree out. One pass over the text adds what the parser's tree lacks:
+//! numbers of parameters, the two forms of LIMIT, depth.
 
 use std::borrow::Cow;
 
@@ -30,14 +30,14 @@ pub(crate) struct Scan<'a> {
 /// A text that cannot be handed to the parser: offset in the caller's text and the reason.
 pub(crate) struct Unscannable(pub usize, pub String);
 
-/// Characters that [`scan`] looks at: most of a text is others.
-const TELLS: [bool; 256] = {
-    let (mut tells, characters, mut at) = ([false; 256], b"'\"`[-/()?:@$\0", 0);
+/// Characters that [`scan`] stops at; most of a text has none.
+const SPECIAL: [bool; 256] = {
+    let (mut special, characters, mut at) = ([false; 256], b"'\"`[-/()?:@$\0", 0);
     while at < characters.len() {
-        tells[characters[at] as usize] = true;
+        special[characters[at] as usize] = true;
         at += 1;
     }
-    tells
+    special
 };
 
 /// Parameters found so far, and the text with their numbers as far as it differs.
@@ -137,7 +137,7 @@ pub(crate) fn scan(sql: &str) -> Result<Scan<'_>, Unscannable> {
     let mut numbered = Numbered { sql, names: Vec::new(), largest: 0, rewritten: String::new(), copied: 0 };
     let (mut at, mut depth) = (0, 0usize);
     loop {
-        at += bytes[at..].iter().take_while(|byte| !TELLS[usize::from(**byte)]).count();
+        at += bytes[at..].iter().take_while(|byte| !SPECIAL[usize::from(**byte)]).count();
         let Some(&byte) = bytes.get(at) else { break };
         match byte {
             b'\'' | b'"' | b'`' | b'[' => at = closing(bytes, at)?,
@@ -234,7 +234,7 @@ pub(crate) fn statements<'a>(
 
 fn describe(error: &Error, text: &str) -> Unparsable {
     let said = error.to_string();
-    // Where it is, is told beside the words.
+    // The place follows the words.
     let ends = [" at line: ", " at Some(", " at None"].into_iter().filter_map(|place| said.find(place));
     let words = said[..ends.min().unwrap_or(said.len())].to_string();
     let position = match error {
@@ -269,7 +269,7 @@ pub(crate) fn unnumbered(sql: &str, numbered: &str, offset: usize) -> usize {
     at
 }
 
-/// The forms of LIMIT with two numbers that occur in a text, which the tree does not tell apart.
+/// The forms of LIMIT with two numbers in a text. In the tree both look the same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum LimitForm {
     /// `LIMIT count OFFSET skipped`
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn both_forms_of_limit_are_told_apart() {
+    fn both_forms_of_limit_are_distinguished() {
         assert_eq!(limit_form("SELECT a, b FROM t LIMIT 1 OFFSET 2"), LimitForm::Offset);
         assert_eq!(limit_form("SELECT a, b FROM t LIMIT 1, 2"), LimitForm::Comma);
         assert_eq!(limit_form("SELECT a, (SELECT 1 LIMIT 1), c FROM t LIMIT max(1, 2) OFFSET 3"), LimitForm::Offset);

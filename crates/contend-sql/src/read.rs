@@ -18,8 +18,8 @@ pub(crate) fn each(sql: &str, mut each: impl FnMut(&str, &[(&str, u16)], &Cmd) -
     let bump = Memory::take();
     let mut refused = None;
     let read = parse::statements(&bump.0, &scanned.text, |number, command| {
-        let told = each(&scanned.text, &scanned.names, command);
-        refused = told.err().map(|no| (number, counted(no, command, &scanned.text)));
+        let done = each(&scanned.text, &scanned.names, command);
+        refused = done.err().map(|no| (number, counted(no, command, &scanned.text)));
         refused.is_none()
     });
     if let Err(Unparsable(offset, words)) = read {
@@ -32,7 +32,7 @@ pub(crate) fn each(sql: &str, mut each: impl FnMut(&str, &[(&str, u16)], &Cmd) -
     }
 }
 
-/// The same with all statements, whichever are refused: their refusals.
+/// The same with all statements, also after a refusal. Returns the refusals.
 pub(crate) fn all(sql: &str, mut each: impl FnMut(&str, &[(&str, u16)], &Cmd) -> R<()>) -> Vec<Refusal> {
     let scanned = match scan(sql) {
         Ok(scanned) => scanned,
@@ -110,7 +110,7 @@ const KEPT_MAX: usize = 64 * 1024;
 
 impl Memory {
     fn take() -> Memory {
-        // Where the thread is ending, or this one is inside another, it is made anew.
+        // A thread that ends, or a call within another, gets new memory.
         let kept = KEPT.try_with(Cell::take).ok().flatten();
         Memory(kept.unwrap_or_else(|| Bump::with_capacity(8 * 1024)))
     }

@@ -73,7 +73,7 @@ fn deep_and_long_texts_end_in_time() {
     }
 }
 
-/// The smallest stack that Rust gives a thread by default, whoever calls.
+/// The smallest stack that Rust gives a thread by default.
 const STACK: usize = 2 * 1024 * 1024;
 
 #[test]

@@ -27,7 +27,7 @@ pub fn refusals(sql: &str, catalogue: &Catalogue, options: &Options) -> Vec<Refu
     read::all(sql, |text, names, command| match work.take(text, names, command) {
         // That is about the whole text.
         Err(no) if no.rule == Id::SeveralStatements && std::mem::replace(&mut parameters_refused, true) => Ok(()),
-        told => told,
+        done => done,
     })
 }
 

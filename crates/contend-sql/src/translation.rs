@@ -60,7 +60,7 @@ pub enum ParamType {
     Number,
     Text,
     Blob,
-    /// Nothing tells.
+    /// Unknown from the statement alone.
     Unknown,
 }
 

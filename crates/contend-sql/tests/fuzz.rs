@@ -247,10 +247,10 @@ impl Found {
                 self.errors.entry(key(reason)).or_insert_with(|| format!("{what} {text}"));
             }
             Verdict::Wrong(text) => {
-                let told = format!("{what} {text}");
+                let message = format!("{what} {text}");
                 // At once: a long run may be ended before its time.
-                println!("WRONG {told}");
-                self.wrong.entry(key(&text)).or_insert(told);
+                println!("WRONG {message}");
+                self.wrong.entry(key(&text)).or_insert(message);
             }
         }
     }
@@ -278,7 +278,7 @@ impl Found {
     }
 }
 
-/// Schemas that are compared when nobody says for how long: the same ones on every machine.
+/// Schemas that are compared when no duration is given: the same ones on every machine.
 const SCHEMAS: u64 = 100;
 
 fn compare_random(target: Target, seed: u64, until: Option<Instant>, server: &mut dyn Engine) -> Found {

@@ -14,7 +14,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
-/// How often the rounds are drawn anew.
+/// How often the rounds are resampled.
 pub const RESAMPLES: usize = 1000;
 
 /// An interval of a duration.

@@ -12,7 +12,7 @@ use serde::Serialize;
 const SIGNIFICANCE: f64 = 0.05;
 /// Change from the first third to the last that matters.
 pub const MAX_CHANGE: f64 = 0.20;
-/// With fewer values a trend cannot be told from chance.
+/// With fewer values a trend cannot be distinguished from chance.
 pub const MIN_VALUES: usize = 6;
 /// Bins that a trial's window is cut into.
 pub const TRIAL_BINS: usize = 20;

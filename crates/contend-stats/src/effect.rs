@@ -3,7 +3,7 @@
 //! A factor (WAL instead of DELETE) occurs in several matched pairs of contenders that differ in nothing else. Per
 //! round the effect is the geometric mean of the pairs' ratios; over the rounds it has a median and a sign-test
 //! interval like any comparison. Pairs may lie in different durability tiers: the effect says what a setting costs, not
-//! which contender to prefer, and whoever prints it says that it crosses tiers.
+//! which contender to prefer, and its printed form says that it crosses tiers.
 
 use crate::interval::{self, Interval};
 use crate::verdict::RoundPair;

@@ -1,7 +1,7 @@
 //! How evenly a contender served its clients.
 //!
 //! Jain's index (Jain, Chiu & Hawe, DEC TR-301, 1984): (sum x)^2 / (n x sum x^2), 1 when all clients committed the
-//! same, 1/n when one client got everything. It hides a single starved client among many, so the extremes stand beside.
+//! same, 1/n when one client got everything. It hides a single starved client among many, so the extremes are given too.
 
 use serde::Serialize;
 
@@ -18,7 +18,7 @@ pub struct Fairness {
     pub starved: usize,
 }
 
-/// From the commits of each client; none when nobody committed anything, as there is nothing to share.
+/// From the commits of each client; none when no client committed anything, as there is nothing to share.
 pub fn fairness(committed: &[u64]) -> Option<Fairness> {
     let (max, min) = (*committed.iter().max()? as f64, *committed.iter().min()? as f64);
     let counts = || committed.iter().map(|&count| count as f64);

@@ -5,7 +5,7 @@
 
 use hdrhistogram::Histogram as Hdr;
 
-/// Longest duration told apart from longer ones.
+/// Longest duration that is distinguished from longer ones.
 pub const MAX_NS: u64 = 3_600_000_000_000;
 
 const SIGNIFICANT_DIGITS: u8 = 3;

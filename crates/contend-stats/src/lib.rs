@@ -17,4 +17,5 @@ pub mod normal;
 pub mod precision;
 pub mod quantile;
 pub mod shift;
+pub mod unit;
 pub mod verdict;

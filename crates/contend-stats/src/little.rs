@@ -4,7 +4,7 @@
 //! window = attempts + back-off + pauses + gap. The gap is the worker's own time between operations. If it is more than
 //! 5 % of the window the worker, not the database, set the pace; if it is below -5 %, operations overlap or clocks lie.
 //!
-//! Where clients crowd the processors the gap is also the time a client waits for one, which falls on whoever was taken
+//! Where clients crowd the processors the gap is also the time a client waits for one, which falls on the client that was taken
 //! off at the wrong moment: then the clients together answer for 5 %, and each alone for more. See `docs/methodology.md`.
 
 use serde::Serialize;

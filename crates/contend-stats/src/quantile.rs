@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn an_operation_cut_off_early_may_belong_above_any_quantile() {
-        // Cut off after 10 ns, faster than any that ended: nobody knows how long they would have taken.
+        // Cut off after 10 ns, faster than any that ended: their full duration is unknown.
         let all = observations(&[(100, 450), (900, 450)], &[(10, 100)]);
         assert_eq!(all.quantile(Quantile::P50), QuantileValue::AtLeast(100));
         let few_cut_off = observations(&[(100, 700), (900, 200)], &[(10, 100)]);

@@ -13,7 +13,7 @@ use std::fmt;
 /// The effect below which a difference is called slight, or none: 5 %.
 pub const MARGIN: f64 = 0.05;
 
-/// Rounds beyond which nobody runs them: the machine is too noisy, or the effect too small.
+/// Rounds beyond which no study is run: the machine is too noisy, or the effect too small.
 pub const ROUNDS_MAX: u32 = 200;
 
 /// Which way a metric improves.
@@ -114,7 +114,7 @@ pub struct Comparison {
 }
 
 /// Compares two arms over their rounds. `guard_failure` is why they may not be compared at all (tiers or answers
-/// differ, generator-limited, accounts unbalanced, drift), found by whoever knows.
+/// differ, generator-limited, accounts unbalanced, drift), found by the caller.
 pub fn compare_rounds(
     rounds: &[RoundPair],
     direction: Direction,
@@ -212,7 +212,7 @@ fn half_width(ln_interval: Interval) -> f64 {
     (ln_interval.high - ln_interval.low) / 2.0
 }
 
-/// The smallest effect that these rounds could have told from none: e^h - 1 with h the half width of the log
+/// The smallest effect that these rounds could have distinguished from none: e^h - 1 with h the half width of the log
 /// interval. An interval of this width that is centred on a larger effect excludes 1. An effect of just this size is
 /// found about every other time; one of twice this size nearly always.
 pub fn minimum_detectable_effect(ln_half_width: f64) -> f64 {

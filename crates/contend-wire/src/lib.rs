@@ -7,12 +7,14 @@
 
 #![warn(missing_docs)]
 
-pub mod address;
+pub mod database;
+pub mod digest;
 pub mod handshake;
 pub mod literal;
 pub mod plan;
 pub mod sample;
 pub mod script;
+pub mod statement;
 
 use std::fmt;
 

@@ -4,17 +4,21 @@
 //! lines is fixed, as [`Plan::encode`] writes them; `docs/formats.md` lists them with an example.
 //! A worker parses the whole plan into arrays before it says `ready`.
 
+mod check;
 mod decode;
 mod encode;
 pub mod http;
 
 use self::http::{HttpStep, Request};
 use crate::FormatError;
+use crate::database::Database;
+use crate::digest;
 use crate::literal::Value;
 use crate::sample::CodeSpace;
+use crate::statement::Statement;
 
 /// The version this crate reads and writes.
-pub const PLAN_VERSION: u32 = 2;
+pub const PLAN_VERSION: u32 = 3;
 
 /// `rows_max` without a bound.
 pub const ANY_ROWS: u32 = u32::MAX;
@@ -48,14 +52,14 @@ pub struct Head {
     pub connections: Connections,
     /// Settings of driver and model that are not SQL, such as `busy_timeout_ms`.
     pub options: Vec<(String, String)>,
-    /// Paths or connection strings, indexed by [`Client::database`].
-    pub databases: Vec<String>,
+    /// Indexed by [`Client::database`].
+    pub databases: Vec<Database>,
     /// Statements run on every new connection, in order.
-    pub session: Vec<String>,
+    pub session: Vec<Statement>,
     /// Settings read back from every connection after the session statements.
     pub readbacks: Vec<Readback>,
-    /// SQL texts, in the dialect of the driver.
-    pub statements: Vec<String>,
+    /// Indexed by [`SqlStep::statement`].
+    pub statements: Vec<Statement>,
     /// HTTP requests, indexed by [`HttpStep::request`].
     pub requests: Vec<Request>,
     /// Long texts that operations refer to.
@@ -333,7 +337,7 @@ impl Plan {
             client.encode_into(&mut out);
         }
         out.push_str("end\n");
-        out
+        digest::sealed(&out)
     }
 
     /// Reads a plan and checks that every reference in it leads somewhere.

@@ -2,42 +2,86 @@
 //! applies persistent settings, checks invariants and measures footprints with it.
 //!
 //! ```text
-//! contend-script 1
+//! contend-script 2
 //! driver<TAB>rusqlite
-//! database<TAB>/path/to/app.db
+//! database<TAB>file<TAB>/path/to/app.db
 //! option<TAB>busy_timeout_ms<TAB>10000
-//! session<TAB>PRAGMA synchronous = OFF
-//! sql<TAB>CREATE TABLE t (a INTEGER, b TEXT)
-//! load<TAB>INSERT INTO t VALUES (?, ?)
+//! session<TAB>-<TAB>PRAGMA synchronous = OFF
+//! sql<TAB>-<TAB>CREATE TABLE t (a INTEGER, b TEXT)
+//! load<TAB>21<TAB>22,25<TAB>INSERT INTO t VALUES (?, ?)
 //! row<TAB>i1<TAB>tone
 //! row<TAB>i2<TAB>n
-//! sql<TAB>SELECT count(*) FROM t
-//! end
+//! sql<TAB>rows<TAB>SELECT count(*) FROM t
+//! end<TAB>DIGEST
 //! ```
 //!
 //! Every `load` runs in one transaction. The reply has, for each `sql`, a line `result<TAB>ROWS` and
 //! that many `row` lines; for each `load` a line `loaded<TAB>ROWS`. The first error ends it:
 //! `error<TAB>LINE<TAB>SPACE<TAB>CODE<TAB>MESSAGE`. The last line is `end`.
 
+use crate::database::Database;
+use crate::digest::{self, Digest};
 use crate::literal::{Scratch, Value, ValueRef, escape, unescape};
 use crate::sample::CodeSpace;
+use crate::statement::{Placeholder, Statement, decode_placeholders, encode_placeholders};
 use crate::{FormatError, check_version};
 use std::fmt::Write as _;
 
 /// The version this crate reads and writes.
-pub const SCRIPT_VERSION: u32 = 1;
+pub const SCRIPT_VERSION: u32 = 2;
+
+/// The statement that inserts the rows of a load.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Load {
+    /// Its text, in the dialect of the driver.
+    pub sql: String,
+    /// First byte of the `(...)` with the placeholders of a row, which ends the text. None of a `COPY`.
+    pub group: Option<u32>,
+    /// Its placeholders.
+    pub placeholders: Vec<Placeholder>,
+}
+
+impl Load {
+    /// The text before the values of a row, those values, and their placeholders within them.
+    pub fn cut(&self) -> Option<(&str, &str, Vec<Placeholder>)> {
+        let at = self.group?;
+        let (opening, group) = self.sql.split_at_checked(at as usize)?;
+        let inside = |p: &Placeholder| Some(Placeholder { at: p.at.checked_sub(at)?, ..*p });
+        Some((opening, group, self.placeholders.iter().map(inside).collect::<Option<_>>()?))
+    }
+
+    /// `GROUP`, tab, `PLACEHOLDERS`, tab, `SQL`.
+    pub fn fields(&self) -> String {
+        let group = self.group.map_or("-".to_string(), |at| at.to_string());
+        format!("{group}\t{}\t{}", encode_placeholders(&self.placeholders), escape(&self.sql))
+    }
+
+    fn decode([group, placeholders, sql]: [&str; 3]) -> Result<Self, String> {
+        let group = match group {
+            "-" => None,
+            at => Some(at.parse().map_err(|_| format!("`{}` is not a place in the statement", crate::crop(at)))?),
+        };
+        Ok(Self { sql: unescape(sql)?, group, placeholders: decode_placeholders(placeholders)? })
+    }
+}
+
+/// The fields of a line, which has so many.
+fn fields<const N: usize>(rest: &str) -> Result<[&str; N], String> {
+    let found: Vec<&str> = rest.split('\t').collect();
+    <[&str; N]>::try_from(found).map_err(|found| format!("{} fields where {N} were expected", found.len()))
+}
 
 /// The opening of a script: which driver and database, with which options.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     /// Driver asked for.
     pub driver: String,
-    /// Path or connection string.
-    pub database: String,
+    /// Where the database is.
+    pub database: Database,
     /// Options as in a plan.
     pub options: Vec<(String, String)>,
     /// Statements run on the connection first, without an answer.
-    pub session: Vec<String>,
+    pub session: Vec<Statement>,
 }
 
 /// Builds the text of a script.
@@ -51,25 +95,25 @@ impl ScriptWriter {
     pub fn new(target: &Target) -> Self {
         let mut text = format!("contend-script {SCRIPT_VERSION}\n");
         let _ = writeln!(text, "driver\t{}", escape(&target.driver));
-        let _ = writeln!(text, "database\t{}", escape(&target.database));
+        let _ = writeln!(text, "database\t{}", target.database.fields());
         for (key, value) in &target.options {
             let _ = writeln!(text, "option\t{}\t{}", escape(key), escape(value));
         }
-        for sql in &target.session {
-            let _ = writeln!(text, "session\t{}", escape(sql));
+        for statement in &target.session {
+            let _ = writeln!(text, "session\t{}", statement.command_fields());
         }
         Self { text }
     }
 
     /// Adds a statement.
-    pub fn sql(&mut self, sql: &str) -> &mut Self {
-        let _ = writeln!(self.text, "sql\t{}", escape(sql));
+    pub fn sql(&mut self, statement: &Statement) -> &mut Self {
+        let _ = writeln!(self.text, "sql\t{}", statement.command_fields());
         self
     }
 
     /// Begins a load; the rows follow.
-    pub fn load(&mut self, insert: &str) -> &mut Self {
-        let _ = writeln!(self.text, "load\t{}", escape(insert));
+    pub fn load(&mut self, load: &Load) -> &mut Self {
+        let _ = writeln!(self.text, "load\t{}", load.fields());
         self
     }
 
@@ -96,18 +140,20 @@ impl ScriptWriter {
 
     /// The finished script.
     pub fn finish(mut self) -> String {
-        self.text.push_str("end\n");
+        let mut digest = Digest::default();
+        digest.update(self.text.as_bytes());
+        self.text.push_str(&digest.end_line());
         self.text
     }
 }
 
-/// One line of a script, for whoever carries it out.
+/// One line of a script, for the program that carries it out.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ScriptLine {
     /// Execute it and answer with its rows.
-    Sql(String),
+    Sql(Statement),
     /// The rows that follow are inserted with this statement.
-    Load(String),
+    Load(Load),
     /// Values of one row.
     Row(Vec<Value>),
 }
@@ -117,9 +163,9 @@ pub enum ScriptLine {
 #[derive(Debug, Clone)]
 pub enum RawLine<'a> {
     /// Execute it and answer with its rows.
-    Sql(String),
+    Sql(Statement),
     /// The rows that follow are inserted with this statement.
-    Load(String),
+    Load(Load),
     /// Values of one row.
     Row(RawRow<'a>),
 }
@@ -159,13 +205,13 @@ impl<'a> ScriptReader<'a> {
     /// # Errors
     /// Wrong version, missing driver or database, with the line.
     pub fn new(text: &'a str) -> Result<Self, FormatError> {
-        if !text.ends_with("\nend\n") {
-            return Err(FormatError::new("script", 0, "cut off: its last line is not `end`"));
-        }
-        let mut lines = text.split('\n').enumerate().peekable();
-        let first = lines.next().map_or("", |(_, line)| line);
+        let first = text.split('\n').next().unwrap_or_default();
         check_version("script", "contend-script", SCRIPT_VERSION, first)?;
-        let mut target = Target { driver: String::new(), database: String::new(), options: vec![], session: vec![] };
+        let body = digest::open("script", text)?;
+        let mut lines = body.strip_suffix('\n').unwrap_or(body).split('\n').enumerate().peekable();
+        lines.next();
+        let (mut driver, mut database) = (String::new(), None);
+        let (mut options, mut session) = (vec![], vec![]);
         while let Some((i, line)) = lines.peek() {
             let fail = |m: String| FormatError::new("script", i + 1, m);
             let mut fields = line.split('\t');
@@ -173,21 +219,25 @@ impl<'a> ScriptReader<'a> {
             if !matches!(kind, "driver" | "database" | "option" | "session") {
                 break;
             }
-            let mut field = || {
-                fields.next().ok_or_else(|| fail("a field is missing".into())).and_then(|f| unescape(f).map_err(fail))
-            };
+            if kind == "database" {
+                database = Some(Database::decode(fields).map_err(fail)?);
+                lines.next();
+                continue;
+            }
+            let mut field = || fields.next().ok_or_else(|| fail("a field is missing".into()));
             match kind {
-                "driver" => target.driver = field()?,
-                "database" => target.database = field()?,
-                "session" => target.session.push(field()?),
-                _ => target.options.push((field()?, field()?)),
+                "driver" => driver = unescape(field()?).map_err(fail)?,
+                "session" => session.push(Statement::command([field()?, field()?]).map_err(fail)?),
+                _ => options.push((unescape(field()?).map_err(fail)?, unescape(field()?).map_err(fail)?)),
             }
             lines.next();
         }
-        if target.driver.is_empty() || target.database.is_empty() {
-            return Err(FormatError::new("script", 0, "it names no driver or no database"));
+        match database {
+            Some(database) if !driver.is_empty() => {
+                Ok(Self { target: Target { driver, database, options, session }, lines })
+            }
+            _ => Err(FormatError::new("script", 0, "it names no driver or no database")),
         }
-        Ok(Self { target, lines })
     }
 }
 
@@ -198,14 +248,11 @@ impl<'a> ScriptReader<'a> {
     /// An unknown kind of line or a broken escape.
     pub fn next_raw(&mut self) -> Option<Result<(usize, RawLine<'a>), FormatError>> {
         let (i, line) = self.lines.next()?;
-        if line == "end" {
-            return None;
-        }
         let (kind, rest) = line.split_once('\t').unwrap_or((line, ""));
         let read = match kind {
             "row" => Ok(RawLine::Row(RawRow { line: i + 1, fields: rest.split('\t') })),
-            "sql" => unescape(rest).map(RawLine::Sql),
-            "load" => unescape(rest).map(RawLine::Load),
+            "sql" => fields(rest).and_then(Statement::command).map(RawLine::Sql),
+            "load" => fields(rest).and_then(Load::decode).map(RawLine::Load),
             _ => Err(format!("unknown kind of line `{}`", crate::crop(kind))),
         };
         Some(read.map(|line| (i + 1, line)).map_err(|m| FormatError::new("script", i + 1, m)))

@@ -1,13 +1,15 @@
 //! Statuses of a step: those that are no failure, and those with which a service says that it did nothing.
 
+use contend_wire::digest::sealed;
 use contend_wire::plan::{Plan, Step};
 
 fn plan(status: &str) -> String {
-    format!(
-        "contend-plan 2\nworker\t0\ndriver\thttp\tevents\nconnections\tclient\nwindow\t0\t0\t0\nnow\tclock\ndatabase\thttp://a\n\
+    let text = format!(
+        "contend-plan 3\nworker\t0\ndriver\thttp\tevents\nconnections\tclient\nwindow\t0\t0\t0\nnow\tclock\ndatabase\tservice\thttp://a\n\
          request\t0\tPOST\t/pay\t-\ntransaction\t0\tpay\twrite\t-\t0\t0\t1\nstep\thttp\t0\t{status}\t-\t-\n\
          retry\t1\t-\t-\t-\nclients\t0\nend\n"
-    )
+    );
+    sealed(&text)
 }
 
 #[test]

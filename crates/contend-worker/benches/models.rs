@@ -1,10 +1,12 @@
 //! What the execution models cost: time per operation on a database in memory against `thread`, how late a
 //! thousand clients begin, and memory per client. Models take turns in slices, medians are printed.
 
+use contend_wire::database::Database;
 use contend_wire::literal::Value;
 use contend_wire::plan::{
     ANY_ROWS, Client, Connections, Head, Loop, NowSource, Plan, Retry, Source, SqlStep, Step, Transaction, Window,
 };
+use contend_wire::statement::Statement;
 use contend_worker::clock::monotonic_ns;
 use contend_worker::own::{prepare, run_plan};
 use contend_worker::run::Outcome;
@@ -64,10 +66,10 @@ fn plan(model: &str, load: &Load, path: &Path) -> Plan {
         model: model.into(),
         connections: if model == "thread" { Connections::Client } else { Connections::Database },
         options: vec![storage(load.in_memory)],
-        databases: vec![path.to_str().expect("a path of UTF-8").into()],
+        databases: vec![Database::File(path.to_str().expect("a path of UTF-8").into())],
         session: vec![],
         readbacks: vec![],
-        statements: vec!["SELECT id, name, value FROM item WHERE id = ?".into()],
+        statements: vec![Statement::plain("SELECT id, name, value FROM item WHERE id = ?")],
         requests: vec![],
         texts: vec![],
         transactions: vec![transaction],

@@ -5,10 +5,12 @@
 //! costs nothing. The directory for the databases can be given as an argument; it must be on a real disk
 //! for the inserts to mean anything.
 
+use contend_wire::database::Database;
 use contend_wire::literal::Value;
 use contend_wire::plan::{
     ANY_ROWS, Client, Connections, Head, Loop, NowSource, Plan, Retry, Source, SqlStep, Step, Transaction, Window,
 };
+use contend_wire::statement::Statement;
 use contend_worker::own::run_plan;
 use rusqlite::Connection;
 use std::hint::black_box;
@@ -92,10 +94,10 @@ fn plan(case: &Case, driver: &str, path: &Path) -> Plan {
             model: "thread".into(),
             connections: Connections::Client,
             options: vec![],
-            databases: vec![path.to_str().expect("a path of UTF-8").into()],
-            session: case.session.iter().map(ToString::to_string).collect(),
+            databases: vec![Database::File(path.to_str().expect("a path of UTF-8").into())],
+            session: case.session.iter().map(|sql| Statement::plain(sql.to_string())).collect(),
             readbacks: vec![],
-            statements: vec![case.sql.into()],
+            statements: vec![Statement::plain(case.sql)],
             requests: vec![],
             texts: vec![],
             transactions: vec![Transaction {

@@ -1,5 +1,5 @@
 //! A service that is slower than any client: a few counters serve one request each at a time, for a time that is
-//! given, first come, first served. So it is the service that says how many requests there are in a second, whoever asks.
+//! given, first come, first served. So it is the service that says how many requests there are in a second, for every client.
 //! Every so often one takes longer, so that the 99th percentile is another one than the median. Prints its address and
 //! serves until its input ends.
 //!

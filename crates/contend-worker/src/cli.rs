@@ -58,7 +58,7 @@ fn help(hello: &Facts) -> String {
     let versions = [said("driver_versions"), said("driver")].into_iter().find(|text| !text.is_empty());
     format!(
         "Carries out a plan through a driver. The tool starts workers itself and talks with them over standard input\n\
-         and output, which is what happens without arguments; nobody needs to.\n\n\
+         and output, which is what happens without arguments; this is not needed.\n\n\
          {USAGE}\n\n\
          \x20 --plan FILE     carry out this plan by hand, at once; `contend plan show` prints plans\n\
          \x20 --samples FILE  write a sample for every attempt into this file, 64 bytes each\n\n\

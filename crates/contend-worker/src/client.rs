@@ -335,10 +335,11 @@ impl<'p> ClientLoop<'p> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use contend_wire::digest::sealed;
     use contend_wire::plan::Plan;
 
-    const PLAN: &str = "contend-plan 2\nworker\t0\ndriver\tnull\tthread\nconnections\tclient\nwindow\t0\t1000\t500\nnow\tclock\n\
-        database\tx\ntransaction\t0\tt\tread\t-\t0\t0\t1\nstep\tpause\t0\nretry\t9\t100\t-\tsqlite:5\nclients\t1\n\
+    const PLAN: &str = "contend-plan 3\nworker\t0\ndriver\tnull\tthread\nconnections\tclient\nwindow\t0\t1000\t500\nnow\tclock\n\
+        database\tfile\tx\ntransaction\t0\tt\tread\t-\t0\t0\t1\nstep\tpause\t0\nretry\t9\t100\t-\tsqlite:5\nclients\t1\n\
         client\t0\t0\tclosed\tcyclic\t0\t0\t1\nop\t0\t0\nend\n";
 
     /// Memory of this process that is not only promised, in bytes.
@@ -349,7 +350,7 @@ mod tests {
 
     #[test]
     fn memory_for_samples_is_touched_only_where_the_engine_is_in_this_process() {
-        let mut plan = Plan::decode(PLAN).unwrap();
+        let mut plan = Plan::decode(&sealed(PLAN)).unwrap();
         plan.clients[0].limit = 1 << 20;
         plan.head.window.length_ns = 0;
         let bytes = (1 << 20) * 64;
@@ -363,7 +364,7 @@ mod tests {
 
     #[test]
     fn no_retry_begins_after_the_drain() {
-        let plan = Plan::decode(PLAN).unwrap();
+        let plan = Plan::decode(&sealed(PLAN)).unwrap();
         for (now_ns, drain_over, begins) in [(1_499, false, true), (1_500, false, false), (1_499, true, false)] {
             let (control, pulse) = (Control::new(plan.head.window.drain_ns), Pulse::default());
             control.start(0, 1_000);

@@ -1,6 +1,6 @@
 //! Reading clocks and waiting for a point in time.
 //!
-//! A wait parks the thread: whoever ends the window or the drain wakes it with `unpark`. Nothing spins, as
+//! A wait parks the thread: the thread that ends the window or the drain wakes it with `unpark`. Nothing spins, as
 //! a spinning client takes the processor from the clients it is compared with.
 
 use rustix::thread::set_current_timer_slack;

@@ -74,7 +74,7 @@ pub enum Stopped<E> {
 pub struct Judged {
     /// The server's code, or the worker's for an error of the driver itself.
     pub failure: Failure,
-    /// Nobody knows what the connection would say next.
+    /// It is unknown what the connection would say next.
     pub is_lost: bool,
     /// What the server says, or does, when it is told from outside to stop.
     pub is_interrupted: bool,
@@ -111,7 +111,7 @@ impl<'p, C: Connection> ServerSession<'p, C> {
         readbacks.map(|readback| Ok((readback.name.clone(), open.ask(&readback.sql)?))).collect()
     }
 
-    /// Reads the connection back if it was opened inside an attempt, when nobody measures any more; `first` is what the first one
+    /// Reads the connection back if it was opened inside an attempt, after the measurement; `first` is what the first one
     /// has told.
     pub fn look_again(&mut self, first: &Facts) {
         let control = self.setup.control;
@@ -204,7 +204,7 @@ impl<C: Connection> Session for ServerSession<'_, C> {
     #[cold]
     fn rollback(&mut self) {
         if std::mem::take(&mut self.begun) && self.open.is_some() && self.simple("ROLLBACK").is_err() {
-            // In a state nobody knows: the next operation gets a new one.
+            // In an unknown state: the next operation gets a new one.
             self.open = None;
         }
     }

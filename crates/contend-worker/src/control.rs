@@ -31,7 +31,7 @@ pub struct Control {
     moved: Notify,
     /// Threads that wait parked inside attempts.
     threads: Mutex<Vec<Thread>>,
-    /// Wakes whoever waits otherwise.
+    /// Wakes threads that wait in other ways.
     others: Others,
     /// What is to be told at the end beside the accounts.
     told: Mutex<Facts>,
@@ -112,7 +112,7 @@ impl Control {
         self.moved.notify_waiters();
     }
 
-    /// Whoever waits for something that `unpark` does not end is woken by `wake` too.
+    /// A thread that waits for something that `unpark` does not end is woken by `wake` too.
     pub fn wake_with(&self, wake: impl Fn() + Send + 'static) {
         lock(&self.others.0).push(Box::new(wake));
     }

@@ -1,4 +1,4 @@
-//! Connections that are opened after the start, held against the first ones. They are read back when nobody measures any more:
+//! Connections that are opened after the start, held against the first ones. They are read back after the measurement:
 //! in an attempt that would be part of what is measured, and no program does it.
 
 use anyhow::Error;

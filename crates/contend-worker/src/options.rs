@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 pub struct Options {
     /// `busy_timeout_ms`; none: what driver and session statements set.
     pub busy_timeout_ms: Option<u32>,
-    /// `statements` = `prepared` (default) or `each`: prepared anew for every execution.
+    /// `statements` = `prepared` (default) or `each`: prepared again for every execution.
     pub prepare_each: bool,
     /// `lock_wait` = `measured` (default) or `off`: SQLite's own busy handler, nothing measured.
     pub lock_wait_measured: bool,

@@ -1,5 +1,5 @@
 //! What the drivers of database servers have in common: passwords, how a client runs on connections of its
-//! own, and interrupting a statement from outside without holding up whoever asks for it.
+//! own, and interrupting a statement from outside without holding up the thread that asks for it.
 
 use crate::client::ClientLoop;
 use crate::connection::{Connection, ServerSession, When};
@@ -7,7 +7,7 @@ use crate::models::thread::{Leave, Loop};
 use crate::session::{Failure, Waits};
 use crate::sqlite::Setup;
 use anyhow::{Result, anyhow, bail};
-use contend_wire::address::{Address, Password};
+use contend_wire::database::{Address, Database, Password};
 use contend_wire::handshake::Facts;
 use contend_wire::plan::Step;
 use contend_wire::sample::worker_code;
@@ -39,7 +39,7 @@ pub struct OpenError {
 }
 
 impl OpenError {
-    /// For whoever has to mend it.
+    /// For the person who fixes it.
     pub fn in_words(self, setup: &Setup<'_>) -> anyhow::Error {
         let (client, database) = (setup.client, setup.database());
         anyhow!("client {client}, database {database}: `{}`: {}", self.what, self.message)
@@ -94,7 +94,7 @@ pub fn drive<'p, C: Connection>(
 /// # Errors
 /// What does not fit, in words.
 pub fn check_statement(setup: &Setup<'_>, index: usize, placeholders: usize, columns: usize) -> Result<(), OpenError> {
-    let sql = &setup.head.statements[index];
+    let sql = &setup.head.statements[index].sql;
     let wrong =
         |message: String| Err(OpenError { what: sql.clone(), failure: Failure::worker(worker_code::VALUE), message });
     let steps = setup.head.transactions.iter().flat_map(|t| &t.steps).filter_map(|step| match step {
@@ -114,7 +114,7 @@ pub fn check_statement(setup: &Setup<'_>, index: usize, placeholders: usize, col
 }
 
 /// Leaves with the supervising thread the means to interrupt a connection. `interrupt` runs on a thread of
-/// its own: it opens a second connection, and a server that hangs must hold up nobody but that thread.
+/// its own: it opens a second connection, and a server that hangs must hold up only that thread.
 pub fn interrupt_with(setup: &Setup<'_>, interrupt: impl Fn() + Send + Sync + 'static) {
     let interrupt = Arc::new(interrupt);
     let (opened, last_ms) = (Instant::now(), AtomicU64::new(0));
@@ -148,20 +148,14 @@ pub fn password(address: &Address) -> Result<Option<String>> {
     }
 }
 
-/// An address with its password.
+/// The server a database is on, with the password.
 ///
 /// # Errors
-/// The text is no address of this scheme, or the password is not there.
-pub fn address(text: &str, scheme: &str) -> Result<(Address, Option<String>), OpenError> {
-    let read = || {
-        let address = Address::parse(text).map_err(|e| anyhow!(e))?;
-        if address.scheme != scheme {
-            bail!("this driver connects to {scheme}://, not {}://", address.scheme);
-        }
-        let password = password(&address)?;
-        Ok((address, password))
-    };
-    read().map_err(|e: anyhow::Error| OpenError {
+/// The database is on no server, or the password is not there.
+pub fn address(database: &Database) -> Result<(&Address, Option<String>), OpenError> {
+    let address = database.server().map_err(anyhow::Error::msg);
+    let found = address.and_then(|address| Ok((address, password(address)?)));
+    found.map_err(|e| OpenError {
         what: "connect".to_string(),
         failure: Failure::worker(worker_code::DRIVER),
         message: format!("{e:#}"),

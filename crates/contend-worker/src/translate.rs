@@ -2,7 +2,7 @@
 //! nothing else. Its schema is that of the SQLite database it is given.
 //!
 //! Cold texts are new: each carries a number that no other has, in a comment at its end. What is found in a cache is
-//! held against a translation made anew, and hits and misses against what was asked for, when the run is over.
+//! held against a translation made again, and hits and misses against what was asked for, when the run is over.
 
 use crate::arguments::{Arguments, Kept};
 use crate::client::ClientLoop;
@@ -18,6 +18,7 @@ use contend_sql::{Catalogue, Refusal, Target, Translation, translate};
 use contend_wire::handshake::Facts;
 use contend_wire::plan::{SqlStep, Step};
 use contend_wire::sample::worker_code;
+use contend_wire::statement::Statement;
 use std::fmt::Write as _;
 use std::hint::black_box;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -263,7 +264,7 @@ pub struct TranslateSession {
     kind: Kind,
     /// Keeps the shared caches known as long as a client has them.
     _shared: Arc<Shared>,
-    /// The cold text, written anew for each execution.
+    /// The cold text, written again for each execution.
     text: String,
     /// Distinct for every client, counted up.
     number: u64,
@@ -277,7 +278,7 @@ impl TranslateSession {
             bail!("option cache: without one nothing can be found in it; `translate` must be cold");
         }
         let options = contend_sql::Options::to(wanted.to);
-        let catalogue = learned(setup.database())?;
+        let catalogue = learned(setup.path())?;
         let mut used = vec![false; setup.head.statements.len()];
         for step in setup.head.transactions.iter().flat_map(|transaction| &transaction.steps) {
             if let Step::Sql(step) = step {
@@ -287,9 +288,10 @@ impl TranslateSession {
         let copies = if wanted.what == What::Cold { 1 } else { wanted.texts };
         let mut texts = vec![];
         for (sql, _) in setup.head.statements.iter().zip(&used).filter(|(_, used)| **used) {
+            let Statement { sql, .. } = sql;
             translate(sql, &catalogue, &options).map_err(|refusal| anyhow!("`{sql}`: {refusal:?}"))?;
         }
-        for sql in &setup.head.statements {
+        for Statement { sql, .. } in &setup.head.statements {
             let text = |copy| if copies == 1 { sql.clone() } else { format!("{sql} /* {copy} */") };
             texts.push((0..copies).map(text).collect());
         }

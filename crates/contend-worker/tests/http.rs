@@ -7,11 +7,13 @@ mod plans;
 mod service;
 
 use common::{MS, option, wait_until};
+use contend_wire::database::Database;
 use contend_wire::literal::Value;
 use contend_wire::plan::http::{Count, HttpStep, KeepAt};
 use contend_wire::plan::{ANY_ROWS, Client, Plan, Retry, Source, Step};
 use contend_wire::sample::{CodeSpace, Sample, flag, worker_code};
 use contend_wire::script::{Answer, ScriptWriter, Target};
+use contend_wire::statement::Statement;
 use contend_worker::own::{KIT, prepare, run_plan};
 use plans::{add, get, http};
 use service::{Reply, Service, ok};
@@ -368,12 +370,14 @@ fn plans_that_make_no_sense_are_refused() {
         change(&mut p);
         refused(&p)
     };
-    assert!(said(&|p| p.head.databases[0] = "https://127.0.0.1".into()).contains("https is not spoken"));
+    assert!(
+        said(&|p| p.head.databases[0] = Database::Service("https://127.0.0.1".into())).contains("https is not spoken")
+    );
     assert!(said(&|p| p.head.model = "thread".into()).contains("has only events"));
     assert!(said(&|p| p.head.transactions[0].steps.push(Step::Hold { ns: 1 })).contains("holds a connection"));
     assert!(said(&|p| p.head.transactions[0].steps.insert(0, Step::Connect)).contains("connection = close"));
     assert!(said(&|p| p.head.transactions[0].steps.clear()).contains("sends no request"));
-    assert!(said(&|p| p.head.session.push("PRAGMA x".into())).contains("SQL"));
+    assert!(said(&|p| p.head.session.push(Statement::plain("PRAGMA x"))).contains("SQL"));
     assert!(said(&|p| option(p, "busy_timeout_ms", "1")).contains("busy_timeout_ms"));
     let database = said(&|p| (p.head.driver, p.head.model) = ("rusqlite".into(), "thread".into()));
     assert!(database.contains("`t0` sends HTTP requests"), "{database}");
@@ -385,17 +389,22 @@ fn a_script_asks_a_service_once() {
     p.clients.truncate(1);
     p.clients[0].operations.clear();
     http(&mut p, 0).keep = vec![KeepAt { slot: 0, rows: 5, pointer: "/data/*".into() }];
-    let target = Target { driver: "http".into(), database: service.url.clone(), options: vec![], session: vec![] };
+    let target = Target {
+        driver: "http".into(),
+        database: Database::Service(service.url.clone()),
+        options: vec![],
+        session: vec![],
+    };
     let ask = |p: &Plan| {
         let mut script = ScriptWriter::new(&target);
-        script.sql(&p.encode());
+        script.sql(&Statement::plain(p.encode()));
         (KIT.script)(&script.finish()).unwrap()
     };
     let reply = ask(&p);
     let error = reply.error.unwrap();
     assert!(error.message.contains("`t0` failed") && error.message.contains("lacks a value"), "{}", error.message);
     let service = Service::start(|_| ok("{\"data\": [1, \"b\"]}"));
-    p.head.databases[0].clone_from(&service.url);
+    p.head.databases[0] = Database::Service(service.url.clone());
     p.head.login = None;
     http(&mut p, 0).args.clear();
     p.head.requests[0].headers.clear();

@@ -1,5 +1,5 @@
 //! Requests that write, over real sockets: what a service may have done although it did not say so, what is never asked for
-//! twice, and connections that end while nobody uses them.
+//! twice, and connections that end while they are not in use.
 
 mod common;
 #[path = "service/plans.rs"]
@@ -126,7 +126,7 @@ fn a_refusal_does_not_undo_an_earlier_step() {
     assert_eq!(two_steps("POST", "GET", "404 No"), (CodeSpace::Http, 404, true));
     assert_eq!(two_steps("GET", "POST", "402 No"), (CodeSpace::Http, 402, false), "the first one only looked");
     assert_eq!(two_steps("GET", "POST", "404 No"), (CodeSpace::Http, 404, true));
-    // Whoever calls a transaction of these one that writes has a service that writes on them.
+    // A scenario that calls a transaction of these requests a write has a service that writes on them.
     assert_eq!(two_steps("GET", "GET", "402 No"), (CodeSpace::Http, 402, true));
 }
 

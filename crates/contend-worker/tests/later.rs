@@ -1,4 +1,4 @@
-//! Connections that are opened in the run are read back when nobody measures any more, in every model.
+//! Connections that are opened in the run are read back after the measurement, in every model.
 
 mod common;
 

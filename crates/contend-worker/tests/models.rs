@@ -8,6 +8,7 @@ use common::*;
 use contend_wire::literal::Value;
 use contend_wire::plan::{Connections, Loop, Plan, Step, Window};
 use contend_wire::sample::{CodeSpace, Sample, flag};
+use contend_wire::statement::Statement;
 use contend_worker::clock::monotonic_ns;
 use contend_worker::run::Outcome;
 use std::collections::BTreeSet;
@@ -53,7 +54,7 @@ fn late_ns(sample: &Sample) -> u64 {
 fn beside_a_slow_disk(model: &str) -> Outcome {
     let (slow, quick) = (db("CREATE TABLE t (a)"), db("CREATE TABLE t (a)"));
     let mut p = plan_in(model, &slow);
-    p.head.databases.push(quick.path.to_str().unwrap().into());
+    p.head.databases.push(file(&quick.path));
     option(&mut p, "tokio_threads", "1");
     let write = insert(&mut p);
     let w = transaction(&mut p, None, vec![hold(100), write]);
@@ -118,7 +119,7 @@ fn last_of_four_waits(model: &str) -> Result<(), String> {
     held.sort_unstable();
     // 20 ms each, one after the other: the last one waited for three.
     assert!(held[3].0 - held[0].0 >= 60 * MS, "{model}: {held:?}");
-    assert!(samples.iter().all(|s| s.lock_wait_ns == 0), "{model}: nobody waited inside SQLite");
+    assert!(samples.iter().all(|s| s.lock_wait_ns == 0), "{model}: no client waited inside SQLite");
     // If it began with the others.
     let waited: u64 = samples.iter().map(|s| s.acquire_wait_ns).max().unwrap();
     let direct_on_four_threads = 55 * MS;
@@ -176,7 +177,7 @@ fn a_wait_for_a_lock_belongs_to_the_attempt_that_waited() {
         let (locked, free) = (db("CREATE TABLE t (a)"), db("CREATE TABLE t (a)"));
         let mut p = plan_in(model, &locked);
         p.head.options[0].1 = "60".into();
-        p.head.databases.push(free.path.to_str().unwrap().into());
+        p.head.databases.push(file(&free.path));
         let write = insert(&mut p);
         let w = transaction(&mut p, Some("BEGIN IMMEDIATE"), vec![write]);
         client(&mut p, vec![(0, w, vec![]); 3]);
@@ -199,7 +200,7 @@ fn a_blocked_runtime_ends_with_the_drain_and_forgets_nobody() {
     let databases: Vec<Db> = (0..50).map(|_| db(schema)).collect();
     for model in SHARED {
         let mut p = plan_in(model, &databases[0]);
-        p.head.databases = databases.iter().map(|db| db.path.to_str().unwrap().into()).collect();
+        p.head.databases = databases.iter().map(|db| file(&db.path)).collect();
         p.head.window = Window { run_in_ns: 0, length_ns: 100 * MS, drain_ns: 200 * MS };
         option(&mut p, "tokio_threads", "2");
         let write = insert(&mut p);
@@ -232,7 +233,7 @@ fn ten_thousand_clients_work() {
     for model in SHARED {
         let db = db("CREATE TABLE t (a)");
         let mut p = plan_in(model, &db);
-        p.head.session.push("PRAGMA synchronous = OFF".into());
+        p.head.session.push(Statement::plain("PRAGMA synchronous = OFF"));
         let write = insert(&mut p);
         let w = transaction(&mut p, None, vec![write]);
         for _ in 0..10_000 {
@@ -265,7 +266,7 @@ fn every_connection_reports_its_settings() {
     for model in SHARED {
         let (a, b) = (db("CREATE TABLE t (a)"), db("CREATE TABLE t (a)"));
         let mut p = plan_in(model, &a);
-        p.head.databases.push(b.path.to_str().unwrap().into());
+        p.head.databases.push(file(&b.path));
         if model == "pool" {
             option(&mut p, "pool_readers", "2");
         }
@@ -372,7 +373,7 @@ fn values_kept_before_a_pause_are_there_after_it() {
     }
 }
 
-/// A statistical statement, so not part of every run: the same load on a lock that promises nobody a turn and on
+/// A statistical statement, so not part of every run: the same load on a lock that promises no client a turn and on
 /// a queue.
 #[test]
 #[ignore = "compares distributions; a busy machine can change them"]
@@ -394,6 +395,6 @@ fn a_queue_serves_everybody_alike() {
         p99 as f64 / p50.max(1) as f64
     };
     let (unfair, fair) = (spread("spawn-blocking"), spread("fifo"));
-    assert!(fair < 3.0, "in a queue of eight nobody waits much longer than the others: p99 / p50 = {fair:.1}");
+    assert!(fair < 3.0, "in a queue of eight no client waits much longer than the others: p99 / p50 = {fair:.1}");
     assert!(unfair > fair, "{unfair:.1} against {fair:.1}");
 }

@@ -6,8 +6,10 @@ use common::*;
 use contend_wire::literal::Value;
 use contend_wire::plan::{Loop, Plan, Source, Step, UNIQUE_STRIDE, Window};
 use contend_wire::sample::{CodeSpace, Sample, flag};
+use contend_wire::statement::Statement;
 use contend_worker::clock::monotonic_ns;
 use contend_worker::run::{Event, Notice, Request};
+use std::path::Path;
 
 /// Runs forever unless interrupted.
 const ENDLESS: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
@@ -166,11 +168,11 @@ fn what_outlives_the_drain_is_interrupted() {
     let endless = Step::Sql(sql(&mut p, ENDLESS, vec![]));
     let query = transaction(&mut p, Some("BEGIN"), vec![endless]);
     let hold = transaction(&mut p, None, vec![Step::Hold { ns: 60_000 * MS }]);
-    p.head.session.push("CREATE TABLE IF NOT EXISTS t (a)".into());
+    p.head.session.push(Statement::plain("CREATE TABLE IF NOT EXISTS t (a)"));
     let insert = Step::Sql(sql(&mut p, "INSERT INTO t VALUES (1)", vec![]));
     let locked = transaction(&mut p, Some("BEGIN IMMEDIATE"), vec![insert]);
     // Each on a database of its own, so that none waits for another in any model.
-    p.head.databases.extend([":memory:".into(), ":memory:".into()]);
+    p.head.databases.extend([file(Path::new(":memory:")), file(Path::new(":memory:"))]);
     for (t, database) in [(query, 1), (hold, 2), (locked, 0)] {
         client(&mut p, vec![(0, t, vec![])]).database = database;
     }

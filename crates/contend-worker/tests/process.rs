@@ -3,11 +3,13 @@
 mod common;
 
 use common::*;
+use contend_wire::database::Database;
 use contend_wire::handshake::{Facts, ToolLine, WorkerLine, fact};
 use contend_wire::literal::Value;
 use contend_wire::plan::{Plan, Step};
 use contend_wire::sample::{CodeSpace, SAMPLE_BYTES, Sample, worker_code};
-use contend_wire::script::{Answer, Reply, ScriptWriter, Target};
+use contend_wire::script::{Answer, Load, Reply, ScriptWriter, Target};
+use contend_wire::statement::{Placeholder, Statement};
 use contend_worker::clock::monotonic_ns;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -114,8 +116,14 @@ impl Drop for Worker {
 }
 
 fn writer(path: &Path) -> ScriptWriter {
-    let database = path.to_str().unwrap().to_string();
+    let database = Database::File(path.to_str().unwrap().to_string());
     ScriptWriter::new(&Target { driver: "rusqlite".into(), database, options: vec![], session: vec![] })
+}
+
+/// An INSERT whose values are placeholders alone.
+fn load(sql: &str) -> Load {
+    let placeholders = sql.match_indices('?').map(|(at, _)| Placeholder { at: at as u32, number: None }).collect();
+    Load { sql: sql.to_string(), group: sql.rfind('(').map(|at| at as u32), placeholders }
 }
 
 #[test]
@@ -139,12 +147,12 @@ fn a_script_loads_and_asks() {
     let row =
         [Value::Integer(-1), Value::Text("a\tb\\".into()), Value::Real(0.5), Value::Blob(vec![0, 255]), Value::Null];
     let mut script = writer(&path);
-    script.sql("CREATE TABLE t (a, b, c, d, e)").load("INSERT INTO t VALUES (?, ?, ?, ?, ?)");
+    script.sql(&Statement::plain("CREATE TABLE t (a, b, c, d, e)")).load(&load("INSERT INTO t VALUES (?, ?, ?, ?, ?)"));
     for _ in 0..1000 {
         script.row(&row);
     }
-    script.load("INSERT INTO t (a) VALUES (?)");
-    script.sql("SELECT * FROM t LIMIT 1").sql("SELECT count(*) FROM t");
+    script.load(&load("INSERT INTO t (a) VALUES (?)"));
+    script.sql(&Statement::plain("SELECT * FROM t LIMIT 1")).sql(&Statement::plain("SELECT count(*) FROM t"));
     let reply = worker.script(&script.finish());
     assert_eq!(reply.error, None);
     let count = vec![vec![Value::Integer(1000)]];
@@ -166,23 +174,26 @@ fn the_first_error_ends_a_script_and_names_its_line() {
     let path = dir.path().join("new.db");
     let mut worker = Worker::start();
     let mut script = writer(&path);
-    script.sql("CREATE TABLE t (a PRIMARY KEY)").load("INSERT INTO t VALUES (?)");
+    script.sql(&Statement::plain("CREATE TABLE t (a PRIMARY KEY)")).load(&load("INSERT INTO t VALUES (?)"));
     script.row(&[Value::Integer(1)]).row(&[Value::Integer(2)]).row(&[Value::Integer(1)]);
-    script.sql("SELECT 'never reached'");
+    script.sql(&Statement::plain("SELECT 'never reached'"));
     let reply = worker.script(&script.finish());
     let error = reply.error.unwrap();
     assert_eq!((error.line, error.space, error.code), (8, CodeSpace::Sqlite, 1555));
     assert_eq!(reply.answers, [Answer::Rows(vec![])]);
 
     let mut script = writer(&path);
-    script.sql("SELECT count(*) FROM t").load("INSERT INTO t VALUES (?)").row(&[Value::Null, Value::Null]);
+    script
+        .sql(&Statement::plain("SELECT count(*) FROM t"))
+        .load(&load("INSERT INTO t VALUES (?)"))
+        .row(&[Value::Null, Value::Null]);
     let reply = worker.script(&script.finish());
     assert_eq!(reply.answers, [Answer::Rows(vec![vec![Value::Integer(0)]])], "the failed load was rolled back");
     let error = reply.error.unwrap();
     assert_eq!((error.line, error.space, error.code), (6, CodeSpace::Worker, worker_code::VALUE));
 
     let mut script = writer(&path);
-    script.sql("SELECT 9e999");
+    script.sql(&Statement::plain("SELECT 9e999"));
     assert_eq!(worker.script(&script.finish()).error.unwrap().code, worker_code::VALUE);
 }
 

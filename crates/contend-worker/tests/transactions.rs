@@ -7,6 +7,7 @@ use common::*;
 use contend_wire::literal::Value;
 use contend_wire::plan::{NowSource, Retry, Source, SqlStep, Step, UNIQUE_STRIDE};
 use contend_wire::sample::{CodeSpace, NOT_MEASURED, STEP_BEGIN, STEP_COMMIT, STEP_NONE, Sample, flag, worker_code};
+use contend_wire::statement::Statement;
 use rusqlite::Connection;
 
 const BUSY: u32 = 5;
@@ -78,7 +79,7 @@ fn a_stale_snapshot_is_refused_at_once() {
     let mut p = plan(&db.path);
     option(&mut p, "busy_timeout_ms", "20000");
     for (path, name) in [(&bell_path, "bell"), (&door_path, "door")] {
-        p.head.session.push(format!("ATTACH '{}' AS {name}", path.display()));
+        p.head.session.push(Statement::plain(format!("ATTACH '{}' AS {name}", path.display())));
     }
     // Reads, rings the bell by locking its database, waits at the door, then writes.
     let steps =
@@ -125,7 +126,7 @@ fn settings_are_read_back_from_sqlite() {
     let mut p = insert_plan(&db, None);
     p.head.options[0].1 = "4321".into();
     option(&mut p, "foreign_keys", "off");
-    p.head.session.push("PRAGMA synchronous = FULL".into());
+    p.head.session.push(Statement::plain("PRAGMA synchronous = FULL"));
     for name in ["synchronous", "journal_mode", "foreign_keys"] {
         let sql = format!("PRAGMA {name}");
         p.head.readbacks.push(contend_wire::plan::Readback { name: name.into(), sql });
@@ -336,8 +337,8 @@ fn connect_opens_a_new_connection_with_the_same_settings() {
     for statements in ["prepared", "each"] {
         let mut p = plan(&db.path);
         option(&mut p, "statements", statements);
-        p.head.session.push("CREATE TEMP TABLE mine (a)".into());
-        p.head.session.push("INSERT INTO mine VALUES (1)".into());
+        p.head.session.push(Statement::plain("CREATE TEMP TABLE mine (a)"));
+        p.head.session.push(Statement::plain("INSERT INTO mine VALUES (1)"));
         let add = Step::Sql(sql(&mut p, "INSERT INTO mine VALUES (2)", vec![]));
         let count = |p: &mut _, n: i64| {
             let text = "SELECT count(*) FROM mine HAVING count(*) = ?";
@@ -363,7 +364,7 @@ fn a_connection_that_cannot_be_reopened_fails_attempts_until_it_can() {
     }
     let db = db("CREATE TABLE t (a)");
     let mut p = insert_plan(&db, None);
-    p.head.session.push("INSERT INTO once VALUES (1)".into());
+    p.head.session.push(Statement::plain("INSERT INTO once VALUES (1)"));
     db.connection.execute_batch("CREATE TABLE once (a PRIMARY KEY)").unwrap();
     let read = Step::Sql(sql(&mut p, "SELECT 1", vec![]));
     let again = transaction(&mut p, None, vec![Step::Connect, read.clone()]);
@@ -386,7 +387,7 @@ fn mistakes_show_before_the_run() {
         contend_worker::own::prepare(p.clone(), &sender).map(drop).unwrap_err().to_string()
     };
     let mut p = insert_plan(&db, None);
-    p.head.statements[0] = "INSERT INTO nowhere VALUES (?)".into();
+    p.head.statements[0].sql = "INSERT INTO nowhere VALUES (?)".into();
     let message = refused(&p);
     for part in ["client 0", "test.db", "nowhere"] {
         assert!(message.contains(part), "{message}");
@@ -398,6 +399,6 @@ fn mistakes_show_before_the_run() {
     p.head.model = "magic".into();
     assert!(refused(&p).contains("magic"));
     let mut p = insert_plan(&db, None);
-    p.head.session.push("PRAGMA journal_mode = ".into());
+    p.head.session.push(Statement::plain("PRAGMA journal_mode = "));
     assert!(refused(&p).contains("PRAGMA journal_mode = "));
 }

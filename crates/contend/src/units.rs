@@ -10,7 +10,7 @@ const UNITS: [(&str, u128); 6] = [
     ("s", 1_000_000_000),
 ];
 
-/// Longest duration: ten years. Nobody waits for more, and what is computed from several of them stays far from the end of 64
+/// Longest duration: ten years. A longer one is of no use, and what is computed from several of them stays far from the end of 64
 /// bits.
 const LONGEST_NS: u128 = 10 * 365 * 24 * 3_600_000_000_000;
 
@@ -20,7 +20,7 @@ const LONGEST_NS: u128 = 10 * 365 * 24 * 3_600_000_000_000;
 /// A number or unit that is missing, more digits than nanoseconds have, or more than ten years.
 pub fn duration_ns(text: &str) -> Result<u64, String> {
     let text = text.trim();
-    let wrong = || format!("`{text}` is no duration; write a number with its unit, such as 1.5s, 200ms or 2min");
+    let wrong = || format!("`{text}` is not a duration; write a number with its unit, such as 1.5s, 200ms or 2min");
     let (number, unit_ns) = UNITS
         .iter()
         .find_map(|(unit, ns)| text.strip_suffix(unit).map(|number| (number.trim_end(), *ns)))

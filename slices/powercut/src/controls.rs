@@ -8,9 +8,9 @@ use contend::record::powercut::{Control, Crashes, KernelCuts, Powercut};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Promise {
     pub tier: Tier,
-    /// Whether nothing is lost when only the database's processes die; none: nobody knows.
+    /// Whether nothing is lost when only the database's processes die; none: unknown.
     pub survives_kill: Option<bool>,
-    /// It waits for the disk at some time; none: nobody knows.
+    /// It waits for the disk at some time; none: unknown.
     pub syncs: Option<bool>,
 }
 

@@ -14,6 +14,7 @@ use contend::trial::stop::Cancelled;
 use contend::trial::workers::admin::Admin;
 use contend::trial::workers::crew::Failure;
 use contend_powercut::log::Log;
+use contend_wire::database::Database;
 use contend_wire::sample::{SAMPLE_BYTES, Sample};
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -62,7 +63,7 @@ impl Crash<'_> {
         dir: &Path,
         server_log: &Path,
         admin: &mut Admin<'_>,
-        ask: impl FnOnce(&str, &mut Admin<'_>) -> Result<Verdict>,
+        ask: impl FnOnce(&Database, &mut Admin<'_>) -> Result<Verdict>,
     ) -> Result<Verdict> {
         match stage.making(self.workload, dir, server_log, |m| fresh::open(m, self.janitor, admin)) {
             Ok(fresh) => ask(&fresh.inside[0], admin),

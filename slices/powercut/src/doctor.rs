@@ -20,9 +20,9 @@ pub fn recorder_finding() -> Finding {
 /// Whether what the models of a power cut say can be held against a real kernel.
 pub fn kernel_finding() -> Finding {
     let (state, detail) = match kernel::available() {
-        Ok(system) => (State::Ok, format!("{system}: its power can be cut, too")),
+        Ok(system) => (State::Ok, format!("{system}: its power can be cut too")),
         Err(why) => {
-            (State::Note, format!("studies of crashes cannot compare their models with a real kernel, as {why}"))
+            (State::Note, format!("studies of crashes cannot compare their models with a real kernel, because {why}"))
         }
     };
     Finding { what: "kernel", state, detail }

@@ -98,7 +98,7 @@ fn all_cut<'t>(trials: &[&'t Trial]) -> Option<Vec<&'t Powercut>> {
 /// What a proof of this contender would be of: none if its trials do not say which version it was, or not the same.
 fn subject<'t>(contender: &Contender, trials: impl Iterator<Item = &'t Trial>) -> Option<Subject> {
     let engine = engine::find(&contender.engine)?;
-    // Settings that were not applied are nobody's.
+    // Settings that were not applied have no owner.
     if engine::driver(contender).is_none_or(|driver| driver.executes_nothing) || engine::as_it_comes(contender) {
         return None;
     }

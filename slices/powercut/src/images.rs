@@ -18,6 +18,7 @@ use contend::trial::workers::process::Launch;
 use contend_powercut::log::Log;
 use contend_powercut::minimise::minimise;
 use contend_powercut::replay::{Cut, Model, Namespace, Replayer};
+use contend_wire::database::Database;
 use contend_wire::script::Answer;
 use std::path::{Path, PathBuf};
 
@@ -279,7 +280,7 @@ impl Images<'_> {
 struct Seat<'a> {
     admin: Admin<'a>,
     dir: PathBuf,
-    database: String,
+    database: Database,
     script: String,
     /// The cut it has not answered for, and whether it was asked.
     busy: Option<Cut>,
@@ -291,8 +292,8 @@ fn rebuild(replayer: &mut Replayer, cut: &Cut, dir: &Path) -> Result<()> {
 }
 
 /// The database of an embedded engine in an image.
-fn database_in(dir: &Path) -> String {
-    dir.join("app-0.db").display().to_string()
+fn database_in(dir: &Path) -> Database {
+    Database::File(dir.join("app-0.db").display().to_string())
 }
 
 /// The cut that a record tells of.

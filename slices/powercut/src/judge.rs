@@ -9,8 +9,10 @@ use contend::trial::data::disk;
 use contend::trial::stop::Cancelled;
 use contend::trial::workers::admin::script_target;
 use contend::trial::workers::admin::{Admin, EngineSaid};
+use contend::workload::sql::asked;
 use contend::workload::{Workload, marks};
 use contend_stats::precision::Ns;
+use contend_wire::database::Database;
 use contend_wire::literal::Value;
 use contend_wire::script::{Answer, ScriptWriter, Target};
 use std::collections::BTreeMap;
@@ -36,35 +38,35 @@ impl<'j> Judge<'j> {
     }
 
     /// A database as the contender's own connections open it.
-    fn target(&self, database: &str) -> Target {
+    fn target(&self, database: &Database) -> Target {
         let target = script_target(self.engine, database);
         match self.engine.server {
             // Its configuration is the server's.
             Some(_) => target,
-            None => Target { session: self.setup.session.clone(), ..target },
+            None => Target { session: self.setup.session.iter().map(|sql| asked(sql)).collect(), ..target },
         }
     }
 
     /// The questions, as a script.
-    pub fn script(&self, database: &str) -> String {
+    pub fn script(&self, database: &Database) -> String {
         let mut script = ScriptWriter::new(&self.target(database));
-        script.sql(marks::QUERY);
+        script.sql(&asked(marks::QUERY));
         for invariant in &self.workload.invariants {
-            script.sql(&invariant.sql);
+            script.sql(&asked(&invariant.sql));
         }
-        script.sql(&self.check);
+        script.sql(&asked(&self.check));
         script.finish()
     }
 
     /// The verdict on the answers to [`Judge::script`].
     ///
     /// # Errors
-    /// [`Cancelled`]; whoever was to ask did not get an answer of the engine, of which nothing follows; the disk is full.
+    /// [`Cancelled`]; the asking process did not get an answer of the engine, of which nothing follows; the disk is full.
     pub fn verdict(
         &self,
         crash: Instant,
         answers: Result<Vec<Answer>>,
-        database: &str,
+        database: &Database,
         admin: &mut Admin<'_>,
     ) -> Result<Verdict> {
         match answers {

@@ -135,7 +135,7 @@ impl Load<'_> {
             let writing = scope.spawn(|| write_back::keep_on(server, &target, &log, janitor, &done));
             let samples = self.load(round, fresh);
             done.store(true, Ordering::Relaxed);
-            let written = writing.join().unwrap_or_else(|_| Err(anyhow!("whoever writes pages back broke down")));
+            let written = writing.join().unwrap_or_else(|_| Err(anyhow!("the process that writes pages back failed")));
             // What became of the clients matters more.
             samples.and_then(|samples| written.map(|()| samples).map_err(prepare))
         })

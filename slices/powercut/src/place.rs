@@ -1,5 +1,5 @@
 //! Where crashes are made: directories in memory if there is room, as nothing there has to last and every image is
-//! written anew.
+//! written again.
 
 use anyhow::{Context, Result};
 use contend::trial::data::disk;

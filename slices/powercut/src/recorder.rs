@@ -105,7 +105,7 @@ impl Drop for Recorder<'_> {
     }
 }
 
-/// The recorder's own end: mounts, says so, and waits until nobody listens any more.
+/// The recorder's own end: mounts, says so, and waits until no process listens.
 pub fn serve(args: &[String]) -> ExitCode {
     match options(args).and_then(|options| record::mount(&options).map_err(|e| anyhow::anyhow!("{e}"))) {
         Ok(mount) => {

@@ -1,4 +1,4 @@
-//! An image of a record rebuilt, for whoever wants to look at it.
+//! An image of a record rebuilt, for users who want to inspect it.
 
 use crate::images::cut_of;
 use anyhow::{Context, Result, anyhow, bail};

@@ -28,7 +28,7 @@ pub enum Fate {
     Acknowledged,
     /// It failed and left nothing behind.
     Refused,
-    /// Nobody was told.
+    /// Nothing was acknowledged.
     Unknown,
 }
 
@@ -149,7 +149,7 @@ impl Ledger {
         told.max().unwrap_or(0).max(crash.after_ns)
     }
 
-    /// What no crash explains: marks of nobody, of what failed, of what was sent later, twice, or with a hole before them.
+    /// What no crash explains: marks of no operation, of failed or later operations, repeated marks, and marks after a gap.
     fn impossible(&self, crash: Instant, found: &Recovered) -> Vec<String> {
         let (mut complaints, mut seen) = (vec![], HashSet::new());
         for mark in &found.marks {
@@ -185,7 +185,7 @@ impl Ledger {
 }
 
 fn fate(op: &Operation<'_>) -> Fate {
-    // An earlier attempt nobody was told about may have done it.
+    // An earlier unacknowledged attempt may have done it.
     let unclear = op.attempts().iter().any(contend::outcome::may_have_acted);
     match op.outcome() {
         Outcome::Committed => Fate::Acknowledged,

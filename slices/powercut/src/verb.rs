@@ -10,12 +10,12 @@ use contend::record::parts::Found;
 use contend::record::store::Record;
 use std::path::{Path, PathBuf};
 
-/// Look at what a power cut has left
+/// Inspect what a power cut left
 #[derive(Parser)]
 pub enum DurabilityVerb {
-    /// Rebuild an image that failed, bit for bit, and say how to open it
+    /// Rebuild a failed image, bit for bit, and say how to open it
     Replay(ReplayArgs),
-    /// Print what records prove of tiers, as the file that contend brings along for other machines
+    /// Print what records prove about tiers, as contend's own file for other machines
     Evidence(EvidenceArgs),
 }
 
@@ -36,7 +36,7 @@ pub struct ReplayArgs {
     /// The record's directory and the image as its report names it: RECORD/TRIAL-IMAGE, or RECORD/PART/TRIAL-IMAGE
     #[arg(value_name = "ID", value_hint = ValueHint::AnyPath)]
     id: String,
-    /// Where to put it; must be empty or not there [default: image-TRIAL-IMAGE]
+    /// Directory to put it in; must be empty or not exist [default: image-TRIAL-IMAGE]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     to: Option<PathBuf>,
 }
@@ -52,12 +52,12 @@ fn replay(args: &ReplayArgs) -> Result<u8> {
     let (dir, name) = args.id.rsplit_once('/').unwrap_or((".", &args.id));
     let numbers = name.split_once('-').and_then(|(trial, image)| Some((trial.parse().ok()?, image.parse().ok()?)));
     let (trial, image) = numbers.with_context(|| {
-        format!("`{}` is no image: write RECORD/TRIAL-IMAGE as the report does, such as results/DIR/0007-2", args.id)
+        format!("`{}` is not an image: write RECORD/TRIAL-IMAGE as in the report, such as results/DIR/0007-2", args.id)
     })?;
     let record = match Found::open(Path::new(dir))? {
         Found::One(record) => *record,
         Found::Parts(found) => bail!(
-            "{dir} has parts, each with images of its own: write {dir}/PART/{name}, where PART is one of {}",
+            "{dir} has parts, each with its own images: write {dir}/PART/{name}, where PART is one of {}",
             found.names()
         ),
     };

@@ -1,7 +1,7 @@
 //! Compares timings that someone else measured and wrote into a CSV file.
 //!
 //! The same statistics and the same words as for contend's own rounds, applied to what the table holds: pairs when a
-//! column pairs the lines, else unpaired runs, else medians alone, of which nobody can tell whether they differ.
+//! column pairs the lines, else unpaired runs, else medians alone, which cannot show a difference.
 //!
 //! `verb` is the command line, `csv` reads lines, `value` reads what stands in a cell, `judge` compares, `render` prints.
 

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"contend/workers/wire"
 	"contend/workers/worker"
 )
 
@@ -27,7 +28,7 @@ const (
 )
 
 // Bare reads the keys one after the other with the library alone, from the one at index 0 on and over again.
-type Bare func(b *testing.B, path string, keys []int64, reads int) time.Duration
+type Bare func(b *testing.B, database wire.Database, keys []int64, reads int) time.Duration
 
 // side is what both sides do: so many turns of so many reads, with this text.
 type side struct {
@@ -45,10 +46,10 @@ func Compare(b *testing.B, driver *worker.Driver, bare Bare) {
 		"CREATE TABLE item (id INTEGER, value INTEGER, note TEXT)",
 		fmt.Sprintf("WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < %d) INSERT INTO item SELECT i, i %% 100, 'item ' || i FROM n", rows-1),
 	})
-	side{Query, 101, 5_000}.compare(b, driver, path, bare)
+	side{Query, 101, 5_000}.compare(b, driver, "file\t"+path, bare)
 }
 
-// CompareOn does the same on a server that has the table, whose address is in the environment; without it there is nothing to
+// CompareOn does the same on a server that has the table, the fields of whose `database` line are in the environment; without it there is nothing to
 // compare.
 func CompareOn(b *testing.B, driver *worker.Driver, variable, query string, bare Bare) {
 	database := os.Getenv(variable)
@@ -58,18 +59,19 @@ func CompareOn(b *testing.B, driver *worker.Driver, variable, query string, bare
 	side{query, 31, 2_000}.compare(b, driver, database, bare)
 }
 
-func (s side) compare(b *testing.B, driver *worker.Driver, path string, bare Bare) {
+func (s side) compare(b *testing.B, driver *worker.Driver, fields string, bare Bare) {
 	random := rand.New(rand.NewPCG(1, 2))
 	keys := make([]int64, cycle)
 	for i := range keys {
 		keys[i] = 1 + random.Int64N(rows)
 	}
-	plan := s.plan(driver, path, keys)
+	database := wire.DatabaseOf(strings.Split(fields, "\t"))
+	plan := s.plan(driver, fields, keys)
 	reads, turns := s.reads, s.turns
 	var ratios, bareNS, workerNS []float64
 	alone := func() time.Duration {
 		runtime.GC() // as the worker before its start, or the loop would bear the worker's garbage
-		return bare(b, path, keys, reads)
+		return bare(b, database, keys, reads)
 	}
 	for slice := range turns {
 		var plain, ours time.Duration
@@ -96,12 +98,12 @@ func (s side) compare(b *testing.B, driver *worker.Driver, path string, bare Bar
 }
 
 func load(b *testing.B, driver *worker.Driver, path string, statements []string) {
-	conn, err := driver.Open(path, &worker.Setup{Options: &worker.Options{BusyTimeoutMS: -1}, Context: context.Background()})
+	conn, err := driver.Open(wire.File(path), &worker.Setup{Options: &worker.Options{BusyTimeoutMS: -1}, Context: context.Background()})
 	if err != nil {
 		b.Fatal(err)
 	}
 	for _, sql := range statements {
-		if _, err := conn.Run(&worker.Statement{SQL: sql, Index: -1, Returns: strings.HasPrefix(sql, "PRAGMA")}, nil, nil); err != nil {
+		if _, err := conn.Run(&worker.Statement{Statement: wire.Statement{SQL: sql, Returns: strings.HasPrefix(sql, "PRAGMA")}, Index: -1}, nil, nil); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -110,17 +112,24 @@ func load(b *testing.B, driver *worker.Driver, path string, statements []string)
 	}
 }
 
-func (s side) plan(driver *worker.Driver, path string, keys []int64) string {
+func (s side) plan(driver *worker.Driver, fields string, keys []int64) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "contend-plan 2\nworker\t0\ndriver\t%s\tthread\nconnections\tclient\nwindow\t0\t0\t0\nnow\tclock\n", driver.Name)
-	fmt.Fprintf(&text, "database\t%s\nstatement\t0\t%s\ntransaction\t0\tread\tread\t-\t0\t0\t1\n", path, s.query)
+	fmt.Fprintf(&text, "contend-plan 3\nworker\t0\ndriver\t%s\tthread\nconnections\tclient\nwindow\t0\t0\t0\nnow\tclock\n", driver.Name)
+	fmt.Fprintf(&text, "database\t%s\nstatement\t0\trows\t%s\t%s\ntransaction\t0\tread\tread\t-\t0\t0\t1\n", fields, s.placeholder(), s.query)
 	fmt.Fprintf(&text, "step\tsql\t0\t1..1\t1\t-\tp0+0\nretry\t1\t-\t-\t-\nclients\t1\n")
 	fmt.Fprintf(&text, "client\t0\t0\tclosed\tcyclic\t%d\t0\t%d\n", s.reads, len(keys))
 	for _, key := range keys {
 		fmt.Fprintf(&text, "op\t0\t0\ti%d\n", key)
 	}
-	text.WriteString("end\n")
-	return text.String()
+	return wire.Sealed(text.String())
+}
+
+// placeholder is where the only one of the query is.
+func (s side) placeholder() string {
+	if at := strings.IndexByte(s.query, '?'); at >= 0 {
+		return fmt.Sprint(at)
+	}
+	return fmt.Sprintf("%d:1", strings.IndexByte(s.query, '$'))
 }
 
 // throughWorker is the time from the first start to the last end.
@@ -142,9 +151,9 @@ func throughWorker(b *testing.B, driver *worker.Driver, plan string, reads int) 
 }
 
 // SQL is the bare loop of a library for database/sql: a prepared statement, a row, its columns.
-func SQL(open func(path string) (*sql.DB, error)) Bare {
-	return func(b *testing.B, path string, keys []int64, reads int) time.Duration {
-		db, err := open(path)
+func SQL(open func(database wire.Database) (*sql.DB, error)) Bare {
+	return func(b *testing.B, database wire.Database, keys []int64, reads int) time.Duration {
+		db, err := open(database)
 		if err != nil {
 			b.Fatal(err)
 		}

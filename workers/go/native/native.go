@@ -73,8 +73,8 @@ func Driver[C Conn[S], S Stmt](d worker.Driver, library *Library[C, S]) *worker.
 	d.PoolFixed = true
 	d.StatementCache = library.keeps
 	d.Interrupted = wire.Code{Space: wire.SpaceSQLite, Number: 9}
-	d.Open = func(database string, setup *worker.Setup) (worker.Conn, error) {
-		inner, err := library.Open(database, setup.AsItComes)
+	d.Open = func(database wire.Database, setup *worker.Setup) (worker.Conn, error) {
+		inner, err := library.Open(database.Path, setup.AsItComes)
 		if err != nil {
 			return nil, worker.OnSQL("open", err)
 		}
@@ -88,8 +88,8 @@ func Driver[C Conn[S], S Stmt](d worker.Driver, library *Library[C, S]) *worker.
 		}
 		return c, nil
 	}
-	d.OpenPool = func(database string, setup *worker.Setup) (worker.Pool, error) {
-		inner, err := library.OpenPool(database, setup.Options.PoolSize, setup.AsItComes)
+	d.OpenPool = func(database wire.Database, setup *worker.Setup) (worker.Pool, error) {
+		inner, err := library.OpenPool(database.Path, setup.Options.PoolSize, setup.AsItComes)
 		if err != nil {
 			return nil, worker.OnSQL("open", err)
 		}
@@ -180,7 +180,7 @@ type conn[C Conn[S], S Stmt] struct {
 
 func (c *conn[C, S]) setUp() error {
 	for _, sql := range c.setup.Before() {
-		if _, err := c.once(&worker.Statement{SQL: sql}, nil, nil); err != nil {
+		if _, err := c.once(&worker.Statement{Statement: wire.Statement{SQL: sql}}, nil, nil); err != nil {
 			return worker.OnSQL(sql, err)
 		}
 	}

@@ -12,14 +12,15 @@ import (
 	"testing"
 	"time"
 
+	"contend/workers/wire"
 	"contend/workers/worker"
 )
 
-const transactions = `statement	0	SELECT id, name, price, raw, none FROM item WHERE id >= ? ORDER BY id LIMIT 2
-statement	1	INSERT INTO item (id, name) VALUES (?, ?)
-statement	2	SELECT count(*) AS "how ""many""" FROM item
-statement	3	SELECT name FROM item WHERE id = ?
-statement	4	SELECT 1
+const transactions = `statement	0	rows	56	SELECT id, name, price, raw, none FROM item WHERE id >= ? ORDER BY id LIMIT 2
+statement	1	changes	36,39	INSERT INTO item (id, name) VALUES (?, ?)
+statement	2	rows	-	SELECT count(*) AS "how ""many""" FROM item
+statement	3	rows	33	SELECT name FROM item WHERE id = ?
+statement	4	rows	-	SELECT 1
 transaction	0	get item	read	-	0	1	2
 step	sql	0	0..2	1	0:0:1	p0+0
 step	sql	3	1..1	1	-	k0+0
@@ -40,15 +41,16 @@ end
 // plan is one of a model, with further lines of the head.
 func plan(driver *worker.Driver, model, path, lines string) string {
 	sharing := map[string]string{"thread": "client", "pool": "database"}[model]
-	head := "contend-plan 2\nworker\t0\ndriver\t%s\t%s\nconnections\t%s\nwindow\t0\t0\t200000000\nnow\tclock\n"
+	head := "contend-plan 3\nworker\t0\ndriver\t%s\t%s\nconnections\t%s\nwindow\t0\t0\t200000000\nnow\tclock\n"
 	options, session, _ := strings.Cut(lines, "--\n")
-	return fmt.Sprintf(head, driver.Name, model, sharing) + options + "database\t" + path + "\n" + session + transactions
+	text := fmt.Sprintf(head, driver.Name, model, sharing) + options + "database\tfile\t" + path + "\n" + session + transactions
+	return wire.Sealed(text)
 }
 
 // conn opens a connection and executes statements on it.
 func conn(t *testing.T, driver *worker.Driver, path string, sql ...string) worker.Conn {
 	t.Helper()
-	c, err := driver.Open(path, &worker.Setup{Options: &worker.Options{BusyTimeoutMS: -1}, Context: context.Background()})
+	c, err := driver.Open(wire.File(path), &worker.Setup{Options: &worker.Options{BusyTimeoutMS: -1}, Context: context.Background()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +61,7 @@ func conn(t *testing.T, driver *worker.Driver, path string, sql ...string) worke
 func execute(t *testing.T, c worker.Conn, sql ...string) {
 	t.Helper()
 	for _, one := range sql {
-		statement := &worker.Statement{SQL: one, Index: -1, Returns: strings.HasPrefix(one, "PRAGMA")}
+		statement := &worker.Statement{Statement: wire.Statement{SQL: one, Returns: strings.HasPrefix(one, "PRAGMA")}, Index: -1}
 		if _, err := c.Run(statement, nil, nil); err != nil {
 			t.Fatalf("%s: %v", one, err)
 		}
@@ -223,9 +225,9 @@ func refusals(t *testing.T, driver *worker.Driver, model string) {
 		t.Errorf("%s %v", done, err)
 	}
 	for lines, words := range map[string]string{
-		"--\ndatabase\t/two\n": "names 2",
-		"--\nsession\tSELEC\n": "SELEC",
-		"option\tbuzy\t1\n":    "buzy",
+		"--\ndatabase\tfile\t/two\n": "names 2",
+		"--\nsession\t-\tSELEC\n":    "SELEC",
+		"option\tbuzy\t1\n":          "buzy",
 	} {
 		_, err := worker.ServePlan(driver, plan(driver, model, database(t, driver), lines))
 		if err == nil || !strings.Contains(err.Error(), words) {
@@ -236,7 +238,7 @@ func refusals(t *testing.T, driver *worker.Driver, model string) {
 
 // A connection that is opened late finds the database locked: that is the request's failure, with its code.
 func locked(t *testing.T, driver *worker.Driver, model string) {
-	lines := "option\tbusy_timeout_ms\t0\n--\nsession\tPRAGMA user_version = 7\n"
+	lines := "option\tbusy_timeout_ms\t0\n--\nsession\trows\tPRAGMA user_version = 7\n"
 	if model == "pool" {
 		if driver.PoolFixed {
 			t.Skip("its pool opens all connections in advance")

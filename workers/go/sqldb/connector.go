@@ -75,7 +75,7 @@ type conn struct {
 	context   context.Context
 	interrupt func()
 	setup     *worker.Setup
-	// kept are the statements that stay prepared, by their text; nil is one that nobody has used yet.
+	// kept are the statements that stay prepared, by their text; nil is one that was not used yet.
 	kept map[string]*stmt
 	// used: somebody has taken it before.
 	used bool
@@ -164,7 +164,7 @@ func (c *conn) prepare(ctx context.Context, sql string) (*stmt, error) {
 	return s, nil
 }
 
-// PrepareContext gives a statement that is kept, or prepares it anew.
+// PrepareContext gives a statement that is kept, or prepares it again.
 func (c *conn) PrepareContext(_ context.Context, sql string) (driver.Stmt, error) {
 	s, keeps := c.kept[sql]
 	if s != nil {

@@ -14,7 +14,7 @@ import (
 type Library struct {
 	// Connector opens connections to a database with the library's own defaults; of the options it needs what
 	// must hold while a connection is opened.
-	Connector func(database string, options *worker.Options) (driver.Connector, error)
+	Connector func(database wire.Database, options *worker.Options) (driver.Connector, error)
 	// Interrupt is how a connection is interrupted from another goroutine.
 	Interrupt func(driver.Conn, *worker.Setup) func()
 	// Direct: text without arguments, and with statements=each all of it, is executed without preparing it first.
@@ -38,7 +38,7 @@ func (l *Library) rows(rows driver.Rows) driver.Rows {
 
 // Driver makes a worker's driver of a library. The rest of d must be filled in.
 func Driver(d worker.Driver, library *Library) *worker.Driver {
-	open := func(database string, setup *worker.Setup) (*sql.DB, error) {
+	open := func(database wire.Database, setup *worker.Setup) (*sql.DB, error) {
 		if setup.Context == nil {
 			setup.Context = context.Background()
 		}
@@ -48,7 +48,7 @@ func Driver(d worker.Driver, library *Library) *worker.Driver {
 		}
 		return sql.OpenDB(&connector{Connector: inner, library: library, setup: setup}), nil
 	}
-	d.Open = func(database string, setup *worker.Setup) (worker.Conn, error) {
+	d.Open = func(database wire.Database, setup *worker.Setup) (worker.Conn, error) {
 		db, err := open(database, setup)
 		if err != nil {
 			return nil, err
@@ -62,7 +62,7 @@ func Driver(d worker.Driver, library *Library) *worker.Driver {
 		one.db = db
 		return one, nil
 	}
-	d.OpenPool = func(database string, setup *worker.Setup) (worker.Pool, error) {
+	d.OpenPool = func(database wire.Database, setup *worker.Setup) (worker.Pool, error) {
 		db, err := open(database, setup)
 		if err != nil {
 			return nil, err

@@ -3,7 +3,7 @@ package wire
 import "math"
 
 const (
-	planVersion = 2
+	planVersion = 3
 	// AnyRows is an upper bound that is none.
 	AnyRows = math.MaxUint32
 	// UniqueStride is how far apart the unique numbers of two clients are.
@@ -19,9 +19,10 @@ type Plan struct {
 	NowFixed             bool
 	NowBase, NowStep     uint64
 	Options              []Pair
-	Databases, Session   []string
+	Databases            []Database
+	Session              []string
 	Readbacks            []Pair
-	Statements           []string
+	Statements           []Statement
 	Texts                []string
 	Transactions         []Transaction
 	Tries                uint16

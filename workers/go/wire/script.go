@@ -5,97 +5,85 @@ import (
 	"strings"
 )
 
-const scriptVersion = 1
+const scriptVersion = 2
 
 // Script is read line by line: its opening at once, rows as they are needed.
 type Script struct {
-	Driver, Database string
-	Options          []Pair
-	Session          []string
-	rest             string
-	number           int
+	Driver   string
+	Database Database
+	Options  []Pair
+	Session  []Statement
+	rest     string
+	number   int
 }
 
-// ScriptLine is one line: `sql` or `load` with their SQL, or the values of a `row`.
+// ScriptLine is one line: `sql` or `load` with their statement, or the values of a `row`.
 type ScriptLine struct {
-	Number int
-	Kind   string
-	SQL    string
-	Row    []any
-}
-
-func scriptError(line int, form string, args ...any) error {
-	return fmt.Errorf("script line %d: %s", line, fmt.Sprintf(form, args...))
+	Number    int
+	Kind      string
+	Statement Statement
+	Row       []any
 }
 
 // ParseScript reads the opening of a script.
-func ParseScript(text string) (*Script, error) {
-	if !strings.HasSuffix(text, "\nend\n") {
-		return nil, fmt.Errorf("script: cut off: its last line is not `end`")
-	}
-	first, rest, _ := strings.Cut(text, "\n")
+func ParseScript(text string) (s *Script, err error) {
+	first, _, _ := strings.Cut(text, "\n")
 	if err := checkVersion("contend-script", scriptVersion, first); err != nil {
-		return nil, scriptError(1, "%s", err)
+		return nil, fmt.Errorf("script line 1: %w", err)
 	}
-	s := &Script{rest: rest, number: 1}
+	body, err := opened("script", text)
+	if err != nil {
+		return nil, err
+	}
+	_, rest, _ := strings.Cut(body, "\n")
+	s = &Script{rest: rest, number: 1}
+	defer caught(&err, "script", &s.number)
 	for {
 		line, after, _ := strings.Cut(s.rest, "\n")
-		kind, fields, _ := strings.Cut(line, "\t")
-		if kind != "driver" && kind != "database" && kind != "option" && kind != "session" {
-			break
+		f := strings.Split(line, "\t")
+		switch f[0] {
+		case "driver":
+			s.Driver = unescape(f[1])
+		case "database":
+			s.Database = DatabaseOf(f[1:])
+		case "session":
+			s.Session = append(s.Session, parseStatement(f[1], "-", f[2]))
+		case "option":
+			s.Options = append(s.Options, Pair{unescape(f[1]), unescape(f[2])})
+		default:
+			return s, nil
 		}
 		s.rest = after
 		s.number++
-		name, text, _ := strings.Cut(fields, "\t")
-		a, errA := Unescape(name)
-		b, errB := Unescape(text)
-		if errA != nil || errB != nil {
-			return nil, scriptError(s.number, "a broken escape")
-		}
-		switch kind {
-		case "driver":
-			s.Driver = a
-		case "database":
-			s.Database = a
-		case "session":
-			s.Session = append(s.Session, a)
-		default:
-			s.Options = append(s.Options, Pair{a, b})
-		}
 	}
-	if s.Driver == "" || s.Database == "" {
-		return nil, fmt.Errorf("script: it names no driver or no database")
-	}
-	return s, nil
 }
 
 // Next is the next line; nil after the last.
-func (s *Script) Next() (*ScriptLine, error) {
-	line, after, _ := strings.Cut(s.rest, "\n")
-	if line == "end" {
+func (s *Script) Next() (l *ScriptLine, err error) {
+	if s.rest == "" {
 		return nil, nil
 	}
-	s.rest = after
+	var line string
+	line, s.rest, _ = strings.Cut(s.rest, "\n")
 	s.number++
-	kind, rest, _ := strings.Cut(line, "\t")
-	l := &ScriptLine{Number: s.number, Kind: kind}
-	switch kind {
-	case "sql", "load":
-		text, err := Unescape(rest)
-		if err != nil {
-			return nil, scriptError(s.number, "%s", err)
-		}
-		l.SQL = text
+	defer caught(&err, "script", &s.number)
+	f := strings.Split(line, "\t")
+	l = &ScriptLine{Number: s.number, Kind: f[0]}
+	switch f[0] {
+	case "sql":
+		l.Statement = parseStatement(f[1], "-", f[2])
+	case "load":
+		l.Statement = parseLoad(f[1], f[2], f[3])
 	case "row":
-		for _, field := range strings.Split(rest, "\t") {
+		for _, field := range f[1:] {
 			value, err := ParseValue(field)
 			if err != nil {
-				return nil, scriptError(s.number, "%s", err)
+				panic(err)
 			}
 			l.Row = append(l.Row, value)
 		}
 	default:
-		return nil, scriptError(s.number, "unknown kind of line `%s`", crop(kind))
+		panic(fmt.Errorf("unknown kind of line `%s`", crop(f[0])))
 	}
 	return l, nil
 }

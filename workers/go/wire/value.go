@@ -108,7 +108,7 @@ func crop(text string) string {
 	return text
 }
 
-// checkVersion checks a first line such as `contend-plan 2`; a newer version is refused by name.
+// checkVersion checks a first line such as `contend-plan 3`; a newer version is refused by name.
 func checkVersion(word string, known int, line string) error {
 	rest, ok := strings.CutPrefix(line, word+" ")
 	if !ok {

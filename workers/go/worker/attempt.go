@@ -97,27 +97,27 @@ type statements struct {
 	commit, rollback *Statement
 }
 
-func newStatements(d *Driver, p *wire.Plan) *statements {
+func newStatements(p *wire.Plan) *statements {
 	s := &statements{}
-	add := func(sql string) *Statement {
-		one := d.statement(sql)
+	add := func(said wire.Statement) *Statement {
+		one := newStatement(said)
 		one.Index = len(s.all)
 		s.all = append(s.all, one)
 		return one
 	}
-	for _, sql := range p.Statements {
-		s.steps = append(s.steps, add(sql))
+	for _, said := range p.Statements {
+		s.steps = append(s.steps, add(said))
 	}
 	for _, t := range p.Transactions {
 		var begin *Statement
 		if t.Begin != "" {
-			begin = add(t.Begin)
+			begin = add(wire.Statement{SQL: t.Begin})
 		}
 		s.begins = append(s.begins, begin)
 	}
-	s.commit = add("COMMIT")
+	s.commit = add(wire.Statement{SQL: "COMMIT"})
 	// Rare, and with no transaction open it cannot be prepared everywhere.
-	s.rollback = d.statement("ROLLBACK")
+	s.rollback = simple("ROLLBACK")
 	s.rollback.Always = true
 	return s
 }
@@ -264,7 +264,7 @@ func (a *attempt) run(conn Conn, s *Statement, step *wire.Step, each func([]any)
 	return int64(step.RowsMin), nil
 }
 
-// handRow gives a row to whoever asked for it.
+// handRow gives a row to the caller that asked for it.
 func (a *attempt) handRow(values []any) error {
 	if len(a.keeping) > 0 {
 		if err := a.keepRow(values); err != nil {

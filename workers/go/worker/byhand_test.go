@@ -10,14 +10,14 @@ import (
 	"contend/workers/wire"
 )
 
-const fiveOperations = `contend-plan 2
+const fiveOperations = `contend-plan 3
 worker	0
 driver	null	thread
 connections	client
 window	0	0	1000000000
 now	clock
-database	none
-statement	0	SELECT 1
+database	file	none
+statement	0	rows	-	SELECT 1
 transaction	0	read	read	-	0	0	1
 step	sql	0	1..1	1	-
 retry	1	-	-	-
@@ -29,7 +29,7 @@ end
 
 func TestAPlanInAFileIsCarriedOutByHand(t *testing.T) {
 	plan, samples := filepath.Join(t.TempDir(), "plan"), filepath.Join(t.TempDir(), "samples")
-	if err := os.WriteFile(plan, []byte(fiveOperations), 0o600); err != nil {
+	if err := os.WriteFile(plan, []byte(wire.Sealed(fiveOperations)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := byHand([]*Driver{Null("null")}, plan, samples); err != nil {

@@ -15,7 +15,7 @@ import (
 type connections interface {
 	// carryOut does one attempt and returns the step that failed and what was waited for a connection.
 	carryOut(c *client, transaction int) (step int, acquireNS uint64, err error)
-	// unread is a connection that was opened in the run and whose settings nobody has read back, if it is still open.
+	// unread is a connection that was opened in the run and whose settings were not read back, if it is still open.
 	unread() Conn
 	close()
 }
@@ -461,7 +461,7 @@ func (s *shared) acquire() (Conn, error) {
 	return conn, nil
 }
 
-// unread: those of a pool are read back when nobody needs one any more.
+// unread: those of a pool are read back when no client needs one any more.
 func (s *shared) unread() Conn { return nil }
 
 func (s *shared) close() {}

@@ -42,7 +42,7 @@ func recording(log *[]string, opens int) *Driver {
 		Code:        func(error) (wire.Code, bool) { return wire.Code{Space: wire.SpaceMySQL, Number: 1}, true },
 		Interrupted: wire.Code{Space: wire.SpaceMySQL, Number: 1317},
 		Cut:         []wire.Code{{Space: wire.SpaceMySQL, Number: 2013}},
-		Open: func(_ string, setup *Setup) (Conn, error) {
+		Open: func(_ wire.Database, setup *Setup) (Conn, error) {
 			*log = append(*log, "open")
 			if setup.Opened.Add(1) > int64(opens) {
 				return nil, errors.New("no more connections")
@@ -52,17 +52,17 @@ func recording(log *[]string, opens int) *Driver {
 	}
 }
 
-const recordingPlan = `contend-plan 2
+const recordingPlan = `contend-plan 3
 worker	0
 driver	recording	thread
 connections	client
 window	0	0	1000000000
 now	clock
-database	d
+database	socket	/s	me	d	-
 readback	setting	SHOW setting
-statement	0	SELECT a
-statement	1	SELECT refused
-statement	2	SELECT a WHERE a = ?
+statement	0	rows	-	SELECT a
+statement	1	rows	-	SELECT refused
+statement	2	rows	19	SELECT a WHERE a = ?
 transaction	0	connect	read	-	0	1	2
 step	connect
 step	sql	0	1..1	1	0:0:1
@@ -86,7 +86,7 @@ func carriedOut(t *testing.T, opens int, operations ...int) ([]wire.Sample, []st
 	for _, transaction := range operations {
 		ops += fmt.Sprintf("op\t0\t%d\n", transaction)
 	}
-	samples, err := RunPlan(recording(&log, opens), fmt.Sprintf(recordingPlan, len(operations), ops))
+	samples, err := RunPlan(recording(&log, opens), wire.Sealed(fmt.Sprintf(recordingPlan, len(operations), ops)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestOperationsInARowAreRecordedAsTheFirst(t *testing.T) {
 		"a row too many":      {1, wrongRows, []string{"SELECT refused", "SELECT a", "1..1\t1\t-\ntransaction\t2", "0..0\t1\t-\ntransaction\t2"}},
 	} {
 		log := []string{}
-		plan := strings.NewReplacer(of.edits...).Replace(fmt.Sprintf(recordingPlan, 3, "op\t0\t1\nop\t0\t1\nop\t0\t1\n"))
+		plan := wire.Sealed(strings.NewReplacer(of.edits...).Replace(fmt.Sprintf(recordingPlan, 3, "op\t0\t1\nop\t0\t1\nop\t0\t1\n")))
 		all, err := RunPlan(recording(&log, math.MaxInt), plan)
 		if err != nil {
 			t.Fatal(err)
@@ -190,11 +190,11 @@ func TestNothingIsKeptFromTheOperationBefore(t *testing.T) {
 	log := []string{}
 	driver := recording(&log, math.MaxInt)
 	pool := &onlyOne{conn: &recorded{log: &log}}
-	driver.OpenPool = func(string, *Setup) (Pool, error) { return pool, nil }
+	driver.OpenPool = func(wire.Database, *Setup) (Pool, error) { return pool, nil }
 	plan := strings.NewReplacer("recording\tthread", "recording\tpool", "connections\tclient", "connections\tdatabase",
-		"database\td", "option\tpool_size\t1\ndatabase\td", "step\tconnect\n", "step\thold\t1\n").
+		"database\tsocket", "option\tpool_size\t1\ndatabase\tsocket", "step\tconnect\n", "step\thold\t1\n").
 		Replace(fmt.Sprintf(recordingPlan, 2, "op\t0\t0\nop\t0\t3\n"))
-	samples, err := RunPlan(driver, plan)
+	samples, err := RunPlan(driver, wire.Sealed(plan))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func TestAPanicOfAClientIsToldOf(t *testing.T) {
 	driver.Code = func(error) (wire.Code, bool) { panic("out of its mind") }
 	over := make(chan error, 1)
 	go func() {
-		_, err := RunPlan(driver, fmt.Sprintf(recordingPlan, 1, "op\t0\t1\n"))
+		_, err := RunPlan(driver, wire.Sealed(fmt.Sprintf(recordingPlan, 1, "op\t0\t1\n")))
 		over <- err
 	}()
 	select {

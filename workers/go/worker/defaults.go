@@ -2,7 +2,7 @@ package worker
 
 import "contend/workers/wire"
 
-// defaults are what a connection of the library does by itself, asked of one that nobody has told anything: whether what it
+// defaults are what a connection of the library does by itself, asked of one with no settings: whether what it
 // writes is committed at once, and how many statements it keeps.
 func (d *Driver) defaults() (found []wire.Pair, err error) {
 	if d.Scratch != "" && !d.Nothing {
@@ -24,17 +24,17 @@ func (d *Driver) defaults() (found []wire.Pair, err error) {
 
 // autocommit: a transaction can begin after a write only if that has committed itself.
 func (d *Driver) autocommit() (string, error) {
-	conn, err := d.Open(d.Scratch, &Setup{Options: &Options{BusyTimeoutMS: -1}})
+	conn, err := d.Open(wire.File(d.Scratch), &Setup{Options: &Options{BusyTimeoutMS: -1}})
 	if err != nil {
 		return "", err
 	}
 	defer conn.Close()
 	for _, sql := range []string{"CREATE TABLE probe (value)", "INSERT INTO probe VALUES (1)"} {
-		if _, err := conn.Run(d.statement(sql), nil, nil); err != nil {
+		if _, err := conn.Run(simple(sql), nil, nil); err != nil {
 			return "", OnSQL(sql, err)
 		}
 	}
-	if _, err := conn.Run(d.statement("BEGIN"), nil, nil); err != nil {
+	if _, err := conn.Run(simple("BEGIN"), nil, nil); err != nil {
 		return "off", nil
 	}
 	return "on", nil

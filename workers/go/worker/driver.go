@@ -30,9 +30,9 @@ type Driver struct {
 	// Cut are further codes of what was executed when the drain ended: a connection may be lost with it.
 	Cut []wire.Code
 	// Open opens a connection of its own.
-	Open func(database string, setup *Setup) (Conn, error)
+	Open func(database wire.Database, setup *Setup) (Conn, error)
 	// OpenPool opens a pool of setup.Options.PoolSize connections.
-	OpenPool func(database string, setup *Setup) (Pool, error)
+	OpenPool func(database wire.Database, setup *Setup) (Pool, error)
 	// Nothing: it executes nothing. A step has the fewest rows it may have, and ones in what it keeps.
 	Nothing bool
 	// Server: connections lead to a server. They can be lost, and SQLite's options mean nothing to it.
@@ -43,7 +43,7 @@ type Driver struct {
 	PoolKeeps bool
 	// Load loads the rows of a script that next gives, all or none of them, faster than one by one; may be nil. After
 	// the last row next gives io.EOF.
-	Load func(conn Conn, sql string, next func() ([]any, error)) (count int, err error)
+	Load func(conn Conn, statement wire.Statement, next func() ([]any, error)) (count int, err error)
 	// Scratch is a database to ask for version and compile options.
 	Scratch string
 	// StatementCache is how many statements the library itself keeps on a connection unless it is told otherwise, in its own
@@ -79,7 +79,7 @@ type Setup struct {
 	Context context.Context
 	// Opened counts connections.
 	Opened atomic.Int64
-	// InRun: whoever opens a connection now does so within an attempt, so a statement is prepared when it is first used.
+	// InRun: a client that opens a connection now does so within an attempt, so a statement is prepared when it is first used.
 	InRun atomic.Bool
 }
 
@@ -103,15 +103,10 @@ func OnSQL(sql string, err error) error {
 	return fmt.Errorf("`%s`: %w", sql, err)
 }
 
-// Statement is SQL of the plan, or of the worker itself, with what its text tells.
+// Statement is SQL of the plan, or of the worker itself.
 type Statement struct {
-	SQL     string
-	Index   int // position in Setup.Statements; -1: not one of them
-	Returns bool
-	Changes bool
-	Params  int
-	// Upserts is how many rows of values it has, if it replaces or changes those that are there already.
-	Upserts int64
+	wire.Statement
+	Index int // position in Setup.Statements; -1: not one of them
 	// Keep: executed again and again outside of a plan; worth keeping prepared.
 	Keep bool
 	// Always: executed although the drain is over.
@@ -119,6 +114,14 @@ type Statement struct {
 	// keys are how its columns begin in JSON, see Conn.Names.
 	keys atomic.Pointer[[]string]
 }
+
+func newStatement(said wire.Statement) *Statement { return &Statement{Statement: said, Index: -1} }
+
+// simple is a statement of the worker itself that returns nothing.
+func simple(sql string) *Statement { return newStatement(wire.Statement{SQL: sql}) }
+
+// query is one that returns rows.
+func query(sql string) *Statement { return newStatement(wire.Statement{SQL: sql, Returns: true}) }
 
 // Conn is an open connection. One goroutine at a time uses it, but for Interrupt.
 type Conn interface {
@@ -140,7 +143,7 @@ type Describer interface {
 	Describe(s *Statement) (params, columns int, err error)
 }
 
-// Loser is a Conn that knows when it is lost and must be opened anew.
+// Loser is a Conn that knows when it is lost and must be opened again.
 type Loser interface{ Lost() bool }
 
 // Waiter is a Conn that measures what it waits for locks.

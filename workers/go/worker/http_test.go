@@ -19,15 +19,15 @@ func (discarded) WriteHeader(int)             {}
 
 // BenchmarkRequest is what a request costs beside net/http and the driver.
 func BenchmarkRequest(b *testing.B) {
-	plan, err := wire.ParsePlan("contend-plan 2\nworker\t0\ndriver\tnull\tpool\nconnections\tdatabase\nwindow\t0\t0\t0\nnow\tclock\n" +
-		"database\tx\nstatement\t0\tSELECT a FROM t WHERE id = ?\ntransaction\t0\tget\tread\t-\t1\t0\t1\nstep\tsql\t0\t0..2\t1\t-\tp0+0\n" +
-		"retry\t1\t-\t-\t-\nclients\t0\nend\n")
+	plan, err := wire.ParsePlan(wire.Sealed("contend-plan 3\nworker\t0\ndriver\tnull\tpool\nconnections\tdatabase\nwindow\t0\t0\t0\nnow\tclock\n" +
+		"database\tfile\tx\nstatement\t0\trows\t29\tSELECT a FROM t WHERE id = ?\ntransaction\t0\tget\tread\t-\t1\t0\t1\nstep\tsql\t0\t0..2\t1\t-\tp0+0\n" +
+		"retry\t1\t-\t-\t-\nclients\t0\nend\n"))
 	if err != nil {
 		b.Fatal(err)
 	}
 	driver := Null("null")
 	pool := newNullPool(context.Background(), 8)
-	h := newHandler(driver, plan, newStatements(driver, plan), newControl(0), func() connections { return &shared{pool: pool} })
+	h := newHandler(driver, plan, newStatements(plan), newControl(0), func() connections { return &shared{pool: pool} })
 	request := httptest.NewRequest(http.MethodGet, "/get?p0=i12345&u0=i1099511627776", nil)
 	request = request.WithContext(h.meet(context.Background(), nil))
 	w := discarded{}

@@ -18,11 +18,11 @@ func Null(name string) *Driver {
 		Interrupted: wire.Code{
 			Space: wire.SpaceWorker, Number: wire.CodeDriver,
 		},
-		Open: func(_ string, setup *Setup) (Conn, error) {
+		Open: func(_ wire.Database, setup *Setup) (Conn, error) {
 			setup.Opened.Add(1)
 			return nullConn{}, nil
 		},
-		OpenPool: func(_ string, setup *Setup) (Pool, error) {
+		OpenPool: func(_ wire.Database, setup *Setup) (Pool, error) {
 			return newNullPool(setup.Context, setup.Options.PoolSize), nil
 		},
 	}

@@ -9,7 +9,7 @@ import (
 
 // Newcomer is a Conn of a pool that is opened as needed: it knows whether it was just opened.
 type Newcomer interface {
-	// New is true once, for whoever takes the connection first.
+	// New is true once, for the client that takes the connection first.
 	New() bool
 }
 

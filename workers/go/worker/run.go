@@ -88,12 +88,12 @@ func check(drivers []*Driver, plan *wire.Plan) (*Driver, *Setup, *statements, er
 	if err := checkModel(driver, plan, options); err != nil {
 		return nil, nil, nil, err
 	}
-	statements := newStatements(driver, plan)
-	if !driver.Describes {
-		if err := checkPlaceholders(plan, statements); err != nil {
+	for _, database := range plan.Databases {
+		if err := driver.finds(database); err != nil {
 			return nil, nil, nil, err
 		}
 	}
+	statements := newStatements(plan)
 	setup := &Setup{Options: options, Session: plan.Session, Statements: statements.all}
 	setup.AsItComes = !driver.Server && len(setup.Before()) == 0
 	return driver, setup, statements, nil
@@ -119,28 +119,25 @@ func checkModel(driver *Driver, plan *wire.Plan, options *Options) error {
 	}
 	for _, t := range plan.Transactions {
 		if plan.Model == modelPool && len(t.Steps) > 0 && t.Steps[0].Kind == wire.StepConnect {
-			return fmt.Errorf("model pool: `%s` connects anew, but a pool decides itself when it does that", t.Name)
+			return fmt.Errorf("model pool: `%s` reconnects, but a pool decides itself when it does that", t.Name)
 		}
 	}
 	return options.checkModel(driver, plan.Model)
 }
 
-// checkPlaceholders: each step must bring one argument for every placeholder.
-func checkPlaceholders(plan *wire.Plan, statements *statements) error {
-	for _, t := range plan.Transactions {
-		for _, step := range t.Steps {
-			if step.Kind != wire.StepSQL {
-				continue
-			}
-			if s := statements.steps[step.Statement]; s.Params != len(step.Args) {
-				return fmt.Errorf("`%s` has %d placeholders, the plan brings %d arguments", s.SQL, s.Params, len(step.Args))
-			}
-		}
+// finds says why a driver cannot find a database there.
+func (d *Driver) finds(database wire.Database) error {
+	switch isFile := database.Path != ""; {
+	case d.Nothing:
+	case d.Server && isFile:
+		return fmt.Errorf("database %s: this driver connects to a server", database)
+	case !d.Server && !isFile:
+		return fmt.Errorf("database %s: this driver opens files", database)
 	}
 	return nil
 }
 
-// checkStatements: no step may keep a column that is not there, or bring more or fewer arguments than its statement takes.
+// checkStatements: no step may keep a column that is not there, or, where the engine tells, bring more or fewer arguments than its statement takes.
 func checkStatements(plan *wire.Plan, statements []*Statement, conn Conn) error {
 	describer, describes := conn.(Describer)
 	for _, t := range plan.Transactions {
@@ -309,9 +306,7 @@ func look(driver *Driver, plan *wire.Plan, setup *Setup, conn Conn, first bool, 
 // firstValue is the first column of the first row as text; NULL and no row are empty.
 func (d *Driver) firstValue(conn Conn, sql string) (string, error) {
 	text, seen := "", false
-	statement := d.statement(sql)
-	statement.Returns = true
-	_, err := conn.Run(statement, nil, func(values []any) error {
+	_, err := conn.Run(query(sql), nil, func(values []any) error {
 		if seen || len(values) == 0 {
 			return nil
 		}
@@ -419,7 +414,7 @@ func (r *ready) run(start uint64, s *server) error {
 	return broken
 }
 
-// readBack reads the settings of a connection that was opened in the run, once nobody measures any more: in an attempt it would
+// readBack reads the settings of a connection that was opened in the run, after the measurement: in an attempt it would
 // be part of what is measured, which no program does. After the end of the drain connections execute nothing.
 func (r *ready) readBack(conn Conn) {
 	if conn == nil || r.control.drainIsOver.Load() {

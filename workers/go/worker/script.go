@@ -24,6 +24,9 @@ func carryOut(drivers []*Driver, text string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := driver.finds(script.Database); err != nil {
+		return nil, err
+	}
 	s := &scripted{driver: driver, script: script}
 	s.conn, err = driver.Open(script.Database, &Setup{Options: options, Context: context.Background()})
 	if err != nil {
@@ -59,8 +62,8 @@ func (s *scripted) valueError(line int, form string, args ...any) {
 }
 
 func (s *scripted) lines() error {
-	for _, sql := range s.script.Session {
-		if _, err := s.conn.Run(s.driver.statement(sql), nil, nil); err != nil {
+	for _, said := range s.script.Session {
+		if _, err := s.conn.Run(newStatement(said), nil, nil); err != nil {
 			s.error(0, err)
 			return nil
 		}
@@ -91,7 +94,7 @@ func (s *scripted) lines() error {
 func (s *scripted) query(line *wire.ScriptLine) {
 	var rows []byte
 	count := 0
-	_, err := s.conn.Run(s.driver.statement(line.SQL), nil, func(values []any) error {
+	_, err := s.conn.Run(newStatement(line.Statement), nil, func(values []any) error {
 		count++
 		rows = append(rows, "row"...)
 		for _, value := range values {
@@ -117,7 +120,7 @@ func (s *scripted) query(line *wire.ScriptLine) {
 // load inserts the rows that follow in one transaction, unless the script has begun one itself.
 func (s *scripted) load(line *wire.ScriptLine) error {
 	begun := true
-	if _, err := s.conn.Run(s.driver.statement("BEGIN"), nil, nil); err != nil {
+	if _, err := s.conn.Run(simple("BEGIN"), nil, nil); err != nil {
 		if !strings.Contains(err.Error(), "within a transaction") {
 			s.error(line.Number, err)
 			return nil
@@ -126,12 +129,12 @@ func (s *scripted) load(line *wire.ScriptLine) error {
 	}
 	count, err := s.insert(line)
 	if err == nil && !s.over && begun {
-		if _, wrong := s.conn.Run(s.driver.statement("COMMIT"), nil, nil); wrong != nil {
+		if _, wrong := s.conn.Run(simple("COMMIT"), nil, nil); wrong != nil {
 			s.error(line.Number, wrong)
 		}
 	}
 	if s.over && begun {
-		_, _ = s.conn.Run(s.driver.statement("ROLLBACK"), nil, nil)
+		_, _ = s.conn.Run(simple("ROLLBACK"), nil, nil)
 	}
 	if err == nil && !s.over {
 		s.reply = fmt.Appendf(s.reply, "loaded\t%d\n", count)
@@ -143,7 +146,7 @@ func (s *scripted) load(line *wire.ScriptLine) error {
 func (s *scripted) loadAll(line *wire.ScriptLine) error {
 	at := line.Number
 	var wrong error // with the script
-	count, err := s.driver.Load(s.conn, line.SQL, func() ([]any, error) {
+	count, err := s.driver.Load(s.conn, line.Statement, func() ([]any, error) {
 		s.next, wrong = s.script.Next()
 		if wrong != nil || s.next == nil || s.next.Kind != "row" {
 			return nil, io.EOF
@@ -163,7 +166,7 @@ func (s *scripted) loadAll(line *wire.ScriptLine) error {
 }
 
 func (s *scripted) insert(line *wire.ScriptLine) (count int, err error) {
-	insert := s.driver.statement(line.SQL)
+	insert := newStatement(line.Statement)
 	insert.Keep = true
 	for {
 		s.next, err = s.script.Next()

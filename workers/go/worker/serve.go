@@ -350,7 +350,7 @@ func (d *Driver) facts() (version, options string, err error) {
 	case d.Scratch == "":
 		return "(a server)", "", nil
 	}
-	conn, err := d.Open(d.Scratch, &Setup{Options: &Options{BusyTimeoutMS: -1}})
+	conn, err := d.Open(wire.File(d.Scratch), &Setup{Options: &Options{BusyTimeoutMS: -1}})
 	if err != nil {
 		return "", "", err
 	}
@@ -359,7 +359,7 @@ func (d *Driver) facts() (version, options string, err error) {
 		return "", "", err
 	}
 	var all []string
-	_, err = conn.Run(d.statement("PRAGMA compile_options"), nil, func(values []any) error {
+	_, err = conn.Run(query("PRAGMA compile_options"), nil, func(values []any) error {
 		all = append(all, inWords(values[0]))
 		return nil
 	})

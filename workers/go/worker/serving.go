@@ -87,7 +87,7 @@ func checkServed(plan *wire.Plan) error {
 
 func (s *serving) url() string { return "http://" + s.listener.Addr().String() }
 
-func (s *serving) openPool(driver *Driver, database string) (err error) {
+func (s *serving) openPool(driver *Driver, database wire.Database) (err error) {
 	if s.pool, err = driver.OpenPool(database, s.setup); err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (s *serving) openPool(driver *Driver, database string) (err error) {
 }
 
 // openOne opens the connection that the first HTTP connection gets: mistakes in the plan show at once.
-func (s *serving) openOne(driver *Driver, database string) error {
+func (s *serving) openOne(driver *Driver, database wire.Database) error {
 	conn, err := driver.Open(database, s.setup)
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ func (s *serving) openOne(driver *Driver, database string) error {
 }
 
 // ofPeer is the connection of an HTTP connection of its own.
-func (s *serving) ofPeer(driver *Driver, database string) (Conn, error) {
+func (s *serving) ofPeer(driver *Driver, database wire.Database) (Conn, error) {
 	select {
 	case conn := <-s.first:
 		return conn, nil

@@ -3,23 +3,23 @@
 // what the plan asks of them, settings read back.
 
 const { before } = require('./options');
-const { Statement } = require('./sqltext');
+const { Statement } = require('./statement');
 const { inWords } = require('./text');
 
 /** All statements of a plan, read once. Each has its place in what a connection has prepared. */
-function statementsOf(plan, driver) {
+function statementsOf(plan) {
   const all = [];
-  const read = (sql) => {
-    const statement = new Statement(sql, driver.server);
+  const placed = (statement) => {
     statement.index = all.push(statement) - 1;
     return statement;
   };
+  const simple = (sql) => placed(new Statement(sql));
   return {
     all,
-    steps: plan.statements.map(read),
-    begins: plan.transactions.map((t) => (t.begin ? read(t.begin) : undefined)),
-    commit: read('COMMIT'),
-    rollback: read('ROLLBACK'),
+    steps: plan.statements.map(placed),
+    begins: plan.transactions.map((t) => (t.begin ? simple(t.begin) : undefined)),
+    commit: simple('COMMIT'),
+    rollback: simple('ROLLBACK'),
   };
 }
 
@@ -32,10 +32,9 @@ async function onSql(sql, work) {
   }
 }
 
-/** Executes SQL outside of a plan. */
-async function execute(conn, driver, sql, values = []) {
-  const statement = new Statement(sql, driver.server);
-  return onSql(sql, async () => conn.run(await conn.prepare(statement, true, true), values));
+/** Executes a statement outside of a transaction of the plan. */
+async function execute(conn, statement) {
+  return onSql(statement.sql, async () => conn.run(await conn.prepare(statement, true, true), []));
 }
 
 /** Opens a connection and carries out its options and session statements. */
@@ -44,7 +43,7 @@ async function open(driver, database, options, session) {
   conn.statements = [];
   try {
     const statements = driver.server || driver.nothing ? session : [...before(options), ...session];
-    for (const sql of driver.nothing ? [] : statements) await execute(conn, driver, sql);
+    for (const statement of driver.nothing ? [] : statements) await execute(conn, statement);
   } catch (error) {
     await conn.close();
     throw error;
@@ -59,14 +58,11 @@ async function prepare(conn, statements, each) {
   }
 }
 
-/** Each step must bring one value for every placeholder, and keep only columns that are there. */
+/** Each step must keep only columns that are there. */
 async function check(conn, plan, statements) {
   for (const t of plan.transactions) {
     for (const step of t.steps.filter((s) => s.kind === 'sql')) {
-      const { sql, params } = statements.steps[step.statement];
-      if (params !== step.args.length) {
-        throw new Error(`\`${sql}\` has ${params} placeholders, the plan brings ${step.args.length} arguments`);
-      }
+      const { sql } = statements.steps[step.statement];
       const last = Math.max(-1, ...step.keep.map((keep) => keep.column));
       const columns = last < 0 ? Infinity : await conn.columns(conn.statements[statements.steps[step.statement].index]);
       if (last >= columns) throw new Error(`\`${sql}\` has ${columns} columns, the plan keeps column ${last}`);
@@ -75,8 +71,8 @@ async function check(conn, plan, statements) {
 }
 
 /** The first column of the first row, as text. */
-async function readBack(conn, driver, sql) {
-  const rows = await execute(conn, driver, sql);
+async function readBack(conn, sql) {
+  const rows = await execute(conn, new Statement(sql, 'rows'));
   return typeof rows === 'number' || rows.length === 0 ? '' : inWords(await onSql(sql, () => conn.value(rows, 0, 0)));
 }
 
@@ -86,7 +82,7 @@ async function session(conn, driver, plan, client) {
   if (driver.nothing) return facts;
   const asked = plan.readbacks.map(([name, sql]) => [name, sql]);
   if (!driver.server && !asked.some(([name]) => name === 'busy_timeout')) asked.push(['busy_timeout', 'PRAGMA busy_timeout']);
-  for (const [name, sql] of asked) facts[name] = await readBack(conn, driver, sql);
+  for (const [name, sql] of asked) facts[name] = await readBack(conn, sql);
   return facts;
 }
 

@@ -1,5 +1,5 @@
 'use strict';
-// The worker's program: talks to the tool, keeps the time of a run, and ends it if nobody else can. Clients run in a
+// The worker's program: talks to the tool, keeps the time of a run, and ends it if nothing else can. Clients run in a
 // thread of their own, so that the tool is answered while a driver blocks their event loop.
 
 const { Worker } = require('worker_threads');
@@ -22,7 +22,7 @@ class Server {
     this.loop.on('message', (message) => this.hear(message));
     this.loop.on('error', (error) => {
       console.error(error);
-      this.leave(`an exception nobody caught: ${error.message}`);
+      this.leave(`an uncaught exception: ${error.message}`);
     });
     // Without the clients' thread nothing would ever be answered.
     this.loop.on('exit', (code) => this.leave(`the thread of the clients ended by itself (${code})`));

@@ -1,6 +1,8 @@
 'use strict';
 // Settings of driver and model that are not SQL; an unknown one is an error.
 
+const { Statement } = require('./statement');
+
 const OF_SQLITE = ['busy_timeout_ms', 'foreign_keys'];
 
 function oneOf(name, value, words) {
@@ -46,7 +48,7 @@ function before(options) {
   const statements = [];
   if (options.busyTimeoutMs !== undefined) statements.push(`PRAGMA busy_timeout = ${options.busyTimeoutMs}`);
   if (options.foreignKeys) statements.push(`PRAGMA foreign_keys = ${options.foreignKeys}`);
-  return statements;
+  return statements.map((sql) => new Statement(sql, 'rows'));
 }
 
 module.exports = { before, parseOptions };

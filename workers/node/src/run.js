@@ -66,7 +66,8 @@ class Run {
     if (plan.model !== MODEL) throw new Error(`model ${plan.model}: this worker has only \`${MODEL}\``);
     if (plan.shared) throw new Error(`model ${MODEL}: every client has a connection of its own (connections client)`);
     this.options = parseOptions(driver, plan.options);
-    this.statements = connection.statementsOf(plan, driver);
+    for (const database of plan.databases) database.check(driver);
+    this.statements = connection.statementsOf(plan);
     plan.transactions.forEach((t, i) => {
       t.number = i;
     });
@@ -126,7 +127,7 @@ class Run {
     return conn;
   }
 
-  /** Settings of the connections that were opened in the run, once nobody measures any more. */
+  /** Settings of the connections that were opened in the run, after the measurement. */
   async readBack() {
     const later = this.clients.filter(({ later, conn }) => later && conn && !conn.lost);
     if (later.length === 0 || this.control.drainIsOver) return {};

@@ -6,18 +6,18 @@ const { SPACES } = require('./plan');
 const connection = require('./connection');
 const { failureOf, wrongValue } = require('./failure');
 const { parseOptions } = require('./options');
-const { Statement } = require('./sqltext');
-const { FormatError, checkVersion, crop, escape, formatValue, parseValue, unescape } = require('./text');
+const { Database } = require('./database');
+const { Statement } = require('./statement');
+const { FormatError, checkVersion, crop, escape, formatValue, opened, parseValue, unescape } = require('./text');
 
-const VERSION = 1;
+const VERSION = 2;
 
 /** The lines of a script: its opening at once, the rest one by one. */
 class Lines {
   constructor(text) {
-    this.lines = text.split('\n');
     this.number = 0;
-    if (!text.endsWith('\nend\n')) throw new FormatError('script: cut off: its last line is not `end`');
-    this.guard(() => checkVersion('contend-script', VERSION, this.lines[0]));
+    this.guard(() => checkVersion('contend-script', VERSION, text.slice(0, Math.max(text.indexOf('\n'), 0))));
+    this.lines = opened('script', text).split('\n');
     this.number = 1;
     this.opening();
   }
@@ -36,18 +36,17 @@ class Lines {
     for (; ; this.number++) {
       const [kind, ...fields] = this.lines[this.number].split('\t');
       if (!['driver', 'database', 'option', 'session'].includes(kind)) break;
-      const texts = this.guard(() => fields.map(unescape));
-      if (kind === 'option') this.options.push([texts[0], texts[1] ?? '']);
-      else if (kind === 'session') this.session.push(texts[0]);
-      else this[kind] = texts[0];
+      if (kind === 'option') this.options.push(fields.map(unescape));
+      else if (kind === 'session') this.session.push(new Statement(unescape(fields[1]), fields[0]));
+      else if (kind === 'database') this.database = new Database(fields);
+      else this.driver = unescape(fields[0]);
     }
-    if (!this.driver || !this.database) throw new FormatError('script: it names no driver or no database');
   }
 
   /** The kind of the next line; undefined at the end. */
   get kind() {
     const line = this.lines[this.number];
-    return line === 'end' ? undefined : line.slice(0, Math.max(line.indexOf('\t'), 0)) || line;
+    return line === '' ? undefined : line.slice(0, Math.max(line.indexOf('\t'), 0)) || line;
   }
 
   take() {
@@ -55,7 +54,13 @@ class Lines {
     const found = this.guard(() => {
       const rest = line.slice(line.indexOf('\t') + 1);
       if (this.kind === 'row') return { row: rest.split('\t').map(parseValue) };
-      if (this.kind === 'sql' || this.kind === 'load') return { sql: unescape(rest) };
+      const fields = rest.split('\t');
+      if (this.kind === 'sql') return { statement: new Statement(unescape(fields[1]), fields[0]) };
+      if (this.kind === 'load') {
+        const statement = new Statement(unescape(fields[2]), 'changes', fields[1]);
+        statement.group = fields[0] === '-' ? undefined : Number(fields[0]);
+        return { statement };
+      }
       throw new FormatError(`unknown kind of line \`${crop(this.kind)}\``);
     });
     this.number++;
@@ -89,8 +94,8 @@ class Script {
         const { kind } = this.lines;
         if (kind === 'row') throw new FormatError(`script line ${at}: a row without a \`load\` before it`);
         const line = this.lines.take();
-        if (kind === 'sql') await this.query(conn, line.sql);
-        else await this.load(conn, line.sql, (number) => { at = number; });
+        if (kind === 'sql') await this.query(conn, line.statement);
+        else await this.load(conn, line.statement, (number) => { at = number; });
       }
     } catch (error) {
       if (error instanceof FormatError) throw error;
@@ -101,8 +106,8 @@ class Script {
     return `${this.reply.concat('end').join('\n')}\n`;
   }
 
-  async query(conn, sql) {
-    const rows = await connection.execute(conn, this.driver, sql);
+  async query(conn, statement) {
+    const rows = await connection.execute(conn, statement);
     const count = typeof rows === 'number' ? 0 : rows.length;
     const lines = [`result\t${count}`];
     for (let i = 0; i < count; i++) {
@@ -118,24 +123,24 @@ class Script {
   }
 
   /** Inserts the rows that follow, in a transaction unless the script has begun one itself. */
-  async load(conn, sql, at) {
+  async load(conn, statement, at) {
     if (this.driver.load) {
-      this.reply.push(`loaded\t${await this.driver.load(conn, sql, this.lines.rows(), at)}`);
+      this.reply.push(`loaded\t${await this.driver.load(conn, statement, this.lines.rows(), at)}`);
       return;
     }
     const own = await this.begin(conn);
     try {
-      this.reply.push(`loaded\t${await this.insert(conn, sql, at)}`);
-      if (own) await connection.execute(conn, this.driver, 'COMMIT');
+      this.reply.push(`loaded\t${await this.insert(conn, statement, at)}`);
+      if (own) await connection.execute(conn, new Statement('COMMIT'));
     } catch (error) {
-      if (own) await connection.execute(conn, this.driver, 'ROLLBACK');
+      if (own) await connection.execute(conn, new Statement('ROLLBACK'));
       throw error;
     }
   }
 
   async begin(conn) {
     try {
-      await connection.execute(conn, this.driver, 'BEGIN');
+      await connection.execute(conn, new Statement('BEGIN'));
       return true;
     } catch (error) {
       if (/within a transaction/.test(error.message)) return false;
@@ -143,8 +148,7 @@ class Script {
     }
   }
 
-  async insert(conn, sql, at) {
-    const statement = new Statement(sql, this.driver.server);
+  async insert(conn, statement, at) {
     const prepared = await conn.prepare(statement, false);
     let count = 0;
     for (const { row, number } of this.lines.rows()) {

@@ -8,23 +8,24 @@ const nothing = require('../src/drivers/node-null');
 const { failure, isCut } = require('../src/failure');
 const { parsePlan } = require('../src/plan');
 const { LoopFacts, Run } = require('../src/run');
+const { digest } = require('../src/text');
 
-const PLAN = `contend-plan 2
+const BODY = `contend-plan 3
 worker	0
 driver	null	event-loop
 connections	client
 window	0	1000000	60000000
 now	clock
-database	x
-statement	0	SELECT ?
+database	file	x
+statement	0	rows	7	SELECT ?
 transaction	0	never kept	read	-	0	1	1
 step	sql	0	1..1	1	-	k0+0
 retry	9	50000000	-	worker:2
 clients	1
 client	0	0	closed	finite	1	0	1
 op	0	0
-end
 `;
+const PLAN = `${BODY}end\t${digest(BODY)}\n`;
 
 /** Runs the plan; while it waits for its second attempt the event loop stands still until the drain is over. */
 async function ran() {

@@ -6,7 +6,7 @@
 declare(strict_types=1);
 
 $home = __DIR__ . '/..';
-foreach (['wire', 'plan', 'sqltext', 'driver', 'writer', 'client', 'address', 'drivers/php-null'] as $part) {
+foreach (['wire', 'statement', 'plan', 'driver', 'writer', 'client', 'drivers/php-null'] as $part) {
     require "$home/src/$part.php";
 }
 /** WordPress's driver, where `make workers-php` puts it. */
@@ -69,7 +69,7 @@ function fill(string $path): void
 /** WordPress's driver must make its tables itself; how rows came into them does not matter to it. */
 function fill_for_wordpress(Driver $driver, string $path): void
 {
-    $db = $driver->open($path, new Options($driver));
+    $db = $driver->open(new Database('file', $path), new Options($driver));
     $db->query('CREATE TABLE item (rowid BIGINT PRIMARY KEY, id BIGINT, value BIGINT, note VARCHAR(40))');
     $db->close();
     (new PDO("sqlite:$path", null, null, PDO_OPTIONS))->exec('WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n
@@ -79,15 +79,16 @@ function fill_for_wordpress(Driver $driver, string $path): void
 function plan(Reads $what, array $keys): Plan
 {
     $lines = [
-        'contend-plan 2', "worker\t0", "driver\t{$what->driver->name}\tprocess", "connections\tclient", "window\t0\t0\t0",
-        "now\tclock", "database\t$what->database", "statement\t0\t" . QUERY . $what->placeholder,
+        'contend-plan 3', "worker\t0", "driver\t{$what->driver->name}\tprocess", "connections\tclient", "window\t0\t0\t0",
+        "now\tclock", "database\t$what->database", "statement\t0\trows\t" . strlen(QUERY) . ($what->placeholder === '$1' ? ':1' : '') . "\t" . QUERY . $what->placeholder,
         "transaction\t0\tread\tread\t-\t0\t0\t1", "step\tsql\t0\t1..1\t1\t-\tp0+0", "retry\t1\t-\t-\t-", "clients\t1",
         "client\t0\t0\tclosed\tcyclic\t$what->reads\t0\t" . count($keys),
     ];
     foreach ($keys as $key) {
         $lines[] = "op\t0\t0\ti$key";
     }
-    return (new PlanReader(implode("\n", $lines) . "\nend\n"))->read();
+    $body = implode("\n", $lines) . "\n";
+    return (new PlanReader("{$body}end\t" . digest($body) . "\n"))->read();
 }
 
 /** Processor time of this process so far, in nanoseconds. */
@@ -103,8 +104,7 @@ function through_worker(Reads $what, Plan $plan): array
 {
     $driver = $what->driver;
     $control = new Control($driver->interrupted);
-    $statements = array_map(fn ($sql) => $driver->statement($sql), $plan->statements);
-    $client = new Client($plan, $plan->clients[0], $driver, new Options($driver), $statements, $control, fn () => null);
+    $client = new Client($plan, $plan->clients[0], $driver, new Options($driver), $plan->statements, $control, fn () => null);
     $client->prepare(true);
     $control->startNs = hrtime(true);
     $cpu = cpu_ns();
@@ -120,7 +120,7 @@ function through_worker(Reads $what, Plan $plan): array
 /** What a program for this one query would do. */
 function bare(Reads $what, array $keys): array
 {
-    $db = $what->driver->open($what->database, new Options($what->driver))->db;
+    $db = $what->driver->open(new Database(...explode("\t", $what->database)), new Options($what->driver))->db;
     $read = $db->prepare(QUERY . '?');
     [$begun, $cpu, $reads] = [hrtime(true), cpu_ns(), $what->reads];
     for ($i = 0; $i < $reads; $i++) {
@@ -137,7 +137,7 @@ function bare(Reads $what, array $keys): array
 /** The same where the driver prepares nothing: each key is written into the text. */
 function bare_of_texts(Reads $what, array $keys): array
 {
-    $db = $what->driver->open($what->database, new Options($what->driver));
+    $db = $what->driver->open(new Database(...explode("\t", $what->database)), new Options($what->driver));
     [$begun, $cpu, $reads] = [hrtime(true), cpu_ns(), $what->reads];
     for ($i = 0; $i < $reads; $i++) {
         [$id, $value, $note] = $db->execute(QUERY . $keys[$i % CYCLE])->fetchAll(PDO::FETCH_NUM)[0];
@@ -173,7 +173,7 @@ function compare(Reads $what, array $keys): void
 
 function cost_of_nothing(array $keys): void
 {
-    $what = new Reads(new NullDriver('php-null'), 'none');
+    $what = new Reads(new NullDriver('php-null'), "file\tnone");
     $plan = plan($what, $keys);
     $costs = array_map(fn () => through_worker($what, $plan)[1] / $what->reads, range(1, $what->turns));
     $words = "%-15s %.0f ns of processor time per operation: the worker's own cost (median of %d)\n";
@@ -201,10 +201,10 @@ function reads_of(string $name, string $path): Reads|string
     if ($name === 'mysql-on-sqlite') {
         $driver = new $class($name);
         fill_for_wordpress($driver, "$path-wordpress");
-        return new Reads($driver, "$path-wordpress", $placeholder, 500, 31, false);
+        return new Reads($driver, "file\t$path-wordpress", $placeholder, 500, 31, false);
     }
     if ($server === null) {
-        return new Reads(new $class($name), $path);
+        return new Reads(new $class($name), "file\t$path");
     }
     $at = (string) getenv($server);
     return $at === ''

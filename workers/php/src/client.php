@@ -23,7 +23,7 @@ final class Control
     public int $drainNs = 0;
     public bool $isStopped = false;
     public bool $isOver = false;
-    /** Whether waits inside of a transaction end: a moment after nobody may begin a step any more. */
+    /** Whether waits inside of a transaction end: a moment after the last step may begin. */
     public bool $isCut = false;
 
     public function __construct(private array $interrupted)
@@ -38,7 +38,7 @@ final class Control
 
     /**
      * The end of the drain, told again and again to one client after the other. At the first time nothing begins any more, at
-     * the second waits end as well: whoever then lets go of a lock lets nobody go on who has not been told.
+     * the second waits end as well: a client that then releases a lock does not wake one that was not told.
      */
     public function end(): void
     {
@@ -71,7 +71,7 @@ final class Client
     public string $differs = '';
     private ?Connection $db = null;
     private ?Functions $written = null;
-    /** By transaction, those of the open connection; one that connects has none, and after a loss all are made anew. */
+    /** By transaction, those of the open connection; one that connects has none, and after a loss all are made again. */
     private array $functions = [];
     /** The operations in columns, which lie closer together than rows do; arguments of all one behind the other. */
     private array $times = [];
@@ -197,9 +197,6 @@ final class Client
                 foreach ($t->steps as $step) {
                     if ($step->kind !== 'sql' || $step->statement !== $i) {
                         continue;
-                    }
-                    if (count($step->sources) !== $statement->params) {
-                        throw new FormatError("`$statement->sql` has $statement->params placeholders, the plan brings " . count($step->sources));
                     }
                     foreach ($step->keep as [, $column]) {
                         if ($columns !== null && $column >= $columns) {

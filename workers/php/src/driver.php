@@ -36,18 +36,24 @@ abstract class Driver
     /** Facts: driver, engine, and what else there is. */
     abstract public function hello(): array;
 
-    abstract public function open(string $database, Options $options): Connection;
+    abstract public function open(Database $database, Options $options): Connection;
+
+    /** A FormatError if a database is not where this driver can find one. */
+    public function check(Database $database): void
+    {
+        if ($this->isServer && $database->path !== null) {
+            throw new FormatError("database $database: this driver connects to a server");
+        }
+        if (!$this->isServer && !$this->executesNothing && $database->path === null) {
+            throw new FormatError("database $database: this driver opens files");
+        }
+    }
 
     /** Space and number of an exception of the library, or null. */
     abstract public function codeOf(Throwable $error): ?array;
 
-    public function statement(string $sql): Statement
-    {
-        return new Statement($sql, !$this->isServer);
-    }
-
     /** Stops, from another process, what the connection with this number executes on the server. */
-    public function interrupt(string $database, string $number): void
+    public function interrupt(Database $database, string $number): void
     {
     }
 }
@@ -58,7 +64,7 @@ abstract class Connection
     /** What statements of the plan are called upon, by number: each from its first use on. */
     protected array $statements = [];
 
-    /** Finds out whether the engine accepts a statement; its columns, or null if nobody can tell. */
+    /** Finds out whether the engine accepts a statement; its columns, or null if that is unknown. */
     abstract public function check(Statement $statement): ?int;
 
     /** What a statement of the plan is called upon: `s` in the lines of `code`. Null if there is no such thing. */
@@ -82,7 +88,7 @@ abstract class Connection
         return ['$db->simple(' . var_export($sql, true) . ');'];
     }
 
-    /** Executes a statement whose rows nobody wants. */
+    /** Executes a statement whose rows are not needed. */
     abstract public function simple(string $sql): void;
 
     /** A statement of the session. */

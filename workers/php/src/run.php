@@ -119,7 +119,8 @@ final class Run
         if ($plan->isShared) {
             throw new FormatError('model ' . MODEL . ': every client has a connection of its own, the plan has one for all of a database');
         }
-        $this->statements = array_map(fn ($sql) => $this->driver->statement($sql), $plan->statements);
+        $this->statements = $plan->statements;
+        array_map($this->driver->check(...), $plan->databases);
         // What is garbage by now, each client would inherit.
         gc_collect_cycles();
         try {
@@ -266,7 +267,7 @@ final class Run
         }
     }
 
-    /** In a process of its own: it takes new connections, and a server that hangs must hold up nobody who answers the tool. */
+    /** In a process of its own: it takes new connections, and a server that hangs must not hold up the process that answers the tool. */
     private function interruptServer(): void
     {
         if ($this->interrupter !== 0 && pcntl_waitpid($this->interrupter, $status, WNOHANG) === 0) {

@@ -3,7 +3,7 @@
 
 declare(strict_types=1);
 
-const SCRIPT_VERSION = 1;
+const SCRIPT_VERSION = 2;
 
 final class Script
 {
@@ -21,10 +21,8 @@ final class Script
     /** The reply. Errors of the database end a script and are part of it; a FormatError refuses the script. */
     public static function carryOut(array $drivers, string $text): string
     {
-        if (!str_ends_with($text, "\nend\n")) {
-            throw new FormatError('script: cut off: its last line is not `end`');
-        }
-        $script = new self($text);
+        check_version('contend-script', SCRIPT_VERSION, strstr($text, "\n", true) ?: $text);
+        $script = new self(opened('script', $text) . "end\n");
         try {
             $script->all($drivers);
         } catch (FormatError $e) {
@@ -52,20 +50,18 @@ final class Script
 
     private function all(array $drivers): void
     {
-        check_version('contend-script', SCRIPT_VERSION, $this->next()[0]);
-        $opening = ['driver' => '', 'database' => '', 'option' => [], 'session' => []];
-        for ($line = $this->next(); isset($opening[$line[0]]); $line = $this->next()) {
-            $texts = array_map(unescape(...), explode("\t", $line[1]));
+        $this->next();
+        $opening = ['driver' => '', 'database' => null, 'option' => [], 'session' => []];
+        for ($line = $this->next(); array_key_exists($line[0], $opening); $line = $this->next()) {
+            $fields = explode("\t", $line[1]);
             match ($line[0]) {
-                'option' => $opening['option'][] = $texts + [1 => ''],
-                'session' => $opening['session'][] = $texts[0],
-                default => $opening[$line[0]] = $texts[0],
+                'option' => $opening['option'][] = array_map(unescape(...), $fields),
+                'session' => $opening['session'][] = unescape($fields[1]),
+                'database' => $opening['database'] = new Database(...$fields),
+                'driver' => $opening['driver'] = unescape($fields[0]),
             };
         }
         $this->hold($line);
-        if ($opening['driver'] === '' || $opening['database'] === '') {
-            throw new FormatError('it names no driver or no database');
-        }
         $this->driver = find_driver($drivers, $opening['driver']);
         if (!$this->driver->hasScripts) {
             throw new FormatError("driver {$this->driver->name} carries out no scripts: PDO does not tell texts from bytes there");
@@ -94,8 +90,8 @@ final class Script
         for ($line = $this->next(); $line[0] !== 'end'; $line = $this->next()) {
             $this->place = $this->number;
             match ($line[0]) {
-                'sql' => $this->query($db, unescape($line[1])),
-                'load' => $this->load($db, $this->driver->statement(unescape($line[1]))),
+                'sql' => $this->query($db, unescape(explode("\t", $line[1])[1])),
+                'load' => $this->load($db, Statement::ofLoad(...explode("\t", $line[1]))),
                 'row' => throw new FormatError('a row without a `load` before it'),
                 default => throw new FormatError('unknown kind of line `' . crop($line[0]) . '`'),
             };

@@ -75,7 +75,7 @@ final class Writer
         $given = ['driver' => $driver, 'control' => $control];
         foreach ($this->statements as $i => $statement) {
             $given["d$i"] = $statement;
-            $given["q$i"] = $db instanceof PdoConnection ? $db->sql($statement->sql) : $statement->sql;
+            $given["q$i"] = $db instanceof PdoConnection ? $db->sql($statement) : $statement->sql;
         }
         $bodies = [];
         foreach ($this->plan->transactions as $index => $t) {

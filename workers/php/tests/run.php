@@ -3,7 +3,7 @@
 
 declare(strict_types=1);
 
-foreach (['wire', 'plan', 'sqltext', 'driver', 'writer', 'client', 'run', 'worker', 'address', 'drivers/php-null', 'drivers/php-pdo-sqlite'] as $part) {
+foreach (['wire', 'statement', 'plan', 'driver', 'writer', 'client', 'run', 'worker', 'drivers/php-null', 'drivers/php-pdo-sqlite'] as $part) {
     require __DIR__ . "/../src/$part.php";
 }
 
@@ -17,36 +17,54 @@ function same(mixed $expected, mixed $found, string $what): void
     }
 }
 
-function test_what_a_statement_is(): void
+function test_what_is_said_of_a_statement(): void
 {
-    $rows = array_filter(file(__DIR__ . '/../../../conformance/statements.tsv', FILE_IGNORE_NEW_LINES), fn ($line) => $line[0] !== '#');
-    same(true, count($rows) > 10, 'a table');
-    foreach ($rows as $row) {
-        [$dialect, $params, $returns, $changes, $upserts, $sql] = explode("\t", $row);
-        foreach (['any' => [true, false], 'sqlite' => [true], 'server' => [false]][$dialect] as $brackets) {
-            $s = new Statement(unescape($sql), $brackets);
-            same([(int) $params, (int) $returns, (int) $changes, (int) $upserts], [$s->params, (int) $s->returns, (int) $s->changes, $s->upserts], $sql);
-        }
+    $what = fn (Statement $s) => [$s->params, $s->returns, $s->changes, $s->upserts, $s->parts()];
+    same([2, true, false, 0, ['SELECT ', ', ', '']], $what(new Statement('SELECT $2, $1', 'rows', '7:2,11:1')), 'numbered');
+    $replace = new Statement('REPLACE INTO t VALUES (?), (?)', 'changes,upserts=2', '23,28');
+    same([2, false, true, 2, ['REPLACE INTO t VALUES (', '), (', ')']], $what($replace), 'one that upserts');
+    same([0, false, false, 0, ['BEGIN']], $what(new Statement('BEGIN')), 'a plain one');
+    $load = Statement::ofLoad('21', '22,25', 'INSERT INTO t VALUES (?, ?)');
+    same(['(', ', ', ')'], $load->parts($load->group), 'a row of a load');
+}
+
+function refusal(callable $what): string
+{
+    try {
+        $what();
+    } catch (FormatError $e) {
+        return $e->getMessage();
+    }
+    return '';
+}
+
+function test_databases_have_their_address_in_fields(): void
+{
+    $at = new Database('tcp', '::1', '5433', 'me', 'd\\t', '-');
+    same(['::1', 5433, 'me', "d\t", null], [$at->host, $at->port, $at->user, $at->database, $at->password()], 'fields');
+    same('/s', (new Database('socket', '/s', 'me', '', '-'))->socket, 'a socket');
+    foreach (['env:CONTEND_NOT_SET', 'file:/no/pw'] as $found) {
+        $why = refusal(fn () => (new Database('socket', '/s', 'me', 'd', $found))->password());
+        same(true, str_contains($why, explode(':', $found)[1]), $why);
     }
 }
 
-/** The table is that of all workers that read addresses. */
-function test_what_an_address_is(): void
+function test_what_is_cut_or_changed_is_refused(): void
 {
-    $rows = array_filter(file(__DIR__ . '/../../../conformance/addresses.tsv', FILE_IGNORE_NEW_LINES), fn ($line) => $line[0] !== '#');
-    same(true, count($rows) > 20, 'a table');
-    foreach ($rows as $row) {
-        $expected = explode("\t", $row);
-        $text = array_shift($expected);
-        try {
-            $a = new Address($text, 'mysql', 3306);
-            $place = $a->socket !== null ? ['', '', $a->socket] : [$a->host, (string) $a->port, ''];
-            same($expected, [$a->user, ...$place, $a->database], $text);
-        } catch (FormatError $e) {
-            same('refused', $expected[0], "$text: {$e->getMessage()}");
-            same(true, str_contains($e->getMessage(), $expected[1]) && !str_contains($e->getMessage(), 'geheim'), "$text: {$e->getMessage()}");
-        }
+    $body = "contend-plan 3\nworker\t0\n";
+    $whole = sealed($body);
+    same($body, opened('plan', $whole), 'whole');
+    $wrong = [substr($whole, 0, -1) => 'cut off', $body => 'cut off', "{$body}end\n" => 'cut off', "{$whole}x\n" => 'cut off'];
+    foreach ($wrong + [str_replace("\t0", "\t1", $whole) => 'changed'] as $text => $words) {
+        $why = refusal(fn () => opened('plan', $text));
+        same(true, str_contains($why, $words), "$text: $why");
     }
+}
+
+/** A text with the digest that the tool would give it. */
+function sealed(string $body): string
+{
+    return "{$body}end\t" . digest($body) . "\n";
 }
 
 function test_a_new_connection_is_given_the_same_functions(): void
@@ -54,16 +72,15 @@ function test_a_new_connection_is_given_the_same_functions(): void
     $path = tempnam(sys_get_temp_dir(), 'contend');
     register_shutdown_function(fn () => unlink($path));
     (new PDO("sqlite:$path"))->exec('CREATE TABLE t (id); INSERT INTO t VALUES (1)');
-    $text = implode("\n", [
-        'contend-plan 2', "worker\t0", "driver\tphp-pdo-sqlite\tprocess", "connections\tclient", "window\t0\t0\t0", "now\tclock", "database\t$path",
-        "statement\t0\tSELECT id FROM t", "transaction\t0\tanew\tread\tBEGIN\t0\t0\t2", "step\tconnect", "step\tsql\t0\t1..1\t1\t-",
+    $text = sealed(implode("\n", [
+        'contend-plan 3', "worker\t0", "driver\tphp-pdo-sqlite\tprocess", "connections\tclient", "window\t0\t0\t0", "now\tclock", "database\tfile\t$path",
+        "statement\t0\trows\t-\tSELECT id FROM t", "transaction\t0\tanew\tread\tBEGIN\t0\t0\t2", "step\tconnect", "step\tsql\t0\t1..1\t1\t-",
         "transaction\t1\tstay\tread\t-\t0\t0\t1", "step\tsql\t0\t1..1\t1\t-", "retry\t1\t-\t-\t-", 'clients	1',
-        "client\t0\t0\tclosed\tfinite\t4\t0\t4", "op\t0\t0", "op\t0\t1", "op\t0\t0", "op\t0\t1", "end\n",
-    ]);
+        "client\t0\t0\tclosed\tfinite\t4\t0\t4", "op\t0\t0", "op\t0\t1", "op\t0\t0", "op\t0\t1", '',
+    ]));
     $driver = new PdoSqlite('php-pdo-sqlite');
     $plan = (new PlanReader($text))->read();
-    $statements = array_map(fn ($sql) => $driver->statement($sql), $plan->statements);
-    $client = new Client($plan, $plan->clients[0], $driver, new Options($driver), $statements, new Control([SQLITE, 9]), fn () => null);
+    $client = new Client($plan, $plan->clients[0], $driver, new Options($driver), $plan->statements, new Control([SQLITE, 9]), fn () => null);
     $client->prepare(true);
     $written = (fn () => $this->written)->call($client);
     $before = [...$written->firsts, ...$written->makers];
@@ -102,7 +119,7 @@ function test_garbage_of_preparing_is_collected_before_the_clients_are_ready(): 
             return [];
         }
 
-        public function open(string $database, Options $options): Connection
+        public function open(Database $database, Options $options): Connection
         {
             new Garbage($this->path);
             return (new NullDriver($this->name))->open($database, $options);
@@ -115,12 +132,12 @@ function test_garbage_of_preparing_is_collected_before_the_clients_are_ready(): 
     };
     $driver->path = $path;
     new Garbage($path);
-    $run = new Run([$driver], implode("\n", [
-        'contend-plan 2', "worker\t0", "driver\tphp-null\tprocess", "connections\tclient", "window\t0\t0\t0", "now\tclock", "database\td",
+    $run = new Run([$driver], sealed(implode("\n", [
+        'contend-plan 3', "worker\t0", "driver\tphp-null\tprocess", "connections\tclient", "window\t0\t0\t0", "now\tclock", "database\tfile\td",
         "transaction\t0\tnothing\tread\t-\t0\t0\t0", "retry\t1\t-\t-\t-", 'clients	2',
-        "client\t0\t0\tclosed\tfinite\t0\t0\t0", "client\t1\t0\tclosed\tfinite\t0\t0\t0", "end\n",
-    ]));
-    // Nobody has been told a start yet. The garbage from before the fork is the first process's alone.
+        "client\t0\t0\tclosed\tfinite\t0\t0\t0", "client\t1\t0\tclosed\tfinite\t0\t0\t0", '',
+    ])));
+    // No client has started yet. The garbage from before the fork is the first process's alone.
     $expected = [getmypid(), ...array_map(fn ($child) => $child->pid, $run->children)];
     $run->kill();
     same($expected, array_map(intval(...), file($path)), 'who collected');

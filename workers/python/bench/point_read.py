@@ -14,7 +14,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 from contend_worker.driver import Options  # noqa: E402
 from contend_worker.drivers import load  # noqa: E402
+from contend_worker.plan import Database  # noqa: E402
 from contend_worker.run import Run  # noqa: E402
+from contend_worker.wire import digest  # noqa: E402
 
 ROWS, CYCLE = 100_000, 16_384
 QUERY = "SELECT id, value, note FROM item WHERE rowid = "
@@ -23,7 +25,7 @@ QUERY = "SELECT id, value, note FROM item WHERE rowid = "
 class Reads(NamedTuple):
     """What is read through a driver: where, with which placeholder in the plan and in the bare loop, in so many turns."""
 
-    server: str | None = None  # the variable with its address; None: SQLite
+    server: str | None = None  # the variable with the fields of its `database` line; None: SQLite
     planned: str = "?"
     written: str = "?"
     reads: int = 5_000
@@ -39,7 +41,7 @@ DRIVERS = {
 
 
 def fill(driver, path):
-    connection = driver.connect(path, Options(driver, []))
+    connection = driver.connect(Database("file", path), Options(driver, []))
     # What a rollback journal adds to every read is the kernel's, and hides what is to be seen.
     connection.simple("PRAGMA journal_mode = WAL")
     connection.simple("CREATE TABLE item (id INTEGER, value INTEGER, note TEXT)")
@@ -52,12 +54,13 @@ def fill(driver, path):
 
 def plan(driver, database, keys, what):
     lines = [
-        "contend-plan 2", "worker\t0", f"driver\t{driver.name}\tthread", "connections\tclient", "window\t0\t0\t0",
-        "now\tclock", f"database\t{database}", f"statement\t0\t{QUERY}{what.planned}", "transaction\t0\tread\tread\t-\t0\t0\t1",
+        "contend-plan 3", "worker\t0", f"driver\t{driver.name}\tthread", "connections\tclient", "window\t0\t0\t0",
+        "now\tclock", f"database\t{database}", f"statement\t0\trows\t{len(QUERY)}{':1' if what.planned == '$1' else ''}\t{QUERY}{what.planned}", "transaction\t0\tread\tread\t-\t0\t0\t1",
         "step\tsql\t0\t1..1\t1\t-\tp0+0", "retry\t1\t-\t-\t-", "clients\t1",
-        f"client\t0\t0\tclosed\tcyclic\t{what.reads}\t0\t{len(keys)}", *(f"op\t0\t0\ti{key}" for key in keys), "end\n",
+        f"client\t0\t0\tclosed\tcyclic\t{what.reads}\t0\t{len(keys)}", *(f"op\t0\t0\ti{key}" for key in keys), "",
     ]
-    return "\n".join(lines)
+    body = "\n".join(lines)
+    return f"{body}end\t{digest(body)}\n"
 
 
 def through_worker(driver, text, reads):
@@ -77,7 +80,7 @@ def through_worker(driver, text, reads):
 
 def bare(driver, database, keys, what):
     """What a program for this one query would do."""
-    connection = driver.connect(database, Options(driver, []))
+    connection = driver.connect(Database(*database.split("\t")), Options(driver, []))
     cursor, query = connection.inner.cursor(), QUERY + what.written
     execute = cursor.execute
     begun, cpu = time.monotonic_ns(), time.thread_time_ns()
@@ -110,7 +113,7 @@ def compare(name, database, keys):
 
 def floor(keys):
     null, what = load("python-null")[0], Reads()
-    text = plan(null, "none", keys, what)
+    text = plan(null, "file\tnone", keys, what)
     each = statistics.median(through_worker(null, text, what.reads)[1] / what.reads for _ in range(what.turns))
     print(f"{'python-null':<15} {each:.0f} ns of processor time per operation: the worker's own cost (median of {what.turns})")
 
@@ -123,7 +126,7 @@ def main(names):
         fill(load("python-sqlite3")[0], path)
         for name in names or DRIVERS:
             server = DRIVERS[name].server
-            database = os.environ.get(server) if server else path
+            database = os.environ.get(server) if server else f"file\t{path}"
             if database:
                 compare(name, database, keys)
             else:

@@ -98,11 +98,6 @@ def check_connection(plan, statements, connection):
                 wanted.setdefault(step.statement, []).append(step)
     for index, statement in enumerate(statements):
         steps = wanted.get(index, [])
-        for step in steps:
-            if statement.params != len(step.sources):
-                raise FormatError(
-                    f"`{statement.sql}` has {statement.params} placeholders, the plan brings {len(step.sources)}"
-                )
         try:
             columns = connection.prepare(statement)
         except Exception as e:

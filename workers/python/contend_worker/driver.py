@@ -4,7 +4,6 @@ import inspect
 from decimal import Decimal
 
 from . import wire
-from .sqltext import Statement
 from .wire import FormatError
 
 
@@ -37,15 +36,19 @@ class Driver:
         raise NotImplementedError
 
     def connect(self, database, options):
-        """Opens a connection; session statements are not its affair. A Failure if it cannot be opened."""
+        """Opens a connection to a `Database`; session statements are not its affair. A Failure if it cannot be opened."""
         raise NotImplementedError
+
+    def check(self, database):
+        """A FormatError if a database is not where this driver can find one."""
+        if self.is_server and database.path is not None:
+            raise FormatError(f"database {database}: this driver connects to a server")
+        if not self.is_server and not self.executes_nothing and database.path is None:
+            raise FormatError(f"database {database}: this driver opens files")
 
     def code_of(self, error):
         """(space, code) of an exception of the library, or None."""
         raise NotImplementedError
-
-    def statement(self, sql):
-        return Statement(sql, brackets=not self.is_server)
 
     def plain(self, value):
         """A value of the five kinds."""
@@ -60,7 +63,7 @@ class Connection:
     suits_arguments = False
 
     def prepare(self, statement):
-        """Finds out whether the engine accepts a statement; returns its columns, or None if nobody can tell. Errors of
+        """Finds out whether the engine accepts a statement; returns its columns, or None if that is unknown. Errors of
         the library are raised as they are."""
         raise NotImplementedError
 
@@ -93,7 +96,7 @@ class Connection:
         raise NotImplementedError
 
     def simple(self, sql):
-        """Executes a statement without arguments whose rows nobody wants."""
+        """Executes a statement without arguments whose rows are not needed."""
         raise NotImplementedError
 
     def load(self, statement, rows):

@@ -37,7 +37,9 @@ class Run:
             raise FormatError(f"model {MODEL}: every client has a connection of its own, the plan has one for all of a database")
         self.control = Control(plan.drain)
         self.library = Library(self.driver, self.control)
-        self.statements = [self.driver.statement(sql) for sql in plan.statements]
+        self.statements = plan.statements
+        for database in plan.databases:
+            self.driver.check(database)
         self.functions = None
         self.clients, self.sessions = [], []
         self.pauses = Pauses()
@@ -125,7 +127,7 @@ class Run:
                 raise FormatError(f"client {client.spec.id}: {told(client.broken)}")
 
     def finish(self):
-        """After the end: connections are closed, and nobody has died."""
+        """After the end: connections are closed, and no client has died."""
         for client in self.clients:
             client.thread.join()
         self.pauses.end()

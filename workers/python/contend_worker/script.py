@@ -5,37 +5,33 @@ from .attempt import Library
 from .control import Control
 from .driver import Options, worker_failure
 from .run import find
-from .wire import FormatError, check_version, crop, escape, parse_value, unescape, value_text
+from .plan import Database
+from .statement import load_of
+from .wire import FormatError, check_version, crop, escape, opened, parse_value, unescape, value_text
 
-VERSION = 1
+VERSION = 2
 
 
 class Lines:
     """Lines of a script, read one by one: loads are large."""
 
     def __init__(self, text):
-        if not text.endswith("\nend\n"):
-            raise FormatError("script: cut off: its last line is not `end`")
-        self.text, self.at, self.number = text, 0, 0
+        self.text, self.at, self.number = opened("script", text), 0, 0
         self.held = None
 
     def next(self):
         if self.held is not None:
             line, self.held = self.held, None
             return line
-        end = self.text.index("\n", self.at)
+        end = self.text.find("\n", self.at)
+        if end < 0:
+            return "end"
         line, self.at = self.text[self.at:end], end + 1
         self.number += 1
         return line
 
     def fail(self, words):
         raise FormatError(f"script line {self.number}: {words}")
-
-    def unescape(self, field):
-        try:
-            return unescape(field)
-        except FormatError as e:
-            self.fail(e)
 
     def rows(self, place):
         """Rows up to the next line of another kind; `place` gets the line of the current one."""
@@ -46,35 +42,30 @@ class Lines:
                 self.held = line
                 return
             place[0] = self.number
-            try:
-                yield tuple(parse_value(field) for field in rest.split("\t"))
-            except FormatError as e:
-                self.fail(e)
+            yield tuple(parse_value(field) for field in rest.split("\t"))
 
 
 def carry_out(drivers, text):
     """The reply. Errors of the database end a script and are part of it; a FormatError refuses the script."""
+    check_version("contend-script", VERSION, text.partition("\n")[0])
     lines = Lines(text)
-    try:
-        check_version("contend-script", VERSION, lines.next())
-    except FormatError as e:
-        lines.fail(e)
-    opening = {"driver": "", "database": "", "option": [], "session": []}
+    lines.next()
+    opening = {"driver": "", "database": None, "option": [], "session": []}
     while True:
         line = lines.next()
         kind, _, rest = line.partition("\t")
         if kind not in opening:
             lines.held = line
             break
-        texts = [lines.unescape(field) for field in rest.split("\t")]
+        fields = rest.split("\t")
         if kind == "option":
-            opening[kind].append((texts[0], texts[1] if len(texts) > 1 else ""))
+            opening[kind].append(tuple(map(unescape, fields)))
         elif kind == "session":
-            opening[kind].append(texts[0])
+            opening[kind].append(unescape(fields[1]))
+        elif kind == "database":
+            opening[kind] = Database(*fields)
         else:
-            opening[kind] = texts[0]
-    if not opening["driver"] or not opening["database"]:
-        raise FormatError("script: it names no driver or no database")
+            opening[kind] = unescape(fields[0])
     driver = find(drivers, opening["driver"])
     options = Options(driver, opening["option"])
     script = Script(driver, lines)
@@ -113,9 +104,9 @@ class Script:
             at = [lines.number]
             try:
                 if kind == "sql":
-                    self.query(connection, lines.unescape(rest))
+                    self.query(connection, unescape(rest.partition("\t")[2]))
                 elif kind == "load":
-                    self.load(connection, lines.unescape(rest), at)
+                    self.load(connection, load_of(*rest.split("\t")), at)
                 elif kind == "row":
                     lines.fail("a row without a `load` before it")
                 else:
@@ -136,9 +127,7 @@ class Script:
         self.reply.append(f"result\t{len(rows)}\n")
         self.reply.extend(f"row{text}\n" for text in texts)
 
-    def load(self, connection, sql, at):
-        statement = self.driver.statement(sql)
-
+    def load(self, connection, statement, at):
         def rows():
             for row in self.lines.rows(at):
                 if statement.params and len(row) != statement.params:

@@ -12,11 +12,11 @@ from unittest import mock
 from contend_worker import attempt
 from contend_worker.drivers import load
 from contend_worker.run import Run
-from contend_worker.wire import FormatError
+from contend_worker.wire import FormatError, digest
 
-HEAD = ["contend-plan 2", "worker\t0", "driver\tpython-sqlite3\tthread", "connections\tclient", "window\t0\t0\t0", "now\tclock"]
+HEAD = ["contend-plan 3", "worker\t0", "driver\tpython-sqlite3\tthread", "connections\tclient", "window\t0\t0\t0", "now\tclock"]
 STEPS = [
-    "statement\t0\tSELECT id FROM t", "transaction\t0\tanew\tread\tBEGIN\t0\t0\t2", "step\tconnect", "step\tsql\t0\t1..1\t1\t-",
+    "statement\t0\trows\t-\tSELECT id FROM t", "transaction\t0\tanew\tread\tBEGIN\t0\t0\t2", "step\tconnect", "step\tsql\t0\t1..1\t1\t-",
     "transaction\t1\tstay\tread\t-\t0\t0\t1", "step\tsql\t0\t1..1\t1\t-", "retry\t1\t-\t-\t-",
 ]
 
@@ -25,7 +25,7 @@ def clients(*lengths):
     lines = [f"clients\t{len(lengths)}"]
     for number, operations in enumerate(lengths):
         lines += [f"client\t{number}\t0\tclosed\tfinite\t{len(operations)}\t0\t{len(operations)}", *(f"op\t{o}" for o in operations)]
-    return lines + ["end", ""]
+    return lines
 
 
 class Runs(unittest.TestCase):
@@ -37,8 +37,8 @@ class Runs(unittest.TestCase):
             db.executescript("CREATE TABLE t (id); INSERT INTO t VALUES (1)")
 
     def ready(self, *lengths):
-        text = "\n".join([*HEAD, f"database\t{self.database}", *STEPS, *clients(*lengths)])
-        run = Run(load("python-sqlite3"), text)
+        body = "\n".join([*HEAD, f"database\tfile\t{self.database}", *STEPS, *clients(*lengths), ""])
+        run = Run(load("python-sqlite3"), f"{body}end\t{digest(body)}\n")
         self.addCleanup(run.close)
         return run
 

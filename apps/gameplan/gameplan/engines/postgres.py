@@ -5,8 +5,6 @@ from functools import lru_cache
 
 import psycopg
 
-from .. import address
-
 FOR_UPDATE = " FOR UPDATE"
 VERSION = "PostgreSQL"
 DRIVER = f"psycopg {psycopg.__version__}"
@@ -18,14 +16,13 @@ FULL = {"53100"}
 
 
 def connect(site):
-    at = address.parse(site.database)
-    if at.socket:
-        folder, name = os.path.split(at.socket)
+    if site.socket:
+        folder, name = os.path.split(site.socket)
         where = {"host": folder, "port": name.rpartition(".")[2]}
     else:
-        where = {"host": at.host, "port": at.port or 5432}
+        where = {"host": site.host, "port": site.port or 5432}
     return psycopg.connect(
-        user=at.user, password=at.password or None, dbname=at.database, autocommit=True, connect_timeout=10, **where)
+        user=site.user, password=site.password() or None, dbname=site.database, autocommit=True, connect_timeout=10, **where)
 
 
 @lru_cache(maxsize=512)

@@ -17,7 +17,7 @@ const PAYLOAD_MAX: usize = 64 << 20;
 pub enum Record<'a> {
     Known(&'a Known),
     Op(&'a Op),
-    /// `Op::Write` with data that is somebody else's.
+    /// `Op::Write` with data borrowed from the caller.
     Write {
         ino: Ino,
         offset: u64,

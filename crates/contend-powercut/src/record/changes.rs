@@ -29,12 +29,14 @@ pub struct Recorder {
 
 pub type Listed = (Ino, Kind, OsString);
 
-/// A new thing: by whom, and what it may.
-pub struct New {
+/// A new file, directory or link: its owner and mode, and where a link points.
+pub struct New<'a> {
     pub kind: Kind,
     pub mode: u32,
     pub uid: u32,
     pub gid: u32,
+    /// Empty but for a symbolic link.
+    pub target: &'a Path,
 }
 
 impl Recorder {
@@ -75,7 +77,7 @@ impl Recorder {
         Ok(self.read().path(ino).ok_or(Errno::STALE)?)
     }
 
-    /// The kernel asked for a handle. Whoever has the file open gets the same.
+    /// The kernel asked for a handle. All openers of a file share one.
     pub fn open(&self, ino: Ino) -> io::Result<()> {
         open(&mut self.write(), ino)
     }
@@ -159,14 +161,7 @@ impl Recorder {
     }
 
     /// A file, directory, link or socket. `open`: as open(2) with O_CREAT, which may find it there.
-    pub fn create(
-        &self,
-        parent: Ino,
-        name: &OsStr,
-        new: &New,
-        target: &Path,
-        open_it: Option<i32>,
-    ) -> io::Result<(Ino, Metadata)> {
+    pub fn create(&self, parent: Ino, name: &OsStr, new: &New, open_it: Option<i32>) -> io::Result<(Ino, Metadata)> {
         let mut tree = self.write();
         if let Some(ino) = tree.child(parent, name) {
             let exclusive = open_it.is_none_or(|flags| OFlags::from_bits_retain(flags as u32).contains(OFlags::EXCL));
@@ -177,11 +172,11 @@ impl Recorder {
             return Ok((ino, metadata(&tree, ino)?));
         }
         let path = tree.path_of(parent, name).ok_or(Errno::STALE)?;
-        self.make(&path, new, target)?;
+        self.make(&path, new)?;
         let data = path.symlink_metadata()?;
         let ino = tree.add(parent, name, new.kind);
         let attributes = attributes_of(&data);
-        let (name, target) = (name.to_os_string(), target.as_os_str().to_os_string());
+        let (name, target) = (name.to_os_string(), new.target.as_os_str().to_os_string());
         self.log.append(&Op::Create { parent, name, ino, kind: new.kind, attributes, target });
         if open_it.is_some() {
             open(&mut tree, ino)?;
@@ -189,7 +184,7 @@ impl Recorder {
         Ok((ino, data))
     }
 
-    fn make(&self, path: &Path, new: &New, target: &Path) -> io::Result<()> {
+    fn make(&self, path: &Path, new: &New) -> io::Result<()> {
         let mode = Mode::from_raw_mode(new.mode & 0o7777);
         match new.kind {
             Kind::File => {
@@ -197,7 +192,7 @@ impl Recorder {
                 drop(rustix::fs::open(path, flags, mode)?);
             }
             Kind::Directory => rustix::fs::mkdir(path, mode)?,
-            Kind::Symlink => rustix::fs::symlink(target, path)?,
+            Kind::Symlink => rustix::fs::symlink(new.target, path)?,
             Kind::Other => {
                 rustix::fs::mknodat(CWD, path, rustix::fs::FileType::from_raw_mode(new.mode), mode, 0)?;
             }

@@ -26,10 +26,14 @@ const FOREVER: Duration = Duration::from_secs(24 * 3600);
 pub struct Passthrough(pub std::sync::Arc<Recorder>);
 
 impl Passthrough {
-    fn created(&self, req: &Request, parent: INodeNo, name: &OsStr, kind: Kind, mode: u32, target: &Path) -> Made {
-        let new = New { kind, mode, uid: req.uid(), gid: req.gid() };
-        self.0.create(parent.0, name, &new, target, None).map(|(ino, data)| attr(ino, &data))
+    fn created(&self, parent: INodeNo, name: &OsStr, new: &New) -> Made {
+        self.0.create(parent.0, name, new, None).map(|(ino, data)| attr(ino, &data))
     }
+}
+
+/// `target` is empty but for a symbolic link.
+fn new<'a>(req: &Request, kind: Kind, mode: u32, target: &'a Path) -> New<'a> {
+    New { kind, mode, uid: req.uid(), gid: req.gid(), target }
 }
 
 type Made = io::Result<FileAttr>;
@@ -132,15 +136,15 @@ impl Filesystem for Passthrough {
             rustix::fs::FileType::Socket | rustix::fs::FileType::Fifo => Kind::Other,
             _ => return reply.error(Errno::EPERM),
         };
-        entry(reply, self.created(req, parent, name, kind, mode, Path::new("")));
+        entry(reply, self.created(parent, name, &new(req, kind, mode, Path::new(""))));
     }
 
     fn mkdir(&self, req: &Request, parent: INodeNo, name: &OsStr, mode: u32, _umask: u32, reply: ReplyEntry) {
-        entry(reply, self.created(req, parent, name, Kind::Directory, mode, Path::new("")));
+        entry(reply, self.created(parent, name, &new(req, Kind::Directory, mode, Path::new(""))));
     }
 
     fn symlink(&self, req: &Request, parent: INodeNo, name: &OsStr, target: &Path, reply: ReplyEntry) {
-        entry(reply, self.created(req, parent, name, Kind::Symlink, 0o777, target));
+        entry(reply, self.created(parent, name, &new(req, Kind::Symlink, 0o777, target)));
     }
 
     fn unlink(&self, _req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
@@ -171,7 +175,7 @@ impl Filesystem for Passthrough {
 
     fn open(&self, _req: &Request, ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
         match self.0.open(ino.0) {
-            // Not FOPEN_DIRECT_IO: shared mappings must work. Pages stay, as nobody else changes the file.
+            // Not FOPEN_DIRECT_IO: shared mappings must work. Pages stay, as no other process changes the file.
             Ok(()) => reply.opened(FileHandle(0), FopenFlags::FOPEN_KEEP_CACHE),
             Err(e) => reply.error(e.into()),
         }
@@ -187,8 +191,8 @@ impl Filesystem for Passthrough {
         flags: i32,
         reply: ReplyCreate,
     ) {
-        let new = New { kind: Kind::File, mode, uid: req.uid(), gid: req.gid() };
-        match self.0.create(parent.0, name, &new, Path::new(""), Some(flags)) {
+        let new = new(req, Kind::File, mode, Path::new(""));
+        match self.0.create(parent.0, name, &new, Some(flags)) {
             Ok((ino, data)) => {
                 reply.created(&FOREVER, &attr(ino, &data), Generation(0), FileHandle(0), FopenFlags::FOPEN_KEEP_CACHE)
             }

@@ -1,5 +1,5 @@
 //! The log of a program that reports its changes itself, where no file system can be mounted: a layer inside the program
-//! (SQLite's VFS, say) tells what it does with the files of one directory. One process per log.
+//! (SQLite's VFS, say) reports what it does with the files of one directory. One process per log.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};

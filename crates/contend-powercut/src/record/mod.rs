@@ -21,7 +21,7 @@ pub use release::{is_mounted, release, unmount};
 
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Where the files really are. Nobody else may change it while it is mounted.
+    /// Where the files really are. No other process may change it while it is mounted.
     pub backing: PathBuf,
     /// An empty directory outside `backing`.
     pub mountpoint: PathBuf,
@@ -114,7 +114,7 @@ impl Mount {
         self.log.recorded()
     }
 
-    /// Until somebody unmounts it (`unmount` below, umount, fusermount3 -u), then the summary.
+    /// Until it is unmounted (`unmount` below, umount, fusermount3 -u), then the summary.
     pub fn wait(mut self) -> Result<Recorded> {
         self.join()
     }

@@ -44,7 +44,8 @@ fn unavailable_through(device: &Path) -> Option<String> {
         .then(|| "mounting as an ordinary user needs the program fusermount3 (Debian package fuse3)".to_string())
 }
 
-/// The device may be open to whoever may not mount: root in most containers. So it is tried, in a new directory.
+/// A process may open the device and still not be allowed to mount: root in most containers. So a mount is tried, in a
+/// new directory.
 fn not_mountable(parent: &Path) -> Option<String> {
     let point = match new_directory(parent) {
         Ok(point) => point,
@@ -53,7 +54,7 @@ fn not_mountable(parent: &Path) -> Option<String> {
     let tried = fuser::spawn_mount(Nothing, &point, &config(1)).map_err(|e| refusal(&e)).and_then(|session| {
         let released = release(&point).map_err(|e| e.to_string());
         if released.is_err() {
-            // Nobody uses it; it must not stay.
+            // It is not in use, and must not stay.
             let _ = unmount(&point);
         }
         drop(session);

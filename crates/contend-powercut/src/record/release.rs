@@ -20,7 +20,7 @@ enum Attempt {
     Refused(String),
 }
 
-/// Unmounts what nobody uses any more; its recorder then ends in order. A process that has just ended can still be
+/// Unmounts directories that are no longer in use; its recorder then ends in order. A process that has just ended can still be
 /// letting go of its files, so a mount in use is tried again for some seconds. Nothing mounted there is no error.
 pub fn release(mountpoint: &Path) -> Result<()> {
     for _ in 0..TRIES {
@@ -38,7 +38,7 @@ pub fn release(mountpoint: &Path) -> Result<()> {
 
 fn attempt(mountpoint: &Path) -> Attempt {
     match rustix::mount::unmount(mountpoint, UnmountFlags::empty()) {
-        // Somebody else may have been faster.
+        // Another process may have been faster.
         Ok(()) | Err(Errno::INVAL) => Attempt::Gone,
         Err(Errno::BUSY) => Attempt::Busy,
         Err(Errno::PERM) => match by_helper(mountpoint, &["-u"]) {
@@ -52,7 +52,7 @@ fn attempt(mountpoint: &Path) -> Attempt {
 }
 
 /// Unmounts what is left there, in use or not, dead recorder or not. Nothing mounted there is no error. If it is in use,
-/// its users get errors from then on, and nobody can wait for a recorder that does not answer.
+/// its users get errors from then on, and waiting for a recorder that does not answer has no end.
 pub fn unmount(mountpoint: &Path) -> Result<()> {
     if !is_mounted(mountpoint) || rustix::mount::unmount(mountpoint, UnmountFlags::empty()).is_ok() {
         return Ok(());

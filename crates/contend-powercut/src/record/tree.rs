@@ -1,4 +1,4 @@
-//! The names of the recorded directory: which number has which names, and where its file really is. Nobody else changes
+//! The names of the recorded directory: which number has which names, and where its file really is. No other process changes
 //! the backing directory, so this is always right.
 
 use std::collections::{BTreeMap, HashMap};

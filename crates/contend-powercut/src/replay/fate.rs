@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::files::{At, Object};
+use super::object::{At, Object};
 use super::{Cut, Model};
 use crate::log::Ino;
 

@@ -113,7 +113,7 @@ impl Image {
         for item in &self.items {
             let path = dir.join(&item.path);
             let reuse = reused.contains(&item.path);
-            owner.put(dir, &path, item, reuse, &mut scratch).map_err(|e| Error::at(&path, "cannot be written", e))?;
+            owner.put(dir, item, reuse, &mut scratch).map_err(|e| Error::at(&path, "cannot be written", e))?;
         }
         // Last, as a directory can forbid writing into it.
         for item in self.items.iter().filter(|item| item.kind == Kind::Directory) {
@@ -136,7 +136,9 @@ impl Owner {
         Owner { uid: rustix::process::geteuid().as_raw(), gid: rustix::process::getegid().as_raw() }
     }
 
-    fn put(&self, dir: &Path, path: &Path, item: &Item, reuse: bool, scratch: &mut Vec<u8>) -> std::io::Result<()> {
+    fn put(&self, dir: &Path, item: &Item, reuse: bool, scratch: &mut Vec<u8>) -> std::io::Result<()> {
+        let path = dir.join(&item.path);
+        let path = path.as_path();
         match &item.content {
             Content::SameAs(other) => return fs::hard_link(dir.join(other), path),
             Content::Target(target) => std::os::unix::fs::symlink(target, path)?,

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use super::fate::{Data, Fate, Metadata, PAGE, SECTOR};
-use super::files::{At, Change, Object};
 use super::names::Renaming;
+use super::object::{At, Change, Object};
 use super::{Cut, Image, Model, Namespace, Replayer};
 use crate::Result;
 use crate::log::Ino;

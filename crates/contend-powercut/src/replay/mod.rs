@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use fate::{Chance, Data, Fate, Metadata};
-use files::{At, Change};
 use image::{Content, Item};
 use names::Directories;
+use object::{At, Change};
 use state::{Base, State};
 
 use crate::lies::Lie;
@@ -19,6 +19,7 @@ mod image;
 mod loss;
 mod model;
 mod names;
+mod object;
 mod state;
 
 pub use image::Image;
@@ -197,7 +198,7 @@ impl Replayer {
 }
 
 /// Newer kernels send a sync after a write with O_DSYNC, which is then what makes it certain; of older ones the write
-/// itself must be believed. Told apart by what comes next for that file.
+/// itself must be believed. The next operation on that file decides which it is.
 fn self_synced(entries: &[Entry]) -> HashSet<usize> {
     let mut synced_next: HashMap<Ino, bool> = HashMap::new();
     let mut found = HashSet::new();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 
 use super::fate::{Chance, Fate};
-use super::files::At;
+use super::object::At;
 use crate::log::Ino;
 
 pub type Directory = BTreeMap<OsString, Ino>;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Namespace;
-use super::files::{At, Change, Object};
 use super::names::{Directories, Names, Renaming};
+use super::object::{At, Change, Object};
 use crate::lies::Lie;
 use crate::log::{Entry, Ino, Kind, Known, Log, Op, ROOT};
 use crate::{Error, Result};
@@ -190,7 +190,7 @@ impl State {
                 }
                 Ok(())
             }
-            // Without a name, and swept away: nobody can see it any more.
+            // It has no name and was swept away: no program can see it.
             None if ino <= self.highest => Ok(()),
             None => Err(self.unknown(ino)),
         }

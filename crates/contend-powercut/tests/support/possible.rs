@@ -26,7 +26,7 @@ pub fn lacking(must: &str, why: &str) {
     not_verified(why);
 }
 
-/// Says that a test proves nothing here. Not with `eprintln!`: of a test that passes nobody sees that.
+/// Says that a test proves nothing here. Not with `eprintln!`, whose output is hidden for tests that pass.
 pub fn not_verified(why: &str) {
     let thread = std::thread::current();
     let _ = writeln!(std::io::stderr(), "NOT VERIFIED: {}: {why}", thread.name().unwrap_or("a test"));

@@ -87,7 +87,7 @@ impl<V> RwLockCache<V> {
 
 /// The same table without a lock. A slot is filled once and holds its entry as long as the cache lives, so that readers
 /// need no more than two atomic loads and write nothing. The price: in a full set nothing gives way, and a text that
-/// finds no slot is made anew each time.
+/// finds no slot is made again each time.
 pub struct AtomicCache<V> {
     /// 0 where the slot is empty; written behind the entry.
     hashes: Box<[AtomicU64]>,

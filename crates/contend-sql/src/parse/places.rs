@@ -1,6 +1,6 @@
 //! Where in a text a refusal points. The tree does not say where its tokens stood, so the refused one is found again:
-//! the tree is written out as tokens, where it is told from others that read the same by where it lies in memory, and
-//! the one of that number is looked up among the text's. All of this is for refusals only.
+//! the tree is written out as tokens, where its address in memory distinguishes it from equal ones, and
+//! the token of that number is looked up in the text. All of this is for refusals only.
 
 use std::convert::Infallible;
 
@@ -27,7 +27,7 @@ impl TokenStream for Written {
         let text = value.or(kind.as_str()).unwrap_or_default();
         let from = text.as_ptr() as usize;
         let text = if kind == TokenType::TK_BLOB { format!("x'{text}'") } else { text.to_string() };
-        // A numbered parameter is put together anew for each writing, so that its place in memory says nothing.
+        // A numbered parameter is built for each writing, so its address means nothing.
         let place = if text.starts_with('?') { 0..0 } else { from..from + value.map_or(0, str::len) };
         self.0.push((text, place));
         Ok(())

@@ -257,8 +257,8 @@ fn around_left(tr: &mut Tr, sides: &mut Sides, before: &str, after: &str) {
     sides.right_start += before.len() + after.len();
 }
 
-/// Whether the order of two texts is that of their bytes: beside NUMERIC affinity a text that is a number is one, and
-/// less than every text.
+/// Refuses two texts whose order is not that of their bytes: under NUMERIC affinity, numeric text compares as a number,
+/// i.e. below all text.
 fn texts_in_order(tr: &mut Tr, l: Val, r: Val) -> R<()> {
     let number = |text: Val, partner: Val| {
         text.ty == Ty::Text && partner.ty == Ty::Text && partner.affinity.numeric() && !text.affinity.numeric()
@@ -284,8 +284,8 @@ fn compare_rows<'a>(tr: &mut Tr<'a>, left: &'a [Expr<'a>], op: Operator, right: 
     if left.len() != right.len() {
         return no(Id::RowValues, "", "rows of different length are compared");
     }
-    // A row comparison is spelled out: (a, b) < (c, d) is a <= c AND (a < c OR b < d). Without a `=` beside OR, for
-    // which MariaDB 10.11 loses rows where an EXISTS of the same column stands beside it.
+    // A row comparison is spelled out: (a, b) < (c, d) is a <= c AND (a < c OR b < d). Without a `=` next to OR, for
+    // which MariaDB 10.11 loses rows if an EXISTS of the same column follows.
     let (strict, loose) = match op {
         Operator::Equals | Operator::NotEquals | Operator::Is | Operator::IsNot => (op, op),
         Operator::Less | Operator::LessEquals => (Operator::Less, Operator::LessEquals),

@@ -11,8 +11,8 @@ use crate::rules::{
 };
 use crate::types::{Affinity, Number, Strength, Ty, Val, number_in_text, number_literal};
 
-/// Most expressions written for a statement, beside four for each of its bytes. What is probed before it is written
-/// counts twice, so that nesting of such expressions ends here.
+/// Most expressions written for a statement, in addition to four for each of its bytes. An expression that is probed
+/// before it is written counts twice, so that nesting of such expressions ends here.
 const STEPS_MAX: usize = 50_000;
 /// Longest translation, about as much as MariaDB takes by default.
 const WRITTEN_MAX: usize = 16_000_000;

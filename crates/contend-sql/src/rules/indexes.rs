@@ -137,7 +137,7 @@ fn index_term<'a>(tr: &mut Tr<'a>, table: &Table, unique: bool, term: &'a Sorted
     Ok(())
 }
 
-/// MariaDB's counterpart of a unique index over an expression or part of the rows: a unique column that nobody sees.
+/// MariaDB's counterpart of a unique index over an expression or part of the rows: an invisible unique column.
 fn unique_by_column<'a>(tr: &mut Tr<'a>, table: &'a Table, index: &CreateIndex<'a>) -> R<()> {
     let [term] = index.columns else {
         return no(Id::PartialIndex, index.name.name.0, "MariaDB needs such a unique index to be of one column");

@@ -9,7 +9,7 @@ use crate::rules::Id;
 
 /// Statements that every session on a server runs first. Translations are right only under these settings.
 ///
-/// Beside them: a PostgreSQL database in UTF-8; on MariaDB a client that asks for the rows found, not the rows
+/// In addition they require a PostgreSQL database in UTF-8; on MariaDB a client that requests the rows found, not the rows
 /// changed (`CLIENT_FOUND_ROWS`), so that an UPDATE counts as SQLite counts.
 pub fn session(target: Target) -> &'static [&'static str] {
     match target {
@@ -68,7 +68,7 @@ pub(crate) fn foreign_keys_set(name: &QualifiedName, body: Option<&PragmaBody>) 
     }
 }
 
-/// The answer of a setting that tells its new value.
+/// The answer of a setting that returns its new value.
 fn echo(tr: &mut Tr, pragma: &QualifiedName, setting: &Expr) -> R<()> {
     tr.put("SELECT ");
     match setting {
@@ -135,7 +135,7 @@ pub(crate) fn pragma(tr: &mut Tr, name: &QualifiedName, body: Option<&PragmaBody
     if off_here.contains(&word.as_str()) && is_off {
         return Ok(());
     }
-    no(Id::Pragma, name.name.0, "what this PRAGMA does or tells has no translation")
+    no(Id::Pragma, name.name.0, "what this PRAGMA does or returns has no translation")
 }
 
 pub(crate) fn vacuum(tr: &mut Tr, into: bool) -> R<()> {

@@ -127,9 +127,9 @@ fn part_of(tr: &Tr, x: &str, parts: &[String]) -> String {
     format!("(CASE WHEN {z} >= 0 THEN {forward} ELSE {backward} END)")
 }
 
-/// MariaDB's SUBSTRING() and RIGHT() are a place in their argument's memory. Where a query in FROM is merged, all who
-/// read its column share one such place, so that in `x <= CONCAT(x, 'a')` the right side writes over the left. COALESCE()
-/// copies. A table's column has memory of its own, which nobody writes over.
+/// MariaDB's SUBSTRING() and RIGHT() are a place in their argument's memory. Where a query in FROM is merged, all readers
+/// of its column share one such place, so that in `x <= CONCAT(x, 'a')` the right side writes over the left. COALESCE()
+/// copies. A table's column has its own memory, which is never overwritten.
 fn keep_part<'a>(tr: &mut Tr<'a>, start: usize, of: &Expr, value: Val, reads_before: u32) {
     let own = value.column && tr.seen.query_reads == reads_before || matches!(bare(of), Expr::Literal(_));
     if !tr.postgres && !own {
@@ -212,7 +212,7 @@ pub(crate) fn replaced_operand<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>) -> R<Val
     Ok(value)
 }
 
-/// MariaDB's REPLACE() replaces in place, and all who read one column of a query in FROM then see the replaced
+/// MariaDB's REPLACE() replaces in place, and all readers of one column of a query in FROM then see the replaced
 /// text: `x = REPLACE(x, 'a', 'b')` is true. A CAST to a character set of several bytes always copies.
 fn copy_read<'a>(tr: &mut Tr<'a>, start: usize, reads_before: u32) {
     if !tr.postgres && tr.seen.query_reads > reads_before {

@@ -131,12 +131,12 @@ fn over_all<'a>(tr: &mut Tr<'a>, over: &'a Over<'a>) -> R<()> {
 pub(crate) fn over_clause<'a>(tr: &mut Tr<'a>, over: &'a Over<'a>) -> R<()> {
     tr.fire(Id::Windows);
     if !tr.postgres {
-        // MariaDB 10.11 computes an ordered window in another one's order beside an empty window.
+        // MariaDB 10.11 computes an ordered window in another one's order next to an empty window.
         let empty = |o: &Over| matches!(o, Over::Window(w) if w.partition_by.is_none() && w.order_by.is_none());
         if !tr.known.windows.is_empty() && tr.input.text.len() > crate::rules::literals::COMPARED_MAX
             || tr.known.windows.iter().any(|o| *o != over && (empty(o) || empty(over)))
         {
-            return no(Id::Windows, "OVER", "an empty window beside another, which MariaDB gets wrong");
+            return no(Id::Windows, "OVER", "an empty window next to another, which MariaDB gets wrong");
         }
         tr.known.windows.push(over);
     }

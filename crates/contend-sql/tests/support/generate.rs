@@ -271,7 +271,7 @@ impl Generator {
         }
     }
 
-    /// A FROM clause whose tables become the scope; the columns that tell every row from the others.
+    /// A FROM clause whose tables become the scope; the columns that distinguish every row from the others.
     fn from(&mut self) -> (String, &'static str) {
         match self.random.below(5) {
             0 | 1 => {

@@ -2,17 +2,23 @@
 
 mod http;
 
+use super::check::{Known, check_step, check_text};
 use super::{
     ANY_ROWS, Client, Connections, Head, Keep, Loop, NowSource, PLAN_VERSION, Plan, Readback, Retry, Source, SqlStep,
     Step, Transaction, Window,
 };
+use crate::database::Database;
+use crate::digest;
 use crate::literal::{Value, unescape};
 use crate::sample::CodeSpace;
+use crate::statement::Statement;
 use crate::{FormatError, check_version};
 
 /// Reads a whole plan.
 pub(super) fn plan(text: &str) -> Result<Plan, FormatError> {
-    Reader::new(text).plan()
+    let first = text.split('\n').next().unwrap_or_default();
+    check_version("plan", "contend-plan", PLAN_VERSION, first)?;
+    Reader::new(digest::open("plan", text)?).plan()
 }
 
 impl Source {
@@ -45,14 +51,6 @@ struct Reader<'a> {
     at: usize,
     /// The line that needs the highest session value, with its slot, until the login is known.
     session_use: Option<(usize, u16)>,
-}
-
-/// What steps refer to.
-#[derive(Clone, Copy)]
-struct Known<'k> {
-    statements: usize,
-    requests: &'k [super::http::Request],
-    texts: usize,
 }
 
 /// The fields of one line after its kind.
@@ -125,19 +123,16 @@ impl<'a> Reader<'a> {
     }
 
     fn plan(mut self) -> Result<Plan, FormatError> {
-        let first = self.lines.next().unwrap_or_default();
+        self.lines.next();
         self.at = 1;
-        check_version("plan", "contend-plan", PLAN_VERSION, first)?;
         let head = self.head()?;
         let mut count = self.expect("clients")?;
         let clients = count.number::<usize>("count")?;
         count.end()?;
         let clients = (0..clients).map(|_| self.client(&head)).collect::<Result<Vec<_>, _>>()?;
-        self.expect("end")?.end()?;
         match (self.lines.next(), self.lines.next()) {
             (Some(""), None) => {}
-            (None, _) => return Err(self.error("cut off: the `end` line has no line end")),
-            _ => return Err(self.error("text after the `end` line")),
+            _ => return Err(FormatError::new("plan", self.at + 1, "expected the `end` line")),
         }
         Ok(Plan { head, clients })
     }
@@ -160,18 +155,18 @@ impl<'a> Reader<'a> {
             options.push((f.unescaped("name")?, f.unescaped("value")?));
             f.end()?;
         }
-        let databases = self.texts("database", false)?;
-        let session = self.texts("session", false)?;
+        let databases = self.databases()?;
+        let session = self.session()?;
         let mut readbacks = vec![];
         while let Some(mut f) = self.next_if("readback") {
             readbacks.push(Readback { name: f.unescaped("name")?, sql: f.unescaped("query")? });
             f.end()?;
         }
-        let statements = self.texts("statement", true)?;
+        let statements = self.statements()?;
         let requests = self.requests()?;
-        let texts = self.texts("text", true)?;
+        let texts = self.texts()?;
         let mut transactions = vec![];
-        let known = Known { statements: statements.len(), requests: &requests, texts: texts.len() };
+        let known = Known { statements: &statements, requests: &requests, texts: texts.len() };
         while let Some(f) = self.next_if("transaction") {
             let transaction = self.transaction(f, transactions.len(), known)?;
             transactions.push(transaction);
@@ -220,13 +215,40 @@ impl<'a> Reader<'a> {
         Ok(now)
     }
 
-    /// All following lines of one kind that carry one text each.
-    fn texts(&mut self, kind: &'static str, numbered: bool) -> Result<Vec<String>, FormatError> {
+    fn databases(&mut self) -> Result<Vec<Database>, FormatError> {
+        let mut databases = vec![];
+        while let Some(f) = self.next_if("database") {
+            let line = f.line;
+            databases.push(Database::decode(f.fields).map_err(|m| FormatError::new("plan", line, m))?);
+        }
+        Ok(databases)
+    }
+
+    fn session(&mut self) -> Result<Vec<Statement>, FormatError> {
+        let mut session = vec![];
+        while let Some(mut f) = self.next_if("session") {
+            let fields = [f.text("effect")?, f.text("text")?];
+            session.push(Statement::command(fields).map_err(|m| f.error(m))?);
+            f.end()?;
+        }
+        Ok(session)
+    }
+
+    fn statements(&mut self) -> Result<Vec<Statement>, FormatError> {
+        let mut statements = vec![];
+        while let Some(mut f) = self.next_if("statement") {
+            expect_index(&mut f, statements.len())?;
+            let fields = [f.text("effect")?, f.text("placeholders")?, f.text("text")?];
+            statements.push(Statement::decode(fields).map_err(|m| f.error(m))?);
+            f.end()?;
+        }
+        Ok(statements)
+    }
+
+    fn texts(&mut self) -> Result<Vec<String>, FormatError> {
         let mut texts = vec![];
-        while let Some(mut f) = self.next_if(kind) {
-            if numbered {
-                expect_index(&mut f, texts.len())?;
-            }
+        while let Some(mut f) = self.next_if("text") {
+            expect_index(&mut f, texts.len())?;
             texts.push(f.unescaped("text")?);
             f.end()?;
         }
@@ -258,10 +280,7 @@ impl<'a> Reader<'a> {
             self.note_session_use(line, &step);
             transaction.steps.push(step);
         }
-        let needed = transaction.arguments_needed();
-        if needed > usize::from(u16::MAX) {
-            return Err(self.error(format!("`{}` takes {needed} arguments; 65535 are the most", transaction.name)));
-        }
+        transaction.check_arguments().map_err(|m| self.error(m))?;
         Ok(transaction)
     }
 
@@ -399,47 +418,4 @@ fn sql_step(mut f: Fields<'_>) -> Result<Step, FormatError> {
     })?;
     let args = sources(f)?;
     Ok(Step::Sql(SqlStep { statement, rows_min, rows_max, repeat, keep, args }))
-}
-
-fn check_text(value: &Value, texts: usize) -> Result<(), String> {
-    match value {
-        Value::TextRef(n) if *n as usize >= texts => Err(format!("text {n} is not in the plan")),
-        _ => Ok(()),
-    }
-}
-
-fn check_step(step: &Step, index: usize, t: &Transaction, known: Known<'_>) -> Result<(), String> {
-    let slots: Vec<u16> = match step {
-        Step::Sql(sql) if sql.statement as usize >= known.statements => {
-            return Err(format!("statement {} is not in the plan", sql.statement));
-        }
-        Step::Sql(sql) => sql.keep.iter().map(|keep| keep.slot).collect(),
-        Step::Http(http) => {
-            http::check_step(http, t, known.requests)?;
-            http.keep.iter().map(|keep| keep.slot).collect()
-        }
-        Step::Connect if index > 0 => return Err("`connect` must be the first step of a transaction".to_string()),
-        Step::Connect | Step::Hold { .. } | Step::Pause { .. } => return Ok(()),
-    };
-    let slot_error = |slot: u16| format!("slot {slot} is beyond the {} of `{}`", t.slots, t.name);
-    if let Some(slot) = slots.into_iter().find(|slot| *slot >= t.slots) {
-        return Err(slot_error(slot));
-    }
-    let (args, repeat) = step.sources();
-    let last_repetition = repeat as usize - 1;
-    for arg in args {
-        match arg {
-            Source::Literal(value) => check_text(value, known.texts)?,
-            Source::Kept { slot, .. } | Source::KeptRow { slot, .. } if *slot >= t.slots => {
-                return Err(slot_error(*slot));
-            }
-            Source::Unique { first, stride }
-                if usize::from(*first) + usize::from(*stride) * last_repetition >= usize::from(t.uniques) =>
-            {
-                return Err(format!("`{}` announces {} unique numbers, this step needs more", t.name, t.uniques));
-            }
-            _ => {}
-        }
-    }
-    Ok(())
 }

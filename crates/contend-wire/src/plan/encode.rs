@@ -8,8 +8,8 @@ use crate::literal::escape;
 use std::fmt::Write as _;
 
 impl Head {
-    /// The head as text, announcing `clients` clients; [`Client::encode_into`] and a line `end` complete
-    /// a plan. Apart from [`Plan::encode`] so that drawn operations can be encoded once and reused.
+    /// The head as text, announcing `clients` clients; [`Client::encode_into`] and the line of
+    /// [`crate::digest::Digest::end_line`] complete a plan. Apart from [`Plan::encode`] so that drawn operations can be encoded once and reused.
     pub fn encode(&self, clients: usize) -> String {
         let mut out = format!("contend-plan {PLAN_VERSION}\n");
         let w = &self.window;
@@ -31,16 +31,16 @@ impl Head {
             let _ = writeln!(out, "option\t{}\t{}", escape(key), escape(value));
         }
         for database in &self.databases {
-            let _ = writeln!(out, "database\t{}", escape(database));
+            let _ = writeln!(out, "database\t{}", database.fields());
         }
-        for sql in &self.session {
-            let _ = writeln!(out, "session\t{}", escape(sql));
+        for statement in &self.session {
+            let _ = writeln!(out, "session\t{}", statement.command_fields());
         }
         for readback in &self.readbacks {
             let _ = writeln!(out, "readback\t{}\t{}", escape(&readback.name), escape(&readback.sql));
         }
-        for (i, sql) in self.statements.iter().enumerate() {
-            let _ = writeln!(out, "statement\t{i}\t{}", escape(sql));
+        for (i, statement) in self.statements.iter().enumerate() {
+            let _ = writeln!(out, "statement\t{i}\t{}", statement.fields());
         }
         for (i, request) in self.requests.iter().enumerate() {
             request.encode_into(i, &mut out);

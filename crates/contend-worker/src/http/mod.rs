@@ -17,6 +17,7 @@ use crate::arguments::Kept;
 use crate::control::Control;
 use crate::run::{Crew, Event, Member, Ready};
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use contend_wire::database::Database;
 use contend_wire::handshake::Facts;
 use contend_wire::plan::{Connections, Plan, Step};
 use events::Events;
@@ -195,12 +196,13 @@ fn check(plan: &Plan) -> Result<()> {
 }
 
 fn services(plan: &Plan, options: &Options) -> Result<Vec<Service>> {
-    let service = |(at, url): (usize, &String)| -> Result<Service> {
+    let service = |(at, database): (usize, &Database)| -> Result<Service> {
+        let url = database.service().map_err(|e| anyhow!(e))?;
         let place = place(url)?;
         let host = options.hosts.get(at).or(options.hosts.last()).map_or(place, String::as_str);
         let templates = plan.head.requests.iter().map(|request| Template::new(request, host, options.keep_alive));
         let templates = templates.collect::<Result<_, _>>().map_err(|e| anyhow!(e))?;
-        Ok(Service { url: url.clone(), address: resolve(url, place)?, templates })
+        Ok(Service { url: url.to_string(), address: resolve(url, place)?, templates })
     };
     plan.head.databases.iter().enumerate().map(service).collect()
 }

@@ -53,7 +53,7 @@ fn code(failure: Failure) -> String {
     format!("{}:{}", failure.space.word(), failure.space.shown(failure.code))
 }
 
-/// An answer as one line of so many bytes at most: three dots follow what is left of a longer text, so that whoever hides what
+/// An answer as one line of so many bytes at most: three dots follow what is left of a longer text, so that the caller that hides what
 /// must not be shown knows where to look for half of it.
 pub fn cropped(body: &[u8], bytes_max: usize) -> String {
     let shown = String::from_utf8_lossy(&body[..body.len().min(bytes_max)]).replace(char::is_control, " ");

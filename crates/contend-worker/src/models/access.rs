@@ -27,8 +27,8 @@ pub enum Way {
     Pool(Pool<Opened>, Pool<Opened>),
 }
 
-/// A connection behind a mutex of the standard library. Whoever is on a processor when it is released gets it:
-/// nobody is promised a turn.
+/// A connection behind a mutex of the standard library. The thread that is on a processor when it is released gets it:
+/// no thread is promised a turn.
 pub struct Locked {
     connection: Mutex<Connection>,
     place: Arc<Place>,

@@ -24,7 +24,7 @@ pub enum Part {
 }
 
 /// How an attempt at a transaction is cut up. Each call holds the connection from its first to its last step. A
-/// transaction with a begin is one call whatever it does: nobody else may come between its statements, and a
+/// transaction with a begin is one call whatever it does: no other client may come between its statements, and a
 /// lock of the standard library cannot be kept across an `await`.
 pub fn parts(transaction: &Transaction) -> Vec<Part> {
     let count = transaction.steps.len();

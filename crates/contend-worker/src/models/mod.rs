@@ -14,7 +14,8 @@ pub mod tasks;
 pub mod thread;
 
 use crate::options::Options;
-use anyhow::{Result, bail, ensure};
+use anyhow::{Error, Result, bail, ensure};
+use contend_wire::database::Database;
 use contend_wire::plan::{Connections, Head, Plan, Step};
 use std::collections::BTreeSet;
 
@@ -103,6 +104,12 @@ pub fn of(plan: &Plan, options: &Options) -> Result<Model> {
         }
         _ => {}
     }
+    let fits = |database: &Database| match head.driver.as_str() {
+        "rusqlite" => database.file().map(drop),
+        "postgres" | "tokio-postgres" | "mysql" => database.server().map(drop),
+        _ => Ok(()),
+    };
+    head.databases.iter().try_for_each(fits).map_err(Error::msg)?;
     let useless = |option: &str, why: &str| bail!("option {option}: model {name} {why}");
     let shared = match model {
         Model::Thread => None,

@@ -15,7 +15,7 @@ use rusqlite::Connection;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What is known of a connection apart from itself. Whoever holds the connection may use it.
+/// What is known of a connection apart from itself. The holder of the connection may use it.
 pub struct Place {
     plan: Arc<Plan>,
     options: Options,
@@ -29,7 +29,7 @@ pub struct Place {
     first: Facts,
     /// What the connection is to: [`FIRST`], [`NOTHING`] or [`LATER`].
     connected: AtomicU8,
-    /// Takes the connection's place while it is closed and opened again: whoever owns the connection lends it,
+    /// Takes the connection's place while it is closed and opened again: the owner of the connection lends it,
     /// and must get one back. Opened beforehand, as its opening is no part of an attempt.
     stand_in: Mutex<Option<Connection>>,
 }
@@ -100,7 +100,7 @@ impl Place {
     /// Carries out a job on the connection, which the caller holds.
     pub fn run(&self, connection: &mut Connection, job: &mut Job) {
         job.held(|job| {
-            // The account of waits is the calling thread's, and begins anew.
+            // The account of waits is the calling thread's, and begins again.
             busy::open_account(self.timeout_ms, &self.control);
             (self.carry_out(connection, job), waits(&self.options))
         });
@@ -141,7 +141,7 @@ impl Place {
         self.cancel.call();
     }
 
-    /// Reads back a connection that was opened inside an attempt, when nobody measures any more.
+    /// Reads back a connection that was opened inside an attempt, after the measurement.
     pub fn look_again(&self, connection: &Connection) {
         if self.connected.load(Relaxed) != LATER || self.control.drain_over() {
             return;
@@ -159,7 +159,7 @@ impl Place {
     pub fn finish(&self, connection: &Connection) -> Result<()> {
         if self.options.in_memory {
             let setup = self.setup();
-            return memory::store(connection, setup.database())
+            return memory::store(connection, setup.path())
                 .with_context(|| format!("client {}: cannot write {} back", self.client, setup.database()));
         }
         Ok(())

@@ -31,7 +31,7 @@ pub trait Access: Clone + Send + Sync + 'static {
     /// The driver's code panicked, or its threads have ended.
     fn call(&self, job: Box<Job>) -> impl Future<Output = Result<Box<Job>>> + Send;
 
-    /// Reads back the connections that were opened after the start, when nobody has any of them.
+    /// Reads back the connections that were opened after the start, when no client holds any of them.
     fn look_again(&self) -> impl Future<Output = ()> + Send;
 
     /// Finishes and closes the connections after a run, when no other client has a way to them any more.
@@ -136,7 +136,7 @@ impl<A: Access> Carried for Tasks<A> {
 
 impl<A> Drop for Tasks<A> {
     fn drop(&mut self) {
-        // Not closed: something is stuck, and nobody may wait for it.
+        // Not closed: something is stuck, and must not be waited for.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }

@@ -219,7 +219,7 @@ fn drive<'p>(client: &mut ClientLoop<'p>, setup: &Setup<'p>, ready: impl FnOnce(
     }
     client.client.set_loop_over();
     match previous {
-        Some(connection) if setup.options.in_memory => memory::store(&connection, setup.database())
+        Some(connection) if setup.options.in_memory => memory::store(&connection, setup.path())
             .with_context(|| format!("client {}: cannot write {} back", setup.client, setup.database())),
         _ => Ok(()),
     }

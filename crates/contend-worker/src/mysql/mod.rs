@@ -10,9 +10,10 @@ use crate::connection::{Connection, Judged, Stopped, When};
 use crate::server::{self, CONNECT_TIME, OpenError, check_statement, interrupt_with, tell_of_driver_error};
 use crate::session::Failure;
 use crate::sqlite::Setup;
-use contend_wire::address::{Address, Endpoint};
+use contend_wire::database::{Address, Database, Endpoint};
 use contend_wire::plan::SqlStep;
 use contend_wire::sample::{CodeSpace, worker_code};
+use contend_wire::statement::Statement as Command;
 use mysql::consts::CapabilityFlags;
 use mysql::prelude::{Protocol, Queryable};
 use mysql::{Conn, Opts, OptsBuilder, Params, QueryResult, Statement};
@@ -76,9 +77,9 @@ fn opts(address: &Address, password: Option<&str>) -> Opts {
 ///
 /// # Errors
 /// The address is wrong, or the server cannot be reached or refuses.
-pub fn connect(database: &str) -> Result<Conn, OpenError> {
-    let (address, password) = server::address(database, "mysql")?;
-    connect_with(opts(&address, password.as_deref()))
+pub fn connect(database: &Database) -> Result<Conn, OpenError> {
+    let (address, password) = server::address(database)?;
+    connect_with(opts(address, password.as_deref()))
 }
 
 fn connect_with(opts: Opts) -> Result<Conn, OpenError> {
@@ -98,8 +99,8 @@ fn on<'s>(sql: &'s str) -> impl FnOnce(mysql::Error) -> OpenError + 's {
 /// A statement as it is sent.
 enum Ready {
     Prepared(Statement),
-    /// Sent each time, with its values in it.
-    Each(Template),
+    /// Sent each time, with its values in it; whether a backslash in them is a character like others.
+    Each(Template, bool),
 }
 
 /// An open connection with its statements.
@@ -113,28 +114,32 @@ impl Connected {
     /// Makes a statement ready that is used for the first time.
     #[cold]
     fn first_use(&mut self, setup: &Setup<'_>, index: usize) -> Result<(), mysql::Error> {
-        let sql = &setup.head.statements[index];
+        let statement = &setup.head.statements[index];
         let ready = match setup.options.prepare_each {
-            true => Ready::Each(Template::of(sql, self.connection.no_backslash_escape())),
-            false => Ready::Prepared(self.connection.prep(sql)?),
+            true => {
+                let template = Template::of(&statement.sql, &statement.placeholders);
+                Ready::Each(template, self.connection.no_backslash_escape())
+            }
+            false => Ready::Prepared(self.connection.prep(&statement.sql)?),
         };
-        self.statements[index] = Some((ready, Counting::of(sql)));
+        self.statements[index] = Some((ready, Counting::of(statement.effect)));
         Ok(())
     }
 
     /// Prepares all statements, so that a mistake shows before the window.
     fn prepare_all(&mut self, setup: &Setup<'_>) -> Result<(), OpenError> {
-        for (index, sql) in setup.head.statements.iter().enumerate() {
+        for (index, statement) in setup.head.statements.iter().enumerate() {
+            let sql = &statement.sql;
             let prepared = self.connection.prep(sql).map_err(on(sql))?;
             // MariaDB does not say beforehand what a RETURNING gives.
-            let silent = prepared.columns().is_empty() && sql.to_ascii_uppercase().contains("RETURNING");
+            let silent = prepared.columns().is_empty() && statement.effect.rows;
             let columns = if silent { usize::MAX } else { prepared.columns().len() };
             check_statement(setup, index, prepared.params().len(), columns)?;
             if setup.options.prepare_each {
                 self.connection.close(prepared).map_err(on(sql))?;
                 self.first_use(setup, index).map_err(on(sql))?;
             } else {
-                self.statements[index] = Some((Ready::Prepared(prepared), Counting::of(sql)));
+                self.statements[index] = Some((Ready::Prepared(prepared), Counting::of(statement.effect)));
             }
         }
         Ok(())
@@ -149,8 +154,8 @@ impl Connection for Connected {
     }
 
     fn open(setup: &Setup<'_>, when: When) -> Result<Self, OpenError> {
-        let (address, password) = server::address(setup.database(), "mysql")?;
-        let opts = opts(&address, password.as_deref());
+        let (address, password) = server::address(setup.database())?;
+        let opts = opts(address, password.as_deref());
         let mut connection = connect_with(opts.clone())?;
         let id = connection.connection_id();
         interrupt_with(setup, move || {
@@ -158,7 +163,7 @@ impl Connection for Connected {
                 let _ = second.query_drop(format!("KILL QUERY {id}"));
             }
         });
-        for sql in &setup.head.session {
+        for Command { sql, .. } in &setup.head.session {
             connection.query_drop(sql).map_err(on(sql))?;
         }
         let statements = setup.head.statements.iter().map(|_| None).collect();
@@ -206,8 +211,8 @@ impl Connection for Connected {
                 let params = if values.is_empty() { Params::Empty } else { Params::Positional(values) };
                 self.connection.exec_iter(statement, params).map(|result| read_rows(result, *counting, step, kept))
             }
-            Ready::Each(template) => {
-                let result = self.connection.query_iter(template.filled(&values));
+            Ready::Each(template, no_backslash) => {
+                let result = self.connection.query_iter(template.filled(&values, *no_backslash));
                 result.map(|result| read_rows(result, *counting, step, kept))
             }
         };
@@ -217,7 +222,7 @@ impl Connection for Connected {
     #[cold]
     fn judge(&self, error: &mysql::Error) -> Judged {
         let failure = code_of(error);
-        // After an error that is not the server's own, nobody knows what the connection will say next.
+        // After an error that is not the server's own, it is unknown what the connection will say next.
         let is_lost = !matches!(error, mysql::Error::MySqlError(_)) || failure == errno(INTERRUPTED[1]);
         let is_interrupted = failure == errno(LOST) || INTERRUPTED.iter().any(|code| failure == errno(*code));
         Judged { failure, is_lost, is_interrupted }

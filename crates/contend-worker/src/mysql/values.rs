@@ -2,6 +2,7 @@
 //! server's count of affected rows means.
 
 use crate::arguments::Argument;
+use contend_wire::statement::{Effect, Placeholder};
 use mysql::consts::ColumnType;
 use mysql::{Column, Value};
 
@@ -90,9 +91,8 @@ pub enum Counting {
 
 impl Counting {
     /// What holds for this statement.
-    pub fn of(sql: &str) -> Self {
-        let upper = sql.trim_start().to_ascii_uppercase();
-        if upper.starts_with("REPLACE") || upper.contains("ON DUPLICATE KEY UPDATE") { Self::Twice } else { Self::Rows }
+    pub fn of(effect: Effect) -> Self {
+        if effect.upserts.is_some() { Self::Twice } else { Self::Rows }
     }
 
     /// Rows as SQLite counts them. For several rows at once the server says in words how many there were
@@ -111,37 +111,37 @@ impl Counting {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Template {
     parts: Vec<String>,
-    no_backslash_escape: bool,
 }
 
 impl Template {
-    /// Cuts a statement at every `?` that stands outside quotes and comments.
-    pub fn of(sql: &str, no_backslash_escape: bool) -> Self {
-        let mut parts = vec![String::new()];
+    /// Cuts a text at its placeholders, which are written `?`. The text may begin after the beginning of the statement.
+    pub fn of(sql: &str, placeholders: &[Placeholder]) -> Self {
         let mut rest = sql;
-        while let Some(length) = token(rest, no_backslash_escape) {
-            let (text, after) = rest.split_at(length);
-            match text {
-                "?" => parts.push(String::new()),
-                _ => parts.last_mut().expect("there is always one").push_str(text),
-            }
-            rest = after;
+        let mut parts: Vec<String> = vec![];
+        let mut cut = 0;
+        for placeholder in placeholders {
+            let (part, after) = rest.split_at_checked(placeholder.at as usize - cut).unwrap_or((rest, ""));
+            parts.push(part.to_string());
+            rest = after.get(1..).unwrap_or_default();
+            cut = placeholder.at as usize + 1;
         }
-        Self { parts, no_backslash_escape }
+        parts.push(rest.to_string());
+        Self { parts }
     }
 
-    /// The statement with these values as literals.
-    pub fn filled(&self, values: &[Value]) -> String {
+    /// The statement with these values as literals. Whether a backslash in a text is a character like others is the server's
+    /// setting.
+    pub fn filled(&self, values: &[Value], no_backslash: bool) -> String {
         let mut sql = String::new();
-        self.fill_into(&mut sql, values);
+        self.fill_into(&mut sql, values, no_backslash);
         sql
     }
 
     /// Appends the statement with these values as literals.
-    pub fn fill_into(&self, sql: &mut String, values: &[Value]) {
+    pub fn fill_into(&self, sql: &mut String, values: &[Value], no_backslash: bool) {
         sql.push_str(&self.parts[0]);
         for (value, part) in values.iter().zip(&self.parts[1..]) {
-            push_literal(sql, value, self.no_backslash_escape);
+            push_literal(sql, value, no_backslash);
             sql.push_str(part);
         }
     }
@@ -161,61 +161,32 @@ fn push_literal(sql: &mut String, value: &Value, no_backslash_escape: bool) {
     }
 }
 
-/// Bytes of the next token, as far as placeholders are concerned; none at the end.
-fn token(sql: &str, no_backslash_escape: bool) -> Option<usize> {
-    let first = sql.chars().next()?;
-    let until = |end: &str, from: usize| sql[from..].find(end).map_or(sql.len(), |at| from + at + end.len());
-    Some(match first {
-        '\'' | '"' => quoted(sql, first as u8, !no_backslash_escape),
-        '`' => quoted(sql, b'`', false),
-        '#' => until("\n", 1),
-        '-' if sql.starts_with("-- ") => until("\n", 2),
-        '/' if sql.starts_with("/*") => until("*/", 2),
-        other => other.len_utf8(),
-    })
-}
-
-/// The end of a quoted token. A doubled quote ends one token and begins the next, which comes to the same.
-fn quoted(sql: &str, quote: u8, backslash: bool) -> usize {
-    let bytes = sql.as_bytes();
-    let mut at = 1;
-    while at < bytes.len() {
-        match bytes[at] {
-            b'\\' if backslash => at += 1,
-            byte if byte == quote => return at + 1,
-            _ => {}
-        }
-        at += 1;
-    }
-    sql.len()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn filled(sql: &str, values: &[Value]) -> String {
-        Template::of(sql, true).filled(values)
+    fn filled(sql: &str, at: &[u32], values: &[Value]) -> String {
+        let placeholders: Vec<_> = at.iter().map(|at| Placeholder { at: *at, number: None }).collect();
+        Template::of(sql, &placeholders).filled(values, true)
     }
 
     #[test]
     fn values_stand_where_the_placeholders_were() {
         let text = Value::Bytes(b"it's \\ ?".to_vec());
-        assert_eq!(filled("SELECT ?, '?', `?` -- ?\n, /* ? */ ?", &[Value::Int(1), Value::NULL]), {
-            "SELECT 1, '?', `?` -- ?\n, /* ? */ NULL"
+        assert_eq!(filled("SELECT ?, '?', /* ? */ ?", &[7, 23], &[Value::Int(1), Value::NULL]), {
+            "SELECT 1, '?', /* ? */ NULL"
         });
-        assert_eq!(filled("SELECT 'it''s ?', ?", &[text]), "SELECT 'it''s ?', 'it''s \\ ?'");
-        assert_eq!(filled("SELECT 'é', ? + ?", &[Value::Double(0.5), Value::Int(-1)]), "SELECT 'é', 5e-1 + (-1)");
-        assert_eq!(Template::of("SELECT '\\'?', ?", false).parts.len(), 2);
+        assert_eq!(filled("SELECT 'it''s ?', ?", &[18], &[text]), "SELECT 'it''s ?', 'it''s \\ ?'");
+        let values = [Value::Double(0.5), Value::Int(-1)];
+        assert_eq!(filled("SELECT 'é', ? + ?", &[13, 17], &values), "SELECT 'é', 5e-1 + (-1)");
     }
 
     #[test]
     fn rows_are_counted_as_sqlite_counts_them() {
-        assert_eq!(Counting::of("UPDATE t SET a = 1").rows(3, "Rows matched: 3  Changed: 0  Warnings: 0"), 3);
-        let upsert = Counting::of("INSERT INTO t VALUES (?) ON DUPLICATE KEY UPDATE a = VALUES(a)");
+        assert_eq!(Counting::of(Effect::default()).rows(3, "Rows matched: 3  Changed: 0  Warnings: 0"), 3);
+        let upsert = Counting::of(Effect { upserts: Some(1), ..Effect::default() });
         assert_eq!((upsert.rows(2, ""), upsert.rows(1, ""), upsert.rows(0, "")), (1, 1, 0));
         assert_eq!(upsert.rows(4, "Records: 3  Duplicates: 1  Warnings: 0"), 3);
         assert_eq!(upsert.rows(0, "Records: 3  Duplicates: 3  Warnings: 3"), 0);
-        assert_eq!(Counting::of(" replace INTO t VALUES (1)"), Counting::Twice);
     }
 }

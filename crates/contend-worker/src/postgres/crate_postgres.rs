@@ -3,7 +3,7 @@
 
 use super::{Interrupt, Link, Sent, failed_to_connect, target};
 use crate::server::{CONNECT_TIME, OpenError};
-use contend_wire::address::Endpoint;
+use contend_wire::database::{Database, Endpoint};
 use postgres::fallible_iterator::FallibleIterator;
 use postgres::types::Type;
 use postgres::{Client, Config, Error, NoTls, Row, RowIter, SimpleQueryMessage, Statement};
@@ -15,7 +15,7 @@ pub struct Blocking(Client);
 ///
 /// # Errors
 /// The address is wrong, or the server cannot be reached or refuses.
-pub fn connect(database: &str) -> Result<Client, OpenError> {
+pub fn connect(database: &Database) -> Result<Client, OpenError> {
     let target = target(database)?;
     let mut config = Config::new();
     match &target.endpoint {
@@ -36,7 +36,7 @@ pub fn connect(database: &str) -> Result<Client, OpenError> {
 }
 
 impl Link for Blocking {
-    fn open(database: &str) -> Result<(Self, Interrupt), OpenError> {
+    fn open(database: &Database) -> Result<(Self, Interrupt), OpenError> {
         let client = connect(database)?;
         let token = client.cancel_token();
         Ok((Self(client), Box::new(move || drop(token.cancel_query(NoTls)))))

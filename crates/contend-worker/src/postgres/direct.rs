@@ -7,7 +7,7 @@
 
 use super::{APPLICATION, Interrupt, Link, Sent, failed_to_connect, target};
 use crate::server::{CONNECT_TIME, OpenError};
-use contend_wire::address::Endpoint;
+use contend_wire::database::{Database, Endpoint};
 use futures_core::Stream;
 use rustix::event::{PollFd, PollFlags, poll};
 use std::cell::Cell;
@@ -127,7 +127,7 @@ impl AsyncWrite for Wire {
 
 /// The library's half of a connection that reads and writes.
 pub struct Line {
-    /// None once it has ended: whoever waits for an answer then learns that there is none.
+    /// None once it has ended: a thread that waits for an answer then learns that there is none.
     connection: Option<Connection<Wire, NoTlsStream>>,
     reads: Rc<Cell<Reads>>,
 }
@@ -197,7 +197,7 @@ pub struct Direct {
 }
 
 impl Link for Direct {
-    fn open(database: &str) -> Result<(Self, Interrupt), OpenError> {
+    fn open(database: &Database) -> Result<(Self, Interrupt), OpenError> {
         let target = target(database)?;
         if matches!(target.endpoint, Endpoint::Socket(_)) {
             target.socket()?;

@@ -14,9 +14,10 @@ use crate::connection::{Connection, Judged, Stopped, When};
 use crate::server::{self, OpenError, check_statement, interrupt_with, tell_of_driver_error};
 use crate::session::Failure;
 use crate::sqlite::Setup;
-use contend_wire::address::{Address, Endpoint};
+use contend_wire::database::{Address, Database, Endpoint};
 use contend_wire::plan::SqlStep;
 use contend_wire::sample::{CodeSpace, sqlstate_to_code, worker_code};
+use contend_wire::statement::Statement as Command;
 use postgres::error::SqlState;
 use postgres::{Error, Row, SimpleQueryMessage, Statement};
 use std::path::Path;
@@ -83,9 +84,9 @@ struct Target {
     password: Option<String>,
 }
 
-fn target(database: &str) -> Result<Target, OpenError> {
-    let (address, password) = server::address(database, "postgres")?;
-    let Address { endpoint, user, database, .. } = address;
+fn target(database: &Database) -> Result<Target, OpenError> {
+    let (address, password) = server::address(database)?;
+    let Address { endpoint, user, database, .. } = address.clone();
     Ok(Target { endpoint, user, database, password })
 }
 
@@ -115,7 +116,7 @@ impl Target {
 pub enum Sent<'s> {
     /// By its name, with values in the server's types.
     Prepared(&'s Statement, &'s [Param<'s>]),
-    /// As text, with values of types that nobody names: the server finds out itself.
+    /// As text, with values of types that are not named: the server finds out itself.
     Text(&'s str, &'s [Param<'s>]),
 }
 
@@ -128,9 +129,9 @@ pub trait Link: Sized {
     ///
     /// # Errors
     /// The address is wrong, or the server cannot be reached or refuses.
-    fn open(database: &str) -> Result<(Self, Interrupt), OpenError>;
+    fn open(database: &Database) -> Result<(Self, Interrupt), OpenError>;
 
-    /// Carries out statements whose rows nobody wants.
+    /// Carries out statements whose rows are not needed.
     ///
     /// # Errors
     /// The server's.
@@ -190,12 +191,12 @@ impl<L: Link> Connection for Connected<L> {
     fn open(setup: &Setup<'_>, when: When) -> Result<Self, OpenError> {
         let (mut link, interrupt) = L::open(setup.database())?;
         interrupt_with(setup, interrupt);
-        for sql in &setup.head.session {
+        for Command { sql, .. } in &setup.head.session {
             link.batch(sql).map_err(on(sql))?;
         }
         let mut prepared: Vec<Option<Statement>> = setup.head.statements.iter().map(|_| None).collect();
         if when == When::BeforeTheRun {
-            for (index, sql) in setup.head.statements.iter().enumerate() {
+            for (index, Command { sql, .. }) in setup.head.statements.iter().enumerate() {
                 let statement = link.prepare(sql).map_err(on(sql))?;
                 check_statement(setup, index, statement.params().len(), statement.columns().len())?;
                 // Prepared in either case, so that a mistake shows before the window.
@@ -234,11 +235,11 @@ impl<L: Link> Connection for Connected<L> {
             values.push(Param { value, as_text: each });
         }
         if !each && self.prepared[index].is_none() {
-            self.prepared[index] = Some(self.link.prepare(&setup.head.statements[index]).map_err(Stopped::Driver)?);
+            self.prepared[index] = Some(self.link.prepare(&setup.head.statements[index].sql).map_err(Stopped::Driver)?);
         }
         let sent = match &self.prepared[index] {
             Some(statement) => Sent::Prepared(statement, &values),
-            None => Sent::Text(&setup.head.statements[index], &values),
+            None => Sent::Text(&setup.head.statements[index].sql, &values),
         };
         let sent = self.link.send(&sent);
         drop(values);

@@ -7,6 +7,7 @@ use crate::arguments::{Argument, Kept};
 use crate::http::once;
 use contend_wire::literal::Value;
 use contend_wire::plan::Plan;
+use contend_wire::script::Load;
 
 /// Whatever service the plans name.
 pub(super) struct Service;
@@ -19,7 +20,7 @@ impl Database for Service {
         Ok(rows(&kept, slots))
     }
 
-    fn load(&mut self, _: &str, _: &mut Rows<'_, '_>) -> Result<u64, LoadError> {
+    fn load(&mut self, _: &Load, _: &mut Rows<'_, '_>) -> Result<u64, LoadError> {
         Err(value_error("a service is asked, it is not loaded").into())
     }
 }

@@ -10,11 +10,11 @@ use crate::arguments::Argument;
 use crate::options::Options;
 use crate::server::OpenError;
 use crate::session::Failure;
-use anyhow::{Result, bail};
+use anyhow::{Error, Result, bail};
 use contend_wire::FormatError;
 use contend_wire::literal::{Scratch, Value, ValueRef};
 use contend_wire::sample::worker_code;
-use contend_wire::script::{Answer, RawLine, RawRow, Reply, ScriptError, ScriptReader, Target};
+use contend_wire::script::{Answer, Load, RawLine, RawRow, Reply, ScriptError, ScriptReader, Target};
 
 /// Why a line of a script failed.
 struct LineError {
@@ -54,7 +54,7 @@ trait Database {
     fn query(&mut self, sql: &str) -> Result<Vec<Vec<Value>>, LineError>;
 
     /// Loads rows with a statement, in one transaction; how many they were.
-    fn load(&mut self, sql: &str, rows: &mut Rows<'_, '_>) -> Result<u64, LoadError>;
+    fn load(&mut self, load: &Load, rows: &mut Rows<'_, '_>) -> Result<u64, LoadError>;
 }
 
 /// A value that a server answered, for the reply.
@@ -84,7 +84,7 @@ pub fn carry_out(text: &str) -> Result<Reply> {
     match open(&reader.target, &options)? {
         Ok(mut database) => {
             let session = reader.target.session.clone();
-            match session.iter().try_for_each(|sql| database.query(sql).map(drop)) {
+            match session.iter().try_for_each(|sql| database.query(&sql.sql).map(drop)) {
                 Ok(()) => carry_out_lines(database.as_mut(), &mut reader, &mut reply)?,
                 Err(e) => reply.error = Some(in_reply(0, e)),
             }
@@ -100,7 +100,10 @@ fn open(target: &Target, options: &Options) -> Result<Result<Box<dyn Database>, 
         opened.map(|database| Box::new(database) as Box<dyn Database>)
     }
     Ok(match target.driver.as_str() {
-        "rusqlite" => boxed(sqlite::Sqlite::open(&target.database, options)),
+        "rusqlite" => {
+            let file = target.database.file().map_err(Error::msg)?;
+            boxed(sqlite::Sqlite::open(file, options))
+        }
         // The same protocol; loads are the work of the one made for blocking.
         "postgres" | "tokio-postgres" => boxed(postgres::Postgres::open(&target.database)),
         "mysql" => boxed(mysql::Mysql::open(&target.database)),
@@ -120,7 +123,7 @@ fn carry_out_lines(database: &mut dyn Database, reader: &mut ScriptReader<'_>, r
         let answer = match line {
             RawLine::Sql(sql) => {
                 next = reader.next_raw();
-                database.query(&sql).map(Answer::Rows).map_err(|e| in_reply(number, e))
+                database.query(&sql.sql).map(Answer::Rows).map_err(|e| in_reply(number, e))
             }
             RawLine::Load(sql) => {
                 let mut rows = Rows { reader, at: number, pending: None };

@@ -3,7 +3,9 @@
 use super::{Database, LineError, LoadError, Rows, as_value, check_count, each_value, value_error};
 use crate::mysql::values::{Template, cell};
 use crate::mysql::{code_of, connect, in_words};
+use contend_wire::database::Database as Place;
 use contend_wire::literal::{Scratch, Value, ValueRef};
+use contend_wire::script::Load;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
@@ -20,16 +22,16 @@ impl From<mysql::Error> for LineError {
 pub(super) struct Mysql(Conn);
 
 impl Mysql {
-    pub(super) fn open(database: &str) -> Result<Self, LineError> {
+    pub(super) fn open(database: &Place) -> Result<Self, LineError> {
         Ok(Self(connect(database)?))
     }
 
-    fn load_rows(&mut self, sql: &str, rows: &mut Rows<'_, '_>) -> Result<u64, LoadError> {
+    fn load_rows(&mut self, load: &Load, rows: &mut Rows<'_, '_>) -> Result<u64, LoadError> {
         let no_backslash = self.0.no_backslash_escape();
         // The rows of values repeat the group of placeholders, which ends the statement.
-        let open = sql.find('?').and_then(|first| sql[..first].rfind('('));
-        let open = open.ok_or_else(|| value_error("a `load` is an INSERT ... VALUES (?, ...)"))?;
-        let group = Template::of(&sql[open..], no_backslash);
+        let (opening, group, placeholders) =
+            load.cut().ok_or_else(|| value_error("a `load` is an INSERT ... VALUES (?, ...)"))?;
+        let group = Template::of(group, &placeholders);
         let (mut text, mut values, mut scratch) = (String::with_capacity(2 * CHUNK), vec![], Scratch::default());
         let mut count = 0;
         while let Some(row) = rows.next_row() {
@@ -38,9 +40,9 @@ impl Mysql {
                 values.push(as_sql(value));
                 Ok(())
             })?;
-            check_count(found, group.places())?;
-            text.push_str(if text.is_empty() { &sql[..open] } else { "," });
-            group.fill_into(&mut text, &values);
+            check_count(found, placeholders.len())?;
+            text.push_str(if text.is_empty() { opening } else { "," });
+            group.fill_into(&mut text, &values, no_backslash);
             count += 1;
             if text.len() >= CHUNK {
                 self.0.query_drop(&text)?;
@@ -70,9 +72,9 @@ impl Database for Mysql {
         Ok(found)
     }
 
-    fn load(&mut self, sql: &str, rows: &mut Rows<'_, '_>) -> Result<u64, LoadError> {
+    fn load(&mut self, load: &Load, rows: &mut Rows<'_, '_>) -> Result<u64, LoadError> {
         self.0.query_drop("BEGIN")?;
-        let loaded = self.load_rows(sql, rows);
+        let loaded = self.load_rows(load, rows);
         // After an error the connection's end rolls back.
         if loaded.is_ok() {
             self.0.query_drop("COMMIT")?;

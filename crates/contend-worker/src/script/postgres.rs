@@ -5,8 +5,10 @@ use crate::postgres::crate_postgres::connect;
 use crate::postgres::values::Cell;
 use crate::postgres::{code_of, in_words};
 use crate::session::Failure;
+use contend_wire::database::Database as Place;
 use contend_wire::literal::{Scratch, Value, ValueRef};
 use contend_wire::sample::worker_code;
+use contend_wire::script::Load;
 use postgres::Client;
 use postgres::fallible_iterator::FallibleIterator;
 use std::fmt::Write as _;
@@ -35,7 +37,7 @@ impl From<std::io::Error> for LineError {
 pub(super) struct Postgres(Client);
 
 impl Postgres {
-    pub(super) fn open(database: &str) -> Result<Self, LineError> {
+    pub(super) fn open(database: &Place) -> Result<Self, LineError> {
         Ok(Self(connect(database)?))
     }
 }
@@ -52,11 +54,11 @@ impl Database for Postgres {
         Ok(found)
     }
 
-    fn load(&mut self, sql: &str, rows: &mut Rows<'_, '_>) -> Result<u64, LoadError> {
-        if !sql.trim_start().get(..5).is_some_and(|word| word.eq_ignore_ascii_case("COPY ")) {
+    fn load(&mut self, load: &Load, rows: &mut Rows<'_, '_>) -> Result<u64, LoadError> {
+        if load.group.is_some() || !load.placeholders.is_empty() {
             return Err(value_error("on PostgreSQL a `load` is a COPY ... FROM STDIN").into());
         }
-        let mut copy = self.0.copy_in(sql)?;
+        let mut copy = self.0.copy_in(&load.sql)?;
         let (mut text, mut scratch) = (String::with_capacity(2 * CHUNK), Scratch::default());
         while let Some(row) = rows.next_row() {
             each_value(row, &mut scratch, |i, value| {

@@ -4,6 +4,7 @@ use super::{Database, LineError, LoadError, Rows, check_count, each_value, value
 use crate::options::Options;
 use crate::sqlite::{code_of, open};
 use contend_wire::literal::{Scratch, Value, ValueRef};
+use contend_wire::script::Load;
 use rusqlite::types::{ToSqlOutput, ValueRef as SqlRef};
 use rusqlite::{Connection, Statement};
 
@@ -42,13 +43,13 @@ impl Database for Sqlite {
     }
 
     /// All rows in one transaction, unless the script has begun one itself.
-    fn load(&mut self, sql: &str, rows: &mut Rows<'_, '_>) -> Result<u64, LoadError> {
+    fn load(&mut self, load: &Load, rows: &mut Rows<'_, '_>) -> Result<u64, LoadError> {
         let connection = &self.0;
         let own_transaction = connection.is_autocommit();
         if own_transaction {
             connection.execute_batch("BEGIN")?;
         }
-        let loaded = insert_all(connection, sql, rows).and_then(|count| {
+        let loaded = insert_all(connection, &load.sql, rows).and_then(|count| {
             if own_transaction {
                 connection.execute_batch("COMMIT")?;
             }

@@ -224,14 +224,15 @@ fn unescape(text: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use contend_wire::digest::sealed;
 
-    const PLAN: &str = "contend-plan 2\nworker\t0\ndriver\tnull\tthread\nconnections\tclient\nwindow\t0\t0\t0\n\
-        now\tclock\ndatabase\tnowhere\nstatement\t0\tINSERT INTO t VALUES (?, ?, ?)\n\
+    const PLAN: &str = "contend-plan 3\nworker\t0\ndriver\tnull\tthread\nconnections\tclient\nwindow\t0\t0\t0\n\
+        now\tclock\ndatabase\tfile\tnowhere\nstatement\t0\tchanges\t22,25,28\tINSERT INTO t VALUES (?, ?, ?)\n\
         transaction\t0\tadd one\twrite\t-\t2\t0\t1\nstep\tsql\t0\t1..1\t1\t-\tu0+0\tu1+0\tp0+0\n\
         retry\t1\t-\t-\t-\nclients\t0\nend\n";
 
     fn desk() -> Arc<Desk> {
-        Desk::new(Plan::decode(PLAN).unwrap()).unwrap()
+        Desk::new(Plan::decode(&sealed(PLAN)).unwrap()).unwrap()
     }
 
     fn read(target: &str) -> Result<Asked, Refused> {

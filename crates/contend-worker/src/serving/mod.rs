@@ -1,4 +1,4 @@
-//! Serve mode: a plan's transactions are carried out for whoever asks over HTTP, on loopback alone.
+//! Serve mode: a plan's transactions are carried out for clients over HTTP, on loopback alone.
 //!
 //! [`desk`] reads requests and writes answers; [`threads`] and [`tasks`] are the two ways in which requests meet
 //! connections: an operating-system thread with a connection of its own for each HTTP connection, or tasks that share

@@ -184,16 +184,17 @@ mod tests {
     use super::*;
     use crate::control::Cancel;
     use crate::options::Options;
+    use contend_wire::digest::sealed;
     use contend_wire::plan::Plan;
 
     fn plan(lines: &str) -> Plan {
         let (options, session) = lines.split_once("--\n").unwrap_or((lines, ""));
         let text = format!(
-            "contend-plan 2\nworker\t0\ndriver\trusqlite\tthread\nconnections\tclient\nwindow\t0\t0\t0\nnow\tclock\n\
-             {options}database\t:memory:\n{session}statement\t0\tSELECT 1\n\
+            "contend-plan 3\nworker\t0\ndriver\trusqlite\tthread\nconnections\tclient\nwindow\t0\t0\t0\nnow\tclock\n\
+             {options}database\tfile\t:memory:\n{session}statement\t0\trows\t-\tSELECT 1\n\
              transaction\t0\tone\tread\t-\t0\t0\t1\nstep\tsql\t0\t1..1\t1\t-\nretry\t1\t-\t-\t-\nclients\t0\nend\n"
         );
-        Plan::decode(&text).unwrap()
+        Plan::decode(&sealed(&text)).unwrap()
     }
 
     /// Opens a connection for a request where the first one has read back these timeouts.

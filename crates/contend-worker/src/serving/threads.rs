@@ -43,8 +43,8 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Opens one connection to see that all is well with the plan and to read its settings back, and closes it again: nobody
-/// has asked for anything yet.
+/// Opens one connection to see that all is well with the plan and to read its settings back, and closes it again,
+/// before the first request.
 ///
 /// # Errors
 /// What went wrong while it was opened.

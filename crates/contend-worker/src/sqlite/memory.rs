@@ -1,5 +1,5 @@
-//! Data in memory: copied from its file when the connection opens, and back after the run, so that whoever
-//! checks the file sees what was done.
+//! Data in memory: copied from its file when the connection opens, and back after the run, so that a check
+//! of the file sees what was done.
 
 use rusqlite::backup::Backup;
 use rusqlite::{Connection, OpenFlags};

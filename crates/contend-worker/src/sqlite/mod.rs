@@ -9,6 +9,7 @@ use crate::control::{Cancel, Control};
 use crate::options::Options;
 use crate::session::{Failure, Waits};
 use anyhow::{Context, Result, anyhow};
+use contend_wire::database::Database;
 use contend_wire::handshake::Facts;
 use contend_wire::plan::{Head, Step};
 use contend_wire::sample::{CodeSpace, worker_code};
@@ -36,9 +37,14 @@ pub struct Setup<'p> {
 }
 
 impl<'p> Setup<'p> {
-    /// The database's path or address.
-    pub fn database(&self) -> &'p str {
+    /// Where the database is.
+    pub fn database(&self) -> &'p Database {
         &self.head.databases[self.database as usize]
+    }
+
+    /// The path of a database that is a file, as [`crate::models::of`] has checked.
+    pub fn path(&self) -> &'p str {
+        self.database().file().unwrap_or_default()
     }
 }
 
@@ -82,7 +88,7 @@ impl SetupError {
         move |error| Self { sql: sql.to_string(), error }
     }
 
-    /// For whoever has to mend it.
+    /// For the person who fixes it.
     pub fn in_words(self, setup: &Setup<'_>) -> anyhow::Error {
         let code = code_of(&self.error).code;
         anyhow!("client {}, database {}: `{}`: {} ({code})", setup.client, setup.database(), self.sql, self.error)
@@ -130,9 +136,9 @@ fn open_and_set_up(
     mut look: impl FnMut(&Connection) -> Result<(), SetupError>,
 ) -> Result<Connection, SetupError> {
     let connection = if setup.options.in_memory {
-        memory::load(setup.database()).map_err(SetupError::on("copy into memory"))?
+        memory::load(setup.path()).map_err(SetupError::on("copy into memory"))?
     } else {
-        Connection::open(setup.database()).map_err(SetupError::on("open"))?
+        Connection::open(setup.path()).map_err(SetupError::on("open"))?
     };
     apply(&connection, setup.options).map_err(SetupError::on("open"))?;
     let measure = || timeout_ms.map_or(Ok(()), |ms| measure_lock_wait(&connection, ms, setup.options));
@@ -140,8 +146,8 @@ fn open_and_set_up(
     setup.cancel.set(move || interrupt.interrupt());
     look(&connection)?;
     measure()?;
-    for sql in &setup.head.session {
-        execute_all(&connection, sql)?;
+    for statement in &setup.head.session {
+        execute_all(&connection, &statement.sql)?;
     }
     look(&connection)?;
     measure()?;
@@ -244,7 +250,7 @@ pub fn open_and_read_back(setup: &Setup<'_>, timeout_ms: u32) -> Result<(Connect
     Ok((connection, with_timeout(facts, found_ms)))
 }
 
-/// The settings of a connection that was opened inside an attempt, when nobody measures any more.
+/// The settings of a connection that was opened inside an attempt, after the measurement.
 ///
 /// # Errors
 /// The query that SQLite refuses.
@@ -280,7 +286,7 @@ fn arguments_fit(connection: &Connection, head: &Head) -> Result<()> {
     for transaction in &head.transactions {
         for step in &transaction.steps {
             let Step::Sql(step) = step else { continue };
-            let sql = &head.statements[step.statement as usize];
+            let sql = &head.statements[step.statement as usize].sql;
             let statement = connection.prepare(sql).with_context(|| format!("`{sql}`"))?;
             let (needed, found) = (statement.parameter_count(), step.args.len());
             let columns = statement.column_count();

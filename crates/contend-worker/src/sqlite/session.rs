@@ -49,7 +49,7 @@ pub struct SqliteSession<'c> {
     connection: &'c Connection,
     head: &'c Head,
     options: &'c Options,
-    /// None: statements are prepared anew for every execution.
+    /// None: statements are prepared again for every execution.
     prepared: Option<Prepared<'c>>,
 }
 
@@ -62,7 +62,11 @@ impl<'c> SqliteSession<'c> {
         let head = setup.head;
         let prepare = |sql: &str| connection.prepare(sql).map_err(SetupError::on(sql));
         let prepared = Prepared {
-            steps: head.statements.iter().map(|sql| prepare(sql).map(Some)).collect::<Result<_, _>>()?,
+            steps: head
+                .statements
+                .iter()
+                .map(|statement| prepare(&statement.sql).map(Some))
+                .collect::<Result<_, _>>()?,
             begins: head
                 .transactions
                 .iter()
@@ -205,11 +209,11 @@ impl Session for SqliteSession<'_> {
         let index = step.statement as usize;
         match &mut self.prepared {
             Some(p) => {
-                let statement = in_slot(&mut p.steps[index], self.connection, &self.head.statements[index])?;
+                let statement = in_slot(&mut p.steps[index], self.connection, &self.head.statements[index].sql)?;
                 execute(self.connection, statement, step, repetition, arguments, kept)
             }
             None => {
-                let mut statement = self.connection.prepare(&self.head.statements[index]).map_err(failure)?;
+                let mut statement = self.connection.prepare(&self.head.statements[index].sql).map_err(failure)?;
                 execute(self.connection, &mut statement, step, repetition, arguments, kept)
             }
         }
@@ -272,7 +276,7 @@ impl<'c> CachedSession<'c> {
 
     fn all(&self) -> impl Iterator<Item = &'c str> {
         let begins = self.head.transactions.iter().filter_map(|t| t.begin.as_deref());
-        self.head.statements.iter().map(String::as_str).chain(begins).chain([COMMIT])
+        self.head.statements.iter().map(|statement| statement.sql.as_str()).chain(begins).chain([COMMIT])
     }
 
     fn once(&self, sql: &str) -> Result<(), Failure> {
@@ -303,7 +307,7 @@ impl Session for CachedSession<'_> {
         arguments: &Arguments<'_>,
         kept: &mut Kept,
     ) -> Result<u32, Failure> {
-        let sql = &self.head.statements[step.statement as usize];
+        let sql = &self.head.statements[step.statement as usize].sql;
         if self.options.prepare_each {
             let mut statement = self.connection.prepare(sql).map_err(failure)?;
             return execute(self.connection, &mut statement, step, repetition, arguments, kept);

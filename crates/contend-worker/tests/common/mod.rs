@@ -2,11 +2,13 @@
 
 #![allow(dead_code, reason = "each test program uses its own part")]
 
+use contend_wire::database::Database;
 use contend_wire::literal::Value;
 use contend_wire::plan::{
     ANY_ROWS, Client, Connections, Head, Keep, Loop, NowSource, Plan, Retry, Source, SqlStep, Step, Transaction, Window,
 };
 use contend_wire::sample::Sample;
+use contend_wire::statement::{Placeholder, Statement};
 use contend_worker::own::{prepare, run_plan};
 use contend_worker::run::{Event, Outcome, Ready};
 use rusqlite::Connection;
@@ -71,6 +73,11 @@ impl Db {
     }
 }
 
+/// The database in this file.
+pub fn file(path: &Path) -> Database {
+    Database::File(path.to_str().unwrap().into())
+}
+
 /// A plan on `path` without transactions or clients.
 pub fn plan(path: &Path) -> Plan {
     let mut plan = Plan {
@@ -82,7 +89,7 @@ pub fn plan(path: &Path) -> Plan {
             model: "thread".into(),
             connections: Connections::Client,
             options: vec![],
-            databases: vec![path.to_str().unwrap().into()],
+            databases: vec![file(path)],
             session: vec![],
             readbacks: vec![],
             statements: vec![],
@@ -104,7 +111,8 @@ pub fn option(plan: &mut Plan, name: &str, value: &str) {
 
 /// Adds a statement to the plan and returns a step that executes it.
 pub fn sql(plan: &mut Plan, text: &str, args: Vec<Source>) -> SqlStep {
-    plan.head.statements.push(text.into());
+    let placeholders = text.match_indices('?').map(|(at, _)| Placeholder { at: at as u32, number: None }).collect();
+    plan.head.statements.push(Statement { placeholders, ..Statement::plain(text) });
     let statement = plan.head.statements.len() as u32 - 1;
     SqlStep { statement, rows_min: 0, rows_max: ANY_ROWS, repeat: 1, keep: vec![], args }
 }

@@ -130,7 +130,7 @@ fn serve(mut stream: TcpStream, shared: &Shared, answer: &dyn Fn(&str) -> Reply)
             End::Keep => {}
             End::Close => return,
             End::Reset => {
-                // Data that nobody read makes the kernel reset instead of close.
+                // Unread data makes the kernel reset instead of close.
                 let socket = rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO));
                 socket.unwrap();
                 return;

@@ -4,7 +4,7 @@ use crate::analysis::Findings;
 use crate::analysis::cell::Cell;
 use crate::analysis::compare::{Compared, compare};
 use crate::analysis::estimate::Estimate;
-use crate::analysis::figure::{Figure, plain};
+use crate::analysis::metric::{Metric, plain};
 use crate::stats::interval::MIN_ROUNDS;
 use crate::stats::precision::counted;
 use crate::stats::verdict::{Comparison, Verdict};
@@ -16,9 +16,36 @@ use crate::study::model::{Answer, Study};
 pub struct Answered {
     pub ask: String,
     pub condition: Option<usize>,
-    pub text: String,
-    /// Where the sentence follows from a comparison.
-    pub compared: Option<Compared>,
+    pub outcome: Outcome,
+}
+
+/// What a run says to a question.
+#[derive(Debug, Clone)]
+pub enum Outcome {
+    /// The study's sentence, filled in, and the comparison from which it follows.
+    Said {
+        text: String,
+        compared: Option<Box<Compared>>,
+    },
+    Unanswered(Why),
+}
+
+/// Why there is no answer, with the name of what is missing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Why {
+    NoCondition(String),
+    NoMetric(String),
+    /// The contender has none that counts.
+    NoValidTrial(String),
+}
+
+impl Answered {
+    pub fn compared(&self) -> Option<&Compared> {
+        match &self.outcome {
+            Outcome::Said { compared, .. } => compared.as_deref(),
+            Outcome::Unanswered(_) => None,
+        }
+    }
 }
 
 /// Answers one question under every condition it is asked for.
@@ -28,7 +55,7 @@ pub fn answer(findings: &Findings<'_>, answer: &Answer) -> Vec<Answered> {
     let conditions: Vec<usize> = (0..study.conditions.len()).filter(|&i| wanted(&study.conditions[i].label)).collect();
     if conditions.is_empty() {
         let condition = answer.condition.clone().unwrap_or_default();
-        return vec![unanswered(findings, answer, None, &format!("the condition {condition} is not part of this run"))];
+        return vec![unanswered(findings, answer, None, Why::NoCondition(condition))];
     }
     conditions.into_iter().map(|condition| under(findings, answer, condition)).collect()
 }
@@ -39,29 +66,28 @@ fn ask(findings: &Findings<'_>, answer: &Answer, condition: usize) -> String {
     fill(&answer.ask, &[("condition".to_string(), label)])
 }
 
-fn unanswered(findings: &Findings<'_>, answer: &Answer, condition: Option<usize>, why: &str) -> Answered {
-    let text = format!("This run does not answer it: {why}.");
+fn unanswered(findings: &Findings<'_>, answer: &Answer, condition: Option<usize>, why: Why) -> Answered {
     let ask = condition.map_or_else(|| answer.ask.clone(), |condition| ask(findings, answer, condition));
-    Answered { ask, condition, text, compared: None }
+    Answered { ask, condition, outcome: Outcome::Unanswered(why) }
 }
 
 fn under(findings: &Findings<'_>, answer: &Answer, condition: usize) -> Answered {
     let study = &findings.run.study;
-    let Some(figure) = findings.figure(&answer.metric) else {
-        return unanswered(findings, answer, Some(condition), &format!("it has no metric {}", answer.metric));
+    let Some(metric) = findings.metric(&answer.metric) else {
+        return unanswered(findings, answer, Some(condition), Why::NoMetric(answer.metric.clone()));
     };
     let contender = |label: &str| study.contenders.iter().position(|c| c.label == label);
     let cell = |label: &str| {
         let found = contender(label).and_then(|contender| findings.cell(condition, contender));
-        found.filter(|cell| cell.has_data()).ok_or_else(|| format!("it has no valid trial of {label}"))
+        found.filter(|cell| cell.has_data()).ok_or_else(|| Why::NoValidTrial(label.to_string()))
     };
     let (this, against) = match (cell(&answer.this), cell(&answer.against)) {
         (Ok(this), Ok(against)) => (this, against),
-        (Err(why), _) | (_, Err(why)) => return unanswered(findings, answer, Some(condition), &why),
+        (Err(why), _) | (_, Err(why)) => return unanswered(findings, answer, Some(condition), why),
     };
     let estimator = findings.estimator();
-    let mut values = [this, against].map(|cell| estimator.estimate(cell, &figure));
-    let compared = compare(&estimator, study, against, this, &figure);
+    let mut values = [this, against].map(|cell| estimator.estimate(cell, &metric));
+    let compared = compare(&estimator, study, against, this, &metric);
     let fact = fact_key(&values).and_then(|key| answer.facts.get(key));
     let sentence = match fact {
         Some(sentence) => sentence.clone(),
@@ -72,9 +98,9 @@ fn under(findings: &Findings<'_>, answer: &Answer, condition: usize) -> Answered
     let shared = shared_rounds(findings, [this, against]).filter(|_| fact.is_none() && values.iter().all(sound));
     if let Some(rounds) = &shared {
         values =
-            [0, 1].map(|side| estimator.estimate_of(&rounds[side], &figure).unwrap_or_else(|| values[side].clone()));
+            [0, 1].map(|side| estimator.estimate_of(&rounds[side], &metric).unwrap_or_else(|| values[side].clone()));
     }
-    let mut blanks = blanks(answer, &figure, &values, &compared, study);
+    let mut blanks = blanks(answer, &metric, &values, &compared, study);
     blanks.extend(other_metrics(findings, &sentence, [this, against]));
     let mut text = fill(&sentence, &blanks) + &of_which_rounds(&sentence, &compared, study, &values, shared.is_some());
     let rounds = compared.comparison.rounds as usize;
@@ -84,8 +110,12 @@ fn under(findings: &Findings<'_>, answer: &Answer, condition: usize) -> Answered
             _ => format!(" ({rounds} of the {MIN_ROUNDS} rounds that a verdict takes.)"),
         };
     }
-    let compared = fact.is_none().then_some(compared);
-    Answered { ask: ask(findings, answer, condition), condition: Some(condition), text, compared }
+    let compared = fact.is_none().then(|| Box::new(compared));
+    Answered {
+        ask: ask(findings, answer, condition),
+        condition: Some(condition),
+        outcome: Outcome::Said { text, compared },
+    }
 }
 
 /// The sentence, or a plain one if it speaks of a ratio or an interval that there is not.
@@ -171,7 +201,7 @@ fn verdict_sentence(answer: &Answer, compared: &Compared, as_published: bool) ->
         Verdict::NoWords => "{this}: {this_shown}, {against}: {against_shown}, a ratio of {ratio}. The rounds are too \
                              few to say whether that is more than chance."
             .to_string(),
-        Verdict::CannotTell => "From {rounds} rounds nobody can tell {this} from {against}: the ratio is {ratio}, and \
+        Verdict::CannotTell => "{rounds} rounds cannot tell {this} from {against}: the ratio is {ratio}, and \
                                 anything from {low} to {high} would fit."
             .to_string(),
         Verdict::NoDifference => "{this} and {against} do not differ by more than the margin.".to_string(),
@@ -209,16 +239,16 @@ fn other_metrics(findings: &Findings<'_>, sentence: &str, cells: [&Cell; 2]) -> 
         let whose = VALUE_OF.iter().position(|whose| name.starts_with(whose))?;
         Some((name, whose))
     }) {
-        if let Some(figure) = findings.figure(&name[VALUE_OF[whose].len()..]) {
-            let estimate = findings.estimator().estimate(cells[whose], &figure);
-            blanks.push((name.to_string(), shown(&figure, &estimate)));
+        if let Some(metric) = findings.metric(&name[VALUE_OF[whose].len()..]) {
+            let estimate = findings.estimator().estimate(cells[whose], &metric);
+            blanks.push((name.to_string(), shown(&metric, &estimate)));
         }
     }
     blanks
 }
 
-fn shown(figure: &Figure, estimate: &Estimate) -> String {
-    as_shown(estimate, &|value| figure.show(value))
+fn shown(metric: &Metric, estimate: &Estimate) -> String {
+    as_shown(estimate, &|value| metric.show(value))
 }
 
 fn as_shown(estimate: &Estimate, show: &dyn Fn(f64) -> String) -> String {
@@ -231,7 +261,7 @@ fn as_shown(estimate: &Estimate, show: &dyn Fn(f64) -> String) -> String {
 
 fn blanks(
     answer: &Answer,
-    figure: &Figure,
+    metric: &Metric,
     [this, against]: &[Estimate; 2],
     compared: &Compared,
     study: &Study,
@@ -241,15 +271,15 @@ fn blanks(
         Verdict::NotComparable(reason) => reason.clone(),
         _ => String::new(),
     };
-    let with_unit = |estimate: &Estimate| as_shown(estimate, &|value| figure.show_with_unit(value));
+    let with_unit = |estimate: &Estimate| as_shown(estimate, &|value| metric.show_with_unit(value));
     let blanks = [
         ("this", answer.this.clone()),
         ("against", answer.against.clone()),
         ("ratio", number(compared.comparison.ratio)),
         ("low", number(compared.comparison.low)),
         ("high", number(compared.comparison.high)),
-        ("this_value", shown(figure, this)),
-        ("against_value", shown(figure, against)),
+        ("this_value", shown(metric, this)),
+        ("against_value", shown(metric, against)),
         ("this_shown", with_unit(this)),
         ("against_shown", with_unit(against)),
         ("condition", study.conditions[compared.condition].label.clone()),
@@ -260,7 +290,7 @@ fn blanks(
     blanks.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
 }
 
-/// Fills `{blanks}` in, once: what is filled in is never looked at again, and a blank that nobody knows
+/// Fills `{blanks}` in, once: what is filled in is never looked at again, and an unknown blank
 /// stays as it is.
 pub fn fill(sentence: &str, blanks: &[(String, String)]) -> String {
     let mut filled = String::new();

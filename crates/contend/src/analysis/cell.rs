@@ -5,7 +5,6 @@
 
 use crate::analysis::course::{Course, CourseBuilder};
 use crate::analysis::dist::{Dist, Shown};
-use crate::analysis::figure::Figure;
 use crate::analysis::tally::{Bin, Counts, Latencies, Tally};
 use crate::analysis::trial::{Measure, Measured, RoleFairness, Scope, TrialRow, is_write, observations};
 use crate::stats::drift::TRIAL_BINS;
@@ -91,9 +90,9 @@ impl Cell {
         &self.pools[scope as usize]
     }
 
-    /// Whether the figure is the mean of something that did not end in time: then there is none.
-    pub fn cut_off(&self, figure: &Figure) -> bool {
-        figure.mean().is_some_and(|(measure, scope)| self.pool(scope).dist(measure).censored > 0)
+    /// Whether some operations of this kind did not end in time: then there is no mean.
+    pub fn cut_off(&self, measure: Measure, scope: Scope) -> bool {
+        self.pool(scope).dist(measure).censored > 0
     }
 
     pub fn has_data(&self) -> bool {
@@ -134,7 +133,7 @@ impl CellBuilder {
     }
 
     /// The cell; `rows` are all rows of the findings so far.
-    pub fn finish(self, place: CellPlace, rows: &[TrialRow], writes: &[bool], always: bool) -> Cell {
+    pub fn finish(self, place: CellPlace, rows: &[TrialRow<'_>], writes: &[bool], always: bool) -> Cell {
         let measured: Vec<&Measured> = place.valid.iter().filter_map(|&i| rows[i].measured.as_ref()).collect();
         let pool = |wanted: &dyn Fn(u16) -> bool| {
             let (mut counts, mut latencies) = (Counts::default(), Latencies::none());

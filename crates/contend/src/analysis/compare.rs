@@ -3,8 +3,7 @@
 
 use crate::analysis::cell::Cell;
 use crate::analysis::estimate::{Estimator, histograms, pooled};
-use crate::analysis::figure::{Figure, What, plain};
-use crate::analysis::quantity::Quantity;
+use crate::analysis::metric::{Metric, plain};
 use crate::analysis::trial::{Measure, Scope, TrialRow};
 use crate::outcome::Outcome;
 use crate::stats::bootstrap;
@@ -22,19 +21,19 @@ pub struct Compared {
     pub condition: usize,
     pub baseline: usize,
     pub candidate: usize,
-    pub figure: Figure,
+    pub metric: Metric,
     pub comparison: Comparison,
     /// Rounds the schedule has; fewer may have a valid trial of both.
     pub scheduled: usize,
 }
 
 /// Compares two cells of the same condition.
-pub fn compare(on: &Estimator<'_>, study: &Study, baseline: &Cell, candidate: &Cell, figure: &Figure) -> Compared {
+pub fn compare(on: &Estimator<'_>, study: &Study, baseline: &Cell, candidate: &Cell, metric: &Metric) -> Compared {
     let rounds = common_rounds(on.rows, baseline, candidate);
-    let guard = guard(on, study, &rounds, baseline, candidate, figure);
-    let mut comparison = match figure.quantile() {
-        Some(of) => compare_quantile(on, study, &rounds, (baseline, candidate), of, figure, guard),
-        None => verdict::compare_rounds(&pairs(on, &rounds, figure), figure.direction, study.margin, guard.as_deref()),
+    let guard = guard(on, study, &rounds, baseline, candidate, metric);
+    let mut comparison = match metric.quantile() {
+        Some(of) => compare_quantile(on, study, &rounds, (baseline, candidate), of, metric, guard),
+        None => verdict::compare_rounds(&pairs(on, &rounds, metric), metric.direction, study.margin, guard.as_deref()),
     };
     if study.variant == Variant::AsPublished && !matches!(comparison.verdict, Verdict::NotComparable(_)) {
         // The original's repetitions say nothing of chance.
@@ -44,21 +43,23 @@ pub fn compare(on: &Estimator<'_>, study: &Study, baseline: &Cell, candidate: &C
         condition: candidate.condition,
         baseline: baseline.contender,
         candidate: candidate.contender,
-        figure: figure.clone(),
+        metric: metric.clone(),
         comparison,
         scheduled: baseline.scheduled.max(candidate.scheduled),
     }
 }
 
-/// Rows of rounds in which both are valid: (baseline, candidate).
-fn common_rounds<'a>(rows: &'a [TrialRow], baseline: &Cell, candidate: &Cell) -> Vec<(&'a TrialRow, &'a TrialRow)> {
-    let partner = |row: &TrialRow| candidate.valid.iter().map(|&i| &rows[i]).find(|other| other.round == row.round);
+/// Rows of a round in which both are valid: (baseline, candidate).
+type Pair<'a> = (&'a TrialRow<'a>, &'a TrialRow<'a>);
+
+fn common_rounds<'a>(rows: &'a [TrialRow<'a>], baseline: &Cell, candidate: &Cell) -> Vec<Pair<'a>> {
+    let partner = |row: &TrialRow<'_>| candidate.valid.iter().map(|&i| &rows[i]).find(|other| other.round == row.round);
     baseline.valid.iter().map(|&i| &rows[i]).filter_map(|row| Some((row, partner(row)?))).collect()
 }
 
-fn pairs(on: &Estimator<'_>, rounds: &[(&TrialRow, &TrialRow)], figure: &Figure) -> Vec<RoundPair> {
-    let pair = |(b, c): &(&TrialRow, &TrialRow)| {
-        let value = |row: &TrialRow| figure.of_trial(row, on.transactions).unwrap_or(f64::NAN);
+fn pairs(on: &Estimator<'_>, rounds: &[Pair<'_>], metric: &Metric) -> Vec<RoundPair> {
+    let pair = |(b, c): &Pair<'_>| {
+        let value = |row: &TrialRow<'_>| metric.of_trial(row, on.transactions).unwrap_or(f64::NAN);
         RoundPair { baseline: value(b), candidate: value(c) }
     };
     rounds.iter().map(pair).collect()
@@ -68,10 +69,10 @@ fn pairs(on: &Estimator<'_>, rounds: &[(&TrialRow, &TrialRow)], figure: &Figure)
 fn guard(
     on: &Estimator<'_>,
     study: &Study,
-    rounds: &[(&TrialRow, &TrialRow)],
+    rounds: &[Pair<'_>],
     baseline: &Cell,
     candidate: &Cell,
-    figure: &Figure,
+    metric: &Metric,
 ) -> Option<String> {
     let tier = |cell: &Cell| study.contenders[cell.contender].tier;
     if tier(baseline) != tier(candidate) {
@@ -80,26 +81,26 @@ fn guard(
     if rounds.is_empty() {
         return Some("no round has a valid trial of both".to_string());
     }
-    if let Some(unequal) = unequal_work(on, study, baseline, candidate, figure) {
+    if let Some(unequal) = unequal_work(on, study, baseline, candidate, metric) {
         return Some(unequal);
     }
-    let pairs = pairs(on, rounds, figure);
-    if pairs.iter().any(|p| p.baseline.is_nan() || p.candidate.is_nan()) && figure.quantile().is_none() {
+    let pairs = pairs(on, rounds, metric);
+    if pairs.iter().any(|p| p.baseline.is_nan() || p.candidate.is_nan()) && metric.quantile().is_none() {
         let label = |cell: &Cell| study.contenders[cell.contender].label.clone();
-        let cut_off = [baseline, candidate].into_iter().find_map(|cell| no_mean(cell, figure, &label(cell)));
-        return Some(cut_off.unwrap_or_else(|| not_in_every_round(study, figure)));
+        let cut_off = [baseline, candidate].into_iter().find_map(|cell| no_mean(cell, metric, &label(cell)));
+        return Some(cut_off.unwrap_or_else(|| not_in_every_round(study, metric)));
     }
     let ratios: Vec<f64> = pairs.iter().filter_map(|p| p.log_ratio()).map(f64::exp).collect();
     let trend = drift::trend(&ratios).filter(|trend| trend.drifting)?;
     Some(format!("drift: the ratio changes by {:+.0} % from the first rounds to the last", trend.change * 100.0))
 }
 
-/// A study's own figure is told by what it is about; its name alone says little to a reader.
-fn not_in_every_round(study: &Study, figure: &Figure) -> String {
-    let own = study.metrics.iter().find(|metric| metric.name == figure.name && !metric.about.is_empty());
+/// A study's own metric is told by what it is about; its name alone says little to a reader.
+fn not_in_every_round(study: &Study, metric: &Metric) -> String {
+    let own = study.metrics.iter().find(|own| own.name == metric.name && !own.about.is_empty());
     match own {
-        Some(metric) => format!("there is no value in some rounds of this figure: {}", metric.about),
-        None => format!("{} was not measured in every round", figure.label()),
+        Some(own) => format!("there is no value in some rounds of this figure: {}", own.about),
+        None => format!("{} was not measured in every round", metric.label()),
     }
 }
 
@@ -107,15 +108,15 @@ fn not_in_every_round(study: &Study, figure: &Figure) -> String {
 const REFUSALS_MIN: u64 = 20;
 
 /// What one of them refuses and the other does: a rate of the rest, or its times, are of other work. As published such
-/// figures are shown as they were.
+/// metrics are shown as they were.
 fn unequal_work(
     on: &Estimator<'_>,
     study: &Study,
     baseline: &Cell,
     candidate: &Cell,
-    figure: &Figure,
+    metric: &Metric,
 ) -> Option<String> {
-    if study.variant == Variant::AsPublished || !is_of_work(figure) {
+    if study.variant == Variant::AsPublished || !metric.is_of_work() {
         return None;
     }
     let committed = |cell: &Cell, role: &str, transaction: u16| {
@@ -142,32 +143,20 @@ fn unequal_work(
     })
 }
 
-/// Whether a figure is a rate or a time of work that was done. A study's own may weigh it with what was refused, which is
-/// then its subject.
-fn is_of_work(figure: &Figure) -> bool {
-    let own = match &figure.what {
-        What::Throughput(_) | What::Latency { .. } => return true,
-        What::Own(formula) => formula.names(),
-        _ => return false,
-    };
-    let own: Vec<Quantity<'_>> = own.into_iter().filter_map(|name| Quantity::read(name).ok()).collect();
-    own.iter().any(Quantity::is_of_work_done) && !own.iter().any(Quantity::counts_what_was_not_done)
-}
-
 /// Pooled quantiles: the ratio of both over the common rounds, its interval from the bootstrap.
 fn compare_quantile(
     on: &Estimator<'_>,
     study: &Study,
-    rounds: &[(&TrialRow, &TrialRow)],
+    rounds: &[Pair<'_>],
     (baseline, candidate): (&Cell, &Cell),
     (measure, quantile, scope): (Measure, Quantile, Scope),
-    figure: &Figure,
+    metric: &Metric,
     guard: Option<String>,
 ) -> Comparison {
     let unprintable =
         |cell: &Cell| unprintable(cell, (measure, quantile, scope), &study.contenders[cell.contender].label);
     let guard = unprintable(baseline).or_else(|| unprintable(candidate)).or(guard);
-    let arm = |rows: Vec<&TrialRow>| histograms(rows.into_iter(), measure, scope);
+    let arm = |rows: Vec<&TrialRow<'_>>| histograms(rows.into_iter(), measure, scope);
     let arms = arm(rounds.iter().map(|(b, _)| *b).collect()).zip(arm(rounds.iter().map(|(_, c)| *c).collect()));
     let center = arms.as_ref().and_then(|(b, c)| {
         let ratio = pooled(c, quantile)? as f64 / pooled(b, quantile)?.max(1) as f64;
@@ -176,7 +165,7 @@ fn compare_quantile(
     let interval = arms
         .and_then(|(b, c)| bootstrap::quantile_ratio_interval(&b, &c, quantile, on.seed))
         .map(|i| Interval { low: i.low.ln(), high: i.high.ln(), coverage: i.coverage });
-    let direction = figure.direction;
+    let direction = metric.direction;
     let mut comparison = verdict::judge(center, interval, rounds.len(), direction, study.margin, guard.as_deref());
     if rounds.len() < MIN_ROUNDS && guard.is_none() {
         comparison.verdict = Verdict::NoWords;
@@ -198,9 +187,9 @@ pub fn unprintable(cell: &Cell, (measure, quantile, scope): (Measure, Quantile, 
 }
 
 /// Why a mean may not be compared: some of what it is of has no end. `label` is whose it is.
-pub fn no_mean(cell: &Cell, figure: &Figure, label: &str) -> Option<String> {
-    let reach = || format!("timeouts or cut-off operations reach into the {} of {label}", figure.label());
-    cell.cut_off(figure).then(reach)
+pub fn no_mean(cell: &Cell, metric: &Metric, label: &str) -> Option<String> {
+    let reach = || format!("timeouts or cut-off operations reach into the {} of {label}", metric.label());
+    metric.mean().is_some_and(|(measure, scope)| cell.cut_off(measure, scope)).then(reach)
 }
 
 /// Round and value.
@@ -211,7 +200,7 @@ type Rounds = Vec<(u32, f64)>;
 pub struct FactorEffect {
     pub about: String,
     pub condition: usize,
-    pub figure: Option<Figure>,
+    pub metric: Option<Metric>,
     pub factor: Factor,
     pub result: Result<Effect, String>,
     /// Labels of the matched pairs: without the factor, with it.
@@ -226,23 +215,23 @@ pub fn factor_effect(
     cells: &[Cell],
     condition: usize,
     factor: &Factor,
-    figure: Option<Figure>,
+    metric: Option<Metric>,
 ) -> FactorEffect {
     let pairs = effect_pairs(study, factor);
     let tier = |contender: usize| study.contenders[contender].tier;
     let crosses_tiers = pairs.iter().any(|&(from, to)| tier(from) != tier(to));
     let cell = |contender: usize| cells.iter().find(|c| c.condition == condition && c.contender == contender);
-    let result = match &figure {
+    let result = match &metric {
         None => Err(format!("`{}` is no metric of this study", factor.metric)),
-        Some(figure) => match pairs.iter().map(|&(a, b)| cell(a).zip(cell(b))).collect::<Option<Vec<_>>>() {
+        Some(metric) => match pairs.iter().map(|&(a, b)| cell(a).zip(cell(b))).collect::<Option<Vec<_>>>() {
             None => Err("no trial of a matched pair".to_string()),
-            Some(cells) => effect_of_cells(on, study, &cells, figure),
+            Some(cells) => effect_of_cells(on, study, &cells, metric),
         },
     };
     FactorEffect {
         about: factor.about.clone(),
         condition,
-        figure,
+        metric,
         factor: factor.clone(),
         result,
         pairs,
@@ -254,18 +243,18 @@ fn effect_of_cells(
     on: &Estimator<'_>,
     study: &Study,
     cells: &[(&Cell, &Cell)],
-    figure: &Figure,
+    metric: &Metric,
 ) -> Result<Effect, String> {
     let mut both = cells.iter().flat_map(|&(a, b)| [a, b]);
     let label = |cell: &Cell| study.contenders[cell.contender].label.clone();
-    let without = |cell: &Cell| match figure.quantile() {
+    let without = |cell: &Cell| match metric.quantile() {
         Some(of) => unprintable(cell, of, &label(cell)),
-        None => no_mean(cell, figure, &label(cell)),
+        None => no_mean(cell, metric, &label(cell)),
     };
     if let Some(reason) = both.find_map(without) {
         return Err(reason);
     }
-    let by_round: Vec<[Rounds; 2]> = cells.iter().map(|(a, b)| [on.rounds(a, figure), on.rounds(b, figure)]).collect();
+    let by_round: Vec<[Rounds; 2]> = cells.iter().map(|(a, b)| [on.rounds(a, metric), on.rounds(b, metric)]).collect();
     let value = |of: &[(u32, f64)], round: u32| of.iter().find(|(r, _)| *r == round).map(|(_, v)| *v);
     let all_pairs = |round: u32| -> Option<Vec<RoundPair>> {
         let pair = |[a, b]: &[Rounds; 2]| Some(RoundPair { baseline: value(a, round)?, candidate: value(b, round)? });
@@ -276,7 +265,7 @@ fn effect_of_cells(
     if rounds.is_empty() {
         return Err("no round has valid trials of every matched pair".to_string());
     }
-    if let Some(unequal) = cells.iter().find_map(|(a, b)| unequal_work(on, study, a, b, figure)) {
+    if let Some(unequal) = cells.iter().find_map(|(a, b)| unequal_work(on, study, a, b, metric)) {
         return Err(unequal);
     }
     effect::factor_effect(&rounds).map_err(|e| e.to_string())

@@ -8,7 +8,7 @@ use crate::analysis::Findings;
 use crate::analysis::cell::Cell;
 use crate::analysis::compare;
 use crate::analysis::estimate::Estimate;
-use crate::analysis::figure::Figure;
+use crate::analysis::metric::Metric;
 use crate::outcome::mark::is_disturbed;
 use crate::record::model::Run;
 use crate::stats::interval::MIN_ROUNDS;
@@ -52,14 +52,15 @@ pub struct RecordName {
     pub contend: String,
 }
 
-/// One figure of one contender under one condition.
+/// One metric of one contender under one condition.
 #[derive(Debug, Clone, Serialize)]
 pub struct ComparedRow {
     pub condition: String,
     pub contender: String,
     pub label: String,
     pub tier: &'static str,
-    pub figure: String,
+    #[serde(rename = "figure")]
+    pub metric: String,
     /// As pooled over each run; none if not measured or not printable.
     pub value_a: Option<f64>,
     pub value_b: Option<f64>,
@@ -67,9 +68,9 @@ pub struct ComparedRow {
     pub rounds_b: usize,
     /// B over A.
     pub comparison: Comparison,
-    /// The figure itself, and what A and B say of it.
+    /// The metric itself, and what A and B say of it.
     #[serde(skip)]
-    pub of: Figure,
+    pub of: Metric,
     #[serde(skip)]
     pub estimates: [Estimate; 2],
 }
@@ -233,14 +234,14 @@ fn short(hash: &str) -> String {
 }
 
 fn compare_cells(a: (&Findings<'_>, &Cell), b: (&Findings<'_>, &Cell), differences: &[String]) -> Vec<ComparedRow> {
-    let figures = a.0.compared_figures();
-    figures.iter().map(|figure| compare_figure(a, b, figure, differences)).collect()
+    let metrics = a.0.compared_metrics();
+    metrics.iter().map(|metric| compare_metric(a, b, metric, differences)).collect()
 }
 
-fn compare_figure(
+fn compare_metric(
     (a, cell_a): (&Findings<'_>, &Cell),
     (b, cell_b): (&Findings<'_>, &Cell),
-    figure: &Figure,
+    metric: &Metric,
     differences: &[String],
 ) -> ComparedRow {
     let study = &a.run.study;
@@ -252,21 +253,21 @@ fn compare_figure(
     }
     let condition_b = &b.run.study.conditions[cell_b.condition];
     guards.extend(other_condition(&study.conditions[cell_a.condition], condition_b));
-    guards.extend(nothing_whole(cell_a, figure, "A").or_else(|| nothing_whole(cell_b, figure, "B")));
-    let values = [values(a, cell_a, figure), values(b, cell_b, figure)];
-    let estimates = [a.estimator().estimate(cell_a, figure), b.estimator().estimate(cell_b, figure)];
+    guards.extend(nothing_whole(cell_a, metric, "A").or_else(|| nothing_whole(cell_b, metric, "B")));
+    let values = [values(a, cell_a, metric), values(b, cell_b, metric)];
+    let estimates = [a.estimator().estimate(cell_a, metric), b.estimator().estimate(cell_b, metric)];
     ComparedRow {
         condition: study.conditions[cell_a.condition].label.clone(),
         contender: contender.name.clone(),
         label: contender.label.clone(),
         tier: contender.tier.word(),
-        figure: figure.name.clone(),
+        metric: metric.name.clone(),
         value_a: estimates[0].value,
         value_b: estimates[1].value,
         rounds_a: cell_a.valid.len(),
         rounds_b: cell_b.valid.len(),
-        comparison: judge(&values, study.variant, study.margin, figure, guards),
-        of: figure.clone(),
+        comparison: judge(&values, study.variant, study.margin, metric, guards),
+        of: metric.clone(),
         estimates,
     }
 }
@@ -285,15 +286,15 @@ fn other_condition(a: &Condition, b: &Condition) -> Option<String> {
     Some(format!("the condition differs: {} in A, {} in B", said(a), said(b)))
 }
 
-fn values(findings: &Findings<'_>, cell: &Cell, figure: &Figure) -> Vec<f64> {
-    findings.estimator().rounds(cell, figure).into_iter().map(|(_, value)| value).collect()
+fn values(findings: &Findings<'_>, cell: &Cell, metric: &Metric) -> Vec<f64> {
+    findings.estimator().rounds(cell, metric).into_iter().map(|(_, value)| value).collect()
 }
 
 /// A quantile that may not be printed is not compared, and neither is a mean of what was cut off.
-fn nothing_whole(cell: &Cell, figure: &Figure, which: &str) -> Option<String> {
-    match figure.quantile() {
+fn nothing_whole(cell: &Cell, metric: &Metric, which: &str) -> Option<String> {
+    match metric.quantile() {
         Some(of) => compare::unprintable(cell, of, which),
-        None => compare::no_mean(cell, figure, which),
+        None => compare::no_mean(cell, metric, which),
     }
 }
 
@@ -301,7 +302,7 @@ fn judge(
     [a, b]: &[Vec<f64>; 2],
     variant: Variant,
     margin: f64,
-    figure: &Figure,
+    metric: &Metric,
     mut guards: Vec<String>,
 ) -> Comparison {
     let positive = a.iter().chain(b).all(|v| v.is_finite() && *v > 0.0) && !a.is_empty() && !b.is_empty();
@@ -312,7 +313,7 @@ fn judge(
     let (center, interval) =
         if positive { (shift::log_shift(a, b), shift::log_shift_interval(a, b)) } else { (None, None) };
     let rounds = a.len().min(b.len());
-    let mut comparison = verdict::judge(center, interval, rounds, figure.direction, margin, guard.as_deref());
+    let mut comparison = verdict::judge(center, interval, rounds, metric.direction, margin, guard.as_deref());
     if guard.is_none() && (rounds < MIN_ROUNDS || variant == Variant::AsPublished) {
         comparison.verdict = Verdict::NoWords;
     }

@@ -1,15 +1,16 @@
-//! A figure of a cell with its interval, and the values of its rounds.
+//! A metric of a cell with its interval, and the values of its rounds.
 
 use crate::analysis::cell::Cell;
-use crate::analysis::figure::{Figure, What};
+use crate::analysis::metric::name::Name;
+use crate::analysis::metric::table::{Of, OverRounds, Part, Row, Stat, only};
+use crate::analysis::metric::{self, Metric, What};
 use crate::analysis::trial::{Measure, Scope, TrialRow};
-use crate::analysis::value;
 use crate::stats::bootstrap;
 use crate::stats::histogram::{Histogram, SparseHistogram};
 use crate::stats::interval;
 use crate::stats::quantile::{Quantile, QuantileValue};
 
-/// What a cell says of one figure.
+/// What a cell says of one metric.
 #[derive(Debug, Clone, Default)]
 pub struct Estimate {
     pub value: Option<f64>,
@@ -20,36 +21,49 @@ pub struct Estimate {
     /// Printed although the observations are too few.
     pub few: bool,
     /// Why there is no value, if there is something to say.
-    pub lacking: Option<String>,
+    pub lacking: Option<Lacking>,
     /// Round and value of each valid trial that has one.
     pub rounds: Vec<(u32, f64)>,
+}
+
+/// Why a metric has no value in a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lacking {
+    NothingMeasured,
+    /// A quantile needs more operations than there are.
+    TooFew {
+        n: u64,
+        needed: u64,
+    },
+    /// Some operations were cut off, so their duration is unknown.
+    CutOff,
 }
 
 /// Estimates from rows and what the study knows.
 #[derive(Debug, Clone, Copy)]
 pub struct Estimator<'a> {
-    pub rows: &'a [TrialRow],
+    pub rows: &'a [TrialRow<'a>],
     pub transactions: &'a [String],
     pub seed: u64,
 }
 
 impl Estimator<'_> {
-    /// The figure of a cell. Rates, sizes and the like: the median of the rounds with its exact interval.
+    /// The metric of a cell. Rates, sizes and the like: the median of the rounds with its exact interval.
     /// Quantiles: of the pooled operations, with the bootstrap over rounds. A study's own: its formula over
     /// the quantities of the cell.
-    pub fn estimate(&self, cell: &Cell, figure: &Figure) -> Estimate {
-        let rounds = self.rounds(cell, figure);
+    pub fn estimate(&self, cell: &Cell, metric: &Metric) -> Estimate {
+        let rounds = self.rounds(cell, metric);
         let values: Vec<f64> = rounds.iter().map(|(_, v)| *v).collect();
-        if let Some((measure, quantile, scope)) = figure.quantile() {
+        if let Some((measure, quantile, scope)) = metric.quantile() {
             return Estimate { rounds, ..self.quantile(cell, measure, quantile, scope) };
         }
-        if let What::Own(formula) = &figure.what {
-            let value = formula.value(&|name| value::of_cell(name, self, cell));
+        if let What::Own(formula) = &metric.what {
+            let value = formula.value(&|name| self.named(name, cell));
             return Estimate { value, rounds, ..Estimate::default() };
         }
-        if cell.cut_off(figure) {
+        if metric.mean().is_some_and(|(measure, scope)| cell.cut_off(measure, scope)) {
             // The rounds in which nothing was cut off are the lucky ones: they do not stand for the others.
-            let lacking = Some("some operations were cut off and took nobody knows how long".to_string());
+            let lacking = Some(Lacking::CutOff);
             return Estimate { lacking, rounds, ..Estimate::default() };
         }
         let interval = interval::median_interval(&values);
@@ -62,23 +76,63 @@ impl Estimator<'_> {
         }
     }
 
-    /// The figure in each valid round.
-    pub fn rounds(&self, cell: &Cell, figure: &Figure) -> Vec<(u32, f64)> {
+    /// A name of a formula in a cell. Counts and circumstances are means of its valid trials, so that a ratio of counts is
+    /// that of all operations; metrics are what tables show, but for lower bounds, which are no values to reckon with.
+    pub fn named(&self, whole: &str, cell: &Cell) -> Option<f64> {
+        let name = Name::read(whole).ok()?;
+        match name {
+            Name::Listed(Row { of: Of::Time(measure, stat), .. }, Part::Transaction(transaction)) => {
+                return self.time_of(*measure, *stat, transaction, cell);
+            }
+            Name::Listed(row, _) if row.over_rounds() != OverRounds::Mean => {
+                return self.value(cell, &metric::listed(whole)?);
+            }
+            _ => {}
+        }
+        let of_trial = |&index: &usize| name.of_trial(whole, &self.rows[index], self.transactions);
+        let sum: f64 = cell.valid.iter().map(of_trial).sum::<Option<f64>>()?;
+        cell.has_data().then(|| sum / cell.valid.len() as f64)
+    }
+
+    /// A metric as a number to reckon with.
+    pub fn value(&self, cell: &Cell, metric: &Metric) -> Option<f64> {
+        let estimate = self.estimate(cell, metric);
+        estimate.value.filter(|_| !estimate.at_least)
+    }
+
+    /// A time of one transaction, all valid rounds pooled; `None` where too few operations carry the quantile, or
+    /// timeouts reach into it.
+    fn time_of(&self, measure: Measure, stat: Stat, transaction: &str, cell: &Cell) -> Option<f64> {
+        let number = self.transactions.iter().position(|name| name == transaction)?;
+        let pool = only(cell.transactions.iter().filter(|group| usize::from(group.transaction) == number))?;
+        let dist = pool.pool.dist(measure);
+        let ns = match stat {
+            Stat::Mean => dist.mean_ns,
+            Stat::Quantile(quantile) => match dist.quantile(quantile).value {
+                QuantileValue::AtLeast(_) => None,
+                _ => dist.quantile(quantile).ns(),
+            },
+        };
+        ns.map(|ns| ns as f64)
+    }
+
+    /// The metric in each valid round.
+    pub fn rounds(&self, cell: &Cell, metric: &Metric) -> Vec<(u32, f64)> {
         let value = |&index: &usize| {
             let row = &self.rows[index];
-            Some((row.round, figure.of_trial(row, self.transactions)?))
+            Some((row.round, metric.of_trial(row, self.transactions)?))
         };
         cell.valid.iter().filter_map(value).collect()
     }
 
-    /// The figure over some rounds of a cell, as a comparison takes it: the quantile of their operations, else the median
+    /// The metric over some rounds of a cell, as a comparison takes it: the quantile of their operations, else the median
     /// of their values. None where one of them has none.
-    pub fn estimate_of(&self, rounds: &[usize], figure: &Figure) -> Option<Estimate> {
+    pub fn estimate_of(&self, rounds: &[usize], metric: &Metric) -> Option<Estimate> {
         let rows = || rounds.iter().map(|&index| &self.rows[index]);
-        let value = match figure.quantile() {
+        let value = match metric.quantile() {
             Some((measure, quantile, scope)) => pooled(&histograms(rows(), measure, scope)?, quantile)? as f64,
             None => {
-                let values: Option<Vec<f64>> = rows().map(|row| figure.of_trial(row, self.transactions)).collect();
+                let values: Option<Vec<f64>> = rows().map(|row| metric.of_trial(row, self.transactions)).collect();
                 interval::median(&values?)?
             }
         };
@@ -88,8 +142,8 @@ impl Estimator<'_> {
     fn quantile(&self, cell: &Cell, measure: Measure, quantile: Quantile, scope: Scope) -> Estimate {
         let shown = cell.pool(scope).dist(measure).quantile(quantile);
         let lacking = match shown.value {
-            QuantileValue::TooFew { n: 0, .. } => Some("nothing was measured".to_string()),
-            QuantileValue::TooFew { n, needed } => Some(format!("it takes {needed} operations and there are {n}")),
+            QuantileValue::TooFew { n: 0, .. } => Some(Lacking::NothingMeasured),
+            QuantileValue::TooFew { n, needed } => Some(Lacking::TooFew { n, needed }),
             _ => None,
         };
         let rows = cell.valid.iter().map(|&i| &self.rows[i]);
@@ -119,7 +173,7 @@ pub fn pooled(rounds: &[SparseHistogram], quantile: Quantile) -> Option<u64> {
 
 /// The distributions of these rounds; none if one of them has none.
 pub fn histograms<'a>(
-    rows: impl Iterator<Item = &'a TrialRow>,
+    rows: impl Iterator<Item = &'a TrialRow<'a>>,
     measure: Measure,
     scope: Scope,
 ) -> Option<Vec<SparseHistogram>> {

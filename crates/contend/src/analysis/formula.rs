@@ -139,7 +139,7 @@ fn tokens(text: &str) -> Result<Vec<(usize, Token)>, String> {
     while let Some(&(byte, c)) = chars.peek() {
         let at = text[..byte].chars().count();
         let token = if c.is_ascii_digit() {
-            number(text, &mut chars).map_err(|word| format!("at character {}: `{word}` is no number", at + 1))?
+            number(text, &mut chars).map_err(|word| format!("at character {}: `{word}` is not a number", at + 1))?
         } else if c.is_ascii_alphabetic() || c == '_' {
             let belongs = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
             let name = take(text, &mut chars, |_, c| belongs(c));
@@ -266,8 +266,8 @@ impl Reader {
                 self.next += 1;
                 if self.peek() == Some(&Token::Sign('(')) { self.call(&name, depth) } else { Ok(Node::Name(name)) }
             }
-            Some(other) => Err(self.at(&format!("a number, a name or `(` should stand here, not {}", other.shown()))),
-            None => Err(self.at("it ends where a number, a name or `(` should stand")),
+            Some(other) => Err(self.at(&format!("a number, a name or `(` is expected here, not {}", other.shown()))),
+            None => Err(self.at("the formula ends where a number, a name or `(` is expected")),
         }
     }
 
@@ -349,7 +349,7 @@ mod tests {
             ("a b", "at character 3: `b` does not belong here"),
             ("(1", "at character 3: a `)` is missing"),
             ("1)", "at character 2: `)` does not belong here"),
-            ("* 2", "at character 1: a number, a name or `(` should stand here, not `*`"),
+            ("* 2", "at character 1: a number, a name or `(` is expected here, not `*`"),
             ("floor()", "at character 7: a number"),
             ("floor(1, 2)", "floor takes one value"),
             ("max(1)", "max takes two values or more"),
@@ -358,9 +358,9 @@ mod tests {
             ("window_s@[WAL", "after @ comes the label of a contender"),
             ("2 ^ 3", "at character 3: `^` is not understood"),
             ("é + 1", "at character 1: `é` is not understood"),
-            ("1.2.3", "at character 1: `1.2.3` is no number"),
-            ("3ms", "`3ms` is no number"),
-            ("1e999", "`1e999` is no number"),
+            ("1.2.3", "at character 1: `1.2.3` is not a number"),
+            ("3ms", "`3ms` is not a number"),
+            ("1e999", "`1e999` is not a number"),
             ("a, b", "at character 2: `,` does not belong here"),
         ] {
             let error = Formula::parse(text).unwrap_err();

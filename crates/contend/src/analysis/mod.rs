@@ -7,29 +7,32 @@ pub mod compare_parts;
 pub mod compare_records;
 pub mod course;
 pub mod dist;
+mod elsewhere;
 pub mod estimate;
-pub mod figure;
 pub mod formula;
 pub mod messages;
-pub mod quantity;
+pub mod metric;
+pub mod plain;
 pub mod requests;
-pub mod standard;
 pub mod tally;
+#[cfg(test)]
+mod tests;
 pub mod trial;
-pub mod value;
 
 use crate::analysis::answer::Answered;
 use crate::analysis::cell::{Cell, CellBuilder, CellPlace};
 use crate::analysis::compare::{Compared, FactorEffect};
 use crate::analysis::estimate::{Estimate, Estimator};
-use crate::analysis::figure::Figure;
+use crate::analysis::metric::Metric;
 use crate::analysis::requests::Sum;
 use crate::analysis::tally::{Counting, Tally, Tallying};
 use crate::analysis::trial::TrialRow;
 use crate::record::model::{Run, StudyFile, Trial};
 use crate::record::recorded::Recorded;
 use crate::stats::drift::{self, Trend};
-use crate::study::model::{Published, Tier, Variant};
+use crate::study::layout::{Layout, layout};
+use crate::study::model::{Export, Grid, Load, Published, Tier, Variant};
+use crate::study::set::load_under;
 
 /// Compared in every study beside its headline.
 const ALSO_COMPARED: [&str; 2] = ["response_ns_p50", "response_ns_p99"];
@@ -53,11 +56,11 @@ impl<'r> Parts<'r> {
     }
 }
 
-/// A figure of the original beside ours.
+/// A metric of the original beside ours.
 #[derive(Debug, Clone)]
 pub struct Beside {
     pub published: Published,
-    pub figure: Option<Figure>,
+    pub metric: Option<Metric>,
     pub ours: Option<Estimate>,
     /// Ours over theirs.
     pub ratio: Option<f64>,
@@ -80,10 +83,10 @@ pub struct Findings<'r> {
     /// Names of the transactions, in the order of their numbers.
     pub transactions: Vec<String>,
     /// In the order of trials.
-    pub rows: Vec<TrialRow>,
+    pub rows: Vec<TrialRow<'r>>,
     /// Condition by condition, contenders in the order of the study.
     pub cells: Vec<Cell>,
-    pub headline: Option<Figure>,
+    pub headline: Option<Metric>,
     pub comparisons: Vec<Compared>,
     /// The same system against itself.
     pub self_comparisons: Vec<Compared>,
@@ -110,7 +113,7 @@ impl<'r> Findings<'r> {
             transactions: info.iter().map(|t| t.name.clone()).collect(),
             rows: vec![],
             cells: vec![],
-            headline: figure::find(study, &study.headline),
+            headline: metric::find(study, &study.headline),
             comparisons: vec![],
             self_comparisons: vec![],
             effects: vec![],
@@ -121,7 +124,7 @@ impl<'r> Findings<'r> {
             requests: vec![],
         };
         findings.read_cells(record);
-        value::look_elsewhere(study, &mut findings.rows, &findings.transactions);
+        elsewhere::look(study, &mut findings.rows, &findings.transactions);
         findings.compare();
         findings.self_comparisons = findings.compare_with_itself();
         findings.effects = findings.factor_effects();
@@ -146,21 +149,36 @@ impl<'r> Findings<'r> {
         self.run.study.is_of_service()
     }
 
+    /// The load under a condition.
+    pub fn load(&self, condition: usize) -> Load {
+        load_under(&self.run.study.load, &self.run.study.conditions[condition])
+    }
+
+    /// Where the contenders stand in a grid; `None` if there is at most one.
+    pub fn layout(&self, grid: &Grid) -> Option<Layout> {
+        layout(&self.run.study, grid)
+    }
+
+    /// Exports of the study. A record from elsewhere may claim any name of a file.
+    pub fn exports(&self) -> impl Iterator<Item = &Export> {
+        self.run.study.exports.iter().filter(|export| Export::check_file(&export.file).is_ok())
+    }
+
     pub fn cell(&self, condition: usize, contender: usize) -> Option<&Cell> {
         self.cells.iter().find(|c| c.condition == condition && c.contender == contender)
     }
 
-    pub fn figure(&self, name: &str) -> Option<Figure> {
-        figure::find(&self.run.study, name)
+    pub fn metric(&self, name: &str) -> Option<Metric> {
+        metric::find(&self.run.study, name)
     }
 
     pub fn estimator(&self) -> Estimator<'_> {
         Estimator { rows: &self.rows, transactions: &self.transactions, seed: self.run.study.load.seed }
     }
 
-    /// The figure of this name in a cell.
+    /// The metric of this name in a cell.
     pub fn estimate(&self, cell: &Cell, name: &str) -> Estimate {
-        self.figure(name).map(|figure| self.estimator().estimate(cell, &figure)).unwrap_or_default()
+        self.metric(name).map(|metric| self.estimator().estimate(cell, &metric)).unwrap_or_default()
     }
 
     /// Contenders of a tier, in the order of the study.
@@ -212,7 +230,7 @@ impl<'r> Findings<'r> {
         for &at in at {
             let trial = &self.trials[at];
             let tally = self.tally(record, at);
-            let row = TrialRow::new(at, trial, tally.as_ref().map_err(Clone::clone), self.run, &writes);
+            let row = TrialRow::new(trial, tally.as_ref().map_err(Clone::clone), self.run, &writes);
             match &tally {
                 Ok(tally) if row.is_valid() => {
                     builder.add(tally);
@@ -249,23 +267,23 @@ impl<'r> Findings<'r> {
     }
 
     /// Figures compared, the headline first.
-    pub fn compared_figures(&self) -> Vec<Figure> {
+    pub fn compared_metrics(&self) -> Vec<Metric> {
         self.headline_and(&ALSO_COMPARED)
     }
 
     /// Figures shown first: the headline, and throughput if that is another.
-    pub fn shown_figures(&self) -> Vec<Figure> {
+    pub fn shown_metrics(&self) -> Vec<Metric> {
         self.headline_and(&["throughput_ops_per_s"])
     }
 
-    fn headline_and(&self, names: &[&str]) -> Vec<Figure> {
-        let mut figures: Vec<Figure> = self.headline.iter().cloned().collect();
-        for figure in names.iter().filter_map(|name| self.figure(name)) {
-            if figures.iter().all(|have| have.name != figure.name) {
-                figures.push(figure);
+    fn headline_and(&self, names: &[&str]) -> Vec<Metric> {
+        let mut metrics: Vec<Metric> = self.headline.iter().cloned().collect();
+        for metric in names.iter().filter_map(|name| self.metric(name)) {
+            if metrics.iter().all(|have| have.name != metric.name) {
+                metrics.push(metric);
             }
         }
-        figures
+        metrics
     }
 
     fn compare(&mut self) {
@@ -278,8 +296,8 @@ impl<'r> Findings<'r> {
                     let Some((b, c)) = self.cell(condition, baseline).zip(self.cell(condition, candidate)) else {
                         continue;
                     };
-                    for figure in self.compared_figures() {
-                        all.push(compare::compare(&self.estimator(), study, b, c, &figure));
+                    for metric in self.compared_metrics() {
+                        all.push(compare::compare(&self.estimator(), study, b, c, &metric));
                     }
                 }
             }
@@ -305,17 +323,17 @@ impl<'r> Findings<'r> {
     }
 
     /// What was said of a candidate.
-    pub fn compared(&self, condition: usize, candidate: usize, figure: &str) -> Option<&Compared> {
+    pub fn compared(&self, condition: usize, candidate: usize, metric: &str) -> Option<&Compared> {
         self.comparisons
             .iter()
-            .find(|c| c.condition == condition && c.candidate == candidate && c.figure.name == figure)
+            .find(|c| c.condition == condition && c.candidate == candidate && c.metric.name == metric)
     }
 
     fn factor_effects(&self) -> Vec<FactorEffect> {
         let study = &self.run.study;
         let of = |factor: usize, condition: usize| {
-            let figure = self.figure(&study.effects[factor].metric);
-            compare::factor_effect(&self.estimator(), study, &self.cells, condition, &study.effects[factor], figure)
+            let metric = self.metric(&study.effects[factor].metric);
+            compare::factor_effect(&self.estimator(), study, &self.cells, condition, &study.effects[factor], metric)
         };
         let conditions = 0..study.conditions.len();
         (0..study.effects.len()).flat_map(|factor| conditions.clone().map(move |c| of(factor, c))).collect()
@@ -326,11 +344,11 @@ impl<'r> Findings<'r> {
         let condition = study.conditions.iter().position(|c| c.label == published.condition);
         let contender = study.contenders.iter().position(|c| c.label == published.contender);
         let cell = condition.zip(contender).and_then(|(condition, contender)| self.cell(condition, contender));
-        let figure = self.figure(&published.metric);
-        let ours = cell.zip(figure.as_ref()).map(|(cell, figure)| self.estimator().estimate(cell, figure));
+        let metric = self.metric(&published.metric);
+        let ours = cell.zip(metric.as_ref()).map(|(cell, metric)| self.estimator().estimate(cell, metric));
         let value = ours.as_ref().and_then(|ours| ours.value);
         let ratio = value.filter(|_| published.value > 0.0).map(|value| value / published.value);
-        Beside { published: published.clone(), figure, ours, ratio }
+        Beside { published: published.clone(), metric, ours, ratio }
     }
 
     fn drifting(&self) -> Vec<Drift> {

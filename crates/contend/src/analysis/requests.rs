@@ -109,7 +109,7 @@ impl Sum {
             }
             return false;
         }
-        // Whoever waits since before the window for an answer that never comes has nothing else due in it.
+        // A client that waits since before the window for an answer that never comes has nothing else due in it.
         let waited = op.due_ns() < window.start && op.finished_ns() >= window.start && unanswered(op);
         if due_inside || waited {
             self.failed += 1;

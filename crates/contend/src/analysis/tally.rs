@@ -400,7 +400,7 @@ impl Tally {
     }
 
     /// What was due and has no sample was never sent. The plan counts per transaction, not per role: where
-    /// several roles have the transaction nobody can tell whose operations are missing, and they are counted
+    /// several roles have the transaction it is unknown whose operations are missing, and they are counted
     /// under an empty role.
     fn fill_unsent(&mut self, name: &str, planned: u64, names: &[String]) {
         let Some(transaction) = names.iter().position(|n| n == name) else { return };

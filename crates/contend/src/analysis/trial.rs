@@ -3,15 +3,16 @@
 
 use crate::analysis::tally::{Counts, Latencies, Tally, per_second, trend};
 use crate::outcome::Outcome;
-use crate::record::model::{Reason, Run, ServerInfo, Syncs, Trial, WorkerInfo};
+use crate::record::model::{Floor, Reason, Run, ServerInfo, Trial, WorkerInfo};
 use crate::stats::drift::Trend;
 use crate::stats::fairness::{Fairness, fairness};
 use crate::stats::histogram::{Histogram, SparseHistogram};
 use crate::stats::quantile::{Observations, Quantile, QuantileValue};
-use crate::study::set::{load_under, set_by};
+use crate::study::model::Load;
+use crate::study::set::load_under;
 use std::collections::BTreeMap;
 
-/// Which transactions a figure is about.
+/// Which transactions a metric is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     All,
@@ -30,7 +31,7 @@ impl Scope {
         }
     }
 
-    /// To follow the name of a figure.
+    /// To follow the name of a metric.
     pub fn of(self) -> &'static str {
         match self {
             Scope::All => "",
@@ -103,7 +104,7 @@ impl Numbers {
     }
 }
 
-/// Latencies as observations. What an unfinished attempt would have waited for locks or a connection nobody has
+/// Latencies as observations. What an unfinished attempt would have waited for locks or a connection is not
 /// measured.
 pub fn observations(latencies: &Latencies, measure: Measure) -> Observations {
     measured(latencies, measure).unwrap_or_default()
@@ -165,6 +166,9 @@ type RoundHistograms = [Option<SparseHistogram>; Measure::ALL.len()];
 #[derive(Debug, Clone)]
 pub struct Measured {
     pub elapsed_ns: u64,
+    window_start_ns: u64,
+    /// When the last attempt of all was over, in the drain or before.
+    last_finished_ns: u64,
     pub counts: Counts,
     pub groups: Vec<GroupRow>,
     scopes: [Measures; 3],
@@ -197,6 +201,8 @@ impl Measured {
         });
         Self {
             elapsed_ns: tally.elapsed_ns(),
+            window_start_ns: tally.window_start_ns,
+            last_finished_ns: tally.last_finished_ns,
             counts: tally.counts(|_| true),
             groups: sorted(groups.collect()),
             scopes: Scope::ALL.map(|scope| Measures::of(&tally.latencies(in_scope(scope)))),
@@ -214,6 +220,11 @@ impl Measured {
                 })
             }),
         }
+    }
+
+    /// Time from the start of the clients to the end of their last attempt.
+    pub fn clients_ns(&self, run_in_ns: u64) -> u64 {
+        self.last_finished_ns.saturating_sub(self.window_start_ns.saturating_sub(run_in_ns))
     }
 
     pub fn scope(&self, scope: Scope) -> &Measures {
@@ -253,43 +264,30 @@ impl Measured {
 
 /// One trial: who it was, whether it counts, what it measured.
 #[derive(Debug, Clone)]
-pub struct TrialRow {
+pub struct TrialRow<'r> {
     pub number: u32,
     pub round: u32,
     pub condition: usize,
     pub contender: usize,
-    /// Its place in the record.
-    pub at: usize,
+    pub trial: &'r Trial,
     /// Why it does not count; empty = valid.
     pub reasons: Vec<Reason>,
-    /// Over all workers; none unless every one of them could tell, and none without a worker.
-    pub cpu_ns: Option<u64>,
-    pub rss_bytes: Option<u64>,
-    /// Of the database server, or of the worker that serves.
-    pub cpu_ns_server: Option<u64>,
-    pub rss_bytes_server: Option<u64>,
-    /// Of both together: an embedded database works in its clients, a server beside them. None where a server was not watched.
-    pub cpu_ns_all: Option<u64>,
-    pub written_bytes: Option<u64>,
-    pub size_bytes_db: Option<u64>,
-    pub size_bytes_wal: Option<u64>,
-    pub size_bytes_compact: Option<u64>,
-    /// What was set for it, by name: see `analysis::quantity`.
-    pub set: BTreeMap<String, f64>,
-    /// None when the samples cannot be read, or there was no window.
+    /// The load under its condition.
+    pub load: Load,
+    /// Overhead of the worker of its driver, if that was measured.
+    pub floor: Option<&'r Floor>,
+    /// Numbers of the workload's `[scale]` and settings that are numbers, by name.
+    pub numbers: BTreeMap<String, f64>,
+    /// What its study's formulas ask of other contenders in the same round, by the whole name.
+    pub elsewhere: BTreeMap<String, f64>,
+    /// `None` when the samples cannot be read, or there was no window.
     pub measured: Option<Measured>,
 }
 
-impl TrialRow {
+impl<'r> TrialRow<'r> {
     /// From a trial and what its samples say, or why they could not be read.
-    pub fn new(at: usize, trial: &Trial, tally: Result<&Tally, String>, run: &Run, writes: &[bool]) -> Self {
+    pub fn new(trial: &'r Trial, tally: Result<&Tally, String>, run: &'r Run, writes: &[bool]) -> Self {
         let mut reasons = trial.invalid.clone();
-        let mut set = set_for(trial, run);
-        if let Ok(tally) = &tally {
-            let load = load_under(&run.study.load, &run.study.conditions[trial.slot.condition]);
-            let start_ns = tally.window_start_ns.saturating_sub(load.run_in_ns);
-            set.insert("clients_s".to_string(), tally.last_finished_ns.saturating_sub(start_ns) as f64 / 1e9);
-        }
         let measured = match tally {
             Ok(tally) => (tally.elapsed_ns() > 0).then(|| Measured::new(tally, writes)),
             Err(detail) => {
@@ -297,26 +295,22 @@ impl TrialRow {
                 None
             }
         };
-        let (slot, footprint) = (trial.slot, trial.footprint);
+        let slot = trial.slot;
+        let contender = &run.study.contenders[slot.contender];
+        let overhead = contender.resolved.overhead.as_ref();
+        let settings = contender.resolved.settings.iter();
+        let settings = settings.filter_map(|(name, value)| Some((name.clone(), value.parse().ok()?)));
         Self {
             number: slot.trial,
             round: slot.round,
             condition: slot.condition,
             contender: slot.contender,
-            at,
+            trial,
             reasons,
-            cpu_ns: over_workers(trial, |w| was_seen(w).then_some(w.cpu_ns)),
-            rss_bytes: over_workers(trial, |w| was_seen(w).then_some(w.rss_bytes)),
-            cpu_ns_server: trial.server.as_ref().and_then(|server| server.cpu_ns),
-            rss_bytes_server: trial.server.as_ref().and_then(|server| server.rss_bytes),
-            cpu_ns_all: with_server(trial, |w| was_seen(w).then_some(w.cpu_ns), |server| server.cpu_ns),
-            written_bytes: with_server(trial, |w| w.written_bytes, |server| server.written_bytes),
-            size_bytes_db: measured_size(footprint.size_bytes_db),
-            // A log may be empty; it was looked at if the database was.
-            size_bytes_wal: (footprint.size_bytes_db > 0 || footprint.size_bytes_wal > 0)
-                .then_some(footprint.size_bytes_wal),
-            size_bytes_compact: footprint.size_bytes_compact,
-            set,
+            load: load_under(&run.study.load, &run.study.conditions[slot.condition]),
+            floor: overhead.and_then(|idle| run.floor(slot.condition, &idle.driver)),
+            numbers: settings.chain(trial.scale.iter().map(|(name, n)| (name.clone(), *n as f64))).collect(),
+            elsewhere: BTreeMap::new(),
             measured,
         }
     }
@@ -324,63 +318,41 @@ impl TrialRow {
     pub fn is_valid(&self) -> bool {
         self.reasons.is_empty()
     }
-}
 
-/// What the study set, and what the workload and its roles made of it.
-fn set_for(trial: &Trial, run: &Run) -> BTreeMap<String, f64> {
-    let mut set = set_by(&run.study, trial.slot.condition, trial.slot.contender);
-    let overhead = run.study.contenders[trial.slot.contender].resolved.overhead.as_ref();
-    if let Some(floor) = overhead.and_then(|idle| run.floor(trial.slot.condition, &idle.driver)) {
-        set.insert("floor_ns".to_string(), floor.ns_per_operation as f64);
-        set.insert("floor_ns_p999".to_string(), floor.ns_p999 as f64);
-        set.insert("floor_ns_max".to_string(), floor.ns_max as f64);
+    pub fn had_workers(&self) -> bool {
+        !self.trial.workers.is_empty()
     }
-    set.extend(trial.scale.iter().map(|(name, number)| (name.clone(), *number as f64)));
-    if !trial.workers.is_empty() {
-        set.insert("processes".to_string(), trial.workers.len() as f64);
-        set.insert("clients".to_string(), f64::from(trial.clients));
-    }
-    for (name, bytes) in &trial.tables {
-        for (head, bytes) in [("table_bytes", bytes.rows), ("index_bytes", bytes.indexes)] {
-            set.insert(format!("{head}.{name}"), bytes as f64);
-            *set.entry(head.to_string()).or_default() += bytes as f64;
-        }
-    }
-    if let Some(cut) = trial.powercut.as_ref().filter(|cut| cut.acknowledged > 0) {
-        set.insert("recorded_syncs_per_commit".to_string(), cut.syncs as f64 / cut.acknowledged as f64);
-    }
-    if let Some(server) = &trial.server {
-        set_of_server(server, &mut set);
-        let mut put = |name: &str, value: u64| set.insert(name.to_string(), value as f64);
-        if let Some(ns) = server.cpu_ns {
-            put("cpu_ns_server", ns);
-        }
-        if let Some(waits) = server.lock_waits {
-            put("server_lock_waits", waits.count);
-            put("server_lock_wait_ns", waits.total_ns);
-            put("server_lock_wait_ns_max", waits.max_ns);
-        }
-    }
-    set
-}
 
-/// What a server and the worker that serves used, together and each alone, and what they tell.
-fn set_of_server(server: &ServerInfo, set: &mut BTreeMap<String, f64>) {
-    let mut put = |name: String, value: Option<f64>| set.extend(value.map(|value| (name, value)));
-    let whole = |value: Option<u64>| value.map(|value| value as f64);
-    put("pss_bytes_server".to_string(), whole(server.pss_bytes));
-    put("written_bytes_server".to_string(), whole(server.written_bytes));
-    for (who, used) in [("daemon", server.daemon), ("serving", server.serving)] {
-        put(format!("cpu_ns_{who}"), whole(used.map(|used| used.cpu_ns)));
-        put(format!("rss_bytes_{who}"), whole(used.map(|used| used.rss_bytes)));
-        put(format!("pss_bytes_{who}"), whole(used.and_then(|used| used.pss_bytes)));
-        put(format!("written_bytes_{who}"), whole(used.and_then(|used| used.written_bytes)));
+    /// CPU time over all workers; `None` unless every one of them reported it.
+    pub fn cpu_ns(&self) -> Option<u64> {
+        over_workers(self.trial, |w| was_seen(w).then_some(w.cpu_ns))
     }
-    let per_commit = |syncs: Syncs| (syncs.commits > 0).then(|| syncs.count as f64 / syncs.commits as f64);
-    put("server_syncs_per_commit".to_string(), server.syncs.and_then(per_commit));
-    for fact in ["retries", "gave_up"] {
-        let told = server.done.get(fact).and_then(|text| text.parse().ok());
-        put(format!("serving_{fact}"), whole(told));
+
+    /// Resident memory over all workers; `None` unless every one of them reported it.
+    pub fn rss_bytes(&self) -> Option<u64> {
+        over_workers(self.trial, |w| was_seen(w).then_some(w.rss_bytes))
+    }
+
+    /// CPU time of workers and server together: an embedded database works in its clients. `None` where a server was not
+    /// watched.
+    pub fn cpu_ns_all(&self) -> Option<u64> {
+        with_server(self.trial, |w| was_seen(w).then_some(w.cpu_ns), |server| server.cpu_ns)
+    }
+
+    /// Bytes written by workers and server together.
+    pub fn written_bytes(&self) -> Option<u64> {
+        with_server(self.trial, |w| w.written_bytes, |server| server.written_bytes)
+    }
+
+    /// A database is never empty, so 0 is a size that was not taken.
+    pub fn size_bytes_db(&self) -> Option<u64> {
+        Some(self.trial.footprint.size_bytes_db).filter(|bytes| *bytes > 0)
+    }
+
+    /// A log may be empty; its size was taken if that of the database was.
+    pub fn size_bytes_wal(&self) -> Option<u64> {
+        let footprint = &self.trial.footprint;
+        (footprint.size_bytes_db > 0 || footprint.size_bytes_wal > 0).then_some(footprint.size_bytes_wal)
     }
 }
 
@@ -413,11 +385,6 @@ fn with_server(
 /// Whether the worker was there to be looked at: a process that lives has memory.
 fn was_seen(worker: &WorkerInfo) -> bool {
     worker.rss_bytes > 0
-}
-
-/// No database is empty, so 0 is a size that was not taken.
-fn measured_size(bytes: u64) -> Option<u64> {
-    (bytes > 0).then_some(bytes)
 }
 
 /// Clients that had nothing due are among them; a role without a single commit has nothing to share.

@@ -40,7 +40,7 @@ impl Counts {
     fn add(&mut self, database_of: &HashMap<u32, u32>, op: Operation<'_>) {
         let database = database_of.get(&op.client()).copied().unwrap_or(0);
         let (committed, unknown) = self.0.entry((database, op.transaction())).or_default();
-        // Each attempt that nobody was told about may have done it, whatever became of the operation in the end: one that was
+        // Each unacknowledged attempt may have done it, whatever became of the operation in the end: one that was
         // tried again may have been done twice.
         *committed += op.attempts().iter().filter(|attempt| attempt.is_ok()).count() as u64;
         *unknown += op.attempts().iter().filter(|attempt| may_have_acted(attempt)).count() as u64;
@@ -95,7 +95,7 @@ mod tests {
         let waited = (CodeSpace::Sqlite, 5, flag::LOCK_TIMEOUT_SPENT);
         let (unexpected, refused) = ((CodeSpace::Http, 404, flag::MAY_HAVE_ACTED), (CodeSpace::Http, 402, 0));
         assert_eq!(counted(&[&[ok], &[no_answer], &[lock_timeout], &[waited], &[unexpected], &[refused]]), (1, 2));
-        // Of two attempts, the first of which nobody answered, one or both were carried out.
+        // Of two attempts, the first of which was not answered, one or both were carried out.
         assert_eq!(counted(&[&[(CodeSpace::Os, 104, 0), ok]]), (1, 1));
         assert_eq!(counted(&[&[(CodeSpace::Os, 104, 0), refused]]), (0, 1), "the last word is not the only one");
     }

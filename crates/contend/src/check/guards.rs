@@ -114,7 +114,7 @@ pub fn crowded(clients: usize, processors: u32, busy_ns: u64, window_ns: u64) ->
 /// Little's law of the clients of a closed loop. The pauses are those of the plan: `check::samples` compares every due time
 /// with it.
 ///
-/// Each client answers for its own time. In a crowd, where whoever is taken off a processor between two operations waits for
+/// Each client answers for its own time. In a crowd, where a client that is taken off a processor between two operations waits for
 /// a turn, all clients together answer for as much, and each alone only for more than such turns take of a short window.
 pub fn littles_law(clients: &BTreeMap<u32, ClientTally>, waits: Waits) -> Option<Reason> {
     let late_ns = |client: &ClientTally| if waits.late_is_work { client.late_ns } else { 0 };
@@ -155,7 +155,7 @@ fn client_time(client: &ClientTally, late_ns: u64) -> ClientTime {
 /// The generator must not be the limit: its own cost against the mean time of an operation that was sent.
 pub fn head_room(generator_ns_per_operation: u64, tally: &Tally) -> Option<Reason> {
     let counts = tally.counts(|_| true);
-    // What was never sent took nobody any time.
+    // An operation that was never sent took no time.
     let operations = counts.planned() - counts.outcome(Outcome::Unsent);
     let busy_ns = tally.latencies(|_| true).busy_ns;
     if operations == 0 || busy_ns == 0 {

@@ -1,7 +1,7 @@
 //! Marks of a trial, found in its samples and in the load of its machine.
 
 use crate::analysis::tally::{Bin, ClientTally, Tally, trend};
-use crate::outcome::mark::Mark;
+use crate::outcome::mark::{COMPILING_FACT, Mark};
 use contend_wire::handshake::{Facts, fact};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,9 +24,6 @@ pub fn foreign_cpu_permille(busy_ns: u64, ours_ns: u64, observed_ns: u64, proces
 pub fn of_work(tally: &Tally, due: &BTreeSet<u32>) -> Vec<Mark> {
     starved(&tally.clients, due).into_iter().chain(unsteady(&tally.bins)).collect()
 }
-
-/// Fact in a worker's `done`: time of its language's compiler after the run-in, ns.
-pub const COMPILING_FACT: &str = "jit_in_window_ns";
 
 /// That time; 0 if the worker reports none.
 pub fn compiling_ns(done: &Facts) -> u64 {

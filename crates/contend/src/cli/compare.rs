@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// Compare two records
 #[derive(Parser)]
 pub(super) struct CompareArgs {
-    /// Directories of two records: the one to compare with, then the one in question
+    /// Directories of two records: first the baseline, then the one to judge
     #[arg(value_hint = ValueHint::DirPath, num_args = 2, required = true)]
     records: Vec<PathBuf>,
     /// Print JSON instead of text

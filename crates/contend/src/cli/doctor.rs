@@ -20,11 +20,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Say what this machine has and what it lacks
+/// Show what this machine has and what it lacks
 #[derive(Parser)]
 #[command(
-    after_help = "Drivers that are programs of their own are looked for in the directories that CONTEND_WORKERS names, else in `workers` \
-    beside contend or beside its profile's directory."
+    after_help = "contend looks for drivers that are separate programs in the directories that CONTEND_WORKERS names, else in `workers` \
+    next to contend or next to its profile's directory."
 )]
 pub(super) struct DoctorArgs {
     /// Directory whose disk is measured [default: the current one]
@@ -80,7 +80,7 @@ fn proc_finding() -> Finding {
     let readable = procfs::process::Process::myself().and_then(|p| p.stat()).is_ok();
     match readable {
         true => Finding { what: "/proc", state: State::Ok, detail: "CPU, memory and writes can be read".to_string() },
-        false => Finding { what: "/proc", state: State::Bad, detail: "cannot be read; contend needs it".to_string() },
+        false => Finding { what: "/proc", state: State::Bad, detail: "not readable; contend needs it".to_string() },
     }
 }
 
@@ -108,7 +108,8 @@ fn disk_findings(dir: &Path) -> Vec<Finding> {
             "in memory: a sync costs nothing there, so nothing durable can be measured; use --out DIR".to_string();
         findings.push(Finding { what: "disk", state: State::Note, detail });
     } else if measured.overwrite_ns_p50 < 10_000 {
-        let detail = "a sync takes less than 10 µs: no disk is that fast, so something in between keeps it in memory";
+        let detail =
+            "a sync takes less than 10 µs: no disk is that fast, so a layer in between keeps the data in memory";
         findings.push(Finding { what: "disk", state: State::Note, detail: detail.to_string() });
     }
     findings
@@ -141,9 +142,11 @@ fn workers_finding() -> Finding {
     let shown: Vec<String> = dirs.iter().map(|dir| dir.display().to_string()).collect();
     let named = std::env::var_os(WORKERS).is_some();
     let by = if named { format!(", as {WORKERS} says") } else { String::new() };
-    let looked = format!("programs of their own are looked for in {}{by}", shown.join(" or "));
+    let looked = format!("contend looks for their programs in {}{by}", shown.join(" or "));
     match named && !dirs.iter().any(|dir| dir.is_dir()) {
-        true => finding(State::Note, format!("{looked}, which is no directory: name another, or unset {WORKERS}")),
+        true => {
+            finding(State::Note, format!("{looked}, which is not a directory: name another one, or unset {WORKERS}"))
+        }
         false => finding(State::Ok, looked),
     }
 }
@@ -176,7 +179,7 @@ fn findings_of(build: &str, drivers: &[&'static Driver]) -> Vec<Finding> {
         false => finding(
             State::Note,
             format!(
-                "built: {}; not built, and needed only for themselves: {}{}",
+                "built: {}; not built (needed only for their own contenders): {}{}",
                 names(&built),
                 names(&missing),
                 advice(build, &missing)
@@ -211,7 +214,7 @@ fn needs(drivers: &[&'static Driver]) -> String {
     all.join("; ")
 }
 
-/// Which of the programs among that are not here; nothing if all are. Then it is a library or an extension, or nobody has built
+/// Which of the programs among that are not here; nothing if all are. Then it is a library or an extension, or it has not been built
 /// them yet.
 fn not_on_path(drivers: &[&'static Driver]) -> String {
     let mut absent: Vec<&str> = vec![];
@@ -220,7 +223,7 @@ fn not_on_path(drivers: &[&'static Driver]) -> String {
             absent.push(program);
         }
     }
-    if absent.is_empty() { String::new() } else { format!("; not on the path here: {}", absent.join(", ")) }
+    if absent.is_empty() { String::new() } else { format!("; not found in PATH: {}", absent.join(", ")) }
 }
 
 fn is_on_path(program: &str) -> bool {
@@ -237,7 +240,7 @@ fn server_finding(server: &'static Server) -> Finding {
         (Err(_), _) => Finding {
             what: server.title,
             state: State::Note,
-            detail: format!("not here; only needed for contenders of that engine: {}", server.install),
+            detail: format!("not installed; only needed for contenders of that engine: {}", server.install),
         },
     }
 }
@@ -250,7 +253,8 @@ fn gnuplot_finding() -> Finding {
         false => Finding {
             what: "gnuplot",
             state: State::Note,
-            detail: "not here; only needed for charts.gnuplot of a record: apt-get install gnuplot-nox".to_string(),
+            detail: "not installed; only needed for charts.gnuplot of a record: apt-get install gnuplot-nox"
+                .to_string(),
         },
     }
 }

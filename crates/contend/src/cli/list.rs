@@ -1,6 +1,7 @@
 //! `contend list`: what this contend knows, from the same tables it runs by.
 
 use super::{OK, print};
+use crate::analysis::metric::table::{Row, TABLE as METRICS};
 use crate::engine::{COMMON_SETTINGS, Driver, ENGINES, Setting, Values};
 use crate::outcome::TABLE;
 use crate::stats::precision::counted;
@@ -16,10 +17,10 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
-/// List what there is: workloads, studies, scenarios, engines, drivers, outcomes
+/// List workloads, studies, scenarios, engines, drivers and outcomes
 #[derive(Parser)]
 pub(super) struct ListArgs {
-    /// What to list, in full; without it everything, a line for each
+    /// What to list in full [default: everything, one line for each]
     #[arg(value_enum)]
     what: Option<What>,
     /// Print JSON instead of text
@@ -29,18 +30,20 @@ pub(super) struct ListArgs {
 
 #[derive(Clone, Copy, ValueEnum)]
 pub(super) enum What {
-    /// What can be done: tables, transactions, mixes
+    /// Workloads: tables, transactions, mixes
     Workloads,
-    /// What can be asked
+    /// Studies and their parts
     Studies,
-    /// What a service can be asked for, with contend http
+    /// Scenarios for contend http
     Scenarios,
-    /// Databases, with their settings
+    /// Engines and their settings
     Engines,
-    /// Client libraries and models
+    /// Drivers and their models
     Drivers,
-    /// Error codes and what they mean for an operation
+    /// Error codes and the outcome of each
     Outcomes,
+    /// What can be measured, and named in the formulas of a study
+    Metrics,
 }
 
 pub(super) fn list(args: &ListArgs) -> Result<u8> {
@@ -59,6 +62,7 @@ fn rows(what: What) -> Result<Vec<Value>> {
         What::Engines => engines(),
         What::Drivers => drivers(),
         What::Outcomes => outcomes(),
+        What::Metrics => metrics(),
     })
 }
 
@@ -100,6 +104,16 @@ fn as_text(rows: &[Value]) -> String {
         }
     }
     out
+}
+
+fn metrics() -> Vec<Value> {
+    let row = |row: &Row| {
+        let details = [("unit", row.unit.word()), ("better", row.better_word()), ("after a dot", row.dot.words())];
+        let details = details.into_iter().chain([("of several rounds", row.over_rounds().words())]);
+        let details = details.filter(|(_, text)| !text.is_empty());
+        item(&row.name, &row.label, details.map(|(name, text)| (name.to_string(), text.to_string())).collect())
+    };
+    METRICS.iter().map(row).collect()
 }
 
 fn workloads() -> Result<Vec<Value>> {
@@ -242,7 +256,7 @@ fn outcomes() -> Vec<Value> {
     TABLE
         .iter()
         .map(|row| {
-            let certain = if row.definite { "it left nothing behind" } else { "nobody can tell whether it happened" };
+            let certain = if row.definite { "it left nothing behind" } else { "it may or may not have happened" };
             let again = if row.again { "can help" } else { "does not help" };
             let code = row.space.shown(row.code);
             item(

@@ -75,21 +75,21 @@ const EXAMPLES: &str = "Examples:
   contend run wordpress --full         every setting, both profiles, twelve rounds
   contend run wordpress --as-published the original's way of measuring, flaws included
   contend run --contender sqlite:journal_mode=wal,synchronous=off
-                                       one contender more than the study has
+                                       one more contender than the study has
   contend run my-study.toml            a question of your own, as a file
-  contend list                         studies, workloads, engines and drivers that there are
+  contend list                         all studies, workloads, engines and drivers
 ";
 
 const AFTER_EXAMPLES: &str = "  contend report results/DIR           write the report of a record again
   contend compare results/A results/B  two records side by side
   contend doctor                       what this machine has, and what it lacks
 
-A study measures contenders (an engine with settings, a driver and a way to call it) in rounds. Its record and report are
-left in results/DATE-STUDY. `contend help VERB` says what each verb takes; what the words of a report mean is in
-docs/reading-a-report.md, how to write a study in docs/study-file.md.
+A study measures contenders (an engine with settings, a driver and a way to call it) in rounds. Its record and report
+are in results/DATE-STUDY. `contend help VERB` lists the options of a verb. docs/reading-a-report.md explains the words
+of a report, docs/study-file.md how to write a study.
 
 Environment: CONTEND_WORKERS names directories of workers, with `:` between two; a worker.toml there adds drivers
-(docs/workers.md; `contend doctor` says where workers are looked for). CONTEND_SERVERS names other directories of the
+(docs/workers.md; `contend doctor` says where contend looks). CONTEND_SERVERS names other directories of the
 servers' programs (docs/servers.md).
 
 Exit status: 0 valid, 1 a trial is invalid, 2 usage or environment, 130 stopped.";
@@ -217,7 +217,7 @@ fn completions(args: &CompletionsArgs) -> Result<u8> {
     Ok(OK)
 }
 
-/// Whoever reads our output may stop reading: `contend list ... | head` is not an error.
+/// The reader of our output may stop reading: `contend list ... | head` is not an error.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
         .chain()
@@ -231,7 +231,7 @@ pub fn colour() -> Colour {
     if wanted && std::io::stdout().is_terminal() { Colour::Ansi } else { Colour::No }
 }
 
-/// A definition is no longer than this: whoever names a device or a dump should learn it before memory is gone.
+/// A definition is no longer than this: a user who names a device or a dump should learn it before memory is gone.
 const TEXT_BYTES_MAX: u64 = 16 << 20;
 
 /// The text of a file that somebody wrote.

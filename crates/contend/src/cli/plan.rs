@@ -3,6 +3,7 @@
 use super::run::open_found;
 use super::{OK, print};
 use crate::engine;
+use crate::engine::dsn::Typed;
 use crate::record::model::Slot;
 use crate::record::parts::Found;
 use crate::record::store::Record;
@@ -17,13 +18,14 @@ use crate::units::duration_ns;
 use crate::workload::{self, Asked, Workload};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{Args, Parser, ValueHint};
+use contend_wire::database::Database;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Show what a worker is told to do
+/// Show the plan that a worker gets
 #[derive(Parser)]
 pub(super) enum PlanVerb {
-    /// Print the plan of one worker exactly as it gets it
+    /// Print the plan of one worker exactly as the worker gets it
     Show(ShowArgs),
 }
 
@@ -44,22 +46,22 @@ pub(super) struct ShowArgs {
     /// Number of the worker
     #[arg(long, value_name = "K", default_value_t = 0)]
     worker: usize,
-    /// The plan of the worker that serves, where clients ask over HTTP
+    /// The plan of the serving worker, for clients over HTTP
     #[arg(long, conflicts_with = "worker")]
     serving: bool,
-    /// Contender whose settings the plan carries
+    /// Contender whose settings are in the plan
     #[arg(long, value_name = "SPEC", default_value = "sqlite")]
     contender: String,
     /// Profile of the workload
     #[arg(long)]
     profile: Option<String>,
-    /// Everything random follows from it
+    /// Seed of every random choice
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     seed: u64,
     /// Multiplies the workload's row counts
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
     scale: f64,
-    /// Clients in each worker process, where the workload does not say
+    /// Clients in each worker process, if the workload does not say
     #[arg(long, value_name = "N")]
     clients: Option<u32>,
     /// Length of the window
@@ -68,7 +70,7 @@ pub(super) struct ShowArgs {
     /// Operations drawn for each client
     #[arg(long, value_name = "N", default_value_t = CYCLE)]
     cycle: u32,
-    /// Database the plan names
+    /// Database named in the plan
     #[arg(long, value_name = "FILE", default_value = "app-0.db", value_hint = ValueHint::FilePath)]
     database: PathBuf,
 }
@@ -159,13 +161,18 @@ fn plan_of(of: &Of, args: &ShowArgs) -> Result<(String, String)> {
         None => workload,
     };
     let round = Plans::default().of(study, workload, *slot)?;
-    let databases: Vec<String> = databases(&args.database, workload.databases).collect();
+    let files: Vec<String> = databases(&args.database, workload.databases).collect();
+    let databases = files.iter().map(|file| match engine.server {
+        Some(_) if file.contains("://") => Ok(Database::Server(Typed::parse(file)?.dsn.address)),
+        _ => Ok(Database::File(file.clone())),
+    });
+    let databases = databases.collect::<Result<Vec<_>, String>>().map_err(|e| anyhow!("--database: {e}"))?;
     let sql = Sql::of(workload, engine, &setup);
     let served = engine::is_over_http(contender);
     if args.serving {
         ensure!(served, "{}: no worker serves it: its clients work with the database themselves", contender.label);
         let plan = round.encode_server(contender, &setup, &sql, &databases)?;
-        return Ok((plan, "It is what the worker that serves is told; clients ask it.".to_string()));
+        return Ok((plan, "This is the plan of the serving worker; clients send requests to it.".to_string()));
     }
     let plans = match served {
         false => round.encode(contender, &setup, &sql, &databases)?,
@@ -181,12 +188,12 @@ fn plan_of(of: &Of, args: &ShowArgs) -> Result<(String, String)> {
     };
     let by_hand = match served {
         true => format!(
-            "The worker that serves is told another one, which --serving shows. {SERVED_AT} stands for its address, which is \
+            "The serving worker gets another plan, which --serving shows. {SERVED_AT} stands for its address, which is \
              known once it is there."
         ),
         false => {
             let base = of.base.as_ref().filter(|base| base.is_file() && setup.service.is_none());
-            let copy = |base: &PathBuf| databases.iter().map(|to| format!("cp {} {to}\n  ", base.display())).collect();
+            let copy = |base: &PathBuf| files.iter().map(|to| format!("cp {} {to}\n  ", base.display())).collect();
             let fresh: String = base.map(copy).unwrap_or_default();
             format!("To carry it out by hand, keep it in a file:\n  {fresh}contend worker --plan FILE")
         }

@@ -20,13 +20,13 @@ pub(super) struct ReportArgs {
     /// Print the numbers as JSON instead of the text
     #[arg(long, conflicts_with = "import")]
     json: bool,
-    /// Draw a CSV in the columns of a study's export, which nobody here measured, instead of a record
+    /// Draw a CSV with the columns of a study's export, from any source, instead of a record
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     import: Option<PathBuf>,
-    /// The study whose export it is, if it is not built in
+    /// The study of that export, if it is not built in
     #[arg(long, value_name = "STUDY", value_hint = ValueHint::FilePath, requires = "import")]
     study: Option<String>,
-    /// Where to put what is drawn [default: FILE without .csv]
+    /// Directory for the charts [default: FILE without .csv]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "import")]
     out: Option<PathBuf>,
 }

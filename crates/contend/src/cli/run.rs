@@ -42,15 +42,15 @@ use std::time::Duration;
   contend run wordpress --rate 500          open loop: 500 arrivals per second, however long they take
   contend run my-study.toml --out results/mine
   contend run my-study.toml --set part=a,b  only these parts of a study that has several
-  contend run --resume results/mine         continue what was interrupted")]
+  contend run --resume results/mine         continue an interrupted run")]
 pub(super) struct RunArgs {
     /// A built-in study (see `contend list studies`) or the path of a study file
     #[arg(value_hint = ValueHint::AnyPath)]
     study: Option<String>,
-    /// Few cells and short windows (the default without a study)
+    /// Few cells and short windows (default without a study)
     #[arg(long, conflicts_with = "full")]
     quick: bool,
-    /// The whole study (the default with a study)
+    /// The whole study (default with a study)
     #[arg(long)]
     full: bool,
     /// Measure the way the original did, flaws included
@@ -60,16 +60,16 @@ pub(super) struct RunArgs {
     /// a study. Can be given several times
     #[arg(long, value_name = "AXIS=V,...")]
     set: Vec<String>,
-    /// One contender more: engine[/driver[/model]]:key=value,... (see `contend list engines` and `contend list drivers`)
+    /// An additional contender: engine[/driver[/model]]:key=value,... (see `contend list engines` and `contend list drivers`)
     #[arg(long, value_name = "SPEC")]
     contender: Vec<String>,
     /// Only contenders whose label or spec matches (a part of it, or with * and ?)
     #[arg(long, value_name = "PATTERN")]
     only: Option<String>,
-    /// This driver for every contender whose engine has it (see `contend list drivers`)
+    /// Use this driver for every contender whose engine has it (see `contend list drivers`)
     #[arg(long, value_name = "NAME")]
     driver: Option<String>,
-    /// Rounds: how often every contender has its turn
+    /// Number of rounds; in each round every contender runs once
     #[arg(long, value_name = "N")]
     rounds: Option<u32>,
     /// Clients in each worker process
@@ -84,7 +84,7 @@ pub(super) struct RunArgs {
     /// Multiplies the workload's row counts
     #[arg(long, value_name = "FACTOR")]
     scale: Option<f64>,
-    /// Everything random follows from it
+    /// Seed of every random choice
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Length of the measured window, such as 2s or 500ms
@@ -93,27 +93,27 @@ pub(super) struct RunArgs {
     /// Directory of the record [default: results/DATE-STUDY, with -as-published and -quick for such runs]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: Option<PathBuf>,
-    /// Continue the run that this record was interrupted in, with the same --dsn and commands in place of workers
+    /// Continue the interrupted run of this record, with the same --dsn and worker commands
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = [
         "study", "quick", "full", "as_published", "set", "contender", "only", "driver", "rounds", "clients", "processes",
         "rate", "scale", "seed", "window", "out",
     ])]
     resume: Option<PathBuf>,
     /// Work on this running server instead of private ones: postgres://USER@HOST/ or mysql://USER@HOST/, the password
-    /// with password_env=NAME or password_file=PATH after a `?` (in the address itself others can see it)
+    /// with password_env=NAME or password_file=PATH after a `?` (other users can see one in the address itself)
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     dsn: Option<String>,
-    /// Let the data lie on a file system in memory, where a sync costs nothing
+    /// Allow data on a file system in memory, where a sync costs nothing
     #[arg(long)]
     allow_tmpfs: bool,
     /// Start this shell command as the worker instead of the driver's own
     #[arg(long, value_name = "COMMAND")]
     worker_command: Option<String>,
-    /// Start this shell command in place of contend's own client that asks over HTTP (with transport=http)
+    /// Start this shell command instead of contend's own HTTP client (with transport=http)
     #[arg(long, value_name = "COMMAND")]
     client_command: Option<String>,
-    /// Seconds a worker may take to get ready, be silent while it works, hand over its samples, and that the check of one
-    /// database's data may take [default: 60, 15, 60 and 60]
+    /// Deadlines in seconds: for a worker to get ready, to be silent while it works and to hand over its samples, and for
+    /// the check of one database's data [default: 60, 15, 60 and 60]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
     deadline: Option<u64>,
     /// Print the result as JSON instead of text
@@ -287,7 +287,7 @@ fn say_invalid(dir: &Path, part: &str, record: &Record) -> usize {
             eprintln!("  trial {} ({}): {}: {}", trial.slot.trial, trial.contender, reason.kind, reason.detail);
         }
         eprintln!(
-            "  see what its workers were told: contend plan show --record {}{part} --trial {}",
+            "  see the plans of its workers: contend plan show --record {}{part} --trial {}",
             dir.display(),
             trial.slot.trial
         );

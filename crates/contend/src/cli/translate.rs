@@ -14,7 +14,7 @@ enum Dialect {
     Mariadb,
 }
 
-/// Translate SQLite's SQL into that of a server, or say why it cannot be
+/// Translate SQLite's SQL for a server, or say why it is refused
 #[derive(Parser)]
 #[command(after_help = "Examples:
   contend translate --to postgres --schema schema.sql queries.sql
@@ -22,29 +22,29 @@ enum Dialect {
   contend translate --to mariadb --functions | mariadb
   (contend translate --to mariadb --session; contend translate --to mariadb app.sql) | mariadb app
 
-A translation is meant for connections that were told what --session prints: without it a server
-can take the same text for something else.")]
+A translation is for connections that have run the output of --session: without it a server can
+give the same text another meaning.")]
 pub(super) struct TranslateArgs {
-    /// The server whose SQL is wanted
+    /// The server to translate for
     #[arg(long)]
     to: Dialect,
     /// CREATE statements of the tables that the SQL uses
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     schema: Option<PathBuf>,
-    /// Say which rules applied, and under which conditions the answer is SQLite's
+    /// Print which rules applied, and under which conditions the answer equals SQLite's
     #[arg(long)]
     explain: bool,
     /// Use the function pack: more is translated, at the price of its functions
     #[arg(long)]
     pack: bool,
-    /// Put a savepoint around every query and change, so that one that fails leaves its transaction alive, as on SQLite
+    /// Put a savepoint around every query and change, so that a failed one leaves its transaction alive, as on SQLite
     /// (PostgreSQL only; MariaDB needs none)
     #[arg(long)]
     savepoints: bool,
-    /// Print what installs the function pack, in a schema of its own, and end
+    /// Print the SQL that installs the function pack in its own schema, and exit
     #[arg(long, conflicts_with_all = ["schema", "explain", "pack", "savepoints", "file"])]
     functions: bool,
-    /// Print what every connection must be told before it runs a translation, and end
+    /// Print the SQL that every connection must run before a translation, and exit
     #[arg(long, conflicts_with_all = ["schema", "explain", "pack", "savepoints", "functions", "file"])]
     session: bool,
     /// SQL [default: standard input]
@@ -91,7 +91,7 @@ pub(super) fn translate(args: &TranslateArgs) -> Result<u8> {
         if !args.explain {
             eprint!("{}", warned(&translation));
             if !translation.statements.is_empty() {
-                eprintln!("for connections that were told what --session prints");
+                eprintln!("for connections that have run the output of --session");
             }
         }
         return Ok(OK);
@@ -101,7 +101,7 @@ pub(super) fn translate(args: &TranslateArgs) -> Result<u8> {
     refused.dedup();
     let code = refuse(&name, &sql, &refused);
     if args.schema.is_none() && refused.iter().any(Refusal::wants_a_table) {
-        eprintln!("  what it means depends on its tables: name a file of their CREATE statements with --schema");
+        eprintln!("  the meaning depends on the tables: give a file of their CREATE statements with --schema");
     }
     Ok(code)
 }

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Carry out the same operations on several engines and compare what came of them
+/// Carry out the same operations on several engines and compare the results
 #[derive(Parser)]
 pub(super) struct VerifyArgs {
     /// A built-in workload (see `contend list workloads`) or the path of a workload file
@@ -26,13 +26,13 @@ pub(super) struct VerifyArgs {
     /// Contenders to compare with SQLite [default: every engine this machine has]
     #[arg(long, value_name = "SPEC")]
     contender: Vec<String>,
-    /// Operations of the one client
+    /// Number of operations of the single client
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     operations: u32,
     /// Profile of the workload [default: the first]
     #[arg(long)]
     profile: Option<String>,
-    /// Everything random follows from it
+    /// Seed of every random choice
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     seed: u64,
     /// Multiplies the workload's row counts
@@ -42,7 +42,7 @@ pub(super) struct VerifyArgs {
     /// request_timeout_ms, a setting of the contender
     #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: u64,
-    /// Directory to work in; nothing stays in it
+    /// Directory to work in; it is empty again afterwards
     #[arg(long, value_name = "DIR", default_value = "results", value_hint = ValueHint::DirPath)]
     out: PathBuf,
 }

@@ -137,8 +137,8 @@ pub fn hosts(contender: &Contender, databases: usize) -> Option<Vec<String>> {
     Some((0..databases).map(host).collect())
 }
 
-/// Adds what an app is told beside what every worker is told. It reports its settings by itself; a host that it did not
-/// take shows in the first request.
+/// Adds the options of an app to those of every worker. The app reports its settings by itself; a host that it did not accept
+/// shows in the first request.
 pub fn tell(engine: &Engine, contender: &Contender, setup: &mut Setup) {
     let Some(app) = app(&contender.driver) else { return };
     for setting in app.driver.settings {
@@ -146,6 +146,7 @@ pub fn tell(engine: &Engine, contender: &Contender, setup: &mut Setup) {
         setup.options.push((setting.name.to_string(), value.to_string()));
         setup.readbacks.push(Expected::reported(setting.name, value));
     }
+    setup.options.push(("engine".to_string(), engine.name.to_string()));
     setup.options.extend(app.hosts.get(engine.name).map(|host| (HOST.to_string(), host.clone())));
 }
 
@@ -206,6 +207,7 @@ mod tests {
         let mut setup = Setup::default();
         tell(engine, &contender, &mut setup);
         assert!(setup.options.contains(&(HOST.to_string(), hosts[0].clone())));
-        assert_eq!(setup.options.len(), setup.readbacks.len() + 1);
+        assert!(setup.options.contains(&("engine".to_string(), engine.name.to_string())));
+        assert_eq!(setup.options.len(), setup.readbacks.len() + 2);
     }
 }

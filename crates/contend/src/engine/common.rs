@@ -1,9 +1,9 @@
-//! What every contender may be told, whatever its engine: how it tries again, how long it waits over HTTP, and whether
-//! anything is set on a connection at all.
+//! Settings of every contender, whatever its engine: how it tries again, how long it waits over HTTP, and whether anything is set
+//! on a connection at all.
 
 use super::setting::{Setting, Values};
 
-/// The setting that says who sets what a connection has, and its value for nobody: what is found then is the driver's own.
+/// The setting that says whether contend sets anything on a connection, and its value for no: the driver's own defaults are found.
 pub(super) const OPENED: &str = "connection";
 pub(super) const AS_IT_COMES: &str = "as-it-comes";
 
@@ -35,7 +35,7 @@ pub const COMMON_SETTINGS: &[Setting] = &[
         values: Values::Words(&["as-set", AS_IT_COMES]),
         default: "as-set",
         about: "as-it-comes: nothing is set on a connection, whatever the other settings say; what it has is read back and not \
-                held against anything",
+                compared with anything",
     },
 ];
 

@@ -1,5 +1,5 @@
-//! A service over HTTP: whatever is behind it is somebody else's. It has no data of contend's, so what stands in the
-//! place of data is an empty SQLite file, which is copied, checked and measured like any other and says nothing.
+//! A service over HTTP that is not contend's. In the place of its data stands an empty SQLite file, which is copied, checked and
+//! measured like any other data, without a meaning.
 
 pub use super::url::check_url;
 
@@ -10,7 +10,7 @@ use contend_wire::sample::CodeSpace;
 
 pub const ENGINE: Engine = Engine {
     name: "http",
-    about: "a service over HTTP, run by somebody else",
+    about: "an HTTP service that contend does not run",
     settings: SETTINGS,
     durability: Durability {
         // What a service promises after a power cut is not known here.
@@ -41,7 +41,7 @@ pub const ENGINE: Engine = Engine {
 
 const SETTINGS: &[Setting] = &[
     Setting { name: "url", values: Values::Url, default: "", about: "where the service is: http://HOST:PORT" },
-    Setting { name: "host", values: Values::Text, default: "", about: "the Host header, in place of the address" },
+    Setting { name: "host", values: Values::Text, default: "", about: "the Host header, instead of the address" },
     Setting {
         name: "threads",
         values: Values::Integer(1, 64),

@@ -89,7 +89,7 @@ pub fn setup_of(engine: &Engine, contender: &Contender) -> Setup {
     if setup.only_told { setup } else { with_drivers_own(contender, setup) }
 }
 
-/// Adds the settings that only the contender's worker has. An app is told its own by [`app::tell`].
+/// Adds the settings that only the contender's worker has. [`app::tell`] adds those of an app.
 pub fn with_drivers_own(contender: &Contender, mut setup: Setup) -> Setup {
     let own = driver(contender).filter(|_| !is_app(contender)).map_or(&[][..], |driver| driver.settings);
     setup.pass_on(own.iter().map(|setting| setting.name), &contender.settings);

@@ -77,7 +77,7 @@ const SERVER: Server = Server {
     stop: Signal::Terminate,
     abort: Signal::Kill,
     version: "SELECT version()",
-    // Whoever installs a data directory gets a root without a password on every interface.
+    // A new data directory has a root without a password on every interface.
     provision: || {
         ["DELETE FROM mysql.global_priv WHERE Host <> 'localhost' OR User = ''", "FLUSH PRIVILEGES"]
             .map(str::to_string)
@@ -99,7 +99,7 @@ const SERVER: Server = Server {
     leftover: |_| None,
     lists_memory: |_| vec![],
     fixed: &["innodb_doublewrite", "innodb_log_file_size", "innodb_flush_method", "log_bin"],
-    // Its page cleaner looks once a second (10.11.19), whenever it is told.
+    // Its page cleaner looks once a second (10.11.19), however often it is asked.
     write_back: &["SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0", "SET GLOBAL innodb_max_dirty_pages_pct = 0"],
     write_back_ns: 2_400_000_000,
     // Of data files and of the redo log. With o_dsync each write is a sync, and none is counted.
@@ -209,7 +209,7 @@ fn tier_settings(tier: Tier) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-/// With =2 the server turns buffering on by itself, whatever it is told (10.11.19): the log is to be in the system's cache.
+/// With =2 the server turns buffering on by itself, whatever the configuration says (10.11.19): the log is to be in the system's cache.
 fn implied(settings: &Settings) -> &'static [(&'static str, &'static str)] {
     match ENGINE.own_value(settings, "innodb_flush_log_at_trx_commit") {
         "2" => &[(LOG_BUFFERING, "on")],
@@ -280,8 +280,8 @@ fn setup(settings: &Settings) -> Setup {
     sessions::setup(SERVER.dialect, &ENGINE, settings, Sessions { session, readbacks, transport })
 }
 
-/// A server without this setting writes its log through the system's cache. So it does what `on` asks for, and what
-/// nobody asked for: only one that was told `off` is not what it should be.
+/// A server without this setting writes its log through the system's cache, so it behaves as `on`. Only an explicit `off` is a
+/// mismatch.
 fn log_buffering(settings: &Settings) -> Expected {
     let value = as_read_back(LOG_BUFFERING, ENGINE.own_value(settings, LOG_BUFFERING));
     let refused = settings.get(LOG_BUFFERING).is_some_and(|value| value == "off");

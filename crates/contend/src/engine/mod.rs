@@ -7,6 +7,7 @@ mod catalogue;
 mod common;
 mod declared;
 mod driver;
+pub mod dsn;
 pub mod http;
 mod lookup;
 mod manifest;

@@ -17,7 +17,7 @@ pub struct Engine {
     pub settings: &'static [Setting],
     /// What of its data survives a crash.
     pub durability: Durability,
-    /// Settings that hold whenever these do, whatever the server is told.
+    /// Settings that hold whenever these do, whatever the configuration says.
     pub implied: fn(&Settings) -> &'static [(&'static str, &'static str)],
     /// How the settings are applied and read back.
     pub setup: fn(&Settings) -> Setup,
@@ -36,8 +36,7 @@ pub struct Engine {
     pub compact: fn(&[String]) -> Vec<String>,
     /// Asks a compacted database for each table's name and the bytes of its rows and indexes; empty: nothing to ask.
     pub table_bytes: &'static str,
-    /// Statements on the connection that loads data. Nothing is lost if a load is cut off: one that did not
-    /// finish is never used.
+    /// Statements on the connection that loads data. A load that did not finish is never used, so they may be unsafe.
     pub load_session: &'static [&'static str],
     /// What a file or directory of a trial's data is, by its path below it.
     pub part: fn(&str) -> Part,
@@ -102,8 +101,8 @@ impl Engine {
         }
     }
 
-    /// The tier that settings reach. Where nothing is set they reach none: what a connection has is its driver's affair, and
-    /// only told.
+    /// The tier that settings reach. Where nothing is set, the driver decides what a connection has: it is reported, and there is no
+    /// tier.
     pub fn tier_of(&self, settings: &Settings) -> Tier {
         if self.is_as_it_comes(settings) { Tier::Unknown } else { (self.durability.tier)(settings) }
     }

@@ -2,7 +2,7 @@
 //! directory is made, how it is configured, started, asked and stopped. Data only; `trial` does it.
 
 use super::setting::Settings;
-use contend_wire::address::{Address, Endpoint, Password};
+use contend_wire::database::{Address, Endpoint, Password};
 use std::path::{Path, PathBuf};
 
 /// Reads a file by its name; none if it cannot.
@@ -13,7 +13,7 @@ pub type ReadFile<'f> = &'f dyn Fn(&str) -> Option<String>;
 pub struct Server {
     /// The name people know it by.
     pub title: &'static str,
-    /// Of its addresses, see `contend_wire::address`.
+    /// Of its addresses, see [`super::dsn`].
     pub scheme: &'static str,
     /// The dialect of its SQL.
     pub dialect: contend_sql::Target,
@@ -72,10 +72,10 @@ pub struct Server {
     pub lock_waits: LockWaits,
 }
 
-/// Where a server tells how long sessions waited for each other's locks.
+/// Where a server reports how long sessions waited for each other's locks.
 #[derive(Debug)]
 pub enum LockWaits {
-    /// In its log: nanoseconds, where a line tells of a wait that is over.
+    /// In its log: nanoseconds, where a line reports the end of a wait.
     Log(fn(&str) -> Option<u64>),
     /// In counters since its start: a query for their number, milliseconds in all, and those of the longest.
     Counters(&'static str),
@@ -116,7 +116,6 @@ impl Server {
     /// The address of a database of a private server over its socket.
     pub fn by_socket(&self, layout: &Layout, database: &str) -> Address {
         Address {
-            scheme: self.scheme.to_string(),
             user: self.user.to_string(),
             endpoint: Endpoint::Socket(layout.socket_path().display().to_string()),
             database: database.to_string(),
@@ -127,7 +126,6 @@ impl Server {
     /// The address of a database of a private server over TCP, its password in a file.
     pub fn by_tcp(&self, port: u16, password_file: &Path, database: &str) -> Address {
         Address {
-            scheme: self.scheme.to_string(),
             user: self.user.to_string(),
             endpoint: Endpoint::Tcp("127.0.0.1".to_string(), port),
             database: database.to_string(),
@@ -141,14 +139,14 @@ pub fn quoted(name: &str, mark: char) -> String {
     format!("{mark}{}{mark}", name.replace(mark, &format!("{mark}{mark}")))
 }
 
-/// What every connection is told so that translated SQL means what it meant, but for the level of isolation: that is
-/// a setting of the contender.
+/// Statements of every connection that make translated SQL keep its meaning, except for the level of isolation, which is a
+/// setting of the contender.
 pub fn session(dialect: contend_sql::Target) -> Vec<String> {
     let statements = contend_sql::session(dialect).iter().map(ToString::to_string);
     statements.filter(|sql| !sql.to_ascii_lowercase().contains("isolation")).collect()
 }
 
-/// Connections beside those of clients: contend's own, and what a server keeps for its administrator.
+/// Connections in addition to those of clients: contend's, and those that a server keeps for its administrator.
 const CONNECTIONS_MORE: u32 = 20;
 
 /// The limit of connections for so many clients, in steps: contenders that differ a little in their clients

@@ -44,7 +44,7 @@ pub fn own_settings(engine: &'static Engine) -> impl Iterator<Item = &'static st
     names.filter(|name| !OF_CLIENTS.contains(name) && !OF_POOL.contains(name))
 }
 
-/// How a server's connections are told of settings and asked for them.
+/// How settings are set on a server's connections and read back.
 pub struct Sessions {
     /// Statements that set what a session can set.
     pub session: Vec<String>,

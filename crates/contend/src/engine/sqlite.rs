@@ -51,11 +51,11 @@ pub const ENGINE: Engine = Engine {
     server: None,
 };
 
-/// A library may be built to have another level in WAL (`SQLITE_DEFAULT_WAL_SYNCHRONOUS`), which a connection takes up when it
-/// first reads a file in WAL: before that it would tell the level that it does not keep.
+/// A library may be built with another level for WAL (`SQLITE_DEFAULT_WAL_SYNCHRONOUS`). That level applies from the first read of a
+/// WAL file; the pragma before that read returns a value that will not last.
 const SYNCHRONOUS_IN_USE: &str = "SELECT synchronous FROM (SELECT count(*) FROM sqlite_master), pragma_synchronous";
-/// The level that a file in WAL has, or would get: that of the build. Nobody says whether a driver chose the level itself, which
-/// would stay.
+/// The level that a WAL file has, or would get from the build. A level that the driver itself chose would stay; SQLite does not
+/// report which of the two it is.
 const SYNCHRONOUS_IN_WAL: &str = "SELECT CASE (SELECT journal_mode FROM pragma_journal_mode) \
     WHEN 'wal' THEN (SELECT synchronous FROM (SELECT count(*) FROM sqlite_master), pragma_synchronous) \
     ELSE coalesce((SELECT substr(compile_options, 25) FROM pragma_compile_options \
@@ -86,7 +86,7 @@ const SETTINGS: &[Setting] = &[
         name: "journal_mode_set",
         values: Values::Words(&["once", "connection"]),
         default: "once",
-        about: "WAL is a property of the file: set before anybody connects, or also by every connection, as some code does",
+        about: "WAL is a property of the file: set before any client connects, or also by every connection, as some code does",
     },
     Setting {
         name: "synchronous",
@@ -104,13 +104,13 @@ const SETTINGS: &[Setting] = &[
         name: "begin",
         values: Values::Words(&["deferred", "immediate", "exclusive"]),
         default: "deferred",
-        about: "how transactions that write begin, unless the workload says it",
+        about: "how writing transactions begin, unless the workload sets it",
     },
     Setting {
         name: "statements",
         values: Values::Words(&["prepared", "each"]),
         default: "prepared",
-        about: "prepare once per connection, or anew for every execution",
+        about: "prepare once per connection, or again for every execution",
     },
     Setting {
         name: "cache_size",
@@ -223,7 +223,7 @@ fn setup(settings: &Settings) -> Setup {
     {
         let pragma = format!("PRAGMA {name} = {}", value(name));
         let expected = match name {
-            // Data in memory has a journal in memory, whatever is asked for.
+            // Data in memory has a journal in memory, whatever the setting is.
             "journal_mode" if in_memory(settings) => "memory".to_string(),
             // There is no file to be mapped, so SQLite has no answer.
             "mmap_size" if in_memory(settings) => String::new(),

@@ -18,7 +18,7 @@ pub enum Outcome {
     Conflict,
     /// Gave up waiting.
     Timeout,
-    /// Nobody can tell whether it happened.
+    /// It may or may not have happened.
     Unknown,
     /// Was due in the window and never begun.
     Unsent,
@@ -156,7 +156,14 @@ pub const TABLE: &[Code] = &[
     sqlstate("28000", "invalid_authorization", Outcome::Rejected, true, false, "the login is refused"),
     sqlstate("40001", "serialization_failure", Outcome::Conflict, true, true, "another transaction was first"),
     sqlstate("40P01", "deadlock_detected", Outcome::Conflict, true, true, "two transactions waited for each other"),
-    sqlstate("40003", "statement_completion_unknown", Outcome::Unknown, false, false, "nobody can tell"),
+    sqlstate(
+        "40003",
+        "statement_completion_unknown",
+        Outcome::Unknown,
+        false,
+        false,
+        "it may or may not have happened",
+    ),
     sqlstate("42000", "syntax_error_or_access_violation", Outcome::Rejected, true, false, "the statement is wrong"),
     sqlstate("53000", "insufficient_resources", Outcome::Rejected, true, false, "disk or memory is full"),
     sqlstate("53300", "too_many_connections", Outcome::Rejected, true, false, "no connection is left"),

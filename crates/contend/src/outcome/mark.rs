@@ -4,6 +4,9 @@ use crate::stats::precision::Ns;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+/// Fact in a worker's `done`: time of its language's compiler after the run-in, ns.
+pub const COMPILING_FACT: &str = "jit_in_window_ns";
+
 /// One mark of a trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]

@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(of(&subject("1.2", "full"), "here", 2), Place::Documented, "other models");
         let other = Subject { driver: "d".to_string(), ..subject("1.2", "full") };
         assert_eq!(of(&other, "here", 1), Place::Documented, "another build");
-        assert_eq!(proofs.of(0, None, "here", 1).place, Place::Documented, "nobody knows the version");
+        assert_eq!(proofs.of(0, None, "here", 1).place, Place::Documented, "the version is unknown");
     }
 
     #[test]

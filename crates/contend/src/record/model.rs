@@ -42,7 +42,7 @@ pub struct Run {
     /// The own cost of each worker whose driver is in the study, beside the tool's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub floors: Vec<Floor>,
-    /// Drivers that do nothing whose worker was not there, so that nobody knows what the others of its language take.
+    /// Drivers that do nothing whose worker was not there, so that the overhead of the others of its language is unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub floors_missing: Vec<String>,
     /// Which contender and condition each trial is, in the order they run: the schedule, drawn in advance.
@@ -106,7 +106,7 @@ pub struct StudyFile {
     pub finished: Option<String>,
 }
 
-/// What took the place of contend's own; whoever resumes the run must have the same.
+/// What took the place of contend's own; the user who resumes the run must have the same.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Instead {
     /// Address of the running server that trials were made on, without what opens it.
@@ -265,7 +265,7 @@ pub struct Trial {
     /// Numbers of the workload's `[scale]` as they held here, and `databases`.
     #[serde(default)]
     pub scale: BTreeMap<String, u64>,
-    /// By table, over all databases; empty where nobody could be asked.
+    /// By table, over all databases; empty where no server could be asked.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tables: BTreeMap<String, TableBytes>,
     /// What crashes left, in a study that makes some.

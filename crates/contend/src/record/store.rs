@@ -170,7 +170,7 @@ impl TrialWriter {
 
 impl Drop for TrialWriter {
     fn drop(&mut self) {
-        // After a commit the directory has moved; otherwise nobody can use what is in it.
+        // After a commit the directory has moved; otherwise its content is unusable.
         let _ = fs::remove_dir_all(&self.partial);
     }
 }

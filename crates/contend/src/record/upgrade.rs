@@ -1,12 +1,14 @@
 //! Records of older formats, upgraded as they are read. The only reader of today's tables of engines after a run began.
 //!
 //! - Format 1: a worker had one role, in fields instead of a list.
-//! - Format 2: contenders had no `resolved` facts, trials no `tier_reported`, and a mark was its text.
+//! - Format 2: contenders had no `resolved` facts, trials no `tier_reported`, and a mark was its text; the unit of a
+//!   study's own metric was the end of its name, and what a run could not show a sentence among the limits.
 
 use crate::contender::{Contender, Resolved};
 use crate::engine;
 use crate::outcome::mark::Mark;
 use crate::record::model::RECORD_VERSION;
+use crate::study::model::{Absence, LeftOut};
 use anyhow::{Context, Result};
 use toml::{Table, Value};
 
@@ -27,8 +29,63 @@ pub fn run(table: &mut Table) -> Result<()> {
     for value in contenders.into_iter().flatten() {
         resolve(value).context("a contender of the study")?;
     }
+    let metrics = table.get_mut("study").and_then(|study| study.get_mut("metrics")).and_then(Value::as_array_mut);
+    for metric in metrics.into_iter().flatten().filter_map(Value::as_table_mut) {
+        unit(metric);
+    }
+    if let Some(study) = table.get_mut("study").and_then(Value::as_table_mut) {
+        left_out(study)?;
+    }
     newest(table);
     Ok(())
+}
+
+/// What a run could not show was a sentence among the limits of its study.
+fn left_out(study: &mut Table) -> Result<()> {
+    let Some(limits) = study.get_mut("limits").and_then(Value::as_array_mut) else { return Ok(()) };
+    let read: Vec<Option<LeftOut>> = limits.iter().map(|limit| read_left_out(limit.as_str()?)).collect();
+    let mut read_again = read.iter();
+    limits.retain(|_| read_again.next().is_some_and(Option::is_none));
+    let left_out: Vec<LeftOut> = read.into_iter().flatten().collect();
+    if !left_out.is_empty() {
+        study.insert("left_out".to_string(), Value::try_from(left_out)?);
+    }
+    Ok(())
+}
+
+fn read_left_out(sentence: &str) -> Option<LeftOut> {
+    if let Some((ask, why)) = sentence.strip_prefix('“').and_then(|rest| rest.split_once(NO_ANSWER)) {
+        let (label, why) = why.strip_prefix('`')?.rsplit_once('`')?;
+        let why = if why.contains(MORE_THAN_ONCE) { Absence::Several } else { Absence::NotPart };
+        return Some(LeftOut::Answer { ask: ask.to_string(), label: label.to_string(), why });
+    }
+    let effect = sentence.strip_prefix(EFFECT)?.strip_suffix(NOT_SHOWN)?;
+    let (factor, values) = effect.split_once(FROM)?;
+    let (from, to) = values.split_once(TO)?;
+    Some(LeftOut::Effect { factor: factor.to_string(), from: from.to_string(), to: to.to_string() })
+}
+
+/// Parts of the sentences that records of format 2 have.
+const NO_ANSWER: &str = "” has no answer here: ";
+const MORE_THAN_ONCE: &str = " is part of this run more than once";
+const EFFECT: &str = "The effect of ";
+const FROM: &str = " from ";
+const TO: &str = " to ";
+const NOT_SHOWN: &str = " is not shown: no two contenders of this run differ in just that.";
+
+/// Units that ended the names of metrics.
+const UNITS: [&str; 7] = ["ns", "us", "ms", "s", "percent", "bytes", "mib"];
+
+/// A study's own metric gets the unit that its name ends in, and what it is by: `own_us_per_operation`.
+fn unit(metric: &mut Table) {
+    let Some(name) = metric.get("name").and_then(Value::as_str).map(str::to_string) else { return };
+    let (name, per) = name.rsplit_once("_per_").unwrap_or((&name, ""));
+    if let Some(unit) = name.rsplit('_').next().filter(|end| UNITS.contains(end)) {
+        metric.insert("unit".to_string(), Value::from(unit));
+    }
+    if !per.is_empty() {
+        metric.insert("per".to_string(), Value::from(per.replace('_', " ")));
+    }
 }
 
 fn resolve(value: &mut Value) -> Result<()> {

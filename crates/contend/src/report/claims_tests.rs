@@ -1,5 +1,5 @@
-//! What a report may not claim: figures of trials that do not count, ranks that cross tiers or rest on chance, causes that
-//! nobody saw.
+//! What a report may not claim: metrics of trials that do not count, ranks that cross tiers or rest on chance, causes that
+//! were not seen.
 
 use super::testing::{Story, resolve_again};
 use super::*;
@@ -14,8 +14,10 @@ use crate::outcome::reason::Invalid;
 use crate::record::model::{Reason, ServerInfo};
 use crate::record::powercut::{Control, Crashes, Powercut};
 use crate::record::store::Record;
+use crate::report::content::words;
+use crate::stats::unit::Unit;
 use crate::stats::verdict::Verdict;
-use crate::study::model::{Along, Grid, Kept, Metric, Powercut as Wanted, Tells};
+use crate::study::model::{Along, Grid, Kept, OwnMetric, Powercut as Wanted, Tells};
 use std::collections::BTreeMap;
 use tempfile::TempDir;
 
@@ -90,7 +92,7 @@ fn crashes_of_a_trial_that_is_not_what_it_says_show_nothing() {
         let page = page(&wrong);
         let row = page.lines().find(|line| line.contains("WAL/FULL") && line.contains("durable")).unwrap();
         assert!(row.contains("does not count") && !row.contains("2,000"), "{row}");
-        assert!(!crashes(&wrong).contains("WAL/FULL"), "whoever counts again counts the same");
+        assert!(!crashes(&wrong).contains("WAL/FULL"), "a second count gives the same");
         assert!(crashes(&of_speed).contains("WAL/FULL"));
     }
     let control = Control { name: "c".to_string(), found: "f".to_string(), holds: false };
@@ -101,10 +103,12 @@ fn crashes_of_a_trial_that_is_not_what_it_says_show_nothing() {
 #[test]
 fn the_rounds_without_a_timeout_do_not_stand_for_those_with_one() {
     let (_dir, mut record) = record(&Story::default());
-    let metric = |name: &str, value: &str| Metric {
+    let metric = |name: &str, value: &str| OwnMetric {
         name: name.to_string(),
         about: String::new(),
         value: value.to_string(),
+        unit: Unit::Plain,
+        per: String::new(),
         higher_is_better: false,
     };
     record.run.study.metrics = vec![metric("mean_ms", "service_ns_mean.write / 1e6")];
@@ -130,10 +134,12 @@ fn the_rounds_without_a_timeout_do_not_stand_for_those_with_one() {
 #[test]
 fn rates_of_other_work_get_no_words_whoever_named_the_figure() {
     let (_dir, mut record) = record(&Story { invalid: vec![], ..Story::default() });
-    let metric = |name: &str, value: &str| Metric {
+    let metric = |name: &str, value: &str| OwnMetric {
         name: name.to_string(),
         about: String::new(),
         value: value.to_string(),
+        unit: Unit::Plain,
+        per: String::new(),
         higher_is_better: true,
     };
     record.run.study.metrics = vec![
@@ -147,7 +153,7 @@ fn rates_of_other_work_get_no_words_whoever_named_the_figure() {
         record.run.study.headline = headline.to_string();
         let findings = Findings::new(&record);
         let told = |c: &&crate::analysis::compare::Compared| matches!(&c.comparison.verdict, Verdict::NotComparable(why) if why.starts_with("not the same work"));
-        findings.comparisons.iter().filter(|c| c.figure.name == headline).filter(told).count()
+        findings.comparisons.iter().filter(|c| c.metric.name == headline).filter(told).count()
     };
     assert!(unequal("throughput_ops_per_s") > 0);
     assert!(unequal("rows_per_s") > 0);
@@ -298,7 +304,7 @@ fn only_a_noisy_machine_is_called_a_disturbance() {
     let text = told(&record);
     assert!(text.contains("10 of 10 trials were disturbed") && text.contains("quieter machine"), "{text}");
     assert!(text.contains("Other programs used up to 90 % of the CPU"), "{text}");
-    // With a server that nobody watched the time of others says nothing of a disturbance.
+    // With an unwatched server the time of others says nothing of a disturbance.
     for trial in &mut record.trials {
         trial.server_unwatched = true;
         trial.marks = vec![Mark::NoisyDisk { sync_ns: 9_000_000 }];
@@ -344,7 +350,7 @@ fn what_an_operation_costs_is_the_clients_and_the_servers_part_together() {
         assert!((both - alone - 7e9 / operations).abs() < 1.0, "{both} {alone}");
     }
     for name in NAMES {
-        assert!(Findings::new(&record).figure(name).unwrap().label().contains("clients and server"));
+        assert!(Findings::new(&record).metric(name).unwrap().label().contains("clients and server"));
     }
     record.trials.iter_mut().for_each(|trial| trial.server = Some(server(None)));
     assert_eq!(costs(&record), [None, None], "half of it would look like the whole");
@@ -366,10 +372,12 @@ fn conditions_of_one_label_are_compared_only_if_they_are_the_same() {
 #[test]
 fn what_a_server_counts_all_the_time_is_held_against_all_the_time() {
     let (_dir, mut record) = sound(1);
-    record.run.study.metrics = vec![Metric {
+    record.run.study.metrics = vec![OwnMetric {
         name: "spent".to_string(),
         about: String::new(),
         value: "clients_s".to_string(),
+        unit: Unit::Plain,
+        per: String::new(),
         higher_is_better: false,
     }];
     let trial = &record.trials[0];
@@ -378,7 +386,7 @@ fn what_a_server_counts_all_the_time_is_held_against_all_the_time() {
     let begun_ns = trial.window_start_ns - record.run.study.load.run_in_ns;
     let findings = Findings::new(&record);
     let row = findings.rows.iter().find(|row| row.number == trial.slot.trial).unwrap();
-    let spent = findings.figure("spent").unwrap().of_trial(row, &findings.transactions).unwrap();
+    let spent = findings.metric("spent").unwrap().of_trial(row, &findings.transactions).unwrap();
     assert!((spent - (last_ns - begun_ns) as f64 / 1e9).abs() < 1e-9, "{spent}");
     assert!(spent > (trial.window_end_ns - trial.window_start_ns) as f64 / 1e9);
 }
@@ -431,7 +439,7 @@ fn a_threshold_is_the_first_value_with_anything_above_zero() {
 #[test]
 fn the_values_beside_a_ratio_are_of_its_rounds() {
     let (_dir, mut record) = sound(6);
-    let said = |record: &Record| Findings::new(record).answers[0].text.clone();
+    let said = |record: &Record| Findings::new(record).answers.iter().map(words::answer).next().unwrap();
     assert!(!said(&record).contains("rounds that both have"));
     let lost = record.trials.iter_mut().find(|trial| trial.slot.contender == 3 && trial.slot.condition == 1).unwrap();
     lost.invalid = vec![Invalid::Invariant.because("")];

@@ -60,7 +60,7 @@ fn tables(comparison: &RecordComparison) -> Vec<Block> {
             let plain = |cell: &TableCell| TableCell::new(&cell.text);
             table.row([
                 TableCell::new(&row.label),
-                TableCell::new(&row.figure),
+                TableCell::new(&row.metric),
                 plain(&shown[0]),
                 plain(&shown[1]),
                 // What is not shown has no ratio either.

@@ -1,4 +1,4 @@
-//! `crashes.csv`: one row per model and trial whose crashes count, for whoever wants to count again.
+//! `crashes.csv`: one row per model and trial whose crashes count, for users who want to count again.
 
 use crate::analysis::Findings;
 use crate::outcome::reason::crashes_count;

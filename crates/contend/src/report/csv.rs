@@ -7,17 +7,16 @@
 //! outcome apart, those of `timeout` and `unknown` being lower bounds.
 
 use crate::analysis::Findings;
+use crate::analysis::metric::table::{Part, Row, TABLE};
 use crate::analysis::tally::Counts;
 use crate::analysis::trial::{GroupRow, Measure, Numbers, Scope, TrialRow, is_write};
 use crate::outcome::Outcome;
 use crate::report::content::evidence;
 use crate::report::one_line;
 use crate::stats::quantile::Quantile;
+use crate::stats::unit::Unit;
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;
-
-/// Measures with columns of their own in `trials.csv`; the wait for a connection is in `latencies.csv`.
-const MEASURES: [Measure; 3] = [Measure::Response, Measure::Service, Measure::LockWait];
 
 /// `trials.csv`.
 pub fn trials(findings: &Findings<'_>) -> Result<String> {
@@ -36,22 +35,16 @@ fn trial_head(findings: &Findings<'_>, axes: &BTreeSet<&String>) -> Vec<String> 
     head.extend(owned(&["tier_known", "tier_power_cuts"]));
     head.extend(owned(&["load_model", "clients"]));
     head.extend(axes.iter().map(|name| format!("axis_{name}")));
-    head.extend(owned(&["round", "valid", "reason", "elapsed_ns", "planned"]));
-    head.extend(Outcome::ALL.map(|o| o.word().to_string()));
-    head.extend(owned(&["retries", "throughput_ops_per_s"]));
-    for measure in MEASURES {
-        head.extend(Quantile::ALL.map(|q| format!("{}_{}", measure.column(), q.column())));
-    }
-    head.extend(owned(&["cpu_ns_client", "cpu_ns_server", "rss_bytes_client", "rss_bytes_server", "written_bytes"]));
-    head.extend(owned(&["size_bytes_db", "size_bytes_wal"]));
+    head.extend(owned(&["round", "valid", "reason", "elapsed_ns"]));
+    head.extend(listed().map(|row| row.name.clone()));
     head.extend(findings.run.study.metrics.iter().map(|m| m.name.clone()));
     head
 }
 
-fn trial_cells(findings: &Findings<'_>, row: &TrialRow, axes: &BTreeSet<&String>) -> Vec<String> {
+fn trial_cells(findings: &Findings<'_>, row: &TrialRow<'_>, axes: &BTreeSet<&String>) -> Vec<String> {
     let study = &findings.run.study;
     let (contender, condition) = (&study.contenders[row.contender], &study.conditions[row.condition]);
-    let trial = &findings.trials[row.at];
+    let trial = row.trial;
     let (known, power_cuts) = evidence::plain(findings, row.contender);
     let mut cells = vec![
         study.name.clone(),
@@ -74,36 +67,22 @@ fn trial_cells(findings: &Findings<'_>, row: &TrialRow, axes: &BTreeSet<&String>
     cells.push(
         row.reasons.iter().map(|r| one_line(&format!("{}: {}", r.kind, r.detail))).collect::<Vec<_>>().join("; "),
     );
-    cells.extend(measured_cells(row));
-    let server = trial.server.as_ref();
-    cells.push(optional(row.cpu_ns));
-    cells.push(optional(server.and_then(|server| server.cpu_ns)));
-    cells.push(optional(row.rss_bytes));
-    cells.push(optional(server.and_then(|server| server.rss_bytes)));
-    cells.push(optional(row.written_bytes));
-    cells.push(optional(row.size_bytes_db));
-    cells.push(optional(row.size_bytes_wal));
+    cells.push(optional(row.measured.as_ref().map(|measured| measured.elapsed_ns)));
+    cells.extend(listed().map(|metric| {
+        let value = metric.of_trial(Part::Kind(Scope::All), row, &findings.transactions);
+        let decimals = if metric.unit == Unit::PerSecond { 3 } else { 0 };
+        value.map_or(String::new(), |value| format!("{value:.decimals$}"))
+    }));
     for own in &study.metrics {
-        let value = findings.figure(&own.name).and_then(|figure| figure.of_trial(row, &findings.transactions));
+        let value = findings.metric(&own.name).and_then(|metric| metric.of_trial(row, &findings.transactions));
         cells.push(value.map_or(String::new(), |v| v.to_string()));
     }
     cells
 }
 
-fn measured_cells(row: &TrialRow) -> Vec<String> {
-    let Some(measured) = &row.measured else {
-        return vec![String::new(); 4 + Outcome::ALL.len() + MEASURES.len() * Quantile::ALL.len()];
-    };
-    let mut cells = vec![measured.elapsed_ns.to_string()];
-    cells.push(measured.counts.planned().to_string());
-    cells.extend(Outcome::ALL.map(|o| measured.counts.outcome(o).to_string()));
-    cells.push(measured.counts.retries.to_string());
-    cells.push(format!("{:.3}", measured.throughput_per_s(Scope::All)));
-    for measure in MEASURES {
-        let numbers = measured.scope(Scope::All).numbers(measure);
-        cells.extend(Quantile::ALL.map(|q| optional(numbers.quantile(q))));
-    }
-    cells
+/// Metrics with a column.
+fn listed() -> impl Iterator<Item = &'static Row> {
+    TABLE.iter().filter(|row| row.in_csv)
 }
 
 /// `transactions.csv`.
@@ -128,7 +107,7 @@ pub fn transactions(findings: &Findings<'_>) -> Result<String> {
     sheet.finish()
 }
 
-fn transaction_cells(findings: &Findings<'_>, row: &TrialRow, group: &GroupRow) -> Vec<String> {
+fn transaction_cells(findings: &Findings<'_>, row: &TrialRow<'_>, group: &GroupRow) -> Vec<String> {
     let study = &findings.run.study;
     let writes: Vec<bool> = findings.run.workload.transactions.iter().map(|t| t.write).collect();
     let mut cells = vec![

@@ -12,6 +12,8 @@ pub struct Document {
     pub warnings: Vec<String>,
     /// Labels of the conditions, where there are several to choose from.
     pub conditions: Vec<String>,
+    /// Questions of the study that this run does not answer, each once.
+    pub unanswered: Vec<String>,
     /// What it was made from, at its end.
     pub origin: String,
     pub sections: Vec<Section>,

@@ -60,19 +60,19 @@ fn lines(out: &mut String, findings: &Findings<'_>) {
     if rows.is_empty() {
         return;
     }
-    let own = study.metrics.iter().map(|metric| (metric.name.replace('_', " "), column(&metric.name)));
-    let mut figures = vec![
+    let own = study.metrics.iter().map(|own| (own.name.replace('_', " "), column(&own.name)));
+    let mut metrics = vec![
         ("throughput, operations/s".to_string(), column("throughput_ops_per_s")),
         ("p99 response time, ms".to_string(), format!("{} / 1e6", column("response_ns_p99"))),
     ];
-    figures.extend(own);
+    metrics.extend(own);
     let _ = writeln!(out, "\n# Over what was varied; a number for each trial says on which line it is.");
     let _ = writeln!(out, "on(row) = int(word(on_line, int(row) + 1))");
-    let _ = writeln!(out, "set terminal pngcairo noenhanced size {},{}", 560 * figures.len(), 420 * rows.len());
-    let _ = writeln!(out, "set output outdir.'/lines.png'\nset multiplot layout {},{}", rows.len(), figures.len());
+    let _ = writeln!(out, "set terminal pngcairo noenhanced size {},{}", 560 * metrics.len(), 420 * rows.len());
+    let _ = writeln!(out, "set output outdir.'/lines.png'\nset multiplot layout {},{}", rows.len(), metrics.len());
     let _ = writeln!(out, "set xrange [*:*]\nset yrange [*:*]\nset key top left\nset xtics auto norotate");
     for row in &rows {
-        over(out, findings, row, &figures);
+        over(out, findings, row, &metrics);
     }
     *out += "unset multiplot\nunset output\n";
 }
@@ -81,7 +81,7 @@ fn column(name: &str) -> String {
     format!("column({})", quoted(name))
 }
 
-fn over(out: &mut String, findings: &Findings<'_>, row: &Row, figures: &[(String, String)]) {
+fn over(out: &mut String, findings: &Findings<'_>, row: &Row, metrics: &[(String, String)]) {
     let here: Vec<&Cell> = row.conditions.iter().flat_map(|(_, condition)| cells(findings, *condition)).collect();
     let line = |trial: usize| here.iter().find(|cell| cell.valid.contains(&trial)).map_or(0, |cell| cell.contender + 1);
     let on: Vec<String> = (0..findings.rows.len()).map(|trial| line(trial).to_string()).collect();
@@ -93,7 +93,7 @@ fn over(out: &mut String, findings: &Findings<'_>, row: &Row, figures: &[(String
     if wide {
         let _ = writeln!(out, "set logscale x");
     }
-    for (name, value) in figures {
+    for (name, value) in metrics {
         let common = if row.common.is_empty() { String::new() } else { format!(": {}", row.common) };
         let _ = writeln!(out, "set title {}", quoted(&format!("{name} over {}{common}", row.axis)));
         let contenders: BTreeSet<usize> = here.iter().map(|cell| cell.contender).collect();

@@ -2,7 +2,7 @@
 
 use crate::analysis::Findings;
 use crate::analysis::trial::TrialRow;
-use crate::report::content::evidence;
+use crate::report::content::{evidence, words};
 use serde_json::{Value, json};
 
 /// The document behind `--json`, with a line end.
@@ -52,25 +52,25 @@ fn answers(findings: &Findings<'_>) -> Vec<Value> {
             json!({
                 "ask": a.ask,
                 "condition": a.condition.map(|c| condition(findings, c)),
-                "answer": a.text,
-                "comparison": a.compared.as_ref().map(|c| &c.comparison),
+                "answer": words::answer(a),
+                "comparison": a.compared().map(|c| &c.comparison),
             })
         })
         .collect()
 }
 
-/// The compared figures of every cell.
+/// The compared metrics of every cell.
 fn estimates(findings: &Findings<'_>) -> Vec<Value> {
-    let figures = findings.compared_figures();
+    let metrics = findings.compared_metrics();
     let of_cell = |cell| {
-        figures.iter().map(move |figure| {
-            let e = findings.estimator().estimate(cell, figure);
+        metrics.iter().map(move |metric| {
+            let e = findings.estimator().estimate(cell, metric);
             json!({
                 "condition": condition(findings, cell.condition),
                 "contender": contender(findings, cell.contender),
                 "tier": findings.run.study.contenders[cell.contender].tier.word(),
                 "tier_known": evidence::plain(findings, cell.contender).0,
-                "figure": figure.name,
+                "figure": metric.name,
                 "value": e.value,
                 "low": e.low,
                 "high": e.high,
@@ -91,7 +91,7 @@ fn comparisons(findings: &Findings<'_>) -> Vec<Value> {
                 "condition": condition(findings, c.condition),
                 "baseline": contender(findings, c.baseline),
                 "candidate": contender(findings, c.candidate),
-                "figure": c.figure.name,
+                "figure": c.metric.name,
                 "comparison": c.comparison,
             })
         })
@@ -110,7 +110,7 @@ fn effects(findings: &Findings<'_>) -> Vec<Value> {
             json!({
                 "about": e.about,
                 "condition": condition(findings, e.condition),
-                "figure": e.figure.as_ref().map(|f| &f.name),
+                "figure": e.metric.as_ref().map(|f| &f.name),
                 "crosses_tiers": e.crosses_tiers,
                 "effect": effect,
                 "lacking": lacking,

@@ -25,18 +25,18 @@ pub mod volume;
 #[cfg(test)]
 mod claims_tests;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod workers_tests;
 
 use crate::analysis::Findings;
+use crate::analysis::plain::Study;
 use crate::report::document::{Block, Document};
 use crate::report::export::sheet::Sheet;
 use crate::report::text::Colour;
 use crate::report::volume::Volume;
-use crate::study::model::{Export, NO_ANSWER, Study};
 use anyhow::{Context, Result, anyhow};
 use std::path::{Path, PathBuf};
 
@@ -82,7 +82,7 @@ fn files(findings: &Findings<'_>, document: &Document) -> Result<Vec<File>> {
     files.extend(crashes::csv(findings)?.map(|contents| file("crashes.csv", contents)));
     let study = std::slice::from_ref(&findings.run.study);
     // A record from elsewhere may claim any name.
-    for export in study[0].exports.iter().filter(|export| Export::check_file(&export.file).is_ok()) {
+    for export in findings.exports() {
         let contents = export::csv(findings, export)?;
         let script = match Sheet::read(&export.file, &contents, study) {
             Ok(sheet) => export::gnuplot::script(&sheet, &export.file),
@@ -152,7 +152,14 @@ pub fn terminal(written: &Written, colour: Colour) -> String {
     out.push('\n');
     let unasked = unanswered(&written.terminal);
     if !unasked.is_empty() {
-        out += &text::wrapped(&format!("Without an answer in this run: {}.", unasked.join("; ")), "", "  ");
+        out += &text::wrapped(
+            &format!(
+                "Without an answer in this run: {}.",
+                unasked.iter().map(|ask| format!("“{ask}”")).collect::<Vec<_>>().join("; ")
+            ),
+            "",
+            "  ",
+        );
     }
     if let Some(page) = written.files.iter().find(|path| path.ends_with("report.html")) {
         let beyond = "What this does not show, all tables and the circumstances are in";
@@ -164,21 +171,16 @@ pub fn terminal(written: &Written, colour: Colour) -> String {
     out
 }
 
-/// Questions that what was chosen for this run took the answer from, each once.
+/// Questions that this run does not answer, each once.
 fn unanswered(terminal: &Terminal) -> Vec<String> {
     let documents: Vec<&Document> = match terminal {
         Terminal::One(document) => vec![document],
         Terminal::Parts(volume) => volume.chapters.iter().map(|chapter| &chapter.document).collect(),
     };
     let mut asked: Vec<String> = vec![];
-    for document in documents {
-        let blocks = document.sections.iter().filter(|section| section.id == "answer").flat_map(|s| &s.blocks);
-        let items =
-            blocks.filter_map(|block| if let Block::List(items) = block { Some(items) } else { None }).flatten();
-        for (ask, _) in items.filter_map(|item| item.split_once(NO_ANSWER)) {
-            if !asked.iter().any(|known| known == ask) {
-                asked.push(ask.to_string());
-            }
+    for ask in documents.iter().flat_map(|document| &document.unanswered) {
+        if !asked.contains(ask) {
+            asked.push(ask.clone());
         }
     }
     asked

@@ -5,6 +5,7 @@ use crate::engine;
 use crate::outcome::reason::Invalid;
 use crate::record::model::*;
 use crate::record::store::{Record, RecordWriter};
+use crate::stats::unit::Unit;
 use crate::study::model::*;
 use contend_wire::sample::{CodeSpace, NOT_MEASURED, STEP_BEGIN, STEP_NONE, Sample, flag};
 use rand::{Rng, RngExt, SeedableRng};
@@ -248,10 +249,12 @@ impl Story {
                 contender_name("DELETE", "EXTRA", "immediate"),
                 contender_name("DELETE", "FULL", "immediate"),
             ],
-            metrics: vec![Metric {
+            metrics: vec![OwnMetric {
                 name: "locked_per_1000".to_string(),
                 about: "operations refused with SQLITE_BUSY_SNAPSHOT, of 1,000".to_string(),
                 value: "1000 * code.sqlite.517 / (planned.comment + planned.transient)".to_string(),
+                unit: Unit::Plain,
+                per: String::new(),
                 higher_is_better: false,
             }],
             exports: vec![],
@@ -266,6 +269,7 @@ impl Story {
             powercut: None,
             kept: vec![],
             changes: vec!["journal mode and synchronous no longer change together".to_string()],
+            left_out: vec![],
             limits: vec!["Nothing is said of a database that does not fit into memory.".to_string()],
         }
     }

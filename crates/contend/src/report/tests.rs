@@ -8,6 +8,8 @@ use crate::analysis::trial::{Measure, Scope};
 use crate::outcome::reason::Invalid;
 use crate::record::model::RoleClients;
 use crate::record::store::Record;
+use crate::report::content::words;
+use crate::stats::unit::Unit;
 use crate::stats::verdict::Verdict;
 use crate::study::model::Variant;
 use std::sync::OnceLock;
@@ -114,7 +116,7 @@ fn a_record_of_invalid_trials_has_no_numbers_but_reasons() {
     assert!(findings.cells.iter().all(|cell| !cell.has_data()));
     let text = file(&record, "report.txt");
     assert!(text.contains("No trial of this run counts") && text.contains("10 trials of 10 do not count"), "{text}");
-    // The raw rows are there for whoever looks for the reason.
+    // The raw rows help to find the reason.
     assert_eq!(file(&record, "trials.csv").lines().count(), 11);
 }
 
@@ -126,7 +128,7 @@ fn a_question_without_an_answer_names_its_condition_too() {
     let said = answer::answer(&findings, &record.run.study.answers[0]);
     let asked: Vec<&str> = said.iter().map(|answered| answered.ask.as_str()).collect();
     assert_eq!(asked, ["Is the log faster (public)?", "Is the log faster (write-burst)?"]);
-    assert!(said.iter().all(|answered| answered.text.contains("no valid trial")), "{said:?}");
+    assert!(said.iter().all(|answered| words::answer(answered).contains("no valid trial")), "{said:?}");
 }
 
 #[test]
@@ -210,14 +212,16 @@ fn what_only_a_page_can_draw_is_not_announced_elsewhere() {
     assert!(file(usual(), "report.html").contains("Size of log or journal"));
 }
 
-/// Formulas and the figures they are made of agree, in a trial and pooled.
+/// Formulas and the metrics they are made of agree, in a trial and pooled.
 #[test]
 fn formulas_reckon_with_what_tables_show() {
     let (_dir, mut record) = record(&Story { rounds: 3, invalid: vec![], ..Story::default() });
-    let metric = |(name, value): (&str, &str)| crate::study::model::Metric {
+    let metric = |(name, value): (&str, &str)| crate::study::model::OwnMetric {
         name: name.to_string(),
         about: String::new(),
         value: value.to_string(),
+        unit: Unit::Plain,
+        per: String::new(),
         higher_is_better: true,
     };
     record.run.study.metrics = [

@@ -5,13 +5,13 @@ mod beside;
 mod markdown;
 mod text;
 
+use crate::analysis::plain::Trial;
+use crate::analysis::plain::Variant;
 use crate::analysis::{Findings, Parts};
 use crate::outcome::mark::is_disturbed;
-use crate::record::model::Trial;
 use crate::report::document::{Block, Document, Section};
 use crate::report::text::Colour;
 use crate::report::{Written, content, files, html, is_condition, json, script_name, write_file};
-use crate::study::model::Variant;
 use anyhow::Result;
 use serde_json::json;
 use std::path::Path;
@@ -53,13 +53,13 @@ const NUMBERS: [&str; 4] = ["trials.csv", "transactions.csv", "latencies.csv", "
 pub const AS_PUBLISHED: &str = "as published, flaws included";
 
 impl Chapter {
-    /// What was found, in words; where there are none, the figures.
+    /// What was found, in words; where there are none, the metrics.
     pub fn answers(&self) -> impl Iterator<Item = &Block> {
         let blocks = || self.document.sections.iter().filter(|section| section.id == "answer").flat_map(|s| &s.blocks);
         let words = |block: &&Block| matches!(block, Block::Answer { .. });
         let has_words = blocks().any(|block| words(&block));
-        let figures = |block: &Block| matches!(block, Block::Table(_)) || is_condition(&self.document, block);
-        blocks().filter(move |block| if has_words { words(block) } else { figures(block) })
+        let metrics = |block: &Block| matches!(block, Block::Table(_)) || is_condition(&self.document, block);
+        blocks().filter(move |block| if has_words { words(block) } else { metrics(block) })
     }
 
     pub fn first_sections(&self) -> impl Iterator<Item = &Section> {
@@ -141,7 +141,7 @@ fn facts(record: &Parts<'_>) -> Vec<String> {
 /// How many trials of a part something holds for, and of how many.
 type Counted<'f> = dyn Fn(&Findings<'_>) -> Option<(usize, usize)> + 'f;
 
-/// Whoever reads the answers first must know what is wrong with them; the notes of each part say more.
+/// A reader of the answers must know what is wrong with them; the notes of each part say more.
 fn warnings(record: &Parts<'_>) -> Vec<String> {
     let of = |found: &Counted<'_>| {
         let found = record.parts.iter().filter_map(|(name, part)| found(part).map(|found| (name, found)));

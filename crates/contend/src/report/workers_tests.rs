@@ -157,7 +157,7 @@ fn a_workers_own_cost_that_is_not_known_or_of_another_model_is_said() {
         markdown.contains("Not measured, because the worker that does nothing was not there: go-null."),
         "{markdown}"
     );
-    // mattn has no figure to stand beside.
+    // mattn has no metric to stand beside.
     assert!(markdown.contains("(pool beside thread: DELETE/EXTRA)"), "{markdown}");
     record.run.floors.clear();
     record.run.floors_missing.clear();

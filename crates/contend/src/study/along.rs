@@ -2,11 +2,11 @@
 
 use super::arm::Problem;
 use super::file::File;
-use super::model::{Along, Metric};
+use super::model::{Along, OwnMetric};
 use super::questions::{Reach, check_metric};
 use std::collections::BTreeSet;
 
-pub(super) fn read(file: &File, metrics: &[Metric], reach: &Reach) -> Result<Vec<Along>, Problem> {
+pub(super) fn read(file: &File, metrics: &[OwnMetric], reach: &Reach) -> Result<Vec<Along>, Problem> {
     let known = axes(file);
     let mut found = Vec::new();
     for (index, written) in file.along.iter().enumerate() {
@@ -24,13 +24,7 @@ pub(super) fn read(file: &File, metrics: &[Metric], reach: &Reach) -> Result<Vec
         for label in written.because.keys() {
             reach.check_contender(label).map_err(|message| wrong(&["because", label], message))?;
         }
-        found.push(Along {
-            ask: written.ask.clone(),
-            axis: written.axis.clone(),
-            metric: written.metric.clone(),
-            tells: written.tells,
-            because: written.because.clone(),
-        });
+        found.push(written.clone());
     }
     Ok(found)
 }

@@ -54,7 +54,7 @@ pub(super) struct Arm {
 /// Fewer rounds than this cannot give an interval of 95 %.
 const LEAST_ROUNDS: u32 = 6;
 const DEFAULT_ROUNDS: u32 = 12;
-/// Nobody waits for more, and the schedule of each is in memory.
+/// More would take too long, and the schedule of each is in memory.
 pub const ROUNDS_MAX: u32 = 10_000;
 
 /// Reads one variant and extent.
@@ -106,7 +106,7 @@ fn read_rounds(layers: &[Layer], variant: Variant, describes: bool) -> Result<u3
             path,
             &["rounds"],
             format!(
-                "must be at least {LEAST_ROUNDS}: fewer rounds give no interval, so no verdict (what only describes says \
+                "must be at least {LEAST_ROUNDS}: fewer rounds give no interval, so no verdict (a study that only describes says \
                  `describes = true`)"
             ),
         )),

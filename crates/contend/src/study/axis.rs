@@ -57,7 +57,7 @@ pub(super) fn read(name: &str, values: &[String], entries: &[Entry]) -> Result<A
         return whole("an axis needs at least one value");
     }
     if of_contenders && !entries.iter().any(|entry| multiplies(name, &entry.draft)) {
-        return whole("every contender says this itself, so the axis would change nothing");
+        return whole("every contender sets this itself, so the axis would change nothing");
     }
     let mut axis = Axis { name: name.to_string(), values: Vec::new(), of_contenders, usual: None };
     for (index, value) in values.iter().enumerate() {
@@ -65,7 +65,7 @@ pub(super) fn read(name: &str, values: &[String], entries: &[Entry]) -> Result<A
         let value = if of_contenders { contender_value(name, value, entries) } else { condition_value(name, value) };
         let value = value.map_err(wrong)?;
         if axis.values.contains(&value) {
-            return Err(wrong(format!("`{value}` is there twice")));
+            return Err(wrong(format!("`{value}` is given twice")));
         }
         axis.values.push(value);
     }
@@ -159,16 +159,16 @@ fn condition_value(name: &str, value: &str) -> Result<String, String> {
         "profile" if !value.is_empty() => Ok(value.to_string()),
         "profile" => Err("must name a profile of the workload".to_string()),
         "clients" | "processes" => {
-            count().map(|n| n.to_string()).ok_or_else(|| format!("`{value}` is no whole number above 0"))
+            count().map(|n| n.to_string()).ok_or_else(|| format!("`{value}` is not a whole number above 0"))
         }
         "duration" => match units::duration_ns(value)? {
             0 => Err("must be longer than 0".to_string()),
             window_ns => Ok(units::duration_text(window_ns)),
         },
-        "rate" | "scale" => number().map(|x| x.to_string()).ok_or_else(|| format!("`{value}` is no number above 0")),
+        "rate" | "scale" => number().map(|x| x.to_string()).ok_or_else(|| format!("`{value}` is not a number above 0")),
         _ => value.parse::<u64>().map(|n| n.to_string()).or_else(|_| preset(value)).map_err(|()| {
             format!(
-                "`{value}` is neither a whole number nor a word; `{name}` is no setting, so it has to be a name of the \
+                "`{value}` is neither a whole number nor a word; `{name}` is not a setting, so it must be a name of the \
                  workload's [scale], or one of its presets"
             )
         }),

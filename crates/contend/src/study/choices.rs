@@ -137,7 +137,7 @@ pub(super) fn shared_out<'a>(
     for (name, _) in &choices.set {
         if nobody(&|arm| can_set(arm, name)) {
             let message = if name == "profile" { unknown_axis(arm, name) } else { why_not_set(arm, name) };
-            return Err(format!("no part of this run knows it; part {first}: {message}"));
+            return Err(format!("no part of this run has it; part {first}: {message}"));
         }
     }
     if let Some(driver) = choices.driver.as_ref().filter(|driver| nobody(&|arm| has_driver(arm, driver))) {
@@ -199,7 +199,7 @@ fn settable(arm: &Arm, name: &str) -> Result<(), String> {
     }
     if !CONDITIONS.contains(&name) && of_contenders && arm.entries.iter().all(|entry| entry.draft.names(name)) {
         return Err(format!(
-            "--set {name}: every contender of this study says `{name}` itself; choose among them with --only, \
+            "--set {name}: every contender of this study sets `{name}` itself; choose among them with --only, \
              or add one with --contender"
         ));
     }
@@ -253,7 +253,7 @@ fn set_driver(arm: &mut Arm, driver: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Why a pattern keeps nobody: the contenders that it could name, each once.
+/// Why a pattern matches no contender: the contenders that it could name, each once.
 pub(super) fn matches_none<'c>(contenders: impl Iterator<Item = &'c Contender>, pattern: &str) -> String {
     let mut labels: Vec<String> = vec![];
     for contender in contenders {

@@ -3,9 +3,9 @@
 
 use super::arm::Problem;
 use super::file::{self, File};
-use super::model::{Column, Export, Holds, Metric};
+use super::model::{Column, Export, Holds, OwnMetric};
 use super::questions::Reach;
-use crate::analysis::quantity::{self, Known};
+use crate::analysis::metric::name::{self, Known};
 use std::collections::BTreeSet;
 
 const DECIMALS_MAX: u8 = 9;
@@ -31,7 +31,7 @@ pub(super) fn read(file: &File, reach: &Reach) -> Result<Vec<Export>, Problem> {
                 key => wrong(&["columns", &position, key], message),
             };
             if column.name.trim().is_empty() || !names.insert(&column.name) {
-                return Err(wrong(("name", "must not be empty, nor be there twice".to_string())));
+                return Err(wrong(("name", "must not be empty, nor given twice".to_string())));
             }
             columns.push(Column { name: column.name.clone(), holds: holds(column, reach).map_err(wrong)? });
         }
@@ -57,13 +57,13 @@ fn holds<'c>(column: &'c file::Column, reach: &Reach) -> Result<Holds, (&'c str,
                     return Err(("contender", format!("`{text}` must be a text without commas and quotes")));
                 }
                 if !texts.insert(text) {
-                    return Err(("contender", format!("`{text}` would stand for two contenders")));
+                    return Err(("contender", format!("`{text}` would be the name of two contenders")));
                 }
             }
             Ok(Holds::Contender { contender: names.clone() })
         }
         (None, Some(value)) => {
-            quantity::read(value).map_err(|message| ("value", message))?;
+            name::read(value).map_err(|message| ("value", message))?;
             if column.decimals.is_some_and(|decimals| decimals > DECIMALS_MAX) {
                 return Err(("decimals", format!("must be {DECIMALS_MAX} or less")));
             }
@@ -77,7 +77,7 @@ fn holds<'c>(column: &'c file::Column, reach: &Reach) -> Result<Holds, (&'c str,
 ///
 /// # Errors
 /// The path of the key in the file, and what is wrong there.
-pub(super) fn check(exports: &[Export], metrics: &[Metric], known: &Known) -> Result<(), (Vec<String>, String)> {
+pub(super) fn check(exports: &[Export], metrics: &[OwnMetric], known: &Known) -> Result<(), (Vec<String>, String)> {
     let known = Known {
         transactions: known.transactions,
         scale: known.scale,
@@ -89,7 +89,7 @@ pub(super) fn check(exports: &[Export], metrics: &[Metric], known: &Known) -> Re
         for (position, column) in export.columns.iter().enumerate() {
             if let Holds::Value { value, .. } = &column.holds {
                 let path = ["export", &index.to_string(), "columns", &position.to_string(), "value"];
-                quantity::check(value, &known).map_err(|message| (path.map(str::to_string).to_vec(), message))?;
+                name::check(value, &known).map_err(|message| (path.map(str::to_string).to_vec(), message))?;
             }
         }
     }

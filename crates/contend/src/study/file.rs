@@ -3,7 +3,7 @@
 //! `[quick]` and `[as_published]` lie over the rest of the file: what they give replaces what the file
 //! gives, a whole table or list at a time, except `[load]`, which is replaced key by key, and `limits`, which are added.
 
-use super::model::{Arrivals, ExportRows, Extent, Tells, TrialKind, Variant};
+use super::model::{Along, Arrivals, ExportRows, Extent, Kept, OwnMetric, Published, Readback, TrialKind, Variant};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use toml::Value;
@@ -36,7 +36,7 @@ pub struct File {
     pub quick: Option<Overlay>,
     pub as_published: Option<Overlay>,
     #[serde(default)]
-    pub metric: Vec<Metric>,
+    pub metric: Vec<OwnMetric>,
     #[serde(default)]
     pub export: Vec<Export>,
     #[serde(default)]
@@ -151,23 +151,6 @@ pub struct Powercut {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Kept {
-    pub ask: String,
-    pub contender: String,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Metric {
-    pub name: String,
-    pub about: String,
-    /// A formula.
-    pub value: String,
-    pub higher_is_better: bool,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Export {
     pub file: String,
     #[serde(default)]
@@ -240,34 +223,6 @@ pub struct Grid {
     pub at: Table,
     pub metric: String,
     pub part_of: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Along {
-    pub ask: String,
-    pub axis: String,
-    pub metric: String,
-    pub tells: Tells,
-    #[serde(default)]
-    pub because: BTreeMap<String, String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Readback {
-    pub about: String,
-    pub ask: Option<String>,
-    pub names: Vec<String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Published {
-    pub condition: String,
-    pub contender: String,
-    pub metric: String,
-    pub value: f64,
 }
 
 /// The part of a file that overlays may replace, and where in the file it stands.

@@ -3,11 +3,11 @@
 use super::arm::{Problem, value_text};
 use super::file::File;
 use super::layout::{has_several, of, value};
-use super::model::{Grid, Metric};
+use super::model::{Grid, OwnMetric};
 use super::questions::{Reach, check_metric};
 use std::collections::BTreeMap;
 
-pub(super) fn read(file: &File, metrics: &[Metric], reach: &Reach) -> Result<Vec<Grid>, Problem> {
+pub(super) fn read(file: &File, metrics: &[OwnMetric], reach: &Reach) -> Result<Vec<Grid>, Problem> {
     let mut grids = Vec::new();
     for (index, written) in file.grid.iter().enumerate() {
         let index = index.to_string();

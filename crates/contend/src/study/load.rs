@@ -20,7 +20,7 @@ pub(super) fn read(layers: &[Layer]) -> Result<Load, Problem> {
     let end =
         layers.iter().find(|layer| layer.load.is_some_and(|load| load.window.is_some() || load.operations.is_some()));
     let end =
-        end.ok_or_else(|| Problem::new(&["load"], "says neither `window` nor `operations`: when does a trial end?"))?;
+        end.ok_or_else(|| Problem::new(&["load"], "has neither `window` nor `operations`: a trial needs an end"))?;
     let operations = end.load.and_then(|load| load.operations);
     let window_ns = match operations {
         Some(_) => 0,

@@ -17,6 +17,7 @@ mod label;
 pub mod layout;
 mod load;
 pub mod model;
+mod own;
 pub mod pairs;
 mod parts;
 pub mod powercut;

@@ -1,6 +1,7 @@
 //! A study as meant: every default filled in, every axis multiplied out. The study file as written is
 //! `study/file.rs`; this is what runs, what the record keeps and what a report reads back.
 
+pub use super::own::{Absence, LeftOut, OwnMetric};
 pub use crate::contender::{Contender, Overhead, Resolved, Tier};
 
 use crate::stats::verdict::MARGIN;
@@ -114,7 +115,7 @@ pub struct Study {
     /// Names of contenders the others of the same tier are compared with; at most one per tier.
     pub baselines: Vec<String>,
     #[serde(default)]
-    pub metrics: Vec<Metric>,
+    pub metrics: Vec<OwnMetric>,
     #[serde(default)]
     pub exports: Vec<Export>,
     #[serde(default)]
@@ -141,6 +142,9 @@ pub struct Study {
     /// What the study does not show, in words.
     #[serde(default)]
     pub limits: Vec<String>,
+    /// What it asks and this run cannot show.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
 }
 
 fn yes() -> bool {
@@ -192,6 +196,7 @@ impl Study {
             kept: vec![],
             changes: vec![],
             limits: vec![],
+            left_out: vec![],
         }
     }
 }
@@ -227,6 +232,7 @@ pub struct Powercut {
 
 /// A question about what a contender keeps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Kept {
     pub ask: String,
     /// Label of the contender.
@@ -290,16 +296,6 @@ impl Load {
     }
 }
 
-/// A figure of the study's own.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Metric {
-    pub name: String,
-    pub about: String,
-    /// A formula over what `study/quantity.rs` lists: counts, figures, what was set for a trial.
-    pub value: String,
-    pub higher_is_better: bool,
-}
-
 /// Files a report has anyway.
 /// `charts.csv` would have the script of the built-in charts.
 const TAKEN: [&str; 4] = ["trials.csv", "transactions.csv", "latencies.csv", "charts.csv"];
@@ -325,7 +321,7 @@ impl Export {
             return Err(format!("`{name}` must be letters, digits, `-` and `_`, and end in .csv"));
         }
         if TAKEN.contains(&name) {
-            return Err(format!("a report has a {name} of its own"));
+            return Err(format!("every report already has a {name}"));
         }
         Ok(())
     }
@@ -361,9 +357,6 @@ pub enum Holds {
         decimals: Option<u8>,
     },
 }
-
-/// Between a question and why this run does not answer it.
-pub const NO_ANSWER: &str = " has no answer here: ";
 
 /// Before the name of another metric in a sentence: the value that this contender, or the one it is compared with, has of it.
 pub const VALUE_OF: [&str; 2] = ["this.", "against."];
@@ -431,6 +424,7 @@ pub struct Grid {
 
 /// What becomes of a figure along an axis of numbers, in words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Along {
     pub ask: String,
     /// `clients`, or another axis of numbers.
@@ -454,6 +448,7 @@ pub enum Tells {
 
 /// A table of what each contender's connections reported, on the first screen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Readback {
     pub about: String,
     /// The question it answers; none: it is a table only.
@@ -465,6 +460,7 @@ pub struct Readback {
 
 /// A figure of the original, shown beside ours.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Published {
     pub condition: String,
     /// Label of the contender.

@@ -134,7 +134,7 @@ fn check_beside(source: &Source, parts: &[Part]) -> Result<(), FileError> {
         let others = parts.iter().filter_map(Part::name).filter(|name| *name != head.name);
         if !others.clone().any(|name| name == beside) {
             let others: Vec<&str> = others.collect();
-            let message = format!("there is no other part `{beside}`; others are {}", others.join(", "));
+            let message = format!("there is no other part `{beside}`; the others are {}", others.join(", "));
             return Err(source.error(&["part", &head.name, "beside"], message));
         }
     }

@@ -30,7 +30,7 @@ pub const SERVER_LIE_POINTS: u32 = 20;
 /// Images tried to find the fewest lost pieces of one.
 pub const MINIMISE_TRIES: u32 = 60;
 
-/// What nobody waits for: an image takes milliseconds, a real kill a second. The moments of all are in memory.
+/// More than anybody waits for: an image takes milliseconds, a real kill a second. The moments of all are in memory.
 const POINTS_MAX: u32 = 1_000_000;
 const KILLS_MAX: u32 = 10_000;
 
@@ -101,7 +101,7 @@ pub(super) fn read(layers: &[Layer], kind: TrialKind) -> Result<Option<Powercut>
 /// Changes what `--set` says.
 pub(super) fn set(powercut: &mut Powercut, name: &str, values: &[String]) -> Result<(), String> {
     let number = || match values {
-        [one] => one.parse::<u32>().map_err(|_| format!("`{one}` is no whole number")),
+        [one] => one.parse::<u32>().map_err(|_| format!("`{one}` is not a whole number")),
         _ => Err("takes one number".to_string()),
     };
     match name {
@@ -128,7 +128,7 @@ fn checked(words: &[String], known: &[&str]) -> Result<Vec<String>, String> {
         return Err(format!("needs at least one of {}", known.join(", ")));
     }
     match words.iter().find(|word| !known.contains(&word.as_str())) {
-        Some(word) => Err(format!("`{word}` is none of {}", known.join(", "))),
+        Some(word) => Err(format!("`{word}` is not one of {}", known.join(", "))),
         None => Ok(words.to_vec()),
     }
 }

@@ -3,12 +3,12 @@
 
 use super::arm::{Problem, value_text};
 use super::file::{self, File};
-use super::model::{Answer, Contender, Effect, Metric, NO_ANSWER, Published, Study};
+use super::model::{Absence, Answer, Contender, Effect, LeftOut, OwnMetric, Published, Study};
 use super::pairs::pairs;
 use super::sentence;
 use crate::analysis::formula::Formula;
-use crate::analysis::quantity::{self, COUNTS, OF_TRIAL, Quantity};
-use crate::analysis::standard;
+use crate::analysis::metric::name::{self, Name, compared_names};
+use crate::analysis::metric::{self, table};
 use crate::engine::{self, Settings};
 use crate::source::nearest;
 use std::collections::BTreeSet;
@@ -53,29 +53,24 @@ fn list(labels: BTreeSet<&str>) -> String {
     labels.into_iter().map(|label| format!("`{label}`")).collect::<Vec<_>>().join(", ")
 }
 
-pub(super) fn read_metrics(file: &File) -> Result<Vec<Metric>, Problem> {
-    let mut metrics: Vec<Metric> = Vec::new();
+pub(super) fn read_metrics(file: &File) -> Result<Vec<OwnMetric>, Problem> {
+    let mut metrics: Vec<OwnMetric> = Vec::new();
     for (index, written) in file.metric.iter().enumerate() {
         let index = index.to_string();
         let wrong = |path: &[&str], message: String| Problem::at(&["metric", &index], path, message);
         check_metric_name(&written.name, &metrics).map_err(|message| wrong(&["name"], message))?;
-        quantity::read(&written.value).map_err(|message| wrong(&["value"], message))?;
-        metrics.push(Metric {
-            name: written.name.clone(),
-            about: written.about.clone(),
-            value: written.value.clone(),
-            higher_is_better: written.higher_is_better,
-        });
+        name::read(&written.value).map_err(|message| wrong(&["value"], message))?;
+        metrics.push(written.clone());
     }
     Ok(metrics)
 }
 
 /// Contenders that a study's own metrics look at must be there.
-pub(super) fn check_elsewhere(metrics: &[Metric], reach: &Reach) -> Result<(), Problem> {
+pub(super) fn check_elsewhere(metrics: &[OwnMetric], reach: &Reach) -> Result<(), Problem> {
     for (index, metric) in metrics.iter().enumerate() {
         let Ok(formula) = Formula::parse(&metric.value) else { continue };
         for name in formula.names() {
-            if let Ok(Quantity::Elsewhere(_, label)) = Quantity::read(name) {
+            if let Ok(Name::Elsewhere(_, label)) = Name::read(name) {
                 let index = index.to_string();
                 reach
                     .check_contender(label)
@@ -87,31 +82,31 @@ pub(super) fn check_elsewhere(metrics: &[Metric], reach: &Reach) -> Result<(), P
 }
 
 /// The name is a column of `trials.csv`, so it must be a plain word that is not there yet.
-fn check_metric_name(name: &str, earlier: &[Metric]) -> Result<(), String> {
+fn check_metric_name(name: &str, earlier: &[OwnMetric]) -> Result<(), String> {
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
     if name.is_empty() || !name.bytes().all(plain) {
         return Err(format!("`{name}` must be lower-case letters, digits and underscores"));
     }
-    if standard::direction(earlier, name).is_some() || COUNTS.contains(&name) || OF_TRIAL.contains(&name) {
+    if metric::exists(earlier, name) || table::row(name).is_some() {
         return Err(format!("there is already a metric `{name}`"));
     }
     Ok(())
 }
 
 /// Checks the name of a metric where it is used.
-pub(super) fn check_metric(name: &str, own: &[Metric]) -> Result<(), String> {
-    if standard::direction(own, name).is_some() {
+pub(super) fn check_metric(name: &str, own: &[OwnMetric]) -> Result<(), String> {
+    if metric::exists(own, name) {
         return Ok(());
     }
     let mut names: Vec<String> = own.iter().map(|metric| metric.name.clone()).collect();
-    names.extend(standard::standard_names());
+    names.extend(compared_names().map(str::to_string));
     if let Some(found) = nearest(name, names.iter().map(String::as_str)) {
         return Err(format!("there is no metric `{name}`; did you mean `{found}`?"));
     }
     Err(format!("there is no metric `{name}`; metrics are {}", names.join(", ")))
 }
 
-pub(super) fn read_answers(file: &File, metrics: &[Metric], reach: &Reach) -> Result<Vec<Answer>, Problem> {
+pub(super) fn read_answers(file: &File, metrics: &[OwnMetric], reach: &Reach) -> Result<Vec<Answer>, Problem> {
     let mut answers = Vec::new();
     for (index, written) in file.answer.iter().enumerate() {
         let index = index.to_string();
@@ -174,7 +169,7 @@ fn check_tiers(this: &str, against: &str, reach: &Reach) -> Result<(), String> {
     Ok(())
 }
 
-pub(super) fn read_effects(file: &File, metrics: &[Metric], reach: &Reach) -> Result<Vec<Effect>, Problem> {
+pub(super) fn read_effects(file: &File, metrics: &[OwnMetric], reach: &Reach) -> Result<Vec<Effect>, Problem> {
     let mut effects = Vec::new();
     for (index, written) in file.effect.iter().enumerate() {
         let index = index.to_string();
@@ -199,10 +194,8 @@ pub(super) fn read_effects(file: &File, metrics: &[Metric], reach: &Reach) -> Re
             metric: written.metric.clone(),
         };
         if reach.arms.iter().all(|arm| pairs(&arm.contenders, &effect).is_empty()) {
-            let message = format!(
-                "no two contenders differ in nothing but {} from {} to {}",
-                effect.factor, effect.from, effect.to
-            );
+            let message =
+                format!("no two contenders differ only in {} from {} to {}", effect.factor, effect.from, effect.to);
             return Err(wrong(&["factor"], message));
         }
         effects.push(effect);
@@ -223,7 +216,7 @@ fn canonical(reach: &Reach, key: &str, value: &str) -> Result<String, String> {
     }
 }
 
-pub(super) fn read_published(file: &File, metrics: &[Metric], reach: &Reach) -> Result<Vec<Published>, Problem> {
+pub(super) fn read_published(file: &File, metrics: &[OwnMetric], reach: &Reach) -> Result<Vec<Published>, Problem> {
     let mut published = Vec::new();
     for (index, written) in file.published.iter().enumerate() {
         let index = index.to_string();
@@ -231,53 +224,47 @@ pub(super) fn read_published(file: &File, metrics: &[Metric], reach: &Reach) -> 
         reach.check_condition(&written.condition).map_err(|message| wrong("condition", message))?;
         reach.check_contender(&written.contender).map_err(|message| wrong("contender", message))?;
         check_metric(&written.metric, metrics).map_err(|message| wrong("metric", message))?;
-        published.push(Published {
-            condition: written.condition.clone(),
-            contender: written.contender.clone(),
-            metric: written.metric.clone(),
-            value: written.value,
-        });
+        published.push(written.clone());
     }
     Ok(published)
 }
 
-/// Sentences about what a variant answers, and this run of it cannot: choices took a contender or condition away.
-pub(super) fn taken_away(study: &Study, whole: &Covered) -> Vec<String> {
+/// What a variant answers and this run of it cannot: choices took a contender or condition away.
+pub(super) fn taken_away(study: &Study, whole: &Covered) -> Vec<LeftOut> {
     let has = |label: &str| study.contenders.iter().any(|contender| contender.label == label);
     let runs = |label: &str| study.conditions.iter().any(|condition| condition.label == label);
     let varied = |label: &str| {
         let prefix = format!("{label}, ");
         study.contenders.iter().any(|contender| contender.label.starts_with(&prefix))
     };
-    let why = |label: &String| match varied(label) {
-        true => format!("`{label}` is part of this run more than once; vary nothing, or give one value"),
-        false => format!("`{label}` is not part of this run"),
-    };
     let missing = |answer: &Answer| -> Option<String> {
         let label = [&answer.this, &answer.against].into_iter().find(|label| !has(label));
         let condition = answer.condition.as_ref().filter(|label| !runs(label));
-        label.or(condition).map(why)
+        label.or(condition).cloned()
     };
     let covered = |answer: &&Answer| {
         let labels = [&answer.this, &answer.against];
         labels.into_iter().all(|label| whole.contender(label).is_some())
             && answer.condition.as_ref().is_none_or(|label| whole.conditions.contains(label))
     };
-    let left_out = |answer: &Answer| {
+    let without = |answer: &Answer| {
         let ask = answer.ask.replace("{condition}", "any condition");
-        missing(answer).map(|why| format!("“{ask}”{NO_ANSWER}{why}."))
+        let label = missing(answer)?;
+        let why = if varied(&label) { Absence::Several } else { Absence::NotPart };
+        Some(LeftOut::Answer { ask, label, why })
     };
-    let mut sentences: Vec<String> = study.answers.iter().filter(covered).filter_map(left_out).collect();
+    let mut left_out: Vec<LeftOut> = study.answers.iter().filter(covered).filter_map(without).collect();
     for effect in &study.effects {
         if pairs(&study.contenders, effect).is_empty() && !pairs(&whole.contenders, effect).is_empty() {
-            sentences.push(format!(
-                "The effect of {} from {} to {} is not shown: no two contenders of this run differ in just that.",
-                effect.factor, effect.from, effect.to
-            ));
+            left_out.push(LeftOut::Effect {
+                factor: effect.factor.clone(),
+                from: effect.from.clone(),
+                to: effect.to.clone(),
+            });
         }
     }
-    sentences.dedup();
-    sentences
+    left_out.dedup();
+    left_out
 }
 
 /// Leaves out of a study what its contenders and conditions do not cover.

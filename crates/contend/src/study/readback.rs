@@ -6,7 +6,7 @@ use super::model::Readback;
 use std::collections::BTreeSet;
 
 pub(super) fn read(file: &File) -> Result<Vec<Readback>, Problem> {
-    let check = |(index, written): (usize, &super::file::Readback)| {
+    let check = |(index, written): (usize, &Readback)| {
         let index = index.to_string();
         let wrong = |message: String| Problem::at(&["readback", &index], &["names"], message);
         let mut seen = BTreeSet::new();
@@ -18,7 +18,7 @@ pub(super) fn read(file: &File) -> Result<Vec<Readback>, Problem> {
         if let Some(twice) = written.names.iter().find(|name| !seen.insert(*name)) {
             return Err(wrong(format!("`{twice}` is named twice")));
         }
-        Ok(Readback { about: written.about.clone(), ask: written.ask.clone(), names: written.names.clone() })
+        Ok(written.clone())
     };
     file.readback.iter().enumerate().map(check).collect()
 }

@@ -13,7 +13,7 @@ use super::file::File;
 use super::grid;
 use super::label;
 use super::model::{
-    Along, Answer, Contender, Effect, Export, Extent, Grid, Kept, Metric, Published, Readback, Resolved, Study, Tier,
+    Along, Answer, Contender, Effect, Export, Extent, Grid, OwnMetric, Published, Readback, Resolved, Study, Tier,
     Variant, Whole,
 };
 use super::parts::{self, Part};
@@ -95,7 +95,7 @@ pub fn resolve_parts(source: &Source, choices: &Choices) -> Result<Whole, StudyE
 struct Checked<'w> {
     part: &'w Part,
     reach: Reach,
-    metrics: Vec<Metric>,
+    metrics: Vec<OwnMetric>,
     exports: Vec<Export>,
     answers: Vec<Answer>,
     effects: Vec<Effect>,
@@ -167,13 +167,14 @@ impl Chosen<'_> {
             readbacks: checked.readbacks.clone(),
             published: checked.published.clone(),
             powercut: arm.powercut,
-            kept: file.kept.iter().map(|k| Kept { ask: k.ask.clone(), contender: k.contender.clone() }).collect(),
+            kept: file.kept.clone(),
             changes: file.changes.clone(),
             limits: file.limits_of(variant, extent),
+            left_out: vec![],
         };
         let arm = checked.part.arms().iter().position(|arm| *arm == (variant, extent));
         if let Some(whole) = arm.and_then(|index| checked.reach.arms.get(index)) {
-            study.limits.extend(questions::taken_away(&study, whole));
+            study.left_out = questions::taken_away(&study, whole);
         }
         questions::leave_out_uncovered(&mut study);
         study
@@ -197,7 +198,7 @@ fn chosen_parts<'w>(study: &str, all: &'w [Checked<'w>], choices: &Choices) -> R
         let kind = if choices.variant == Variant::AsPublished { "as-published" } else { choices.extent.word() };
         let named: Vec<String> = wanted_parts(study, all, &choices)?.0.iter().map(|checked| runs_of(checked)).collect();
         return Err(format!(
-            "no part that is asked for takes part in {kind} runs of study {study}: {}",
+            "none of the requested parts takes part in {kind} runs of study {study}: {}",
             named.join("; ")
         ));
     }
@@ -274,14 +275,14 @@ fn check_file(file: &File) -> Result<(), Problem> {
     let nested = file.as_published.as_ref().and_then(|published| published.quick.as_deref());
     for (path, overlay) in [(&["quick", "quick"][..], quick), (&["as_published", "quick", "quick"], nested)] {
         if overlay.is_some_and(|overlay| overlay.quick.is_some()) {
-            return Err(Problem::new(path, "a quick form has no quick form of its own"));
+            return Err(Problem::new(path, "a quick form cannot have a quick form"));
         }
     }
     Ok(())
 }
 
 /// Reads and multiplies out every variant and extent.
-fn read_all(part: &Part, metrics: &[Metric]) -> Result<Reach, Problem> {
+fn read_all(part: &Part, metrics: &[OwnMetric]) -> Result<Reach, Problem> {
     let file = &part.file;
     let mut arms = Vec::new();
     for (variant, extent) in part.arms() {
@@ -313,7 +314,7 @@ fn check_scenario(file: &File, contenders: &[Contender], arm: &Arm) -> Result<()
     let place = arm.entries.iter().find(|entry| entry.draft.driver.as_ref() == Some(&app.driver));
     let mut path = place.map(|entry| entry.path.clone()).unwrap_or_default();
     path.push("driver".to_string());
-    let message = format!("{} is an app: `scenario` must say what its clients send", app.driver);
+    let message = format!("{} is an app: `scenario` must name the scenario that its clients send", app.driver);
     Err(Problem { path, message })
 }
 

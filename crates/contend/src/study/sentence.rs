@@ -1,7 +1,7 @@
 //! The sentences of an answer: one per verdict word, or one per fact about two counts.
 
 use super::file;
-use super::model::{Metric, VALUE_OF};
+use super::model::{OwnMetric, VALUE_OF};
 use super::questions::check_metric;
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ type Sentences = BTreeMap<String, String>;
 type Wrong = (Vec<String>, String);
 
 /// Words and facts of an answer, complete; one of the two is empty.
-pub(super) fn read(answer: &file::Answer, metrics: &[Metric]) -> Result<(Sentences, Sentences), Wrong> {
+pub(super) fn read(answer: &file::Answer, metrics: &[OwnMetric]) -> Result<(Sentences, Sentences), Wrong> {
     let wrong = |path: &[&str], message: String| {
         (path.iter().filter(|step| !step.is_empty()).map(ToString::to_string).collect(), message)
     };
@@ -68,10 +68,10 @@ fn with_slight_words(words: &Sentences) -> Sentences {
 
 /// Every sentence there, no other, and in each only what can be filled in. Errors name the key of the
 /// sentence, or an empty one if it is missing.
-fn check(sentences: &Sentences, kind: &str, keys: &[&str], metrics: &[Metric]) -> Result<(), (String, String)> {
+fn check(sentences: &Sentences, kind: &str, keys: &[&str], metrics: &[OwnMetric]) -> Result<(), (String, String)> {
     for (key, sentence) in sentences {
         if !keys.contains(&key.as_str()) {
-            return Err((key.clone(), format!("is none of {}", keys.join(", "))));
+            return Err((key.clone(), format!("is not one of {}", keys.join(", "))));
         }
         let without_ratio = kind == "facts" || key == "not-comparable";
         let allowed: Vec<&str> =
@@ -87,7 +87,7 @@ fn check(sentences: &Sentences, kind: &str, keys: &[&str], metrics: &[Metric]) -
 }
 
 /// Without metrics, none of another one can be filled in.
-fn check_placeholders(sentence: &str, allowed: &[&str], metrics: Option<&[Metric]>) -> Result<(), String> {
+fn check_placeholders(sentence: &str, allowed: &[&str], metrics: Option<&[OwnMetric]>) -> Result<(), String> {
     if sentence.trim().is_empty() {
         return Err("must not be empty".to_string());
     }
@@ -100,7 +100,7 @@ fn check_placeholders(sentence: &str, allowed: &[&str], metrics: Option<&[Metric
             check_metric(metric, metrics)?;
         } else if !allowed.contains(&name) {
             let allowed: Vec<String> = allowed.iter().map(|name| format!("{{{name}}}")).collect();
-            return Err(format!("cannot fill in {{{name}}} here; there is {}", allowed.join(", ")));
+            return Err(format!("cannot fill in {{{name}}} here; available: {}", allowed.join(", ")));
         }
         rest = after;
     }
@@ -128,6 +128,6 @@ mod tests {
             assert!(check(sentence).unwrap_err().contains(part), "{sentence}");
         }
         let asked = check_placeholders("{this.response_ns_p99}?", &["condition"], None);
-        assert!(asked.unwrap_err().contains("there is {condition}"), "the question has no metric");
+        assert!(asked.unwrap_err().contains("available: {condition}"), "the question has no metric");
     }
 }

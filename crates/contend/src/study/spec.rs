@@ -45,7 +45,7 @@ pub fn parse(text: &str) -> Result<Draft, String> {
     for pair in settings.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
         let (key, value) = pair
             .split_once('=')
-            .ok_or_else(|| format!("`{pair}` is no setting; write key=value, separated by commas"))?;
+            .ok_or_else(|| format!("`{pair}` is not a setting; write key=value, separated by commas"))?;
         let key = key.trim();
         if draft.names(key) {
             return Err(format!("`{key}` is given twice in `{text}`"));
@@ -135,10 +135,7 @@ impl Draft {
         let settings = self.complete_settings(common)?;
         let tier = self.engine.tier_of(&settings);
         if let Some(wanted) = self.tier.filter(|wanted| *wanted != tier) {
-            return Err(format!(
-                "the tier is to be {wanted}, but with these settings it is {tier}: {}",
-                join(&settings)
-            ));
+            return Err(format!("the requested tier is {wanted}, but these settings give {tier}: {}", join(&settings)));
         }
         Ok(Spec {
             engine: self.engine.name.to_string(),
@@ -164,7 +161,7 @@ impl Draft {
         self.add_implied(&mut settings)?;
         let driver = self.driver.as_deref().unwrap_or_default();
         if let Some(key) = settings.keys().find(|key| !app::may_name(self.driver.as_deref(), key)) {
-            return Err(format!("`{key}` is no setting of driver `{driver}`"));
+            return Err(format!("`{key}` is not a setting of driver `{driver}`"));
         }
         if app::is_app(driver) && settings.insert(TRANSPORT.to_string(), HTTP.to_string()).is_some_and(|t| t != HTTP) {
             return Err(format!("driver `{driver}` is an app: its {TRANSPORT} is {HTTP}"));
@@ -267,9 +264,12 @@ mod tests {
             ("sqlite:colour=red", "settings are tier, journal_mode"),
             ("sqlite:journal_mode=red", "one of delete, truncate"),
             ("sqlite:tier=gold", "tiers are durable, bounded, unsafe"),
-            ("sqlite:tier=durable,synchronous=normal", "it is bounded: journal_mode=wal,synchronous=normal"),
+            (
+                "sqlite:tier=durable,synchronous=normal",
+                "these settings give bounded: journal_mode=wal,synchronous=normal",
+            ),
             ("sqlite:synchronous=full,synchronous=off", "given twice"),
-            ("sqlite:tier=durable,connection=as-it-comes", "it is unknown: connection=as-it-comes"),
+            ("sqlite:tier=durable,connection=as-it-comes", "these settings give unknown: connection=as-it-comes"),
             (
                 "mariadb:innodb_flush_log_at_trx_commit=2,innodb_log_file_buffering=off",
                 "cannot be off: with the other settings mariadb makes it on",

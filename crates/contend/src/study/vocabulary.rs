@@ -5,7 +5,7 @@ use super::export;
 use super::model::Study;
 use super::parts;
 use super::resolve::StudyError;
-use crate::analysis::quantity::{self, Known};
+use crate::analysis::metric::name::{self, Known};
 use crate::engine;
 use crate::source::Source;
 
@@ -47,7 +47,7 @@ pub fn check_vocabulary(source: &Source, study: &Study, workload: &Vocabulary) -
         metrics: vec![],
     };
     for (index, metric) in study.metrics.iter().enumerate() {
-        quantity::check(&metric.value, &known).map_err(|message| {
+        name::check(&metric.value, &known).map_err(|message| {
             let path = ["metric", &index.to_string(), "value"].map(str::to_string);
             let path = parts::locate(source, study.part.as_deref(), &path);
             let path: Vec<&str> = path.iter().map(String::as_str).collect();

@@ -22,6 +22,7 @@ use crate::trial::workers::refusal::Whose;
 use crate::trial::workers::serving::Serving;
 use crate::workload::{Asked, Workload};
 use anyhow::{Context, Result};
+use contend_wire::database::Database;
 use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -103,7 +104,7 @@ impl Bench<'_> {
     pub fn serving(
         &self,
         stage: &Stage<'_>,
-        databases: &[String],
+        databases: &[Database],
         logs: &Path,
     ) -> Result<Option<Serving<'_>>, Failure> {
         if !engine::is_over_http(stage.contender) {
@@ -120,7 +121,7 @@ impl Bench<'_> {
     pub fn orders(
         &self,
         stage: &Stage<'_>,
-        databases: &[String],
+        databases: &[Database],
         serving: Option<&Serving<'_>>,
     ) -> Result<Orders, Failure> {
         let (contender, setup) = (stage.contender, &stage.setup);

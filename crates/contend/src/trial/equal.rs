@@ -37,7 +37,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The time of operation 0, and what each adds: whoever carries them out, whenever, writes the same.
+/// The time of operation 0, and what each adds: every execution, at any time, writes the same.
 const NOW: NowSource = NowSource::Fixed { base_ns: 1_700_000_000_000_000_000, step_ns: 1_000_000_000 };
 
 /// What came of the operations on one contender.
@@ -245,7 +245,7 @@ impl Job<'_> {
     }
 
     /// The data of all databases. A key that the engine chose itself counts by its place among the others: a
-    /// server skips numbers where SQLite does not, and nobody promises otherwise.
+    /// server skips numbers where SQLite does not, and nothing promises otherwise.
     fn tables(&self, fresh: &Fresh<'_>, admin: &mut Admin<'_>) -> Result<BTreeMap<String, (usize, String)>> {
         let mut tables = BTreeMap::new();
         for (database, address) in fresh.inside.iter().enumerate() {

@@ -5,6 +5,7 @@ use crate::engine::{REQUEST_TIMEOUT, app};
 use crate::study::model::Contender;
 use crate::workload::Asked;
 use anyhow::{Context as _, Result};
+use contend_wire::database::Database;
 use contend_wire::plan::http::{Count, HttpStep, Request};
 use contend_wire::plan::{Connections, Head, Source, Step, Transaction};
 
@@ -39,7 +40,7 @@ pub fn asked(head: Head, asking: &Asking<'_>, hosts: &[String]) -> Result<Head> 
     options.push((app::HOST.to_string(), hosts.join(",")));
     Ok(Head {
         options,
-        databases: vec![asking.url.to_string(); hosts.len()],
+        databases: vec![Database::Service(asking.url.to_string()); hosts.len()],
         requests: asked.requests.clone(),
         transactions: asked.transactions.clone(),
         login: asked.login,
@@ -78,7 +79,7 @@ pub fn derived(head: Head, asking: &Asking<'_>, with_rows: bool) -> Head {
     let requests = head.transactions.iter().map(request).collect();
     let transactions = head.transactions.iter().zip(0..).map(|(t, number)| over_http(t, number, with_rows)).collect();
     let options = options(&head, asking.timeout_ms);
-    Head { options, databases: vec![asking.url.to_string()], requests, transactions, ..plain(head) }
+    Head { options, databases: vec![Database::Service(asking.url.to_string())], requests, transactions, ..plain(head) }
 }
 
 fn request(transaction: &Transaction) -> Request {
@@ -128,11 +129,12 @@ fn percent_encoded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use contend_wire::digest::sealed;
     use contend_wire::plan::{ANY_ROWS, Plan};
 
-    const PLAN: &str = "contend-plan 2\nworker\t0\ndriver\tmodernc\tpool\nconnections\tdatabase\n\
-        window\t1\t2\t3\nnow\tclock\noption\tpool_size\t4\ndatabase\ta.db\nsession\tPRAGMA x\n\
-        statement\t0\tSELECT a FROM t WHERE b IN (?, ?)\nstatement\t1\tINSERT INTO t VALUES (?, ?, ?)\n\
+    const PLAN: &str = "contend-plan 3\nworker\t0\ndriver\tmodernc\tpool\nconnections\tdatabase\n\
+        window\t1\t2\t3\nnow\tclock\noption\tpool_size\t4\ndatabase\tfile\ta.db\nsession\trows\tPRAGMA x\n\
+        statement\t0\trows\t32,35\tSELECT a FROM t WHERE b IN (?, ?)\nstatement\t1\tchanges\t22,25,28\tINSERT INTO t VALUES (?, ?, ?)\n\
         transaction\t0\tread one\tread\t-\t0\t0\t2\nstep\tsql\t0\t1..2\t2\t-\tp0+2\tp1+2\n\
         step\tsql\t0\t0..*\t1\t-\ti1\tp0+0\n\
         transaction\t1\tadd\twrite\tBEGIN\t2\t0\t1\nstep\tsql\t1\t1..1\t2\t-\tu0+1\tp0+0\tc1000\n\
@@ -140,7 +142,7 @@ mod tests {
 
     #[test]
     fn every_transaction_becomes_one_request() {
-        let head = Plan::decode(PLAN).unwrap().head;
+        let head = Plan::decode(&sealed(PLAN)).unwrap().head;
         let asking = Asking { url: "http://127.0.0.1:1", asked: None, hosts: None, timeout_ms: None };
         let derived = derived(head, &asking, true);
         let targets: Vec<&str> = derived.requests.iter().map(|request| request.target.as_str()).collect();

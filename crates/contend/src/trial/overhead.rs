@@ -12,6 +12,7 @@ use crate::trial::workers::crew::{Crew, Failure, Window};
 use crate::trial::workers::process::Launch;
 use crate::trial::workers::refusal::Whose;
 use anyhow::{Context, Result, anyhow, bail};
+use contend_wire::database::Database;
 use contend_wire::plan::Step;
 use std::collections::BTreeMap;
 
@@ -111,7 +112,7 @@ fn null_cost(bench: &Bench<'_>, idle: &Idle<'_>, round: &DrawnRound) -> Result<F
     let mut sql = Sql::of(bench.workload, engine, &setup);
     sql.transactions.iter_mut().flat_map(|t| &mut t.steps).for_each(without_waiting);
     // It opens nothing, so there need not be anything.
-    let nowhere = vec!["nowhere".to_string(); bench.workload.databases as usize];
+    let nowhere = vec![Database::File("nowhere".to_string()); bench.workload.databases as usize];
     let plans = single.encode(null, &setup, &sql, &nowhere)?;
     let mut crew = Crew::of_processes(whose, launch, writer.partial_dir(), &bench.supervision());
     crew.prepare(&plans)?;

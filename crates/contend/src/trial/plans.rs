@@ -7,11 +7,15 @@ use crate::study::model::{Condition, Contender, Load, Study};
 use crate::study::{load_under, seed_of_round};
 use crate::trial::over_http::{self, Asking};
 use crate::trial::server::attached;
+use crate::workload::sql::asked;
 use crate::workload::{DrawRequest, DrawnWorker, Workload, hex};
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Error, Result, anyhow};
+use contend_wire::database::Database;
+use contend_wire::digest::Digest;
 use contend_wire::plan::http::Request;
-use contend_wire::plan::{Client, Connections, Head, Loop, NowSource, Readback, Transaction, Window};
-use sha2::{Digest, Sha256};
+use contend_wire::plan::{Client, Connections, Head, Loop, NowSource, Plan, Readback, Transaction, Window};
+use contend_wire::statement::Statement;
+use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -30,7 +34,7 @@ pub struct DrawnRound {
 
 /// The part of a plan that is in the contender's dialect.
 pub struct Sql<'w> {
-    pub statements: &'w [String],
+    pub statements: Vec<Statement>,
     pub requests: &'w [Request],
     pub login: Option<u16>,
     pub transactions: Vec<Transaction>,
@@ -52,7 +56,7 @@ impl<'w> Sql<'w> {
             begun.for_each(|transaction| transaction.begin.clone_from(&begin));
         }
         Self {
-            statements: &workload.statements,
+            statements: workload.plan_statements(),
             requests: &workload.requests,
             login: workload.login,
             transactions,
@@ -164,8 +168,8 @@ fn draw(study: &Study, workload: &Workload, slot: Slot) -> Result<DrawnRound> {
         .map(|worker| {
             let mut text = String::new();
             worker.clients.iter().for_each(|client| client.encode_into(&mut text));
-            text.push_str("end\n");
             hash.update(text.as_bytes());
+            hash.update(b"end\n");
             Arc::from(text.into_bytes())
         })
         .collect();
@@ -198,7 +202,6 @@ impl DrawnRound {
         client.operations.iter_mut().for_each(|op| op.offset_ns = 0);
         let mut body = String::new();
         client.encode_into(&mut body);
-        body.push_str("end\n");
         DrawnRound {
             seed: self.seed,
             load: Load {
@@ -269,19 +272,27 @@ impl DrawnRound {
         contender: &Contender,
         setup: &Setup,
         sql: &Sql<'_>,
-        databases: &[String],
+        databases: &[Database],
     ) -> Result<Vec<Vec<Arc<[u8]>>>> {
-        let service = setup.service.as_ref().map(|url| vec![url.clone(); databases.len()]);
-        Ok(self.with_bodies(self.head(contender, setup, sql, service.as_deref().unwrap_or(databases))?))
+        let service = setup.service.as_ref().map(|url| vec![Database::Service(url.clone()); databases.len()]);
+        self.with_bodies(self.head(contender, setup, sql, service.as_deref().unwrap_or(databases))?)
     }
 
-    fn with_bodies(&self, mut head: Head) -> Vec<Vec<Arc<[u8]>>> {
-        let plans = self.workers.iter().zip(&self.bodies).enumerate();
-        let plan = |(number, (worker, body)): (usize, (&DrawnWorker, &Arc<[u8]>))| {
+    /// Workers rely on what is checked here.
+    fn with_bodies(&self, mut head: Head) -> Result<Vec<Vec<Arc<[u8]>>>> {
+        head.check().map_err(unsound)?;
+        let mut plans = vec![];
+        for (number, (worker, body)) in self.workers.iter().zip(&self.bodies).enumerate() {
+            worker.clients.iter().try_for_each(|client| client.check(&head)).map_err(unsound)?;
             head.worker = number as u32;
-            vec![Arc::from(head.encode(worker.clients.len()).into_bytes()), Arc::clone(body)]
-        };
-        plans.map(plan).collect()
+            let opening = head.encode(worker.clients.len());
+            let mut digest = Digest::default();
+            digest.update(opening.as_bytes());
+            digest.update(body);
+            let end = Arc::from(digest.end_line().into_bytes());
+            plans.push(vec![Arc::from(opening.into_bytes()), Arc::clone(body), end]);
+        }
+        Ok(plans)
     }
 
     /// The plan of the worker that serves: everything but clients.
@@ -290,9 +301,11 @@ impl DrawnRound {
         contender: &Contender,
         setup: &Setup,
         sql: &Sql<'_>,
-        databases: &[String],
+        databases: &[Database],
     ) -> Result<String> {
-        Ok(self.head(contender, setup, sql, databases)?.encode(0) + "end\n")
+        let head = self.head(contender, setup, sql, databases)?;
+        head.check().map_err(unsound)?;
+        Ok(Plan { head, clients: vec![] }.encode())
     }
 
     /// The plans of clients that ask it: other heads, the same operations.
@@ -309,10 +322,10 @@ impl DrawnRound {
             None => over_http::derived(head, asking, with_rows),
             Some(hosts) => over_http::asked(head, asking, hosts)?,
         };
-        Ok(self.with_bodies(head))
+        self.with_bodies(head)
     }
 
-    fn head(&self, contender: &Contender, setup: &Setup, sql: &Sql<'_>, databases: &[String]) -> Result<Head> {
+    fn head(&self, contender: &Contender, setup: &Setup, sql: &Sql<'_>, databases: &[Database]) -> Result<Head> {
         let engine = engine::find(&contender.engine).context("a contender's engine must be known")?;
         let readbacks = setup.readbacks.iter().filter(|r| !r.sql.is_empty());
         Ok(Head {
@@ -328,9 +341,9 @@ impl DrawnRound {
             connections: engine::model(contender).context("a contender's model must be known")?.connections,
             options: setup.options.clone(),
             databases: databases.to_vec(),
-            session: setup.session.clone(),
+            session: setup.session.iter().map(|sql| asked(sql)).collect(),
             readbacks: readbacks.map(|r| Readback { name: r.name.clone(), sql: r.sql.clone() }).collect(),
-            statements: sql.statements.to_vec(),
+            statements: sql.statements.clone(),
             requests: sql.requests.to_vec(),
             texts: self.texts.clone(),
             transactions: sql.transactions.clone(),
@@ -338,4 +351,9 @@ impl DrawnRound {
             retry: engine.retry(&contender.settings),
         })
     }
+}
+
+/// A plan that no worker could carry out: the tool's own mistake.
+fn unsound(message: String) -> Error {
+    anyhow!("the plan is not sound: {message}")
 }

@@ -1,19 +1,25 @@
 //! What a run must have in common with the one it continues: one record holds one machine, one contend, and the same servers
 //! and workers from its first trial to its last.
 
+use crate::engine::dsn::Dsn;
 use crate::record::model::{Instead, Machine, Run};
 use crate::trial::workers::process::{InsteadOf, Launch};
 use anyhow::{Result, bail};
-use contend_wire::address::{Address, Password};
+use contend_wire::database::{Address, Password};
 use std::path::Path;
 
 /// What takes the place of contend's own, as a record keeps it: nothing in it opens a server.
-pub fn instead(of: &InsteadOf, attached: Option<&Address>) -> Instead {
+pub fn instead(of: &InsteadOf, attached: Option<&Dsn>) -> Instead {
     Instead {
-        server: attached.map(|address| Address { password: Password::None, ..address.clone() }.to_string()),
+        server: attached.map(without_password),
         worker: of.worker.as_ref().map(Launch::typed),
         client: of.client.as_ref().map(Launch::typed),
     }
+}
+
+fn without_password(dsn: &Dsn) -> String {
+    let address = Address { password: Password::None, ..dsn.address.clone() };
+    Dsn { address, ..dsn.clone() }.to_string()
 }
 
 /// Whether a run may be continued here and with this.
@@ -28,7 +34,7 @@ pub fn fits(run: &Run, dir: &Path, here: &Machine, now: &Instead) -> Result<()> 
     let version = env!("CARGO_PKG_VERSION");
     if run.contend != version {
         bail!(
-            "{dir} was begun with contend {}, this is {version}; resume it with that one, or begin anew",
+            "{dir} was begun with contend {}, this is {version}; resume it with that one, or begin again",
             run.contend
         );
     }
@@ -43,7 +49,7 @@ pub fn fits(run: &Run, dir: &Path, here: &Machine, now: &Instead) -> Result<()> 
             }
             // Records of before that was kept.
             (None, _) if run.command.iter().any(|word| word.split('=').next() == Some(option)) => {
-                bail!("{dir} was begun with {option}, but does not say what it was; begin anew")
+                bail!("{dir} was begun with {option}, but does not say what it was; begin again")
             }
             (None, Some(_)) => bail!("{dir} was begun with {own}; resume it without {option}"),
             _ => {}
@@ -55,13 +61,14 @@ pub fn fits(run: &Run, dir: &Path, here: &Machine, now: &Instead) -> Result<()> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::dsn::Typed;
 
     #[test]
     fn what_is_kept_opens_nothing() {
         let worker = "env A=1 'my worker'";
         let of = InsteadOf { worker: Some(Launch::shell(worker)), client: None };
         for password in ["?password_file=/tmp/secret", "?password_env=SECRET", ""] {
-            let address = Address::parse(&format!("postgres://me@h/d{password}")).unwrap();
+            let address = Typed::parse(&format!("postgres://me@h/d{password}")).unwrap().dsn;
             let kept = instead(&of, Some(&address));
             assert_eq!(kept.server.as_deref(), Some("postgres://me@h:5432/d"));
             assert_eq!((kept.worker.as_deref(), kept.client), (Some(worker), None));

@@ -43,7 +43,7 @@ fn proofs_are_readable(out: &Path) -> Result<()> {
     PROOFS.all().iter().try_for_each(|proofs| (proofs.readable)(out))
 }
 
-/// Whoever stops a run gets what is there, wherever it was.
+/// A stopped run is not an error, at any point.
 fn stopped_is_no_error(ending: Result<Ending>) -> Result<Ending> {
     match ending {
         Err(e) if e.is::<Cancelled>() => Ok(Ending::Stopped),
@@ -247,7 +247,7 @@ fn go(common: Common<'_>, task: Task, bases: &mut Bases, admin: &mut Admin<'_>, 
 fn measure_overhead(session: &Session<'_>, run: &mut Run, plans: &mut Plans) -> Result<()> {
     (session.common.tell)(Note::Phase("measuring the worker's own cost"));
     if run.generator_ns_per_operation == 0 {
-        // A measurement that was cut off begins anew.
+        // A measurement that was cut off begins again.
         run.generator_ns_by_condition.clear();
         run.floors.clear();
         run.floors_missing = overhead::floors_missing(session, &run.study);

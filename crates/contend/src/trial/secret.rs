@@ -20,7 +20,7 @@ pub fn from_environment(name: &str) -> Option<String> {
     std::env::var(variable(name)).ok().filter(|value| !value.is_empty())
 }
 
-/// A file without what it says of secrets that the environment has: a record keeps its text, and whoever resumes the run has
+/// A file without what it says of secrets that the environment has: a record keeps its text, and the user who resumes the run has
 /// to give them again.
 ///
 /// # Errors

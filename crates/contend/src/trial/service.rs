@@ -7,6 +7,7 @@ use crate::trial::workers::admin::{Admin, EngineSaid};
 use crate::trial::workers::process::InsteadOf;
 use crate::workload::Workload;
 use anyhow::{Context, Error, Result, anyhow};
+use contend_wire::database::Database;
 use contend_wire::literal::Value;
 use contend_wire::plan::{Client, Connections, Head, Loop, NowSource, Plan, Retry, Window};
 use contend_wire::script::Target;
@@ -60,7 +61,7 @@ fn list(workload: &Workload, i: usize, contender: &Contender, admin: &mut Admin<
         model: contender.model.clone(),
         connections: Connections::Client,
         options: setup.options,
-        databases: vec![url.clone()],
+        databases: vec![Database::Service(url.clone())],
         session: vec![],
         readbacks: vec![],
         statements: vec![],
@@ -71,7 +72,8 @@ fn list(workload: &Workload, i: usize, contender: &Contender, admin: &mut Admin<
         retry: Retry::never(),
     };
     let plan = Plan { head, clients: vec![client] };
-    let target = Target { driver: contender.driver.clone(), database: url, options: vec![], session: vec![] };
+    let target =
+        Target { driver: contender.driver.clone(), database: Database::Service(url), options: vec![], session: vec![] };
     let answer = admin.sql(&target, [plan.encode()]).map_err(in_its_words)?.swap_remove(0);
     Ok((ask.name.clone(), answer.into_iter().filter_map(|row| row.into_iter().next()).collect()))
 }

@@ -1,6 +1,7 @@
 //! Where a run lives: its directory, the data of the trial at hand, the cache beside it. What a run made and does not
 //! need any more goes with it.
 
+use crate::engine::dsn::Dsn;
 use crate::record::store::RecordWriter;
 use crate::trial::data::disk;
 use crate::trial::server::attached::Attached;
@@ -8,7 +9,6 @@ use crate::trial::watch::janitor::Janitor;
 use crate::trial::workers::admin::Admin;
 use crate::trial::workers::process::{InsteadOf, Launch};
 use anyhow::{Context, Result, bail};
-use contend_wire::address::Address;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ pub struct Site {
     pub own: Launch,
     pub janitor: Janitor,
     /// The server that takes the place of private ones of its kind.
-    pub attached: Option<Address>,
+    pub attached: Option<Dsn>,
     /// Whether the directory is there because of this run.
     made_out: bool,
     /// Held as long as the run goes on.

@@ -117,7 +117,7 @@ impl Verdict<'_> {
         trial.invalid.extend(guards::exhausted(&reported));
         if self.stage.round.load.rate_per_s.is_none() {
             let model = engine::model(self.stage.contender).context("a contender's model must be known")?;
-            // Over HTTP each client has a connection, and whoever keeps it waiting is the worker that asks.
+            // Over HTTP each client has a connection, and only the asking worker can keep it waiting.
             let shared = self.ran.served.is_none() && model.clients_share();
             let spins = retry.tries > 1 && retry.backoff_ns.is_empty();
             // Where nothing is executed all there is is what the worker takes for itself.

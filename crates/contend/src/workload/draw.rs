@@ -85,7 +85,7 @@ impl Workload {
         Ok(Drawn { texts, workers, planned: (pace.model() == Loop::Open).then_some(window) })
     }
 
-    /// Whether all of it can be drawn, which takes no time to say: for whoever is about to load data for it.
+    /// Whether all of it can be drawn, which takes no time to say: for a caller that is about to load data for it.
     ///
     /// # Errors
     /// An unknown or missing profile, an axis that is no number or changes nothing, a load without end, more clients,
@@ -214,7 +214,7 @@ impl Workload {
                 (None, 0) => (0..self.transactions.len()).map(|t| (t, 1.0)).collect(),
                 (None, 1) => self.profiles.values().next().cloned().unwrap_or_default(),
                 (None, _) => bail!(
-                    "workload `{}` has several profiles: say which{}",
+                    "workload `{}` has several profiles: choose one{}",
                     self.name,
                     listed_names(self.profiles.keys())
                 ),

@@ -193,7 +193,7 @@ fn parse_term(text: &str, sign: i64, names: &Vocabulary<'_>) -> Result<Term, Str
     match known(of) {
         Some(n) => Ok(Term { factor: factor.saturating_mul(n), of: Quantity::One }),
         None => Err(format!(
-            "`{of}` is not a number, a fixed name of [scale], `rows.TABLE` or `committed.TRANSACTION` (a text to compare with stands in single quotes inside: \"'ok'\")"
+            "`{of}` is not a number, a fixed name of [scale], `rows.TABLE` or `committed.TRANSACTION` (put a text to compare with in single quotes inside: \"'ok'\")"
         )),
     }
 }

@@ -5,10 +5,10 @@ use super::generate::{Binder, Place};
 use super::model::{Table, Workload};
 use super::random::Stream;
 use super::resolve::hex;
-use super::sql::quoted;
+use super::sql::{Brackets, asked, load, quoted};
 use anyhow::{Result, ensure};
 use contend_wire::literal::Value;
-use contend_wire::script::{ScriptWriter, Target};
+use contend_wire::script::{Load, ScriptWriter, Target};
 use sha2::{Digest as _, Sha256};
 
 /// Raised whenever the same file, scale and seed would lead to other data than before.
@@ -32,20 +32,23 @@ impl Workload {
         let mut loader = Loader { binder: Binder { tables: &self.tables, rows }, seed, chunk_bytes, target, emit };
         let mut writer = ScriptWriter::new(target);
         for ddl in self.schema_sql() {
-            writer.sql(&ddl);
+            writer.sql(&asked(&ddl));
         }
         for (i, table) in self.tables.iter().enumerate() {
             let (insert, after) = match &self.translated {
-                Some(translated) => (translated.tables[i].load.clone(), &translated.tables[i].after[..]),
-                None => (insert_sql(table), &[][..]),
+                Some(translated) => {
+                    let table = &translated.tables[i];
+                    (load(&table.load, Brackets::Plain), &table.after[..])
+                }
+                None => (load(&insert_sql(table), Brackets::Quote), &[][..]),
             };
             writer = loader.table(i, table, &insert, writer)?;
             for sql in after {
-                writer.sql(sql);
+                writer.sql(&asked(sql));
             }
         }
         for sql in self.index_sql().iter().chain(self.after_load.iter().map(|after| &after.sql)) {
-            writer.sql(sql);
+            writer.sql(&asked(sql));
         }
         (loader.emit)(writer.finish())?;
         Ok(loader.binder.rows.iter().sum())
@@ -88,7 +91,7 @@ struct Loader<'a> {
 
 impl Loader<'_> {
     /// Writes the rows of one table, emitting scripts as they fill up, and returns the one begun last.
-    fn table(&mut self, index: usize, table: &Table, insert: &str, mut writer: ScriptWriter) -> Result<ScriptWriter> {
+    fn table(&mut self, index: usize, table: &Table, insert: &Load, mut writer: ScriptWriter) -> Result<ScriptWriter> {
         let rows = self.binder.rows[index];
         if rows == 0 {
             return Ok(writer);

@@ -18,7 +18,7 @@ mod random;
 mod resolve;
 pub mod scenario;
 pub mod secret;
-mod sql;
+pub mod sql;
 mod translate;
 mod words;
 

@@ -2,10 +2,11 @@
 
 use super::generator::Fields;
 use super::invariant::Invariant;
-use super::sql::quoted;
+use super::sql::{Brackets, quoted, statement};
 use super::translate::{OwnSql, Translated};
 use contend_sql::Target;
 use contend_wire::plan;
+use contend_wire::statement::Statement;
 use std::collections::BTreeMap;
 
 /// What is done: tables and their data, transactions, mixes, roles, invariants.
@@ -273,6 +274,13 @@ impl Workload {
     /// The index of a transaction.
     pub fn transaction(&self, name: &str) -> Option<usize> {
         self.transactions.iter().position(|transaction| transaction.name == name)
+    }
+
+    /// The statements of a plan, with everything that workers have to know of them.
+    pub fn plan_statements(&self) -> Vec<Statement> {
+        // What was translated is a server's, also where it is carried out on SQLite.
+        let brackets = if self.translated.is_some() { Brackets::Plain } else { Brackets::Quote };
+        self.statements.iter().map(|sql| statement(sql, brackets)).collect()
     }
 
     /// The transactions of a plan, for a contender that begins its writes with `default_begin`.

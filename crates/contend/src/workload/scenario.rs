@@ -97,7 +97,7 @@ pub fn secret_names(source: &Source) -> Result<Vec<String>> {
     Ok(source.parse::<Top>()?.secret.into_keys().collect())
 }
 
-/// Variables with what they are if nobody sets them.
+/// Variables with their default values.
 ///
 /// # Errors
 /// The file cannot be read as TOML.
@@ -105,7 +105,7 @@ pub fn variables(source: &Source) -> Result<BTreeMap<String, String>> {
     Ok(source.parse::<Top>()?.variable)
 }
 
-/// The scenario without what it says of secrets that were given another value: whoever reads its text later has to be
+/// The scenario without what it says of secrets that were given another value: a later reader of its text has to be
 /// given it again.
 ///
 /// # Errors

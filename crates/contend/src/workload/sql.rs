@@ -1,5 +1,8 @@
-//! Finds the named placeholders of a statement, and what it begins with, without understanding the statement: it knows
-//! SQLite's strings, quoted identifiers and comments, and nothing more.
+//! Finds the placeholders of a statement, its first words and its effect, without parsing the statement: only strings,
+//! quoted identifiers and comments are known. This is the only scanner of SQL; workers read none.
+
+use contend_wire::script::Load;
+use contend_wire::statement::{Effect, Placeholder, Statement};
 
 /// A part of a statement; all parts in order are the statement again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,6 +145,87 @@ fn first_words(sql: &str) -> Vec<&str> {
     words
 }
 
+/// What `[` and `]` are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Brackets {
+    /// They quote names, as in SQLite.
+    Quote,
+    /// They are characters like others, as on servers.
+    Plain,
+}
+
+const CHANGING: [&str; 4] = ["INSERT", "UPDATE", "DELETE", "REPLACE"];
+const RETURNING: [&str; 8] = ["SELECT", "VALUES", "WITH", "PRAGMA", "EXPLAIN", "SHOW", "TABLE", "CALL"];
+
+/// A statement with its effect and placeholders.
+pub fn statement(sql: &str, brackets: Brackets) -> Statement {
+    let words: Vec<String> = tokens(sql, brackets)
+        .filter(|(token, _, _)| *token == Token::Word)
+        .map(|(_, _, word)| word.to_ascii_uppercase())
+        .collect();
+    let first = words.first().map_or("", String::as_str);
+    let has = |word: &str| words.iter().any(|found| found == word);
+    let changes = CHANGING.contains(&first) || first == "WITH" && CHANGING[..3].iter().any(|word| has(word));
+    let rows = if changes { has("RETURNING") } else { RETURNING.contains(&first) };
+    let replaces = first == "REPLACE" || words.windows(2).any(|pair| pair[0] == "ON" && pair[1] == "DUPLICATE");
+    let upserts = replaces.then(|| rows_of_values(sql, brackets));
+    let effect = Effect { rows, changes, upserts };
+    Statement { sql: sql.to_string(), effect, placeholders: placeholders(sql, brackets) }
+}
+
+/// A statement without placeholders that is carried out on its own.
+pub fn asked(sql: &str) -> Statement {
+    statement(sql, Brackets::Quote)
+}
+
+/// The statement that loads the rows of a table.
+pub fn load(sql: &str, brackets: Brackets) -> Load {
+    let placeholders = placeholders(sql, brackets);
+    let mut depth = 0;
+    let mut group = None;
+    for (_, at, text) in tokens(sql, brackets) {
+        match text {
+            "(" if depth == 0 => (group, depth) = (Some(at as u32), 1),
+            "(" => depth += 1,
+            ")" => depth -= 1,
+            _ => {}
+        }
+    }
+    let group = group.filter(|at| placeholders.first().is_some_and(|first| *at < first.at));
+    Load { sql: sql.to_string(), group, placeholders }
+}
+
+fn placeholders(sql: &str, brackets: Brackets) -> Vec<Placeholder> {
+    let read = |(token, at, text): (Token, usize, &str)| {
+        let number = text.get(1..).and_then(|digits| digits.parse().ok());
+        let is_one = token == Token::Foreign && (text.starts_with('?') || number.is_some() && text.starts_with('$'));
+        is_one.then_some(Placeholder { at: at as u32, number })
+    };
+    tokens(sql, brackets).filter_map(read).collect()
+}
+
+/// How many `(...)` follow `VALUES`, up to `ON`.
+fn rows_of_values(sql: &str, brackets: Brackets) -> u32 {
+    let (mut depth, mut rows, mut after_values) = (0, 0, false);
+    for (token, _, text) in tokens(sql, brackets) {
+        match text {
+            "(" => {
+                rows += u32::from(depth == 0 && after_values);
+                depth += 1;
+            }
+            ")" => depth -= 1,
+            _ if token == Token::Word && depth == 0 => {
+                after_values = text.eq_ignore_ascii_case("values");
+                if text.eq_ignore_ascii_case("on") && rows > 0 {
+                    break;
+                }
+            }
+            _ => {}
+        }
+    }
+    rows
+}
+
 /// An identifier as it stands in SQL, quoted only if it must be.
 pub fn quoted(name: &str) -> String {
     let plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
@@ -163,6 +247,22 @@ enum Token {
 
 /// The first token and its length in bytes; none at the end.
 fn next_token(sql: &str) -> Option<(Token, usize)> {
+    token(sql, Brackets::Quote)
+}
+
+/// All tokens but white space and comments, each with its first byte and its text.
+fn tokens(sql: &str, brackets: Brackets) -> impl Iterator<Item = (Token, usize, &str)> {
+    let mut at = 0;
+    let next = move || {
+        let (token, len) = token(&sql[at..], brackets)?;
+        let found = (token, at, &sql[at..at + len]);
+        at += len;
+        Some(found)
+    };
+    std::iter::from_fn(next).filter(|(token, _, _)| *token != Token::Space)
+}
+
+fn token(sql: &str, brackets: Brackets) -> Option<(Token, usize)> {
     let mut chars = sql.chars();
     let first = chars.next()?;
     let second = chars.next();
@@ -171,7 +271,7 @@ fn next_token(sql: &str) -> Option<(Token, usize)> {
         ('-', Some('-')) => (Token::Space, until("\n", 2)),
         ('/', Some('*')) => (Token::Space, until("*/", 2)),
         ('\'' | '"' | '`', _) => (Token::Other, quote_end(sql, first)),
-        ('[', _) => (Token::Other, until("]", 1)),
+        ('[', _) if brackets == Brackets::Quote => (Token::Other, until("]", 1)),
         (':', Some(c)) if is_name_start(c) => (Token::Named, 1 + name_len(&sql[1..])),
         (':' | '?' | '@' | '$', _) => (Token::Foreign, 1 + name_len(&sql[1..])),
         (c, _) if c.is_whitespace() => (Token::Space, c.len_utf8()),
@@ -317,6 +417,81 @@ mod tests {
             "",
         ] {
             assert_eq!(behind(sql), None, "{sql}");
+        }
+    }
+
+    /// Dialect, placeholders, whether it returns and changes rows, rows of values of an upsert, text.
+    #[test]
+    fn a_statement_is_described_for_workers() {
+        let rows = [
+            ("any", 3, true, false, 0, "SELECT a FROM t WHERE b = ? AND c IN (?, ?)"),
+            ("any", 1, true, false, 0, "SELECT '?', \"?\", `?` FROM t WHERE a = ?"),
+            ("any", 1, true, false, 0, "SELECT 'it''s ?', ?"),
+            ("any", 1, true, false, 0, "SELECT 1 -- ? \n, ? /* ? */ FROM t"),
+            ("sqlite", 1, true, false, 0, "SELECT [a?b], ? FROM t"),
+            ("sqlite", 1, true, false, 0, "SELECT [a'b], ? FROM t"),
+            ("server", 2, true, false, 0, "SELECT a[$1] FROM t WHERE b = $2"),
+            ("server", 2, false, true, 0, "UPDATE t SET a = $2 WHERE b = $1 AND c = $1"),
+            ("sqlite", 2, false, true, 1, "REPLACE INTO t VALUES (?1, ?2, ?1)"),
+            ("any", 1, true, false, 0, "SELECT 'C:\\', ?"),
+            ("any", 1, false, true, 0, "INSERT INTO t VALUES ('C:\\', ?)"),
+            ("any", 1, false, true, 0, "INSERT INTO t VALUES (?, 'RETURNING')"),
+            ("any", 0, true, true, 0, "INSERT INTO t VALUES (1) RETURNING id"),
+            ("any", 0, true, false, 0, "WITH n AS (SELECT 1) SELECT * FROM n"),
+            ("any", 1, true, false, 0, "WITH n AS (SELECT replace(a, 'b', ?) FROM t) SELECT * FROM n"),
+            ("any", 0, false, true, 0, "WITH n(i) AS (SELECT 1) INSERT INTO t SELECT i FROM n"),
+            ("any", 1, true, true, 0, "WITH n(i) AS (SELECT 1) UPDATE t SET a = ? RETURNING a"),
+            ("any", 0, false, true, 0, "delete from t"),
+            ("sqlite", 0, true, false, 0, "  PRAGMA journal_mode"),
+            ("any", 0, true, false, 0, "VALUES (1), (2)"),
+            ("any", 0, false, false, 0, "CREATE TABLE t (returning_ INTEGER)"),
+            ("any", 0, false, false, 0, "BEGIN IMMEDIATE"),
+            (
+                "server",
+                2,
+                false,
+                true,
+                1,
+                "INSERT INTO t (a, b) VALUES (?, f(?)) ON DUPLICATE KEY UPDATE b = VALUES(b)",
+            ),
+            (
+                "server",
+                0,
+                false,
+                true,
+                3,
+                "INSERT INTO t VALUES (1, (2)), (3, 4),(5, 6) ON DUPLICATE KEY UPDATE a = (7)",
+            ),
+            ("server", 1, false, true, 1, "REPLACE INTO t (a) VALUES (?)"),
+            ("any", 2, false, true, 0, "INSERT INTO t (a) VALUES (?), (?)"),
+            ("server", 0, false, true, 0, "INSERT INTO t SELECT (a) FROM u ON DUPLICATE KEY UPDATE a = 1"),
+            ("any", 1, true, false, 0, "SELECT é, ? FROM t"),
+        ];
+        for (dialect, arguments, returns, changes, upserts, sql) in rows {
+            for (name, brackets) in [("sqlite", Brackets::Quote), ("server", Brackets::Plain)] {
+                if dialect == "any" || dialect == name {
+                    let found = statement(sql, brackets);
+                    let effect = Effect { rows: returns, changes, upserts: found.effect.upserts };
+                    assert_eq!((found.arguments(), found.effect), (arguments, effect), "{name}: {sql}");
+                    assert_eq!(found.effect.upserts.unwrap_or(0), upserts, "{name}: {sql}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn placeholders_and_the_row_of_a_load_have_places() {
+        let numbered = statement("SELECT é, $2 + $1", Brackets::Plain).placeholders;
+        assert_eq!(numbered, [Placeholder { at: 11, number: Some(2) }, Placeholder { at: 16, number: Some(1) }]);
+        for (sql, cut) in [
+            ("INSERT INTO t (a, b) VALUES (f(?), ?)", Some(("INSERT INTO t (a, b) VALUES ", "(f(?), ?)"))),
+            ("INSERT INTO t VALUES (?)", Some(("INSERT INTO t VALUES ", "(?)"))),
+            ("COPY t (a, b) FROM STDIN", None),
+        ] {
+            let load = load(sql, Brackets::Plain);
+            assert_eq!(load.cut().map(|(opening, group, _)| (opening, group)), cut, "{sql}");
+            let places = load.cut().map_or(vec![], |(_, _, places)| places);
+            assert!(cut.is_none_or(|(_, group)| places.iter().all(|p| group[p.at as usize..].starts_with('?'))));
         }
     }
 

@@ -184,7 +184,7 @@ impl Translator<'_> {
         let of_this = |own: &&OwnSql| own.target == target && own.statement as usize == index;
         let Some(own) = self.workload.own_sql.iter().find(of_this) else { return self.one(sql) };
         let said = own.sql.split_whitespace().collect::<Vec<_>>().join(" ");
-        self.conditions.insert(format!("override: the workload's own words, not a translation: {said}"));
+        self.conditions.insert(format!("override: the workload's own SQL, not a translation: {said}"));
         let statement = Statement {
             sql: own.sql.clone(),
             params: own.params.clone(),
@@ -212,7 +212,7 @@ impl Translator<'_> {
                 Some((_, sql)) if sql.is_empty() => vec![],
                 Some((_, sql)) => {
                     let said = sql.split_whitespace().collect::<Vec<_>>().join(" ");
-                    self.conditions.insert(format!("override: after loading, the workload's own words: {said}"));
+                    self.conditions.insert(format!("override: after loading, the workload's own SQL: {said}"));
                     vec![sql.clone()]
                 }
             };

@@ -16,6 +16,7 @@ import (
 	"strconv"
 
 	"contend/workers/sqldb"
+	"contend/workers/wire"
 	"contend/workers/worker"
 
 	"github.com/mattn/go-sqlite3"
@@ -60,12 +61,13 @@ func library() *worker.Driver {
 
 		StatementCache: keeps,
 	}, &sqldb.Library{
-		Connector: func(database string, options *worker.Options) (driver.Connector, error) {
+		Connector: func(database wire.Database, options *worker.Options) (driver.Connector, error) {
+			path := database.Path
 			if options.BusyTimeoutMS >= 0 {
 				// It asks for a lock when it opens a connection, and would wait for its own 5 s.
-				database = fmt.Sprintf("%s?_busy_timeout=%d", database, options.BusyTimeoutMS)
+				path = fmt.Sprintf("%s?_busy_timeout=%d", path, options.BusyTimeoutMS)
 			}
-			return connector(database), nil
+			return connector(path), nil
 		},
 		Interrupt: interrupt,
 	})

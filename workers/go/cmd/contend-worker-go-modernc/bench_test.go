@@ -5,8 +5,9 @@ import (
 	"testing"
 
 	"contend/workers/bench"
+	"contend/workers/wire"
 )
 
 func BenchmarkPointRead(b *testing.B) {
-	bench.Compare(b, library(), bench.SQL(func(path string) (*sql.DB, error) { return sql.Open("sqlite", path) }))
+	bench.Compare(b, library(), bench.SQL(func(at wire.Database) (*sql.DB, error) { return sql.Open("sqlite", at.Path) }))
 }

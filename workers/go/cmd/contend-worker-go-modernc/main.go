@@ -8,6 +8,7 @@ import (
 	"reflect"
 
 	"contend/workers/sqldb"
+	"contend/workers/wire"
 	"contend/workers/worker"
 
 	"modernc.org/libc"
@@ -49,7 +50,9 @@ func library() *worker.Driver {
 		Code:        sqldb.SQLiteCode(code),
 		Interrupted: sqldb.SQLiteInterrupt,
 	}, &sqldb.Library{
-		Connector: func(database string, _ *worker.Options) (driver.Connector, error) { return connector(database), nil },
+		Connector: func(database wire.Database, _ *worker.Options) (driver.Connector, error) {
+			return connector(database.Path), nil
+		},
 		Interrupt: interrupt,
 	})
 }

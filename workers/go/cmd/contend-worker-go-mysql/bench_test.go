@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"contend/workers/bench"
+	"contend/workers/wire"
 	"contend/workers/worker"
 
 	"github.com/go-sql-driver/mysql"
@@ -14,7 +15,7 @@ func BenchmarkPointRead(b *testing.B) {
 	bench.CompareOn(b, library(), "CONTEND_BENCH_MARIADB", bench.Query, bench.SQL(open))
 }
 
-func open(database string) (*sql.DB, error) {
+func open(database wire.Database) (*sql.DB, error) {
 	c, err := config(database, &worker.Options{})
 	if err != nil {
 		return nil, err

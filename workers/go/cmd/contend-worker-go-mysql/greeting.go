@@ -21,7 +21,7 @@ const longestGreeting = 1 << 10
 
 type greetingKey struct{}
 
-// dial opens a socket and hands it to whoever asked for it with [listening].
+// dial opens a socket and hands it to the caller that asked for it with [listening].
 func dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	var dialer net.Dialer
 	socket, err := dialer.DialContext(ctx, network, addr)

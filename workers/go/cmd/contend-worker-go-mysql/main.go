@@ -11,7 +11,7 @@ import (
 	"net"
 	"strconv"
 
-	"contend/workers/address"
+	"contend/workers/server"
 	"contend/workers/sqldb"
 	"contend/workers/wire"
 	"contend/workers/worker"
@@ -28,7 +28,7 @@ const (
 
 func errno(number uint32) wire.Code { return wire.Code{Space: wire.SpaceMySQL, Number: number} }
 
-// isLost: nobody knows what a connection will say after such an error.
+// isLost: it is unknown what a connection will say after such an error.
 func isLost(err error) bool {
 	var told *mysql.MySQLError
 	if errors.As(err, &told) {
@@ -48,13 +48,13 @@ func code(err error) (wire.Code, bool) {
 	return errno(lost), isLost(err)
 }
 
-func config(database string, options *worker.Options) (*mysql.Config, error) {
-	at, err := address.Parse(database, "mysql", 3306)
+func config(at wire.Database, options *worker.Options) (*mysql.Config, error) {
+	password, err := at.Password()
 	if err != nil {
 		return nil, err
 	}
 	c := mysql.NewConfig()
-	c.User, c.Passwd, c.DBName = at.User, at.Password, at.Database
+	c.User, c.Passwd, c.DBName = at.User, password, at.Name
 	c.Net, c.Addr = "tcp", net.JoinHostPort(at.Host, strconv.Itoa(int(at.Port)))
 	if at.Socket != "" {
 		c.Net, c.Addr = "unix", at.Socket
@@ -62,7 +62,7 @@ func config(database string, options *worker.Options) (*mysql.Config, error) {
 	// Rows an UPDATE found, as SQLite and PostgreSQL count them, and not only those it made different.
 	c.ClientFoundRows = true
 	c.InterpolateParams = options.PrepareEach
-	c.Timeout = address.ConnectTime
+	c.Timeout = server.ConnectTime
 	c.DialFunc = dial
 	return c, nil
 }
@@ -79,7 +79,7 @@ type connection struct {
 	id     uint32
 }
 
-func newConnector(database string, options *worker.Options) (driver.Connector, error) {
+func newConnector(database wire.Database, options *worker.Options) (driver.Connector, error) {
 	c, err := config(database, options)
 	if err != nil {
 		return nil, err
@@ -126,8 +126,8 @@ func (c *connection) IsValid() bool { return c.Conn.(driver.Validator).IsValid()
 // interrupt stops the statement under way; a context would close the connection and leave the server to it.
 func interrupt(conn driver.Conn, _ *worker.Setup) func() {
 	c := conn.(*connection)
-	return address.Interrupter(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), address.ConnectTime)
+	return server.Interrupter(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), server.ConnectTime)
 		defer cancel()
 		connector, err := mysql.NewConnector(c.config)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"contend/workers/wire"
 	"contend/workers/worker"
 )
 
@@ -100,37 +101,23 @@ func number(text string) (driver.Value, error) {
 const chunk = 1 << 20
 
 // load inserts the rows of a script, many with each statement, in one transaction.
-func load(conn worker.Conn, sql string, next func() ([]any, error)) (count int, err error) {
-	open, group, ok := groupOf(sql)
-	if !ok {
+func load(conn worker.Conn, statement wire.Statement, next func() ([]any, error)) (count int, err error) {
+	if statement.Group < 0 {
 		return 0, worker.WrongValue("a `load` is an INSERT ... VALUES (?, ...)")
 	}
 	run := func(sql string) error {
-		_, err := conn.Run(&worker.Statement{SQL: sql, Index: -1}, nil, nil)
+		_, err := conn.Run(&worker.Statement{Statement: wire.Statement{SQL: sql}, Index: -1}, nil, nil)
 		return err
 	}
 	if err := run("BEGIN"); err != nil {
 		return 0, err
 	}
-	l := &loading{open: open, group: group, run: run}
+	l := &loading{open: statement.SQL[:statement.Group], group: statement.Parts(statement.Group), run: run}
 	if count, err = l.all(next); err != nil {
 		_ = run("ROLLBACK")
 		return 0, err
 	}
 	return count, run("COMMIT")
-}
-
-// groupOf cuts an INSERT before the group of its placeholders, which ends it, and that group at the placeholders.
-func groupOf(sql string) (open string, group []string, ok bool) {
-	first := strings.IndexByte(sql, '?')
-	if first < 0 {
-		return "", nil, false
-	}
-	at := strings.LastIndexByte(sql[:first], '(')
-	if at < 0 {
-		return "", nil, false
-	}
-	return sql[:at], strings.Split(sql[at:], "?"), true
 }
 
 type loading struct {

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"contend/workers/sqldb"
+	"contend/workers/wire"
 	"contend/workers/worker"
 
 	"github.com/ncruces/go-sqlite3"
@@ -40,8 +41,8 @@ func library() *worker.Driver {
 		// Its busy handler gives up once the context is done.
 		CutsLockWaits: true,
 	}, &sqldb.Library{
-		Connector: func(database string, _ *worker.Options) (driver.Connector, error) {
-			return (&sqlite3driver.SQLite{}).OpenConnector(database)
+		Connector: func(database wire.Database, _ *worker.Options) (driver.Connector, error) {
+			return (&sqlite3driver.SQLite{}).OpenConnector(database.Path)
 		},
 		// It asks the context now and then while it executes.
 		Interrupt: func(driver.Conn, *worker.Setup) func() { return nil },

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"contend/workers/wire"
 	"context"
 	"strings"
 	"testing"
@@ -19,7 +20,7 @@ var query = strings.Replace(bench.Query, "?", "$1", 1)
 
 // bare is what a program would write that prepares its statement. Left to itself the library would with this configuration, which
 // has it keep nothing, parse the text for every read, in a round trip of its own.
-func bare(b *testing.B, database string, keys []int64, reads int) time.Duration {
+func bare(b *testing.B, database wire.Database, keys []int64, reads int) time.Duration {
 	c, err := config(database)
 	if err != nil {
 		b.Fatal(err)

@@ -5,7 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"contend/workers/address"
+	"contend/workers/server"
+	"contend/workers/wire"
 	"contend/workers/worker"
 
 	"github.com/jackc/pgx/v5"
@@ -35,7 +36,7 @@ var background = context.Background()
 
 func newConn(inner *pgx.Conn, setup *worker.Setup) (*conn, error) {
 	c := &conn{pg: inner, setup: setup}
-	c.interrupt = address.Interrupter(func() {
+	c.interrupt = server.Interrupter(func() {
 		ctx, cancel := context.WithTimeout(background, time.Second)
 		defer cancel()
 		_ = inner.PgConn().CancelRequest(ctx)
@@ -200,13 +201,13 @@ func (c *conn) result(s *worker.Statement) *result {
 }
 
 // load copies the rows of a script into a table.
-func load(opened worker.Conn, sql string, next func() ([]any, error)) (int, error) {
+func load(opened worker.Conn, statement wire.Statement, next func() ([]any, error)) (int, error) {
 	c := opened.(*conn)
-	if !isCopy(sql) {
+	if statement.Group >= 0 || statement.Params > 0 {
 		return 0, worker.WrongValue("on PostgreSQL a `load` is a COPY ... FROM STDIN")
 	}
 	from := &copied{next: next}
-	tag, err := c.pg.PgConn().CopyFrom(background, from, sql)
+	tag, err := c.pg.PgConn().CopyFrom(background, from, statement.SQL)
 	if from.wrong != nil {
 		return 0, from.wrong
 	}

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"contend/workers/address"
+	"contend/workers/server"
 	"contend/workers/wire"
 	"contend/workers/worker"
 
@@ -53,8 +53,8 @@ func code(err error) (wire.Code, bool) {
 }
 
 // config is how to connect to an address; nothing of it comes from the environment.
-func config(database string) (*pgx.ConnConfig, error) {
-	at, err := address.Parse(database, "postgres", 5432)
+func config(at wire.Database) (*pgx.ConnConfig, error) {
+	password, err := at.Password()
 	if err != nil {
 		return nil, err
 	}
@@ -72,17 +72,17 @@ func config(database string) (*pgx.ConnConfig, error) {
 		}
 		c.Host, c.Port = filepath.Dir(at.Socket), uint16(port)
 	}
-	c.User, c.Password, c.Database = at.User, at.Password, at.Database
+	c.User, c.Password, c.Database = at.User, password, at.Name
 	c.TLSConfig, c.Fallbacks = nil, nil
 	c.RuntimeParams = map[string]string{"application_name": "contend"}
-	c.ConnectTimeout = address.ConnectTime
+	c.ConnectTimeout = server.ConnectTime
 	// The statements of a plan are prepared by name; nothing else is kept.
 	c.StatementCacheCapacity, c.DescriptionCacheCapacity = 0, 0
 	c.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec
 	return c, nil
 }
 
-func open(database string, setup *worker.Setup) (worker.Conn, error) {
+func open(database wire.Database, setup *worker.Setup) (worker.Conn, error) {
 	c, err := config(database)
 	if err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ type pool struct {
 	setup *worker.Setup
 }
 
-func openPool(database string, setup *worker.Setup) (worker.Pool, error) {
+func openPool(database wire.Database, setup *worker.Setup) (worker.Pool, error) {
 	c, err := config(database)
 	if err != nil {
 		return nil, err

@@ -192,11 +192,6 @@ func number(n *pgtype.Numeric) (any, error) {
 	return real.Float64, err
 }
 
-func isCopy(sql string) bool {
-	word, _, _ := strings.Cut(strings.TrimSpace(sql), " ")
-	return strings.EqualFold(word, "COPY")
-}
-
 // copied is rows in the text format of COPY, made as they are read.
 type copied struct {
 	next  func() ([]any, error)

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"contend/workers/sqldb"
+	"contend/workers/wire"
 	"contend/workers/worker"
 
 	"github.com/tailscale/sqlite"
@@ -126,10 +127,10 @@ func library() *worker.Driver {
 		Code:        sqldb.SQLiteCode(code),
 		Interrupted: sqldb.SQLiteInterrupt,
 	}, &sqldb.Library{
-		Connector: func(database string, _ *worker.Options) (driver.Connector, error) {
+		Connector: func(database wire.Database, _ *worker.Options) (driver.Connector, error) {
 			// The library takes URIs only.
-			uri := (&url.URL{Scheme: "file", Path: database}).String()
-			if database == memory {
+			uri := (&url.URL{Scheme: "file", Path: database.Path}).String()
+			if database.Path == memory {
 				uri = "file:" + memory
 			}
 			return connector{sqlite.Connector(uri, nil, nil)}, nil

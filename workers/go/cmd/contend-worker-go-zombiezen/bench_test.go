@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"contend/workers/bench"
+	"contend/workers/wire"
 
 	"zombiezen.com/go/sqlite"
 )
@@ -13,8 +14,8 @@ func BenchmarkPointRead(b *testing.B) {
 	bench.Compare(b, library(), bare)
 }
 
-func bare(b *testing.B, path string, keys []int64, reads int) time.Duration {
-	conn, err := sqlite.OpenConn(path, flags(false))
+func bare(b *testing.B, database wire.Database, keys []int64, reads int) time.Duration {
+	conn, err := sqlite.OpenConn(database.Path, flags(false))
 	if err != nil {
 		b.Fatal(err)
 	}

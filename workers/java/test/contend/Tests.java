@@ -3,8 +3,6 @@ package contend;
 import contend.Plan.Keep;
 import java.io.ByteArrayOutputStream;
 import java.lang.reflect.Proxy;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.sql.ResultSet;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -22,10 +20,10 @@ public final class Tests {
         }
     }
 
-    /** The arguments are the tables of statements and of addresses, which are those of all workers that look into the text of one. */
     public static void main(String[] args) throws Exception {
-        statements(Path.of(args[0]));
-        addresses(Path.of(args[1]));
+        statements();
+        databases();
+        whatIsCutOrChangedIsRefused();
         retriesEndWithTheDrain();
         whatIsCutAtTheEndOfTheDrain();
         jsonIsText();
@@ -35,45 +33,45 @@ public final class Tests {
         System.out.println("workers-java: tests passed");
     }
 
-    private static void statements(Path table) throws Exception {
-        int tested = 0;
-        for (String line : Files.readAllLines(table)) {
-            String[] fields = line.split("\t", -1);
-            for (boolean server : fields.length == 6 ? new boolean[] {false, true} : new boolean[0]) {
-                if (!fields[0].equals("any") && !fields[0].equals(server ? "server" : "sqlite")) {
-                    continue;
-                }
-                Sql sql = new Sql(Text.unescape(fields[5]), server);
-                List<String> found = List.of(String.valueOf(sql.params), sql.returns ? "1" : "0", sql.changes ? "1" : "0",
-                        String.valueOf(sql.upserts));
-                check(found.equals(List.of(fields).subList(1, 5)), fields[0] + ": " + sql.text + ": " + found);
-                tested++;
-            }
-        }
-        check(tested >= 40, "only " + tested + " lines were found");
+    private static void statements() {
+        Sql sql = new Sql("SELECT 'é', $2, $1, $2", "rows", "13:2,17:1,21:2");
+        check(sql.params == 2 && sql.returns && !sql.changes && sql.jdbc.equals("SELECT 'é', ?, ?, ?"), sql.jdbc);
+        check(List.of(1, 0, 1).equals(java.util.Arrays.stream(sql.order).boxed().toList()), "the order of values");
+        Sql replace = new Sql("REPLACE INTO t VALUES (?), (?)", "changes,upserts=2", "23,28");
+        check(replace.params == 2 && replace.changes && !replace.returns && replace.upserts == 2, replace.text);
+        check(List.of(replace.parts(22)).equals(List.of("(", "), (", ")")), "the parts of " + replace.text);
+        check(replace.before(22).equals("REPLACE INTO t VALUES "), replace.before(22));
+        check(Sql.plain("BEGIN").isPlain() && !Sql.query("SELECT 1").isPlain(), "plain statements");
     }
 
-    private static void addresses(Path table) throws Exception {
-        int tested = 0;
-        for (String line : Files.readAllLines(table)) {
-            if (line.startsWith("#")) {
-                continue;
-            }
-            String[] fields = line.split("\t", -1);
-            List<String> expected = List.of(fields).subList(1, fields.length);
-            tested++;
-            try {
-                Address at = Address.parse(fields[0], "mysql", 3306);
-                boolean local = at.socket != null;
-                List<String> found = List.of(at.user, local ? "" : at.host, local ? "" : String.valueOf(at.port), local ? at.socket : "",
-                        at.database);
-                check(found.equals(expected), fields[0] + ": " + found);
-            } catch (IllegalArgumentException e) {
-                check(fields[1].equals("refused") && e.getMessage().contains(fields[2]) && !e.getMessage().contains("geheim"),
-                        fields[0] + ": " + e.getMessage());
-            }
+    private static String refusal(Runnable what) {
+        try {
+            what.run();
+            return "";
+        } catch (RuntimeException e) {
+            return e.getMessage();
         }
-        check(tested > 20, "only " + tested + " lines were found");
+    }
+
+    private static void databases() {
+        Database at = Database.of(new String[] {"tcp", "::1", "5433", "me", "d\\t", "-"});
+        check(at.toString().equals("me@::1:5433/d\t") && at.password().isEmpty(), at.toString());
+        for (String found : List.of("env:CONTEND_NOT_SET", "file:/no/pw")) {
+            String why = refusal(() -> Database.of(new String[] {"socket", "/s", "me", "d", found}).password());
+            check(why.contains(found.split(":")[1]), why);
+        }
+    }
+
+    private static void whatIsCutOrChangedIsRefused() {
+        String body = "contend-plan 3\nworker\t0\n";
+        String whole = body + "end\t" + Text.digest(body) + "\n";
+        check(Text.opened("plan", whole).equals(body), "a whole text");
+        for (String cut : List.of(whole.substring(0, whole.length() - 1), body, body + "end\n", whole + "x\n")) {
+            String why = refusal(() -> Text.opened("plan", cut));
+            check(why.contains("cut off"), cut + why);
+        }
+        String why = refusal(() -> Text.opened("plan", whole.replace("\t0", "\t1")));
+        check(why.contains("changed after"), why);
     }
 
     private static void retriesEndWithTheDrain() {

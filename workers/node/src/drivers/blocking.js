@@ -32,7 +32,7 @@ class Connection {
     return made;
   }
 
-  /** `each`: prepared anew for every execution; once here as well, so that a mistake shows before the window. */
+  /** `each`: prepared again for every execution; once here as well, so that a mistake shows before the window. */
   prepare(statement, each) {
     return new Prepared(this.make(statement.sql), statement, each);
   }
@@ -87,7 +87,7 @@ function blocking(library, Opened = Connection) {
       const code = library.code(error);
       return code === undefined ? undefined : failure('sqlite', code, error.message);
     },
-    open: (database) => new Opened(library.open(database), library),
+    open: ({ path }) => new Opened(library.open(path), library),
   };
 }
 

@@ -5,7 +5,6 @@
 const mysql = require('mysql2/promise');
 const { ConnectionConfig, Types } = require('mysql2');
 const { version } = require('mysql2/package.json');
-const { parseAddress } = require('../address');
 const { failure, wrongValue } = require('../failure');
 const { integer } = require('../text');
 
@@ -75,15 +74,15 @@ class Connection {
       columns = made.statement.columns.length;
       if (each) await made.close();
     }
-    return { statement, columns, text: each || simple };
+    return { statement, columns, text: each || simple, parts: statement.parts() };
   }
 
-  async run({ statement, text }, values) {
+  async run({ statement, text, parts }, values) {
     const args = text && values.length > 0 ? values : undefined;
     const how = { sql: statement.sql, rowsAsArray: true };
     try {
       const [found, fields] = text
-        ? await this.inner.query(args ? { ...how, sql: this.written(statement.sql, args) } : how)
+        ? await this.inner.query(args ? { ...how, sql: this.written(parts, args) } : how)
         : await this.inner.execute(how, values);
       if (statement.returns) {
         this.fields = fields;
@@ -99,9 +98,8 @@ class Connection {
   }
 
   /** Values in the place of placeholders; the library's own way would write a BigInt or bytes as it sees fit. */
-  written(sql, values) {
-    let next = 0;
-    return sql.replace(/'(?:[^']|'')*'|"[^"]*"|`[^`]*`|\?/g, (token) => (token === '?' ? literal(values[next++]) : token));
+  written(parts, values) {
+    return parts.map((part, i) => (i < values.length ? part + literal(values[i]) : part)).join('');
   }
 
   /** What an INSERT ... RETURNING returns is not told before. */
@@ -137,11 +135,10 @@ class Connection {
   }
 }
 
-function config(database) {
-  const at = parseAddress(database, 'mysql', 3306);
+function config(at) {
   return {
     user: at.user,
-    password: at.password ?? '',
+    password: at.password() ?? '',
     database: at.database,
     ...(at.socket ? { socketPath: at.socket } : { host: at.host, port: at.port }),
     connectTimeout: CONNECT_MS,
@@ -164,17 +161,16 @@ async function open(database) {
 }
 
 /** Inserts the rows of a script, many with each statement, in one transaction. */
-async function load(conn, sql, rows, at) {
-  const first = sql.indexOf('?');
-  const open = first < 0 ? -1 : sql.lastIndexOf('(', first);
-  if (open < 0) throw wrongValue('a `load` is an INSERT ... VALUES (?, ...)');
-  const group = sql.slice(open);
-  const count = group.split('?').length - 1;
+async function load(conn, statement, rows, at) {
+  if (statement.group === undefined) throw wrongValue('a `load` is an INSERT ... VALUES (?, ...)');
+  const opening = Buffer.from(statement.sql).toString('utf8', 0, statement.group);
+  const group = statement.parts(statement.group);
+  const count = statement.params;
   let loaded = 0;
   let size = 0;
   let groups = [];
   const flush = async () => {
-    if (groups.length > 0) await conn.inner.query(sql.slice(0, open) + groups.join());
+    if (groups.length > 0) await conn.inner.query(opening + groups.join());
     groups = [];
     size = 0;
   };

@@ -4,7 +4,6 @@
 const path = require('path');
 const pg = require('pg');
 const { version } = require('pg/package.json');
-const { parseAddress } = require('../address');
 const { sqlstate, wrongValue } = require('../failure');
 const { integer } = require('../text');
 
@@ -170,9 +169,8 @@ class Connection {
   }
 }
 
-function config(database) {
-  const at = parseAddress(database, 'postgres', 5432);
-  const found = { user: at.user, password: at.password ?? '', database: at.database, host: at.host, port: at.port };
+function config(at) {
+  const found = { user: at.user, password: at.password() ?? '', database: at.database, host: at.host, port: at.port };
   if (at.socket) {
     const port = /^\.s\.PGSQL\.([0-9]+)$/.exec(path.basename(at.socket))?.[1];
     if (!port) throw new Error(`the socket ${at.socket} is not named .s.PGSQL.PORT`);
@@ -204,8 +202,8 @@ function copied(value) {
   return value.replace(/[\\\t\n\r]/g, (c) => COPY_ESCAPES[c]);
 }
 
-async function load(conn, sql, rows, at) {
-  if (!/^\s*copy\b/i.test(sql)) throw wrongValue('on PostgreSQL a `load` is a COPY ... FROM STDIN');
+async function load(conn, { sql, params }, rows, at) {
+  if (params > 0) throw wrongValue('on PostgreSQL a `load` is a COPY ... FROM STDIN');
   const lines = [];
   for (const { row, number } of rows) {
     at(number);

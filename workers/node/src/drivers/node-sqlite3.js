@@ -104,14 +104,14 @@ class Connection {
   }
 }
 
-function open(database) {
+function open({ path }) {
   return new Promise((resolve, reject) => {
-    const db = new sqlite3.Database(database, FLAGS, (error) => (error ? reject(error) : resolve(new Connection(db))));
+    const db = new sqlite3.Database(path, FLAGS, (error) => (error ? reject(error) : resolve(new Connection(db))));
   });
 }
 
 async function versions() {
-  const { db } = await open(':memory:');
+  const { db } = await open({ path: ':memory:' });
   const options = await call((done) => db.all('PRAGMA compile_options', done));
   // A transaction can begin after a write only if that has committed itself.
   await call((done) => db.exec('CREATE TABLE probe (value); INSERT INTO probe VALUES (1)', done));

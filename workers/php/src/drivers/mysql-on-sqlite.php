@@ -34,6 +34,13 @@ const DEFINITION = '/\A\s*(CREATE|ALTER|DROP|RENAME|TRUNCATE)\b/i';
 /** Without a path of its own a name of a database means nothing to SQLite; the driver wants one. */
 const DATABASE_NAME = 'app';
 
+/** Quoted texts and names, comments, words and anything else of MySQL's words, which the driver takes only if they are quoted its way. */
+function tokens(string $sql): array
+{
+    preg_match_all("/'(?:[^']|'')*+'|\"[^\"]*\"|`[^`]*`|--[^\\n]*|\\/\\*.*?\\*\\/|[A-Za-z_0-9\\x80-\\xff]+|./s", $sql, $found);
+    return $found[0];
+}
+
 /** Texts and bytes come alike; what is no text in UTF-8 can only be bytes. */
 function plain(mixed $value): mixed
 {
@@ -107,6 +114,7 @@ final class OnSqliteConnection extends Connection
     public function code(string $s, Statement $statement, array $args, array $keep, string $v): array
     {
         $kept = array_map(fn ($one) => "\$k$one[0] = array_map(plain(...), array_column(array_slice(\$r, 0, $one[2]), $one[1]));", $keep);
+        // In its words a statement is another text, so the placeholders are found in that.
         [$parts, $text, $next] = [[], '', 0];
         foreach ($this->own($statement->sql) as $token) {
             if ($token !== '?') {
@@ -189,11 +197,11 @@ final class OnSqliteConnection extends Connection
     /** Many rows with each statement: the driver's work goes by the statement. */
     public function load(Statement $statement, iterable $rows): int
     {
-        if (!preg_match('/\A(.*\bVALUES\s*)(\([^()]*\))\s*\z/is', $statement->sql, $found)) {
+        if ($statement->group === null) {
             throw new Failure(WORKER, NO_VALUE, 'a `load` is an INSERT ... VALUES (?, ...)');
         }
-        $open = implode('', $this->own($found[1]));
-        $group = $this->own($found[2]);
+        $open = implode('', $this->own(substr($statement->sql, 0, $statement->group)));
+        $parts = $statement->parts($statement->group);
         $own = !$this->driver->inTransaction();
         if ($own) {
             $this->driver->beginTransaction();
@@ -202,9 +210,9 @@ final class OnSqliteConnection extends Connection
             $count = 0;
             $texts = [];
             foreach ($rows as $row) {
-                [$text, $next] = ['', 0];
-                foreach ($group as $token) {
-                    $text .= $token === '?' ? $this->literal($row[$next++]) : $token;
+                $text = $parts[0];
+                foreach ($row as $i => $value) {
+                    $text .= $this->literal($value) . $parts[$i + 1];
                 }
                 $texts[] = $text;
                 if (++$count % 100 === 0) {
@@ -244,21 +252,15 @@ final class OnSqliteConnection extends Connection
 
 final class MysqlOnSqlite extends Driver
 {
-    /** What it is given is in MySQL's words, where brackets quote nothing. */
-    public function statement(string $sql): Statement
-    {
-        return new Statement($sql);
-    }
-
     public function hello(): array
     {
         $facts = (new PdoSqlite($this->name))->hello();
         return ['driver' => 'mysql-on-sqlite ' . SQLITE_DRIVER_VERSION . ', definitions read as text, on ' . $facts['driver']] + $facts;
     }
 
-    public function open(string $database, Options $options): Connection
+    public function open(Database $database, Options $options): Connection
     {
-        return new OnSqliteConnection($database, $options);
+        return new OnSqliteConnection($database->path, $options);
     }
 
     /** SQLite's code where an error is SQLite's; the driver's own errors have MySQL's. */

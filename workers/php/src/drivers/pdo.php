@@ -9,7 +9,7 @@ abstract class PdoConnection extends Connection
 
     protected function prepared(Statement $statement): mixed
     {
-        return $this->db->prepare($this->sql($statement->sql));
+        return $this->db->prepare($this->sql($statement));
     }
 
     public function rollBack(Failure $failure): void
@@ -27,9 +27,9 @@ abstract class PdoConnection extends Connection
     }
 
     /** A statement with placeholders as PDO has them. */
-    public function sql(string $sql): string
+    public function sql(Statement $statement): string
     {
-        return $sql;
+        return $statement->sql;
     }
 
     /** By which PDO knows the placeholder of an argument, from 0. */

@@ -54,7 +54,7 @@ final class NullDriver extends Driver
         return ['driver' => 'null', 'engine' => 'none'];
     }
 
-    public function open(string $database, Options $options): Connection
+    public function open(Database $database, Options $options): Connection
     {
         return new NoConnection();
     }

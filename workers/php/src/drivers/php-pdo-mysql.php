@@ -6,6 +6,9 @@ declare(strict_types=1);
 needs('pdo_mysql', 'php-mysql');
 require_once __DIR__ . '/pdo.php';
 
+/** A text with a backslash, with what comes before it left alone: other texts, names and comments. */
+const TRAP = "/(?:'(?:[^'\\\\]|'')*+'(?!')|\"[^\"]*\"|`[^`]*`|--[^\\n]*|\\/\\*.*?\\*\\/)(*SKIP)(*FAIL)|'(?:[^']|'')*+'/s";
+
 /** What the library or the server says last on a connection. */
 const MYSQL_LOST = [2006, 2013, 1927, 1053];
 
@@ -15,11 +18,10 @@ final class PdoMysqlConnection extends PdoConnection
     /** The connection's number at the server, once it was asked for. */
     private ?string $number = null;
 
-    public function __construct(string $database, private bool $prepareEach)
+    public function __construct(Database $at, private bool $prepareEach)
     {
-        $at = new Address($database, 'mysql', 3306);
         $place = $at->socket === null ? "host=$at->host;port=$at->port" : "unix_socket=$at->socket";
-        $this->db = new PDO("mysql:$place;dbname=$at->database;charset=utf8mb4", $at->user, $at->password, [
+        $this->db = new PDO("mysql:$place;dbname=$at->database;charset=utf8mb4", $at->user, $at->password(), [
             PDO::ATTR_ERRMODE => PDO::ERRMODE_EXCEPTION,
             // Prepared at the server; else PDO writes the values into the text, which is its default.
             PDO::ATTR_EMULATE_PREPARES => $prepareEach,
@@ -62,24 +64,21 @@ final class PdoMysqlConnection extends PdoConnection
      * Where PDO writes values into the text, it takes a backslash for an escape, whatever the session says. A text with one is
      * therefore given as a value: PDO writes it as the server reads it, and what is sent is the statement as it was.
      */
-    public function sql(string $sql): string
+    public function sql(Statement $statement): string
     {
-        return implode('', array_map(fn ($token) => $this->isTrap($token) ? '?' : $token, tokens($sql)));
-    }
-
-    private function isTrap(string $token): bool
-    {
-        return $this->prepareEach && $token[0] === "'" && str_contains($token, '\\');
+        return implode('?', preg_replace($this->prepareEach ? TRAP : [], '?', $statement->parts()));
     }
 
     public function code(string $s, Statement $statement, array $args, array $keep, string $v): array
     {
         $all = [];
-        foreach (tokens($statement->sql) as $token) {
-            if ($token === '?') {
-                $all[] = array_shift($args);
-            } elseif ($this->isTrap($token)) {
-                $all[] = [var_export(str_replace("''", "'", substr($token, 1, -1)), true), 'string'];
+        foreach ($statement->parts() as $i => $part) {
+            preg_match_all($this->prepareEach ? TRAP : '/(*FAIL)/', $part, $traps);
+            foreach ($traps[0] as $trap) {
+                $all[] = [var_export(str_replace("''", "'", substr($trap, 1, -1)), true), 'string'];
+            }
+            if (isset($args[$i])) {
+                $all[] = $args[$i];
             }
         }
         return parent::code($s, $statement, $all, $keep, $v);
@@ -171,7 +170,7 @@ final class PdoMysql extends Driver
         return ['driver' => 'PDO MySQL of PHP ' . PHP_VERSION . ' (mysqlnd)', 'engine' => 'MariaDB'];
     }
 
-    public function open(string $database, Options $options): Connection
+    public function open(Database $database, Options $options): Connection
     {
         return new PdoMysqlConnection($database, $options->prepareEach);
     }
@@ -185,7 +184,7 @@ final class PdoMysql extends Driver
         return is_int($number) && $number > 0 ? [MYSQL, $number] : null;
     }
 
-    public function interrupt(string $database, string $number): void
+    public function interrupt(Database $database, string $number): void
     {
         (new PdoMysqlConnection($database, true))->simple("KILL QUERY $number");
     }

@@ -14,26 +14,31 @@ final class PdoPgsqlConnection extends PdoConnection
     /** Types of columns by statement, asked for once. */
     private WeakMap $types;
 
-    public function __construct(string $database, bool $prepareEach)
+    public function __construct(Database $at, bool $prepareEach)
     {
-        $at = new Address($database, 'postgres', 5432);
         $place = "host=$at->host;port=$at->port";
         if ($at->socket !== null) {
             // libpq wants the directory and the port that the socket's name ends with.
             $place = 'host=' . dirname($at->socket) . ';port=' . substr(strrchr($at->socket, '.'), 1);
         }
         $this->types = new WeakMap();
-        $this->db = new PDO("pgsql:$place;dbname=$at->database", $at->user, $at->password, [
+        $this->db = new PDO("pgsql:$place;dbname=$at->database", $at->user, $at->password(), [
             PDO::ATTR_ERRMODE => PDO::ERRMODE_EXCEPTION,
-            // Else text and values are sent together, parsed anew each time.
+            // Else text and values are sent together, parsed again each time.
             PDO::PGSQL_ATTR_DISABLE_PREPARES => $prepareEach,
             PDO::ATTR_TIMEOUT => 10,
         ]);
     }
 
-    public function sql(string $sql): string
+    /** `$1` as `:p1`, and a `?` that is an operator as `??`. */
+    public function sql(Statement $statement): string
     {
-        return as_named($sql);
+        $text = '';
+        foreach ($statement->parts() as $i => $part) {
+            $operator = preg_replace_callback("/'(?:[^']|'')*'|\?/", fn ($found) => $found[0] === '?' ? '??' : $found[0], $part);
+            $text .= $operator . (isset($statement->places[$i]) ? ":p{$statement->places[$i][1]}" : '');
+        }
+        return $text;
     }
 
     /**
@@ -42,8 +47,8 @@ final class PdoPgsqlConnection extends PdoConnection
      */
     protected function place(int $index, Statement $statement): string
     {
-        $named = preg_grep('/\A\$\d+\z/', tokens($statement->sql));
-        return (string) (1 + array_search('$' . ($index + 1), array_values(array_unique($named)), true));
+        $numbers = array_values(array_unique(array_column($statement->places, 1)));
+        return (string) (1 + array_search($index + 1, $numbers, true));
     }
 
     /** PREPARE shows a mistake before the window; how many columns there are is told by a query that is never executed. */
@@ -139,7 +144,7 @@ final class PdoPgsql extends Driver
         return ['driver' => 'PDO PostgreSQL of PHP ' . PHP_VERSION . $version, 'engine' => 'PostgreSQL'];
     }
 
-    public function open(string $database, Options $options): Connection
+    public function open(Database $database, Options $options): Connection
     {
         return new PdoPgsqlConnection($database, $options->prepareEach);
     }
@@ -157,7 +162,7 @@ final class PdoPgsql extends Driver
         return $gone ? [SQLSTATE, base36(PG_LOST)] : null;
     }
 
-    public function interrupt(string $database, string $number): void
+    public function interrupt(Database $database, string $number): void
     {
         (new PdoPgsqlConnection($database, true))->simple("SELECT pg_cancel_backend($number)");
     }

@@ -119,9 +119,9 @@ final class PdoSqlite extends Driver
         ];
     }
 
-    public function open(string $database, Options $options): Connection
+    public function open(Database $database, Options $options): Connection
     {
-        return new PdoSqliteConnection($database, $options);
+        return new PdoSqliteConnection($database->path, $options);
     }
 
     public function codeOf(Throwable $error): ?array

@@ -40,7 +40,7 @@ class Apsw(Driver):
         return found
 
     def connect(self, database, options):
-        return Opened(database, options)
+        return Opened(database.path, options)
 
     def code_of(self, error):
         if isinstance(error, MemoryError):

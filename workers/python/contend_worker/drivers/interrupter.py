@@ -1,4 +1,4 @@
-"""Interruption of a statement on a server. It takes a second connection, and a server that hangs must hold up nobody,
+"""Interruption of a statement on a server. It takes a second connection, and a server that hangs must not hold up other clients,
 so it happens in a thread of its own, every 100 ms at most."""
 
 import threading

@@ -9,7 +9,6 @@ from psycopg.types.string import TextLoader
 
 from .. import wire
 from ..driver import Connection, Driver, Failure, default, worker_failure
-from .address import Address
 from .interrupter import CONNECT_S, Interrupter
 
 _LOST, _NOT_CONNECTED, _CANCELED = (wire.base36(state) for state in ("08006", "08001", "57014"))
@@ -128,7 +127,7 @@ class Psycopg(Driver):
         }
 
     def connect(self, database, options):
-        at = Address(database, "postgres", 5432)
+        at = database
         place = {"host": at.host, "port": at.port}
         if at.socket is not None:
             # libpq wants the directory and the port that the socket's name ends with.
@@ -136,7 +135,7 @@ class Psycopg(Driver):
             place = {"host": directory, "port": name.rpartition(".")[2]}
         try:
             inner = psycopg.connect(
-                **place, user=at.user, password=at.password, dbname=at.database or at.user, autocommit=True,
+                **place, user=at.user, password=at.password(), dbname=at.database or at.user, autocommit=True,
                 connect_timeout=CONNECT_S, application_name="contend",
             )
         except psycopg.Error as e:

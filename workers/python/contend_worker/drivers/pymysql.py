@@ -1,15 +1,12 @@
 """The driver `pymysql`: PyMySQL, which is all Python and writes values into a statement's text itself."""
 
 import importlib.metadata
-import re
 
 import pymysql
 from pymysql.constants import CLIENT, SERVER_STATUS
 
 from .. import wire
 from ..driver import Connection, Driver, Failure, default, plain, worker_failure
-from ..sqltext import as_format
-from .address import Address
 from .interrupter import CONNECT_S, Interrupter
 from decimal import Decimal
 
@@ -18,7 +15,6 @@ _NOT_CONNECTED, _GONE, _LOST, _INTERRUPTED, _KILLED, _SHUTDOWN = 2003, 2006, 201
 _LAST_WORDS = {(wire.MYSQL, number) for number in (_GONE, _LOST, _KILLED, _SHUTDOWN)}
 # Statements of a load are of about so many characters, far below the smallest limit of a packet in use.
 _CHUNK = 1 << 20
-_GROUP = re.compile(r"\([^()]*\?.*\Z", re.S)
 
 
 class Opened(Connection):
@@ -40,10 +36,10 @@ class Opened(Connection):
         cursor = self.inner.cursor()
         cursor.execute(f"PREPARE contend FROM {self.inner.literal(statement.sql)}")
         cursor.execute("DEALLOCATE PREPARE contend")
-        if not statement.returns or statement.changes or statement.first == "SHOW":
+        if not statement.returns or statement.changes:
             return None if statement.returns else 0
         try:
-            sql = as_format(statement.sql) if statement.params else statement.sql
+            sql = statement.as_format() if statement.params else statement.sql
             args = (None,) * statement.params or None
             cursor.execute(f"SELECT * FROM ({sql}) AS contend LIMIT 0", args)
         except pymysql.Error:
@@ -52,7 +48,7 @@ class Opened(Connection):
 
     def code(self, index, statement, args):
         q, e, f = f"q{index}", f"e{index}", f"f{index}"
-        names = {q: as_format(statement.sql) if args else statement.sql}
+        names = {q: statement.as_format() if args else statement.sql}
         run = f"{e}({q}, {args})" if args else f"{e}({q})"
         if statement.returns:
             return [run, f"r = {f}()", "m = len(r)"], names
@@ -81,10 +77,9 @@ class Opened(Connection):
 
     def load(self, statement, rows):
         """Many rows with each statement."""
-        found = _GROUP.search(statement.sql)
-        if not found:
+        if statement.group is None:
             raise worker_failure(wire.NO_VALUE, "a `load` is an INSERT ... VALUES (?, ...)")
-        opening, group = statement.sql[:found.start()], as_format(found.group(0))
+        opening, group = statement.sql.encode()[:statement.group].decode(), statement.as_format(statement.group)
         count, texts, length = 0, [], 0
 
         def flush():
@@ -126,7 +121,7 @@ class Opened(Connection):
 def open_at(at):
     place = {"unix_socket": at.socket} if at.socket is not None else {"host": at.host, "port": at.port}
     return pymysql.connect(
-        **place, user=at.user, password=at.password or "", database=at.database or None, charset="utf8mb4",
+        **place, user=at.user, password=at.password() or "", database=at.database or None, charset="utf8mb4",
         autocommit=True, connect_timeout=CONNECT_S,
         # Rows an UPDATE found, as SQLite and PostgreSQL count them, and not only those it made different.
         client_flag=CLIENT.FOUND_ROWS,
@@ -147,9 +142,8 @@ class PyMySql(Driver):
         }
 
     def connect(self, database, options):
-        at = Address(database, "mysql", 3306)
         try:
-            return Opened(open_at(at), at)
+            return Opened(open_at(database), database)
         except pymysql.Error as e:
             code = self.code_of(e) or (wire.MYSQL, _NOT_CONNECTED)
             raise Failure(*code, str(e)) from None

@@ -25,17 +25,16 @@ class Opened(SqliteConnection):
         run = f"{e}({q}, {args})" if args else f"{e}({q})"
         if statement.returns:
             return [run, f"r = {f}()", "m = len(r)"], names
-        if statement.changes and statement.first != "WITH":
-            return [run, f"m = {c}.rowcount"], names
         if statement.changes:
-            # The module knows what changes rows by the first word.
-            return [run, "m = changes('SELECT changes()').fetchone()[0]"], names
+            # The module counts only after a statement whose first word it knows: after a WITH it says -1.
+            counted = f"m = {c}.rowcount if {c}.rowcount >= 0 else changes('SELECT changes()').fetchone()[0]"
+            return [run, counted], names
         return [run, "m = 0"], names
 
     def names(self, index, statement):
         cursor = self.inner.cursor()
         found = {f"c{index}": cursor, f"e{index}": cursor.execute, f"f{index}": cursor.fetchall}
-        if statement.changes and statement.first == "WITH":
+        if statement.changes:
             found["changes"] = self.inner.cursor().execute
         return found
 
@@ -55,7 +54,7 @@ class PythonSqlite3(Driver):
         return found
 
     def connect(self, database, options):
-        return Opened(database, options)
+        return Opened(database.path, options)
 
     def code_of(self, error):
         if isinstance(error, MemoryError):

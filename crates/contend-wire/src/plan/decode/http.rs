@@ -3,6 +3,7 @@
 use super::{Fields, Reader, bounds, expect_index, list, sources};
 use crate::FormatError;
 use crate::literal::unescape;
+use crate::plan::check::check_login;
 use crate::plan::http::{Count, HttpStep, KeepAt, Request, check_pointer};
 use crate::plan::{Source, Step, Transaction};
 
@@ -70,19 +71,6 @@ impl Reader<'_> {
     }
 }
 
-/// A login is carried out before there are operations: what it sends is written in the plan.
-fn check_login(login: &Transaction) -> Result<(), String> {
-    let name = &login.name;
-    let fixed = |source: &Source| matches!(source, Source::Literal(_) | Source::Kept { .. } | Source::KeptRow { .. });
-    if login.steps.iter().any(|step| !matches!(step, Step::Http(_) | Step::Pause { .. })) {
-        return Err(format!("the login `{name}` may have `http` and `pause` steps only"));
-    }
-    if !login.steps.iter().flat_map(|step| step.sources().0).all(fixed) {
-        return Err(format!("the login `{name}` may use literal and kept values only"));
-    }
-    Ok(())
-}
-
 pub(super) fn step(mut f: Fields<'_>) -> Result<Step, FormatError> {
     let request = f.number("request")?;
     let all = list(&mut f, "status", |item| {
@@ -130,19 +118,4 @@ fn keep_at(item: &str) -> Result<KeepAt, String> {
     let pointer = unescape(pointer)?;
     check_pointer(&pointer)?;
     Ok(KeepAt { slot, rows, pointer })
-}
-
-/// Whether what the step refers to is in the plan.
-pub(super) fn check_step(step: &HttpStep, t: &Transaction, requests: &[Request]) -> Result<(), String> {
-    let Some(request) = requests.get(step.request as usize) else {
-        return Err(format!("request {} is not in the plan", step.request));
-    };
-    if t.begin.is_some() {
-        return Err(format!("`{}` sends requests, so it has no begin", t.name));
-    }
-    let places = request.places()?;
-    if places != step.args.len() {
-        return Err(format!("request {} takes {places} values, the step has {}", step.request, step.args.len()));
-    }
-    Ok(())
 }

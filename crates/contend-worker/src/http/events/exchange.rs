@@ -140,7 +140,7 @@ impl<'p> Events<'p> {
             Phase::Connecting => self.connected(i),
             Phase::Sending if other_than_out => self.read(i),
             Phase::Sending => self.write(i),
-            // Closed, or something that nobody asked for.
+            // Closed, or something that was not requested.
             _ => self.clients[i].connection = None,
         }
     }
@@ -218,7 +218,7 @@ impl<'p> Events<'p> {
 }
 
 impl Connection {
-    /// Whether the service has ended a connection on which nothing was to come for a while. Right after an answer nobody looks: that
+    /// Whether the service has ended a connection on which nothing was to come for a while. Right after an answer this is not checked: that
     /// would cost every request a call, and what has been ended by then can be ended a moment later as well.
     #[inline]
     fn has_ended(&self, now_ns: u64) -> bool {

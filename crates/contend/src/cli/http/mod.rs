@@ -39,62 +39,62 @@ use std::sync::atomic::Ordering;
 
 A scenario file is described in docs/http.md.")]
 pub struct HttpArgs {
-    /// A scenario file, the name of a built-in scenario (gameplan, wordpress), or an address http://HOST:PORT/PATH that
-    /// every request gets
+    /// A scenario file, the name of a built-in scenario (gameplan, wordpress), or an address http://HOST:PORT/PATH for
+    /// every request
     #[arg(value_hint = ValueHint::AnyPath)]
     scenario: String,
-    /// Where the service is: http://HOST:PORT
+    /// Address of the service: http://HOST:PORT
     #[arg(long, value_hint = ValueHint::Url, default_value = "http://127.0.0.1:8000")]
     url: String,
-    /// In place of --url: the service is at this port of this machine
+    /// Instead of --url: the service is on this port of this machine
     #[arg(long, conflicts_with = "url", value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
-    /// The scenario's variable `mode`; of a scenario without one the profile that is carried out
+    /// The scenario's variable `mode`, or its profile if it has no such variable
     #[arg(long)]
     mode: Option<String>,
     /// The scenario's variable `user`
     #[arg(long)]
     user: Option<String>,
-    /// The scenario's secret `password`. Others can read a command line while it runs; in the environment variable
-    /// CONTEND_SECRET_PASSWORD they cannot
+    /// The scenario's secret `password`. Other users can read a command line while it runs, but not the environment
+    /// variable CONTEND_SECRET_PASSWORD
     #[arg(long)]
     password: Option<String>,
-    /// The Host header, in place of the address
+    /// The Host header, instead of the address
     #[arg(long, visible_alias = "site")]
     host: Option<String>,
-    /// Closed loop: clients, each with a connection, that wait for their answers [default: the scenario's, or else 8];
-    /// with --rate the connections that arrivals are spread over. Of several each is measured
+    /// Closed loop: number of clients, each with a connection, that wait for their answers [default: the scenario's, or
+    /// 8]; with --rate the number of connections that share the arrivals. Several numbers are measured one by one
     #[arg(long, visible_alias = "conc", value_name = "N,...", value_delimiter = ',')]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     clients: Vec<u32>,
-    /// Open loop: arrivals per second over all clients. Of several each is measured
+    /// Open loop: arrivals per second over all clients. Several numbers are measured one by one
     #[arg(long, value_name = "PER_SECOND,...", value_delimiter = ',')]
     rate: Vec<f64>,
     /// How arrivals are spaced in an open loop
     #[arg(long, value_enum, default_value_t = Spacing::Poisson)]
     arrivals: Spacing,
-    /// Length of the measured window [default: the scenario's number of requests, or else 10s]
+    /// Length of the measured window [default: the scenario's number of requests, or 10s]
     #[arg(long, value_name = "TIME", conflicts_with = "requests")]
     duration: Option<String>,
-    /// Instead of a window: so many operations in all, shared by the clients
+    /// Instead of a window: number of operations in all, shared by the clients
     #[arg(long, value_name = "N", conflicts_with = "rate", value_parser = clap::value_parser!(u32).range(1..))]
     requests: Option<u32>,
-    /// With a number of requests: so many operations before them, which do not count [default: the scenario's]
+    /// With a number of requests: number of operations before them, not counted [default: the scenario's]
     #[arg(long, value_name = "N", conflicts_with_all = ["rate", "duration"])]
     warm: Option<u32>,
-    /// Time before the window, which does not count
+    /// Time before the window, not counted
     #[arg(long, value_name = "TIME", default_value = "500ms")]
     run_in: String,
-    /// How long requests under way may take after the window
+    /// Time after the window for requests in flight
     #[arg(long, value_name = "TIME", default_value = "2s")]
     drain: String,
-    /// Rounds: how often the whole is measured
+    /// Number of rounds; in each round everything is measured once
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(ROUNDS_MAX)))]
     rounds: u32,
-    /// Variables of the scenario, and secrets, which are better put into the environment (see docs/http.md)
+    /// Variables of the scenario, and secrets (better given in the environment, see docs/http.md)
     #[arg(long, value_name = "NAME=V,...")]
     set: Vec<String>,
-    /// Seconds that a request may take
+    /// Longest time for a request, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: u64,
     /// Event loops of the client
@@ -103,7 +103,7 @@ pub struct HttpArgs {
     /// A new TCP connection for each request
     #[arg(long)]
     close: bool,
-    /// Everything random follows from it
+    /// Seed of every random choice
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     seed: u64,
     /// Name in the report and in the JSON line [default: the scenario's]
@@ -113,7 +113,7 @@ pub struct HttpArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: Option<PathBuf>,
     /// Print one line of JSON instead of the report: label, total, ok, failed, wall_s, req_per_s (what succeeded inside the
-    /// window), p50_ms, p95_ms, p99_ms, max_ms (response times of those that succeeded; null, as the rate, without a valid
+    /// window), p50_ms, p95_ms, p99_ms, max_ms (response times of successful requests; null, like the rate, without a valid
     /// trial), err_sample (a list of message, code and count). With several rates or numbers of clients a line for each
     #[arg(long)]
     json_line: bool,
@@ -130,7 +130,7 @@ enum Spacing {
 
 pub(super) fn http(args: &HttpArgs) -> Result<u8> {
     if let Some((url, path)) = args.scenario.contains("://").then(|| scenario::address(&args.scenario)) {
-        ensure!(args.port.is_none(), "--port: the address has one");
+        ensure!(args.port.is_none(), "--port: the address already has a port");
         return carry_out(&HttpArgs { url, ..args.clone() }, Some(&path));
     }
     match args.port {
@@ -151,13 +151,17 @@ fn carry_out(args: &HttpArgs, path: Option<&str>) -> Result<u8> {
     let Given { secrets, variables, profile } = given::given(args, &written)?;
     let source = scenario::filled_in(&scenario::without_defaults(&written, secrets.keys())?, &variables)?;
     let before = secret::told(workload::parse(&source)?, &secrets)?;
-    ensure!(!before.requests.is_empty(), "{}: a scenario sends requests; run this file with contend run", source.name);
+    ensure!(
+        !before.requests.is_empty(),
+        "{}: this file sends no requests, so it is not a scenario; use it with contend run",
+        source.name
+    );
     let study = study::study(args, &before, profile, study::contender(args, &before)?)?;
     let out = match &args.out {
         Some(out) => out.clone(),
         None => numbered_out(&format!("http-{}", before.name)),
     };
-    ensure!(!RecordWriter::is_record(&out), "{} is a record already; choose another --out", out.display());
+    ensure!(!RecordWriter::is_record(&out), "{} is already a record; choose another --out", out.display());
     let warm = study::warm(args, &before)?;
     let warm_up = (warm > 0).then(|| study::of_warm_up(&study, &before, warm)).transpose()?;
     let aside = warm_up.map(|study| Ok::<_, anyhow::Error>((warm_up_of(&out)?, study))).transpose()?;
@@ -179,12 +183,12 @@ fn carry_out(args: &HttpArgs, path: Option<&str>) -> Result<u8> {
         attached: None,
     };
     let progress = Progress::new(args.quiet || args.json_line);
-    progress.show(&Note::Phase("measuring what the client itself takes"));
+    progress.show(&Note::Phase("measuring the client's own cost"));
     if let Some((aside, study)) = aside {
         progress.show(&Note::Phase(&format!("warming up with {warm} operations")));
         if !warmed(&mut order, aside, study, &cancelled, &|note| progress.show(&note))? {
             progress.finish();
-            eprintln!("Stopped while warming up; nothing is left.");
+            eprintln!("Stopped during the warm-up; nothing was kept.");
             return Ok(STOPPED);
         }
     }
@@ -213,7 +217,7 @@ fn show(progress: &Progress, note: &Note<'_>) {
         Note::Phase(_) => {}
         Note::Prepared { generator_ns, .. } => {
             progress.show(&Note::Phase(&format!(
-                "the client itself takes {} for a request, without sending it",
+                "the client's own cost is {} for a request, without sending it",
                 Ns(*generator_ns)
             )));
         }
@@ -221,7 +225,7 @@ fn show(progress: &Progress, note: &Note<'_>) {
     }
 }
 
-/// A secret is in no record: whoever goes on has to give it again, in the environment.
+/// A secret is in no record: to continue, the user has to give it again, in the environment.
 fn how_to_resume(dir: &Path, secrets: &BTreeMap<String, String>) -> String {
     let variables: Vec<String> = secrets.keys().map(|name| secret::variable(name)).collect();
     let again = match variables.as_slice() {
@@ -243,7 +247,7 @@ pub(super) fn warm_up_of(out: &Path) -> Result<PathBuf> {
 
 fn in_the_way(aside: &Path) -> String {
     format!(
-        "{} is there, and the warm-up needs that place; remove it if nobody needs it, or choose another --out",
+        "{} exists, and the warm-up needs this path; remove it if it is not needed, or choose another --out",
         aside.display()
     )
 }
@@ -266,7 +270,7 @@ fn warmed(
     })?;
     let out = std::mem::replace(&mut order.out, aside);
     let measured = std::mem::replace(&mut order.whole.studies[0], study);
-    // Only how far it is: what it measures is nobody's result.
+    // Only how far it is: its measurements are not a result.
     let ending = run_session(order, cancelled, &|note| {
         if matches!(note, Note::Operations(_)) {
             tell(note);

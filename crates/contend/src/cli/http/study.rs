@@ -95,8 +95,8 @@ fn load(args: &HttpArgs, workload: &Workload, requests: Option<u32>) -> Result<L
     ensure!(window_ns > 0, "--duration: it must be longer than 0");
     let run_in_ns = time(&args.run_in, "--run-in")?;
     ensure!(args.rate.iter().all(|rate| rate.is_finite() && *rate > 0.0), "--rate: a number above 0");
-    ensure!(all_differ(&args.rate), "--rate: a number is there twice");
-    ensure!(all_differ(&args.clients), "--clients: a number is there twice");
+    ensure!(all_differ(&args.rate), "--rate: a number is given twice");
+    ensure!(all_differ(&args.clients), "--clients: a number is given twice");
     // Of several roles each has its own number, or none; the only one's is a default.
     let says = |clients: &ClientCount| *clients != ClientCount::Asked;
     let follows = |clients: &ClientCount| match clients {
@@ -106,7 +106,7 @@ fn load(args: &HttpArgs, workload: &Workload, requests: Option<u32>) -> Result<L
     };
     ensure!(
         args.clients.is_empty() || workload.roles.iter().any(|role| follows(&role.clients)),
-        "--clients changes nothing: every role of the scenario says how many clients it has"
+        "--clients changes nothing: every role of the scenario has its own number of clients"
     );
     let all_say = workload.roles.iter().all(|role| says(&role.clients));
     Ok(Load {

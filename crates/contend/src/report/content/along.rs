@@ -1,35 +1,35 @@
-//! What becomes of a figure along an axis of numbers, in words: from where on it improves no more and who is first at each
+//! What becomes of a metric along an axis of numbers, in words: from where on it improves no more and who is first at each
 //! value, or from where on it is above 0. With too few rounds for a verdict the words say so.
 
 use crate::analysis::Findings;
 use crate::analysis::cell::Cell;
 use crate::analysis::compare::compare;
-use crate::analysis::figure::{Figure, plain};
+use crate::analysis::metric::{Metric, plain};
+use crate::analysis::plain::{Along, Tells, Tier};
 use crate::report::content::sweep::{self, Row};
 use crate::report::content::{axes::trimmed, charts, words};
 use crate::report::document::{Block, Said, Tone};
 use crate::stats::interval::MIN_ROUNDS;
 use crate::stats::verdict::{Comparison, Direction, Verdict};
-use crate::study::model::{Along, Tells, Tier};
 
 /// One answer for each `[[along]]` of the study that this run has at least two values for.
 pub fn answers(findings: &Findings<'_>) -> Vec<Block> {
     let study = &findings.run.study;
     let rows = sweep::rows(&study.conditions);
     let answered = |along: &Along| {
-        let figure = findings.figure(&along.metric)?;
+        let metric = findings.metric(&along.metric)?;
         let of_axis = rows.iter().filter(|row| row.axis == along.axis);
-        let said: Vec<Said> = of_axis.flat_map(|row| Course { findings, along, figure: &figure, row }.said()).collect();
+        let said: Vec<Said> = of_axis.flat_map(|row| Course { findings, along, metric: &metric, row }.said()).collect();
         (!said.is_empty()).then(|| Block::Answer { ask: along.ask.clone(), said })
     };
     study.alongs.iter().filter_map(answered).collect()
 }
 
-/// A figure along an axis, while everything else is the same.
+/// A metric along an axis, while everything else is the same.
 struct Course<'a> {
     findings: &'a Findings<'a>,
     along: &'a Along,
-    figure: &'a Figure,
+    metric: &'a Metric,
     row: &'a Row,
 }
 
@@ -66,7 +66,7 @@ impl<'a> Course<'a> {
     fn points(&self, contender: usize) -> Vec<Point<'a>> {
         let point = |&(x, condition): &(f64, usize)| {
             let cell = self.findings.cell(condition, contender).filter(|cell| cell.has_data())?;
-            let value = self.findings.estimator().estimate(cell, self.figure).value?;
+            let value = self.findings.estimator().estimate(cell, self.metric).value?;
             Some(Point { x, cell, value })
         };
         self.row.conditions.iter().filter_map(point).collect()
@@ -78,7 +78,7 @@ impl<'a> Course<'a> {
         if points.len() < 2 {
             return None;
         }
-        let values = listed(points.iter().map(|point| self.figure.show(point.value)));
+        let values = listed(points.iter().map(|point| self.metric.show(point.value)));
         let at = listed(points.iter().map(|point| trimmed(point.x)));
         let (found, holds) = match self.along.tells {
             Tells::Plateau => self.plateau(&points),
@@ -95,7 +95,7 @@ impl<'a> Course<'a> {
 
     fn compared(&self, from: &Point<'_>, to: &Point<'_>) -> Comparison {
         let study = &self.findings.run.study;
-        let compared = compare(&self.findings.estimator(), study, from.cell, to.cell, self.figure).comparison;
+        let compared = compare(&self.findings.estimator(), study, from.cell, to.cell, self.metric).comparison;
         match compared.verdict {
             // Without words there is nothing but the two values that are shown; their ratio is not to contradict them.
             Verdict::NoWords if from.value > 0.0 => Comparison { ratio: Some(to.value / from.value), ..compared },
@@ -107,7 +107,7 @@ impl<'a> Course<'a> {
     fn plateau(&self, points: &[Point<'_>]) -> (String, bool) {
         let margin = self.findings.run.study.margin;
         let better =
-            |from: &Point<'_>, to: &Point<'_>| change(&self.compared(from, to), self.figure, margin) == Change::Better;
+            |from: &Point<'_>, to: &Point<'_>| change(&self.compared(from, to), self.metric, margin) == Change::Better;
         let last = &points[points.len() - 1];
         let flat_from = |from: &usize| points[from + 1..].iter().all(|to| !better(&points[*from], to));
         let knee = (0..points.len()).find(flat_from).unwrap_or(points.len() - 1);
@@ -120,7 +120,7 @@ impl<'a> Course<'a> {
         }
         let compared = self.compared(from, last);
         let (here, there, by) = (trimmed(from.x), trimmed(last.x), by(&compared));
-        match change(&compared, self.figure, margin) {
+        match change(&compared, self.metric, margin) {
             Change::Worse => (format!("best with {here}, and worse with more: with {there} {by} that"), true),
             Change::NotComparable(reason) => (format!("{here} and {there} cannot be compared ({reason})"), false),
             Change::Unknown => {
@@ -135,7 +135,7 @@ impl<'a> Course<'a> {
         let all: Vec<Vec<Point<'_>>> = self.findings.of_tier(tier).into_iter().map(|c| self.points(c)).collect();
         let first = |&(x, _): &(f64, usize)| {
             let mut here: Vec<&Point<'_>> = all.iter().flatten().filter(|point| point.x == x).collect();
-            here.sort_by(|a, b| match self.figure.direction {
+            here.sort_by(|a, b| match self.metric.direction {
                 Direction::HigherIsBetter => b.value.total_cmp(&a.value),
                 Direction::LowerIsBetter => a.value.total_cmp(&b.value),
             });
@@ -145,12 +145,12 @@ impl<'a> Course<'a> {
             let told = compared.verdict.is_difference();
             let rather = match (told, &compared.verdict) {
                 (true, _) | (_, Verdict::NoWords) => format!("{} that of {}", by(&compared), name(next)),
-                _ => format!("not told from {} with {}", name(next), self.figure.show(next.value)),
+                _ => format!("not told from {} with {}", name(next), self.metric.show(next.value)),
             };
-            Some(format!("with {} {} ({}, {rather})", trimmed(x), name(best), self.figure.show(best.value)))
+            Some(format!("with {} {} ({}, {rather})", trimmed(x), name(best), self.metric.show(best.value)))
         };
         let firsts: Vec<String> = self.row.conditions.iter().filter_map(first).collect();
-        let label = charts::capitalised(&self.figure.label());
+        let label = charts::capitalised(&self.metric.label());
         (firsts.len() > 1)
             .then(|| format!("{label} by {}, best of {}: {}.", self.axis(), tier.word(), firsts.join("; ")))
     }
@@ -168,7 +168,7 @@ fn threshold(points: &[Point<'_>]) -> (String, bool) {
     }
 }
 
-/// What a figure does from one value of the axis to another.
+/// What a metric does from one value of the axis to another.
 #[derive(Debug, PartialEq, Eq)]
 enum Change {
     Better,
@@ -179,10 +179,10 @@ enum Change {
     NotComparable(String),
 }
 
-fn change(compared: &Comparison, figure: &Figure, margin: f64) -> Change {
+fn change(compared: &Comparison, metric: &Metric, margin: f64) -> Change {
     // Of too few rounds the ratio alone can be told.
     let of_ratio = |ratio: f64| {
-        let gain = if figure.direction == Direction::HigherIsBetter { ratio } else { 1.0 / ratio };
+        let gain = if metric.direction == Direction::HigherIsBetter { ratio } else { 1.0 / ratio };
         match gain {
             gain if gain > 1.0 + margin => Change::Better,
             gain if gain < 1.0 - margin => Change::Worse,

@@ -3,7 +3,8 @@
 use crate::analysis::Findings;
 use crate::analysis::cell::{Cell, Slice};
 use crate::analysis::dist::{CurvePoint, Shown};
-use crate::analysis::figure::Figure;
+use crate::analysis::metric::Metric;
+use crate::analysis::plain::Tier;
 use crate::analysis::trial::Scope;
 use crate::report::content::axes::{extent, linear_axis, log_axis, short_count, short_ns, trimmed};
 use crate::report::content::words;
@@ -11,7 +12,6 @@ use crate::report::document::{Axis, Bar, BarRow, Bars, Block, Lines, Point, Sect
 use crate::stats::precision::{Ns, Percent, Rate};
 use crate::stats::quantile::QuantileValue;
 use crate::stats::verdict::Verdict;
-use crate::study::model::Tier;
 
 /// Percentiles marked on the axis, as 1 / (1 - q).
 const PERCENTILES: [(f64, &str, bool); 9] = [
@@ -56,10 +56,10 @@ fn section(id: &'static str, title: &str, intro: &str, blocks: Vec<Block>) -> Op
 
 /// The headline as bars, and throughput if that is another.
 pub fn throughput(findings: &Findings<'_>) -> Option<Section> {
-    let figures = findings.shown_figures();
+    let metrics = findings.shown_metrics();
     let charts: Vec<Bars> =
-        conditions(findings).flat_map(|c| figures.iter().filter_map(move |f| bars(findings, c, f))).collect();
-    let title = figures.first().map_or(String::new(), |f| capitalised(&f.label()));
+        conditions(findings).flat_map(|c| metrics.iter().filter_map(move |f| bars(findings, c, f))).collect();
+    let title = metrics.first().map_or(String::new(), |f| capitalised(&f.label()));
     let faint = charts.iter().flat_map(Bars::bars).any(|bar| bar.faint);
     section(
         "throughput",
@@ -81,7 +81,7 @@ pub fn capitalised(text: &str) -> String {
     chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
 }
 
-fn bars(findings: &Findings<'_>, condition: usize, figure: &Figure) -> Option<Bars> {
+fn bars(findings: &Findings<'_>, condition: usize, metric: &Metric) -> Option<Bars> {
     let mut rows = vec![];
     for tier in Tier::GROUPS {
         let cells: Vec<&Cell> =
@@ -91,9 +91,9 @@ fn bars(findings: &Findings<'_>, condition: usize, figure: &Figure) -> Option<Ba
         }
         let (name, promise) = words::tier(tier);
         rows.push(BarRow::Group(name, promise));
-        rows.extend(cells.into_iter().map(|cell| BarRow::Bar(bar(findings, cell, figure))));
+        rows.extend(cells.into_iter().map(|cell| BarRow::Bar(bar(findings, cell, metric))));
     }
-    let chart = Bars { title: titled(findings, condition, &figure.label()), condition, rows };
+    let chart = Bars { title: titled(findings, condition, &metric.label()), condition, rows };
     let drawn = chart.bars().any(|bar| bar.value.is_some());
     drawn.then_some(chart)
 }
@@ -104,17 +104,17 @@ pub fn titled(findings: &Findings<'_>, condition: usize, what: &str) -> String {
     if conditions(findings).len() > 1 { format!("{what}: {}", words::condition(findings, condition)) } else { what }
 }
 
-fn bar(findings: &Findings<'_>, cell: &Cell, figure: &Figure) -> Bar {
-    let estimate = findings.estimator().estimate(cell, figure);
+fn bar(findings: &Findings<'_>, cell: &Cell, metric: &Metric) -> Bar {
+    let estimate = findings.estimator().estimate(cell, metric);
     let label = words::label(findings, cell.contender).to_string();
-    let shown = words::estimate(figure, &estimate);
-    let interval = words::interval(figure, &estimate);
-    let mut tip = format!("{label}\n{}: {}", figure.label(), shown.text);
+    let shown = words::estimate(metric, &estimate);
+    let interval = words::interval(metric, &estimate);
+    let mut tip = format!("{label}\n{}: {}", metric.label(), shown.text);
     if !interval.is_empty() {
         tip += &format!("\ninterval: {interval}");
     }
     tip += &format!("\nvalid rounds: {}", words::rounds(cell));
-    let compared = findings.compared(cell.condition, cell.contender, &figure.name);
+    let compared = findings.compared(cell.condition, cell.contender, &metric.name);
     let reason = compared.and_then(|compared| match &compared.comparison.verdict {
         Verdict::NotComparable(reason) => Some(reason),
         _ => None,
@@ -259,9 +259,9 @@ fn time_lines(
 
 /// What the work cost: processor, memory, disk.
 pub fn resources(findings: &Findings<'_>) -> Option<Section> {
-    let figures: Vec<Figure> = RESOURCES.iter().filter_map(|name| findings.figure(name)).collect();
+    let metrics: Vec<Metric> = RESOURCES.iter().filter_map(|name| findings.metric(name)).collect();
     let charts: Vec<Bars> =
-        figures.iter().flat_map(|f| conditions(findings).filter_map(move |c| bars(findings, c, f))).collect();
+        metrics.iter().flat_map(|f| conditions(findings).filter_map(move |c| bars(findings, c, f))).collect();
     let faint = charts.iter().flat_map(Bars::bars).any(|bar| bar.faint);
     let mut blocks: Vec<Block> = charts.into_iter().map(without_promises).map(Block::Bars).collect();
     blocks.extend(faint.then(faint_note));

@@ -1,6 +1,6 @@
 //! By what it can be told that crashes were looked for in earnest: controls, faults planted in the disk, a real kernel.
 
-use crate::record::powercut::{KernelCuts, Powercut};
+use crate::analysis::plain::{KernelCuts, Powercut};
 use crate::report::content::words::{NOTHING, count, counted};
 use crate::report::document::{Block, Cell as TableCell, Table, Tone};
 use std::collections::BTreeSet;
@@ -126,7 +126,7 @@ fn about_kernels(all: &[Checked<'_>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::powercut::Lie;
+    use crate::analysis::plain::Lie;
 
     fn text(found: &[Powercut]) -> String {
         let all: Vec<Checked<'_>> = found.iter().map(|found| (TableCell::new("S"), found)).collect();

@@ -1,13 +1,12 @@
 //! Under which circumstances: machine, disk, the schedule, and what went wrong.
 
 use crate::analysis::Findings;
+use crate::analysis::plain::Load;
+use crate::analysis::plain::{DataInfo, WorkloadInfo};
 use crate::outcome::mark::{Mark, is_disturbed};
-use crate::record::model::{DataInfo, WorkloadInfo};
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Section, Table, Tone};
 use crate::stats::precision::{Bytes, Ns, Percent, Rate};
-use crate::study::model::Load;
-use crate::study::set::load_under;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a reader has to know first.
@@ -242,7 +241,7 @@ fn load_sentence(findings: &Findings<'_>) -> String {
     let study = &findings.run.study;
     let clients: BTreeSet<u32> = findings.trials.iter().map(|t| t.clients).collect();
     let clients = clients.iter().map(u32::to_string).collect::<Vec<_>>().join(" or ");
-    let loads: Vec<Load> = study.conditions.iter().map(|condition| load_under(&study.load, condition)).collect();
+    let loads: Vec<Load> = (0..study.conditions.len()).map(|condition| findings.load(condition)).collect();
     let kind = match distinct(loads.iter().filter_map(|load| load.rate_per_s).map(|rate| Rate(rate).to_string())) {
         none if none.is_empty() => "Closed loop: a client begins its next operation when the last is over".to_string(),
         rates => format!("Open loop, {rates} arriving"),
@@ -290,7 +289,7 @@ pub fn marked(findings: &Findings<'_>) -> Option<Table> {
     let head = ["trial|", words::subject(findings), "condition", "marks", "others' CPU|", "fsync before|"];
     let mut table = Table::new(&head[..if of_service { 5 } else { 6 }]);
     for row in &findings.rows {
-        let trial = &findings.trials[row.at];
+        let trial = row.trial;
         if trial.marks.is_empty() {
             continue;
         }
@@ -303,7 +302,7 @@ pub fn marked(findings: &Findings<'_>) -> Option<Table> {
                 .small(if trial.server_unwatched { "with the server's" } else { "" }),
             TableCell::new(Ns(trial.fsync_ns_p50_before).to_string()),
         ];
-        // Before a service is asked nobody looks at the disk.
+        // Before a service is asked the disk is not measured.
         cells.truncate(table.head.len());
         table.row(cells);
     }

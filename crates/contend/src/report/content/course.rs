@@ -3,12 +3,12 @@
 use crate::analysis::Findings;
 use crate::analysis::cell::Cell;
 use crate::analysis::course::Course;
-use crate::analysis::figure::Unit;
 use crate::report::content::axes::{bytes_axis, extent, linear_axis, short_count, short_ns};
 use crate::report::content::charts::{capitalised, titled};
 use crate::report::content::words;
 use crate::report::document::{Block, Lines, Point, Section, Series};
 use crate::stats::precision::Ns;
+use crate::stats::unit::Unit;
 
 /// A chart without a line of so many points says nothing: samples are taken every 200 ms.
 const POINTS_MIN: usize = 4;

@@ -2,7 +2,7 @@
 //! controls and planted lies.
 
 use crate::analysis::Findings;
-use crate::record::powercut::{Crashes, Failing, PROCESS, Powercut};
+use crate::analysis::plain::{Crashes, Failing, PROCESS, Powercut};
 use crate::report::content::checks;
 use crate::report::content::powercut::{conditions, shown};
 use crate::report::content::recording::recorded;

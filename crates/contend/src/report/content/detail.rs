@@ -2,14 +2,14 @@
 
 use crate::analysis::Findings;
 use crate::analysis::cell::{Cell, Pool};
-use crate::analysis::figure::Figure;
+use crate::analysis::metric::Metric;
+use crate::analysis::plain::OwnMetric;
 use crate::analysis::trial::{Scope, failed};
 use crate::outcome::{self, Outcome};
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Section, Stack, StackRow, Table, Tone};
 use crate::stats::precision::{Ns, Percent, Ratio};
 use crate::stats::quantile::Quantile;
-use crate::study::model::Metric;
 use contend_wire::sample::CodeSpace;
 use std::collections::BTreeMap;
 
@@ -62,7 +62,7 @@ fn transaction_table(findings: &Findings<'_>, condition: usize, scope: Scope) ->
         "service p99|",
         "lock wait p99|",
     ];
-    // Nobody knows of locks behind a service.
+    // Locks behind a service are unknown.
     head.truncate(head.len() - usize::from(findings.of_service()));
     let mut table = Table::new(&head);
     table.condition = Some(condition);
@@ -102,13 +102,13 @@ fn latencies(pool: &Pool) -> Vec<TableCell> {
 }
 
 /// Figures that only this study has.
-pub fn own_figures(findings: &Findings<'_>) -> Option<Section> {
+pub fn own_metrics(findings: &Findings<'_>) -> Option<Section> {
     let study = &findings.run.study;
-    let figures: Vec<_> = study.metrics.iter().filter_map(|m| findings.figure(&m.name)).collect();
-    if figures.is_empty() || findings.cells.iter().all(|cell| !cell.has_data()) {
+    let metrics: Vec<_> = study.metrics.iter().filter_map(|m| findings.metric(&m.name)).collect();
+    if metrics.is_empty() || findings.cells.iter().all(|cell| !cell.has_data()) {
         return None;
     }
-    let labels: Vec<String> = figures.iter().map(|f| format!("{}|", f.label())).collect();
+    let labels: Vec<String> = metrics.iter().map(|f| format!("{}|", f.label())).collect();
     let mut blocks = vec![];
     for condition in 0..study.conditions.len() {
         let title = words::condition(findings, condition);
@@ -117,13 +117,13 @@ pub fn own_figures(findings: &Findings<'_>) -> Option<Section> {
         table.condition = Some(condition);
         for cell in findings.cells.iter().filter(|c| c.condition == condition && c.has_data()) {
             let name = TableCell::new(words::label(findings, cell.contender)).series(cell.contender);
-            let values = figures.iter().map(|f| words::estimate(f, &findings.estimator().estimate(cell, f)));
+            let values = metrics.iter().map(|f| words::estimate(f, &findings.estimator().estimate(cell, f)));
             table.row(std::iter::once(name).chain(values));
         }
         blocks.push(Block::Table(table));
     }
-    let meaning = |(figure, own): (&Figure, &Metric)| format!("{}: {}", figure.label(), own.about);
-    blocks.push(Block::List(figures.iter().zip(&study.metrics).map(meaning).collect()));
+    let meaning = |(metric, own): (&Metric, &OwnMetric)| format!("{}: {}", metric.label(), own.about);
+    blocks.push(Block::List(metrics.iter().zip(&study.metrics).map(meaning).collect()));
     Some(Section { id: "own", title: "This study's own figures".to_string(), blocks })
 }
 

@@ -1,10 +1,10 @@
 //! How tiers are known, in words: proved on this machine, proved elsewhere, or only documented.
 
 use crate::analysis::Findings;
-use crate::record::evidence::{Known, Place};
+use crate::analysis::plain::Tier;
+use crate::analysis::plain::{Known, Place};
 use crate::report::content::words::{self, count};
 use crate::report::document::{Cell as TableCell, Tone};
-use crate::study::model::Tier;
 
 /// What is known of a contender's tier; a record that does not say has nothing but documentation.
 fn of<'s>(findings: &'s Findings<'_>, contender: usize) -> Option<&'s Known> {
@@ -92,7 +92,7 @@ pub fn sentence(findings: &Findings<'_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::evidence::Found;
+    use crate::analysis::plain::Found;
 
     fn known(place: Place, reached: Tier) -> Known {
         let found = Found {

@@ -3,7 +3,8 @@
 use crate::analysis::Findings;
 use crate::analysis::answer::Answered;
 use crate::analysis::cell::Cell;
-use crate::analysis::figure::{Figure, plain};
+use crate::analysis::metric::{Metric, plain};
+use crate::analysis::plain::{Absence, LeftOut, Tier};
 use crate::analysis::trial::{Scope, failed};
 use crate::outcome::Outcome;
 use crate::report::content::words::{self, NOTHING};
@@ -12,7 +13,6 @@ use crate::report::document::{Block, Cell as TableCell, Said, Section, Table, To
 use crate::stats::precision::{Percent, Ratio};
 use crate::stats::quantile::Quantile;
 use crate::stats::verdict::Verdict;
-use crate::study::model::Tier;
 
 /// Of a tier whose contenders all do nothing.
 const NO_PROMISE: &str = "of drivers that do nothing, so nothing is promised";
@@ -45,7 +45,7 @@ pub fn answer(findings: &Findings<'_>) -> Section {
     Section { id: "answer", title: "The answer".to_string(), blocks }
 }
 
-/// The driver through which all contenders go, if it is not what their engine has by itself: every figure is of it.
+/// The driver through which all contenders go, if it is not what their engine has by itself: every metric is of it.
 fn driver_of_all(findings: &Findings<'_>) -> Option<String> {
     let contenders = &findings.run.study.contenders;
     let first = contenders.first().filter(|first| !first.resolved.usual_driver)?;
@@ -67,13 +67,13 @@ fn answers(findings: &Findings<'_>) -> Vec<Block> {
     if findings.answers.is_empty() {
         // A study whose question is what connections report has its answer already.
         let told = findings.run.study.readbacks.iter().any(|table| table.ask.is_some());
-        // So has one that asks for the course of a figure, if this run has one.
+        // So has one that asks for the course of a metric, if this run has one.
         return if told || !along::answers(findings).is_empty() { vec![] } else { plain_answers(findings) };
     }
     let said = |a: &Answered| Said {
         condition: a.condition.filter(|_| several_conditions(findings)).map(|c| words::condition(findings, c)),
-        text: a.text.clone(),
-        tone: a.compared.as_ref().map_or(Tone::Plain, |c| words::tone(&c.comparison.verdict)),
+        text: words::answer(a),
+        tone: a.compared().map_or(Tone::Plain, |c| words::tone(&c.comparison.verdict)),
     };
     let questions = findings.answers.chunk_by(|a, b| a.ask == b.ask);
     questions.map(|same| Block::Answer { ask: same[0].ask.clone(), said: same.iter().map(said).collect() }).collect()
@@ -91,8 +91,8 @@ fn asked_effects(findings: &Findings<'_>) -> Vec<Block> {
             Some(i) => format!(" ({} to {})", plain(i.low), plain(i.high)),
             None => " (too few rounds for an interval)".to_string(),
         };
-        let figure = effect.figure.as_ref().map_or(effect.factor.metric.clone(), Figure::label);
-        let text = format!("{}: {figure} x {}{interval}.", effect.about, plain(found.ratio));
+        let metric = effect.metric.as_ref().map_or(effect.factor.metric.clone(), Metric::label);
+        let text = format!("{}: {metric} x {}{interval}.", effect.about, plain(found.ratio));
         let condition = several_conditions(findings).then(|| words::condition(findings, effect.condition));
         let one = Said { condition, text, tone: Tone::Plain };
         let open = blocks.iter_mut().find_map(|block| match block {
@@ -114,8 +114,8 @@ fn several_conditions(findings: &Findings<'_>) -> bool {
 /// For a study without sentences of its own: one per tier, about its baseline and the others.
 fn plain_answers(findings: &Findings<'_>) -> Vec<Block> {
     let Some(headline) = &findings.headline else { return vec![] };
-    let own = findings.run.study.metrics.iter().find(|metric| metric.name == headline.name);
-    let figure = own.map_or_else(|| headline.label(), |metric| metric.about.clone());
+    let own = findings.run.study.metrics.iter().find(|own| own.name == headline.name);
+    let metric = own.map_or_else(|| headline.label(), |own| own.about.clone());
     let mut blocks = vec![];
     for tier in Tier::GROUPS {
         let Some(baseline) = findings.baseline(tier) else { continue };
@@ -132,9 +132,9 @@ fn plain_answers(findings: &Findings<'_>) -> Vec<Block> {
             let ask = match tier {
                 // Who executes nothing promises nothing, whatever is set.
                 tier if tier == Tier::Unknown || nothing_executes(findings, tier) => {
-                    format!("{}: against {against}", charts::capitalised(&figure))
+                    format!("{}: against {against}", charts::capitalised(&metric))
                 }
-                _ => format!("Where {}: {figure}, against {against}", tier.promise()),
+                _ => format!("Where {}: {metric}, against {against}", tier.promise()),
             };
             blocks.push(Block::Answer { ask, said });
         }
@@ -162,8 +162,8 @@ fn plain_sentence(findings: &Findings<'_>, compared: &crate::analysis::compare::
 }
 
 fn table(findings: &Findings<'_>, condition: usize) -> Table {
-    let figures = findings.shown_figures();
-    let titles: Vec<String> = figures.iter().map(|f| format!("{}|", f.label())).collect();
+    let metrics = findings.shown_metrics();
+    let titles: Vec<String> = metrics.iter().map(|f| format!("{}|", f.label())).collect();
     let mut head = vec!["contender"];
     head.extend(titles.iter().map(String::as_str));
     head.extend(["against baseline|", "verdict", "p50|", "p99|", "not committed|", "rounds|"]);
@@ -181,24 +181,24 @@ fn table(findings: &Findings<'_>, condition: usize) -> Table {
         }
         for contender in contenders {
             if let Some(cell) = findings.cell(condition, contender) {
-                table.row(row(findings, cell, &figures, tier));
+                table.row(row(findings, cell, &metrics, tier));
             }
         }
     }
     table
 }
 
-fn row(findings: &Findings<'_>, cell: &Cell, figures: &[Figure], tier: Tier) -> Vec<TableCell> {
+fn row(findings: &Findings<'_>, cell: &Cell, metrics: &[Metric], tier: Tier) -> Vec<TableCell> {
     let mut cells = vec![TableCell::new(words::label(findings, cell.contender)).series(cell.contender)];
     if !cell.has_data() {
         let why = if cell.invalid.is_empty() { "not run" } else { "invalid" };
-        cells.extend(figures.iter().map(|_| TableCell::muted(why)));
+        cells.extend(metrics.iter().map(|_| TableCell::muted(why)));
         cells.resize(cells.len() + 5, TableCell::muted(NOTHING));
         cells.push(TableCell::new(words::rounds(cell)));
         return cells;
     }
-    for figure in figures {
-        cells.push(words::estimate(figure, &findings.estimator().estimate(cell, figure)));
+    for metric in metrics {
+        cells.push(words::estimate(metric, &findings.estimator().estimate(cell, metric)));
     }
     cells.extend(against_baseline(findings, cell, tier));
     let pool = cell.pool(Scope::All);
@@ -241,7 +241,7 @@ fn table_note(findings: &Findings<'_>) -> Option<String> {
         "Ratios are of {}, the contender over its tier's baseline, round by round, with an interval that holds at \
          least 95 % of the time; differences up to {} do not count. Tiers promise different things after a crash, so no \
          row is ranked against one of another tier. {}",
-        findings.headline.as_ref().map_or("the headline".to_string(), Figure::label),
+        findings.headline.as_ref().map_or("the headline".to_string(), Metric::label),
         Percent(study.margin),
         if findings.as_published() {
             "Times are service times: the clock starts when the work does, as the original's."
@@ -257,11 +257,27 @@ fn table_note(findings: &Findings<'_>) -> Option<String> {
 }
 
 /// What the study says of itself, and what follows from the run.
+/// In words.
+fn left_out(what: &LeftOut) -> String {
+    match what {
+        LeftOut::Answer { ask, label, why: Absence::NotPart } => {
+            format!("“{ask}” has no answer here: `{label}` is not part of this run.")
+        }
+        LeftOut::Answer { ask, label, why: Absence::Several } => format!(
+            "“{ask}” has no answer here: `{label}` is part of this run more than once; vary nothing, or give one value."
+        ),
+        LeftOut::Effect { factor, from, to } => format!(
+            "The effect of {factor} from {from} to {to} is not shown: no two contenders of this run differ in just that."
+        ),
+    }
+}
+
 fn limits(findings: &Findings<'_>) -> Vec<String> {
     let run = &findings.run;
     let machine = &run.machine;
     let virtual_machine = if machine.virtual_machine { ", a virtual machine," } else { "" };
     let mut limits = run.study.limits.clone();
+    limits.extend(run.study.left_out.iter().map(left_out));
     limits.push(format!(
         "Absolute figures belong to this machine ({}, {}){virtual_machine} and to a disk on which a sync takes {}; \
          orderings and ratios travel better than rates.",

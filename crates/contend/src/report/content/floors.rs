@@ -1,22 +1,22 @@
 //! What each worker takes for itself, beside what its contenders took.
 
 use crate::analysis::Findings;
+use crate::analysis::plain::Overhead;
 use crate::report::content::pauses;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Section, Table};
 use crate::stats::precision::{Ns, Percent};
-use crate::study::model::Overhead;
 use std::collections::BTreeMap;
 
 /// Which contender of a worker has the shortest operations, and how long they take on average.
 fn quickest(findings: &Findings<'_>, condition: usize, null: &str) -> Option<(usize, f64)> {
-    let figure = findings.figure("service_ns_mean")?;
+    let metric = findings.metric("service_ns_mean")?;
     let contenders = findings.run.study.contenders.iter().enumerate();
     let of_worker = contenders
         .filter(|(_, contender)| contender.resolved.overhead.as_ref().is_some_and(|idle| idle.driver == null));
     let means = of_worker.filter(|(_, contender)| contender.driver != null).filter_map(|(index, _)| {
         let cell = findings.cell(condition, index).filter(|cell| cell.has_data())?;
-        Some((index, findings.estimator().estimate(cell, &figure).value?))
+        Some((index, findings.estimator().estimate(cell, &metric).value?))
     });
     means.min_by(|a, b| a.1.total_cmp(&b.1))
 }
@@ -75,7 +75,7 @@ fn costs(findings: &Findings<'_>) -> Vec<Block> {
     blocks
 }
 
-/// Workers of which nobody knows what they take.
+/// Workers whose overhead is unknown.
 fn not_there(findings: &Findings<'_>) -> Option<String> {
     let missing = &findings.run.floors_missing;
     (!missing.is_empty()).then(|| {

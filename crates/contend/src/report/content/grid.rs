@@ -2,13 +2,13 @@
 //! chance, and how much each of the two choices matters while the other is kept.
 
 use crate::analysis::Findings;
-use crate::analysis::figure::Figure;
+use crate::analysis::metric::Metric;
+use crate::analysis::plain::Layout;
+use crate::analysis::plain::{Contender, Grid, Tier};
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Said, Table, Tone};
 use crate::stats::precision::{Percent, Ratio};
 use crate::stats::verdict::Direction;
-use crate::study::layout::{Layout, layout};
-use crate::study::model::{Contender, Grid, Tier};
 use std::cmp::Ordering;
 
 /// So many that are told from the best are named; of more only the number is said.
@@ -17,7 +17,7 @@ const NAMED_MAX: usize = 3;
 /// A grid under one condition, with its values.
 struct Filled<'g> {
     grid: &'g Grid,
-    figure: Figure,
+    metric: Metric,
     layout: Layout,
     condition: usize,
     values: Vec<Vec<Option<Found>>>,
@@ -26,10 +26,10 @@ struct Filled<'g> {
 fn filled<'g>(findings: &'g Findings<'_>, condition: usize) -> Vec<Filled<'g>> {
     let study = &findings.run.study;
     let fill = |grid: &'g Grid| {
-        let (figure, layout) = (findings.figure(&grid.metric)?, layout(study, grid)?);
+        let (metric, layout) = (findings.metric(&grid.metric)?, findings.layout(grid)?);
         let found = |contender: usize| {
             let cell = findings.cell(condition, contender).filter(|cell| cell.has_data())?;
-            let estimate = findings.estimator().estimate(cell, &figure);
+            let estimate = findings.estimator().estimate(cell, &metric);
             Some(Found {
                 value: estimate.value?,
                 interval: estimate.low.zip(estimate.high).filter(|_| !findings.as_published()),
@@ -50,7 +50,7 @@ fn filled<'g>(findings: &'g Findings<'_>, condition: usize) -> Vec<Filled<'g>> {
             _ => None,
         };
         let values = layout.cells.iter().map(|row| row.iter().map(shown).collect()).collect();
-        Some(Filled { grid, figure, layout, condition, values })
+        Some(Filled { grid, metric, layout, condition, values })
     };
     study.grids.iter().filter_map(fill).collect()
 }
@@ -78,11 +78,11 @@ pub fn tables(findings: &Findings<'_>, condition: usize) -> Vec<Block> {
     filled(findings, condition).into_iter().flat_map(of).collect()
 }
 
-/// What a contender has of the figure.
+/// What a contender has of the metric.
 #[derive(Debug, Clone, Copy)]
 struct Found {
     value: f64,
-    /// None: there are too few rounds, or the figure has none.
+    /// None: there are too few rounds, or the metric has none.
     interval: Option<(f64, f64)>,
     at_least: bool,
     tier: Tier,
@@ -113,7 +113,7 @@ impl Filled<'_> {
         let bound = if found.at_least { "at least " } else { "" };
         match self.grid.part_of.is_some() {
             true => Percent(found.value).to_string(),
-            false => format!("{bound}{}", self.figure.show(found.value)),
+            false => format!("{bound}{}", self.metric.show(found.value)),
         }
     }
 
@@ -160,7 +160,7 @@ impl Filled<'_> {
     }
 
     fn better(&self, a: &At, b: &At) -> Ordering {
-        match self.figure.direction {
+        match self.metric.direction {
             _ if self.grid.part_of.is_some() => a.found.value.total_cmp(&b.found.value),
             Direction::HigherIsBetter => a.found.value.total_cmp(&b.found.value),
             Direction::LowerIsBetter => b.found.value.total_cmp(&a.found.value),
@@ -224,7 +224,7 @@ impl Filled<'_> {
             (false, false) if bounds.is_empty() => {
                 format!("{}; {}.{}", self.between(best, worst), self.not_apart(all), self.level_with(best, all))
             }
-            // Whoever is known only by a bound may be the best, or the worst.
+            // A contender that is known only by a bound may be the best, or the worst.
             (false, false) => format!("{}.", self.between(best, worst)),
         };
         let left_out: Vec<String> = bounds.iter().map(|at| self.with_value(*at)).collect();

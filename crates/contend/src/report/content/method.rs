@@ -1,12 +1,12 @@
-//! How it was concluded: every comparison made, effects of single factors, the original's figures.
+//! How it was concluded: every comparison made, effects of single factors, the original's metrics.
 
 use crate::analysis::compare::{Compared, FactorEffect};
+use crate::analysis::plain::Tier;
 use crate::analysis::{Beside, Findings};
 use crate::report::content::charts::capitalised;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Section, Table};
 use crate::stats::precision::{Change, Percent};
-use crate::study::model::Tier;
 
 /// What one setting does: a ratio without a word.
 pub fn effects(findings: &Findings<'_>) -> Option<Section> {
@@ -30,11 +30,11 @@ pub fn effects(findings: &Findings<'_>) -> Option<Section> {
 
 fn effect_row(findings: &Findings<'_>, effect: &FactorEffect) -> Vec<TableCell> {
     let factor = &effect.factor;
-    let figure = effect.figure.as_ref().map_or(factor.metric.clone(), |f| f.label());
+    let metric = effect.metric.as_ref().map_or(factor.metric.clone(), |f| f.label());
     let crosses = if effect.crosses_tiers { "; crosses tiers" } else { "" };
     let about =
         TableCell::new(&effect.about).small(format!("{}: {} to {}{crosses}", factor.factor, factor.from, factor.to));
-    let mut row = vec![about, TableCell::new(words::condition(findings, effect.condition)), TableCell::new(figure)];
+    let mut row = vec![about, TableCell::new(words::condition(findings, effect.condition)), TableCell::new(metric)];
     match &effect.result {
         Ok(found) => row.extend([
             words::ratio(found.interval.map(|i| i.low), Some(found.ratio), found.interval.map(|i| i.high)),
@@ -101,7 +101,7 @@ fn comparison_row(findings: &Findings<'_>, compared: &Compared) -> Vec<TableCell
     let detectable = c.minimum_detectable_effect.map(|mde| TableCell::new(Percent(mde).to_string()));
     vec![
         TableCell::new(words::label(findings, compared.candidate)).series(compared.candidate),
-        TableCell::new(compared.figure.label()),
+        TableCell::new(compared.metric.label()),
         words::compared_ratio(c),
         words::verdict(findings, compared),
         detectable.unwrap_or(TableCell::muted(NOTHING)),
@@ -151,13 +151,13 @@ fn self_sentence(findings: &Findings<'_>, compared: &Compared) -> String {
         words::label(findings, compared.baseline),
         words::label(findings, compared.candidate),
         words::condition(findings, compared.condition),
-        compared.figure.label(),
+        compared.metric.label(),
         ratio.text,
         words::word(findings, &c.verdict)
     )
 }
 
-/// The original's figures beside ours, and what was changed.
+/// The original's metrics beside ours, and what was changed.
 pub fn published(findings: &Findings<'_>) -> Option<Section> {
     let study = &findings.run.study;
     if findings.beside.is_empty() && study.changes.is_empty() {
@@ -190,17 +190,17 @@ fn beside_row(findings: &Findings<'_>, beside: &Beside) -> Vec<TableCell> {
     let published = &beside.published;
     let series = findings.run.study.contenders.iter().position(|c| c.label == published.contender);
     let name = TableCell { series, ..TableCell::new(&published.contender) };
-    let (figure, theirs, ours) = match &beside.figure {
-        Some(figure) => {
-            let ours = beside.ours.as_ref().map_or(TableCell::muted("not run"), |ours| words::estimate(figure, ours));
-            (figure.label(), figure.show(published.value), ours)
+    let (metric, theirs, ours) = match &beside.metric {
+        Some(metric) => {
+            let ours = beside.ours.as_ref().map_or(TableCell::muted("not run"), |ours| words::estimate(metric, ours));
+            (metric.label(), metric.show(published.value), ours)
         }
         None => (published.metric.clone(), published.value.to_string(), TableCell::muted(NOTHING)),
     };
     vec![
         name,
         TableCell::new(&published.condition),
-        TableCell::new(figure),
+        TableCell::new(metric),
         TableCell::new(theirs),
         ours,
         words::ratio(None, beside.ratio, None),

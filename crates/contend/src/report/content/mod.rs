@@ -25,8 +25,8 @@ pub mod sweep;
 pub mod words;
 
 use crate::analysis::Findings;
+use crate::analysis::plain::{Extent, LeftOut, Study, Variant};
 use crate::report::document::{Document, Section};
-use crate::study::model::{Extent, Variant};
 
 /// The whole report.
 pub fn document(findings: &Findings<'_>) -> Document {
@@ -43,12 +43,25 @@ pub fn document(findings: &Findings<'_>) -> Document {
         facts: facts(findings),
         warnings: circumstances::warnings(findings),
         conditions: if conditions.len() > 1 { conditions } else { vec![] },
+        unanswered: unanswered(&run.study),
         origin:
             "Made by contend from the record in this directory; the same record gives the same page. The numbers are \
                  in trials.csv, transactions.csv and latencies.csv beside it."
                 .to_string(),
         sections: sections.into_iter().flatten().collect(),
     }
+}
+
+fn unanswered(study: &Study) -> Vec<String> {
+    let mut asked: Vec<String> = vec![];
+    for what in &study.left_out {
+        if let LeftOut::Answer { ask, .. } = what
+            && !asked.contains(ask)
+        {
+            asked.push(ask.clone());
+        }
+    }
+    asked
 }
 
 fn of_databases(findings: &Findings<'_>) -> Vec<Option<Section>> {
@@ -62,7 +75,7 @@ fn of_databases(findings: &Findings<'_>) -> Vec<Option<Section>> {
         method::effects(findings),
         detail::transactions(findings),
         detail::outcomes(findings),
-        detail::own_figures(findings),
+        detail::own_metrics(findings),
         charts::over_time(findings),
         course::section(findings),
         charts::resources(findings),

@@ -2,8 +2,8 @@
 
 use crate::analysis::Findings;
 use crate::analysis::cell::Cell;
-use crate::check::marks::COMPILING_FACT;
-use crate::record::model::Trial;
+use crate::analysis::plain::Trial;
+use crate::outcome::mark::COMPILING_FACT;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Table};
 use crate::stats::precision::{Ns, Percent};
@@ -56,7 +56,7 @@ const NOTE: &str = "Everything is counted from the begin of the run-in to the en
                     processes of a trial; the longest, and the lag, are of the worst process of all these trials. Java counts whole \
                     milliseconds. Go's collector works beside the program: its time is that in which it stopped all of it, and its longest \
                     is of the last 256 stops. Rust has no \
-                    collector. PHP frees at once what nobody refers to any more; how long it looks for cycles is not measured.";
+                    collector. PHP frees unreferenced values at once; how long it looks for cycles is not measured.";
 
 fn time(ns: f64) -> String {
     Ns(ns.round() as u64).to_string()
@@ -79,7 +79,7 @@ fn runs(mean: f64) -> String {
 }
 
 impl Fact {
-    /// None where nobody tells.
+    /// None where no worker reports it.
     fn over(&self, trials: &[&Trial]) -> Option<f64> {
         let told = |trial: &&Trial| -> Vec<u64> {
             let facts = trial.workers.iter().filter_map(|worker| worker.told.get(self.name));
@@ -105,7 +105,7 @@ impl Column {
         Self { title, fact, small: None }
     }
 
-    /// None where nobody tells.
+    /// None where no worker reports it.
     fn cell(&self, trials: &[&Trial]) -> Option<TableCell> {
         let (text, small) = (self.fact.shown(trials), self.small.and_then(|fact| fact.shown(trials)));
         let is_told = text.is_some() || small.is_some();
@@ -114,10 +114,10 @@ impl Column {
     }
 }
 
-/// A row for each contender under each condition whose workers tell, of the trials that count; nothing where nobody tells.
+/// A row for each contender under each condition whose workers tell, of the trials that count; nothing where no worker reports any.
 pub fn blocks(findings: &Findings<'_>) -> Vec<Block> {
     let row = |cell: &Cell| {
-        let trials: Vec<&Trial> = cell.valid.iter().map(|&row| &findings.trials[findings.rows[row].at]).collect();
+        let trials: Vec<&Trial> = cell.valid.iter().map(|&row| findings.rows[row].trial).collect();
         (cell.condition, cell.contender, COLUMNS.each_ref().map(|column| column.cell(&trials)))
     };
     let rows: Vec<_> = findings.cells.iter().map(row).filter(|(.., told)| told.iter().any(Option::is_some)).collect();

@@ -2,14 +2,14 @@
 //! commit rate beside it.
 
 use crate::analysis::Findings;
+use crate::analysis::plain::Tier;
+use crate::analysis::plain::Trial;
+use crate::analysis::plain::{Crashes, Powercut};
 use crate::outcome::reason::crashes_count;
-use crate::record::model::Trial;
-use crate::record::powercut::{Crashes, Powercut};
 use crate::report::content::speed::rate;
 use crate::report::content::words::{self, NOTHING, count};
 use crate::report::document::{Bar, BarRow, Bars, Block, Cell as TableCell, Said, Section, Table, Tone};
 use crate::stats::precision::{Ns, Percent};
-use crate::study::model::Tier;
 
 /// Crashes below which a share without any failure says little.
 const BOUND_OF: f64 = 3.0;
@@ -314,7 +314,7 @@ pub fn promise(findings: &Findings<'_>) -> Option<Section> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::powercut::PROCESS;
+    use crate::analysis::plain::PROCESS;
     use crate::report::content::recording::recorded;
 
     fn crashes(model: &str, counts: [u64; 4]) -> Crashes {

@@ -1,12 +1,12 @@
 //! What the connections of each contender reported, as a table of the study's choice, and in words where they differ.
 
 use crate::analysis::Findings;
+use crate::analysis::plain::Readback;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Said, Table, Tone};
-use crate::study::model::Readback;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What was found under a name, by contender; none where nobody told. What a worker says of its library comes before what its
+/// What was found under a name, by contender; none where no connection reported it. What a worker says of its library comes before what its
 /// connection shows: a worker may have told the connection otherwise to carry out plans.
 fn found(findings: &Findings<'_>, name: &str) -> Vec<Option<String>> {
     let contenders = &findings.run.study.contenders;

@@ -1,6 +1,6 @@
 //! What was done to find out what crashes leave: the recording with its cost, and the kills.
 
-use crate::record::powercut::{PROCESS, Powercut};
+use crate::analysis::plain::{PROCESS, Powercut};
 use crate::report::content::words::{NOTHING, count};
 use crate::report::document::{Cell as TableCell, Tone};
 use crate::stats::precision::Ratio;

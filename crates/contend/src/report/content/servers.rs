@@ -2,7 +2,7 @@
 //! translation of the workload asks of them what the original asks of SQLite.
 
 use crate::analysis::Findings;
-use crate::record::model::{ServerInfo, Trial};
+use crate::analysis::plain::{ServerInfo, Trial};
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Section, Table};
 use crate::stats::precision::{Bytes, Ns};

@@ -3,6 +3,7 @@
 
 use crate::analysis::Findings;
 use crate::analysis::messages::Message;
+use crate::analysis::plain::Load;
 use crate::analysis::requests::Sum;
 use crate::analysis::trial::Scope;
 use crate::outcome::Outcome;
@@ -12,8 +13,6 @@ use crate::report::content::words::{self, FEW, NOTHING};
 use crate::report::content::{charts, course, detail, method, sweep};
 use crate::report::document::{Block, Cell as TableCell, Said, Section, Table, Tone};
 use crate::stats::precision::{Bytes, Ns, Percent, Rate};
-use crate::study::model::Load;
-use crate::study::set::load_under;
 
 /// Messages of a condition, the most frequent ones.
 const MESSAGES: usize = 10;
@@ -124,9 +123,9 @@ fn table(findings: &Findings<'_>, sums: &[Sum]) -> Table {
             TableCell::new(words::count(sum.total() - sum.unsent)),
             TableCell::new(words::count(sum.ok)),
         ];
-        let throughput = findings.figure("throughput_ops_per_s").filter(|_| cell.has_data());
-        cells.push(throughput.map_or(TableCell::muted("invalid"), |figure| {
-            words::estimate(&figure, &findings.estimator().estimate(cell, &figure))
+        let throughput = findings.metric("throughput_ops_per_s").filter(|_| cell.has_data());
+        cells.push(throughput.map_or(TableCell::muted("invalid"), |metric| {
+            words::estimate(&metric, &findings.estimator().estimate(cell, &metric))
         }));
         cells.extend([0.5, 0.95, 0.99, 1.0].map(|q| match sum.time_ns(q) {
             Some(ns) if q < 1.0 && is_few(sum, q) => TableCell::new(format!("{} {FEW}", Ns(ns))),
@@ -204,7 +203,7 @@ fn client(findings: &Findings<'_>) -> Option<Section> {
     let mut table = Table::new(&["requests", "CPU, of one core|", "CPU per answer|", "memory|"]);
     for cell in findings.cells.iter().filter(|cell| cell.has_data()) {
         let rows = || cell.valid.iter().map(|&at| &findings.rows[at]);
-        let cpu_ns: Option<u64> = rows().map(|row| row.cpu_ns).sum();
+        let cpu_ns: Option<u64> = rows().map(|row| row.cpu_ns()).sum();
         let elapsed_ns: u64 = rows().filter_map(|row| row.measured.as_ref()).map(|m| m.elapsed_ns).sum();
         let answers: u64 = rows().filter_map(|row| row.measured.as_ref()).map(|m| m.counts.committed_inside).sum();
         let of = |text: Option<String>| text.map_or(TableCell::muted(NOTHING), TableCell::new);
@@ -213,7 +212,7 @@ fn client(findings: &Findings<'_>) -> Option<Section> {
             TableCell::new(words::condition(findings, cell.condition)).series(0),
             of(share),
             of(cpu_ns.and_then(|ns| ns.checked_div(answers)).map(|ns| Ns(ns).to_string())),
-            of(rows().filter_map(|row| row.rss_bytes).max().map(|bytes| Bytes(bytes).to_string())),
+            of(rows().filter_map(|row| row.rss_bytes()).max().map(|bytes| Bytes(bytes).to_string())),
         ]);
     }
     let note = charts::foreign(findings);
@@ -261,8 +260,8 @@ fn settings(findings: &Findings<'_>) -> Section {
 fn schedule(findings: &Findings<'_>) -> Section {
     let run = &findings.run;
     let mut facts = vec![format!("Scenario {}: {}.", run.workload.name, run.workload.about.trim_end_matches('.'))];
-    for (at, condition) in run.study.conditions.iter().enumerate() {
-        facts.push(load(findings, at, &load_under(&run.study.load, condition)));
+    for at in 0..run.study.conditions.len() {
+        facts.push(load(findings, at, &findings.load(at)));
     }
     facts.extend([
         format!(

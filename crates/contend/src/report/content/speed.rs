@@ -23,11 +23,11 @@ impl Speed {
 /// None if no round of it counts.
 pub fn rate(findings: &Findings<'_>, condition: usize, contender: usize) -> Option<Speed> {
     let cell = findings.cell(condition, contender).filter(|cell| cell.has_data())?;
-    let figure = findings.headline.as_ref()?;
-    let estimate = findings.estimator().estimate(cell, figure);
+    let metric = findings.headline.as_ref()?;
+    let estimate = findings.estimator().estimate(cell, metric);
     let value = estimate.value?;
-    let rounds = estimate.rounds.iter().map(|(_, value)| (*value, figure.show(*value))).collect();
-    Some(Speed { value, shown: figure.show(value), rounds })
+    let rounds = estimate.rounds.iter().map(|(_, value)| (*value, metric.show(*value))).collect();
+    Some(Speed { value, shown: metric.show(value), rounds })
 }
 
 #[cfg(test)]

@@ -2,12 +2,13 @@
 
 use crate::analysis::Findings;
 use crate::analysis::cell::Cell;
-use crate::analysis::figure::{Figure, Unit};
+use crate::analysis::metric::Metric;
+use crate::analysis::plain::Condition;
 use crate::report::content::axes::{extent, fitting, short_count, short_ns, trimmed};
 use crate::report::content::charts::capitalised;
 use crate::report::content::words;
 use crate::report::document::{Axis, Block, Lines, Point, Section, Series, Tick};
-use crate::study::model::Condition;
+use crate::stats::unit::Unit;
 use std::collections::BTreeSet;
 
 /// An axis that is not varied for itself: each client's part of the same number of operations.
@@ -19,7 +20,7 @@ pub struct Sweep {
     /// Which condition it is about, if it is about one.
     pub condition: Option<usize>,
     pub axis: String,
-    pub figure: String,
+    pub metric: String,
     /// Colour, name and points of each line.
     pub series: Vec<(usize, String, Vec<SweepPoint>)>,
 }
@@ -43,7 +44,7 @@ impl Sweep {
                 x: point.x,
                 y: point.y,
                 weak: point.weak,
-                tip: format!("{label}\n{}: {}\n{} {}", self.figure, point.shown, self.axis, trimmed(point.x)),
+                tip: format!("{label}\n{}: {}\n{} {}", self.metric, point.shown, self.axis, trimmed(point.x)),
             };
             Series { series: *series, label: label.clone(), points: points.iter().map(point).collect() }
         });
@@ -110,27 +111,27 @@ fn in_common(rest: &Condition, all: &[Condition]) -> String {
 }
 
 /// What is drawn over an axis: the headline, throughput and p99, by kind where there are two, and the study's own.
-fn figures(findings: &Findings<'_>) -> Vec<Figure> {
+fn metrics(findings: &Findings<'_>) -> Vec<Metric> {
     let kinds = findings.run.workload.transactions.iter();
     let both = kinds.clone().any(|t| t.write) && kinds.clone().any(|t| !t.write);
     let ends: &[&str] = if both { &[".read", ".write"] } else { &[""] };
     let standard = ["throughput_ops_per_s", "response_ns_p99"].into_iter();
     let standard = standard.flat_map(|name| ends.iter().map(move |end| format!("{name}{end}")));
-    let own = findings.run.study.metrics.iter().map(|metric| metric.name.clone());
-    let mut figures: Vec<Figure> = findings.headline.iter().cloned().collect();
-    for figure in standard.chain(own).filter_map(|name| findings.figure(&name)) {
-        if figures.iter().all(|have| have.name != figure.name) {
-            figures.push(figure);
+    let own = findings.run.study.metrics.iter().map(|own| own.name.clone());
+    let mut metrics: Vec<Metric> = findings.headline.iter().cloned().collect();
+    for metric in standard.chain(own).filter_map(|name| findings.metric(&name)) {
+        if metrics.iter().all(|have| have.name != metric.name) {
+            metrics.push(metric);
         }
     }
-    figures
+    metrics
 }
 
 /// Lines over every axis of numbers.
 pub fn section(findings: &Findings<'_>) -> Option<Section> {
     let rows = rows(&findings.run.study.conditions);
-    let figures = figures(findings);
-    let charts = rows.iter().flat_map(|row| figures.iter().filter_map(move |figure| chart(findings, row, figure)));
+    let metrics = metrics(findings);
+    let charts = rows.iter().flat_map(|row| metrics.iter().filter_map(move |metric| chart(findings, row, metric)));
     let blocks: Vec<Block> = charts.map(Block::Lines).collect();
     (!blocks.is_empty()).then(|| {
         let intro =
@@ -143,22 +144,22 @@ pub fn section(findings: &Findings<'_>) -> Option<Section> {
     })
 }
 
-fn chart(findings: &Findings<'_>, row: &Row, figure: &Figure) -> Option<Lines> {
+fn chart(findings: &Findings<'_>, row: &Row, metric: &Metric) -> Option<Lines> {
     let contenders = &findings.run.study.contenders;
     let series = contenders.iter().enumerate().map(|(contender, of)| {
         let point = |&(x, condition): &(f64, usize)| {
             let cell = findings.cell(condition, contender).filter(|cell| cell.has_data());
-            let (y, weak) = cell.map_or((None, false), |cell| value(findings, cell, figure));
-            let shown = y.map_or(words::NOTHING.to_string(), |y| figure.show(y));
+            let (y, weak) = cell.map_or((None, false), |cell| value(findings, cell, metric));
+            let shown = y.map_or(words::NOTHING.to_string(), |y| metric.show(y));
             SweepPoint { x, y, shown: if weak { format!("at least {shown}") } else { shown }, weak }
         };
         (contender, of.label.clone(), row.conditions.iter().map(point).collect())
     });
-    let what = format!("{} over {}", figure.label(), row.axis);
+    let what = format!("{} over {}", metric.label(), row.axis);
     let title = capitalised(&if row.common.is_empty() { what } else { format!("{what}: {}", row.common) });
     let sweep =
-        Sweep { title, condition: None, axis: row.axis.clone(), figure: figure.label(), series: series.collect() };
-    let show: fn(f64) -> String = match figure.unit {
+        Sweep { title, condition: None, axis: row.axis.clone(), metric: metric.label(), series: series.collect() };
+    let show: fn(f64) -> String = match metric.unit {
         Unit::Ns => short_ns,
         _ => short_count,
     };
@@ -166,13 +167,13 @@ fn chart(findings: &Findings<'_>, row: &Row, figure: &Figure) -> Option<Lines> {
 }
 
 /// Value, and whether it is a lower bound. Quantiles without their interval, which is dear and not drawn.
-fn value(findings: &Findings<'_>, cell: &Cell, figure: &Figure) -> (Option<f64>, bool) {
-    if let Some((measure, quantile, scope)) = figure.quantile() {
+fn value(findings: &Findings<'_>, cell: &Cell, metric: &Metric) -> (Option<f64>, bool) {
+    if let Some((measure, quantile, scope)) = metric.quantile() {
         let shown = cell.pool(scope).dist(measure).quantile(quantile);
         let bound = matches!(shown.value, crate::stats::quantile::QuantileValue::AtLeast(_));
         return (shown.ns().map(|ns| ns as f64), bound);
     }
-    (findings.estimator().estimate(cell, figure).value, false)
+    (findings.estimator().estimate(cell, metric).value, false)
 }
 
 #[cfg(test)]
@@ -215,7 +216,7 @@ mod tests {
             title: "Rate over clients".to_string(),
             condition: None,
             axis: "clients".to_string(),
-            figure: "rate".to_string(),
+            metric: "rate".to_string(),
             series: vec![
                 (0, "one".to_string(), vec![point(1.0, 100.0), point(10.0, 1000.0), point(100.0, 10_000.0)]),
                 (1, "two".to_string(), vec![point(1.0, 100.0), point(10.0, 100.0), point(100.0, 100.0)]),

@@ -1,18 +1,19 @@
-//! How figures and verdicts are put, the same in every section.
+//! How metrics and verdicts are put, the same in every section.
 
 use crate::analysis::Findings;
+use crate::analysis::answer::{Answered, Outcome, Why};
 use crate::analysis::cell::Cell;
 use crate::analysis::compare::Compared;
 use crate::analysis::dist::Shown;
-use crate::analysis::estimate::Estimate;
-use crate::analysis::figure::Figure;
+use crate::analysis::estimate::{Estimate, Lacking};
+use crate::analysis::metric::Metric;
+use crate::analysis::plain::Tier;
 use crate::report::document::{Cell as TableCell, Tone};
 use crate::stats::interval::MIN_ROUNDS;
 use crate::stats::precision::{Ns, Percent, Ratio};
 pub use crate::stats::precision::{count, counted};
 use crate::stats::quantile::QuantileValue;
 use crate::stats::verdict::{Comparison, ROUNDS_MAX, Verdict};
-use crate::study::model::Tier;
 
 /// Stands where nothing was measured.
 pub const NOTHING: &str = "-";
@@ -34,21 +35,21 @@ pub fn quantile(shown: Shown) -> TableCell {
     }
 }
 
-/// A figure with its interval.
-pub fn estimate(figure: &Figure, estimate: &Estimate) -> TableCell {
+/// A metric with its interval.
+pub fn estimate(metric: &Metric, estimate: &Estimate) -> TableCell {
     let Some(value) = estimate.value else {
-        let few = estimate.lacking.as_deref().is_some_and(|why| why.starts_with("it takes"));
+        let few = matches!(estimate.lacking, Some(Lacking::TooFew { .. }));
         return TableCell::muted(if few { TOO_SMALL } else { NOTHING });
     };
     let bound = if estimate.at_least { "at least " } else { "" };
     let few = if estimate.few { " †" } else { "" };
-    TableCell::new(format!("{bound}{}{few}", figure.show(value))).small(interval(figure, estimate))
+    TableCell::new(format!("{bound}{}{few}", metric.show(value))).small(interval(metric, estimate))
 }
 
 /// `4,400 to 4,610`, or nothing.
-pub fn interval(figure: &Figure, estimate: &Estimate) -> String {
+pub fn interval(metric: &Metric, estimate: &Estimate) -> String {
     match (estimate.value, estimate.low, estimate.high) {
-        (Some(value), Some(low), Some(high)) => range(&figure.show(value), &figure.show(low), &figure.show(high)),
+        (Some(value), Some(low), Some(high)) => range(&metric.show(value), &metric.show(low), &metric.show(high)),
         _ => String::new(),
     }
 }
@@ -131,6 +132,17 @@ pub fn share(part: u64, whole: u64) -> String {
         (part, whole) if (part as f64) < 0.0005 * whole as f64 => format!("{} (<0.1 %)", count(part)),
         (part, whole) => format!("{} ({})", count(part), Percent(part as f64 / whole as f64)),
     }
+}
+
+/// The answer to a question, or why there is none.
+pub fn answer(answered: &Answered) -> String {
+    let why = match &answered.outcome {
+        Outcome::Said { text, .. } => return text.clone(),
+        Outcome::Unanswered(Why::NoCondition(label)) => format!("the condition {label} is not part of this run"),
+        Outcome::Unanswered(Why::NoMetric(name)) => format!("it has no metric {name}"),
+        Outcome::Unanswered(Why::NoValidTrial(label)) => format!("it has no valid trial of {label}"),
+    };
+    format!("This run does not answer it: {why}.")
 }
 
 /// Heading of a tier, and its promise.

@@ -12,7 +12,7 @@ const WIDE: f64 = 20.0;
 pub fn script(sheet: &Sheet<'_>, file: &str) -> String {
     let stem = file.strip_suffix(".csv").unwrap_or(file);
     let (columns, conditions) = sheet.conditions();
-    let figures = sheet.columns(Role::Figure);
+    let metrics = sheet.columns(Role::Metric);
     let mut out = format!(
         "# Draws {stem}_charts.png from {file}, or from any CSV with its columns:\n\
          # gnuplot -e \"datafile='FILE.csv'; outdir='DIR'\" {stem}.gnuplot\n\
@@ -25,25 +25,25 @@ pub fn script(sheet: &Sheet<'_>, file: &str) -> String {
          set output outdir.{}\nset multiplot layout {},{}\n",
         quoted(file),
         560 * conditions.len().max(1),
-        380 * figures.len().max(1),
+        380 * metrics.len().max(1),
         quoted(&format!("/{stem}_charts.png")),
-        figures.len().max(1),
+        metrics.len().max(1),
         conditions.len().max(1)
     );
-    for figure in figures {
+    for metric in metrics {
         for condition in &conditions {
             let condition: Vec<(usize, f64)> = columns.iter().copied().zip(condition.iter().copied()).collect();
-            panel(&mut out, sheet, figure, &condition);
+            panel(&mut out, sheet, metric, &condition);
         }
     }
     out + "unset multiplot\nunset output\n"
 }
 
-fn panel(out: &mut String, sheet: &Sheet<'_>, figure: usize, condition: &[(usize, f64)]) {
+fn panel(out: &mut String, sheet: &Sheet<'_>, metric: usize, condition: &[(usize, f64)]) {
     let name = |column: usize| &sheet.export.columns[column].name;
     let contender = sheet.columns(Role::Contender).first().copied();
     let parts: Vec<String> = condition.iter().map(|(c, value)| format!("{} {}", name(*c), trimmed(*value))).collect();
-    let title = std::iter::once(name(figure).clone()).chain(parts).collect::<Vec<_>>().join(", ");
+    let title = std::iter::once(name(metric).clone()).chain(parts).collect::<Vec<_>>().join(", ");
     let _ = writeln!(out, "\nset title {}", quoted(&title));
     let axis = sheet.axis();
     let ticks: Vec<String> = axis
@@ -55,7 +55,7 @@ fn panel(out: &mut String, sheet: &Sheet<'_>, figure: usize, condition: &[(usize
     if axis.is_some_and(|axis| wide(&sheet.values(axis))) {
         let _ = writeln!(out, "set logscale x");
     }
-    if wide(&sheet.values(figure)) {
+    if wide(&sheet.values(metric)) {
         let _ = writeln!(out, "set logscale y");
     } else {
         let _ = writeln!(out, "set yrange [0:*]");
@@ -65,7 +65,7 @@ fn panel(out: &mut String, sheet: &Sheet<'_>, figure: usize, condition: &[(usize
         let here = |row: &&crate::report::export::sheet::Row| {
             row.contender == *series && condition.iter().all(|(column, value)| row.values[*column] == Some(*value))
         };
-        sheet.rows.iter().filter(here).any(|row| row.values[figure].is_some())
+        sheet.rows.iter().filter(here).any(|row| row.values[metric].is_some())
     });
     let plots: Vec<String> = drawn
         .map(|series| {
@@ -75,7 +75,7 @@ fn panel(out: &mut String, sheet: &Sheet<'_>, figure: usize, condition: &[(usize
                 .collect();
             wanted.extend(contender.map(|c| format!("strcol({}) eq {}", quoted(name(c)), quoted(&series))));
             let wanted = if wanted.is_empty() { "1".to_string() } else { wanted.join(" && ") };
-            let y = quoted(name(figure));
+            let y = quoted(name(metric));
             format!(
                 "datafile using (({wanted}) ? {x} : NaN):(column({y})) smooth unique with linespoints pt 7 title {}",
                 quoted(&series)

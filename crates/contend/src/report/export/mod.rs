@@ -8,10 +8,11 @@ pub mod sheet;
 use crate::analysis::Findings;
 use crate::analysis::cell::Cell;
 use crate::analysis::formula::Formula;
+use crate::analysis::metric::Metric;
+use crate::analysis::metric::name::Name;
+use crate::analysis::plain::{Column, Export, ExportRows, Holds};
 use crate::analysis::trial::TrialRow;
-use crate::analysis::value;
 use crate::report::csv::Sheet;
-use crate::study::model::{Column, Export, ExportRows, Holds};
 use anyhow::Result;
 use std::collections::BTreeMap;
 
@@ -59,24 +60,24 @@ pub fn named<'n>(names: &'n BTreeMap<String, String>, label: &'n str) -> &'n str
     names.get(label).or_else(before_axes).map_or(label, String::as_str)
 }
 
-/// A quantity, or one of the study's own metrics.
-fn of_trial(findings: &Findings<'_>, row: &TrialRow, name: &str) -> Option<f64> {
+/// A metric of the table, or one of the study's own metrics.
+fn of_trial(findings: &Findings<'_>, row: &TrialRow<'_>, name: &str) -> Option<f64> {
     match own(findings, name) {
-        Some(figure) => figure.of_trial(row, &findings.transactions),
-        None => value::of_trial(name, row, &findings.transactions),
+        Some(metric) => metric.of_trial(row, &findings.transactions),
+        None => Name::read(name).ok()?.of_trial(name, row, &findings.transactions),
     }
 }
 
 fn of_cell(findings: &Findings<'_>, cell: &Cell, name: &str) -> Option<f64> {
     match own(findings, name) {
-        Some(figure) => value::figure_of_cell(&figure, &findings.estimator(), cell),
-        None => value::of_cell(name, &findings.estimator(), cell),
+        Some(metric) => findings.estimator().value(cell, &metric),
+        None => findings.estimator().named(name, cell),
     }
 }
 
-fn own(findings: &Findings<'_>, name: &str) -> Option<crate::analysis::figure::Figure> {
-    let is_own = findings.run.study.metrics.iter().any(|metric| metric.name == name);
-    is_own.then(|| findings.figure(name)).flatten()
+fn own(findings: &Findings<'_>, name: &str) -> Option<Metric> {
+    let is_own = findings.run.study.metrics.iter().any(|own| own.name == name);
+    is_own.then(|| findings.metric(name)).flatten()
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
-//! An imported CSV as a document: charts and tables of what is in it, and that nobody here measured it.
+//! An imported CSV as a document: charts and tables of what is in it, and that it was not measured here.
 
-use crate::analysis::figure::plain;
+use crate::analysis::metric::plain;
+use crate::analysis::plain::Holds;
 use crate::report::content::axes::{short_count, trimmed};
 use crate::report::content::charts::capitalised;
 use crate::report::content::sweep::{Sweep, SweepPoint};
 use crate::report::content::words;
 use crate::report::document::{Bar, BarRow, Bars, Block, Cell, Document, Section, Table};
 use crate::report::export::sheet::{Role, Sheet};
-use crate::study::model::Holds;
 
 /// The whole page; `file` is what was read.
 pub fn document(sheet: &Sheet<'_>, file: &str) -> Document {
@@ -15,6 +15,7 @@ pub fn document(sheet: &Sheet<'_>, file: &str) -> Document {
     let several = conditions.len() > 1;
     let name = &sheet.study.name;
     Document {
+        unanswered: vec![],
         title: format!("{name}, imported"),
         question: sheet.study.question.clone(),
         facts: facts(sheet, file),
@@ -67,9 +68,9 @@ fn conditions(sheet: &Sheet<'_>) -> Vec<Vec<(usize, f64)>> {
 }
 
 fn tables(sheet: &Sheet<'_>, labels: &[String]) -> Section {
-    let figures = sheet.columns(Role::Figure);
+    let metrics = sheet.columns(Role::Metric);
     let titles: Vec<String> =
-        std::iter::once(String::new()).chain(figures.iter().map(|f| format!("{}|", title(sheet, *f)))).collect();
+        std::iter::once(String::new()).chain(metrics.iter().map(|f| format!("{}|", title(sheet, *f)))).collect();
     let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
     let mut blocks = vec![];
     for (index, condition) in conditions(sheet).into_iter().enumerate() {
@@ -84,9 +85,9 @@ fn tables(sheet: &Sheet<'_>, labels: &[String]) -> Section {
             }
             let here = [condition.clone(), place].concat();
             for (series, contender) in sheet.series().iter().enumerate() {
-                let value = |figure: &usize| sheet.mean(*figure, contender, &here);
+                let value = |metric: &usize| sheet.mean(*metric, contender, &here);
                 let shown = |value: Option<f64>| value.map_or(Cell::muted(words::NOTHING), |v| Cell::new(plain(v)));
-                let cells: Vec<Cell> = figures.iter().map(|figure| shown(value(figure))).collect();
+                let cells: Vec<Cell> = metrics.iter().map(|metric| shown(value(metric))).collect();
                 table.row(std::iter::once(Cell::new(contender).series(series)).chain(cells));
             }
         }
@@ -100,12 +101,12 @@ fn tables(sheet: &Sheet<'_>, labels: &[String]) -> Section {
 
 fn charts(sheet: &Sheet<'_>, labels: &[String]) -> Section {
     let mut blocks = vec![];
-    for figure in sheet.columns(Role::Figure) {
+    for metric in sheet.columns(Role::Metric) {
         for (index, condition) in conditions(sheet).iter().enumerate() {
             let of = labels.get(index).filter(|_| labels.len() > 1);
             blocks.extend(match sheet.axis() {
-                Some(axis) => lines(sheet, figure, axis, condition, (index, of)),
-                None => bars(sheet, figure, condition, (index, of)),
+                Some(axis) => lines(sheet, metric, axis, condition, (index, of)),
+                None => bars(sheet, metric, condition, (index, of)),
             });
         }
     }
@@ -118,14 +119,14 @@ fn named(what: &str, condition: Option<&String>) -> String {
 
 fn lines(
     sheet: &Sheet<'_>,
-    figure: usize,
+    metric: usize,
     axis: usize,
     condition: &[(usize, f64)],
     (index, of): (usize, Option<&String>),
 ) -> Option<Block> {
-    let what = format!("{} over {}", title(sheet, figure), title(sheet, axis));
+    let what = format!("{} over {}", title(sheet, metric), title(sheet, axis));
     let point = |contender: &String, x: f64| {
-        let y = sheet.mean(figure, contender, &[condition, &[(axis, x)]].concat());
+        let y = sheet.mean(metric, contender, &[condition, &[(axis, x)]].concat());
         SweepPoint { x, y, shown: y.map_or(words::NOTHING.to_string(), plain), weak: false }
     };
     let series = sheet.series().into_iter().enumerate().map(|(series, contender)| {
@@ -136,7 +137,7 @@ fn lines(
         title: named(&what, of),
         condition: of.map(|_| index),
         axis: title(sheet, axis),
-        figure: title(sheet, figure),
+        metric: title(sheet, metric),
         series: series.collect(),
     };
     sweep.lines(&short_count).map(Block::Lines)
@@ -144,25 +145,25 @@ fn lines(
 
 fn bars(
     sheet: &Sheet<'_>,
-    figure: usize,
+    metric: usize,
     condition: &[(usize, f64)],
     (index, of): (usize, Option<&String>),
 ) -> Option<Block> {
     let bar = |(series, contender): (usize, String)| {
-        let value = sheet.mean(figure, &contender, condition);
+        let value = sheet.mean(metric, &contender, condition);
         let shown = value.map_or(words::NOTHING.to_string(), plain);
-        let tip = format!("{contender}\n{}: {shown}", title(sheet, figure));
+        let tip = format!("{contender}\n{}: {shown}", title(sheet, metric));
         BarRow::Bar(Bar { series, label: contender, value, shown, tip, ..Bar::default() })
     };
     let rows: Vec<BarRow> = sheet.series().into_iter().enumerate().map(bar).collect();
-    let chart = Bars { title: named(&title(sheet, figure), of), condition: index, rows };
+    let chart = Bars { title: named(&title(sheet, metric), of), condition: index, rows };
     let any = chart.bars().any(|bar| bar.value.is_some());
     any.then_some(Block::Bars(chart))
 }
 
 /// What a column would hold in an export of contend's own.
 fn columns(sheet: &Sheet<'_>) -> Section {
-    let meaning = |column: &crate::study::model::Column| match &column.holds {
+    let meaning = |column: &crate::analysis::plain::Column| match &column.holds {
         Holds::Contender { .. } => format!("{}: the contender", column.name),
         Holds::Value { value, .. } => format!("{}: {value}", column.name),
     };
@@ -172,7 +173,7 @@ fn columns(sheet: &Sheet<'_>) -> Section {
     }
     let blocks = vec![
         Block::Text(format!(
-            "These are the columns of {} as study {} defines them; whoever wrote this file may have meant something else. \
+            "These are the columns of {} as study {} defines them; its author may have meant something else. \
              Where several rows have the same circumstances their mean is shown.",
             sheet.export.file, sheet.study.name
         )),

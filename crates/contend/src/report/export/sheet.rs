@@ -1,9 +1,10 @@
 //! A CSV in the columns of a study's export, read back. Nothing in it is believed but its form.
 
 use crate::analysis::formula::Formula;
-use crate::analysis::quantity::Quantity;
+use crate::analysis::metric::name::Name;
+use crate::analysis::metric::table::Of;
+use crate::analysis::plain::{Export, Holds, Study};
 use crate::report::export::named;
-use crate::study::model::{Export, Holds, Study};
 use std::collections::BTreeSet;
 
 /// More than anybody looks at in one page.
@@ -16,7 +17,7 @@ pub enum Role {
     /// Something that was set: an axis where it varies, else a circumstance.
     Set,
     /// Something that was measured.
-    Figure,
+    Metric,
 }
 
 /// One row that was read.
@@ -53,7 +54,7 @@ impl<'s> Sheet<'s> {
         let head = reader.headers().map_err(|e| broken(file, &e))?.clone();
         let head: Vec<String> = head.iter().map(str::to_string).collect();
         if let Some(twice) = head.iter().enumerate().find(|(i, name)| head[..*i].contains(name)) {
-            return Err(format!("{file}:1: column `{}` is there twice", twice.1));
+            return Err(format!("{file}:1: column `{}` occurs twice", twice.1));
         }
         let (study, export) = recognise(file, &head, studies)?;
         let roles: Vec<Role> = export.columns.iter().map(|column| role(&column.holds, study)).collect();
@@ -90,7 +91,7 @@ impl<'s> Sheet<'s> {
                 (_, "") => None,
                 (_, text) => match text.parse::<f64>().ok().filter(|number| number.is_finite()) {
                     Some(number) => Some(number),
-                    None => return Err(wrong(format!("`{text}` is no number"))),
+                    None => return Err(wrong(format!("`{text}` is not a number"))),
                 },
             });
         }
@@ -161,12 +162,12 @@ impl<'s> Sheet<'s> {
         (others, found)
     }
 
-    /// The mean of a figure over the rows of a contender under a condition, at one place of the axis.
-    pub fn mean(&self, figure: usize, contender: &str, condition: &[(usize, f64)]) -> Option<f64> {
+    /// The mean of a metric over the rows of a contender under a condition, at one place of the axis.
+    pub fn mean(&self, metric: usize, contender: &str, condition: &[(usize, f64)]) -> Option<f64> {
         let here = |row: &&Row| {
             row.contender == contender && condition.iter().all(|(column, value)| row.values[*column] == Some(*value))
         };
-        let values: Vec<f64> = self.rows.iter().filter(here).filter_map(|row| row.values[figure]).collect();
+        let values: Vec<f64> = self.rows.iter().filter(here).filter_map(|row| row.values[metric]).collect();
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
     }
 }
@@ -189,11 +190,13 @@ fn role(holds: &Holds, study: &Study) -> Role {
     let Holds::Value { value, .. } = holds else { return Role::Contender };
     let name = value.trim();
     let is_name = Formula::parse(value).is_ok_and(|formula| formula.names() == [name]);
-    let own = study.metrics.iter().any(|metric| metric.name == name);
-    match Quantity::read(name) {
-        Ok(Quantity::Other(name)) if is_name && !own && name != "elapsed_s" => Role::Set,
-        _ => Role::Figure,
-    }
+    let own = study.metrics.iter().any(|own| own.name == name);
+    let is_set = match Name::read(name) {
+        Ok(Name::Number(_)) => true,
+        Ok(Name::Listed(row, _)) => row.better.is_none() && !matches!(row.of, Of::Count(_)) && name != "elapsed_s",
+        _ => false,
+    };
+    if is_name && is_set && !own { Role::Set } else { Role::Metric }
 }
 
 /// The export that has all its columns here, the widest of several.

@@ -68,7 +68,7 @@ fn a_record_is_exported_and_read_back() {
     record.run.study.exports = vec![export];
     let studies = [record.run.study.clone()];
     let sheet = read(&text, &studies).unwrap();
-    assert_eq!(sheet.roles, [Role::Contender, Role::Set, Role::Figure, Role::Figure]);
+    assert_eq!(sheet.roles, [Role::Contender, Role::Set, Role::Metric, Role::Metric]);
     assert_eq!(sheet.series(), ["log", "DELETE/EXTRA", "DELETE/FULL", "WAL/NORMAL", "WAL/NORMAL deferred"]);
     assert_eq!((sheet.rows.len(), sheet.axis()), (10, None));
     let files = crate::report::render(&Findings::new(&record)).unwrap();
@@ -113,17 +113,17 @@ fn what_is_wrong_with_a_file_is_told_with_its_line() {
             FILE.replacen("num_databases", "databases", 1),
             "f.csv:1: this is like benchmark.csv of study many-databases, but has no column `num_databases`",
         ),
-        (FILE.replacen("write_ops_completed", "approach", 1), "f.csv:1: column `approach` is there twice"),
+        (FILE.replacen("write_ops_completed", "approach", 1), "f.csv:1: column `approach` occurs twice"),
         (
             "a,b\n1,2\n".to_string(),
             "f.csv:1: these are not the columns of an export of a study (looked at: many-databases)",
         ),
         (
             FILE.replacen("spawn_blocking,1,", "spawn_blocking,one,", 1),
-            "f.csv:3: column `num_databases`: `one` is no number",
+            "f.csv:3: column `num_databases`: `one` is not a number",
         ),
         (FILE.replacen("direct_blocking,10,", "direct_blocking,,", 1), "f.csv:5: column `num_databases`: is empty"),
-        (FILE.replacen("999.8", "NaN", 1), "f.csv:2: column `p50_read_latency_ms`: `NaN` is no number"),
+        (FILE.replacen("999.8", "NaN", 1), "f.csv:2: column `p50_read_latency_ms`: `NaN` is not a number"),
         (
             FILE.replacen("direct_blocking,1,", "direct,1,", 1),
             "f.csv:2: column `approach`: `direct` is no contender of study many-databases; there are direct_blocking, spawn_blocking, tokio_rusqlite, fifo",

@@ -25,7 +25,7 @@ impl Frame {
     }
 }
 
-/// The figure with its legend.
+/// The metric with its legend.
 pub fn lines(chart: &Lines) -> String {
     let frame = if chart.small { Frame { width: 440.0, height: 270.0 } } else { Frame { width: 560.0, height: 360.0 } };
     let series: String = chart.series.iter().map(|s| drawn(&frame, chart, s)).collect();

@@ -125,6 +125,6 @@
     choose();
   }
 
-  // For whoever checks a page: the script came to its end.
+  // For the check of a page: the script came to its end.
   document.documentElement.dataset.ready = "true";
 })();

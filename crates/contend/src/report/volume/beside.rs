@@ -1,11 +1,11 @@
-//! Two parts that ask the same, once as the original did and once fairly: their figures side by side. No verdict, as
+//! Two parts that ask the same, once as the original did and once fairly: their metrics side by side. No verdict, as
 //! what counts differs; the difference is the point.
 
 use crate::analysis::Findings;
-use crate::analysis::figure::Figure;
+use crate::analysis::metric::Metric;
+use crate::analysis::plain::{Study, Variant};
 use crate::report::content::words;
 use crate::report::document::{Block, Cell, Section, Table};
-use crate::study::model::{Study, Variant};
 
 /// Shown beside the headlines of both parts. Where a client waits for its turn, the two latencies differ.
 const ALSO_SHOWN: [&str; 3] = ["throughput_ops_per_s", "service_ns_p99", "response_ns_p99"];
@@ -67,7 +67,7 @@ fn shared(a: &Study, b: &Study) -> Vec<Places> {
 fn side_by_side(original: &Findings<'_>, fair: &Findings<'_>) -> Vec<Block> {
     let (mine, theirs) = (study(original), study(fair));
     let name = |study: &Study| study.part.clone().unwrap_or_default();
-    let figures = figures(original, fair);
+    let metrics = metrics(original, fair);
     let titles = [format!("{}: as published|", name(mine)), format!("{}: corrected|", name(theirs))];
     let mut table = Table::new(&["contender", "figure", &titles[0], &titles[1]]);
     let mut open = None;
@@ -79,11 +79,11 @@ fn side_by_side(original: &Findings<'_>, fair: &Findings<'_>) -> Vec<Block> {
             table.group(words::condition(original, condition), "");
         }
         open = Some(condition);
-        for (row, figure) in figures.iter().enumerate() {
+        for (row, metric) in metrics.iter().enumerate() {
             let label = if row == 0 { words::label(original, contender) } else { "" };
             let shown =
-                |findings: &Findings<'_>, cell| words::estimate(figure, &findings.estimator().estimate(cell, figure));
-            table.row([Cell::new(label), Cell::new(figure.label()), shown(original, ours), shown(fair, others)]);
+                |findings: &Findings<'_>, cell| words::estimate(metric, &findings.estimator().estimate(cell, metric));
+            table.row([Cell::new(label), Cell::new(metric.label()), shown(original, ours), shown(fair, others)]);
         }
     }
     if table.rows.is_empty() {
@@ -93,13 +93,13 @@ fn side_by_side(original: &Findings<'_>, fair: &Findings<'_>) -> Vec<Block> {
 }
 
 /// Figures that both know: the two headlines and what is always shown.
-fn figures(a: &Findings<'_>, b: &Findings<'_>) -> Vec<Figure> {
+fn metrics(a: &Findings<'_>, b: &Findings<'_>) -> Vec<Metric> {
     let names = [study(a).headline.as_str(), study(b).headline.as_str()].into_iter().chain(ALSO_SHOWN);
-    let mut figures: Vec<Figure> = vec![];
-    for figure in names.filter_map(|name| a.figure(name).and_then(|_| b.figure(name))) {
-        if figures.iter().all(|have| have.name != figure.name) {
-            figures.push(figure);
+    let mut metrics: Vec<Metric> = vec![];
+    for metric in names.filter_map(|name| a.metric(name).and_then(|_| b.metric(name))) {
+        if metrics.iter().all(|have| have.name != metric.name) {
+            metrics.push(metric);
         }
     }
-    figures
+    metrics
 }

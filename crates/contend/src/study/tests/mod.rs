@@ -29,7 +29,7 @@ fn embedded(name: &str, (variant, extent): (Variant, Extent), set: &[&str]) -> W
 
 /// The forms that an embedded study has.
 fn runs(name: &str) -> impl Iterator<Item = (Variant, Extent)> {
-    // Nobody has published crashes, a whole site or all these drivers to be repeated.
+    // There are no published crashes, a whole site or all these drivers to be repeated.
     let of_our_own = ["durability", "languages", "wordpress-driver", "wordpress-http"];
     let as_published = (!of_our_own.contains(&name)).then_some(AS_PUBLISHED);
     [QUICK, CORRECTED].into_iter().chain(as_published)

@@ -2,7 +2,7 @@
 
 use super::{CORRECTED, QUICK, SAMPLE, conditions, labels};
 use crate::source::Source;
-use crate::study::model::{Extent, Study, Variant};
+use crate::study::model::{Absence, Extent, LeftOut, Study, Variant};
 use crate::study::{Choices, StudyError, load_under, parse_set, resolve};
 
 fn run(change: impl FnOnce(&mut Choices)) -> Result<Study, String> {
@@ -145,9 +145,9 @@ fn an_override_that_does_not_fit_says_what_would() {
     let set = |text: &'static str| -> Change { Box::new(set(text)) };
     let cases: Vec<(Change, &str)> = vec![
         (set("speed=1"), "the study's axes are clients, profile, synchronous; also possible are"),
-        (set("clients=none"), "--set clients: `none` is no whole number above 0"),
+        (set("clients=none"), "--set clients: `none` is not a whole number above 0"),
         (set("synchronous=fast"), "is one of off, normal, full, extra"),
-        (set("journal_mode=wal"), "every contender of this study says `journal_mode` itself"),
+        (set("journal_mode=wal"), "every contender of this study sets `journal_mode` itself"),
         (
             Box::new(|choices| {
                 choices.set = vec![parse_set("clients=1").unwrap(), parse_set("clients=2").unwrap()];
@@ -155,7 +155,7 @@ fn an_override_that_does_not_fit_says_what_would() {
             "--set clients is given twice",
         ),
         (contender("oracle"), "--contender oracle: there is no engine"),
-        (contender("sqlite:tier=durable,synchronous=off"), "the tier is to be durable"),
+        (contender("sqlite:tier=durable,synchronous=off"), "the requested tier is durable"),
         (contender("sqlite:journal_mode=wal,synchronous=full"), "two contenders are called `WAL/FULL`"),
         (
             Box::new(|choices| choices.only = Some("MEMORY".to_string())),
@@ -190,12 +190,13 @@ fn a_variant_the_study_does_not_have_is_refused() {
 fn what_choices_take_away_is_told_and_what_the_variant_lacks_is_not() {
     let study = run(|choices| choices.only = Some("safe".to_string())).unwrap();
     assert!(study.answers.is_empty() && study.effects.is_empty());
-    assert_eq!(study.limits.len(), 2);
-    assert_eq!(study.limits[0], "“Is it?” has no answer here: `WAL/FULL` is not part of this run.");
-    assert!(study.limits[1].contains("synchronous from full to normal"), "{:?}", study.limits);
-    assert!(run(|_| ()).unwrap().limits.is_empty());
+    let [ask, label] = ["Is it?", "WAL/FULL"].map(str::to_string);
+    let [factor, from, to] = ["synchronous", "full", "normal"].map(str::to_string);
+    let expected = [LeftOut::Answer { ask, label, why: Absence::NotPart }, LeftOut::Effect { factor, from, to }];
+    assert_eq!(study.left_out, expected);
+    assert!(run(|_| ()).unwrap().left_out.is_empty());
     // The quick form has no such effect to begin with.
-    assert_eq!(run_arm(QUICK, |choices| choices.only = Some("safe".to_string())).unwrap().limits.len(), 1);
+    assert_eq!(run_arm(QUICK, |choices| choices.only = Some("safe".to_string())).unwrap().left_out.len(), 1);
 }
 
 #[test]

@@ -122,7 +122,7 @@ fn set_chooses_parts_and_reaches_those_that_know_it() {
     assert_eq!((part(&journal, "writing").contenders.len(), part(&journal, "asking").contenders.len()), (2, 1));
     for (text, message) in [
         ("part=nothing", "no part `nothing`; parts are writing, asking, alone"),
-        ("colour=red", "no part of this run knows it; part writing: --set colour: there is no such axis"),
+        ("colour=red", "no part of this run has it; part writing: --set colour: there is no such axis"),
         ("journal_mode=red", "part writing: --set journal_mode"),
     ] {
         let error = set(text).unwrap_err();
@@ -167,7 +167,7 @@ fn errors_name_the_part_or_the_top_level_with_the_line() {
         ),
         ("journal_mode = \"wal\"", "colour = 1", ":34: part.asking.contender[1].settings.colour: sqlite has no such"),
         ("busy_timeout = 5000", "colour = 5000", "studies/test.toml:8: settings.colour: no engine of this study"),
-        ("clients = [8]", "clients = [0]", "studies/test.toml:20: quick.axes.clients[1]: `0` is no whole number"),
+        ("clients = [8]", "clients = [0]", "studies/test.toml:20: quick.axes.clients[1]: `0` is not a whole number"),
         ("run_in = \"10ms\"", "run_in = \"soon\"", "studies/test.toml:25: part.writing.quick.load.run_in:"),
         ("drain = \"3s\"", "drain = \"soon\"", "studies/test.toml:16: load.drain:"),
         ("[part.writing]", "[part.Writing]", "part.Writing: a part is a directory"),

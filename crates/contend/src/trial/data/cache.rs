@@ -1,5 +1,5 @@
 //! Loaded data, kept beside the results so that the next run need not load it again: what a run uses is held by a lock
-//! for as long as it runs, and what nobody has used for long, or there is no room for, is removed.
+//! for as long as it runs, and data that has not been used for long, or there is no room for, is removed.
 
 use crate::engine;
 use crate::study::model::{Contender, Load};

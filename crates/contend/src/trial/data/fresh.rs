@@ -1,6 +1,7 @@
 //! Fresh copies of the data for one trial, and the server that runs on them.
 
 use super::load::{self, Base, Wanted, database_names, sorted_entries};
+use crate::engine::dsn::Dsn;
 use crate::engine::{Engine, Settings, Setup};
 use crate::trial::data::disk;
 use crate::trial::server::attached::Databases;
@@ -9,15 +10,15 @@ use crate::trial::server::private::{Running, Start};
 use crate::trial::watch::janitor::Janitor;
 use crate::trial::workers::admin::{Admin, script_target};
 use anyhow::{Context, Result};
-use contend_wire::address::Address;
+use contend_wire::database::Database;
 use std::path::{Path, PathBuf};
 
 /// What a trial works on.
 pub struct Fresh<'j> {
-    /// Paths or addresses for the workers, one per database.
-    pub databases: Vec<String>,
+    /// For the workers, one per database.
+    pub databases: Vec<Database>,
     /// The same for contend's own scripts.
-    pub inside: Vec<String>,
+    pub inside: Vec<Database>,
     pub server: Option<Running<'j>>,
     /// Databases on a server that somebody else runs.
     pub attached: Option<Databases>,
@@ -49,7 +50,7 @@ pub fn fresh<'j>(making: &Making<'_>, janitor: &'j Janitor, admin: &mut Admin<'_
 }
 
 /// Databases on a server that is already running, loaded for this trial.
-fn on_attached<'j>(making: &Making<'_>, address: &Address, admin: &mut Admin<'_>) -> Result<Fresh<'j>> {
+fn on_attached<'j>(making: &Making<'_>, address: &Dsn, admin: &mut Admin<'_>) -> Result<Fresh<'j>> {
     let (engine, workload) = (making.engine, making.wanted.workload);
     let server = engine.server.with_context(|| format!("{} has no server to attach to", engine.name))?;
     let databases = Databases::create(engine, address, workload.databases, admin, |inside, admin| {
@@ -70,14 +71,14 @@ pub fn lay_out(making: &Making<'_>, admin: &mut Admin<'_>) -> Result<()> {
     }
     let mut from = &making.base.path;
     let files = files(making);
-    for file in &files {
-        std::fs::copy(from, file).with_context(|| format!("cannot copy the data to {}", file.display()))?;
+    for path in &files {
+        std::fs::copy(from, path).with_context(|| format!("cannot copy the data to {}", path.display()))?;
         // What the first copy was prepared with is in its file: the others are copies of that.
         if from == &making.base.path && !making.setup.prepare.is_empty() {
             admin
-                .sql(&script_target(making.engine, &file.display().to_string()), &making.setup.prepare)
+                .sql(&script_target(making.engine, &file(path)), &making.setup.prepare)
                 .context("cannot apply the contender's settings to fresh data")?;
-            from = file;
+            from = path;
         }
     }
     Ok(())
@@ -90,10 +91,15 @@ fn files(making: &Making<'_>) -> Vec<PathBuf> {
     (0..making.wanted.workload.databases).map(|i| making.dir.join(format!("app-{i}.db"))).collect()
 }
 
+/// A database that is a file.
+fn file(path: &Path) -> Database {
+    Database::File(path.display().to_string())
+}
+
 impl Fresh<'_> {
     /// Of an engine in the process of its client: its files are the databases.
     pub fn embedded(making: &Making<'_>) -> Self {
-        let files: Vec<String> = files(making).iter().map(|file| file.display().to_string()).collect();
+        let files: Vec<Database> = files(making).iter().map(|path| file(path)).collect();
         Fresh { databases: files.clone(), inside: files, server: None, attached: None }
     }
 }

@@ -1,6 +1,7 @@
 //! Fresh data for every trial: loaded once per definition, kept in a cache beside the results, copied. For an
 //! embedded engine that is a file; for a server it is the data directory of a server that was stopped.
 
+use crate::engine::dsn::Dsn;
 use crate::engine::server::Server;
 use crate::engine::{Engine, Settings};
 use crate::trial::data::disk;
@@ -8,10 +9,12 @@ use crate::trial::server::private::{Programs, Running, Start, initialise};
 use crate::trial::stop::Cancelled;
 use crate::trial::watch::janitor::Janitor;
 use crate::trial::workers::admin::{Admin, script_target};
+use crate::workload::sql::asked;
 use crate::workload::{Workload, hex};
 use anyhow::{Context, Result};
-use contend_wire::address::Address;
+use contend_wire::database::Database;
 use contend_wire::script::{Answer, Target};
+use contend_wire::statement::Statement;
 use sha2::{Digest, Sha256};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -38,7 +41,7 @@ pub struct Base {
     /// The programs of the server it was loaded with.
     pub programs: Option<Programs>,
     /// The server somebody else runs, where nothing is kept: every trial loads its own.
-    pub attached: Option<Address>,
+    pub attached: Option<Dsn>,
 }
 
 impl Base {
@@ -97,7 +100,7 @@ pub fn base(places: &Places<'_>, wanted: &Wanted<'_>, admin: &mut Admin<'_>) -> 
         (Some(server), Some(programs)) => {
             load_server(&partial, &Private { server, programs }, wanted, places.janitor, admin)
         }
-        _ => load(&partial.join(name).display().to_string(), wanted, admin),
+        _ => load(&Database::File(partial.join(name).display().to_string()), wanted, admin),
     };
     let loaded = loaded
         .and_then(|rows| {
@@ -240,10 +243,10 @@ pub fn database_names(count: u32) -> impl Iterator<Item = String> {
 }
 
 /// Loads one database; the rows it has then.
-pub fn load(database: &str, wanted: &Wanted<'_>, admin: &mut Admin<'_>) -> Result<u64> {
+pub fn load(database: &Database, wanted: &Wanted<'_>, admin: &mut Admin<'_>) -> Result<u64> {
     let engine = wanted.engine;
-    let mut session: Vec<String> = engine.load_session.iter().map(ToString::to_string).collect();
-    session.extend(wanted.before.iter().cloned());
+    let before = wanted.before.iter().map(String::as_str);
+    let session: Vec<Statement> = engine.load_session.iter().copied().chain(before).map(asked).collect();
     let target = script_target(engine, database);
     let target = Target { driver: wanted.by.to_string(), session: [target.session, session].concat(), ..target };
     let (mut ahead, mut rows) = (0, 0);

@@ -1,6 +1,7 @@
 //! A server that somebody else runs, named with `--dsn`: contend works in databases of its own there, and
 //! leaves nothing but the log of having been.
 
+use crate::engine::dsn::{Dsn, Typed};
 use crate::engine::server::Server;
 use crate::engine::{self, Engine, Settings, Setup};
 use crate::study::model::{Contender, Tier};
@@ -9,14 +10,14 @@ use crate::trial::watch::janitor::Janitor;
 use crate::trial::workers::admin::script_target;
 use crate::trial::workers::admin::{Admin, EngineSaid};
 use anyhow::{Context, Result, anyhow, bail};
-use contend_wire::address::{Address, Password, Typed};
+use contend_wire::database::{Database, Password};
 use contend_wire::literal::Value;
 use tempfile::TempDir;
 
 /// A running server to work on.
 pub struct Attached {
     /// Without a password in it.
-    pub address: Address,
+    pub address: Dsn,
     /// Holds the password, if one was typed; removed at the end.
     secret: Option<TempDir>,
 }
@@ -27,13 +28,13 @@ impl Attached {
     /// # Errors
     /// It is no address, or the password cannot be put away.
     pub fn typed(text: &str) -> Result<Self> {
-        let Typed { mut address, password } = Typed::parse(text).map_err(|e| anyhow!("--dsn: {e}"))?;
+        let Typed { dsn: mut address, password } = Typed::parse(text).map_err(|e| anyhow!("--dsn: {e}"))?;
         let mut secret = None;
         if let Some(password) = password {
             let dir = tempfile::Builder::new().prefix("contend-").tempdir().context("cannot put the password away")?;
             let file = dir.path().join("password");
             write_secret(&file, &password)?;
-            address.password = Password::File(file.display().to_string());
+            address.address.password = Password::File(file.display().to_string());
             secret = Some(dir);
         }
         Ok(Self { address, secret })
@@ -73,7 +74,7 @@ pub fn setup_of(engine: &Engine, settings: &Settings) -> Setup {
 pub struct Databases {
     engine: &'static Engine,
     server: &'static Server,
-    address: Address,
+    address: Dsn,
     names: Vec<String>,
 }
 
@@ -84,10 +85,10 @@ impl Databases {
     /// The server cannot be reached, or refuses.
     pub fn create(
         engine: &'static Engine,
-        address: &Address,
+        address: &Dsn,
         count: u32,
         admin: &mut Admin<'_>,
-        mut fill: impl FnMut(&str, &mut Admin<'_>) -> Result<()>,
+        mut fill: impl FnMut(&Database, &mut Admin<'_>) -> Result<()>,
     ) -> Result<Self> {
         let Some(server) = engine.server else { bail!("{} has no server to attach to", engine.name) };
         let run = &random_password()?[..12];
@@ -101,7 +102,7 @@ impl Databases {
                 own.names.push(name.clone());
             }
             created?;
-            let inside = address.with_database(&name).to_string();
+            let inside = Database::Server(address.address.with_database(&name));
             admin.sql(&script_target(engine, &inside), server.new_database)?;
             fill(&inside, admin)
         });
@@ -115,8 +116,9 @@ impl Databases {
     }
 
     /// Their addresses.
-    pub fn addresses(&self) -> Vec<String> {
-        self.names.iter().map(|name| self.address.with_database(name).to_string()).collect()
+    pub fn addresses(&self) -> Vec<Database> {
+        let addresses = self.names.iter().map(|name| self.address.address.with_database(name));
+        addresses.map(Database::Server).collect()
     }
 
     /// Drops them, also when the user wants to stop: they are on somebody else's server.
@@ -150,18 +152,18 @@ impl std::fmt::Display for Left {
 }
 
 /// The database to create others from: the one the user named, else the one that is always there.
-fn first(server: &Server, address: &Address) -> String {
-    match address.database.is_empty() {
-        true => address.with_database(server.first_database).to_string(),
-        false => address.to_string(),
-    }
+fn first(server: &Server, dsn: &Dsn) -> Database {
+    Database::Server(match dsn.address.database.is_empty() {
+        true => dsn.address.with_database(server.first_database),
+        false => dsn.address.clone(),
+    })
 }
 
 /// What an attached server says of its version.
 ///
 /// # Errors
 /// It cannot be reached or refuses.
-pub fn version(engine: &Engine, address: &Address, admin: &mut Admin<'_>) -> Result<String> {
+pub fn version(engine: &Engine, address: &Dsn, admin: &mut Admin<'_>) -> Result<String> {
     let Some(server) = engine.server else { bail!("{} has no server to attach to", engine.name) };
     let rows = admin.sql(&script_target(engine, &first(server, address)), [server.version])?;
     match rows.first().and_then(|rows| rows.first()).and_then(|row| row.first()) {
@@ -176,7 +178,7 @@ pub fn version(engine: &Engine, address: &Address, admin: &mut Admin<'_>) -> Res
 /// # Errors
 /// As [`version`].
 pub fn try_out<'c>(
-    address: Option<&Address>,
+    address: Option<&Dsn>,
     contenders: impl Iterator<Item = &'c Contender>,
     admin: &mut Admin<'_>,
 ) -> Result<()> {
@@ -189,7 +191,7 @@ pub fn try_out<'c>(
 /// The command line as typed, but for the password in a `--dsn`.
 pub fn without_passwords(args: impl Iterator<Item = String>) -> Vec<String> {
     let shown = |text: &str| match Typed::parse(text) {
-        Ok(typed) => typed.address.to_string(),
+        Ok(typed) => typed.dsn.to_string(),
         Err(_) => "(not shown)".to_string(),
     };
     let (mut all, mut next_is_dsn) = (vec![], false);

@@ -14,7 +14,7 @@ use crate::trial::watch::killing::{kill_all, number};
 use crate::trial::workers::admin::script_target;
 use crate::trial::workers::admin::{Admin, EngineSaid};
 use anyhow::{Context, Result, bail};
-use contend_wire::address::Address;
+use contend_wire::database::{Address, Database};
 use contend_wire::literal::Value;
 use contend_wire::script::Target;
 use rustix::process::{Pid, kill_process};
@@ -291,13 +291,13 @@ impl<'j> Running<'j> {
     }
 
     /// The address clients use for a database.
-    pub fn address(&self, database: &str) -> String {
-        self.address.with_database(database).to_string()
+    pub fn address(&self, database: &str) -> Database {
+        Database::Server(self.address.with_database(database))
     }
 
     /// The address contend itself uses: over the socket.
-    pub fn inside(&self, database: &str) -> String {
-        self.server.by_socket(&self.layout, database).to_string()
+    pub fn inside(&self, database: &str) -> Database {
+        Database::Server(self.server.by_socket(&self.layout, database))
     }
 
     pub fn pid(&self) -> u32 {
@@ -399,7 +399,7 @@ impl<'j> Running<'j> {
         kill_all(&mut self.child).with_context(|| format!("{} cannot be killed", self.server.title))
     }
 
-    /// Removes what it leaves outside of its data directory. What cannot be removed is removed by whoever next restarts
+    /// Removes what it leaves outside of its data directory. What cannot be removed is removed at the next restart
     /// the machine; nothing depends on it.
     fn remove_rest(&self) {
         self.shared_memory.remove(self.server.lists_memory);

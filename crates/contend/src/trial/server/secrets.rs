@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// A port of the loopback interface that nobody listens on. Somebody may take it before the server does.
+/// A port of the loopback interface that is not in use. Somebody may take it before the server does.
 pub fn free_port() -> Result<u16> {
     const FIRST: u16 = 20_000;
     const COUNT: u16 = 12_000;

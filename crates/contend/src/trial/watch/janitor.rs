@@ -193,7 +193,7 @@ fn kill_groups(groups: &BTreeSet<i32>) {
 /// How long servers may take to end.
 const SERVER_TIME: Duration = Duration::from_secs(5);
 
-/// Whether a process is there and has not ended; nobody may be left to wait for it.
+/// Whether a process is there and has not ended; its parent may be gone.
 fn lives(pid: i32) -> bool {
     let stat = procfs::process::Process::new(pid).and_then(|process| process.stat());
     stat.is_ok_and(|stat| stat.state != 'Z')

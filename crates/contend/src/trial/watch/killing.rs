@@ -17,7 +17,7 @@ const DEATH_TIME: Duration = Duration::from_secs(30);
 const ASK_EVERY: Duration = Duration::from_millis(1);
 
 /// Kills a process, which leads a group, with all that descend from it, and waits until none of them lives: from then on
-/// nobody can do anything that was promised before.
+/// no promise can be kept.
 ///
 /// # Errors
 /// One of them lives on.
@@ -52,7 +52,7 @@ fn lives(process: &Process) -> bool {
     process.stat().ok().and_then(|stat| stat.state().ok()).is_some_and(|state| !is_dead(state))
 }
 
-/// Dead, and perhaps not yet buried by whoever must.
+/// Dead, and perhaps not yet reaped.
 fn is_dead(state: ProcState) -> bool {
     matches!(state, ProcState::Zombie | ProcState::Dead)
 }

@@ -161,7 +161,7 @@ impl Sampler {
 }
 
 impl Drop for Sampler {
-    /// A trial that fails before its window is over leaves nobody who looks at the next ones.
+    /// A trial that fails before its window is over leaves no process that looks at the next ones.
     fn drop(&mut self) {
         self.end();
     }

@@ -1,14 +1,16 @@
 //! A worker that carries out scripts outside any measurement: loads data, applies persistent settings,
 //! checks invariants, measures footprints. One for a whole run; it keeps no connection open in between.
 //!
-//! A worker that died, said something unexpected, gave no answer in time or owes one that nobody waits for any more is
+//! A worker that died, said something unexpected, gave no answer in time or owes one that is no longer expected is
 //! replaced before the next script: its late replies must never be taken for those to other questions.
 
 use crate::engine::Engine;
 use crate::trial::stop::Cancelled;
 use crate::trial::watch::janitor::Janitor;
 use crate::trial::workers::process::{Event, Launch, Nothing, Worker, next};
+use crate::workload::sql::asked;
 use anyhow::{Context, Result, anyhow, bail};
+use contend_wire::database::Database;
 use contend_wire::handshake::{Facts, ToolLine, WorkerLine};
 use contend_wire::literal::Value;
 use contend_wire::script::{Answer, Reply, ScriptWriter, Target};
@@ -149,7 +151,7 @@ impl<'a> Admin<'a> {
     ) -> Result<Vec<Vec<Vec<Value>>>> {
         let mut script = ScriptWriter::new(target);
         for sql in statements {
-            script.sql(sql.as_ref());
+            script.sql(&asked(sql.as_ref()));
         }
         let answers = self.run(script.finish())?;
         Ok(answers
@@ -272,10 +274,10 @@ impl std::fmt::Display for Late {
 impl std::error::Error for Late {}
 
 /// A script's target on a database.
-pub fn script_target(engine: &Engine, database: &str) -> Target {
+pub fn script_target(engine: &Engine, database: &Database) -> Target {
     let (options, session) = match engine.server {
         None => (vec![("busy_timeout_ms".to_string(), "10000".to_string())], vec![]),
-        Some(server) => (vec![], contend_sql::session(server.dialect).iter().map(ToString::to_string).collect()),
+        Some(server) => (vec![], contend_sql::session(server.dialect).iter().map(|sql| asked(sql)).collect()),
     };
-    Target { driver: engine.loader.to_string(), database: database.to_string(), options, session }
+    Target { driver: engine.loader.to_string(), database: database.clone(), options, session }
 }

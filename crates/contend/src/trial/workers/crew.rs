@@ -313,7 +313,7 @@ impl<'a> Crew<'a> {
             }
             Event::Line(line, at) => Ok((line, at)),
             Event::Samples(_) | Event::Reply(_) => {
-                Err(self.invalid(Invalid::Protocol, number, "sent a frame that nobody asked for"))
+                Err(self.invalid(Invalid::Protocol, number, "sent a frame that was not requested"))
             }
             Event::Broken(what) => {
                 let ending = self.workers.death(number);

@@ -192,7 +192,7 @@ impl Worker {
     pub fn kill(&mut self) {
         self.to_worker = None;
         if self.status.is_none() {
-            // Whoever it started may outlive it. Its number is its own until it is waited for.
+            // Its children may outlive it. Its number is its own until it is waited for.
             if let Some(pid) = Pid::from_raw(self.child.id() as i32) {
                 let _ = kill_process_group(pid, Signal::KILL);
             }
@@ -306,7 +306,7 @@ fn read_frame(reader: &mut BufReader<ChildStdout>, bytes: usize) -> Result<Vec<u
 pub enum Nothing {
     /// The deadline passed.
     Late,
-    /// Whoever could say something is gone.
+    /// The sender is gone.
     Gone,
     /// The user wants to stop.
     Cancelled,

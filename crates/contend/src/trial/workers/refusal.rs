@@ -1,4 +1,4 @@
-//! Why a worker could not begin, for whoever has to mend it: which driver it is of, what it says, and what to do.
+//! Why a worker could not begin, for the person who fixes it: which driver it is of, what it says, and what to do.
 
 use crate::outcome::reason::Invalid;
 use crate::record::model::Reason;

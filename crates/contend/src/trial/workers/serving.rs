@@ -128,7 +128,7 @@ impl<'a> Serving<'a> {
                 Err(self.invalid(kind, &format!("{what} ({ending})")))
             }
             Ok((_, Event::Samples(_) | Event::Reply(_))) => {
-                Err(self.invalid(Invalid::Protocol, "sent a frame that nobody asked for"))
+                Err(self.invalid(Invalid::Protocol, "sent a frame that was not requested"))
             }
             Err(Nothing::Cancelled) => Err(Failure::Cancelled),
             Err(Nothing::Late | Nothing::Gone) => Err(self.invalid(late, what)),

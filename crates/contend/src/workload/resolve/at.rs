@@ -73,8 +73,9 @@ impl<'a> At<'a> {
     pub fn fixed<T: TryFrom<u64>>(&self, value: &Value, scale: &BTreeMap<String, Named>) -> Result<T, FileError> {
         let count = self.count(value, scale)?;
         if let Some(name) = count.name.as_ref().filter(|name| !scale[*name].fixed) {
-            return self
-                .fail(format!("`{name}` follows the scale, which this cannot; write `{name} = {{ fixed = ... }}`"));
+            return self.fail(format!(
+                "`{name}` is multiplied by --scale, which is not possible here; write `{name} = {{ fixed = ... }}`"
+            ));
         }
         let number = count.at(scale, 1.0);
         T::try_from(number).map_err(|_| self.error(format!("{number} is too large")))

@@ -291,7 +291,7 @@ impl Resolver<'_> {
             (_, Some(("hex", digits))) => Ok(FormatPiece::Hex(digits)),
             (_, Some(("words", count))) => Ok(FormatPiece::Words(u64::from(count))),
             _ => self.at.fail(format!(
-                "`{{{hole}}}` is not a column or argument beside this one, nor {{1..100}}, {{hex:8}} or {{words:2}}"
+                "`{{{hole}}}` is neither a column or argument of the same row or operation nor {{1..100}}, {{hex:8}} or {{words:2}}"
             )),
         }
     }
@@ -315,7 +315,7 @@ impl Resolver<'_> {
         };
         if !columns.follows_from_row(column_index) {
             return self.at.fail(format!(
-                "`{written}` does not follow from the row's number: refer to a `serial` column, a constant or a `format` of such"
+                "`{written}` cannot be computed from the row's number: refer to a `serial` column, a constant or a `format` of these"
             ));
         }
         let part = file.part.unwrap_or([0.0, 1.0]);
@@ -329,7 +329,7 @@ impl Resolver<'_> {
         match file.each {
             None => Ok(RefWay::Random { zipf: file.zipf, hot: file.hot.unwrap_or(Hot::Scattered) }),
             Some(_) if file.zipf.is_some() || file.hot.is_some() => {
-                self.at.fail("`each` takes the rows in turn; `zipf` and `hot` choose at random")
+                self.at.fail("`each` uses the rows in turn; `zipf` and `hot` choose at random")
             }
             Some(0) => self.at.fail("`each` is at least 1"),
             Some(_) if self.scope.own_table.is_none() => {

@@ -115,7 +115,7 @@ fn check(file: &WorkloadFile, at: &At<'_>) -> Result<(), FileError> {
         return at.key("mode").fail(format!("there is no [profile.{mode}]{}", listed(file.profile.keys())));
     }
     if file.login.is_some() && file.profile.is_empty() {
-        return at.key("login").fail("with a login, at least one [profile.NAME] says what clients do after it");
+        return at.key("login").fail("with a login, at least one [profile.NAME] must say what clients do after it");
     }
     Ok(())
 }
@@ -305,7 +305,7 @@ fn table(
     };
     let empty = rows.factor == 0;
     if empty != file.columns.is_empty() {
-        let message = if empty { "columns without `rows`" } else { "rows without [columns] to make them of" };
+        let message = if empty { "columns without `rows`" } else { "`rows` without [columns] to make them" };
         return at.key(if empty { "columns" } else { "rows" }).fail(message);
     }
     let columns_at = at.key("columns");

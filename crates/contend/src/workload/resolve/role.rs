@@ -54,7 +54,7 @@ impl Known<'_> {
         if let Some(database) = file.database.filter(|database| *database >= self.databases) {
             return at
                 .key("database")
-                .fail(format!("database {database} is not there: they are numbered 0 to {}", self.databases - 1));
+                .fail(format!("there is no database {database}: they are numbered 0 to {}", self.databases - 1));
         }
         let start_ns = match &file.start {
             None => 0,
@@ -82,7 +82,7 @@ impl Known<'_> {
         match (self.count(&file.clients, "clients", at)?, per_database) {
             (Some(_), Some(_)) => at.key("per_database").fail("a role has `clients` or `per_database`, not both"),
             (None, Some(_)) if file.database.is_some() => {
-                at.key("database").fail("with `per_database` each database has clients of its own")
+                at.key("database").fail("with `per_database` each database has its own clients")
             }
             (None, Some(n)) => Ok(ClientCount::PerDatabase(n)),
             (Some(n), None) => Ok(ClientCount::PerProcess(n)),
@@ -96,9 +96,9 @@ impl Known<'_> {
         let at_home = at.key("in");
         match self.roles.get(home) {
             None => at_home.fail(format!("there is no role `{home}`{}", listed(self.roles.keys()))),
-            Some(_) if home == name => at_home.fail("a role cannot live in its own processes"),
+            Some(_) if home == name => at_home.fail("`in` must name another role"),
             Some(host) if host.home.is_some() => {
-                at_home.fail(format!("role `{home}` has no processes: it lives in those of another one itself"))
+                at_home.fail(format!("role `{home}` has no processes: it runs in those of another role itself"))
             }
             Some(_) if file.processes.is_some() => {
                 at.key("processes").fail(format!("the processes are those of role `{home}`"))

@@ -149,7 +149,7 @@ pub fn sources_of(name: &str, in_list: bool, names: &mut Names<'_>, at: &At<'_>)
             return Ok((0..*max).map(|row| Source::KeptRow { slot: *slot, row }).collect());
         }
         Some(Meaning::KeptColumn { .. }) => {
-            return at.fail(format!("`:{name}` is a column of several values, which can only stand in `IN (:{name})`"));
+            return at.fail(format!("`:{name}` is a column of several values and can be used only in `IN (:{name})`"));
         }
         Some(Meaning::Literal(value)) => Source::Literal(value.clone()),
         Some(Meaning::Argument { first, stride }) => {

@@ -292,12 +292,12 @@ impl<'f> Builder<'_, '_, 'f> {
         let (sql, sources) = compile_with(sql, &mut self.names, at, |n| placeholder(target, n))?;
         let number = |source| args.iter().position(|known| known == source).map(|i| i as u16 + 1);
         let Some(params) = sources.iter().map(number).collect::<Option<Vec<u16>>>() else {
-            return at.fail("it takes a value that the step's own sql does not take");
+            return at.fail("it uses a placeholder that the step's own sql does not have");
         };
         let own = OwnSql { target, statement, sql, params };
         let known = self.shared.own_sql.iter().find(|k| k.target == target && k.statement == statement);
         match known {
-            Some(known) if *known != own => at.fail("another step with the same sql is told something else here"),
+            Some(known) if *known != own => at.fail("another step with the same sql has a different statement here"),
             Some(_) => Ok(()),
             None => {
                 self.shared.own_sql.push(own);
@@ -396,7 +396,7 @@ fn check_step(sql: &str, at: &At<'_>) -> Result<(), FileError> {
     match behind(sql) {
         None => Ok(()),
         Some(found) => at.fail(format!(
-            "`{found}` changes a session or a transaction behind contend's back; settings belong to the contender, and \
+            "`{found}` changes a session or a transaction, which the report would not show; settings belong to the contender, and \
              where a transaction begins and ends is the `begin` of [transaction.NAME] (savepoints are allowed)"
         )),
     }

@@ -24,7 +24,7 @@ fn rows(workload: &Workload, seed: u64) -> BTreeMap<String, Vec<Vec<Value>>> {
         let mut insert = String::new();
         for line in ScriptReader::new(&script).unwrap() {
             match line.unwrap().1 {
-                ScriptLine::Load(sql) => insert = sql,
+                ScriptLine::Load(load) => insert = load.sql,
                 ScriptLine::Row(row) => rows.entry(insert.clone()).or_default().push(row),
                 ScriptLine::Sql(_) => {}
             }
@@ -106,11 +106,13 @@ fn the_data_of_a_seed_is_the_same_in_every_release() {
     let workload = crate::workload::parse(&crate::source::Source::new("every.toml", EVERY_KIND)).unwrap();
     let mut hash = Sha256::new();
     for script in scripts(&workload, 1.0, 1, 1 << 20) {
-        hash.update(script);
+        for row in script.lines().filter(|line| line.starts_with("row\t")) {
+            hash.update(row);
+        }
     }
     assert_eq!(
         crate::workload::resolve::hex(&hash.finalize()),
-        "6ecec2bfdb2a8ae77976e52ec4710cbaa7e71b2a18f254c01f95039a2e02fb74"
+        "d2297d78271221f077c8857a9cfcd7ff42aa5dd5ae22af81f729b91c5caaad8a"
     );
 }
 

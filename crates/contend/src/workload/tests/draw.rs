@@ -4,6 +4,7 @@ use super::{built_in, load, small};
 use crate::study::model::{Arrivals, Load};
 use crate::workload::model::Workload;
 use crate::workload::{DrawRequest, Drawn};
+use contend_wire::database::Database;
 use contend_wire::literal::Value;
 use contend_wire::plan::{Client, Connections, Head, Loop, NowSource, Plan, Retry, Source, Step, Window};
 use std::collections::BTreeMap;
@@ -27,10 +28,10 @@ pub fn plan(workload: &Workload, drawn: &Drawn, worker: usize) -> Plan {
         model: "thread".into(),
         connections: Connections::Client,
         options: vec![],
-        databases: (0..workload.databases).map(|d| format!("app-{d}.db")).collect(),
+        databases: (0..workload.databases).map(|d| Database::File(format!("app-{d}.db"))).collect(),
         session: vec![],
         readbacks: vec![],
-        statements: workload.statements.clone(),
+        statements: workload.plan_statements(),
         requests: vec![],
         texts: drawn.texts.clone(),
         transactions: workload.plan_transactions(Some("BEGIN IMMEDIATE")),
@@ -245,7 +246,7 @@ fn databases_are_spread_over_processes_with_all_their_clients() {
     assert_eq!(of(0), [0, 0, 0, 0, 1, 2, 2, 2, 2, 4, 4, 4, 4]);
     assert_eq!(of(1), [1, 1, 1, 1, 1, 3, 3, 3, 3]);
     let one = draw(&workload, &load(None), &[]).unwrap();
-    // Whoever stands in the same place of a role does the same, however the role is spread.
+    // A client in the same place of a role does the same, however the role is spread.
     let work = |drawn: &Drawn, database: u32| {
         let mut all: Vec<_> =
             clients(drawn).iter().filter(|c| c.database == database).map(|c| c.arguments.clone()).collect();

@@ -1,48 +1,58 @@
-//! Every mistake in a workload file, with the line it is on.
+//! Every mistake in a workload file, with the line it is on. Messages are snapshots, as users see them:
+//! `INSTA_UPDATE=always cargo test` writes them again.
 
 use super::SMALL;
 use crate::source::Source;
 use crate::workload::{open, parse};
 
-/// Replaces `from` in the small workload and expects an error on the line of `at` that says `message`.
-fn refused(from: &str, to: &str, at: &str, message: &str) {
-    assert!(SMALL.contains(from), "`{from}` is not in the small workload");
-    let text = SMALL.replacen(from, to, 1);
-    let line = text.lines().position(|l| l.contains(at)).unwrap_or_else(|| panic!("`{at}` is not in the text")) + 1;
-    let error = parse(&Source::new("small.toml", &text)).err().unwrap_or_else(|| panic!("`{to}` is accepted"));
-    assert!(error.message.contains(message), "`{to}`: {error}");
-    assert_eq!(error.line, line, "`{to}`: {error}");
-}
+/// Each mistake with its message.
+#[derive(Default)]
+struct Messages(String);
 
-/// As [`refused`], when the line at fault is the one replaced.
-fn wrong(from: &str, to: &str, message: &str) {
-    refused(from, to, to.lines().next().unwrap(), message);
-}
+impl Messages {
+    /// Replaces `from` in the small workload and expects an error on the line of `at`.
+    fn refused(&mut self, from: &str, to: &str, at: &str) {
+        assert!(SMALL.contains(from), "`{from}` is not in the small workload");
+        let text = SMALL.replacen(from, to, 1);
+        let line = text.lines().position(|l| l.contains(at)).unwrap_or_else(|| panic!("`{at}` is not in the text")) + 1;
+        let error = parse(&Source::new("small.toml", &text)).err().unwrap_or_else(|| panic!("`{to}` is accepted"));
+        assert_eq!(error.line, line, "`{to}`: {error}");
+        self.0 += &format!("{}\n    {error}\n", to.replace('\n', "\\n"));
+    }
 
-#[test]
-fn keys_and_types() {
-    wrong("rows = \"items\"", "colour = 1", "unknown field `colour`");
-    wrong("kind = \"read\"", "kind = 5", "wanted string");
-    wrong("kind = \"read\"", "kind = \"maybe\"", "maybe");
-    wrong("rows = \"items\"", "rows = true", "expected a number");
-    wrong("items = 10", "items = -10", "not negative");
-    for axis in ["clients", "profile", "rate", "rate_per_s", "scale"] {
-        wrong("items = 10", &format!("{axis} = 10"), "axis of every study");
+    /// As [`Messages::refused`], when the line at fault is the one replaced.
+    fn wrong(&mut self, from: &str, to: &str) {
+        self.refused(from, to, to.lines().next().unwrap());
     }
 }
 
 #[test]
+fn keys_and_types() {
+    let mut m = Messages::default();
+    m.wrong("rows = \"items\"", "colour = 1");
+    m.wrong("kind = \"read\"", "kind = 5");
+    m.wrong("kind = \"read\"", "kind = \"maybe\"");
+    m.wrong("rows = \"items\"", "rows = true");
+    m.wrong("items = 10", "items = -10");
+    for axis in ["clients", "profile", "rate", "rate_per_s", "scale"] {
+        m.wrong("items = 10", &format!("{axis} = 10"));
+    }
+    insta::assert_snapshot!("keys_and_types", m.0);
+}
+
+#[test]
 fn tables() {
-    wrong("rows = \"items\"", "rows = -5", "negative");
-    wrong("rows = \"items\"", "rows = \"4*itms\"", "`itms` is not in [scale]");
-    wrong("rows = \"items\"", "rows = \"items*batch\"", "`items` follows the scale");
-    wrong("rows = \"items\"", "rows = \"4.5*items\"", "neither a whole number nor in [scale]");
-    refused("rows = \"items\"", "rows = 0", "[table.item.columns]", "columns without `rows`");
+    let mut m = Messages::default();
+    m.wrong("rows = \"items\"", "rows = -5");
+    m.wrong("rows = \"items\"", "rows = \"4*itms\"");
+    m.wrong("rows = \"items\"", "rows = \"items*batch\"");
+    m.wrong("rows = \"items\"", "rows = \"4.5*items\"");
+    m.refused("rows = \"items\"", "rows = 0", "[table.item.columns]");
     let columns = SMALL.find("[table.item.columns]").unwrap()..SMALL.find("[transaction.look]").unwrap();
-    refused(&SMALL[columns], "", "rows = \"items\"", "rows without [columns]");
-    wrong("price = { range = [0.5, 9.5] }", "prize = { range = [0.5, 9.5] }", "no column `prize`");
-    wrong("ddl = \"CREATE TABLE item (", "ddl = \"CREATE TABLE itm (", "does not create `item`");
-    wrong("indexes = [\"CREATE INDEX", "indexes = [\"SELECT 1; CREATE INDEX", "one statement at a time");
+    m.refused(&SMALL[columns], "", "rows = \"items\"");
+    m.wrong("price = { range = [0.5, 9.5] }", "prize = { range = [0.5, 9.5] }");
+    m.wrong("ddl = \"CREATE TABLE item (", "ddl = \"CREATE TABLE itm (");
+    m.wrong("indexes = [\"CREATE INDEX", "indexes = [\"SELECT 1; CREATE INDEX");
     let second = "[table.other]\nddl = \"CREATE TABLE other (a)\"\nrows = 1\ncolumns = { a = { ref = \"item.id\" } }\n[transaction.look]";
     let text = SMALL.replacen("[transaction.look]", second, 1).replacen(
         "note = { words = 3, null = 0.5 }",
@@ -51,115 +61,118 @@ fn tables() {
     );
     let error = parse(&Source::new("small.toml", text)).unwrap_err();
     assert!(error.message.contains("refers back") && error.line > 0, "{error}");
+    insta::assert_snapshot!("tables", m.0);
 }
 
 #[test]
 fn generators() {
-    for (to, message) in [
-        ("price = { rnge = [0.5, 9.5] }", "a generator needs one of"),
-        ("price = { range = [0.5, 9.5], words = 1 }", "cannot both"),
-        ("price = { range = [0.5, 9.5], each = 1 }", "no option `each`"),
-        ("price = { range = [9.5, 0.5] }", "greater than"),
-        ("price = { range = [0.5, 9.5], zipf = 1.0 }", "for integers"),
-        ("price = { range = [1, 9], zipf = -1.0 }", "exponent"),
-        ("price = { ref = \"itm.id\" }", "no table `itm`"),
-        ("price = { ref = \"item.ix\" }", "no column `ix`"),
-        ("price = { ref = \"item\" }", "table.column"),
-        ("price = { ref = \"item.note\" }", "does not follow from the row's number"),
-        ("price = { ref = \"item.price\" }", "refers to itself"),
-        ("price = { ref = \"item.id\", each = 0 }", "at least 1"),
-        ("price = { ref = \"item.id\", part = [0.5, 0.5] }", "fractions"),
-        ("price = { format = \"{nme}\" }", "`{nme}` is not a column"),
-        ("price = { format = \"{id\" }", "not closed"),
-        ("price = { format = \"{name}-{price}\" }", "refers to itself"),
-        ("price = { choice = [1, 2], weights = [0, 0] }", "sum to zero"),
-        ("price = { choice = [1, 2], weights = [1] }", "2 values but 1 weights"),
-        ("price = { choice = [] }", "at least one"),
-        ("price = { blocks = [1, 2], shares = [1, -1] }", "negative"),
-        ("price = { cycle = [] }", "at least one"),
-        ("price = { time = [\"yesterday\", \"2024-01-01\"] }", "is not a time"),
-        ("price = { time = [\"2025-01-01\", \"2024-01-01\"] }", "earliest"),
-        ("price = { words = { median = 5, min = 9, max = 1 } }", "min <= max"),
-        ("price = { words = 5, pool = 3 }", "for arguments"),
-        ("price = { value = 1, null = 2.0 }", "probability"),
-        ("price = { unique = true }", "for arguments"),
-        ("price = [1]", "expected an integer"),
+    let mut m = Messages::default();
+    for to in [
+        "price = { rnge = [0.5, 9.5] }",
+        "price = { range = [0.5, 9.5], words = 1 }",
+        "price = { range = [0.5, 9.5], each = 1 }",
+        "price = { range = [9.5, 0.5] }",
+        "price = { range = [0.5, 9.5], zipf = 1.0 }",
+        "price = { range = [1, 9], zipf = -1.0 }",
+        "price = { ref = \"itm.id\" }",
+        "price = { ref = \"item.ix\" }",
+        "price = { ref = \"item\" }",
+        "price = { ref = \"item.note\" }",
+        "price = { ref = \"item.price\" }",
+        "price = { ref = \"item.id\", each = 0 }",
+        "price = { ref = \"item.id\", part = [0.5, 0.5] }",
+        "price = { format = \"{nme}\" }",
+        "price = { format = \"{id\" }",
+        "price = { format = \"{name}-{price}\" }",
+        "price = { choice = [1, 2], weights = [0, 0] }",
+        "price = { choice = [1, 2], weights = [1] }",
+        "price = { choice = [] }",
+        "price = { blocks = [1, 2], shares = [1, -1] }",
+        "price = { cycle = [] }",
+        "price = { time = [\"yesterday\", \"2024-01-01\"] }",
+        "price = { time = [\"2025-01-01\", \"2024-01-01\"] }",
+        "price = { words = { median = 5, min = 9, max = 1 } }",
+        "price = { words = 5, pool = 3 }",
+        "price = { value = 1, null = 2.0 }",
+        "price = { unique = true }",
+        "price = [1]",
     ] {
-        wrong("price = { range = [0.5, 9.5] }", to, message);
+        m.wrong("price = { range = [0.5, 9.5] }", to);
     }
-    for (to, message) in [
-        ("price = { serial = 1 }", "no row"),
-        ("price = { cycle = [1] }", "no row"),
-        ("price = { unique = true, plus = 1 }", "without options"),
-        ("price = { kept = \"id\" }", "kept nothing yet"),
-        ("price = { format = \"{note}\" }", "pooled text"),
+    for to in [
+        "price = { serial = 1 }",
+        "price = { cycle = [1] }",
+        "price = { unique = true, plus = 1 }",
+        "price = { kept = \"id\" }",
+        "price = { format = \"{note}\" }",
     ] {
-        wrong("price = { range = [1.0, 2.0] }", to, message);
+        m.wrong("price = { range = [1.0, 2.0] }", to);
     }
+    insta::assert_snapshot!("generators", m.0);
 }
 
 #[test]
 fn transactions() {
+    let mut m = Messages::default();
     let sql = "sql = \"SELECT id FROM item WHERE name = :name\"";
-    wrong(sql, "sql = \"SELECT id FROM item WHERE name = :nam\"", "called `nam`");
-    wrong(sql, "sql = \"SELECT id FROM item WHERE name = ?\"", "placeholders have names");
-    wrong(sql, "sql = \"SELECT :name; SELECT 2\"", "one statement");
-    wrong(sql, "sql = \"\"", "empty");
+    m.wrong(sql, "sql = \"SELECT id FROM item WHERE name = :nam\"");
+    m.wrong(sql, "sql = \"SELECT id FROM item WHERE name = ?\"");
+    m.wrong(sql, "sql = \"SELECT :name; SELECT 2\"");
+    m.wrong(sql, "sql = \"\"");
     for own in ["PRAGMA synchronous = off", "BEGIN", "COMMIT", "ROLLBACK", "SET a = 1", "ATTACH 'x' AS y"] {
-        wrong(sql, &format!("sql = \"{own}\""), "settings belong to the contender");
+        m.wrong(sql, &format!("sql = \"{own}\""));
         let both = format!("on.mariadb = \"{own}\"\n{sql}");
-        wrong(sql, &both, "settings belong to the contender");
+        m.wrong(sql, &both);
     }
-    refused(sql, "sql = \"SELECT 1\"", "args = { name", "no statement uses `:name`");
-    refused(sql, "pause = \"10ms\"", "[[transaction.look.step]]", "rows, keep, repeat, every and args");
-    refused(sql, "pause = \"10ms\"\nsql = \"SELECT :name\"", "[[transaction.look.step]]", "exactly one of");
-    refused("args = { name =", "args = { now =", "args = { now", "current time");
-    refused("args = { name =", "args = { 'a b' =", "args = { 'a b'", "cannot be written");
-    wrong("pause = \"1ms\"", "pause = \"1 year\"", "not a duration");
-    wrong("pause = \"1ms\"", "pause = \"items*1ms\"", "follows the scale");
-    wrong("pause = \"1ms\"", "connect = true", "only the first step");
-    wrong("repeat = \"batch\"", "repeat = 0", "at least once");
-    refused("repeat = \"batch\"", "repeat = 70000", "[transaction.add]", "65535 is the most");
-    wrong("rows = [1, 5]", "rows = [5, 1]", "fewest");
-    wrong("keep = { id = 0 }", "keep = { id = { column = 0, max = 1 } }", "from 2 to");
-    wrong("keep = { id = 0 }", "keep = { price = 0 }", "already the name");
-    wrong("keep = { ids = { column = 0, max = 5 } }", "keep = { ids = { column = 0, max = 5 }, x = 1 }", "uses `:x`");
-    wrong(
-        "args = { next = { kept = \"id\", plus = 1 } }",
-        "args = { next = { kept = \"ids\" } }",
-        "single value as `ids`",
-    );
+    m.refused(sql, "sql = \"SELECT 1\"", "args = { name");
+    m.refused(sql, "pause = \"10ms\"", "[[transaction.look.step]]");
+    m.refused(sql, "pause = \"10ms\"\nsql = \"SELECT :name\"", "[[transaction.look.step]]");
+    m.refused("args = { name =", "args = { now =", "args = { now");
+    m.refused("args = { name =", "args = { 'a b' =", "args = { 'a b'");
+    m.wrong("pause = \"1ms\"", "pause = \"1 year\"");
+    m.wrong("pause = \"1ms\"", "pause = \"items*1ms\"");
+    m.wrong("pause = \"1ms\"", "connect = true");
+    m.wrong("repeat = \"batch\"", "repeat = 0");
+    m.refused("repeat = \"batch\"", "repeat = 70000", "[transaction.add]");
+    m.wrong("rows = [1, 5]", "rows = [5, 1]");
+    m.wrong("keep = { id = 0 }", "keep = { id = { column = 0, max = 1 } }");
+    m.wrong("keep = { id = 0 }", "keep = { price = 0 }");
+    m.wrong("keep = { ids = { column = 0, max = 5 } }", "keep = { ids = { column = 0, max = 5 }, x = 1 }");
+    m.wrong("args = { next = { kept = \"id\", plus = 1 } }", "args = { next = { kept = \"ids\" } }");
     let lists = "sql = \"SELECT count(*) FROM item WHERE id = :ids AND id < :next\"";
-    wrong("sql = \"SELECT count(*) FROM item WHERE id IN (:ids) AND id < :next\"", lists, "IN (:ids)");
+    m.wrong("sql = \"SELECT count(*) FROM item WHERE id IN (:ids) AND id < :next\"", lists);
+    insta::assert_snapshot!("transactions", m.0);
 }
 
 #[test]
 fn profiles_roles_and_invariants() {
-    wrong("mix = { look = 3, add = 1 }", "mix = { look = 3, ad = 1 }", "no transaction `ad` (there are add, look)");
-    wrong("mix = { look = 3, add = 1 }", "mix = { look = 0 }", "sum to zero");
-    wrong("mix = { look = 3, add = 1 }", "mix = { look = -1 }", "negative");
-    wrong("clients = 2", "clients = -2", "negative");
-    wrong("clients = 2", "clients = \"items\"", "follows the scale");
-    wrong("clients = 2", "profile = \"none\"", "no profile `none`");
-    wrong("clients = 2", "transactions = [\"lok\"]", "no transaction `lok`");
-    wrong("clients = 2", "database = 1", "numbered 0 to 0");
-    wrong("clients = 2", "per_database = \"items\"", "follows the scale");
-    refused("clients = 2", "clients = 2\nper_database = 1", "per_database", "not both");
-    refused("clients = 2", "per_database = 1\ndatabase = 0", "database = 0", "clients of its own");
-    wrong("processes = 2", "in = \"nobody\"", "no role `nobody` (there are worker)");
-    wrong("processes = 2", "in = \"worker\"", "its own processes");
+    let mut m = Messages::default();
+    m.wrong("mix = { look = 3, add = 1 }", "mix = { look = 3, ad = 1 }");
+    m.wrong("mix = { look = 3, add = 1 }", "mix = { look = 0 }");
+    m.wrong("mix = { look = 3, add = 1 }", "mix = { look = -1 }");
+    m.wrong("clients = 2", "clients = -2");
+    m.wrong("clients = 2", "clients = \"items\"");
+    m.wrong("clients = 2", "profile = \"none\"");
+    m.wrong("clients = 2", "transactions = [\"lok\"]");
+    m.wrong("clients = 2", "database = 1");
+    m.wrong("clients = 2", "per_database = \"items\"");
+    m.refused("clients = 2", "clients = 2\nper_database = 1", "per_database");
+    m.refused("clients = 2", "per_database = 1\ndatabase = 0", "database = 0");
+    m.wrong("processes = 2", "in = \"nobody\"");
+    m.wrong("processes = 2", "in = \"worker\"");
     let guest = |text: &str| format!("[role.guest]\n{text}\n[role.worker]");
-    refused("[role.worker]", &guest("in = \"worker\"\nprocesses = 2"), "processes = 2", "those of role `worker`");
+    m.refused("[role.worker]", &guest("in = \"worker\"\nprocesses = 2"), "processes = 2");
     let chain = guest("in = \"other\"\n[role.other]\nin = \"worker\"");
-    refused("[role.worker]", &chain, "in = \"other\"", "lives in those of another");
-    wrong("pause = { exponential = \"1ms\" }", "pause = { fixed = \"1ms\" }", "a pause is");
-    wrong("equals = \"rows", "equals = \"rows.item + committed.ad\"\n#", "no transaction `ad`");
-    wrong("equals = \"rows", "equals = \"rows.itm\"\n#", "no table `itm`");
-    wrong("equals = \"rows", "at_least = \"'text'\"\n#", "only be compared");
-    refused("equals = \"rows", "#", "[[invariant]]", "exactly one of");
+    m.refused("[role.worker]", &chain, "in = \"other\"");
+    m.wrong("pause = { exponential = \"1ms\" }", "pause = { fixed = \"1ms\" }");
+    m.wrong("equals = \"rows", "equals = \"rows.item + committed.ad\"\n#");
+    m.wrong("equals = \"rows", "equals = \"rows.itm\"\n#");
+    m.wrong("equals = \"rows", "at_least = \"'text'\"\n#");
+    m.refused("equals = \"rows", "#", "[[invariant]]");
     let text = format!("{SMALL}\n[[invariant]]\nname = \"items\"\nsql = \"SELECT 1\"\nequals = 1\n");
     let error = parse(&Source::new("small.toml", &text)).unwrap_err();
     assert!(error.message.contains("another invariant") && error.line == text.lines().count() - 2, "{error}");
+    insta::assert_snapshot!("profiles_roles_and_invariants", m.0);
 }
 
 #[test]

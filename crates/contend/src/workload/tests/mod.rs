@@ -11,6 +11,7 @@ use super::model::Workload;
 use super::{builtin, parse};
 use crate::source::Source;
 use crate::study::model::{Arrivals, Load};
+use contend_wire::database::Database;
 use contend_wire::script::Target;
 
 /// A workload small enough to change one line of.
@@ -91,7 +92,7 @@ pub fn built_in(name: &str) -> Workload {
 }
 
 pub fn target() -> Target {
-    Target { driver: "rusqlite".into(), database: "app.db".into(), options: vec![], session: vec![] }
+    Target { driver: "rusqlite".into(), database: Database::File("app.db".into()), options: vec![], session: vec![] }
 }
 
 pub fn load(operations: Option<u32>) -> Load {

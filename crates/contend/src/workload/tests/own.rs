@@ -42,7 +42,9 @@ fn mistakes_in_it_are_told() {
     assert!(message("on.oracle = \"SELECT 1\"").contains("no server `oracle` (known: postgres, mariadb)"));
     assert!(message("on.mariadb = \"SELECT id FROM item WHERE name = :nme\"").contains("called `nme`"));
     assert!(message("on.mariadb = \"SELECT :name; SELECT 2\"").contains("one statement at a time"));
-    assert!(message("on.mariadb = \"SELECT :name, :now\"").contains("does not take"));
+    assert!(
+        message("on.mariadb = \"SELECT :name, :now\"").contains("placeholder that the step's own sql does not have")
+    );
 }
 
 fn after_load(entry: &str) -> Result<Workload, String> {

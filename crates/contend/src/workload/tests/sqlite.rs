@@ -47,8 +47,8 @@ fn loaded(workload: &Workload, scale: f64) -> Connection {
             let mut insert = String::new();
             for line in ScriptReader::new(&script)? {
                 match line?.1 {
-                    ScriptLine::Sql(sql) => db.execute_batch(&sql)?,
-                    ScriptLine::Load(sql) => insert = sql,
+                    ScriptLine::Sql(statement) => db.execute_batch(&statement.sql)?,
+                    ScriptLine::Load(load) => insert = load.sql,
                     ScriptLine::Row(row) => {
                         db.prepare_cached(&insert)?.execute(params_from_iter(row.into_iter().map(Sql)))?;
                     }
@@ -99,7 +99,7 @@ impl Runner<'_> {
         kept: &mut [Vec<Value>],
         name: &str,
     ) -> bool {
-        let sql = &self.plan.head.statements[step.statement as usize];
+        let sql = &self.plan.head.statements[step.statement as usize].sql;
         let arguments = client.arguments_of(op);
         let value = |source: &Source| match source {
             Source::Literal(value) => value.clone(),

@@ -62,7 +62,7 @@ public final class Bench {
         Path database = dir.resolve("bench.db");
         try {
             load(database);
-            compare(new Side(Drivers.of("java-" + name), database.toString(), "?", EMBEDDED), keys);
+            compare(new Side(Drivers.of("java-" + name), "file\t" + database, "?", EMBEDDED), keys);
         } finally {
             for (String suffix : new String[] {"", "-wal", "-shm"}) {
                 Files.deleteIfExists(dir.resolve("bench.db" + suffix));
@@ -92,7 +92,7 @@ public final class Bench {
 
     private static Took timed(Work work) throws SQLException {
         var threads = ManagementFactory.getThreadMXBean();
-        // As the worker does before it is ready: what made the plan is nobody's cost.
+        // As the worker does before it is ready: what made the plan is no side's cost.
         System.gc();
         long cpu = threads.getCurrentThreadCpuTime();
         long begun = System.nanoTime();
@@ -102,7 +102,7 @@ public final class Bench {
     }
 
     private static Took bare(Side side, long[] keys) throws SQLException {
-        Connection connection = side.driver.connect(side.database, Options.parse(side.driver, List.of()));
+        Connection connection = side.driver.connect(Database.of(side.database.split("\t")), Options.parse(side.driver, List.of()));
         PreparedStatement statement = connection.prepareStatement(QUERY + "?");
         return timed(() -> {
             for (long key : keys) {
@@ -126,14 +126,15 @@ public final class Bench {
     }
 
     private static String plan(Side side, long[] keys) {
-        StringBuilder text = new StringBuilder("contend-plan 2\nworker\t0\ndriver\t" + side.driver.name()
-                + "\tthread\nconnections\tclient\nwindow\t0\t0\t1000000000\nnow\tclock\ndatabase\t" + side.database + "\nstatement\t0\t" + QUERY + side.placeholder
+        StringBuilder text = new StringBuilder("contend-plan 3\nworker\t0\ndriver\t" + side.driver.name()
+                + "\tthread\nconnections\tclient\nwindow\t0\t0\t1000000000\nnow\tclock\ndatabase\t" + side.database + "\nstatement\t0\trows\t" + QUERY.length()
+                + (side.placeholder.equals("$1") ? ":1\t" : "\t") + QUERY + side.placeholder
                 + "\ntransaction\t0\tread\tread\t-\t0\t0\t1\nstep\tsql\t0\t1..1\t1\t-\tp0+0\nretry\t1\t-\t-\t-\nclients\t1\n"
                 + "client\t0\t0\tclosed\tfinite\t" + keys.length + "\t0\t" + keys.length + "\n");
         for (long key : keys) {
             text.append("op\t0\t0\ti").append(key).append('\n');
         }
-        return text.append("end\n").toString();
+        return text.append("end\t").append(Text.digest(text.toString())).append('\n').toString();
     }
 
     private static Took worker(Side side, String plan) throws SQLException {

@@ -109,7 +109,7 @@ final class Conn {
         }
     }
 
-    /** Has a statement that cannot be used any more prepared anew with its next execution. */
+    /** Has a statement that cannot be used any more prepared again with its next execution. */
     private void replace(Prepared failed) throws SQLException {
         if (failed != null && failed.statement != null && !driver.survivesErrors()) {
             PreparedStatement closed = failed.statement;
@@ -207,7 +207,7 @@ final class Conn {
         try {
             driver.interrupt(raw, target);
         } catch (SQLException e) {
-            // It may have ended meanwhile; whoever supervises asks again.
+            // It may have ended meanwhile; the supervisor asks again.
         }
     }
 

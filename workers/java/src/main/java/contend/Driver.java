@@ -24,9 +24,9 @@ interface Driver {
         return false;
     }
 
-    Connection connect(String database, Options options) throws SQLException;
+    Connection connect(Database database, Options options) throws SQLException;
 
-    /** What its connections are, for whoever has to look behind a pool's. */
+    /** What its connections are, for callers that have to look behind a pool's. */
     Class<? extends Connection> connectionType();
 
     /** The engine's own code of an error; null if it has none. */
@@ -48,7 +48,7 @@ interface Driver {
         return server() ? Failure.CANCELED : interrupted();
     }
 
-    /** Whether nobody knows what the connection will say after this error. */
+    /** Whether it is unknown what the connection will say after this error. */
     default boolean lost(SQLException error) {
         return error.getSQLState() != null && error.getSQLState().startsWith("08");
     }
@@ -100,8 +100,8 @@ interface Driver {
     /** A row of a script, and the line it stands on. */
     record Row(Object[] values, int line) {}
 
-    /** Loads rows in the driver's own way; below 0 if it has none. */
-    default long load(Connection connection, String sql, Iterator<Row> rows) throws SQLException {
+    /** Loads rows in the driver's own way; below 0 if it has none. The values of a row begin at byte {@code group}; below 0: nowhere. */
+    default long load(Connection connection, Sql sql, int group, Iterator<Row> rows) throws SQLException {
         return -1;
     }
 }

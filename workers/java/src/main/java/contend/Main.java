@@ -143,7 +143,7 @@ public final class Main {
             System.err.println("contend worker: cannot read requests: " + e);
             Runtime.getRuntime().halt(1);
         } catch (Throwable e) {
-            // Nobody would hear the tool any more.
+            // The tool would no longer be heard.
             leave(e);
         }
     }

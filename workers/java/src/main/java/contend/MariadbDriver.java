@@ -49,11 +49,10 @@ final class MariadbDriver implements Driver {
     }
 
     @Override
-    public Connection connect(String database, Options options) throws SQLException {
-        Address at = Address.parse(database, "mysql", 3306);
+    public Connection connect(Database at, Options options) throws SQLException {
         Properties p = new Properties();
-        p.setProperty("user", at.user);
-        p.setProperty("password", at.password);
+        p.setProperty("user", at.user());
+        p.setProperty("password", at.password());
         p.setProperty("connectTimeout", String.valueOf(CONNECT_MS));
         p.setProperty("useServerPrepStmts", String.valueOf(!options.each));
         // Numbers as numbers: a TINYINT(1) is none of Java's booleans.
@@ -61,15 +60,15 @@ final class MariadbDriver implements Driver {
         p.setProperty("useAffectedRows", "false");
         p.setProperty("prepStmtCacheSize", "10000");
         String place;
-        if (at.socket != null) {
+        if (at.socket() != null) {
             p.setProperty("socketFactory", MariadbSockets.class.getName());
-            p.setProperty(MariadbSockets.PATH, at.socket);
+            p.setProperty(MariadbSockets.PATH, at.socket());
             place = "localhost";
         } else {
-            place = (at.host.contains(":") ? "[" + at.host + "]" : at.host) + ":" + at.port;
+            place = (at.host().contains(":") ? "[" + at.host() + "]" : at.host()) + ":" + at.port();
         }
         try {
-            Connection connection = new org.mariadb.jdbc.Driver().connect("jdbc:mariadb://" + place + "/" + at.database, p);
+            Connection connection = new org.mariadb.jdbc.Driver().connect("jdbc:mariadb://" + place + "/" + at.name(), p);
             if (connection == null) {
                 throw new SQLException("the driver does not know this address", NO_CONNECTION);
             }
@@ -156,13 +155,12 @@ final class MariadbDriver implements Driver {
 
     /** Inserts the rows of a script, many with each statement, in one transaction. */
     @Override
-    public long load(Connection connection, String sql, Iterator<Row> rows) throws SQLException {
-        int first = sql.indexOf('?');
-        int open = first < 0 ? -1 : sql.lastIndexOf('(', first);
-        if (open < 0) {
+    public long load(Connection connection, Sql sql, int from, Iterator<Row> rows) throws SQLException {
+        if (from < 0) {
             throw Failure.wrongValue("a `load` is an INSERT ... VALUES (?, ...)");
         }
-        String[] group = sql.substring(open).split("\\?", -1);
+        String opening = sql.before(from);
+        String[] group = sql.parts(from);
         long count = 0;
         StringBuilder text = new StringBuilder();
         try (Statement statement = connection.createStatement()) {
@@ -173,7 +171,7 @@ final class MariadbDriver implements Driver {
                     if (values.length != group.length - 1) {
                         throw Failure.wrongValue(values.length + " values for the " + (group.length - 1) + " placeholders of `load`");
                     }
-                    text.append(text.isEmpty() ? sql.substring(0, open) : ",").append(group[0]);
+                    text.append(text.isEmpty() ? opening : ",").append(group[0]);
                     for (int i = 0; i < values.length; i++) {
                         text.append(literal(values[i])).append(group[i + 1]);
                     }

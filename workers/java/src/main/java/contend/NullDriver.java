@@ -34,7 +34,7 @@ final class NullDriver implements Driver {
     }
 
     @Override
-    public Connection connect(String database, Options options) {
+    public Connection connect(Database database, Options options) {
         return null;
     }
 

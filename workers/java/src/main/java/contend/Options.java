@@ -75,7 +75,7 @@ final class Options {
     }
 
     /** Statements of the options for a new connection to SQLite, before those of the session. */
-    List<String> before() {
+    List<Sql> before() {
         List<String> statements = new ArrayList<>();
         if (busyTimeoutMs >= 0) {
             statements.add("PRAGMA busy_timeout = " + busyTimeoutMs);
@@ -83,7 +83,7 @@ final class Options {
         if (foreignKeys != null) {
             statements.add("PRAGMA foreign_keys = " + foreignKeys);
         }
-        return statements;
+        return statements.stream().map(Sql::query).toList();
     }
 
     /** The options of the pool that a plan names, as they took effect. */

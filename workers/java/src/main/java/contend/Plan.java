@@ -1,5 +1,6 @@
 package contend;
 
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 
@@ -26,7 +27,7 @@ final class Plan {
      */
     record Source(char kind, Object value, int a, long b) {}
 
-    record Transaction(int number, String name, String begin, int uniques, int slots, int arguments, List<Step> steps) {}
+    record Transaction(int number, String name, String begin, int uniques, int slots, List<Step> steps) {}
 
     record Operation(long time, int transaction, Object[] args) {}
 
@@ -41,18 +42,18 @@ final class Plan {
     boolean fixed;
     long nowBase;
     long nowStep;
-    List<Pair> options;
-    List<String> databases;
-    List<String> session;
-    List<Pair> readbacks;
-    List<String> statements;
-    List<String> texts;
-    List<Transaction> transactions;
+    final List<Pair> options = new ArrayList<>();
+    final List<Database> databases = new ArrayList<>();
+    final List<Sql> session = new ArrayList<>();
+    final List<Pair> readbacks = new ArrayList<>();
+    final List<Sql> statements = new ArrayList<>();
+    final List<String> texts = new ArrayList<>();
+    final List<Transaction> transactions = new ArrayList<>();
     int tries;
     long[] backoff;
     int[] jitter;
     Set<Long> retryCodes;
-    List<Client> clients;
+    final List<Client> clients = new ArrayList<>();
 
     static long retryCode(int space, int code) {
         return (long) space << 32 | code;

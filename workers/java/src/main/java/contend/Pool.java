@@ -10,6 +10,7 @@ import java.util.Collection;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.logging.Logger;
+import java.util.stream.Collectors;
 import javax.sql.DataSource;
 
 /** What the clients of one database share: HikariCP, with as many connections as it may have, all opened in advance. */
@@ -34,7 +35,7 @@ final class Pool {
         config.setInitializationFailTimeout(-1);
         config.setRegisterMbeans(false);
         if (run.options.initString) {
-            config.setConnectionInitSql(String.join("; ", run.sessionStatements()));
+            config.setConnectionInitSql(run.sessionStatements().stream().map(sql -> sql.text).collect(Collectors.joining("; ")));
         }
         inner = new HikariDataSource(config);
     }
@@ -106,7 +107,7 @@ final class Pool {
                 run.prepareStatements(conn);
                 return new Lease(proxy, conn);
             } catch (SQLTransientConnectionException e) {
-                // Nobody gave one back in time, unless opening one failed.
+                // No connection came back in time, unless opening one failed.
                 if (control != null && control.drainIsOver) {
                     throw run.driver.cutShort();
                 }
@@ -132,7 +133,7 @@ final class Pool {
         }
     }
 
-    /** The connections there are, for when nobody takes one any more. */
+    /** The connections there are, for when no client takes one any more. */
     Collection<Conn> connections() {
         return opened.values();
     }

@@ -40,23 +40,22 @@ final class PostgresDriver implements Driver {
     }
 
     @Override
-    public Connection connect(String database, Options options) throws SQLException {
-        Address at = Address.parse(database, "postgres", 5432);
+    public Connection connect(Database at, Options options) throws SQLException {
         Properties p = new Properties();
-        PGProperty.USER.set(p, at.user);
-        PGProperty.PASSWORD.set(p, at.password);
+        PGProperty.USER.set(p, at.user());
+        PGProperty.PASSWORD.set(p, at.password());
         PGProperty.APPLICATION_NAME.set(p, "contend");
         PGProperty.CONNECT_TIMEOUT.set(p, CONNECT_S);
         PGProperty.SSL_MODE.set(p, "disable");
         PGProperty.GSS_ENC_MODE.set(p, "disable");
         // Prepared by name with its first execution, or never.
         PGProperty.PREPARE_THRESHOLD.set(p, options.each ? 0 : 1);
-        if (at.socket != null) {
+        if (at.socket() != null) {
             PGProperty.SOCKET_FACTORY.set(p, UnixSockets.class.getName());
-            PGProperty.SOCKET_FACTORY_ARG.set(p, at.socket);
+            PGProperty.SOCKET_FACTORY_ARG.set(p, at.socket());
         }
-        String place = at.socket != null ? "localhost" : at.host.contains(":") ? "[" + at.host + "]:" + at.port : at.host + ":" + at.port;
-        String encoded = java.net.URLEncoder.encode(at.database, StandardCharsets.UTF_8);
+        String place = at.socket() != null ? "localhost" : at.host().contains(":") ? "[" + at.host() + "]:" + at.port() : at.host() + ":" + at.port();
+        String encoded = java.net.URLEncoder.encode(at.name(), StandardCharsets.UTF_8);
         return new org.postgresql.Driver().connect("jdbc:postgresql://" + place + "/" + encoded, p);
     }
 
@@ -163,11 +162,11 @@ final class PostgresDriver implements Driver {
     }
 
     @Override
-    public long load(Connection connection, String sql, Iterator<Row> rows) throws SQLException {
-        if (!sql.strip().toLowerCase(java.util.Locale.ROOT).startsWith("copy")) {
+    public long load(Connection connection, Sql sql, int from, Iterator<Row> rows) throws SQLException {
+        if (from >= 0 || sql.params > 0) {
             throw Failure.wrongValue("on PostgreSQL a `load` is a COPY ... FROM STDIN");
         }
-        CopyIn copy = connection.unwrap(PGConnection.class).getCopyAPI().copyIn(sql);
+        CopyIn copy = connection.unwrap(PGConnection.class).getCopyAPI().copyIn(sql.text);
         try {
             ByteArrayOutputStream out = new ByteArrayOutputStream();
             while (rows.hasNext()) {

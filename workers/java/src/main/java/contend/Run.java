@@ -47,11 +47,11 @@ final class Run {
         options = Options.parse(driver, plan.options);
         options.checkModel(plan.model);
         control = new Control(plan.drain, threads);
-        steps = plan.statements.stream().map(text -> sql(text).kept()).toArray(Sql[]::new);
-        begins = plan.transactions.stream().map(t -> t.begin() == null ? null : sql(t.begin()).kept()).toArray(Sql[]::new);
-        commit = sql("COMMIT").kept();
-        rollback = sql("ROLLBACK").kept();
-        checkPlaceholders();
+        steps = plan.statements.stream().map(Sql::kept).toArray(Sql[]::new);
+        begins = plan.transactions.stream().map(t -> t.begin() == null ? null : Sql.plain(t.begin()).kept()).toArray(Sql[]::new);
+        commit = Sql.plain("COMMIT").kept();
+        rollback = Sql.plain("ROLLBACK").kept();
+        plan.databases.forEach(database -> database.check(driver));
         try {
             for (Plan.Client spec : plan.clients) {
                 Client client = new Client(this, spec);
@@ -64,10 +64,6 @@ final class Run {
         }
         openedBefore = opened.get();
         clients.forEach(client -> threads.add(new Thread(client, "client " + client.spec.id())));
-    }
-
-    private Sql sql(String text) {
-        return new Sql(text, driver.server());
     }
 
     private void checkModel() {
@@ -85,18 +81,7 @@ final class Run {
         for (Transaction t : plan.transactions) {
             if (pool && !t.steps().isEmpty() && t.steps().get(0).kind() == Kind.CONNECT) {
                 throw new IllegalArgumentException(
-                        "model pool: `" + t.name() + "` connects anew, but a pool decides itself when it does that");
-            }
-        }
-    }
-
-    private void checkPlaceholders() {
-        for (Transaction t : plan.transactions) {
-            for (Step step : t.steps()) {
-                if (step.kind() == Kind.SQL && steps[step.statement()].params != step.sources().length) {
-                    throw new IllegalArgumentException("`" + steps[step.statement()].text + "` has " + steps[step.statement()].params
-                            + " placeholders, the plan brings " + step.sources().length + " arguments");
-                }
+                        "model pool: `" + t.name() + "` reconnects, but a pool decides itself when it does that");
             }
         }
     }
@@ -216,7 +201,7 @@ final class Run {
 
     private String firstValue(Conn conn, String text) throws SQLException {
         String[] first = {null};
-        conn.run(sql(text), new Object[0], (row, columns) -> {
+        conn.run(Sql.query(text), new Object[0], (row, columns) -> {
             if (first[0] == null) {
                 first[0] = Text.inWords(driver.value(row, 1));
             }
@@ -225,8 +210,8 @@ final class Run {
     }
 
     /** What a new connection is told. */
-    List<String> sessionStatements() {
-        List<String> statements = new ArrayList<>(driver.server() ? List.of() : options.before());
+    List<Sql> sessionStatements() {
+        List<Sql> statements = new ArrayList<>(driver.server() ? List.of() : options.before());
         statements.addAll(plan.session);
         return statements;
     }
@@ -246,8 +231,8 @@ final class Run {
             return conn;
         }
         try {
-            for (String text : sessionStatements()) {
-                onSql(text, () -> conn.run(sql(text), new Object[0], null));
+            for (Sql sql : sessionStatements()) {
+                onSql(sql.text, () -> conn.run(sql, new Object[0], null));
             }
             prepareStatements(conn);
         } catch (SQLException | RuntimeException e) {
@@ -309,7 +294,7 @@ final class Run {
         }
     }
 
-    /** Interrupts whoever still executes something, again and again: an interrupt reaches only what runs at that moment. */
+    /** Interrupts clients that still execute something, again and again: an interrupt reaches only what runs at that moment. */
     void interrupt() {
         for (Client client : clients) {
             Conn conn = client.attempt.current;

@@ -3,6 +3,7 @@ package contend;
 import contend.Text.FormatError;
 import java.sql.SQLException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
 import java.util.NoSuchElementException;
@@ -12,22 +13,23 @@ import java.util.NoSuchElementException;
  * not of the form, or whose driver or options are unknown, is refused.
  */
 final class Script {
-    private static final int VERSION = 1;
+    private static final int VERSION = 2;
 
     private final String text;
     private final Driver driver;
     private final StringBuilder reply = new StringBuilder();
     private final List<Plan.Pair> options = new ArrayList<>();
-    private final List<String> session = new ArrayList<>();
+    private final List<Sql> session = new ArrayList<>();
     private String ofDriver;
-    private String database;
+    private Database database;
     private int at;
     private int number;
     private String line;
     private int current;
 
     private Script(String text, Driver driver) {
-        this.text = text;
+        Text.checkVersion("contend-script", VERSION, text.lines().findFirst().orElse(""));
+        this.text = Text.opened("script", text) + "end\n";
         this.driver = driver;
     }
 
@@ -54,36 +56,16 @@ final class Script {
         return new FormatError("script line " + number + ": " + words);
     }
 
-    private String unescape(String field) {
-        try {
-            return Text.unescape(field);
-        } catch (FormatError e) {
-            throw wrong(e.getMessage());
-        }
-    }
-
     private void opening() {
-        if (!text.endsWith("\nend\n")) {
-            throw new FormatError("script: cut off: its last line is not `end`");
-        }
         next();
-        try {
-            Text.checkVersion("contend-script", VERSION, line);
-        } catch (FormatError e) {
-            throw wrong(e.getMessage());
-        }
         for (next(); ; next()) {
             String[] fields = line.split("\t", -1);
-            String first = fields.length > 1 ? unescape(fields[1]) : "";
             switch (fields[0]) {
-                case "driver" -> ofDriver = first;
-                case "database" -> database = first;
-                case "session" -> session.add(first);
-                case "option" -> options.add(new Plan.Pair(first, fields.length > 2 ? unescape(fields[2]) : ""));
+                case "driver" -> ofDriver = Text.unescape(fields[1]);
+                case "database" -> database = Database.of(Arrays.copyOfRange(fields, 1, fields.length));
+                case "session" -> session.add(new Sql(Text.unescape(fields[2]), fields[1], "-"));
+                case "option" -> options.add(new Plan.Pair(Text.unescape(fields[1]), Text.unescape(fields[2])));
                 default -> {
-                    if (ofDriver == null || database == null) {
-                        throw new FormatError("script: it names no driver or no database");
-                    }
                     return;
                 }
             }
@@ -94,10 +76,10 @@ final class Script {
         Conn conn = null;
         try {
             conn = new Conn(driver, driver.connect(database, options), false);
-            for (String sql : driver.server() ? List.<String>of() : options.before()) {
+            for (Sql sql : driver.server() ? List.<Sql>of() : options.before()) {
                 execute(conn, sql);
             }
-            for (String sql : session) {
+            for (Sql sql : session) {
                 execute(conn, sql);
             }
             while (!line.equals("end")) {
@@ -118,10 +100,12 @@ final class Script {
     private void one(Conn conn) throws SQLException {
         current = number;
         if (line.startsWith("sql\t")) {
-            query(conn, unescape(line.substring(4)));
+            String[] fields = line.split("\t", -1);
+            query(conn, new Sql(Text.unescape(fields[2]), fields[1], "-"));
             next();
         } else if (line.startsWith("load\t")) {
-            load(conn, unescape(line.substring(5)));
+            String[] fields = line.split("\t", -1);
+            load(conn, new Sql(Text.unescape(fields[3]), "changes", fields[2]), fields[1].equals("-") ? -1 : Integer.parseInt(fields[1]));
         } else if (line.startsWith("row\t")) {
             throw wrong("a row without a `load` before it");
         } else {
@@ -129,13 +113,12 @@ final class Script {
         }
     }
 
-    private void execute(Conn conn, String sql) throws SQLException {
-        conn.run(new Sql(sql, driver.server()), new Object[0], null);
+    private void execute(Conn conn, Sql sql) throws SQLException {
+        conn.run(sql, new Object[0], null);
     }
 
-    private void query(Conn conn, String text) throws SQLException {
+    private void query(Conn conn, Sql sql) throws SQLException {
         StringBuilder rows = new StringBuilder();
-        Sql sql = new Sql(text, driver.server());
         long count = conn.run(sql, new Object[0], (row, columns) -> {
             rows.append("row");
             for (int i = 1; i <= columns; i++) {
@@ -148,19 +131,19 @@ final class Script {
     }
 
     /** Inserts the rows that follow, in a transaction unless the script has begun one itself. */
-    private void load(Conn conn, String text) throws SQLException {
+    private void load(Conn conn, Sql sql, int group) throws SQLException {
         next();
-        long count = driver.load(conn.raw, text, rows());
+        long count = driver.load(conn.raw, sql, group, rows());
         if (count < 0) {
             boolean own = begin(conn);
             try {
-                count = insert(conn, new Sql(text, driver.server()));
+                count = insert(conn, sql);
                 if (own) {
-                    execute(conn, "COMMIT");
+                    execute(conn, Sql.plain("COMMIT"));
                 }
             } catch (SQLException | Failure e) {
                 if (own) {
-                    execute(conn, "ROLLBACK");
+                    execute(conn, Sql.plain("ROLLBACK"));
                 }
                 throw e;
             }
@@ -170,7 +153,7 @@ final class Script {
 
     private boolean begin(Conn conn) throws SQLException {
         try {
-            execute(conn, "BEGIN");
+            execute(conn, Sql.plain("BEGIN"));
             return true;
         } catch (SQLException e) {
             if (String.valueOf(e.getMessage()).contains("within a transaction")) {
@@ -208,11 +191,7 @@ final class Script {
                 current = number;
                 List<Object> values = new ArrayList<>();
                 for (String field : line.substring(4).split("\t", -1)) {
-                    try {
-                        values.add(Text.parseValue(field));
-                    } catch (FormatError e) {
-                        throw wrong(e.getMessage());
-                    }
+                    values.add(Text.parseValue(field));
                 }
                 Script.this.next();
                 return new Driver.Row(values.toArray(), current);

@@ -1,21 +1,12 @@
 package contend;
 
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
-import java.util.Locale;
-import java.util.Set;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 
-/** A statement, and what its text tells of it: JDBC does not say it before a statement is executed, or not alike everywhere. */
+/** A statement with what plans and scripts say of it: nothing is learnt from its text. */
 final class Sql {
-    private static final Set<String> CHANGING = Set.of("INSERT", "UPDATE", "DELETE", "REPLACE");
-    private static final Set<String> READING = Set.of("SELECT", "VALUES", "WITH", "PRAGMA", "EXPLAIN", "SHOW", "TABLE", "CALL");
-    /** A quoted text or name (brackets only in SQLite), a comment, a placeholder, a word, a parenthesis. */
-    private static final Pattern TOKENS = Pattern.compile(
-            "'(?:[^']|'')*+'|\"[^\"]*+\"|`[^`]*+`|(\\[[^\\]]*+\\])|--[^\\n]*+|/\\*.*?\\*/|\\?\\d*+|\\$\\d++|[\\w\\x{80}-\\x{10ffff}]++|[()]",
-            Pattern.DOTALL);
-
     final String text;
     /** As JDBC wants it: every placeholder a plain question mark. */
     final String jdbc;
@@ -31,45 +22,61 @@ final class Sql {
     boolean keep;
     /** Types of its parameters once a connection has told them: they are the same on every other one. */
     volatile int[] types;
+    /** First byte of each placeholder. */
+    private final int[] places;
 
-    Sql(String text, boolean server) {
+    /** The last two are fields of the statement's line. */
+    Sql(String text, String effect, String placeholders) {
         this.text = text;
-        List<String> words = new ArrayList<>();
-        List<Integer> values = new ArrayList<>();
+        List<String> words = List.of(effect.split(","));
+        changes = words.contains("changes");
+        returns = words.contains("rows");
+        upserts = words.stream().filter(w -> w.startsWith("upserts=")).mapToInt(w -> Integer.parseInt(w.substring(8))).findAny().orElse(0);
+        List<String> items = Text.items(placeholders);
+        places = items.stream().mapToInt(item -> Integer.parseInt(item.split(":")[0])).toArray();
+        order = new int[places.length];
+        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
         StringBuilder plain = new StringBuilder(text.length());
-        int depth = 0;
-        int groups = 0;
-        boolean ended = false;
         int from = 0;
-        Matcher tokens = TOKENS.matcher(text);
-        while (tokens.find()) {
-            String token = tokens.group();
-            char first = token.charAt(0);
-            if (first == '?' || first == '$' && server) {
-                values.add(token.length() > 1 ? Integer.parseInt(token.substring(1)) - 1 : values.size());
-                plain.append(text, from, tokens.start()).append('?');
-                from = tokens.end();
-            } else if (first == '(') {
-                boolean group = depth == 0 && !ended && (groups > 0 || !words.isEmpty() && words.get(words.size() - 1).equals("VALUES"));
-                groups += group ? 1 : 0;
-                depth++;
-            } else if (first == ')') {
-                depth--;
-            } else if (Character.isLetterOrDigit(first) || first == '_' || first >= 0x80) {
-                words.add(token.toUpperCase(Locale.ROOT));
-                ended |= depth == 0 && words.get(words.size() - 1).equals("ON");
-            }
+        for (int i = 0; i < places.length; i++) {
+            String[] numbered = items.get(i).split(":");
+            order[i] = numbered.length > 1 ? Integer.parseInt(numbered[1]) - 1 : i;
+            plain.append(text(bytes, from, places[i])).append('?');
+            from = places[i] + (numbered.length > 1 ? 1 + numbered[1].length() : 1);
         }
-        jdbc = plain.append(text, from, text.length()).toString();
-        order = values.stream().mapToInt(i -> i).toArray();
-        params = values.stream().mapToInt(i -> i + 1).max().orElse(0);
-        String word = words.isEmpty() ? "" : words.get(0);
-        changes = CHANGING.contains(word)
-                || word.equals("WITH") && words.stream().anyMatch(w -> CHANGING.contains(w) && !w.equals("REPLACE"));
-        returns = changes ? words.contains("RETURNING") : READING.contains(word);
-        int duplicate = words.indexOf("DUPLICATE");
-        boolean replaces = word.equals("REPLACE") || duplicate > 0 && words.get(duplicate - 1).equals("ON");
-        upserts = replaces ? groups : 0;
+        jdbc = plain.append(text(bytes, from, bytes.length)).toString();
+        params = Arrays.stream(order).map(i -> i + 1).max().orElse(0);
+    }
+
+    /** One that takes and gives nothing, such as a BEGIN. */
+    static Sql plain(String text) {
+        return new Sql(text, "-", "-");
+    }
+
+    /** One that returns rows. */
+    static Sql query(String text) {
+        return new Sql(text, "rows", "-");
+    }
+
+    /** The texts between the placeholders, which are plain question marks, from this byte on: one more than there are of them. */
+    String[] parts(int from) {
+        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+        List<String> parts = new ArrayList<>();
+        for (int at : places) {
+            parts.add(text(bytes, from, at));
+            from = at + 1;
+        }
+        parts.add(text(bytes, from, bytes.length));
+        return parts.toArray(new String[0]);
+    }
+
+    /** The text up to this byte. */
+    String before(int end) {
+        return text(text.getBytes(StandardCharsets.UTF_8), 0, end);
+    }
+
+    private static String text(byte[] bytes, int from, int to) {
+        return new String(bytes, from, to - from, StandardCharsets.UTF_8);
     }
 
     Sql kept() {

@@ -78,8 +78,8 @@ final class SqliteDriver implements Driver {
     }
 
     @Override
-    public Connection connect(String database, Options options) throws SQLException {
-        return DriverManager.getConnection("jdbc:sqlite:" + database, new Properties());
+    public Connection connect(Database database, Options options) throws SQLException {
+        return DriverManager.getConnection("jdbc:sqlite:" + database.path(), new Properties());
     }
 
     @Override

@@ -1,9 +1,12 @@
 package contend;
 
+import java.nio.charset.StandardCharsets;
 import java.sql.Connection;
 import java.util.HexFormat;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.zip.CRC32;
 
 /**
  * Values and texts as plans, scripts and replies have them (docs/formats.md). A value is null, a Long, a Double, a String or
@@ -12,7 +15,7 @@ import java.util.Map;
 final class Text {
     private Text() {}
 
-    /** An error of a format; whoever reads the lines adds where. */
+    /** An error of a format; the reader of the lines adds where. */
     static final class FormatError extends RuntimeException {
         FormatError(String words) {
             super(words);
@@ -61,48 +64,43 @@ final class Text {
     }
 
     static Object parseValue(String field) {
-        if (field.isEmpty()) {
-            throw new FormatError("an empty field where a value was expected");
-        }
         String rest = field.substring(1);
-        try {
-            switch (field.charAt(0)) {
-                case 'n':
-                    if (rest.isEmpty()) {
-                        return null;
-                    }
-                    break;
-                case 'i':
-                    return Long.valueOf(rest);
-                case 'r':
-                    return real(rest);
-                case 't':
-                    return unescape(rest);
-                case 'T':
-                    return new Reference(Integer.parseInt(rest));
-                case 'x':
-                    return HexFormat.of().parseHex(rest);
-                default:
-            }
-        } catch (IllegalArgumentException e) {
-            String what = switch (field.charAt(0)) {
-                case 'i' -> "an integer of 64 bits";
-                case 'r' -> "a finite real";
-                case 'x' -> "a blob in hexadecimal";
-                default -> "the number of a text";
-            };
-            throw new FormatError("`" + crop(field) + "` is not " + what);
-        }
-        throw new FormatError("`" + crop(field) + "` is not a value (it must start with one of n i r t T x)");
+        return switch (field.charAt(0)) {
+            case 'n' -> null;
+            case 'i' -> Long.valueOf(rest);
+            case 'r' -> Double.valueOf(rest);
+            case 't' -> unescape(rest);
+            case 'T' -> new Reference(Integer.parseInt(rest));
+            case 'x' -> HexFormat.of().parseHex(rest);
+            default -> throw new FormatError("`" + crop(field) + "` is not a value (it must start with one of n i r t T x)");
+        };
     }
 
-    private static Double real(String text) {
-        double value = Double.parseDouble(text);
-        // Java also reads suffixes and hexadecimal reals.
-        if (Double.isNaN(value) || Double.isInfinite(value) || !text.chars().allMatch(c -> "+-.eE0123456789".indexOf(c) >= 0)) {
-            throw new IllegalArgumentException(text);
+    /** The items of a list that is {@code -} when it is empty. */
+    static List<String> items(String field) {
+        return field.equals("-") ? List.of() : List.of(field.split(","));
+    }
+
+    static String digest(String text) {
+        CRC32 crc = new CRC32();
+        crc.update(text.getBytes(StandardCharsets.UTF_8));
+        return String.format("%08x", crc.getValue());
+    }
+
+    /** The text before its last line, which has the digest that the tool gave it after it had checked it. */
+    static String opened(String kind, String text) {
+        int last = text.lastIndexOf("\nend\t");
+        if (last < 0 || text.indexOf('\n', last + 1) != text.length() - 1) {
+            throw new FormatError(kind + ": cut off: its last line is not `end` with a digest");
         }
-        return value;
+        String body = text.substring(0, last + 1);
+        String said = text.substring(last + 5, text.length() - 1);
+        String found = digest(body);
+        if (!found.equals(said)) {
+            throw new FormatError(kind + ": changed after contend had checked it: its last line has the digest `" + crop(said)
+                    + "`, the text before it " + found);
+        }
+        return body;
     }
 
     /** Appends the text form of a value. */
@@ -131,7 +129,7 @@ final class Text {
         return value instanceof byte[] bytes ? HexFormat.of().formatHex(bytes) : value.toString();
     }
 
-    /** Checks a first line such as {@code contend-plan 2}; a newer version is refused by name. */
+    /** Checks a first line such as {@code contend-plan 3}; a newer version is refused by name. */
     static void checkVersion(String word, int known, String line) {
         if (!line.startsWith(word + " ")) {
             throw new FormatError("expected `" + word + " " + known + "` as the first line, found `" + crop(line) + "`");

@@ -1,4 +1,4 @@
-//! Where a database server is: the text that plans and scripts carry as their `database`.
+//! The address of a server as a user types it with `--dsn`:
 //!
 //! ```text
 //! postgres://USER@HOST:PORT/DATABASE?password_file=PATH
@@ -6,53 +6,27 @@
 //! mysql://USER@/DATABASE?socket=PATH&password_env=NAME
 //! ```
 //!
-//! A plan is printed, kept and sent, so an address never carries a password, only where one is found: the
-//! first line of a file, or an environment variable of the worker. `socket` is the path of the Unix socket
-//! itself. Special characters are written as `%` and two hexadecimal digits. A host that is a path, as PostgreSQL's own
-//! clients take it (`postgres://USER@%2Frun%2Fpostgresql/`), is the directory of a socket.
+//! `socket` is the path of the Unix socket itself. Special characters are written as `%` and two hexadecimal digits. A
+//! host that is a path, as PostgreSQL's own clients take it (`postgres://USER@%2Frun%2Fpostgresql/`), is the directory
+//! of a socket. Plans and scripts have the same in fields ([`contend_wire::database`]).
 
+use contend_wire::database::{Address, Endpoint, Password};
 use std::fmt;
 
-/// Where a password is.
+/// The server that an address names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Password {
-    /// None is needed.
-    None,
-    /// In the first line of this file.
-    File(String),
-    /// In this environment variable.
-    Env(String),
-}
-
-/// How a server is reached.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Endpoint {
-    /// Path of its Unix socket.
-    Socket(String),
-    /// Host and port.
-    Tcp(String, u16),
-}
-
-/// A database on a server.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Address {
+pub struct Dsn {
     /// The part before `://`: `postgres` or `mysql`.
     pub scheme: String,
-    /// User to log in as.
-    pub user: String,
-    /// How the server is reached.
-    pub endpoint: Endpoint,
-    /// Name of the database; empty: the server's default.
-    pub database: String,
-    /// Where the password is.
-    pub password: Password,
+    /// Server, user and database.
+    pub address: Address,
 }
 
 /// An address as a user types it, with the password apart if it had one.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Typed {
     /// The address, without the password.
-    pub address: Address,
+    pub dsn: Dsn,
     /// The password, if one was typed.
     pub password: Option<String>,
 }
@@ -60,7 +34,7 @@ pub struct Typed {
 impl fmt::Debug for Typed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let password = self.password.as_ref().map(|_| "(not shown)");
-        f.debug_struct("Typed").field("address", &self.address).field("password", &password).finish()
+        f.debug_struct("Typed").field("dsn", &self.dsn).field("password", &password).finish()
     }
 }
 
@@ -71,27 +45,6 @@ const SCHEMES: &[(&str, &str, u16)] = &[
     ("mysql", "mysql", 3306),
     ("mariadb", "mysql", 3306),
 ];
-
-impl Address {
-    /// Reads an address of a plan or script.
-    ///
-    /// # Errors
-    /// What is not of the form, or that it carries a password. The text is never repeated.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let typed = Typed::parse(text)?;
-        match typed.password {
-            None => Ok(typed.address),
-            Some(_) => Err("the address of a server must not carry a password; name a file or variable that has it \
-                 (password_file=PATH, password_env=NAME)"
-                .to_string()),
-        }
-    }
-
-    /// The same server, another database.
-    pub fn with_database(&self, database: &str) -> Self {
-        Self { database: database.to_string(), ..self.clone() }
-    }
-}
 
 impl Typed {
     /// Reads an address as a user types it.
@@ -135,14 +88,8 @@ impl Typed {
         if user.is_empty() {
             return Err("the address of a server names the user: SCHEME://USER@HOST/DATABASE".to_string());
         }
-        let address = Address {
-            scheme: (*scheme).to_string(),
-            user: decode(user)?,
-            endpoint,
-            database: decode(database)?,
-            password: found,
-        };
-        Ok(Self { address, password })
+        let address = Address { user: decode(user)?, endpoint, database: decode(database)?, password: found };
+        Ok(Self { dsn: Dsn { scheme: (*scheme).to_string(), address }, password })
     }
 }
 
@@ -207,20 +154,21 @@ fn encoded(text: &str, also: &[u8]) -> String {
     out
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for Dsn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}://{}@", self.scheme, encoded(&self.user, b""))?;
-        match &self.endpoint {
+        let Address { user, endpoint, database, password } = &self.address;
+        write!(f, "{}://{}@", self.scheme, encoded(user, b""))?;
+        match endpoint {
             Endpoint::Tcp(host, port) if host.contains(':') => write!(f, "[{}]:{port}", encoded(host, b":"))?,
             Endpoint::Tcp(host, port) => write!(f, "{}:{port}", encoded(host, b""))?,
             Endpoint::Socket(_) => {}
         }
-        write!(f, "/{}", encoded(&self.database, b""))?;
-        let socket = match &self.endpoint {
+        write!(f, "/{}", encoded(database, b""))?;
+        let socket = match endpoint {
             Endpoint::Socket(path) => Some(("socket", path)),
             Endpoint::Tcp(..) => None,
         };
-        let password = match &self.password {
+        let password = match password {
             Password::None => None,
             Password::File(path) => Some(("password_file", path)),
             Password::Env(name) => Some(("password_env", name)),
@@ -244,12 +192,12 @@ mod tests {
             "mysql://root@[::1]:3307/?password_env=SECRET",
             "mysql://root@/app?socket=/run/s.sock&password_file=/p",
         ] {
-            assert_eq!(Address::parse(text).map(|a| a.to_string()).as_deref(), Ok(text));
+            assert_eq!(Typed::parse(text).map(|typed| typed.dsn.to_string()).as_deref(), Ok(text));
         }
         let typed = Typed::parse("mariadb://me:p%3Aw@db.example/shop").unwrap();
-        assert_eq!((typed.address.scheme.as_str(), typed.password.as_deref()), ("mysql", Some("p:w")));
-        assert_eq!(typed.address.endpoint, Endpoint::Tcp("db.example".into(), 3306));
-        assert!(!format!("{typed:?} {}", typed.address).contains("p:w"));
+        assert_eq!((typed.dsn.scheme.as_str(), typed.password.as_deref()), ("mysql", Some("p:w")));
+        assert_eq!(typed.dsn.address.endpoint, Endpoint::Tcp("db.example".into(), 3306));
+        assert!(!format!("{typed:?} {}", typed.dsn).contains("p:w"));
     }
 
     #[test]
@@ -259,7 +207,7 @@ mod tests {
             ("postgresql://me@%2frun%2f:5433/d", "postgres://me@/d?socket=/run/.s.PGSQL.5433"),
             ("postgres://me@%2F/d?password_env=P", "postgres://me@/d?socket=/.s.PGSQL.5432&password_env=P"),
         ] {
-            assert_eq!(Address::parse(text).map(|a| a.to_string()).as_deref(), Ok(read), "{text}");
+            assert_eq!(Typed::parse(text).map(|typed| typed.dsn.to_string()).as_deref(), Ok(read), "{text}");
         }
         let message = Typed::parse("mysql://me:secret@%2Frun%2Fmysqld/").unwrap_err();
         assert!(message.contains("?socket=PATH") && !message.contains("secret"), "{message}");
@@ -282,7 +230,5 @@ mod tests {
             let message = Typed::parse(text).unwrap_err();
             assert!(message.contains(part) && !message.contains("secret"), "{text}: {message}");
         }
-        let message = Address::parse("postgres://u:secret@h/d").unwrap_err();
-        assert!(message.contains("must not carry a password") && !message.contains("secret"));
     }
 }

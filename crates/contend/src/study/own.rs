@@ -1,0 +1,43 @@
+//! What only this study or this run has: metrics of the study, and questions that the run cannot answer.
+
+use crate::stats::unit::Unit;
+use serde::{Deserialize, Serialize};
+
+/// A metric of the study itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OwnMetric {
+    pub name: String,
+    pub about: String,
+    /// A formula over the names in `analysis/metric/table.rs`.
+    pub value: String,
+    #[serde(default, skip_serializing_if = "is_plain")]
+    pub unit: Unit,
+    /// What it is by, such as `operation`; empty if it is by nothing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub per: String,
+    pub higher_is_better: bool,
+}
+
+fn is_plain(unit: &Unit) -> bool {
+    *unit == Unit::Plain
+}
+
+/// Something that the study asks and this run cannot show, because choices took a contender or a condition away.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "kebab-case")]
+pub enum LeftOut {
+    /// A question, with the label of the contender or condition that it needs.
+    Answer { ask: String, label: String, why: Absence },
+    /// No two contenders differ in just this factor.
+    Effect { factor: String, from: String, to: String },
+}
+
+/// Why a contender or condition is not available.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Absence {
+    NotPart,
+    /// An axis made several of it.
+    Several,
+}

@@ -1,0 +1,35 @@
+"""Statements with what plans and scripts say of them: no driver looks into the text of one."""
+
+from .wire import unescape
+
+
+class Statement:
+    """A statement of a plan or script."""
+
+    def __init__(self, sql, effect, placeholders):
+        self.sql = sql
+        words = effect.split(",")
+        self.returns, self.changes = "rows" in words, "changes" in words
+        # Rows of values of a statement that replaces what is there: MariaDB counts a replaced row twice.
+        self.upserts = next((int(word[8:]) for word in words if word.startswith("upserts=")), 0)
+        # (first byte, number or None)
+        self.places, self.params = [], 0
+        for item in () if placeholders == "-" else placeholders.split(","):
+            at, _, number = item.partition(":")
+            self.places.append((int(at), int(number) if number else None))
+            self.params = max(self.params, int(number)) if number else self.params + 1
+
+    def as_format(self, start=0):
+        """The text from this byte on with `%s` for each placeholder `?`, which is how PyMySQL has them."""
+        text, out, at = self.sql.encode(), [], start
+        for place, _ in self.places:
+            out.append(text[at:place].decode().replace("%", "%%"))
+            at = place + 1
+        return "%s".join([*out, text[at:].decode().replace("%", "%%")])
+
+
+def load_of(group, placeholders, sql):
+    """The statement of a `load`; its `group` is the first byte of the values of a row, or None."""
+    statement = Statement(unescape(sql), "changes", placeholders)
+    statement.group = None if group == "-" else int(group)
+    return statement
