@@ -18,7 +18,6 @@ pub mod resume;
 pub mod run;
 pub mod secret;
 pub mod server;
-pub mod service;
 mod session;
 pub mod site;
 pub mod stage;
