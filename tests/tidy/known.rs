@@ -47,7 +47,6 @@ pub const CIRCLES: Known = &[
         ],
     ),
     ("analysis", &["crates/contend/src/analysis/answer.rs", "crates/contend/src/analysis/mod.rs"]),
-    ("cli", &["crates/contend/src/cli/http/mod.rs", "crates/contend/src/cli/run.rs"]),
     (
         "report",
         &[
@@ -78,17 +77,6 @@ pub const CIRCLES: Known = &[
         ],
     ),
     (
-        "trial",
-        &[
-            "crates/contend/src/trial/aftermath.rs",
-            "crates/contend/src/trial/data/fresh.rs",
-            "crates/contend/src/trial/header.rs",
-            "crates/contend/src/trial/run.rs",
-            "crates/contend/src/trial/server/attached.rs",
-            "crates/contend/src/trial/trial.rs",
-        ],
-    ),
-    (
         "workload",
         &[
             "crates/contend/src/workload/generate.rs",
@@ -108,10 +96,7 @@ pub const CIRCLES: Known = &[
 ];
 
 /// Types with an `impl` in more than two files: `FILE: TYPE`.
-pub const IMPLS: Known = &[
-    ("trial", &["crates/contend/src/trial/run.rs: Session", "crates/contend/src/trial/trial.rs: Bench"]),
-    ("workload", &["crates/contend/src/workload/model.rs: Workload"]),
-];
+pub const IMPLS: Known = &[("workload", &["crates/contend/src/workload/model.rs: Workload"])];
 
 /// Functions with more than five parameters: `FILE: FUNCTION`.
 pub const PARAMETERS: Known = &[
@@ -142,7 +127,6 @@ pub const PARAMETERS: Known = &[
             "crates/contend/src/analysis/compare.rs: guard",
         ],
     ),
-    ("cli", &["crates/contend/src/cli/plan.rs: single"]),
     (
         "outcome",
         &[
@@ -152,21 +136,6 @@ pub const PARAMETERS: Known = &[
         ],
     ),
     ("report", &["crates/contend/src/report/testing.rs: attempt"]),
-    (
-        "trial",
-        &[
-            "crates/contend/src/trial/aftermath.rs: check_data",
-            "crates/contend/src/trial/data/cache.rs: of",
-            "crates/contend/src/trial/data/load.rs: load_server",
-            "crates/contend/src/trial/equal.rs: carry_out",
-            "crates/contend/src/trial/floors.rs: null_cost",
-            "crates/contend/src/trial/run.rs: go",
-            "crates/contend/src/trial/run.rs: go_on",
-            "crates/contend/src/trial/run.rs: resume",
-            "crates/contend/src/trial/server/private.rs: initialise",
-            "crates/contend/src/trial/trial.rs: on_fresh_data",
-        ],
-    ),
     (
         "workload",
         &["crates/contend/src/workload/resolve/request.rs: step", "crates/contend/src/workload/tests/sqlite.rs: step"],
