@@ -224,5 +224,4 @@ pub const WORDING: Known = &[
             "crates/contend/src/record/upgrade.rs: the throughput ",
         ],
     ),
-    ("report", &["crates/contend/src/report/content/words.rs: it takes"]),
 ];
