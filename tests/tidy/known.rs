@@ -66,7 +66,6 @@ pub const CIRCLES: Known = &[
         ],
     ),
     ("analysis", &["crates/contend/src/analysis/answer.rs", "crates/contend/src/analysis/mod.rs"]),
-    ("cli", &["crates/contend/src/cli/http/mod.rs", "crates/contend/src/cli/run.rs"]),
     (
         "report",
         &[

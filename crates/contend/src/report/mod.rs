@@ -16,7 +16,6 @@ pub mod export;
 pub mod gnuplot;
 pub mod html;
 pub mod json;
-pub mod line;
 pub mod markdown;
 mod plot;
 pub mod text;

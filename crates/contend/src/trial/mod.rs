@@ -16,7 +16,6 @@ pub mod resume;
 pub mod run;
 pub mod secret;
 pub mod server;
-pub mod service;
 pub mod site;
 pub mod stage;
 mod steps;

@@ -1,18 +1,18 @@
 //! The report of a service: what was answered, how fast, and what went wrong. A service makes no promise that contend could
 //! test, has no settings that it could read back and no data that it could load, so none of that is spoken of.
 
-use crate::analysis::Findings;
-use crate::analysis::messages::Message;
-use crate::analysis::plain::Load;
-use crate::analysis::requests::Sum;
-use crate::analysis::trial::Scope;
-use crate::outcome::Outcome;
-use crate::report::content::circumstances::{self, order};
-use crate::report::content::settings;
-use crate::report::content::words::{self, FEW, NOTHING};
-use crate::report::content::{charts, course, detail, method, sweep};
-use crate::report::document::{Block, Cell as TableCell, Said, Section, Table, Tone};
-use crate::stats::precision::{Bytes, Ns, Percent, Rate};
+use contend::analysis::Findings;
+use contend::analysis::messages::Message;
+use contend::analysis::plain::Load;
+use contend::analysis::requests::Sum;
+use contend::analysis::trial::Scope;
+use contend::outcome::Outcome;
+use contend::report::content::circumstances::{self, order};
+use contend::report::content::settings;
+use contend::report::content::words::{self, FEW, NOTHING};
+use contend::report::content::{charts, course, detail, method, sweep};
+use contend::report::document::{Block, Cell as TableCell, Said, Section, Table, Tone};
+use contend_stats::precision::{Bytes, Ns, Percent, Rate};
 
 /// Messages of a condition, the most frequent ones.
 const MESSAGES: usize = 10;

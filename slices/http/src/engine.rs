@@ -1,11 +1,9 @@
 //! A service over HTTP that is not contend's. In the place of its data stands an empty SQLite file, which is copied, checked and
 //! measured like any other data, without a meaning.
 
-pub use super::url::check_url;
-
-use super::product::{Durability, Engine, Part};
-use super::setting::{Setting, Settings, Setup, Values};
-use crate::contender::Tier;
+use crate::url::check_url;
+use contend::contender::Tier;
+use contend::engine::{CheckAddress, Durability, Engine, Part, Setting, Settings, Setup, Values};
 use contend_wire::sample::CodeSpace;
 
 pub const ENGINE: Engine = Engine {
@@ -40,7 +38,12 @@ pub const ENGINE: Engine = Engine {
 };
 
 const SETTINGS: &[Setting] = &[
-    Setting { name: "url", values: Values::Url, default: "", about: "where the service is: http://HOST:PORT" },
+    Setting {
+        name: "url",
+        values: Values::Address(CheckAddress(check_url)),
+        default: "",
+        about: "where the service is: http://HOST:PORT",
+    },
     Setting { name: "host", values: Values::Text, default: "", about: "the Host header, instead of the address" },
     Setting {
         name: "threads",

@@ -1,8 +1,8 @@
 //! A run as lines of JSON, for scripts: requests that were due in the window, and how many of them succeeded.
 
-use crate::analysis::messages::Message;
-use crate::analysis::plain::Condition;
-use crate::analysis::requests::Sum;
+use contend::analysis::messages::Message;
+use contend::analysis::plain::Condition;
+use contend::analysis::requests::Sum;
 use serde_json::{Value, json};
 
 /// Messages of a line, at most.

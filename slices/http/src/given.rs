@@ -1,10 +1,10 @@
 //! What the command says of a scenario's variables and secrets.
 
-use super::HttpArgs;
-use crate::source::Source;
-use crate::trial::secret;
-use crate::workload::scenario;
+use crate::args::HttpArgs;
 use anyhow::{Context, Result, bail, ensure};
+use contend::source::Source;
+use contend::trial::secret;
+use contend::workload::scenario;
 use std::collections::BTreeMap;
 
 /// The secret that has an option of its own.
@@ -14,7 +14,7 @@ const PASSWORD: &str = "password";
 type Pairs = Vec<(String, String)>;
 
 /// What the command gives of a scenario.
-pub(super) struct Given {
+pub struct Given {
     pub secrets: BTreeMap<String, String>,
     pub variables: Pairs,
     /// A profile that takes the place of the scenario's, where no variable chooses it.
@@ -26,7 +26,7 @@ pub(super) struct Given {
 ///
 /// # Errors
 /// What was typed and means nothing for this scenario, and how it is said.
-pub(super) fn given(args: &HttpArgs, scenario: &Source) -> Result<Given> {
+pub fn given(args: &HttpArgs, scenario: &Source) -> Result<Given> {
     let (mut secrets, mut variables) = set_of(scenario, &args.set)?;
     let known = scenario::variables(scenario)?;
     if let Some(password) = &args.password {

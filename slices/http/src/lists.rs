@@ -1,12 +1,12 @@
 //! Asking a service for what later arguments are drawn from, before anything is measured.
 
-use crate::engine;
-use crate::study::model::Contender;
-use crate::trial::site::Site;
-use crate::trial::workers::admin::{Admin, EngineSaid};
-use crate::trial::workers::process::InsteadOf;
-use crate::workload::Workload;
 use anyhow::{Context, Error, Result, anyhow};
+use contend::engine;
+use contend::study::model::Contender;
+use contend::trial::site::Site;
+use contend::trial::workers::admin::{Admin, EngineSaid};
+use contend::trial::workers::process::InsteadOf;
+use contend::workload::Workload;
 use contend_wire::database::Database;
 use contend_wire::literal::Value;
 use contend_wire::plan::{Client, Connections, Head, Loop, NowSource, Plan, Retry, Window};

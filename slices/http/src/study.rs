@@ -1,22 +1,23 @@
 //! The study that `contend http` makes of its options: one contender, the service, and a condition for each load.
 
-use super::{HttpArgs, Spacing};
-use crate::engine;
-use crate::study::model::{Arrivals, Condition, Contender, Load, Resolved, Study, Tier};
-use crate::study::{CYCLE, load_under};
-use crate::trial::plans;
-use crate::units::duration_ns;
-use crate::workload::model::ClientCount;
-use crate::workload::{DrawRequest, Workload};
+use crate::args::{HttpArgs, Spacing};
+use crate::engine::ENGINE;
 use anyhow::{Context, Result, anyhow, ensure};
+use contend::engine;
+use contend::study::model::{Arrivals, Condition, Contender, Load, Resolved, Study, Tier};
+use contend::study::{CYCLE, load_under};
+use contend::trial::plans;
+use contend::units::duration_ns;
+use contend::workload::model::ClientCount;
+use contend::workload::{DrawRequest, Workload};
 use std::collections::BTreeMap;
 
 /// Clients of roles that do not say how many they are, where the command does not say it either.
 const CLIENTS: u32 = 8;
 
 /// The service, as what is measured.
-pub(super) fn contender(args: &HttpArgs, workload: &Workload) -> Result<Contender> {
-    let engine = &engine::http::ENGINE;
+pub fn contender(args: &HttpArgs, workload: &Workload) -> Result<Contender> {
+    let engine = &ENGINE;
     let (driver, model) = (engine.usual_driver(), &engine.usual_driver().models[0]);
     let mut settings = BTreeMap::from([("url".to_string(), args.url.clone())]);
     settings.extend(args.host.iter().map(|host| ("host".to_string(), host.clone())));
@@ -54,7 +55,7 @@ fn requests(args: &HttpArgs, workload: &Workload) -> Option<u32> {
 ///
 /// # Errors
 /// They are asked for, but a window decides what is measured.
-pub(super) fn warm(args: &HttpArgs, workload: &Workload) -> Result<u32> {
+pub fn warm(args: &HttpArgs, workload: &Workload) -> Result<u32> {
     let measured = requests(args, workload);
     ensure!(
         measured.is_some() || args.warm.is_none(),
@@ -69,12 +70,7 @@ pub(super) fn warm(args: &HttpArgs, workload: &Workload) -> Result<u32> {
 ///
 /// # Errors
 /// Which option asks for what cannot be.
-pub(super) fn study(
-    args: &HttpArgs,
-    workload: &Workload,
-    profile: Option<String>,
-    contender: Contender,
-) -> Result<Study> {
+pub fn study(args: &HttpArgs, workload: &Workload, profile: Option<String>, contender: Contender) -> Result<Study> {
     let requests = requests(args, workload);
     let load = load(args, workload, requests)?;
     let mode = profile.or_else(|| workload.mode.clone());
@@ -180,7 +176,7 @@ fn clients(study: &Study, at: usize, workload: &Workload) -> Result<u32> {
 }
 
 /// The same for a warm-up with so many operations: under its first condition, once.
-pub(super) fn of_warm_up(study: &Study, workload: &Workload, operations: u32) -> Result<Study> {
+pub fn of_warm_up(study: &Study, workload: &Workload, operations: u32) -> Result<Study> {
     let each = operations.div_ceil(clients(study, 0, workload)?);
     let mut warm = study.clone();
     warm.conditions.truncate(1);
