@@ -18,25 +18,6 @@ pub fn compare(found: &BTreeSet<String>, known: Known, rule: &str) {
 /// Files in a circle of files.
 pub const CIRCLES: Known = &[
     (
-        "contend-powercut",
-        &["crates/contend-powercut/src/replay/fate.rs", "crates/contend-powercut/src/replay/files.rs"],
-    ),
-    (
-        "contend-sql",
-        &[
-            "crates/contend-sql/src/catalogue.rs",
-            "crates/contend-sql/src/emit.rs",
-            "crates/contend-sql/src/parse/places.rs",
-            "crates/contend-sql/src/read.rs",
-            "crates/contend-sql/src/refuse.rs",
-            "crates/contend-sql/src/rules/arithmetic.rs",
-            "crates/contend-sql/src/rules/compare.rs",
-            "crates/contend-sql/src/rules/expr.rs",
-            "crates/contend-sql/src/rules/session.rs",
-            "crates/contend-sql/src/scope.rs",
-        ],
-    ),
-    (
         "contend-worker",
         &[
             "crates/contend-worker/src/answer.rs",
@@ -96,17 +77,6 @@ pub const CIRCLES: Known = &[
         ],
     ),
     (
-        "trial",
-        &[
-            "crates/contend/src/trial/aftermath.rs",
-            "crates/contend/src/trial/data/fresh.rs",
-            "crates/contend/src/trial/header.rs",
-            "crates/contend/src/trial/run.rs",
-            "crates/contend/src/trial/server/attached.rs",
-            "crates/contend/src/trial/trial.rs",
-        ],
-    ),
-    (
         "workload",
         &[
             "crates/contend/src/workload/generate.rs",
@@ -126,29 +96,11 @@ pub const CIRCLES: Known = &[
 ];
 
 /// Types with an `impl` in more than two files: `FILE: TYPE`.
-pub const IMPLS: Known = &[
-    ("contend-sql", &["crates/contend-sql/src/emit.rs: Tr"]),
-    ("trial", &["crates/contend/src/trial/run.rs: Session", "crates/contend/src/trial/trial.rs: Bench"]),
-    ("workload", &["crates/contend/src/workload/model.rs: Workload"]),
-];
+pub const IMPLS: Known = &[("workload", &["crates/contend/src/workload/model.rs: Workload"])];
 
 /// Functions with more than five parameters: `FILE: FUNCTION`.
 pub const PARAMETERS: Known = &[
-    ("contend-powercut", &["crates/contend-powercut/src/record/filesystem.rs: created"]),
-    (
-        "contend-sql",
-        &[
-            "crates/contend-sql/src/rules/aggregates.rs: aggregate",
-            "crates/contend-sql/src/rules/aggregates.rs: aggregate_here",
-            "crates/contend-sql/src/rules/aggregates.rs: sum",
-            "crates/contend-sql/src/rules/compare.rs: agree",
-            "crates/contend-sql/src/rules/functions.rs: call",
-            "crates/contend-sql/src/rules/update.rs: delete",
-            "crates/contend-sql/src/rules/upsert.rs: upsert",
-            "crates/contend-sql/src/rules/windows.rs: window_default",
-            "crates/contend-sql/tests/support/judge.rs: run_translated",
-        ],
-    ),
+    ("contend-sql", &["crates/contend-sql/tests/support/judge.rs: run_translated"]),
     ("contend-stats", &["crates/contend-stats/src/verdict.rs: judge"]),
     (
         "contend-worker",
@@ -175,7 +127,6 @@ pub const PARAMETERS: Known = &[
             "crates/contend/src/analysis/compare.rs: guard",
         ],
     ),
-    ("cli", &["crates/contend/src/cli/plan.rs: single"]),
     (
         "outcome",
         &[
@@ -185,21 +136,6 @@ pub const PARAMETERS: Known = &[
         ],
     ),
     ("report", &["crates/contend/src/report/testing.rs: attempt"]),
-    (
-        "trial",
-        &[
-            "crates/contend/src/trial/aftermath.rs: check_data",
-            "crates/contend/src/trial/data/cache.rs: of",
-            "crates/contend/src/trial/data/load.rs: load_server",
-            "crates/contend/src/trial/equal.rs: carry_out",
-            "crates/contend/src/trial/floors.rs: null_cost",
-            "crates/contend/src/trial/run.rs: go",
-            "crates/contend/src/trial/run.rs: go_on",
-            "crates/contend/src/trial/run.rs: resume",
-            "crates/contend/src/trial/server/private.rs: initialise",
-            "crates/contend/src/trial/trial.rs: on_fresh_data",
-        ],
-    ),
     (
         "workload",
         &["crates/contend/src/workload/resolve/request.rs: step", "crates/contend/src/workload/tests/sqlite.rs: step"],

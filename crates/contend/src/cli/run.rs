@@ -13,7 +13,9 @@ use crate::study::{
     self, Choices, Vocabulary, check_vocabulary, estimate_left_ns, estimate_ns, parse_set, resolve_parts,
 };
 use crate::trial::data::disk::is_full;
-use crate::trial::run::{Ending, Note, Order, resume, run as run_session};
+use crate::trial::note::Note;
+use crate::trial::order::{Order, Resumption};
+use crate::trial::run::{Ending, resume, run as run_session};
 use crate::trial::secret;
 use crate::trial::server::attached::{Attached, without_passwords};
 use crate::trial::server::private::Programs;
@@ -139,7 +141,14 @@ pub(super) fn run(args: &RunArgs) -> Result<u8> {
             if let Some(rest) = expected_rest(dir).filter(|_| !args.quiet) {
                 eprintln!("{rest}");
             }
-            (dir.clone(), resume(dir, &instead, attached.as_ref(), deadlines, &cancelled, &tell))
+            (
+                dir.clone(),
+                resume(
+                    &Resumption { dir, instead: &instead, attached: attached.as_ref(), deadlines },
+                    &cancelled,
+                    &tell,
+                ),
+            )
         }
         None => {
             let order = order(args, instead, deadlines)?;
