@@ -71,8 +71,8 @@ pub fn with_server(engine: &str, bench: &Bench, workers: usize, work: impl FnOnc
     let (janitor, never) = (Janitor::start().expect("a process"), || false);
     let launch = Launch { program: tool().into(), args: vec!["worker".to_string()] };
     let mut admin = Admin::start(&launch, &bench.path("admin.log"), &janitor, &never).expect("a worker");
-    let (data, log) = (bench.path("server"), bench.path("server.log"));
-    initialise(server, &programs, &data, &log, &janitor, &never).expect("a data directory");
+    let data = bench.path("server");
+    let log = initialise(server, &programs, &data, &janitor, &never).expect("a data directory");
     let start = Start {
         engine,
         server,

@@ -175,7 +175,7 @@ fn a_record_that_is_damaged_or_too_new_says_so() {
     assert!(bench.path("record/report.md").exists(), "what is complete is reported");
 
     let run = fs::read_to_string(bench.path("record/run.toml")).expect("run.toml");
-    fs::write(bench.path("record/run.toml"), run.replacen("format = 2", "format = 99", 1)).expect("written");
+    fs::write(bench.path("record/run.toml"), run.replacen("format = 3", "format = 99", 1)).expect("written");
     let said = bench.contend(&["report", "record"]).exits(2);
     assert!(said.err.contains("99") && said.err.contains("newer"), "{}", said.err);
     let said = bench.contend(&["report", "nowhere"]).exits(2);

@@ -18,25 +18,6 @@ pub fn compare(found: &BTreeSet<String>, known: Known, rule: &str) {
 /// Files in a circle of files.
 pub const CIRCLES: Known = &[
     (
-        "contend-powercut",
-        &["crates/contend-powercut/src/replay/fate.rs", "crates/contend-powercut/src/replay/files.rs"],
-    ),
-    (
-        "contend-sql",
-        &[
-            "crates/contend-sql/src/catalogue.rs",
-            "crates/contend-sql/src/emit.rs",
-            "crates/contend-sql/src/parse/places.rs",
-            "crates/contend-sql/src/read.rs",
-            "crates/contend-sql/src/refuse.rs",
-            "crates/contend-sql/src/rules/arithmetic.rs",
-            "crates/contend-sql/src/rules/compare.rs",
-            "crates/contend-sql/src/rules/expr.rs",
-            "crates/contend-sql/src/rules/session.rs",
-            "crates/contend-sql/src/scope.rs",
-        ],
-    ),
-    (
         "contend-worker",
         &[
             "crates/contend-worker/src/answer.rs",
@@ -66,7 +47,6 @@ pub const CIRCLES: Known = &[
         ],
     ),
     ("analysis", &["crates/contend/src/analysis/answer.rs", "crates/contend/src/analysis/mod.rs"]),
-    ("cli", &["crates/contend/src/cli/http/mod.rs", "crates/contend/src/cli/run.rs"]),
     (
         "report",
         &[
@@ -97,17 +77,6 @@ pub const CIRCLES: Known = &[
         ],
     ),
     (
-        "trial",
-        &[
-            "crates/contend/src/trial/aftermath.rs",
-            "crates/contend/src/trial/data/fresh.rs",
-            "crates/contend/src/trial/header.rs",
-            "crates/contend/src/trial/run.rs",
-            "crates/contend/src/trial/server/attached.rs",
-            "crates/contend/src/trial/trial.rs",
-        ],
-    ),
-    (
         "workload",
         &[
             "crates/contend/src/workload/generate.rs",
@@ -127,29 +96,11 @@ pub const CIRCLES: Known = &[
 ];
 
 /// Types with an `impl` in more than two files: `FILE: TYPE`.
-pub const IMPLS: Known = &[
-    ("contend-sql", &["crates/contend-sql/src/emit.rs: Tr"]),
-    ("trial", &["crates/contend/src/trial/run.rs: Session", "crates/contend/src/trial/trial.rs: Bench"]),
-    ("workload", &["crates/contend/src/workload/model.rs: Workload"]),
-];
+pub const IMPLS: Known = &[("workload", &["crates/contend/src/workload/model.rs: Workload"])];
 
 /// Functions with more than five parameters: `FILE: FUNCTION`.
 pub const PARAMETERS: Known = &[
-    ("contend-powercut", &["crates/contend-powercut/src/record/filesystem.rs: created"]),
-    (
-        "contend-sql",
-        &[
-            "crates/contend-sql/src/rules/aggregates.rs: aggregate",
-            "crates/contend-sql/src/rules/aggregates.rs: aggregate_here",
-            "crates/contend-sql/src/rules/aggregates.rs: sum",
-            "crates/contend-sql/src/rules/compare.rs: agree",
-            "crates/contend-sql/src/rules/functions.rs: call",
-            "crates/contend-sql/src/rules/update.rs: delete",
-            "crates/contend-sql/src/rules/upsert.rs: upsert",
-            "crates/contend-sql/src/rules/windows.rs: window_default",
-            "crates/contend-sql/tests/support/judge.rs: run_translated",
-        ],
-    ),
+    ("contend-sql", &["crates/contend-sql/tests/support/judge.rs: run_translated"]),
     ("contend-stats", &["crates/contend-stats/src/verdict.rs: judge"]),
     (
         "contend-worker",
@@ -176,31 +127,7 @@ pub const PARAMETERS: Known = &[
             "crates/contend/src/analysis/compare.rs: guard",
         ],
     ),
-    ("cli", &["crates/contend/src/cli/plan.rs: single"]),
-    (
-        "outcome",
-        &[
-            "crates/contend/src/outcome/code.rs: mysql",
-            "crates/contend/src/outcome/code.rs: sqlite",
-            "crates/contend/src/outcome/code.rs: sqlstate",
-        ],
-    ),
     ("report", &["crates/contend/src/report/testing.rs: attempt"]),
-    (
-        "trial",
-        &[
-            "crates/contend/src/trial/aftermath.rs: check_data",
-            "crates/contend/src/trial/data/cache.rs: of",
-            "crates/contend/src/trial/data/load.rs: load_server",
-            "crates/contend/src/trial/equal.rs: carry_out",
-            "crates/contend/src/trial/floors.rs: null_cost",
-            "crates/contend/src/trial/run.rs: go",
-            "crates/contend/src/trial/run.rs: go_on",
-            "crates/contend/src/trial/run.rs: resume",
-            "crates/contend/src/trial/server/private.rs: initialise",
-            "crates/contend/src/trial/trial.rs: on_fresh_data",
-        ],
-    ),
     (
         "workload",
         &["crates/contend/src/workload/resolve/request.rs: step", "crates/contend/src/workload/tests/sqlite.rs: step"],
@@ -215,14 +142,4 @@ pub const NEVER: Known = &[("workload", &["workload -> study"])];
 pub const WORKERS: Known = &[];
 
 /// Decisions on wording: `FILE: TEXT`.
-pub const WORDING: Known = &[
-    (
-        "record",
-        &[
-            "crates/contend/src/record/upgrade.rs:  by ",
-            "crates/contend/src/record/upgrade.rs:  of ",
-            "crates/contend/src/record/upgrade.rs: the throughput ",
-        ],
-    ),
-    ("report", &["crates/contend/src/report/content/words.rs: it takes"]),
-];
+pub const WORDING: Known = &[];

@@ -1,6 +1,7 @@
 //! The rules of the house, kept by a machine: which module may know which, who may start processes and
 //! read clocks, what a source file looks like. `docs/architecture.md` gives the reasons.
 
+mod fields;
 mod known;
 mod never;
 mod pages;
@@ -22,13 +23,13 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("outcome", &["stats"]),
     ("operation", &["outcome"]),
     ("contender", &[]),
-    ("engine", &["contender", "outcome", "source"]),
+    ("engine", &["contender", "outcome", "registry", "source"]),
     ("study", &["analysis", "contender", "engine", "source", "stats", "units"]),
     ("workload", &["source", "study", "units"]),
     ("record", &["contender", "outcome", "stats", "study"]),
     ("analysis", &["check", "operation", "outcome", "record", "source", "stats", "study"]),
     ("check", &["analysis", "contender", "engine", "operation", "outcome", "record", "stats"]),
-    ("report", &["analysis", "check", "operation", "outcome", "record", "stats", "study"]),
+    ("report", &["analysis", "check", "operation", "outcome", "record", "registry", "stats", "study"]),
     ("registry", &[]),
     (
         "trial",
@@ -45,7 +46,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "units", "workload",
         ],
     ),
-    ("slice", &["registry", "trial"]),
+    ("slice", &["engine", "registry", "report", "trial"]),
     ("lib", &[]),
 ];
 

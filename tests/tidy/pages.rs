@@ -7,9 +7,6 @@ use std::path::{Path, PathBuf};
 /// Longest line of a page, in characters, outside tables and code.
 const COLUMNS_MAX: usize = 100;
 
-/// Pages that are still to be wrapped.
-const NOT_YET: &[&str] = &["conformance/README.md", "docs/formats.md", "slices/README.md"];
-
 fn pages() -> Vec<(PathBuf, String)> {
     let text = |path: PathBuf| {
         let text = fs::read_to_string(&path).expect("readable");
@@ -61,7 +58,7 @@ fn links_between_documents_lead_somewhere() {
 #[test]
 fn pages_are_wrapped() {
     let mut problems = vec![];
-    for (path, text) in pages().into_iter().filter(|(path, _)| !NOT_YET.contains(&shown(path).as_str())) {
+    for (path, text) in pages() {
         let is_long = |line: &str| line.chars().count() > COLUMNS_MAX && !line.starts_with("    ");
         for (number, _) in prose(&text).filter(|(_, line)| !line.trim_start().starts_with('|') && is_long(line)) {
             problems.push(format!("{}:{number}: longer than {COLUMNS_MAX} characters", shown(&path)));

@@ -192,10 +192,10 @@ fn table(versions: &[String; 3], truths: &[Truth], arms: &[Arm]) -> String {
     let mut text = format!(
         "# What contend-sql translates\n\n<!-- Written by crates/contend-sql/tests/differential.rs; do not edit. -->\n\n\
          SQLite {sqlite}, PostgreSQL {postgres}, MariaDB {mariadb}.\n\n\
-         {} cases of our own test {LINES} differences between SQLite's SQL and the servers'. A case runs on SQLite,\n\
-         its translation on the server. Rows with their types, counts of changed rows, kinds of constraint\n\
-         errors and the final contents of the tables must be equal. *Portable* uses only functions of the\n\
-         server; *pack* also those of `contend translate --functions`.\n\n\
+         {} cases of our own test {LINES} differences between SQLite's SQL and the servers'. A case runs on\n\
+         SQLite, its translation on the server. Rows with their types, counts of changed rows, kinds of\n\
+         constraint errors and the final contents of the tables must be equal. *Portable* uses only functions\n\
+         of the server; *pack* also those of `contend translate --functions`.\n\n\
          | verdict | meaning |\n|---|---|\n\
          | refused | the translator refuses the case, with a reason, before anything runs |\n\
          | rightly refused | the server has no counterpart; such cases do not count in the share handled |\n\

@@ -55,15 +55,19 @@ impl fmt::Display for Tier {
 pub struct Contender {
     /// Canonical spec: `engine/driver/model:key=value,...`, keys sorted.
     pub name: String,
-    /// Short name for tables and charts; unique in the study.
+    /// Short name in tables and charts, unique in the study.
     pub label: String,
+    /// Name of the engine.
     pub engine: String,
+    /// Name of the driver.
     pub driver: String,
+    /// Name of the driver's model.
     pub model: String,
-    /// Every setting that was asked for.
+    /// Settings that the study or the command line named.
     pub settings: BTreeMap<String, String>,
+    /// Tier that the settings reach.
     pub tier: Tier,
-    /// What the tables of engines and drivers said of it when its run began.
+    /// Facts from the tables of engines and drivers at the start of the run.
     pub resolved: Resolved,
 }
 
@@ -79,7 +83,7 @@ pub struct Resolved {
     pub executes_nothing: bool,
     /// Whether the contender is a service, which keeps its data where contend cannot see it.
     pub service: bool,
-    /// Contender on which the overhead of its worker is measured; `None` for apps and for clients over HTTP.
+    /// Contender on which the overhead of its worker is measured; absent for apps and for clients over HTTP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overhead: Option<Overhead>,
     /// What to know of the driver when choosing one, as pairs of name and value: `["cgo", "needed"]`.
@@ -92,6 +96,8 @@ pub struct Resolved {
 /// The driver that executes nothing, in the worker of a contender, and the model it runs in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Overhead {
+    /// Driver that executes nothing.
     pub driver: String,
+    /// Model in which it is measured.
     pub model: String,
 }

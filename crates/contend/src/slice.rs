@@ -33,6 +33,8 @@
 //! assert_eq!((SLICE.verbs[0].run)(&matches).unwrap(), OK);
 //! ```
 
+use crate::engine::{self, Engine};
+use crate::report::content::{self, Sections};
 use crate::trial::kind::{KINDS, Kind};
 use crate::trial::proofs::{PROOFS, Proofs};
 use crate::trial::watch::janitor;
@@ -60,6 +62,10 @@ pub struct Slice {
     pub kinds: &'static [Kind],
     /// Proofs of what contenders promise.
     pub proofs: &'static [Proofs],
+    /// Services: measured like engines, but with data that contend does not see.
+    pub services: &'static [Engine],
+    /// The report of a service.
+    pub service_sections: &'static [Sections],
     /// Unmounts what a process of the slice mounted, when it died before it could.
     pub unmount: &'static [fn(&Path)],
 }
@@ -74,6 +80,8 @@ impl Slice {
         findings: &[],
         kinds: &[],
         proofs: &[],
+        services: &[],
+        service_sections: &[],
         unmount: &[],
     };
 }
@@ -156,6 +164,8 @@ pub fn register(slices: &'static [Slice]) {
     SLICES.set(slices).ok();
     KINDS.register(slices.iter().flat_map(|slice| slice.kinds));
     PROOFS.register(slices.iter().flat_map(|slice| slice.proofs));
+    engine::SERVICES.register(slices.iter().flat_map(|slice| slice.services));
+    content::OF_SERVICES.register(slices.iter().flat_map(|slice| slice.service_sections));
     janitor::UNMOUNT.register(slices.iter().flat_map(|slice| slice.unmount));
 }
 

@@ -6,7 +6,7 @@ use crate::survival::{Instant, Verdict};
 use anyhow::{Result, anyhow};
 use contend::engine;
 use contend::record::powercut::{PROCESS, Powercut};
-use contend::trial::run::Note;
+use contend::trial::note::Note;
 use contend::trial::server::private::Running;
 use contend::trial::stage::Stage;
 use contend::trial::workers::admin::Admin;

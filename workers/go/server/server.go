@@ -11,8 +11,8 @@ const ConnectTime = 10 * time.Second
 
 const interruptEvery = 100 * time.Millisecond
 
-// Interrupter carries out the interruption of a connection beside whoever asks for it: it takes a second connection, and a server
-// that hangs must hold up nobody. It does so every 100 ms at most.
+// Interrupter carries out the interruption of a connection apart from the client that asks for it: it takes a second connection, and a
+// server that hangs must not hold up other clients. It does so every 100 ms at most.
 func Interrupter(interrupt func()) func() {
 	var last atomic.Int64
 	begun := time.Now()

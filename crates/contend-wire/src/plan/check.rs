@@ -1,5 +1,5 @@
 //! Whether everything in a plan that refers to something else leads there. The tool checks what it sends, once;
-//! whoever reads a plan as [`super::Plan::decode`] does checks it again, and knows the line.
+//! a reader of a plan ([`super::Plan::decode`]) checks it again, and knows the line.
 
 use super::http::{HttpStep, Request};
 use super::{Client, Head, Loop, Source, SqlStep, Step, Transaction};

@@ -222,7 +222,7 @@ fn setting(setting: &Setting) -> (String, String) {
         Values::Words(words) => words.join(" | "),
         Values::Integer(low, high) => format!("{low} to {high}"),
         Values::Text => "text".to_string(),
-        Values::Url => "http://HOST:PORT".to_string(),
+        Values::Address(_) => "http://HOST:PORT".to_string(),
     };
     (setting.name.to_string(), format!("{} [{values}; default {}]", setting.about, setting.default))
 }

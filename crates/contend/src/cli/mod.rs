@@ -5,18 +5,16 @@
 
 mod compare;
 mod doctor;
-mod http;
 mod list;
 mod manifests;
 mod plan;
 mod report;
-mod run;
+pub mod run;
 mod translate;
 mod verify;
 
 use self::compare::CompareArgs;
 use self::doctor::DoctorArgs;
-use self::http::HttpArgs;
 use self::list::ListArgs;
 use self::plan::PlanVerb;
 use self::report::ReportArgs;
@@ -104,13 +102,6 @@ struct CompletionsArgs {
 /// The core's verbs, as `contend --help` lists them.
 const VERBS: &[Verb] = &[
     Verb { name: "run", run: |m| run::run(&RunArgs::from_arg_matches(m)?), ..Verb::of::<RunArgs>() },
-    Verb {
-        name: "http",
-        run: |m| http::http(&HttpArgs::from_arg_matches(m)?),
-        example: "  contend http http://127.0.0.1:8080/  load an HTTP service\n",
-        unknown_option: "A scenario's variables are set with --set NAME=VALUE,...\n\n",
-        ..Verb::of::<HttpArgs>()
-    },
     Verb { name: "report", run: |m| report::report(&ReportArgs::from_arg_matches(m)?), ..Verb::of::<ReportArgs>() },
     Verb {
         name: "compare",

@@ -99,7 +99,10 @@ fn show(args: &ShowArgs) -> Result<u8> {
             let workload = workload::parse(&workload::open(name, |path| super::read_text(path))?)?;
             let contenders = vec![contender(&args.contender)?];
             let profile = args.profile.as_deref();
-            let mut study = single(&workload, contenders, profile, args.seed, args.scale, args.cycle)?;
+            let mut study = {
+                let drawn = Drawn { seed: args.seed, scale: args.scale, cycle: args.cycle };
+                single(&workload, contenders, profile, &drawn)?
+            };
             study.load.clients = args.clients;
             study.load.window_ns = duration_ns(&args.window).map_err(|e| anyhow!("--window: {e}"))?;
             let slot = Slot { trial: 1, round: 1, condition: 0, contender: 0 };
@@ -224,15 +227,22 @@ pub(super) fn contender(text: &str) -> Result<Contender> {
     }))
 }
 
+/// From what the operations of a study are drawn.
+pub(super) struct Drawn {
+    pub(super) seed: u64,
+    pub(super) scale: f64,
+    /// Operations drawn for each client.
+    pub(super) cycle: u32,
+}
+
 /// A study without comparisons, so that a workload can be looked at by itself.
 pub(super) fn single(
     workload: &Workload,
     contenders: Vec<Contender>,
     profile: Option<&str>,
-    seed: u64,
-    scale: f64,
-    cycle: u32,
+    drawn: &Drawn,
 ) -> Result<Study> {
+    let Drawn { seed, scale, cycle } = *drawn;
     let profile = match profile {
         Some(name) if !workload.profiles.contains_key(name) => {
             let there: Vec<&str> = workload.profiles.keys().map(String::as_str).collect();

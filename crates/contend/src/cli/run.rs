@@ -1,6 +1,5 @@
 //! `contend run`.
 
-use super::http::warm_up_of;
 use super::{INVALID, OK, STOPPED, colour, print, stop_on_signals};
 use crate::analysis::{Findings, Parts};
 use crate::engine;
@@ -14,7 +13,9 @@ use crate::study::{
     self, Choices, Vocabulary, check_vocabulary, estimate_left_ns, estimate_ns, parse_set, resolve_parts,
 };
 use crate::trial::data::disk::is_full;
-use crate::trial::run::{Ending, Note, Order, resume, run as run_session};
+use crate::trial::note::Note;
+use crate::trial::order::{Order, Resumption};
+use crate::trial::run::{Ending, resume, run as run_session};
 use crate::trial::secret;
 use crate::trial::server::attached::{Attached, without_passwords};
 use crate::trial::server::private::Programs;
@@ -140,7 +141,14 @@ pub(super) fn run(args: &RunArgs) -> Result<u8> {
             if let Some(rest) = expected_rest(dir).filter(|_| !args.quiet) {
                 eprintln!("{rest}");
             }
-            (dir.clone(), resume(dir, &instead, attached.as_ref(), deadlines, &cancelled, &tell))
+            (
+                dir.clone(),
+                resume(
+                    &Resumption { dir, instead: &instead, attached: attached.as_ref(), deadlines },
+                    &cancelled,
+                    &tell,
+                ),
+            )
         }
         None => {
             let order = order(args, instead, deadlines)?;
@@ -155,7 +163,7 @@ pub(super) fn run(args: &RunArgs) -> Result<u8> {
 }
 
 /// What is said at the end of a run, however it came, and its exit status. `began`: what lies in `dir` is of this run.
-pub(super) fn ended(
+pub fn ended(
     dir: &Path,
     ending: Result<Ending>,
     began: bool,
@@ -238,7 +246,7 @@ pub(super) fn write_report(found: &Found, dir: &Path) -> Result<report::Written>
 }
 
 /// The report of a complete run, and what the user sees of it. The status is that of the worst part.
-pub(super) fn conclude(dir: &Path, json: bool, quiet: bool) -> Result<u8> {
+pub fn conclude(dir: &Path, json: bool, quiet: bool) -> Result<u8> {
     let found = Found::open(dir)?;
     let written = write_report(&found, dir)?;
     print(&if json { written.json.clone() } else { report::terminal(&written, colour()) })?;
@@ -433,7 +441,7 @@ fn default_out(whole: &Whole) -> PathBuf {
 }
 
 /// `results/DATE-NAME`, numbered when it is taken.
-pub(super) fn numbered_out(name: &str) -> PathBuf {
+pub fn numbered_out(name: &str) -> PathBuf {
     let date = machine::now_utc();
     let name = format!("{}-{name}", &date[..10]);
     let results = Path::new("results");
@@ -449,4 +457,14 @@ pub(super) fn numbered_out(name: &str) -> PathBuf {
 /// Opens the record in `dir`, with or without parts, for other verbs.
 pub(super) fn open_found(dir: &Path) -> Result<Found> {
     Found::open(dir).with_context(|| format!("cannot read the record in {}", dir.display()))
+}
+
+/// Where the warm-up's record lies as long as it is there, so that the cache beside it is also the run's.
+pub fn warm_up_of(out: &Path) -> Result<PathBuf> {
+    // A slash at the end stays in an absolute path, but is no part of its last name.
+    let out = std::path::absolute(out).with_context(|| format!("--out {}", out.display()))?;
+    let name = out.file_name().with_context(|| format!("--out {} names no directory", out.display()))?;
+    let mut name = name.to_os_string();
+    name.push(".warm");
+    Ok(out.with_file_name(name))
 }

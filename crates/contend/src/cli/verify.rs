@@ -1,11 +1,11 @@
 //! `contend verify`: the same operations on several engines, or in-process and over HTTP, and whether the same came
 //! of them.
 
-use super::plan::{contender, single};
+use super::plan::{Drawn, contender, single};
 use super::{INVALID, OK, STOPPED, print, stop_on_signals};
 use crate::engine::ENGINES;
 use crate::study::CYCLE;
-use crate::trial::equal::{Came, carry_out};
+use crate::trial::equal::{Came, Effort, carry_out};
 use crate::trial::server::private::Programs;
 use crate::trial::stop::Cancelled;
 use crate::workload;
@@ -58,11 +58,13 @@ pub(super) fn verify(args: &VerifyArgs) -> Result<u8> {
     }
     specs.extend(args.contender.iter().cloned());
     let contenders = specs.iter().map(|spec| contender(spec)).collect::<Result<Vec<_>>>()?;
-    let study =
-        single(&parsed, contenders, args.profile.as_deref(), args.seed, args.scale, args.operations.min(CYCLE))?;
+    let study = {
+        let (seed, scale, cycle) = (args.seed, args.scale, args.operations.min(CYCLE));
+        single(&parsed, contenders, args.profile.as_deref(), &Drawn { seed, scale, cycle })?
+    };
     let out = args.out.join(format!(".verify-{}", std::process::id()));
-    let timeout = Duration::from_secs(args.timeout);
-    let came = carry_out(&study, &source, &out, args.operations, timeout, &|| stop.load(Ordering::Relaxed));
+    let effort = Effort { operations: args.operations, timeout: Duration::from_secs(args.timeout) };
+    let came = carry_out(&study, &source, &out, effort, &|| stop.load(Ordering::Relaxed));
     let came = match came {
         Err(e) if e.is::<Cancelled>() => {
             eprintln!("Stopped; nothing is left.");

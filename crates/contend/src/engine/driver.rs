@@ -6,7 +6,7 @@ use contend_sql::Target;
 use contend_wire::plan::Connections;
 
 /// A client library and the models in which a worker can use it.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Driver {
     pub name: &'static str,
     pub language: &'static str,
@@ -57,7 +57,7 @@ pub struct Opens {
 }
 
 /// A worker that is a program.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Program {
     pub name: &'static str,
     /// The command that builds it, in the project's directory; empty: none is known.
@@ -71,7 +71,7 @@ pub struct Program {
 }
 
 /// What the conformance suite knows of a driver.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Conformance {
     /// What cases need and it does not have.
     pub lacks: &'static [&'static str],

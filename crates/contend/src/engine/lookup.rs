@@ -116,7 +116,10 @@ impl Engine {
     /// Its drivers: libraries, then apps. The first is the default.
     pub fn drivers(&self) -> impl Iterator<Item = &'static Driver> + use<> {
         let name = self.name;
-        workers::all().filter(move |driver| driver.engines.contains(&name)).chain(app::drivers(name))
+        let drivers = workers::all().filter(move |driver| driver.engines.contains(&name)).chain(app::drivers(name));
+        #[cfg(test)]
+        let drivers = drivers.map(super::changed::driver);
+        drivers
     }
 
     /// The driver of contenders that name none.

@@ -4,11 +4,12 @@
 
 pub mod app;
 mod catalogue;
+#[cfg(test)]
+pub mod changed;
 mod common;
 mod declared;
 mod driver;
 pub mod dsn;
-pub mod http;
 mod lookup;
 mod manifest;
 pub mod mariadb;
@@ -21,10 +22,9 @@ mod sessions;
 mod setting;
 pub mod sqlite;
 pub mod translator;
-mod url;
 pub mod workers;
 
-pub use catalogue::{ENGINES, find, is_service};
+pub use catalogue::{ENGINES, SERVICES, find, is_service};
 pub use common::{COMMON_SETTINGS, REQUEST_TIMEOUT};
 pub use driver::{Driver, Facts, Fails, Model, Program, Variant};
 pub use lookup::{
@@ -33,7 +33,7 @@ pub use lookup::{
 };
 pub use product::{Durability, Engine, Part};
 pub use resolved::{resolved, tier_reported};
-pub use setting::{Expected, HTTP, Setting, Settings, Setup, TRANSPORT, Values};
+pub use setting::{CheckAddress, Expected, HTTP, Setting, Settings, Setup, TRANSPORT, Values};
 
 #[cfg(test)]
 mod tests;

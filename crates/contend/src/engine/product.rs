@@ -152,7 +152,7 @@ impl Engine {
             let value = told.get(setting.name)?;
             let word = match setting.values {
                 Values::Words(words) => words.iter().find(|word| as_set(setting.name, word).as_ref() == Some(value))?,
-                Values::Integer(..) | Values::Text | Values::Url => value.as_str(),
+                Values::Integer(..) | Values::Text | Values::Address(_) => value.as_str(),
             };
             Some((setting.name.to_string(), word.to_string()))
         };

@@ -1,6 +1,5 @@
 //! Settings that contenders may name, and what a plan makes of them.
 
-use super::url::check_url;
 use std::collections::BTreeMap;
 
 /// Settings by name, as text, in canonical form.
@@ -32,8 +31,20 @@ pub enum Values {
     /// Any text that is not empty.
     Text,
     /// The address of a service.
-    Url,
+    Address(CheckAddress),
 }
+
+/// Says what is wrong with the address of a service.
+#[derive(Debug, Clone, Copy)]
+pub struct CheckAddress(pub fn(&str) -> Result<(), String>);
+
+impl PartialEq for CheckAddress {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::fn_addr_eq(self.0, other.0)
+    }
+}
+
+impl Eq for CheckAddress {}
 
 impl Setting {
     /// The canonical form of a value.
@@ -46,7 +57,7 @@ impl Setting {
         match self.values {
             Values::Text if value.is_empty() => Err(format!("`{}` is empty", self.name)),
             Values::Text => Ok(value.to_string()),
-            Values::Url => check_url(value).map(|()| value.to_string()),
+            Values::Address(CheckAddress(check)) => check(value).map(|()| value.to_string()),
             Values::Words(words) if words.contains(&word.as_str()) => Ok(word),
             Values::Words(words) => {
                 Err(format!("`{}` cannot be `{word}`; it is one of {}", self.name, words.join(", ")))

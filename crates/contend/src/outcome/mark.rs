@@ -19,7 +19,7 @@ pub enum Mark {
     NotWarm { compiled_ns: u64, window_ns: u64 },
     /// Clients with an operation due in the window that began none, of all clients.
     Starved { clients: u64, of: u64 },
-    /// The throughput changed from the first third of the window to the last: by millionths of the first; `None` if the first
+    /// The throughput changed from the first third of the window to the last: by millionths of the first; absent if the first
     /// third has no throughput.
     NoSteadyState {
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -132,9 +132,9 @@ impl fmt::Display for Invalid {
 /// One reason why a trial does not count.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
-    /// Kind of the reason: `littles-law`.
+    /// Kind of the reason, such as `littles-law`.
     pub kind: Invalid,
-    /// What was found, in words: `8.0 % of client 2's time is neither work nor back-off nor pause`.
+    /// What was found, in words.
     pub detail: String,
 }
 

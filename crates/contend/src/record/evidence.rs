@@ -1,5 +1,5 @@
-//! How a tier is known: from cutting the power on this machine or elsewhere, or from documentation alone. A proof is of one
-//! engine in one version with the settings that decide what survives, and of nothing else.
+//! How a tier is known: from power cuts on this machine or elsewhere, or from documentation alone. A proof concerns one version
+//! of an engine with the settings that decide what survives, and nothing else.
 
 use crate::study::model::Tier;
 use anyhow::{Context, Result};
@@ -9,45 +9,48 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// Power cuts below which nothing is called proved, and from which on a documented loss must have shown: no loss in so many
-/// bounds the share at 7.5 %.
+/// Power cuts that a proof needs, and that must show a documented loss: no loss in 40 cuts bounds the share of losses at 7.5 %.
 pub const CUTS_MIN: u64 = 40;
 
-/// Head of the file.
+/// First lines of the file.
 const HEAD: &str =
     "# What cutting the power has shown of each setting. Written by contend; docs/study-durability.md explains it.\n\n";
 
-/// What a proof is of.
+/// Subject of a proof.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Subject {
+    /// Name of the engine.
     pub engine: String,
-    /// As the engine itself says.
+    /// Version that the engine reports.
     pub version: String,
-    /// Where the database is in the process of its client, whose build of it that is; else empty.
+    /// Driver, if the database is part of the client's process; else absent.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub driver: String,
-    /// Those that decide what survives, defaults included.
+    /// Settings that decide what survives, defaults included.
     pub settings: BTreeMap<String, String>,
 }
 
-/// What was found.
+/// Result of the power cuts of a proof.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Found {
-    /// Reached by the images.
+    /// Tier that the images show.
     pub reached: Tier,
-    /// Power cuts on a file system that keeps names in order, on one that does not, and crashes of the process.
+    /// Power cuts on a file system that keeps names in order.
     pub power: u64,
+    /// Power cuts on a file system that does not.
     pub posix: u64,
+    /// Crashes of the process.
     pub process: u64,
-    /// Recorded by SQLite's VFS in one process, for want of a mount: several processes were not there.
+    /// Whether SQLite's VFS recorded one process because no file system could be mounted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub one_process: bool,
     /// Version of the models.
     pub models: u32,
-    /// The day, UTC.
+    /// Day, UTC.
     pub date: String,
+    /// Version of contend.
     pub contend: String,
-    /// Processor, cores and kernel; empty in what contend brings along.
+    /// Processor, cores and kernel; absent in the proofs that are part of contend.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub machine: String,
 }
@@ -59,7 +62,7 @@ pub struct Proof {
     pub subject: Subject,
 }
 
-/// A file of them.
+/// A file of proofs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proofs {
     #[serde(default)]
@@ -69,23 +72,26 @@ pub struct Proofs {
 /// How the tier of a contender is known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Known {
-    /// Its place in the study.
+    /// Position of the contender in the study.
     pub contender: usize,
+    /// Where it was proved: `here`, `elsewhere`, or `documented` if nowhere.
     #[serde(rename = "where")]
     pub place: Place,
+    /// Result of the proof.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<Found>,
+    /// Version of the engine in the proof.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
 }
 
-/// Where it was proved.
+/// Where a tier was proved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Place {
     Here,
     Elsewhere,
-    /// Nowhere.
+    /// Proved nowhere.
     Documented,
 }
 
@@ -100,10 +106,10 @@ impl Place {
 }
 
 impl Proofs {
-    /// Of a file that need not be there.
+    /// Reads a file; no proofs if it does not exist.
     ///
     /// # Errors
-    /// It is there and cannot be understood.
+    /// The file cannot be read or is damaged.
     pub fn read(path: &Path) -> Result<Self> {
         match fs::read_to_string(path) {
             Ok(text) => Self::parse(&text).with_context(|| {
@@ -117,16 +123,18 @@ impl Proofs {
         }
     }
 
+    /// Reads the text of a file.
+    ///
     /// # Errors
-    /// What is wrong with the text.
+    /// The text is not a file of proofs.
     pub fn parse(text: &str) -> Result<Self> {
         Ok(toml::from_str(text)?)
     }
 
-    /// The text of its file.
+    /// The text of the file.
     ///
     /// # Errors
-    /// It cannot be written as TOML.
+    /// The proofs cannot be written as TOML.
     pub fn text(&self) -> Result<String> {
         Ok(format!("{HEAD}{}", toml::to_string(self)?))
     }
@@ -134,7 +142,7 @@ impl Proofs {
     /// Replaces the file as a whole.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
         let wrong = || format!("cannot write {}, which keeps what was proved", path.display());
         let aside = path.with_extension(format!("{}.partial", std::process::id()));
@@ -143,13 +151,13 @@ impl Proofs {
         fs::rename(&aside, path).with_context(wrong)
     }
 
-    /// Adds a proof. Of two of the same subject and machine the worse tier stays, as a loss that was seen is not undone by
-    /// one that was not; of equal ones that of more power cuts, then the later.
+    /// Adds a proof. Of two with the same subject and machine the one with the lower tier stays: a loss was seen once. Of equal
+    /// tiers the one with more power cuts stays, then the later.
     pub fn add(&mut self, new: Proof) {
         let same = |old: &Proof| old.subject == new.subject && old.found.machine == new.found.machine;
         let rank = |found: &Found| (std::cmp::Reverse(found.models), found.reached, std::cmp::Reverse(found.power));
         match self.proof.iter_mut().find(|old| same(old)) {
-            // Tiers are ordered with what keeps less first.
+            // Lower tiers are less.
             Some(old) if rank(&new.found) <= rank(&old.found) => *old = new,
             Some(_) => {}
             None => self.proof.push(new),
@@ -157,7 +165,7 @@ impl Proofs {
         self.proof.sort_by(|a, b| (&a.subject, &a.found.machine).cmp(&(&b.subject, &b.found.machine)));
     }
 
-    /// What is known of a subject: here, if it was proved on this machine.
+    /// How the tier of a subject is known on this machine.
     pub fn of(&self, contender: usize, subject: Option<&Subject>, machine: &str, models: u32) -> Known {
         let is_proof = |proof: &&Proof| {
             Some(&proof.subject) == subject && proof.found.models == models && proof.found.power >= CUTS_MIN

@@ -1,6 +1,7 @@
-//! What a run leaves behind, as types: `run.toml` and `trials/NNNN/trial.toml`.
+//! The files of a record as types: `run.toml`, `study.toml` and `trials/NNNN/trial.toml`.
 //!
-//! Integers with their unit in the name; nothing formatted, nothing derived that can be derived again.
+//! Integers with their unit in the name; no formatted text, nothing that follows from the rest. The doc comments of the fields
+//! are the tables of docs/formats.md; a test compares them.
 
 pub use crate::outcome::mark::Mark;
 pub use crate::outcome::reason::Reason;
@@ -15,107 +16,121 @@ use std::collections::BTreeMap;
 /// Version of the record; a record with a newer one is refused by name.
 pub const RECORD_VERSION: u32 = 3;
 
-/// `run.toml`: everything that holds for the whole run.
+/// `run.toml`: facts of the whole run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
+    /// Format of the record.
     pub format: u32,
-    /// Version of contend that wrote it.
+    /// Version of contend that began the run.
     pub contend: String,
-    /// When it began, UTC, RFC 3339 to the second.
+    /// Start of the run, UTC, RFC 3339 to the second.
     pub started: String,
-    /// The command line as typed.
+    /// Command line as typed.
     pub command: Vec<String>,
+    /// Server, worker or client that replaced contend's own.
     #[serde(default, skip_serializing_if = "Instead::is_nothing")]
     pub instead: Instead,
+    /// Machine of the run.
     pub machine: Machine,
+    /// Disk of the data, measured at the start of the run.
     pub disk: Disk,
+    /// Study with every default filled in; for a part also `part`, `about` and `beside`.
     pub study: Study,
+    /// Workload and its data.
     pub workload: WorkloadInfo,
-    /// What clients of apps send, where there are apps.
+    /// Scenario of the clients of apps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scenario: Option<ScenarioInfo>,
-    /// Cost of the worker itself, from the null driver, nanoseconds per operation: the largest of all conditions.
+    /// Overhead of the Rust worker per operation, measured with the null driver: the largest of all conditions.
     pub generator_ns_per_operation: u64,
-    /// The same under each condition: operations may do more or less.
+    /// Overhead of the Rust worker under each condition.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub generator_ns_by_condition: Vec<u64>,
-    /// The own cost of each worker whose driver is in the study, beside the tool's.
+    /// Overhead of every worker in the study.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub floors: Vec<Floor>,
-    /// Drivers that do nothing whose worker was not there, so that the overhead of the others of its language is unknown.
+    /// Drivers that execute nothing and whose worker was not built: the overhead of its language is unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub floors_missing: Vec<String>,
-    /// Which contender and condition each trial is, in the order they run: the schedule, drawn in advance.
+    /// Schedule of the trials in their order, drawn in advance.
     pub schedule: Vec<Slot>,
-    /// Wall time spent so far, all sessions of a resumed run added.
+    /// Wall time so far, over all sessions of a resumed run.
     #[serde(default)]
     pub spent_ns: u64,
-    /// How the tier of each contender is known, as of the end of the run.
+    /// How the tier of each contender is known, at the end of the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tiers: Vec<Known>,
-    /// Set when the run has ended; a record without it was interrupted.
+    /// Totals of the run; absent if it was interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished: Option<Finished>,
 }
 
 impl Run {
-    /// What the worker with this null driver takes for itself under a condition.
+    /// Overhead of the worker with this null driver under a condition.
     pub fn floor(&self, condition: usize, null: &str) -> Option<&Floor> {
         self.floors.iter().find(|floor| floor.condition == condition && floor.driver == null)
     }
 
-    /// Cost of the worker itself under a condition.
+    /// Overhead of the Rust worker under a condition, ns per operation.
     pub fn generator_ns_under(&self, condition: usize) -> u64 {
         self.generator_ns_by_condition.get(condition).copied().unwrap_or(self.generator_ns_per_operation)
     }
 }
 
-/// What a worker takes for itself: one client of a condition's first plan on the worker's driver that does nothing. Figures
-/// are of the later half, when everything that warms up is warm.
+/// Overhead of a worker: one client of a condition's first plan on the worker's driver that executes nothing. Figures are of
+/// the later half, after the warm-up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Floor {
-    /// The driver that does nothing.
+    /// Driver that executes nothing.
     pub driver: String,
+    /// Position of the condition in the study.
     pub condition: usize,
+    /// Operations measured.
     pub operations: u64,
-    /// From the end of one operation to that of the next: mean without the longest thousandth, p99.9 and longest.
+    /// Mean time from the end of one operation to the end of the next, without the longest thousandth.
     pub ns_per_operation: u64,
+    /// 99.9th percentile of that time.
     pub ns_p999: u64,
+    /// Longest such time.
     pub ns_max: u64,
 }
 
-/// `study.toml`: what holds for all parts of a study together.
+/// `study.toml`: facts of all parts of a study together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StudyFile {
+    /// Format of the record.
     pub format: u32,
-    /// Version of contend that began it.
+    /// Version of contend that began the run.
     pub contend: String,
-    /// When it began, UTC, RFC 3339 to the second.
+    /// Start of the run, UTC, RFC 3339 to the second.
     pub started: String,
-    /// The command line as typed.
+    /// Command line as typed.
     pub command: Vec<String>,
+    /// Name of the study.
     pub study: String,
+    /// Question of the study.
     pub question: String,
-    /// As chosen for the run; a part may count otherwise.
+    /// Variant of the run, `corrected` or `as-published`; a part may have another.
     pub variant: Variant,
+    /// Extent of the run, `quick` or `full`; a part may have another.
     pub extent: Extent,
-    /// Names of the parts in the order in which they run, also of their directories.
+    /// Names of the parts, which are their directories, in the order in which they run.
     pub parts: Vec<String>,
-    /// When it ended, UTC; a record without it was interrupted.
+    /// End of the run, UTC; absent if it was interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished: Option<String>,
 }
 
-/// What took the place of contend's own; the user who resumes the run must have the same.
+/// What replaced contend's own programs; a resumed run needs the same.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Instead {
-    /// Address of the running server that trials were made on, without what opens it.
+    /// Address of the server given with `--dsn`, without its password.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
-    /// Command of the worker.
+    /// Command given with `--worker-command`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<String>,
-    /// Command of the client that asks over HTTP.
+    /// Command given with `--client-command`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
 }
@@ -126,68 +141,81 @@ impl Instead {
     }
 }
 
-/// What a run took as a whole.
+/// Totals of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finished {
-    /// Wall time of the run, all sessions of a resumed one added.
+    /// Wall time of the run, over all sessions of a resumed run.
     pub elapsed_ns: u64,
     /// Sum of the measured windows.
     pub measured_ns: u64,
 }
 
+/// The machine of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
+    /// Model of the processor.
     pub cpu: String,
+    /// Logical processors.
     pub cores: u32,
+    /// Main memory.
     pub memory_bytes: u64,
+    /// Version of the kernel.
     pub kernel: String,
+    /// Name of the operating system.
     pub os: String,
-    /// Whether a hypervisor was seen.
+    /// Whether a hypervisor was found.
     pub virtual_machine: bool,
 }
 
+/// The disk of a run's data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disk {
-    /// Type of the file system that holds the data, such as `ext4`.
+    /// Type of the file system.
     pub file_system: String,
-    /// Median of fdatasync and fsync after a 4 KiB append, measured at the start of the run.
+    /// Median fdatasync after an append of 4 KiB.
     pub fdatasync_ns_p50: u64,
+    /// Median fsync after an append of 4 KiB.
     pub fsync_ns_p50: u64,
+    /// 95th percentile of those.
     pub fsync_ns_p95: u64,
-    /// Median of fdatasync after overwriting a block that was there before.
+    /// Median fdatasync after overwriting an existing block.
     pub overwrite_ns_p50: u64,
-    /// Fastest fdatasync of all.
+    /// Fastest of all syncs.
     pub sync_ns_min: u64,
-    /// How many of each were made.
+    /// Syncs of each kind that were measured.
     pub probes: u32,
 }
 
+/// The workload of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WorkloadInfo {
+    /// Name of the workload.
     pub name: String,
+    /// Description from its file.
     pub about: String,
-    /// Its file, or how it is built in.
+    /// Path of its file, or `built-in workload NAME`.
     pub file: String,
-    /// The file's text: a record can be resumed and replayed from itself.
+    /// Text of its file, from which a run is resumed and replayed.
     pub text: String,
-    /// SHA-256 of the workload file.
+    /// SHA-256 of its file.
     pub sha256: String,
-    /// Rows loaded per table.
+    /// Rows loaded, by table.
     pub rows: BTreeMap<String, u64>,
-    /// Transactions in the order of their numbers in samples.
+    /// Transactions, in the order of their numbers in samples.
     pub transactions: Vec<TransactionInfo>,
-    /// SHA-256 of the loaded data's definition: equal hashes mean equal rows.
+    /// SHA-256 of the definition of the data: equal hashes mean equal rows.
     pub data_sha256: String,
-    /// The data of each group of conditions, if they differ in it; rows and hash above are then those of the first.
+    /// Data of each group of conditions, if conditions differ in it; `rows` and `data_sha256` are then those of the first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub data: Vec<DataInfo>,
 }
 
-/// A scenario as it was sent.
+/// The scenario of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScenarioInfo {
-    /// Its file, or how it is built in.
+    /// Path of its file, or `built-in scenario NAME`.
     pub file: String,
+    /// Text of its file.
     pub text: String,
 }
 
@@ -196,12 +224,16 @@ pub struct ScenarioInfo {
 pub struct DataInfo {
     /// Labels of the conditions.
     pub conditions: Vec<String>,
+    /// Rows loaded, by table.
     pub rows: BTreeMap<String, u64>,
+    /// SHA-256 of the definition of the data.
     pub sha256: String,
 }
 
+/// A transaction of the workload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransactionInfo {
+    /// Name of the transaction.
     pub name: String,
     /// Whether it writes.
     pub write: bool,
@@ -210,88 +242,100 @@ pub struct TransactionInfo {
 /// `trials/NNNN/trial.toml`: one trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
+    /// Format of the record.
     pub format: u32,
+    /// Place in the schedule.
     pub slot: Slot,
-    /// Copied from the study, so that a trial can be read on its own.
+    /// Name of the contender.
     pub contender: String,
+    /// Label of the condition.
     pub condition: String,
+    /// Tier of the contender.
     pub tier: Tier,
-    /// Why the trial does not count; empty = valid.
+    /// Reasons why the trial does not count; empty if it is valid.
     #[serde(default)]
     pub invalid: Vec<Reason>,
     /// What a reader should know of a trial that counts.
     #[serde(default)]
     pub marks: Vec<Mark>,
-    /// Seed its plans were drawn from.
+    /// Seed of its plans.
     pub seed: u64,
-    /// The loaded data its own was copied from, relative to the record.
+    /// Path of the loaded data that was copied, relative to the record; `attached` on a running server, where each trial loads.
     pub base: String,
     /// SHA-256 of the operations of all its plans.
     pub plan_sha256: String,
-    /// `closed` or `open`.
+    /// `closed` or `open` loop.
     pub load_model: String,
-    /// The window on the tool's monotonic clock.
+    /// Start of the window on the tool's monotonic clock.
     pub window_start_ns: u64,
+    /// End of the window on the tool's monotonic clock.
     pub window_end_ns: u64,
+    /// Workers of the clients.
     pub workers: Vec<WorkerInfo>,
-    /// The database server, where there is one.
+    /// Database server, or the worker that serves over HTTP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerInfo>,
-    /// Effective settings, equal on all connections.
+    /// Settings as read back, equal on all connections.
     pub settings: BTreeMap<String, String>,
-    /// The tier of these settings; `None` if no connection reported any.
+    /// Tier of the settings as read back; absent if no connection reported any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier_reported: Option<Tier>,
-    /// Open loop: operations due in the window per transaction, as drawn. Closed loop: empty.
+    /// Open loop: operations due in the window, by transaction. Closed loop: empty.
     #[serde(default)]
     pub planned: BTreeMap<String, u64>,
-    /// Busy time of all processors that was not ours, in thousandths of the capacity of the window.
+    /// Time of all processors that was not used by the trial, in thousandths of their capacity in the window.
     pub foreign_cpu_permille: u32,
-    /// The server is one that somebody else runs: what it used, if it is on this machine, is among the others' too.
+    /// Whether the server is not contend's: its time is then part of `foreign_cpu_permille` if it is on this machine.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub server_unwatched: bool,
-    /// Median fsync right before the window.
+    /// Median fsync right before the window; 0 for a service.
     pub fsync_ns_p50_before: u64,
+    /// Invariants of the workload and the integrity check of the engine.
     pub invariants: Vec<InvariantResult>,
+    /// Disk space of the data after the trial.
     pub footprint: Footprint,
     /// Clients whose accounts were checked.
     pub clients: u32,
-    /// How many samples there are; none in older records.
+    /// Samples of the trial; absent in old records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples: Option<u64>,
-    /// SHA-256 of `samples.bin`, which shows whether it is still what was measured; none in older records.
+    /// SHA-256 of `samples.bin`: a trial with other samples does not count. Absent in old records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples_sha256: Option<String>,
-    /// Numbers of the workload's `[scale]` as they held here, and `databases`.
+    /// Numbers of the workload's `[scale]` under the condition, and `databases`.
     #[serde(default)]
     pub scale: BTreeMap<String, u64>,
-    /// By table, over all databases; empty where no server could be asked.
+    /// Disk space of each table over all databases, compacted; in the first round, where the engine reports it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tables: BTreeMap<String, TableBytes>,
-    /// What crashes left, in a study that makes some.
+    /// Results of crashes, in a study of crashes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub powercut: Option<Powercut>,
 }
 
+/// A worker of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WorkerInfo {
+    /// Number of the worker, from 0.
     pub number: u32,
-    /// Who lived in it, in the order of their clients.
+    /// Roles of its clients, in the order of the clients.
     pub roles: Vec<RoleClients>,
-    /// What it said of itself: language, driver, engine, compile options.
+    /// Facts of its `hello`: language, driver, engine, compile options.
     pub hello: BTreeMap<String, String>,
-    /// How far its clock may be from the tool's.
+    /// Largest possible difference between its clock and the tool's.
     pub clock_error_ns: u64,
     /// CPU time in the window, user and system.
     pub cpu_ns: u64,
-    /// Largest resident set seen.
+    /// Largest resident set in the window.
     pub rss_bytes: u64,
-    /// Bytes it caused to be written to storage in the window, as /proc says.
+    /// Bytes written to storage in the window, from /proc.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_bytes: Option<u64>,
+    /// Voluntary context switches in the window.
     pub voluntary_switches: u64,
+    /// Involuntary context switches in the window.
     pub involuntary_switches: u64,
-    /// What it told of its whole run beside its accounts: pauses of a garbage collector, lag of an event loop.
+    /// Facts of its `done` other than its accounts: pauses of a garbage collector, lag of an event loop.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub told: BTreeMap<String, String>,
 }
@@ -299,111 +343,128 @@ pub struct WorkerInfo {
 /// A database server, or the worker that serves an embedded database over HTTP, with all its processes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerInfo {
-    /// What it says of its version.
+    /// Version that it reports.
     pub version: String,
-    /// CPU time in the window, user and system. None, as all that follows, for a server that was there before.
+    /// CPU time in the window, user and system; absent, as all figures below, for a server that contend did not start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_ns: Option<u64>,
-    /// At the end of the window: memory of its own of all processes, and once the largest part that they share.
+    /// Memory at the end of the window: private memory of all processes and once the largest shared part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rss_bytes: Option<u64>,
-    /// At the end of the window: shared memory divided among those who share it; none where it cannot be read.
+    /// Memory at the end of the window, shared pages divided among their processes; absent if it cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pss_bytes: Option<u64>,
-    /// Bytes it caused to be written to storage in the window, as /proc says.
+    /// Bytes written to storage in the window, from /proc.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_bytes: Option<u64>,
-    /// Conditions under which the translation of the workload gives SQLite's answers.
+    /// Conditions under which the translated workload returns SQLite's answers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub translation: Vec<String>,
-    /// Of a worker that serves over HTTP, what it said of itself.
+    /// Facts of the `hello` of a worker that serves over HTTP.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hello: BTreeMap<String, String>,
-    /// And what it had done when it was stopped: requests, those that failed, connections opened for them.
+    /// Facts of its `done`: requests, failed requests, connections opened for them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub done: BTreeMap<String, String>,
-    /// Waits of its sessions for each other's locks in the whole trial; none where it does not tell.
+    /// Waits of its sessions for locks in the whole trial; absent if it does not report them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock_waits: Option<ServerLockWaits>,
-    /// The database server alone, where there is also a worker that serves over HTTP.
+    /// Use of the database server alone, if a worker serves over HTTP too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub daemon: Option<Used>,
-    /// The worker that serves over HTTP alone.
+    /// Use of the worker that serves over HTTP alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serving: Option<Used>,
-    /// Syncs it tells of; none where it does not.
+    /// Syncs that it reports; absent if it reports none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub syncs: Option<Syncs>,
 }
 
-/// What a tree of processes used in the window, and its memory at the end of it, as in [`ServerInfo`].
+/// Use of a tree of processes in the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Used {
+    /// CPU time in the window, user and system.
     pub cpu_ns: u64,
+    /// Memory at the end of the window, as in the server's `rss_bytes`.
     pub rss_bytes: u64,
+    /// Memory at the end of the window, as in the server's `pss_bytes`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pss_bytes: Option<u64>,
+    /// Bytes written to storage in the window, from /proc.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_bytes: Option<u64>,
 }
 
-/// Syncs of a server's files from the start of the clients to their end, run-in and drain included, and what was
-/// committed in that time by transactions that write.
+/// Syncs of a server's files from the start of the clients to their end, run-in and drain included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Syncs {
+    /// Syncs in that time.
     pub count: u64,
+    /// Commits of transactions that write, in that time.
     pub commits: u64,
 }
 
-/// What a table takes on disk after the trial, compacted.
+/// Disk space of a table after the trial, compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TableBytes {
+    /// Bytes of its rows.
     pub rows: u64,
+    /// Bytes of its indexes.
     pub indexes: u64,
 }
 
-/// Waits for locks that a server tells of. What is too short for it to tell is not among them.
+/// Waits for locks that a server reports; it does not report the shortest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ServerLockWaits {
+    /// Number of waits.
     pub count: u64,
+    /// Sum of the waits.
     pub total_ns: u64,
+    /// Longest wait.
     pub max_ns: u64,
 }
 
 impl Trial {
-    /// Whether crashes of its contender belong to it, made or not: they come after all rates, in the last round.
+    /// Whether crashes belong to the trial: those of the last round, in a study of crashes.
     pub fn is_to_crash(&self, study: &Study) -> bool {
         study.powercut.is_some() && (self.powercut.is_some() || self.slot.round == study.rounds)
     }
 }
 
-/// The clients `first_client .. first_client + clients` of one role in one worker.
+/// Clients of one role in one worker: `first_client .. first_client + clients`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoleClients {
+    /// Name of the role.
     pub role: String,
+    /// Number of its first client.
     pub first_client: u32,
+    /// Clients of the role in this worker.
     pub clients: u32,
 }
 
+/// An invariant, checked after the trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InvariantResult {
+    /// Name of the invariant.
     pub name: String,
+    /// Query that was asked.
     pub sql: String,
-    /// What the database said, as text.
+    /// Result of the query, as text.
     pub found: String,
-    /// What it had to say: `low..high` of a count, or a text.
+    /// Expected result: `low..high` of a count, or a text.
     pub expected: String,
+    /// Whether the invariant holds.
     pub holds: bool,
 }
 
-/// What the data takes on disk after the trial.
+/// Disk space of the data after the trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Footprint {
     /// Database as the trial left it.
     pub size_bytes_db: u64,
-    /// Largest write-ahead log or journal seen in the window.
+    /// Largest write-ahead log or journal in the window.
     pub size_bytes_wal: u64,
-    /// Database after checkpoint and VACUUM, or what compacts a server's tables; of trials of the first round.
+    /// Database after compaction; in trials of the first round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_bytes_compact: Option<u64>,
 }

@@ -1,65 +1,72 @@
-//! What a record keeps of crashes: counts by model, the controls, and what rebuilds an image that failed.
+//! Results of crashes in a record: counts by model, controls, and the data that rebuilds an image that failed.
 
 use crate::study::model::Tier;
 use serde::{Deserialize, Serialize};
 
-/// The recorded writes, in a trial's directory, if there is an image to be rebuilt from them.
+/// Recorded writes in a trial's directory, if an image can be rebuilt from them.
 pub const LOG_FILE: &str = "recording.log";
 
-/// The data as it was when recording began.
+/// Copy of the data at the start of the recording.
 pub const BASE_DIR: &str = "base";
 
-/// A crash of the database's processes alone, really made.
+/// Model of a crash of the database's processes alone, made by killing them.
 pub const PROCESS: &str = "process";
 
-/// Everything that crashes have shown of one contender.
+/// Results of the crashes of one contender.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Powercut {
-    /// Why no power was cut; none: it was.
+    /// Why no power was cut; absent if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_verified: Option<String>,
-    /// Why no process was killed though the study asks for it.
+    /// Why no process was killed, although the study requires it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_killed: Option<String>,
-    /// Why SQLite's VFS wrote the log, of one process, and not a mounted file system; none: that did.
+    /// Why SQLite's VFS recorded one process; absent if a mounted file system recorded all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by_vfs: Option<String>,
-    /// Power cuts of a real kernel, which knows nothing of the models.
+    /// Power cuts of a real kernel, without models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<KernelCuts>,
-    /// Why there are none, or not all, though the study asks for them of this contender.
+    /// Why power cuts of a real kernel are missing, although the study requires them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_kernel: Option<String>,
     /// Version of the models.
     #[serde(default)]
     pub models_version: u32,
-    /// Writes, syncs and changes of names that were recorded, and whether more happened than is kept.
+    /// Writes, syncs and changes of names in the log.
     #[serde(default)]
     pub entries: u64,
+    /// Length of the log.
     #[serde(default)]
     pub log_bytes: u64,
+    /// Whether the log was full before the load ended.
     #[serde(default)]
     pub log_full: bool,
-    /// Syncs of files while the load went on.
+    /// Syncs of files during the load.
     #[serde(default)]
     pub syncs: u64,
-    /// Commits acknowledged while it was recorded, and how long that took. No rate follows from it: the recorder is slow.
+    /// Commits acknowledged during the recording.
     #[serde(default)]
     pub acknowledged: u64,
+    /// Length of the recording. The recorder is slow, so this gives no rate.
     #[serde(default)]
     pub recorded_ns: u64,
-    /// Images that were judged, lies included, and what that took.
+    /// Images that were judged, lies included.
     #[serde(default)]
     pub images: u64,
+    /// Time of the judging.
     #[serde(default)]
     pub judging_ns: u64,
+    /// Counts of crashes by model and order of names.
     #[serde(default)]
     pub crashes: Vec<Crashes>,
-    /// On a disk that lies, to see whether contend finds out.
+    /// Planted faults of the disk, which contend should find.
     #[serde(default)]
     pub lies: Vec<Lie>,
+    /// Facts known in advance, each compared with the crashes.
     #[serde(default)]
     pub controls: Vec<Control>,
+    /// Images that failed and can be rebuilt.
     #[serde(default)]
     pub failing: Vec<Failing>,
 }
@@ -67,31 +74,37 @@ pub struct Powercut {
 /// All crashes of one kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Crashes {
-    /// A model of `contend-powercut`, or [`PROCESS`].
+    /// Model of the crash: of docs/powercut.md, or `process` for a killed process.
     pub model: String,
-    /// Empty where it makes no difference.
+    /// How names and sizes of files persist, `journal` or `posix`; absent where it makes no difference.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub namespace: String,
+    /// Crashes in all.
     pub count: u64,
+    /// Crashes that lost acknowledged commits.
     pub lossy: u64,
+    /// Crashes that left corrupt data.
     pub corrupt: u64,
+    /// Crashes after which the database does not open.
     pub unopenable: u64,
-    /// Most acknowledged commits that one crash took, and the longest work.
+    /// Most acknowledged commits that one crash lost.
     pub lost_commits_max: u64,
+    /// Longest work that one crash lost.
     pub lost_work_ns_max: u64,
-    /// Over all crashes.
+    /// Acknowledged commits lost over all crashes.
     pub lost_commits: u64,
 }
 
-/// Cuts of the power of a real kernel on which one client committed.
+/// Power cuts of a real kernel with one client.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelCuts {
-    /// The kernel and its file system.
+    /// Kernel and file system.
     pub system: String,
-    /// Commits that were acknowledged, and how many of them were gone, cut by cut.
+    /// Acknowledged commits, by cut.
     pub acknowledged: Vec<u64>,
+    /// Lost commits, by cut.
     pub lost: Vec<u64>,
-    /// What was wrong with what was left, other than commits that were gone.
+    /// Faults in the data other than lost commits.
     #[serde(default)]
     pub wrong: Vec<String>,
 }
@@ -99,36 +112,45 @@ pub struct KernelCuts {
 /// A planted fault of the disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lie {
+    /// Name of the fault.
     pub name: String,
-    /// Images tried until one failed, or in all.
+    /// Images until the first that failed, or in all.
     pub images: u64,
+    /// Whether an image failed.
     pub caught: bool,
-    /// Whether no setting can survive it.
+    /// Whether no setting can survive the fault.
     pub must: bool,
 }
 
-/// Something known beforehand.
+/// A fact known in advance, compared with the crashes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Control {
+    /// The fact, in words.
     pub name: String,
+    /// Result of the crashes, in words.
     pub found: String,
+    /// Whether the crashes agree with the fact.
     pub holds: bool,
 }
 
 /// An image that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failing {
-    /// Counted from 1.
+    /// Number of the image, from 1.
     pub number: u32,
+    /// Model of the crash.
     pub model: String,
+    /// How names and sizes of files persist.
     pub namespace: String,
-    /// Entries of the log that had happened.
+    /// Entries of the log before the crash.
     pub position: u64,
+    /// Seed of the model's choices.
     pub seed: i64,
     /// `lossy`, `corrupt` or `unopenable`.
     pub verdict: String,
+    /// What was found, in words.
     pub detail: String,
-    /// The fewest lost pieces with which it still fails, if they were looked for.
+    /// Fewest lost pieces with which the image still fails, if contend searched for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub minimal: Vec<String>,
 }
@@ -138,12 +160,12 @@ impl Crashes {
         self.count - self.bad()
     }
 
-    /// Those that left something else than what was promised to be there.
+    /// Crashes that lost or damaged data.
     pub fn bad(&self) -> u64 {
         self.lossy + self.corrupt + self.unopenable
     }
 
-    /// Whether it is a cut of the power, and not only the end of processes.
+    /// Whether it is a power cut, and not only the end of processes.
     pub fn is_power(&self) -> bool {
         self.model != "kill" && self.model != PROCESS
     }
@@ -170,17 +192,17 @@ impl Powercut {
         Crashes::sum(self.crashes.iter().filter(|c| !c.is_power()))
     }
 
-    /// Power cuts on a file system whose names persist in order, which is what the headline is about.
+    /// Power cuts on a file system whose names persist in order: those of the headline.
     pub fn power(&self) -> Crashes {
         Crashes::sum(self.crashes.iter().filter(|c| c.is_power() && c.namespace == "journal"))
     }
 
-    /// Power cuts on one where every change of a directory needs a sync of its own.
+    /// Power cuts on a file system where every change of a directory needs a sync.
     pub fn posix(&self) -> Crashes {
         Crashes::sum(self.crashes.iter().filter(|c| c.is_power() && c.namespace == "posix"))
     }
 
-    /// The tier that was reached; none if no power was cut.
+    /// Tier that the crashes show; `None` if no power was cut.
     pub fn reached(&self) -> Option<Tier> {
         let (power, process) = (self.power(), self.process());
         if self.not_verified.is_some() || power.count == 0 {

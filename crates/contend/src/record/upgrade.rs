@@ -171,15 +171,15 @@ fn compiled_ns(trial: &Table) -> u64 {
 
 /// `1 of 3 clients began nothing in the window`.
 fn starved(text: &str) -> Option<Mark> {
-    let (clients, rest) = text.split_once(" of ")?;
-    Some(Mark::Starved { clients: clients.parse().ok()?, of: rest.split(' ').next()?.parse().ok()? })
+    let words: Vec<&str> = text.split(' ').collect();
+    Some(Mark::Starved { clients: words[0].parse().ok()?, of: words.get(2)?.parse().ok()? })
 }
 
 /// `the throughput falls by 20 % from the first third of the window to the last`.
 fn no_steady_state(text: &str) -> Option<Mark> {
-    let (how, rest) = text.strip_prefix("the throughput ")?.split_once(" by ")?;
-    let percent: f64 = rest.split(' ').next()?.parse().ok()?;
-    let sign = if how == "falls" { -1.0 } else { 1.0 };
+    let words: Vec<&str> = text.split(' ').collect();
+    let sign = if *words.get(2)? == "falls" { -1.0 } else { 1.0 };
+    let percent: f64 = words.get(4)?.parse().ok()?;
     Some(Mark::NoSteadyState { change_ppm: percent.is_finite().then_some((sign * percent * 1e4) as i64) })
 }
 

@@ -232,19 +232,23 @@ fn a_lower_bound_in_a_grid_is_called_one() {
 }
 
 #[test]
-fn the_line_for_scripts_is_of_trials_that_count_and_of_their_windows() {
+fn requests_are_summed_over_trials_that_count_and_of_their_windows() {
     let (_dir, mut record) = sound(1);
     record.run.study.conditions.truncate(1);
     record.trials.iter_mut().for_each(|trial| trial.slot.condition = 0);
     // Nothing is under way when the window begins, and every client is at work when it ends.
     record.trials.iter_mut().for_each(|trial| trial.window_start_ns -= 30_000_000);
     let value = |record: &Record| {
-        serde_json::from_str::<serde_json::Value>(&line::lines(
-            &record.run.study.conditions,
-            &requests::sums(record).unwrap(),
-            "x",
-        ))
-        .unwrap()
+        let sum = requests::sums(record).unwrap().swap_remove(0);
+        let per_s = sum.per_s().map(|rate| (rate * 10.0).round() / 10.0);
+        serde_json::json!({
+            "total": sum.total(),
+            "ok": sum.ok,
+            "failed": sum.all_failed(),
+            "wall_s": sum.wall_ns as f64 / 1e9,
+            "req_per_s": per_s,
+            "p99_ms": sum.time_ns(0.99),
+        })
     };
     let throughput = |record: &Record| {
         let findings = Findings::new(record);

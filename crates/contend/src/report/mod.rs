@@ -16,7 +16,6 @@ pub mod export;
 pub mod gnuplot;
 pub mod html;
 pub mod json;
-pub mod line;
 pub mod markdown;
 mod plot;
 pub mod text;
@@ -24,6 +23,8 @@ pub mod volume;
 
 #[cfg(test)]
 mod claims_tests;
+#[cfg(test)]
+mod formats_tests;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]

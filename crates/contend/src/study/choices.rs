@@ -132,15 +132,15 @@ pub(super) fn shared_out<'a>(
     choices: &Choices,
 ) -> Result<Vec<Choices>, String> {
     let parts: Vec<(String, &Arm)> = parts.collect();
-    let nobody = |known: &dyn Fn(&Arm) -> bool| !parts.iter().any(|(_, arm)| known(arm));
+    let no_part = |known: &dyn Fn(&Arm) -> bool| !parts.iter().any(|(_, arm)| known(arm));
     let (first, arm) = parts.first().ok_or("there is no part to run")?;
     for (name, _) in &choices.set {
-        if nobody(&|arm| can_set(arm, name)) {
+        if no_part(&|arm| can_set(arm, name)) {
             let message = if name == "profile" { unknown_axis(arm, name) } else { why_not_set(arm, name) };
             return Err(format!("no part of this run has it; part {first}: {message}"));
         }
     }
-    if let Some(driver) = choices.driver.as_ref().filter(|driver| nobody(&|arm| has_driver(arm, driver))) {
+    if let Some(driver) = choices.driver.as_ref().filter(|driver| no_part(&|arm| has_driver(arm, driver))) {
         let mut known: Vec<&str> = parts.iter().flat_map(|(_, arm)| driver_names(arm)).collect();
         known.sort_unstable();
         known.dedup();
@@ -152,7 +152,7 @@ pub(super) fn shared_out<'a>(
         own.set.retain(|(name, _)| can_set(arm, name));
         own.driver = own.driver.filter(|driver| has_driver(arm, driver));
         // A contender joins those of its engine; one of an engine that no part has joins all.
-        own.contenders.retain(|text| has_engine(arm, text) || nobody(&|arm| has_engine(arm, text)));
+        own.contenders.retain(|text| has_engine(arm, text) || no_part(&|arm| has_engine(arm, text)));
         own
     };
     Ok(parts.iter().map(of_part).collect())

@@ -472,12 +472,12 @@ pub struct Published {
 /// One place in the schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slot {
-    /// Counted from 1, also the name of the trial's directory.
+    /// Number of the trial, from 1; with four digits the name of its directory.
     pub trial: u32,
-    /// Counted from 1.
+    /// Number of the round, from 1.
     pub round: u32,
-    /// Index into the study's conditions.
+    /// Position of the condition in the study, from 0.
     pub condition: usize,
-    /// Index into the study's contenders.
+    /// Position of the contender in the study, from 0.
     pub contender: usize,
 }

@@ -222,10 +222,10 @@ fn runs_of(checked: &Checked) -> String {
 /// `--only` leaves out what does not match: contenders, and the parts that then have none.
 fn keep_matching<'w>(mut chosen: Vec<Chosen<'w>>, only: Option<&str>) -> Result<Vec<Chosen<'w>>, String> {
     let Some(pattern) = only else { return Ok(chosen) };
-    let nobody = choices::matches_none(chosen.iter().flat_map(|part| &part.contenders), pattern);
+    let none = choices::matches_none(chosen.iter().flat_map(|part| &part.contenders), pattern);
     chosen.iter_mut().for_each(|part| choices::keep_only(&mut part.contenders, pattern));
     chosen.retain(|part| !part.contenders.is_empty());
-    if chosen.is_empty() { Err(nobody) } else { Ok(chosen) }
+    if chosen.is_empty() { Err(none) } else { Ok(chosen) }
 }
 
 /// The parts that `--set part=...` names, all without it, and the other choices.
@@ -327,10 +327,10 @@ fn choose_only<'w>(study: &str, checked: &'w Checked<'w>, choices: &Choices) -> 
     let mut arm = arm::read(file, choices.variant, choices.extent).map_err(|problem| problem.message)?;
     let mut contenders = multiply_out(&mut arm, choices)?;
     if let Some(pattern) = &choices.only {
-        let nobody = choices::matches_none(contenders.iter(), pattern);
+        let none = choices::matches_none(contenders.iter(), pattern);
         choices::keep_only(&mut contenders, pattern);
         if contenders.is_empty() {
-            return Err(nobody);
+            return Err(none);
         }
     }
     Ok(Chosen { checked, variant: choices.variant, extent: choices.extent, arm, contenders })

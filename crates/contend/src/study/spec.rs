@@ -304,7 +304,7 @@ mod tests {
             Values::Words(words) => proptest::sample::select(words).prop_map(str::to_string).boxed(),
             Values::Integer(low, high) => (low..=high).prop_map(|n| n.to_string()).boxed(),
             Values::Text => "[a-z]{1,5}".boxed(),
-            Values::Url => "http://[a-z]{1,5}:[1-9]".boxed(),
+            Values::Address(_) => "http://[a-z]{1,5}:[1-9]".boxed(),
         }
     }
 

@@ -58,6 +58,13 @@ pub struct Sum {
     pub rows: Option<u64>,
 }
 
+/// How much each contender does, and how long that may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Effort {
+    pub operations: u32,
+    pub timeout: Duration,
+}
+
 /// Carries out the first client's operations of a study of one condition on each of its contenders.
 ///
 /// # Errors
@@ -66,10 +73,10 @@ pub fn carry_out(
     study: &Study,
     source: &Source,
     out: &Path,
-    operations: u32,
-    timeout: Duration,
+    effort: Effort,
     cancelled: &dyn Fn() -> bool,
 ) -> Result<Vec<Came>> {
+    let Effort { operations, timeout } = effort;
     let own = workload::parse(source)?;
     let editions = under_conditions(&own, study)?;
     let editions = editions.first().context("a study has at least one condition")?;
@@ -83,7 +90,7 @@ pub fn carry_out(
         let engine = engine::find(&contender.engine).context("a contender's engine must be known")?;
         let workload = editions.of(dialect(contender)).clone().for_one_client();
         let job = Job { study, own: &own, workload: &workload, contender, engine };
-        let base = bases.of(&site, editions, contender, study.load.scale, study.load.seed, &mut admin)?;
+        let base = bases.of(&site, editions, contender, &study.load, &mut admin)?;
         let dir = site.scratch.join("trial");
         let setup = engine::with_drivers_own(contender, (engine.setup)(&contender.settings));
         let wanted = Wanted {

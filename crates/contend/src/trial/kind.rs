@@ -3,8 +3,8 @@
 use crate::record::model::Trial;
 use crate::record::store::TrialWriter;
 use crate::registry::Registry;
+use crate::trial::bench::Bench;
 use crate::trial::stage::Stage;
-use crate::trial::trial::Bench;
 use crate::trial::workers::admin::Admin;
 use crate::trial::workers::crew::Failure;
 

@@ -1,12 +1,14 @@
 //! Running trials: the only room that starts processes and reads clocks.
 
 pub mod aftermath;
+pub mod bench;
 pub mod data;
 pub mod dialect;
 pub mod equal;
-mod floors;
 mod header;
 pub mod kind;
+pub mod note;
+pub mod order;
 pub mod over_http;
 pub mod overhead;
 pub mod plans;
@@ -16,12 +18,13 @@ pub mod resume;
 pub mod run;
 pub mod secret;
 pub mod server;
-pub mod service;
+mod session;
 pub mod site;
 pub mod stage;
-mod steps;
 pub mod stop;
 #[expect(clippy::module_inception, reason = "the room is called after its main noun: one trial")]
 pub mod trial;
+mod verdict;
 pub mod watch;
+mod window;
 pub mod workers;

@@ -1,51 +1,128 @@
 //! What an operation costs the worker itself: one client's plan on a driver that does nothing.
 
 use crate::engine::{self, Driver};
-use crate::record::model::{Floor, Slot};
+use crate::record::model::{Floor, Run, Slot};
 use crate::record::store::{SAMPLES_FILE, read_samples};
-use crate::study::model::Contender;
-use crate::trial::plans::{DrawnRound, Sql};
-use crate::trial::trial::Bench;
+use crate::study::model::{Condition, Contender, Study};
+use crate::trial::bench::Bench;
+use crate::trial::plans::{DrawnRound, Plans, Sql};
+use crate::trial::session::Session;
+use crate::trial::stop::Cancelled;
 use crate::trial::workers::crew::{Crew, Failure, Window};
 use crate::trial::workers::process::Launch;
 use crate::trial::workers::refusal::Whose;
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use contend_wire::database::Database;
 use contend_wire::plan::Step;
+use std::collections::BTreeMap;
 
-impl Bench<'_> {
-    /// What a worker takes for itself: one client's plan on its driver that does nothing.
-    pub fn null_cost(
-        &self,
-        null: &Contender,
-        round: &DrawnRound,
-        launch: &Launch,
-        operations: u32,
-    ) -> Result<Floor, Failure> {
-        let engine = engine::find(&null.engine).context("a contender's engine must be known")?;
-        let slot = Slot { trial: 0, round: 0, condition: 0, contender: 0 };
-        let single = round.single_client(operations);
-        let mut setup = (engine.setup)(&null.settings);
-        // What is left is how transactions begin.
-        (setup.options, setup.session, setup.readbacks) = (vec![], vec![], vec![]);
-        (setup.one_connection, setup.service) = (false, None);
-        let mut writer = self.writer.trial(slot.trial)?;
-        let whose = Whose::Driver(null.driver.clone());
-        let mut sql = Sql::of(self.workload, engine, &setup);
-        sql.transactions.iter_mut().flat_map(|t| &mut t.steps).for_each(without_waiting);
-        // It opens nothing, so there need not be anything.
-        let nowhere = vec![Database::File("nowhere".to_string()); self.workload.databases as usize];
-        let plans = single.encode(null, &setup, &sql, &nowhere)?;
-        let mut crew = Crew::of_processes(whose, launch, writer.partial_dir(), &self.supervision());
-        crew.prepare(&plans)?;
-        let window = Window { begins_ns: crew.start(), ends_ns: None, drain_ns: single.load.drain_ns };
-        crew.collect(&window, &mut |bytes: &[u8]| writer.samples(bytes))?;
-        crew.dismiss();
-        writer.flush()?;
-        let mut ends = vec![];
-        read_samples(&writer.partial_dir().join(SAMPLES_FILE), |s| ends.push(s.finished_ns))?;
-        Ok(floor(&ends))
+/// Operations of the measurement of the worker's own cost.
+const GENERATOR_OPERATIONS: u32 = 20_000;
+
+/// The same for workers in other languages, of which a compiler may warm up first.
+const FLOOR_OPERATIONS: u32 = 100_000;
+
+/// Axes that say how many clients there are and how long, and not what they do.
+const OF_LOAD: [&str; 5] = ["clients", "duration", "operations_each", "processes", "rate_per_s"];
+
+/// A contender whose driver does nothing, and how its worker is started.
+struct Idle<'i> {
+    contender: &'i Contender,
+    launch: &'i Launch,
+    operations: u32,
+}
+
+/// Nanoseconds the worker itself needs per operation: one client of the first plan, on the null driver.
+pub fn generator(session: &Session<'_>, run: &Run, condition: usize, plans: &mut Plans) -> Result<u64> {
+    let Some(slot) = run.schedule.iter().copied().find(|s| s.condition == condition) else { return Ok(0) };
+    let null = null_contender(&run.study.contenders[slot.contender])?;
+    Ok({
+        let idle = Idle { contender: &null, launch: &session.common.site.own, operations: GENERATOR_OPERATIONS };
+        cost_under(session, run, &slot, &idle, plans)?
     }
+    .ns_per_operation)
+}
+
+/// What the workers of the contenders' drivers take for themselves, each measured once. Of conditions that differ in the
+/// load only, the first stands for all: a single client does the same under each.
+pub fn floors(session: &Session<'_>, run: &Run, condition: usize, plans: &mut Plans) -> Result<Vec<Floor>> {
+    let study = &run.study;
+    if session.common.site.instead.worker.is_some() {
+        return Ok(vec![]);
+    }
+    let same = |other: &usize| same_operations(&study.conditions[*other], &study.conditions[condition]);
+    if let Some(before) = (0..condition).find(same) {
+        let known = run.floors.iter().filter(|floor| floor.condition == before);
+        return Ok(known.map(|floor| Floor { condition, ..floor.clone() }).collect());
+    }
+    let mut floors: Vec<Floor> = vec![];
+    for slot in run.schedule.iter().filter(|slot| slot.round == 1 && slot.condition == condition) {
+        let contender = &study.contenders[slot.contender];
+        let Some(null) = engine::floor_of(contender) else { continue };
+        // The worker that does nothing is built with the others; who built one by hand has no floor, and is told so.
+        let Ok(launch) = Launch::of(null) else { continue };
+        if floors.iter().any(|floor| floor.driver == null.name) {
+            continue;
+        }
+        let contender = &idle_as(contender, null);
+        let idle = Idle { contender, launch: &launch, operations: FLOOR_OPERATIONS };
+        floors.push(cost_under(session, run, slot, &idle, plans)?);
+    }
+    Ok(floors)
+}
+
+/// Drivers that do nothing whose worker is not there.
+pub fn floors_missing(session: &Session<'_>, study: &Study) -> Vec<String> {
+    if session.common.site.instead.worker.is_some() {
+        return vec![];
+    }
+    let needed: BTreeMap<_, _> =
+        study.contenders.iter().filter_map(engine::floor_of).map(|null| (null.name, null)).collect();
+    let missing = needed.into_values().filter(|null| Launch::of(null).is_err());
+    missing.map(|null| null.name.to_string()).collect()
+}
+
+fn cost_under(session: &Session<'_>, run: &Run, slot: &Slot, idle: &Idle<'_>, plans: &mut Plans) -> Result<Floor> {
+    let null = idle.contender;
+    // Whoever executes nothing speaks no dialect: it gets the workload's own words.
+    let own = session.workloads[slot.condition].of(None);
+    let bench = Bench { workload: own, asked: None, ..session.bench(run, slot) };
+    let drawn = plans.of(&run.study, own, *slot)?;
+    let what = || format!("cannot measure the worker's own cost with driver {}", null.driver);
+    match null_cost(&bench, idle, &drawn) {
+        Ok(floor) => Ok(Floor { driver: null.driver.clone(), condition: slot.condition, ..floor }),
+        Err(Failure::Cancelled) => Err(Cancelled.into()),
+        Err(Failure::Fatal(e)) => Err(e.context(what())),
+        Err(Failure::Invalid(r)) => bail!("{}: {}: {}", what(), r.kind, r.detail),
+    }
+}
+
+/// What a worker takes for itself: one client's plan on its driver that does nothing.
+fn null_cost(bench: &Bench<'_>, idle: &Idle<'_>, round: &DrawnRound) -> Result<Floor, Failure> {
+    let Idle { contender: null, launch, operations } = *idle;
+    let engine = engine::find(&null.engine).context("a contender's engine must be known")?;
+    let slot = Slot { trial: 0, round: 0, condition: 0, contender: 0 };
+    let single = round.single_client(operations);
+    let mut setup = (engine.setup)(&null.settings);
+    // What is left is how transactions begin.
+    (setup.options, setup.session, setup.readbacks) = (vec![], vec![], vec![]);
+    (setup.one_connection, setup.service) = (false, None);
+    let mut writer = bench.writer.trial(slot.trial)?;
+    let whose = Whose::Driver(null.driver.clone());
+    let mut sql = Sql::of(bench.workload, engine, &setup);
+    sql.transactions.iter_mut().flat_map(|t| &mut t.steps).for_each(without_waiting);
+    // It opens nothing, so there need not be anything.
+    let nowhere = vec![Database::File("nowhere".to_string()); bench.workload.databases as usize];
+    let plans = single.encode(null, &setup, &sql, &nowhere)?;
+    let mut crew = Crew::of_processes(whose, launch, writer.partial_dir(), &bench.supervision());
+    crew.prepare(&plans)?;
+    let window = Window { begins_ns: crew.start(), ends_ns: None, drain_ns: single.load.drain_ns };
+    crew.collect(&window, &mut |bytes: &[u8]| writer.samples(bytes))?;
+    crew.dismiss();
+    writer.flush()?;
+    let mut ends = vec![];
+    read_samples(&writer.partial_dir().join(SAMPLES_FILE), |s| ends.push(s.finished_ns))?;
+    Ok(floor(&ends))
 }
 
 /// The figures of the later half of operations that ended at these times, one after the other.
@@ -84,6 +161,20 @@ pub fn null_contender(like: &Contender) -> Result<Contender> {
 pub fn idle_as(like: &Contender, driver: &Driver) -> Contender {
     let (driver, model) = (driver.name.to_string(), driver.models[0].name.to_string());
     engine::resolved(Contender { driver, model, ..like.clone() })
+}
+
+/// Whether a single client does the same under both conditions.
+fn same_operations(a: &Condition, b: &Condition) -> bool {
+    let decides = |condition: &Condition| {
+        let of_load = |name: &str| OF_LOAD.contains(&name);
+        condition
+            .axes
+            .iter()
+            .filter(|(name, _)| !of_load(name))
+            .map(|(k, v)| (k.clone(), v.clone()))
+            .collect::<Vec<_>>()
+    };
+    a.profile == b.profile && decides(a) == decides(b)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! Everything here goes to standard error; results go to standard output.
 
 use crate::stats::precision::{Ns, Rate};
-use crate::trial::run::Note;
+use crate::trial::note::Note;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::cell::RefCell;
 use std::io::IsTerminal;

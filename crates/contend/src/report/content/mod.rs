@@ -4,35 +4,35 @@ mod along;
 pub mod axes;
 pub mod charts;
 mod checks;
-mod circumstances;
-mod course;
+pub mod circumstances;
+pub mod course;
 mod crashes;
-mod detail;
+pub mod detail;
 pub mod evidence;
 mod first;
 mod floors;
 mod grid;
-mod method;
+pub mod method;
 mod pauses;
 mod powercut;
 mod readback;
 mod recording;
 mod servers;
-mod service;
-mod settings;
+pub mod settings;
 mod speed;
 pub mod sweep;
 pub mod words;
 
 use crate::analysis::Findings;
 use crate::analysis::plain::{Extent, LeftOut, Study, Variant};
+use crate::registry::Registry;
 use crate::report::document::{Document, Section};
 
 /// The whole report.
 pub fn document(findings: &Findings<'_>) -> Document {
     let run = &findings.run;
     let conditions: Vec<String> = (0..run.study.conditions.len()).map(|i| words::condition(findings, i)).collect();
-    let sections = if findings.of_service() { service::sections(findings) } else { of_databases(findings) };
+    let sections = sections(findings);
     let title = match findings.of_service() {
         true => run.study.name.clone(),
         false => format!("{}, {}", run.study.name, run.study.variant.word()),
@@ -50,6 +50,17 @@ pub fn document(findings: &Findings<'_>) -> Document {
                 .to_string(),
         sections: sections.into_iter().flatten().collect(),
     }
+}
+
+/// All sections of a report.
+pub type Sections = fn(&Findings<'_>) -> Vec<Option<Section>>;
+
+/// Sections of services, which a slice brings.
+pub static OF_SERVICES: Registry<Sections> = Registry::empty();
+
+fn sections(findings: &Findings<'_>) -> Vec<Option<Section>> {
+    let of_service = OF_SERVICES.all().first().filter(|_| findings.of_service());
+    of_service.map_or_else(|| of_databases(findings), |sections| sections(findings))
 }
 
 fn unanswered(study: &Study) -> Vec<String> {

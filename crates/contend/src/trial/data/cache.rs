@@ -2,8 +2,8 @@
 //! for as long as it runs, and data that has not been used for long, or there is no room for, is removed.
 
 use crate::engine;
-use crate::study::model::Contender;
-use crate::trial::data::load;
+use crate::study::model::{Contender, Load};
+use crate::trial::data::load as loading;
 use crate::trial::data::load::{Base, Places, Wanted};
 use crate::trial::dialect::dialect;
 use crate::trial::site::Site;
@@ -42,8 +42,7 @@ impl Bases {
         site: &Site,
         editions: &Editions,
         contender: &Contender,
-        scale: f64,
-        seed: u64,
+        load: &Load,
         admin: &mut Admin<'_>,
     ) -> Result<Base> {
         let engine = engine::find(&contender.engine).context("a contender's engine must be known")?;
@@ -57,7 +56,7 @@ impl Bases {
         let by = driver.map_or(engine.loader, |driver| driver.name);
         // A server's data directory holds all databases, a file is copied as often as there are any.
         let databases = engine.server.map_or(1, |_| workload.databases);
-        let data = workload.data_sha256(scale, seed);
+        let data = workload.data_sha256(load.scale, load.seed);
         let key = format!("{} {by} {databases} {data} {}", engine.name, before.join(";"));
         if let Some((base, _)) = self.loaded.get(&key) {
             return Ok(base.clone());
@@ -67,9 +66,9 @@ impl Bases {
         let loader =
             ["driver", "engine"].map(|f| contend_wire::handshake::fact(&admin.hello, f).unwrap_or("?")).join(" ");
         let places = Places { cache: &site.cache, loading: &site.loading, janitor: &site.janitor };
-        let wanted = Wanted { engine, workload, scale, seed, before, loader, by };
+        let wanted = Wanted { engine, workload, scale: load.scale, seed: load.seed, before, loader, by };
         loop {
-            let base = load::base(&places, &wanted, admin).context("cannot load the workload's data")?;
+            let base = loading::base(&places, &wanted, admin).context("cannot load the workload's data")?;
             // Another run may have thrown it away in between.
             if let Some(held) = hold(&base)? {
                 self.loaded.insert(key, (base.clone(), held));

@@ -1,9 +1,10 @@
 //! Fresh copies of the data for one trial, and the server that runs on them.
 
-use super::load::{Base, Wanted, database_names, sorted_entries};
+use super::load::{self, Base, Wanted, database_names, sorted_entries};
+use crate::engine::dsn::Dsn;
 use crate::engine::{Engine, Settings, Setup};
 use crate::trial::data::disk;
-use crate::trial::server::attached::{self, Databases};
+use crate::trial::server::attached::Databases;
 use crate::trial::server::identity::Identity;
 use crate::trial::server::private::{Running, Start};
 use crate::trial::watch::janitor::Janitor;
@@ -41,11 +42,23 @@ pub struct Making<'m> {
 pub fn fresh<'j>(making: &Making<'_>, janitor: &'j Janitor, admin: &mut Admin<'_>) -> Result<Fresh<'j>> {
     if let Some(address) = &making.base.attached {
         std::fs::create_dir_all(making.dir).with_context(|| format!("cannot create {}", making.dir.display()))?;
-        return attached::fresh(making, address, admin);
+        return on_attached(making, address, admin);
     }
     lay_out(making, admin)?;
     disk::sync_tree(making.dir)?;
     open(making, janitor, admin)
+}
+
+/// Databases on a server that is already running, loaded for this trial.
+fn on_attached<'j>(making: &Making<'_>, address: &Dsn, admin: &mut Admin<'_>) -> Result<Fresh<'j>> {
+    let (engine, workload) = (making.engine, making.wanted.workload);
+    let server = engine.server.with_context(|| format!("{} has no server to attach to", engine.name))?;
+    let databases = Databases::create(engine, address, workload.databases, admin, |inside, admin| {
+        load::load(inside, making.wanted, admin)?;
+        admin.sql(&script_target(engine, inside), (server.after_load)(&workload.table_names())).map(drop)
+    })?;
+    let inside = databases.addresses();
+    Ok(Fresh { databases: inside.clone(), inside, server: None, attached: Some(databases) })
 }
 
 /// Copies of the data with the contender's lasting settings, and nothing that runs on them.

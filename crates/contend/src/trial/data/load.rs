@@ -97,7 +97,9 @@ pub fn base(places: &Places<'_>, wanted: &Wanted<'_>, admin: &mut Admin<'_>) -> 
     let _ = std::fs::remove_dir_all(&partial);
     std::fs::create_dir_all(&partial).with_context(|| format!("cannot create {}", partial.display()))?;
     let loaded = match (wanted.engine.server, &programs) {
-        (Some(server), Some(programs)) => load_server(&partial, server, programs, wanted, places.janitor, admin),
+        (Some(server), Some(programs)) => {
+            load_server(&partial, &Private { server, programs }, wanted, places.janitor, admin)
+        }
         _ => load(&Database::File(partial.join(name).display().to_string()), wanted, admin),
     };
     let loaded = loaded
@@ -176,17 +178,23 @@ fn key(wanted: &Wanted<'_>, programs: Option<&Programs>) -> Result<String> {
     Ok(hex(&hash.finalize()[..12]))
 }
 
+/// A server, and the programs that make and run one.
+struct Private<'p> {
+    server: &'static Server,
+    programs: &'p Programs,
+}
+
 /// Makes a data directory, starts a server on it, loads every database and stops it again.
 fn load_server(
     partial: &Path,
-    server: &'static Server,
-    programs: &Programs,
+    of: &Private<'_>,
     wanted: &Wanted<'_>,
     janitor: &Janitor,
     admin: &mut Admin<'_>,
 ) -> Result<u64> {
-    let (data, log) = (partial.join("server"), partial.join(LOADING_LOG));
-    initialise(server, programs, &data, &log, janitor, &|| admin.is_cancelled())?;
+    let Private { server, programs } = *of;
+    let data = partial.join("server");
+    let log = initialise(server, programs, &data, janitor, &|| admin.is_cancelled())?;
     // Nothing is lost if this is cut off: data that is not whole is never used.
     let settings: Settings = (wanted.engine.durability.tier_settings)(crate::study::model::Tier::Unsafe)
         .iter()

@@ -5,8 +5,6 @@ use crate::engine::dsn::{Dsn, Typed};
 use crate::engine::server::Server;
 use crate::engine::{self, Engine, Settings, Setup};
 use crate::study::model::{Contender, Tier};
-use crate::trial::data::fresh::{Fresh, Making};
-use crate::trial::data::load::load;
 use crate::trial::server::secrets::{random_password, write_secret};
 use crate::trial::watch::janitor::Janitor;
 use crate::trial::workers::admin::script_target;
@@ -81,6 +79,48 @@ pub struct Databases {
 }
 
 impl Databases {
+    /// Creates so many databases and fills each; `fill` gets its address. What was created is dropped after a failure.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or refuses.
+    pub fn create(
+        engine: &'static Engine,
+        address: &Dsn,
+        count: u32,
+        admin: &mut Admin<'_>,
+        mut fill: impl FnMut(&Database, &mut Admin<'_>) -> Result<()>,
+    ) -> Result<Self> {
+        let Some(server) = engine.server else { bail!("{} has no server to attach to", engine.name) };
+        let run = &random_password()?[..12];
+        let mut own = Databases { engine, server, address: address.clone(), names: vec![] };
+        let made = (0..count).try_for_each(|i| {
+            let name = format!("contend_{run}_{i}");
+            let target = script_target(engine, &first(server, address));
+            let created = admin.sql(&target, [(server.create_database)(&name)]);
+            // Without an answer it may be there.
+            if !created.as_ref().is_err_and(|e| e.is::<EngineSaid>()) {
+                own.names.push(name.clone());
+            }
+            created?;
+            let inside = Database::Server(address.address.with_database(&name));
+            admin.sql(&script_target(engine, &inside), server.new_database)?;
+            fill(&inside, admin)
+        });
+        match made {
+            Ok(()) => Ok(own),
+            Err(e) => Err(match own.drop_all(admin) {
+                Ok(()) => e,
+                Err(left) => left.context(format!("{e:#}")),
+            }),
+        }
+    }
+
+    /// Their addresses.
+    pub fn addresses(&self) -> Vec<Database> {
+        let addresses = self.names.iter().map(|name| self.address.address.with_database(name));
+        addresses.map(Database::Server).collect()
+    }
+
     /// Drops them, also when the user wants to stop: they are on somebody else's server.
     ///
     /// # Errors
@@ -117,41 +157,6 @@ fn first(server: &Server, dsn: &Dsn) -> Database {
         true => dsn.address.with_database(server.first_database),
         false => dsn.address.clone(),
     })
-}
-
-/// Creates and loads a trial's databases.
-///
-/// # Errors
-/// The server cannot be reached, or refuses.
-pub fn fresh<'j>(making: &Making<'_>, address: &Dsn, admin: &mut Admin<'_>) -> Result<Fresh<'j>> {
-    let engine = making.engine;
-    let Some(server) = engine.server else { bail!("{} has no server to attach to", engine.name) };
-    let run = &random_password()?[..12];
-    let mut own = Databases { engine, server, address: address.clone(), names: vec![] };
-    let made = (0..making.wanted.workload.databases).try_for_each(|i| {
-        let name = format!("contend_{run}_{i}");
-        let target = script_target(engine, &first(server, address));
-        let created = admin.sql(&target, [(server.create_database)(&name)]);
-        // Without an answer it may be there.
-        if !created.as_ref().is_err_and(|e| e.is::<EngineSaid>()) {
-            own.names.push(name.clone());
-        }
-        created?;
-        let inside = Database::Server(address.address.with_database(&name));
-        let target = script_target(engine, &inside);
-        admin.sql(&target, server.new_database)?;
-        load(&inside, making.wanted, admin)?;
-        admin.sql(&target, (server.after_load)(&making.wanted.workload.table_names())).map(drop)
-    });
-    if let Err(e) = made {
-        return Err(match own.drop_all(admin) {
-            Ok(()) => e,
-            Err(left) => left.context(format!("{e:#}")),
-        });
-    }
-    let databases = own.names.iter().map(|name| address.address.with_database(name));
-    let databases: Vec<Database> = databases.map(Database::Server).collect();
-    Ok(Fresh { inside: databases.clone(), databases, server: None, attached: Some(own) })
 }
 
 /// What an attached server says of its version.

@@ -148,7 +148,7 @@ pub struct Running<'j> {
     rest_is_kept: bool,
 }
 
-/// Makes an empty data directory; what that says goes into `log`.
+/// Makes an empty data directory; the output goes into a log next to it, whose path is returned.
 ///
 /// # Errors
 /// The command that failed, with the last lines it said; [`Cancelled`].
@@ -156,11 +156,10 @@ pub fn initialise(
     server: &Server,
     programs: &Programs,
     data: &Path,
-    log: &Path,
     janitor: &Janitor,
     cancelled: &dyn Fn() -> bool,
-) -> Result<()> {
-    let identity = Identity::for_servers(data)?;
+) -> Result<PathBuf> {
+    let (identity, log) = (Identity::for_servers(data)?, data.with_extension("log"));
     std::fs::create_dir_all(data).with_context(|| format!("cannot create {}", data.display()))?;
     identity.own(data)?;
     let layout = Layout {
@@ -171,17 +170,17 @@ pub fn initialise(
         connections: 1,
     };
     for line in (server.initialise)(&layout) {
-        let file = File::create(log).with_context(|| format!("cannot create {}", log.display()))?;
+        let file = File::create(&log).with_context(|| format!("cannot create {}", log.display()))?;
         let mut command = programs.command(&line, &identity)?;
         command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
         let mut program = Group::start(&mut command, janitor).with_context(|| format!("cannot run {}", line[0]))?;
         let status = program.wait(None, cancelled)?.context("it was waited for without a deadline")?;
         if !status.success() {
-            let said = last_lines(&String::from_utf8_lossy(&std::fs::read(log).unwrap_or_default()));
+            let said = last_lines(&String::from_utf8_lossy(&std::fs::read(&log).unwrap_or_default()));
             bail!("{} could not make a data directory in {} ({status}): {said}", line[0], data.display());
         }
     }
-    Ok(())
+    Ok(log)
 }
 
 impl<'j> Running<'j> {

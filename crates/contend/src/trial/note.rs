@@ -1,0 +1,30 @@
+//! What a run reports while it goes on.
+
+use crate::record::model::{Disk, Reason, Slot};
+use crate::study::model::Study;
+
+/// What happens in a run, for the display.
+#[derive(Debug)]
+pub enum Note<'n> {
+    /// Something that takes a moment begins.
+    Phase(&'n str),
+    /// What was found beforehand.
+    Prepared { disk: &'n Disk, generator_ns: u64 },
+    /// A part begins, counted from 1.
+    Part { study: &'n Study, number: usize, total: usize },
+    /// A trial begins; `total` trials in all, `left` with this one.
+    Begins { study: &'n Study, slot: Slot, total: usize, left: usize },
+    /// Operations so far in it.
+    Operations(u64),
+    /// A trial is in the record.
+    Done { study: &'n Study, slot: Slot, done: &'n Done },
+}
+
+/// What the tool shows of a finished trial.
+#[derive(Debug, Clone)]
+pub struct Done {
+    pub throughput_per_s: f64,
+    pub failed: u64,
+    pub window_ns: u64,
+    pub invalid: Vec<Reason>,
+}

@@ -1,0 +1,36 @@
+//! HTTP load: a scenario carried out against any service, with the record and the report of every other run.
+//!
+//! `verb` is the command line with `given` (variables and secrets) and `study` (the study that the options make);
+//! `engine` is a service as the core measures it, `lists` what is asked of it beforehand; `section` is its report and
+//! `line` a line of JSON. The core keeps what studies of apps need too: request steps of workload files and plans,
+//! scenarios, secrets, and workers that serve.
+
+mod args;
+mod engine;
+mod given;
+mod line;
+mod lists;
+mod section;
+mod study;
+mod url;
+mod verb;
+
+use args::HttpArgs;
+use clap::FromArgMatches;
+use contend::slice::{Slice, Verb};
+
+/// What contend gains: `contend http`.
+pub const SLICE: Slice = Slice {
+    name: "http",
+    verbs: &[Verb {
+        name: "http",
+        after: "run",
+        run: |matches| verb::http(&HttpArgs::from_arg_matches(matches)?),
+        example: "  contend http http://127.0.0.1:8080/  load an HTTP service\n",
+        unknown_option: "A scenario's variables are set with --set NAME=VALUE,...\n\n",
+        ..Verb::of::<HttpArgs>()
+    }],
+    services: &[engine::ENGINE],
+    service_sections: &[section::sections],
+    ..Slice::NONE
+};

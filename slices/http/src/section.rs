@@ -1,0 +1,308 @@
+//! The report of a service: what was answered, how fast, and what went wrong. A service makes no promise that contend could
+//! test, has no settings that it could read back and no data that it could load, so none of that is spoken of.
+
+use contend::analysis::Findings;
+use contend::analysis::messages::Message;
+use contend::analysis::plain::Load;
+use contend::analysis::requests::Sum;
+use contend::analysis::trial::Scope;
+use contend::outcome::Outcome;
+use contend::report::content::circumstances::{self, order};
+use contend::report::content::settings;
+use contend::report::content::words::{self, FEW, NOTHING};
+use contend::report::content::{charts, course, detail, method, sweep};
+use contend::report::document::{Block, Cell as TableCell, Said, Section, Table, Tone};
+use contend_stats::precision::{Bytes, Ns, Percent, Rate};
+
+/// Messages of a condition, the most frequent ones.
+const MESSAGES: usize = 10;
+
+/// A quantile says something with so many beyond it.
+const BEYOND_MIN: f64 = 30.0;
+
+/// What became of an operation, in the words of somebody who sent a request.
+pub fn word(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Committed => "answered",
+        Outcome::Rejected => "refused",
+        Outcome::Conflict => "conflict",
+        Outcome::Timeout => "no answer in time",
+        Outcome::Unknown => "failed",
+        Outcome::Unsent => "not sent",
+    }
+}
+
+/// All sections.
+pub fn sections(findings: &Findings<'_>) -> Vec<Option<Section>> {
+    let sums = &findings.requests;
+    vec![
+        Some(answer(findings, sums)),
+        sweep::section(findings),
+        charts::latency(findings),
+        detail::transactions(findings),
+        outcomes(findings, sums),
+        charts::over_time(findings),
+        course::section(findings),
+        client(findings),
+        detail::fairness(findings),
+        circumstances::invalid(findings),
+        Some(machine(findings)),
+        Some(settings(findings)),
+        Some(schedule(findings)),
+    ]
+}
+
+fn answer(findings: &Findings<'_>, sums: &[Sum]) -> Section {
+    let several = sums.len() > 1;
+    let said = |(at, sum): (usize, &Sum)| Said {
+        condition: several.then(|| words::condition(findings, at)),
+        text: sentence(sum),
+        tone: if sum.all_failed() > 0 { Tone::Worse } else { Tone::Plain },
+    };
+    let mut blocks = vec![Block::Answer { ask: String::new(), said: sums.iter().enumerate().map(said).collect() }];
+    blocks.push(Block::Table(table(findings, sums)));
+    if let Some(table) = messages(findings, sums) {
+        blocks.push(Block::Heading("What went wrong".to_string()));
+        blocks.push(Block::Table(table));
+    }
+    blocks.push(Block::Note(
+        format!(
+            "A request is a transaction of the scenario; one with several steps counts once. The rate is of the answers in \
+             the window that were as expected, and the times are theirs, from when a request was due: what failed is in \
+             none of them. {FEW} fewer than 30 requests took longer, so chance decides most of it."
+        ),
+    ));
+    blocks.push(Block::Heading("What this does not show".to_string()));
+    blocks.push(Block::List(limits(findings)));
+    Section { id: "answer", title: "The answer".to_string(), blocks }
+}
+
+/// Of one condition: how many were answered, how fast, and what most often went wrong.
+fn sentence(sum: &Sum) -> String {
+    let total = sum.total();
+    if total == 0 {
+        return "No request was sent in a trial that counts. The reasons are below.".to_string();
+    }
+    let ok = words::count(sum.ok);
+    let how_many = match sum.all_failed() {
+        0 => format!("All {ok} requests were answered as expected"),
+        _ => format!("{ok} of {} requests were answered as expected", words::count(total)),
+    };
+    let per_s = sum.per_s().map_or(String::new(), |rate| format!(", {}", Rate(rate)));
+    let mut text = format!("{how_many}{per_s}.");
+    let within = |q: f64, share: &str| {
+        let ns = sum.time_ns(q).filter(|_| !is_few(sum, q))?;
+        Some(format!("{share} within {}", Ns(ns)))
+    };
+    let times: Vec<String> = [within(0.5, "half of them"), within(0.99, "99 %")].into_iter().flatten().collect();
+    if !times.is_empty() {
+        text += &format!(" {}.", charts::capitalised(&times.join(", ")));
+    }
+    if let Some(Message { text: message, code, count }) = sum.most_frequent(1).pop() {
+        let (failed, most) = (words::count(sum.all_failed()), words::count(count));
+        text += &match count == sum.all_failed() {
+            true => format!(" {failed} failed: {code}: {message}"),
+            false => format!(" {failed} failed, {most} of them: {code}: {message}"),
+        };
+    }
+    text
+}
+
+/// Whether fewer took longer than a quantile needs.
+fn is_few(sum: &Sum, q: f64) -> bool {
+    sum.times() as f64 * (1.0 - q) < BEYOND_MIN
+}
+
+fn table(findings: &Findings<'_>, sums: &[Sum]) -> Table {
+    let head = ["requests", "sent|", "answered|", "rate|", "p50|", "p95|", "p99|", "max|", "failed|", "rounds|"];
+    let mut table = Table::new(&head);
+    for (at, sum) in sums.iter().enumerate() {
+        let Some(cell) = findings.cell(at, 0) else { continue };
+        let mut cells = vec![
+            TableCell::new(words::condition(findings, at)).series(0),
+            TableCell::new(words::count(sum.total() - sum.unsent)),
+            TableCell::new(words::count(sum.ok)),
+        ];
+        let throughput = findings.metric("throughput_ops_per_s").filter(|_| cell.has_data());
+        cells.push(throughput.map_or(TableCell::muted("invalid"), |metric| {
+            words::estimate(&metric, &findings.estimator().estimate(cell, &metric))
+        }));
+        cells.extend([0.5, 0.95, 0.99, 1.0].map(|q| match sum.time_ns(q) {
+            Some(ns) if q < 1.0 && is_few(sum, q) => TableCell::new(format!("{} {FEW}", Ns(ns))),
+            Some(ns) => TableCell::new(Ns(ns).to_string()),
+            None => TableCell::muted(NOTHING),
+        }));
+        let tone = if sum.all_failed() > 0 { Tone::Worse } else { Tone::Plain };
+        cells.push(TableCell::new(words::share(sum.all_failed(), sum.total())).tone(tone));
+        cells.push(TableCell::new(words::rounds(cell)));
+        table.row(cells);
+    }
+    table
+}
+
+/// The most frequent messages of each condition, in the service's own words where its clients have kept them.
+fn messages(findings: &Findings<'_>, sums: &[Sum]) -> Option<Table> {
+    let mut table = Table::new(&["code", "what was answered, or happened", "requests|"]);
+    for (at, sum) in sums.iter().enumerate() {
+        let found = sum.most_frequent(MESSAGES);
+        if sums.len() > 1 && !found.is_empty() {
+            table.group(words::condition(findings, at), "");
+        }
+        for Message { text, code, count } in found {
+            let count = TableCell::new(words::share(count, sum.total()));
+            table.row([TableCell::new(code).tone(Tone::Worse), TableCell::new(text), count]);
+        }
+    }
+    (!table.rows.is_empty()).then_some(table)
+}
+
+fn limits(findings: &Findings<'_>) -> Vec<String> {
+    let run = &findings.run;
+    let machine = &run.machine;
+    let virtual_machine = if machine.virtual_machine { ", virtual" } else { "" };
+    let mut limits = vec![
+        format!(
+            "Absolute figures belong to the service's machine, to the way there, and to this machine of its clients ({}, \
+             {}{virtual_machine}).",
+            machine.cpu,
+            words::counted(machine.cores as usize, "core"),
+        ),
+        "What the service did with a request is known by its answer alone; its data was not looked into.".to_string(),
+    ];
+    limits.extend(method::drifts(findings));
+    limits
+}
+
+fn outcomes(findings: &Findings<'_>, sums: &[Sum]) -> Option<Section> {
+    if sums.iter().all(|sum| sum.total() == 0) {
+        return None;
+    }
+    let mut head = vec!["requests due in the window".to_string(), "due|".to_string()];
+    head.extend(Outcome::ALL.map(|outcome| format!("{}|", word(outcome))));
+    let head: Vec<&str> = head.iter().map(String::as_str).collect();
+    let mut table = Table::new(&head);
+    for cell in findings.cells.iter().filter(|cell| cell.has_data()) {
+        let counts = &cell.pool(Scope::All).counts;
+        let mut cells = vec![TableCell::new(words::condition(findings, cell.condition)).series(0)];
+        cells.push(TableCell::new(words::count(counts.planned())));
+        cells.extend(Outcome::ALL.map(|outcome| match counts.outcome(outcome) {
+            0 => TableCell::muted("0"),
+            n => TableCell::new(words::count(n)),
+        }));
+        table.row(cells);
+    }
+    let note = "Refused: the service answered that it has done nothing. Failed: it answered with an error, the connection was \
+                lost, or the request was given up in the end; what writes may have been done all the same. Not sent: due by \
+                the rate, while all clients were still busy.";
+    let blocks = vec![Block::Table(table), Block::Note(note.to_string())];
+    Some(Section { id: "outcomes", title: "What became of the requests".to_string(), blocks })
+}
+
+/// What the clients took: they must not be what limits the rate.
+fn client(findings: &Findings<'_>) -> Option<Section> {
+    let mut table = Table::new(&["requests", "CPU, of one core|", "CPU per answer|", "memory|"]);
+    for cell in findings.cells.iter().filter(|cell| cell.has_data()) {
+        let rows = || cell.valid.iter().map(|&at| &findings.rows[at]);
+        let cpu_ns: Option<u64> = rows().map(|row| row.cpu_ns()).sum();
+        let elapsed_ns: u64 = rows().filter_map(|row| row.measured.as_ref()).map(|m| m.elapsed_ns).sum();
+        let answers: u64 = rows().filter_map(|row| row.measured.as_ref()).map(|m| m.counts.committed_inside).sum();
+        let of = |text: Option<String>| text.map_or(TableCell::muted(NOTHING), TableCell::new);
+        let share = cpu_ns.filter(|_| elapsed_ns > 0).map(|ns| Percent(ns as f64 / elapsed_ns as f64).to_string());
+        table.row([
+            TableCell::new(words::condition(findings, cell.condition)).series(0),
+            of(share),
+            of(cpu_ns.and_then(|ns| ns.checked_div(answers)).map(|ns| Ns(ns).to_string())),
+            of(rows().filter_map(|row| row.rss_bytes()).max().map(|bytes| Bytes(bytes).to_string())),
+        ]);
+    }
+    let note = charts::foreign(findings);
+    (!table.rows.is_empty()).then(|| Section {
+        id: "resources",
+        title: "What the clients took".to_string(),
+        blocks: vec![Block::Table(table), Block::Note(note)],
+    })
+}
+
+fn machine(findings: &Findings<'_>) -> Section {
+    let (run, mut table) = (&findings.run, Table::new(&["what", "found"]));
+    let mut fact = |what: &str, found: String| table.row([TableCell::new(what), TableCell::new(found)]);
+    let kind = if run.machine.virtual_machine { " (a virtual machine)" } else { "" };
+    fact("processor", format!("{}, {}{kind}", run.machine.cpu, words::counted(run.machine.cores as usize, "core")));
+    fact("memory", Bytes(run.machine.memory_bytes).to_string());
+    fact("system", format!("{}, kernel {}", run.machine.os, run.machine.kernel));
+    fact("the client's own cost", format!("{} per request, without sending it", Ns(run.generator_ns_per_operation)));
+    // What else its program can do is of no interest here.
+    for said in circumstances::hello(findings).into_iter().filter(|said| ["language", "driver"].contains(&said.name)) {
+        fact(&format!("the client's {}", said.name), said.value.to_string());
+    }
+    let blocks = vec![Block::Table(table)];
+    Section { id: "machine", title: "The clients' machine".to_string(), blocks }
+}
+
+fn settings(findings: &Findings<'_>) -> Section {
+    let mut table = Table::new(&["what", "as asked, or found"]);
+    for contender in &findings.run.study.contenders {
+        for (name, value) in &contender.settings {
+            table.row([TableCell::new(name), TableCell::new(value)]);
+        }
+    }
+    for (name, values) in settings::effective(findings, 0) {
+        let values: Vec<String> = values.into_iter().collect();
+        table.row([TableCell::new(name), TableCell::new(values.join("; "))]);
+    }
+    Section {
+        id: "settings",
+        title: "The service, and how it was asked".to_string(),
+        blocks: vec![Block::Table(table)],
+    }
+}
+
+fn schedule(findings: &Findings<'_>) -> Section {
+    let run = &findings.run;
+    let mut facts = vec![format!("Scenario {}: {}.", run.workload.name, run.workload.about.trim_end_matches('.'))];
+    for at in 0..run.study.conditions.len() {
+        facts.push(load(findings, at, &findings.load(at)));
+    }
+    facts.extend([
+        format!(
+            "{} under every condition, in an order drawn by chance; every other round runs in reverse. What a trial wrote is \
+             there in the next one: contend neither fills the service nor empties it. Seed {}.",
+            words::counted(run.study.rounds as usize, "round"),
+            run.study.load.seed
+        ),
+        format!("Scenario file SHA-256 {}.", run.workload.sha256),
+        format!("contend {}, command: {}", run.contend, run.command.join(" ")),
+    ]);
+    if let Some(finished) = &run.finished {
+        facts.push(format!(
+            "It took {}, of which {} were measured.",
+            Ns(finished.elapsed_ns),
+            Ns(finished.measured_ns)
+        ));
+    }
+    let mut blocks = vec![Block::List(facts)];
+    if let Some(table) = circumstances::marked(findings) {
+        blocks.push(Block::Heading("Trials with a mark".to_string()));
+        blocks.push(Block::Table(table));
+    }
+    if run.schedule.len() > 1 {
+        blocks.push(Block::Heading("Order of the trials".to_string()));
+        blocks.push(Block::Table(order(findings)));
+    }
+    Section { id: "schedule", title: "Load and schedule".to_string(), blocks }
+}
+
+fn load(findings: &Findings<'_>, at: usize, load: &Load) -> String {
+    let trials = || findings.trials.iter().filter(|trial| trial.slot.condition == at);
+    let clients = trials().map(|trial| trial.clients).max().unwrap_or(0);
+    let how = match load.rate_per_s {
+        Some(rate) => format!("{} are due, whatever was answered before", Rate(rate)),
+        None => "each client sends its next request when it has the answer to the last one".to_string(),
+    };
+    let length = match load.operations {
+        Some(each) => format!("{} of each client", words::counted(each as usize, "request")),
+        None => format!("for {}, after {} that are not counted", Ns(load.window_ns), Ns(load.run_in_ns)),
+    };
+    let clients = words::counted(clients as usize, "client");
+    format!("{}: {clients}; {how}; {length}.", charts::capitalised(&words::condition(findings, at)))
+}

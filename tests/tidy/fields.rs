@@ -1,0 +1,209 @@
+//! The tables of a record's fields in docs/formats.md: made from the doc comments of its types, with examples from a record.
+//! `CONTEND_WRITE_DOCS=1 cargo test --test tidy fields` writes them.
+
+use super::source::root;
+use std::fmt::Write as _;
+use std::fs;
+
+/// The types of a record: source file, type, and where the fixture has a value of it, as file and keys.
+const TYPES: &[(&str, &str, &str)] = &[
+    ("record/model.rs", "StudyFile", ""),
+    ("record/model.rs", "Run", "run.toml"),
+    ("record/model.rs", "Instead", ""),
+    ("record/model.rs", "Machine", "run.toml machine"),
+    ("record/model.rs", "Disk", "run.toml disk"),
+    ("contender.rs", "Contender", "run.toml study contenders"),
+    ("contender.rs", "Resolved", "run.toml study contenders resolved"),
+    ("contender.rs", "Overhead", "run.toml study contenders resolved overhead"),
+    ("record/model.rs", "WorkloadInfo", "run.toml workload"),
+    ("record/model.rs", "TransactionInfo", "run.toml workload transactions"),
+    ("record/model.rs", "DataInfo", ""),
+    ("record/model.rs", "ScenarioInfo", ""),
+    ("record/model.rs", "Floor", "run.toml floors"),
+    ("study/model.rs", "Slot", "run.toml schedule"),
+    ("record/evidence.rs", "Known", "run.toml tiers"),
+    ("record/evidence.rs", "Found", "run.toml tiers found"),
+    ("record/model.rs", "Finished", "run.toml finished"),
+    ("record/model.rs", "Trial", "trials/0001/trial.toml"),
+    ("outcome/reason.rs", "Reason", ""),
+    ("outcome/reason.rs", "Invalid", ""),
+    ("outcome/mark.rs", "Mark", ""),
+    ("record/model.rs", "WorkerInfo", "trials/0001/trial.toml workers"),
+    ("record/model.rs", "RoleClients", "trials/0001/trial.toml workers roles"),
+    ("record/model.rs", "ServerInfo", ""),
+    ("record/model.rs", "Used", ""),
+    ("record/model.rs", "Syncs", ""),
+    ("record/model.rs", "ServerLockWaits", ""),
+    ("record/model.rs", "InvariantResult", "trials/0001/trial.toml invariants"),
+    ("record/model.rs", "Footprint", "trials/0001/trial.toml footprint"),
+    ("record/model.rs", "TableBytes", ""),
+    ("record/powercut.rs", "Powercut", ""),
+    ("record/powercut.rs", "Crashes", ""),
+    ("record/powercut.rs", "Lie", ""),
+    ("record/powercut.rs", "KernelCuts", ""),
+    ("record/powercut.rs", "Control", ""),
+    ("record/powercut.rs", "Failing", ""),
+];
+
+/// Longest example in a table.
+const EXAMPLE_MAX: usize = 48;
+
+/// What a type has: fields of a struct, or kinds of an enum.
+struct Part {
+    name: String,
+    /// Type of a field; fields of a kind.
+    holds: String,
+    about: String,
+}
+
+fn source(file: &str) -> String {
+    fs::read_to_string(root().join("crates/contend/src").join(file)).expect("readable")
+}
+
+/// The parts of a type, from its source.
+fn parts(text: &str, name: &str) -> Vec<Part> {
+    let is_struct = text.contains(&format!("pub struct {name} {{\n"));
+    let begin = format!("pub {} {name} {{\n", if is_struct { "struct" } else { "enum" });
+    let body = text.split_once(&begin).unwrap_or_else(|| panic!("there is no {name}")).1;
+    let body = body.split_once("\n}\n").expect("it ends").0;
+    let (mut found, mut about, mut renamed) = (vec![], vec![], None);
+    for line in body.lines() {
+        let word = line.trim();
+        if let Some(comment) = word.strip_prefix("/// ") {
+            about.push(comment);
+        } else if let Some(rest) = word.strip_prefix("#[serde(rename = \"") {
+            renamed = rest.split('"').next();
+        } else if line.starts_with("     ") && !is_struct {
+            let last: &mut Part = found.last_mut().expect("a kind before its field");
+            last.holds.extend(word.split_once(": ").map(|(field, _)| format!("`{field}`")));
+        } else if !word.starts_with('#') && word != "}," {
+            found.push(part(word, is_struct, renamed.take(), about.join(" ")));
+            about.clear();
+        }
+    }
+    found
+}
+
+fn part(line: &str, is_struct: bool, renamed: Option<&str>, about: String) -> Part {
+    let line = line.trim_end_matches(',');
+    if is_struct {
+        let (name, holds) = line.trim_start_matches("pub ").split_once(": ").expect("a field and its type");
+        return Part { name: renamed.unwrap_or(name).to_string(), holds: kind(holds, name), about };
+    }
+    let (name, fields) = line.split_once(" {").unwrap_or((line, ""));
+    let fields: Vec<String> =
+        fields.split(',').filter_map(|field| Some(format!("`{}`", field.split_once(':')?.0.trim()))).collect();
+    Part { name: kebab(name), holds: fields.join(", "), about }
+}
+
+fn kebab(name: &str) -> String {
+    let mut word = String::new();
+    for c in name.chars() {
+        if c.is_uppercase() && !word.is_empty() {
+            word.push('-');
+        }
+        word.push(c.to_ascii_lowercase());
+    }
+    word
+}
+
+/// A type as a reader of TOML sees it, with the unit that the field's name has.
+fn kind(rust: &str, name: &str) -> String {
+    let inner = |outer: &str| rust.strip_prefix(outer)?.strip_suffix('>');
+    if let Some(inner) = inner("Option<") {
+        return format!("{}, optional", kind(inner, name));
+    }
+    if let Some(inner) = inner("Vec<") {
+        return format!("list: {}", kind(inner, name));
+    }
+    if let Some(inner) = inner("BTreeMap<String, ") {
+        return format!("by name: {}", kind(inner, name));
+    }
+    match rust {
+        "String" => "text".to_string(),
+        "bool" => "boolean".to_string(),
+        "(String, String)" => "pair of texts".to_string(),
+        "Tier" | "Variant" | "Extent" | "Place" | "Invalid" => "word".to_string(),
+        "u16" | "u32" | "u64" | "i64" | "usize" => format!("integer{}", unit(name)),
+        _ => "table".to_string(),
+    }
+}
+
+fn unit(name: &str) -> &'static str {
+    let has = |unit: &str| name.split('_').any(|part| part == unit);
+    match name {
+        _ if has("ns") => ", ns",
+        _ if has("bytes") || has("size") => ", bytes",
+        _ if has("permille") => ", 1/1000",
+        _ => "",
+    }
+}
+
+/// A value in the record of the newest format, as TOML; the first of a list.
+fn example(place: &str, field: &str) -> Option<String> {
+    let mut keys = place.split(' ');
+    let file = keys.next().filter(|file| !file.is_empty())?;
+    let text = fs::read_to_string(root().join("tests/fixtures/records/format-3").join(file)).expect("a fixture");
+    let mut at: toml::Value = toml::Value::Table(text.parse().expect("a table"));
+    for key in keys {
+        at = first(at.get(key)?.clone());
+    }
+    let value = first(at.get(field)?.clone());
+    let shown = (!value.is_table()).then(|| value.to_string().replace('\n', " "))?;
+    Some(format!("`{}`", shown.replace('|', "\\|"))).filter(|shown| shown.len() <= EXAMPLE_MAX && shown != "`[]`")
+}
+
+fn first(value: toml::Value) -> toml::Value {
+    match value {
+        toml::Value::Array(all) if all.first().is_some_and(toml::Value::is_table) => all[0].clone(),
+        other => other,
+    }
+}
+
+fn table(file: &str, name: &str, place: &str) -> String {
+    let text = source(file);
+    let is_struct = text.contains(&format!("pub struct {name} {{\n"));
+    let mut table = match is_struct {
+        true => "| field | type, unit | meaning | example |\n|---|---|---|---|\n".to_string(),
+        false => "| kind | fields | meaning |\n|---|---|---|\n".to_string(),
+    };
+    for part in parts(&text, name) {
+        assert!(!part.about.is_empty(), "{file}: {name}: {} has no doc comment", part.name);
+        let _ = write!(table, "| `{}` | {} | {} |", part.name, part.holds, part.about.replace('|', "\\|"));
+        if is_struct {
+            let _ = write!(table, " {} |", example(place, &part.name).unwrap_or_default());
+        }
+        table.push('\n');
+    }
+    table.replace("|  |", "| |")
+}
+
+#[test]
+fn the_tables_of_a_records_fields_are_its_doc_comments() {
+    let path = root().join("docs/formats.md");
+    let written = fs::read_to_string(&path).expect("readable");
+    let mut text = written.clone();
+    for (file, name, place) in TYPES {
+        let begin = format!("<!-- {name} -->\n");
+        let (before, rest) = text.split_once(&begin).unwrap_or_else(|| panic!("docs/formats.md has no {begin}"));
+        let after = rest.split_once("\n\n").map_or("", |(_, after)| after);
+        text = format!("{before}{begin}{}\n{after}", table(file, name, place));
+    }
+    if std::env::var_os("CONTEND_WRITE_DOCS").is_some() {
+        return fs::write(&path, &text).expect("writable");
+    }
+    assert!(
+        text == written,
+        "docs/formats.md differs from the doc comments: CONTEND_WRITE_DOCS=1 cargo test --test tidy fields"
+    );
+}
+
+#[test]
+fn every_type_of_a_record_has_a_table() {
+    for file in ["record/model.rs", "record/powercut.rs"] {
+        let text = source(file);
+        for name in text.split("pub struct ").skip(1).filter_map(|rest| rest.split(" {").next()) {
+            assert!(TYPES.iter().any(|(_, listed, _)| *listed == name), "{file}: {name} is not in TYPES");
+        }
+    }
+}
