@@ -343,8 +343,8 @@ mod tests {
     #[test]
     fn mistakes_name_the_character() {
         for (text, message) in [
-            ("", "at character 1: it ends"),
-            ("1 +", "at character 4: it ends"),
+            ("", "at character 1: the formula ends"),
+            ("1 +", "at character 4: the formula ends"),
             ("1 2", "at character 3: `2` does not belong here"),
             ("a b", "at character 3: `b` does not belong here"),
             ("(1", "at character 3: a `)` is missing"),

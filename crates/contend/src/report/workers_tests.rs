@@ -87,7 +87,7 @@ fn pauses_stand_under_each_condition_with_a_row_for_each_contender() {
     assert!(!table.contains("NORMAL"), "who tells nothing has no row: {table}");
     let small = ["(4 runs)", "(20 runs)", "(of 900 ms)"];
     assert!(small.iter().all(|small| plain(table).contains(small)), "{table}");
-    assert!(plain(&text).contains("the run-in included") && plain(&text).contains("PHP frees at once"), "{text}");
+    assert!(plain(&text).contains("the run-in included") && plain(&text).contains("PHP frees unreferenced"), "{text}");
     // What does not count has no number.
     record.trials[second].invalid.push(crate::outcome::reason::Invalid::Invariant.because("planted"));
     let text = file(&record, "report.txt");
