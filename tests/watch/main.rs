@@ -102,7 +102,8 @@ fn last(output: &Output) -> Value {
 fn findings(name: &str) -> (Program, Vec<Value>) {
     let dir = place();
     let program = Program::start(dir.path(), name, 60);
-    let output = watch(&[&program.database.display().to_string(), "--for", "5s", "--json-line"]).output().expect("it starts");
+    let output =
+        watch(&[&program.database.display().to_string(), "--for", "5s", "--json-line"]).output().expect("it starts");
     (program, last(&output)["findings"].as_array().expect("a list").clone())
 }
 
@@ -143,7 +144,10 @@ fn a_starved_process_and_the_one_that_starves_it_are_named() {
         let (program, found) = findings("starvation");
         let starved = found.iter().find(|finding| finding["kind"] == "starvation");
         let starved = starved.unwrap_or_else(|| panic!("{found:#?}"));
-        assert_eq!((&starved["pid"], &starved["holder"]), (&program.pids["self"].into(), &program.pids["other"].into()));
+        assert_eq!(
+            (&starved["pid"], &starved["holder"]),
+            (&program.pids["self"].into(), &program.pids["other"].into())
+        );
     }
 }
 
