@@ -173,7 +173,7 @@ fn a_warm_up_leaves_nothing_and_takes_nothing_away() {
     // What was there before is somebody else's, a record too.
     fs::rename(bench.path("record"), bench.path("second.warm")).expect("renamed");
     let said = warm("second").exits(2);
-    assert!(said.err.contains("second.warm is there"), "{}", said.err);
+    assert!(said.err.contains("second.warm exists"), "{}", said.err);
     assert_eq!((reasons(&bench.path("second.warm")).len(), service.asked().len()), (1, 26));
     assert!(!bench.path("second").exists());
     bench.assert_nothing_left();

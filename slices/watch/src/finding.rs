@@ -5,7 +5,7 @@ use crate::lock::{Lock, Mode};
 use crate::target::State;
 use crate::timeline::{End, Hold, Sums, Timeline, Wait};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;
@@ -95,8 +95,7 @@ pub struct Sample {
 /// All findings of a timeline. `samples` are of each database by index, oldest first; `sees_syncs` says whether syncs are reported.
 pub fn findings(timeline: &Timeline, samples: &[Vec<Sample>]) -> Vec<Finding> {
     let mut found = vec![];
-    let databases = timeline.sums.keys().map(|(database, _)| *database).max().map_or(0, |most| most + 1);
-    for database in 0..databases {
+    for database in 0..samples.len() {
         let view = View::new(timeline, database, samples.get(database).map_or(&[], Vec::as_slice));
         for pid in view.pids() {
             let kinds = [
@@ -136,8 +135,8 @@ impl<'t> View<'t> {
         View { timeline, database, samples, holds, waits, sums: sums.collect() }
     }
 
-    fn pids(&self) -> Vec<u32> {
-        self.sums.keys().copied().collect()
+    fn pids(&self) -> BTreeSet<u32> {
+        self.sums.keys().copied().chain(self.holds.iter().map(|hold| hold.who.pid)).collect()
     }
 
     /// Time that has been watched; at least a second, so that a rate means something.
@@ -193,8 +192,8 @@ impl<'t> View<'t> {
         }
         let now_ns = self.timeline.now_ns;
         let open = self.writes(pid).find(|hold| hold.to_ns.is_none() && hold.ns(now_ns) >= IDLE_NS_MIN)?;
-        let (last_end_ns, last) = self.timeline.last_statement(open.who)?;
-        let idle_ns = now_ns.saturating_sub(last_end_ns);
+        let (since_ns, last) = self.timeline.idle_since(pid)?;
+        let idle_ns = now_ns.saturating_sub(since_ns);
         (idle_ns >= IDLE_NS_MIN).then(|| Kind::IdleInTransaction { held_ns: open.ns(now_ns), idle_ns, last })
     }
 
@@ -335,10 +334,12 @@ impl<'t> View<'t> {
     }
 
     fn churn(&self) -> Option<Finding> {
-        let connects: u64 = self.sums.values().map(|sums| sums.connects).sum();
+        // The `-shm` of a database that is closed by the last is another file at the next opening: either count can miss some.
+        let of = |sums: &Sums| sums.connects.max(sums.last_closes);
+        let connects: u64 = self.sums.values().map(|sums| of(sums)).sum();
         let per_s = connects * SECOND / self.watched_ns();
-        let (&pid, _) = self.sums.iter().max_by_key(|(_, sums)| sums.connects)?;
-        let processes = self.sums.values().filter(|sums| sums.connects > 0).count();
+        let (&pid, _) = self.sums.iter().max_by_key(|(_, sums)| of(sums))?;
+        let processes = self.sums.values().filter(|sums| of(sums) > 0).count();
         let kind = Kind::OpenCloseChurn { per_s, processes };
         (per_s >= CONNECTS_PER_S && connects >= COUNT_MIN).then_some(Finding { database: self.database, pid, kind })
     }

@@ -2,7 +2,7 @@
 
 use crate::event::{Event, What, Who};
 use crate::lock::{Change, Lock, Mode};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 /// A refused thread that tries again within this time is still waiting: SQLite's busy handler pauses at most 100 ms. Where
 /// statements are seen, their end ends the wait instead.
@@ -126,6 +126,8 @@ pub struct Sums {
     pub sync_ns: u64,
     /// Times that it connected to the log's index (opened the database in WAL mode).
     pub connects: u64,
+    /// Times that it closed the last connection: then the log is copied and deleted.
+    pub last_closes: u64,
 }
 
 /// Everything that has been seen.
@@ -143,6 +145,8 @@ pub struct Timeline {
     pub sums: BTreeMap<(usize, u32), Sums>,
     /// Whether statements are seen at all.
     pub sees_statements: bool,
+    /// Processes whose statements are seen.
+    pub visible: HashSet<u32>,
 }
 
 impl Timeline {
@@ -167,10 +171,15 @@ impl Timeline {
         threads.filter_map(|(_, thread)| thread.calls.first()?.sql.as_deref()).next()
     }
 
-    /// End and text of the last statement of a thread. `None` if it executes one now, or has executed none.
-    pub fn last_statement(&self, who: Who) -> Option<(u64, Option<String>)> {
-        let thread = self.threads.get(&who).filter(|thread| thread.calls.is_empty() && thread.last_end_ns > 0)?;
-        Some((thread.last_end_ns, thread.last_sql.clone()))
+    /// Since when a process executes no statement, and its last one. `None` if it executes one now, or cannot be seen.
+    pub fn idle_since(&self, pid: u32) -> Option<(u64, Option<String>)> {
+        let threads = || self.threads.iter().filter(|(who, _)| who.pid == pid).map(|(_, thread)| thread);
+        if !self.visible.contains(&pid) || threads().any(|thread| !thread.calls.is_empty()) {
+            return None;
+        }
+        let last = threads().max_by_key(|thread| thread.last_end_ns);
+        let end_ns = last.map_or(0, |thread| thread.last_end_ns);
+        Some((end_ns.max(self.from_ns), last.and_then(|thread| thread.last_sql.clone())))
     }
 
     /// Takes an event in. Events come in the order of their times.
@@ -246,6 +255,11 @@ impl Timeline {
             self.end_wait((database, who), End::Granted);
         }
         let key = (database, who.pid, lock);
+        // A writer of a rollback journal has RESERVED; in WAL only the last to close wants the file alone.
+        let is_close = lock == Lock::Shared && mode == Mode::Alone;
+        if is_close && !self.held.contains_key(&(database, who.pid, Lock::Reserved)) {
+            self.sums(database, who.pid).last_closes += 1;
+        }
         if let Some(held) = self.held.get_mut(&key) {
             // A reader becomes a writer, or back, without letting go.
             held.mode = mode;
@@ -273,7 +287,7 @@ impl Timeline {
             checkpoint_ns: 0,
         };
         self.held.insert(key, hold);
-        if lock == Lock::Connected && mode == Mode::Shared {
+        if lock == Lock::Connected {
             self.sums(database, who.pid).connects += 1;
         }
     }

@@ -94,6 +94,8 @@ pub struct Trace {
     /// Whether statements are watched.
     with_statements: bool,
     sees_syncs: bool,
+    /// Processes whose statements are seen.
+    visible: HashSet<u32>,
     lost: u64,
     /// What could not be watched, each once, in words.
     pub missing: Vec<String>,
@@ -115,6 +117,7 @@ impl Trace {
             young: vec![],
             with_statements,
             sees_syncs: false,
+            visible: HashSet::new(),
             lost: 0,
             missing: vec![],
             instance,
@@ -136,6 +139,11 @@ impl Trace {
 
     pub fn processes(&self) -> &Processes {
         &self.processes
+    }
+
+    /// Processes whose statements are seen.
+    pub fn visible(&self) -> &HashSet<u32> {
+        &self.visible
     }
 
     /// Events that were lost because a buffer was full, so far.
@@ -201,23 +209,23 @@ impl Trace {
         if !self.processes.note(pid, tid) || !self.with_statements {
             return;
         }
-        let before = self.probed.len();
         for mapped in mapped(pid) {
             let Some(id) = FileId::at(&mapped.reached) else { continue };
             if self.looked_at.insert(id) {
                 self.probe(mapped);
             }
         }
-        let known = self.probed.iter().any(|probed| probed.mapped.reached.starts_with(format!("/proc/{pid}/")));
-        if before == self.probed.len() && !known && !self.shares_probed(pid) {
-            let name = self.processes.all().find(|(known, _)| *known == pid).map(|(_, named)| named.program.clone());
-            let name = name.unwrap_or_default();
-            self.missing.push(format!("statements of {name} ({pid}): no function of SQLite has a name in its program"));
+        if self.executes_probed(pid) {
+            self.visible.insert(pid);
+            return;
         }
+        let name = self.processes.all().find(|(known, _)| *known == pid).map(|(_, named)| named.program.clone());
+        let name = name.unwrap_or_default();
+        self.missing.push(format!("statements of {name} ({pid}): no function of SQLite has a name in its program"));
     }
 
-    /// Whether a process executes a file that has probes already.
-    fn shares_probed(&self, pid: u32) -> bool {
+    /// Whether a process executes a file that has probes.
+    fn executes_probed(&self, pid: u32) -> bool {
         let have: HashSet<FileId> =
             self.probed.iter().filter_map(|probed| FileId::at(&probed.mapped.reached)).collect();
         mapped(pid).iter().any(|mapped| FileId::at(&mapped.reached).is_some_and(|id| have.contains(&id)))
@@ -346,7 +354,9 @@ impl Trace {
         if known.texts.len() >= STATEMENTS_MAX {
             known.texts.clear();
         }
-        known.texts.insert(statement, (known.compilations, text.clone()));
+        if text.is_some() {
+            known.texts.insert(statement, (known.compilations, text.clone()));
+        }
         text
     }
 

@@ -119,6 +119,9 @@ impl Watch {
             Source::Trace(trace) => trace.poll(now_ns, all)?,
             Source::Sampled(sampled) => sampled.poll(now_ns)?,
         };
+        if let Source::Trace(trace) = &self.source {
+            self.timeline.visible.clone_from(trace.visible());
+        }
         let lost = self.lost();
         if lost > self.lost_before {
             self.lost_before = lost;
