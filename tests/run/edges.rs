@@ -63,7 +63,7 @@ fn the_doctor_says_where_drivers_are_looked_for() {
     let line = |said: &str| said.lines().find(|line| line.contains("CONTEND_WORKERS")).map(str::to_string);
     let nowhere = bench.path("nowhere");
     let missing = line(&doctor(&nowhere)).expect("a line");
-    assert!(missing.starts_with("note") && missing.contains("which is no directory"), "{missing}");
+    assert!(missing.starts_with("note") && missing.contains("which is not a directory"), "{missing}");
     assert!(missing.contains(&nowhere.display().to_string()), "{missing}");
     fs::create_dir(&nowhere).expect("created");
     let there = line(&doctor(&nowhere)).expect("a line");
