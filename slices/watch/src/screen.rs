@@ -114,7 +114,7 @@ pub fn draw(frame: &mut Frame<'_>, shown: &Shown<'_>, choice: &Choice) {
     if let Some(database) = shown.databases.get(choice.database) {
         frame.render_widget(Paragraph::new(about(database, shown)), database_area);
         if choice.help {
-            frame.render_widget(Paragraph::new(HELP), table_area);
+            frame.render_widget(Paragraph::new(HELP).wrap(Wrap { trim: false }), table_area);
         } else {
             processes(frame, table_area, database, shown, choice);
         }
@@ -123,11 +123,11 @@ pub fn draw(frame: &mut Frame<'_>, shown: &Shown<'_>, choice: &Choice) {
     frame.render_widget(Paragraph::new(footer(choice)), foot);
 }
 
-const HELP: &str = "Holds: the strongest lock a process has now, and for how long. write: the one writer;
-exclusive: alone in the file (rollback journal); read: a snapshot is open.
-Waits: how long it has been refused the lock. Refused: calls per second that got no lock.
-The strip: who held the write lock, oldest left; a letter and colour for each process.
-A dot is time in which nobody had it.
+const HELP: &str = "Holds: the strongest lock a process has now, and for how long. write: the one
+writer; exclusive: alone in the file; read: a snapshot is open; open: connected.
+Waits: how long it has been refused the lock.
+Refused: calls per second that got no lock.
+The strip: who held the write lock, the newest at the right. A dot: no process.
 
 p pause   s sort   / filter   Tab next database   q quit";
 

@@ -116,7 +116,7 @@ pub fn view(watch: &Watch, rates: &Rates, columns: usize, column_ns: u64) -> Vec
                 log_bytes: state.log_bytes,
                 backlog_frames: state.log.as_ref().map_or(0, |log| log.backlog()),
                 oldest_reader: oldest_reader(&watch.timeline, index, &state),
-                processes: rows(watch, rates, index),
+                processes: rows(watch, rates, index, state.log.is_some()),
                 strip: strip(&watch.timeline, index, columns, column_ns),
             }
         })
@@ -146,7 +146,8 @@ fn oldest_reader(timeline: &Timeline, database: usize, state: &State) -> Option<
     })
 }
 
-fn rows(watch: &Watch, rates: &Rates, database: usize) -> Vec<Row> {
+/// `is_wal`: then a connection holds SHARED for as long as it is open, and what it reads is in the `-shm` file.
+fn rows(watch: &Watch, rates: &Rates, database: usize, is_wal: bool) -> Vec<Row> {
     let timeline = &watch.timeline;
     let names: BTreeMap<u32, _> = watch.processes().all().collect();
     let of_database = timeline.sums.iter().filter(|((d, _), _)| *d == database);
@@ -158,8 +159,10 @@ fn rows(watch: &Watch, rates: &Rates, database: usize) -> Vec<Row> {
         let sums = timeline.sums.get(&(database, pid)).cloned().unwrap_or_default();
         let (part, ns) = rates.last((database, pid), &sums);
         let per_s = |count: u64| (count * RATE_NS + ns / 2) / ns;
-        let strongest =
-            timeline.held().filter(|hold| hold.database == database && hold.who.pid == pid).max_by_key(strength);
+        let strongest = timeline
+            .held()
+            .filter(|hold| hold.database == database && hold.who.pid == pid)
+            .max_by_key(|hold| strength(hold, is_wal));
         let wait =
             timeline.waiting().find(|wait| wait.database == database && wait.who.pid == pid && wait.end == End::Open);
         let named = names.get(&pid);
@@ -168,7 +171,7 @@ fn rows(watch: &Watch, rates: &Rates, database: usize) -> Vec<Row> {
             pid,
             program: named.map_or("?".to_string(), |named| shown(&named.program)),
             command: named.map_or(String::new(), |named| shown(&named.command)),
-            holds: strongest.map(|hold| (in_words(hold), hold.ns(timeline.now_ns))),
+            holds: strongest.map(|hold| (in_words(hold, is_wal), hold.ns(timeline.now_ns))),
             waits_ns: wait.map(|wait| timeline.now_ns.saturating_sub(wait.from_ns)),
             writes_per_s: per_s(part.writes),
             refusals_per_s: per_s(part.refusals),
@@ -191,13 +194,14 @@ fn rows(watch: &Watch, rates: &Rates, database: usize) -> Vec<Row> {
 }
 
 /// A lock for people: what it means is the same in both journal modes.
-fn in_words(hold: &Hold) -> String {
+fn in_words(hold: &Hold, is_wal: bool) -> String {
     match hold.lock {
         Lock::WalWrite | Lock::Reserved => "write",
         Lock::Shared if hold.mode == Mode::Alone => "exclusive",
         Lock::Pending => "pending",
         Lock::Checkpoint => "checkpoint",
         Lock::Recover => "recover",
+        Lock::Shared if is_wal => "open",
         Lock::Read(_) | Lock::Shared => "read",
         Lock::Connected => "open",
     }
@@ -205,12 +209,13 @@ fn in_words(hold: &Hold) -> String {
 }
 
 /// Which of a process's locks is shown.
-fn strength(hold: &&Hold) -> u8 {
+fn strength(hold: &Hold, is_wal: bool) -> u8 {
     match hold.lock {
         Lock::Shared if hold.mode == Mode::Alone => 7,
         Lock::Pending => 6,
         Lock::WalWrite | Lock::Reserved => 5,
         Lock::Checkpoint | Lock::Recover => 4,
+        Lock::Shared if is_wal => 1,
         Lock::Read(_) | Lock::Shared => 2,
         Lock::Connected => 1,
     }
