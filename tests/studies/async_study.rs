@@ -41,7 +41,7 @@ fn a_varied_part_is_shown_again_from_its_own_csv_and_its_trials_can_be_looked_at
     // What the plan of a trial names is two databases, also though the workload has one by default.
     let plan = bench.contend(&["plan", "show", "--record", "record", "--part", "published", "--trial", "2"]).exits(0);
     let databases: Vec<&str> = plan.out.lines().filter(|line| line.starts_with("database\t")).collect();
-    assert_eq!(databases, ["database\tapp-0.db", "database\tapp-0-1.db"]);
+    assert_eq!(databases, ["database\tfile\tapp-0.db", "database\tfile\tapp-0-1.db"]);
     bench.assert_nothing_left();
 }
 

@@ -77,7 +77,7 @@ fn a_study_of_an_app_says_what_its_clients_send() {
         String::from_utf8_lossy(&said.stderr).into_owned()
     };
     let said = refused(text);
-    assert!(said.contains("contender[1].driver") && said.contains("`scenario` must say"), "{said}");
+    assert!(said.contains("contender[1].driver") && said.contains("`scenario` must name"), "{said}");
     let other = format!("scenario = 'gameplan'\n{}", text.replace("workload = 'gameplan'", "workload = 'seeding'"));
     let said = refused(&other);
     assert!(said.contains("scenario gameplan:") && said.contains("there is no [transaction.number]"), "{said}");

@@ -216,8 +216,8 @@ mod tests {
             ("option\tbusy_timeout_ms\t50\n", "50"),
             ("option\tbusy_timeout_ms\t50\noption\tlock_wait\toff\n", "50"),
             ("option\tbusy_timeout_ms\t50\n--\nreadback\tbusy_timeout\tPRAGMA busy_timeout\n", "50"),
-            ("option\tbusy_timeout_ms\t50\n--\nsession\tPRAGMA busy_timeout = 77\n", "77"),
-            ("option\tbusy_timeout_ms\t50\n--\nsession\tPRAGMA busy_timeout = 0\n", "0"),
+            ("option\tbusy_timeout_ms\t50\n--\nsession\trows\tPRAGMA busy_timeout = 77\n", "77"),
+            ("option\tbusy_timeout_ms\t50\n--\nsession\trows\tPRAGMA busy_timeout = 0\n", "0"),
             ("option\tbusy_timeout_ms\t0\n", "0"),
         ];
         for (lines, found) in cases {
