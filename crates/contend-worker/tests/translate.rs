@@ -3,7 +3,8 @@
 mod common;
 
 use common::*;
-use contend_wire::plan::{Plan, Step};
+use contend_wire::literal::Value;
+use contend_wire::plan::{Plan, Source, Step};
 use contend_worker::own::run_plan;
 
 fn translating(db: &Db, options: &[(&str, &str)], statements: &[&str]) -> Plan {
@@ -12,7 +13,8 @@ fn translating(db: &Db, options: &[(&str, &str)], statements: &[&str]) -> Plan {
     use_model(&mut p, "thread");
     options.iter().for_each(|(name, value)| option(&mut p, name, value));
     let steps = statements.iter().map(|text| {
-        let mut step = sql(&mut p, text, vec![]);
+        let args = text.matches('?').map(|_| Source::Literal(Value::Integer(1))).collect();
+        let mut step = sql(&mut p, text, args);
         step.repeat = 50;
         Step::Sql(step)
     });

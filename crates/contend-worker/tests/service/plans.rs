@@ -1,12 +1,14 @@
 //! Plans of requests, for the tests.
 
+use contend_wire::database::Database;
 use contend_wire::plan::http::{HttpStep, Request};
 use contend_wire::plan::{Plan, Source, Step, Transaction};
 use std::path::Path;
 
 /// A plan on a service, with one request and a transaction that sends it.
 pub fn get(url: &str, target: &str) -> Plan {
-    let mut p = crate::common::plan(Path::new(url));
+    let mut p = crate::common::plan(Path::new("none"));
+    p.head.databases = vec![Database::Service(url.into())];
     (p.head.driver, p.head.model) = ("http".into(), "events".into());
     p.head.connections = contend_wire::plan::Connections::Client;
     add(&mut p, "GET", target, &[], None, vec![]);
