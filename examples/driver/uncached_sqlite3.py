@@ -14,7 +14,7 @@ class UncachedSqlite3(PythonSqlite3):
     name = "uncached-sqlite3"
 
     def connect(self, database, options):
-        return Uncached(database, options)
+        return Uncached(database.path, options)
 
 
 def driver():
