@@ -75,7 +75,7 @@ def timeout_too_short(path, end):
 
 def starvation(path, end):
     """One process takes the lock again at once; the other polls."""
-    other(writer, path, end, 0.06, 0.0)
+    other(writer, path, end, 0.2, 0.0)
     writer(path, end, pause=0.0)
 
 

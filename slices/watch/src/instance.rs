@@ -14,6 +14,8 @@ const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 const PREFIX: &str = "contend_watch";
 /// Buffer for each processor, KiB.
 const BUFFER_KIB: u32 = 8192;
+/// Most pages that are read of a processor at once: a program may make events faster than they are read.
+const PAGES_MAX: usize = 2_048;
 /// Longest page that is read. The kernel's are 4 KiB unless told otherwise.
 const PAGE_BYTES: usize = 1 << 16;
 
@@ -105,13 +107,13 @@ impl Instance {
         append(&self.root.join("uprobe_events"), line)
     }
 
-    /// Hands every page that has come to `each`, oldest first for each processor.
+    /// Hands the pages that have come to `each`, oldest first for each processor.
     ///
     /// # Errors
     /// A buffer cannot be read.
     pub fn read(&mut self, mut each: impl FnMut(&[u8])) -> Result<()> {
         for pipe in &mut self.pipes {
-            loop {
+            for _ in 0..PAGES_MAX {
                 match pipe.read(&mut self.page) {
                     Ok(0) => break,
                     Ok(bytes) => each(&self.page[..bytes]),

@@ -326,7 +326,7 @@ impl Trace {
                 What::PrepareBegins { sql: without_values(&sql) }
             }
             What::StepBegins { statement, .. } => {
-                let sql = self.text(pid, tid, object, statement).map(|sql| without_values(&sql));
+                let sql = self.text(pid, tid, object, statement);
                 What::StepBegins { statement, sql }
             }
             other => other,
@@ -334,7 +334,7 @@ impl Trace {
         self.young.push(Event { at_ns, who: Who { pid, tid }, what });
     }
 
-    /// The text of a statement. It is read from the process's memory a moment later; what is found there counts if the process
+    /// The text of a statement, without the values written into it. It is read from the process's memory a moment later; what is found there counts if the process
     /// has compiled it, or if nothing was compiled since the watch began.
     fn text(&mut self, pid: u32, tid: u32, object: usize, statement: u64) -> Option<String> {
         let known = self.statements.entry(pid).or_default();
@@ -350,7 +350,7 @@ impl Trace {
         let read = self.probed[object].text_at.and_then(|at| text_at(pid, statement + at));
         let known = self.statements.entry(pid).or_default();
         let is_sure = |text: &String| fresh.is_none() || known.compiled.contains(text);
-        let text = read.filter(is_sure).or(fresh);
+        let text = read.filter(is_sure).or(fresh).map(|sql| without_values(&sql));
         if known.texts.len() >= STATEMENTS_MAX {
             known.texts.clear();
         }
