@@ -65,7 +65,7 @@ impl Load {
     }
 }
 
-/// The fields of a line, which has so many.
+/// Splits a line into exactly this number of fields.
 fn fields<const N: usize>(rest: &str) -> Result<[&str; N], String> {
     let found: Vec<&str> = rest.split('\t').collect();
     <[&str; N]>::try_from(found).map_err(|found| format!("{} fields where {N} were expected", found.len()))

@@ -21,7 +21,7 @@ pub struct Effect {
     pub rows: bool,
     /// It changes rows; if it returns none, their number is the result.
     pub changes: bool,
-    /// It replaces rows that are there already, and writes so many rows of values; 0 if its text does not show how many.
+    /// It replaces existing rows. The number of rows of values it writes; 0 if its text does not show it.
     /// MariaDB counts a replaced row twice.
     pub upserts: Option<u32>,
 }
