@@ -6,10 +6,10 @@ mod mysql;
 mod postgres;
 mod sqlite;
 
-use crate::arguments::Argument;
+use crate::argument::Argument;
+use crate::connection::OpenError;
+use crate::failure::Failure;
 use crate::options::Options;
-use crate::server::OpenError;
-use crate::session::Failure;
 use anyhow::{Error, Result, bail};
 use contend_wire::FormatError;
 use contend_wire::literal::{Scratch, Value, ValueRef};
