@@ -47,27 +47,10 @@ pub const CIRCLES: Known = &[
             "crates/contend/src/study/sentence.rs",
         ],
     ),
-    (
-        "workload",
-        &[
-            "crates/contend/src/workload/generate.rs",
-            "crates/contend/src/workload/load.rs",
-            "crates/contend/src/workload/model.rs",
-            "crates/contend/src/workload/resolve/at.rs",
-            "crates/contend/src/workload/resolve/generator.rs",
-            "crates/contend/src/workload/resolve/mod.rs",
-            "crates/contend/src/workload/resolve/preset.rs",
-            "crates/contend/src/workload/resolve/request.rs",
-            "crates/contend/src/workload/resolve/role.rs",
-            "crates/contend/src/workload/resolve/statement.rs",
-            "crates/contend/src/workload/resolve/transaction.rs",
-            "crates/contend/src/workload/translate.rs",
-        ],
-    ),
 ];
 
 /// Types with an `impl` in more than two files: `FILE: TYPE`.
-pub const IMPLS: Known = &[("workload", &["crates/contend/src/workload/model.rs: Workload"])];
+pub const IMPLS: Known = &[];
 
 /// Functions with more than five parameters: `FILE: FUNCTION`.
 pub const PARAMETERS: Known = &[
@@ -81,15 +64,10 @@ pub const PARAMETERS: Known = &[
             "crates/contend/src/analysis/compare.rs: guard",
         ],
     ),
-    ("report", &["crates/contend/src/report/testing.rs: attempt"]),
-    (
-        "workload",
-        &["crates/contend/src/workload/resolve/request.rs: step", "crates/contend/src/workload/tests/sqlite.rs: step"],
-    ),
 ];
 
 /// Rooms that know what they never may.
-pub const NEVER: Known = &[("workload", &["workload -> study"])];
+pub const NEVER: Known = &[];
 
 /// Files of workers that read SQL text or addresses.
 pub const WORKERS: Known = &[];

@@ -27,12 +27,12 @@ use crate::analysis::metric::Metric;
 use crate::analysis::requests::Sum;
 use crate::analysis::tally::{Counting, Tally, Tallying};
 use crate::analysis::trial::TrialRow;
+use crate::load::Load;
 use crate::record::model::{Run, StudyFile, Trial};
 use crate::record::recorded::Recorded;
 use crate::stats::drift::{self, Trend};
 use crate::study::layout::{Layout, layout};
-use crate::study::model::{Export, Grid, Load, Published, Tier, Variant};
-use crate::study::set::load_under;
+use crate::study::model::{Export, Grid, Published, Tier, Variant};
 
 /// Compared in every study beside its headline.
 const ALSO_COMPARED: [&str; 2] = ["response_ns_p50", "response_ns_p99"];
@@ -151,7 +151,7 @@ impl<'r> Findings<'r> {
 
     /// The load under a condition.
     pub fn load(&self, condition: usize) -> Load {
-        load_under(&self.run.study.load, &self.run.study.conditions[condition])
+        self.run.study.load.under(&self.run.study.conditions[condition].axes)
     }
 
     /// Where the contenders stand in a grid; `None` if there is at most one.

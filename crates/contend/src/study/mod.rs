@@ -26,7 +26,6 @@ mod readback;
 mod resolve;
 mod schedule;
 mod sentence;
-pub mod set;
 pub mod spec;
 mod vocabulary;
 
@@ -37,7 +36,6 @@ pub use load::CYCLE;
 pub use resolve::{StudyError, leave_out, resolve, resolve_parts};
 pub use schedule::{SplitMix64, schedule, seed_of_round};
 pub use sentence::{FACTS, WORDS};
-pub use set::load_under;
 pub use vocabulary::{Vocabulary, check_vocabulary};
 
 use crate::source::{Source, did_you_mean};
