@@ -17,7 +17,6 @@ pub fn compare(found: &BTreeSet<String>, known: Known, rule: &str) {
 
 /// Files in a circle of files.
 pub const CIRCLES: Known = &[
-    ("analysis", &["crates/contend/src/analysis/answer.rs", "crates/contend/src/analysis/mod.rs"]),
     (
         "report",
         &[
@@ -43,8 +42,6 @@ pub const CIRCLES: Known = &[
             "crates/contend/src/study/axis.rs",
             "crates/contend/src/study/load.rs",
             "crates/contend/src/study/powercut.rs",
-            "crates/contend/src/study/questions.rs",
-            "crates/contend/src/study/sentence.rs",
         ],
     ),
 ];
@@ -53,18 +50,7 @@ pub const CIRCLES: Known = &[
 pub const IMPLS: Known = &[];
 
 /// Functions with more than five parameters: `FILE: FUNCTION`.
-pub const PARAMETERS: Known = &[
-    ("contend-sql", &["crates/contend-sql/tests/support/judge.rs: run_translated"]),
-    ("contend-stats", &["crates/contend-stats/src/verdict.rs: judge"]),
-    (
-        "analysis",
-        &[
-            "crates/contend/src/analysis/compare.rs: compare_quantile",
-            "crates/contend/src/analysis/compare.rs: factor_effect",
-            "crates/contend/src/analysis/compare.rs: guard",
-        ],
-    ),
-];
+pub const PARAMETERS: Known = &[];
 
 /// Rooms that know what they never may.
 pub const NEVER: Known = &[];

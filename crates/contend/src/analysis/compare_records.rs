@@ -14,7 +14,7 @@ use crate::record::model::Run;
 use crate::stats::interval::MIN_ROUNDS;
 use crate::stats::precision::counted;
 use crate::stats::shift;
-use crate::stats::verdict::{self, Comparison, Verdict};
+use crate::stats::verdict::{self, Comparison, LnRatio, Verdict};
 use crate::study::model::{Condition, Variant};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -313,7 +313,8 @@ fn judge(
     let (center, interval) =
         if positive { (shift::log_shift(a, b), shift::log_shift_interval(a, b)) } else { (None, None) };
     let rounds = a.len().min(b.len());
-    let mut comparison = verdict::judge(center, interval, rounds, metric.direction, margin, guard.as_deref());
+    let ratio = LnRatio { center, interval, rounds };
+    let mut comparison = verdict::judge(ratio, metric.direction, margin, guard.as_deref());
     if guard.is_none() && (rounds < MIN_ROUNDS || variant == Variant::AsPublished) {
         comparison.verdict = Verdict::NoWords;
     }
