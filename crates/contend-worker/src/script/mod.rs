@@ -57,6 +57,30 @@ trait Database {
     fn load(&mut self, load: &Load, rows: &mut Rows<'_, '_>) -> Result<u64, LoadError>;
 }
 
+/// A connection that stays open and answers one statement after the other, for tools that look at a database again and again.
+pub struct Connection(Box<dyn Database>);
+
+impl Connection {
+    /// Opens it and executes the statements of its session.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses, in its own words.
+    pub fn open(target: &Target) -> Result<Self> {
+        let opened = open(target, &Options::parse(&target.options)?)?;
+        let mut connection = Self(opened.map_err(|e| Error::msg(e.message))?);
+        target.session.iter().try_for_each(|sql| connection.rows(&sql.sql).map(drop))?;
+        Ok(connection)
+    }
+
+    /// Executes a statement; its rows.
+    ///
+    /// # Errors
+    /// The database refuses it, in its own words.
+    pub fn rows(&mut self, sql: &str) -> Result<Vec<Vec<Value>>> {
+        self.0.query(sql).map_err(|e| Error::msg(e.message))
+    }
+}
+
 /// A value that a server answered, for the reply.
 fn as_value(cell: Argument<'_>) -> Result<Value, LineError> {
     Ok(match cell {
