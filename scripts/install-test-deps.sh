@@ -19,6 +19,8 @@ for pair in pdo_sqlite:php-sqlite3 pdo_mysql:php-mysql pdo_pgsql:php-pgsql; do
 done
 # One of them is fetched from npm, as an archive.
 command -v unzip >/dev/null || missing+=(unzip)
+# A program in C that the tests watch links the system's SQLite.
+[ -e /usr/include/sqlite3.h ] || missing+=(libsqlite3-dev)
 # Lets an ordinary user mount the file system that records.
 command -v fusermount3 >/dev/null || missing+=(fuse3)
 # Workers and apps in Python have environments of their own; Debian keeps what makes those apart.

@@ -5,6 +5,7 @@ mod support;
 
 mod as_published;
 mod async_study;
+mod backlog;
 mod gameplan;
 mod languages;
 mod plex;

@@ -5,6 +5,7 @@ mod record;
 mod servers;
 #[path = "../support/mod.rs"]
 mod support;
+mod workers;
 
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
 use tempfile::TempDir;
 
 const TRACEFS: &str = "/sys/kernel/tracing";
@@ -42,13 +44,49 @@ struct Program {
     database: PathBuf,
 }
 
+/// In which language a program is planted.
+#[derive(Debug, Clone, Copy)]
+enum Language {
+    Python,
+    C,
+}
+
+impl Language {
+    const ALL: [Language; 2] = [Language::Python, Language::C];
+
+    /// The command that begins a planted program.
+    fn command(self) -> Command {
+        static COMPILED: OnceLock<PathBuf> = OnceLock::new();
+        let source = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/watch").join(name);
+        match self {
+            Language::Python => {
+                let mut command = Command::new("python3");
+                command.arg(source("program.py"));
+                command
+            }
+            Language::C => Command::new(COMPILED.get_or_init(|| {
+                let build = Path::new(env!("CARGO_BIN_EXE_contend")).parent().expect("a directory");
+                let program = build.join("contend-watch-program");
+                let mut compiler = Command::new("cc");
+                compiler.args(["-O1", "-Wall", "-o"]).arg(&program).arg(source("program.c")).arg("-lsqlite3");
+                let status = compiler.status().expect("cc is there");
+                assert!(status.success(), "program.c: install libsqlite3-dev (scripts/install-test-deps.sh)");
+                program
+            })),
+        }
+    }
+}
+
 impl Program {
     fn start(dir: &Path, name: &str, seconds: u32) -> Program {
+        Program::start_in(Language::Python, dir, name, seconds)
+    }
+
+    fn start_in(language: Language, dir: &Path, name: &str, seconds: u32) -> Program {
         let database = dir.join(format!("{name}.db"));
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/watch/program.py");
-        let mut command = Command::new("python3");
-        command.arg(script).arg(name).arg(&database).arg(seconds.to_string()).stdout(Stdio::piped());
-        let mut child = command.spawn().expect("python3 is there");
+        let mut command = language.command();
+        command.arg(name).arg(&database).arg(seconds.to_string()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
         let mut pids = BTreeMap::new();
         let out = BufReader::new(child.stdout.take().expect("piped"));
         let wanted = if HAS_OTHER.contains(&name) { 2 } else { 1 };
@@ -81,10 +119,13 @@ const HAS_OTHER: &[&str] = &[
     "program_holds_lock",
     "read_then_write",
     "no_busy_timeout",
+    "refused_rarely",
     "timeout_too_short",
     "starvation",
     "readers_block_writer",
     "reader_pins_log",
+    "disk_journal",
+    "checkpoint_blocks_writers",
     "healthy_pair",
     "healthy_readers",
 ];
@@ -106,30 +147,40 @@ fn last(output: &Output) -> Value {
 }
 
 /// Watches the database of one program; the findings of the last line.
-fn findings(name: &str) -> (Program, Vec<Value>) {
+fn findings(language: Language, name: &str, further: &[&str]) -> (Program, Vec<Value>) {
     let dir = place();
-    let program = Program::start(dir.path(), name, 60);
-    let output =
-        watch(&[&program.database.display().to_string(), "--for", "5s", "--json-line"]).output().expect("it starts");
+    let program = Program::start_in(language, dir.path(), name, 60);
+    let database = program.database.display().to_string();
+    let output = watch(&[&[database.as_str(), "--for", "8s", "--json-line"], further].concat());
+    let output = { output }.output().expect("it starts");
     (program, last(&output)["findings"].as_array().expect("a list").clone())
 }
 
-/// A finding of this kind about this process of the program.
+/// The findings of this kind about this process of the program, in each language.
 #[track_caller]
-fn finds(name: &str, kind: &str, who: &str) -> Value {
-    let (program, found) = findings(name);
-    let pid = program.pids[who];
-    let matching = found.iter().find(|finding| finding["kind"] == kind && finding["pid"] == pid);
-    matching.unwrap_or_else(|| panic!("no `{kind}` of {pid} in {found:#?}")).clone()
+fn finds(name: &str, kind: &str, who: &str) -> Vec<Value> {
+    finds_with(name, kind, who, &[])
+}
+
+#[track_caller]
+fn finds_with(name: &str, kind: &str, who: &str, further: &[&str]) -> Vec<Value> {
+    let find = |language: Language| {
+        let (program, found) = findings(language, name, further);
+        let pid = program.pids[who];
+        let matching = found.iter().find(|finding| finding["kind"] == kind && finding["pid"] == pid);
+        matching.unwrap_or_else(|| panic!("{language:?}: no `{kind}` of {pid} in {found:#?}")).clone()
+    };
+    Language::ALL.map(find).to_vec()
 }
 
 #[test]
 fn a_program_that_works_while_it_holds_the_lock_is_named_with_its_statements() {
     if may_trace("program-holds-lock") {
-        let found = finds("program_holds_lock", "program-holds-lock", "self");
-        assert_eq!(found["after"], "COMMIT", "{found}");
-        let gap_ms = found["longest_gap_ns"].as_u64().expect("a number") / 1_000_000;
-        assert!(gap_ms >= 150, "it sleeps 150 ms: {found}");
+        for found in finds("program_holds_lock", "program-holds-lock", "self") {
+            assert_eq!(found["after"], "COMMIT", "{found}");
+            let gap_ms = found["longest_gap_ns"].as_u64().expect("a number") / 1_000_000;
+            assert!(gap_ms >= 150, "it sleeps 150 ms: {found}");
+        }
     }
 }
 
@@ -138,31 +189,35 @@ fn refusals_are_told_apart_by_their_cause() {
     if !may_trace("refusals") {
         return;
     }
-    let found = finds("read_then_write", "read-then-write", "self");
-    assert!(found["sql"].as_str().is_some_and(|sql| sql.starts_with("INSERT INTO t")), "{found}");
+    for found in finds("read_then_write", "read-then-write", "self") {
+        assert!(found["sql"].as_str().is_some_and(|sql| sql.starts_with("INSERT INTO t")), "{found}");
+    }
     finds("no_busy_timeout", "no-busy-timeout", "self");
-    let found = finds("timeout_too_short", "timeout-too-short", "self");
-    assert!(found["held_ns_max"].as_u64() >= Some(600_000_000), "the other one sleeps 600 ms: {found}");
+    finds_with("refused_rarely", "refused-at-once", "self", &["--no-sql"]);
+    for found in finds("timeout_too_short", "timeout-too-short", "self") {
+        assert!(found["held_ns_max"].as_u64() >= Some(600_000_000), "the other one sleeps 600 ms: {found}");
+    }
 }
 
 #[test]
 fn a_starved_process_and_the_one_that_starves_it_are_named() {
     if may_trace("starvation") {
-        let (program, found) = findings("starvation");
-        let starved = found.iter().find(|finding| finding["kind"] == "starvation");
-        let starved = starved.unwrap_or_else(|| panic!("{found:#?}"));
-        assert_eq!(
-            (&starved["pid"], &starved["holder"]),
-            (&program.pids["self"].into(), &program.pids["other"].into())
-        );
+        for language in Language::ALL {
+            let (program, found) = findings(language, "starvation", &[]);
+            let starved = found.iter().find(|finding| finding["kind"] == "starvation");
+            let starved = starved.unwrap_or_else(|| panic!("{language:?}: {found:#?}"));
+            let pids = ["self", "other"].map(|who| Value::from(program.pids[who]));
+            assert_eq!([&starved["pid"], &starved["holder"]], [&pids[0], &pids[1]]);
+        }
     }
 }
 
 #[test]
 fn a_transaction_that_was_left_open_is_found_while_it_is() {
     if may_trace("idle-in-transaction") {
-        let found = finds("idle_in_transaction", "idle-in-transaction", "self");
-        assert!(found["idle_ns"].as_u64() >= Some(1_000_000_000), "{found}");
+        for found in finds("idle_in_transaction", "idle-in-transaction", "self") {
+            assert!(found["idle_ns"].as_u64() >= Some(1_000_000_000), "{found}");
+        }
     }
 }
 
@@ -171,8 +226,9 @@ fn readers_that_hold_up_a_commit_or_the_log_are_named() {
     if !may_trace("readers") {
         return;
     }
-    let found = finds("reader_pins_log", "reader-pins-log", "self");
-    assert!(found["behind_frames"].as_u64() >= Some(2_000), "{found}");
+    for found in finds("reader_pins_log", "reader-pins-log", "self") {
+        assert!(found["behind_frames"].as_u64() >= Some(2_000), "{found}");
+    }
     finds("readers_block_writer", "readers-block-writer", "self");
 }
 
@@ -185,20 +241,33 @@ fn many_small_commits_and_many_connections_are_found() {
 }
 
 #[test]
+fn a_disk_that_is_waited_for_under_the_lock_is_found() {
+    if may_trace("disk") {
+        for found in finds("disk_journal", "disk", "self") {
+            assert!(found["sync_permille"].as_u64() >= Some(500), "{found}");
+        }
+    }
+}
+
+#[test]
+fn checkpoints_that_keep_writers_out_or_make_commits_slow_are_found() {
+    if may_trace("checkpoints") {
+        finds("checkpoint_blocks_writers", "checkpoint-blocks-writers", "self");
+        finds("checkpoint_in_commit", "checkpoint-in-commit", "self");
+    }
+}
+
+#[test]
 fn healthy_programs_have_no_finding() {
     if !may_trace("healthy programs") {
         return;
     }
-    for name in [
-        "healthy_writer",
-        "healthy_pair",
-        "healthy_readers",
-        "healthy_batches",
-        "healthy_rollback_journal",
-        "healthy_idle",
-    ] {
-        let (_program, found) = findings(name);
-        assert!(found.is_empty(), "{name}: {found:#?}");
+    let in_both = ["healthy_writer", "healthy_pair", "healthy_readers", "healthy_rollback_journal"];
+    let in_c = in_both.map(|name| (Language::C, name));
+    let in_python = in_both.iter().chain(&["healthy_batches", "healthy_idle"]).map(|name| (Language::Python, *name));
+    for (language, name) in in_python.chain(in_c) {
+        let (_program, found) = findings(language, name, &[]);
+        assert!(found.is_empty(), "{language:?} {name}: {found:#?}");
     }
 }
 
@@ -213,23 +282,28 @@ fn counts_are_exact() {
         c = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
         c.execute('PRAGMA journal_mode = WAL')\n\
         c.execute('CREATE TABLE t (a)')\n\
-        sys.stdout.write('ready\\n'); sys.stdout.flush(); sys.stdin.readline()\n\
+        print('ready', flush=True); sys.stdin.readline()\n\
         for n in range(500): c.execute('INSERT INTO t VALUES (1)')\n\
-        time.sleep(60)\n";
+        print('done', flush=True); sys.stdin.readline()\n";
     let mut child = Command::new("python3");
     let child = child.args(["-c", program]).arg(&database).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = child.spawn().expect("python3 is there");
-    let mut ready = String::new();
-    BufReader::new(child.stdout.take().expect("piped")).read_line(&mut ready).expect("it writes");
-    let watching = watch(&[&database.display().to_string(), "--for", "6s", "--json-line"]);
+    let mut said = BufReader::new(child.stdout.take().expect("piped")).lines();
+    let mut next = || said.next().expect("a line").expect("text");
+    assert_eq!(next(), "ready");
+    let watching = watch(&[&database.display().to_string(), "--json-line"]);
     let mut watching = { watching }.stdout(Stdio::piped()).spawn().expect("it starts");
     let mut lines = BufReader::new(watching.stdout.take().expect("piped")).lines();
     lines.next().expect("a line").expect("text");
-    drop(child.stdin.take().map(|mut input| std::io::Write::write_all(&mut input, b"go\n")));
+    let mut input = child.stdin.take().expect("piped");
+    std::io::Write::write_all(&mut input, b"go\n").expect("it reads");
+    assert_eq!(next(), "done");
+    Command::new("kill").arg("-INT").arg(watching.id().to_string()).status().expect("kill");
     let last = lines.map_while(Result::ok).last().expect("a line");
-    let last: Value = serde_json::from_str(&last).expect("JSON");
     watching.wait().expect("it ends");
-    child.kill().and_then(|()| child.wait()).expect("it ends");
+    drop(input);
+    child.wait().expect("it ends");
+    let last: Value = serde_json::from_str(&last).expect("JSON");
     assert_eq!(last["databases"][0]["processes"][0]["sums"]["writes"], 500, "{last:#}");
     assert_eq!(last["lost_events"], 0);
 }

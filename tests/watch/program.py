@@ -68,6 +68,19 @@ def no_busy_timeout(path, end):
     writer(path, end, pause=0.02, timeout=0.0)
 
 
+def refused_rarely(path, end):
+    """No busy timeout, and no second try for a long time."""
+    other(writer, path, end, 0.3, 0.005)
+    connection = connect(path, timeout=0.0)
+
+    def work():
+        time.sleep(0.7)
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("COMMIT")
+
+    until(end, work)
+
+
 def timeout_too_short(path, end):
     other(writer, path, end, 0.6, 0.05)
     writer(path, end, pause=0.02, timeout=0.2)
@@ -138,6 +151,53 @@ def open_close_churn(path, end):
         connection.execute("SELECT count(*) FROM t").fetchall()
         connection.close()
         time.sleep(0.02)
+
+    until(end, work)
+
+
+def disk_journal(path, end):
+    """A cache of ten pages: a large transaction syncs its journal again and again while it holds the lock."""
+    other(writer, path, end, 0.0, 0.02, 5.0, "delete")
+    connection = connect(path, journal="delete")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA cache_size = 10")
+
+    def work():
+        connection.execute("BEGIN IMMEDIATE")
+        connection.executemany("INSERT INTO t (v) VALUES (zeroblob(3000))", [()] * 300)
+        connection.execute("UPDATE t SET v = zeroblob(2999) WHERE id <= 300")
+        connection.execute("COMMIT")
+        connection.execute("DELETE FROM t WHERE id > 300")
+        time.sleep(0.05)
+
+    until(end, work)
+
+
+def checkpoint_in_commit(path, end):
+    """200 MB in one transaction, after which the commit copies them into the database."""
+    connection = connect(path)
+
+    def work():
+        connection.execute("DELETE FROM t")
+        connection.execute(
+            "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 100)"
+            " INSERT INTO t (v) SELECT zeroblob(2000000) FROM n"
+        )
+        time.sleep(0.1)
+
+    until(end, work)
+
+
+def checkpoint_blocks_writers(path, end):
+    other(writer, path, end, 0.0, 0.02)
+    connection = connect(path)
+    connection.execute("PRAGMA wal_autocheckpoint = 0")
+
+    def work():
+        connection.execute("INSERT INTO t (v) VALUES (randomblob(60000000))")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        connection.execute("DELETE FROM t")
+        time.sleep(0.1)
 
     until(end, work)
 

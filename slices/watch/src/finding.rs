@@ -16,6 +16,8 @@ const SECOND: u64 = 1_000_000_000;
 const IDLE_NS_MIN: u64 = SECOND;
 /// Waits that are worth a word: one of this length, or this part of the time watched.
 const WAIT_NS_MIN: u64 = 100 * MS;
+/// A checkpoint that makes a commit longer by this is worth a word.
+const CHECKPOINT_NS_MIN: u64 = 250 * MS;
 /// Share of the time in which the lock is held, in thousandths, from which one holder can starve others.
 const STARVED_PERMILLE: u64 = 800;
 /// A process waits this many times as long as it holds the lock when it is starved.
@@ -67,8 +69,10 @@ pub enum Kind {
     ReadersBlockWriter { times: u64, longest_ns: u64, readers: Vec<u32> },
     /// A reader's snapshot keeps checkpoints from getting on; the log grows.
     ReaderPinsLog { reader: u32, behind_frames: u32, held_ns: u64, log_bytes: u64 },
-    /// A checkpoint runs while a commit holds the write lock.
-    CheckpointInCommit { times: u64, longest_ns: u64, share_permille: u64 },
+    /// Checkpoints keep writers out while they copy.
+    CheckpointBlocksWriters { times: u64, longest_ns: u64, longest_wait_ns: u64 },
+    /// A commit also makes a checkpoint, and takes as much longer.
+    CheckpointInCommit { times: u64, longest_ns: u64 },
     /// Many commits, each with its own sync.
     SmallCommits { commits_per_s: u64, sync_permille: u64 },
     /// The database is opened and closed again and again.
@@ -106,6 +110,7 @@ pub fn findings(timeline: &Timeline, samples: &[Vec<Sample>]) -> Vec<Finding> {
                 view.starvation(pid),
                 view.readers_block_writer(pid),
                 view.reader_pins_log(pid),
+                view.checkpoint_blocks_writers(pid),
                 view.checkpoint_in_commit(pid),
                 view.small_commits(pid).or_else(|| view.disk(pid)),
             ];
@@ -206,7 +211,7 @@ impl<'t> View<'t> {
         if refused == 0 {
             return None;
         }
-        Some(if !self.timeline.sees_statements {
+        Some(if !self.timeline.visible.contains(&pid) {
             Kind::RefusedAtOnce { refused }
         } else if after_read.count > 0 {
             Kind::ReadThenWrite { refused: after_read.count, longest_ns: *read_ns_max, sql: after_read.sql.clone() }
@@ -280,12 +285,20 @@ impl<'t> View<'t> {
         (behind_frames >= PINNED_FRAMES).then_some(Kind::ReaderPinsLog { reader, behind_frames, held_ns, log_bytes })
     }
 
-    fn checkpoint_in_commit(&self, pid: u32) -> Option<Kind> {
+    fn checkpoint_blocks_writers(&self, pid: u32) -> Option<Kind> {
         let tally = self.tallies.get(&pid)?;
-        let Times { count: times, total_ns, max_ns: longest_ns } = tally.checkpoints;
-        let share_permille = 1000 * total_ns / self.write_ns(pid).0.max(1);
-        let worth = longest_ns >= WAIT_NS_MIN && tally.waited_for_ns >= WAIT_NS_MIN;
-        worth.then_some(Kind::CheckpointInCommit { times, longest_ns, share_permille })
+        let (Times { count: times, max_ns: longest_ns, .. }, longest_wait_ns) =
+            (tally.checkpoints, tally.waited_for_ns);
+        (longest_ns >= WAIT_NS_MIN && longest_wait_ns >= WAIT_NS_MIN).then_some(Kind::CheckpointBlocksWriters {
+            times,
+            longest_ns,
+            longest_wait_ns,
+        })
+    }
+
+    fn checkpoint_in_commit(&self, pid: u32) -> Option<Kind> {
+        let Times { count: times, max_ns: longest_ns, .. } = self.tallies.get(&pid)?.own_checkpoints;
+        (longest_ns >= CHECKPOINT_NS_MIN).then_some(Kind::CheckpointInCommit { times, longest_ns })
     }
 
     fn small_commits(&self, pid: u32) -> Option<Kind> {

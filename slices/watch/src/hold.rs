@@ -27,7 +27,9 @@ pub struct Hold {
     pub parts: Vec<(String, u64)>,
     /// Whether an earlier statement of this thread had ended while it held a read lock of the same transaction.
     pub after_read: bool,
-    /// Checkpoints that ran while it was held.
+    /// Of a checkpoint: whether the same call had committed before.
+    pub after_commit: bool,
+    /// Time of a checkpoint of the same process while it was held.
     pub checkpoint_ns: u64,
 }
 

@@ -24,7 +24,7 @@ const PAGE_BYTES: usize = 1 << 16;
 /// # Errors
 /// It is not mounted, or this user may not use it; with the command that helps.
 pub fn root() -> Result<PathBuf> {
-    let mounted = PLACES.iter().map(PathBuf::from).find(|place| place.join("uprobe_events").exists());
+    let mounted = PLACES.iter().map(PathBuf::from).find(|place| place.join("instances").exists());
     if let Some(root) = &mounted
         && fs::read_dir(root.join("instances")).is_ok()
     {
@@ -38,13 +38,24 @@ pub fn root() -> Result<PathBuf> {
     }
 }
 
-/// A tracing instance. Removed with its probes when dropped.
+/// Whether functions of programs can be probed.
+pub fn has_probes(root: &Path) -> bool {
+    root.join("uprobe_events").exists()
+}
+
+/// What the name of the second instance ends in.
+const CALLS: &str = "_calls";
+
+/// Two tracing instances, with buffers of their own: one for events of the kernel, of all processes, and one for the calls of
+/// those that use a database. A library with probes is also that of other programs, which would fill the buffer. Removed with
+/// the probes when dropped.
 pub struct Instance {
     root: PathBuf,
     dir: PathBuf,
+    calls: PathBuf,
     /// Group of its probes.
     group: String,
-    /// One open buffer for each processor.
+    /// One open buffer for each processor of each instance.
     pipes: Vec<File>,
     page: Vec<u8>,
 }
@@ -57,11 +68,16 @@ impl Instance {
     pub fn make(root: &Path) -> Result<Instance> {
         remove_leftovers(root);
         let group = name_of(std::process::id()).context("cannot read /proc/self/stat")?;
-        let dir = root.join("instances").join(&group);
-        fs::create_dir(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
-        let mut made = Instance { root: root.to_path_buf(), dir, group, pipes: vec![], page: vec![0; PAGE_BYTES] };
-        made.write("trace_clock", "mono")?;
-        made.write("buffer_size_kb", &BUFFER_KIB.to_string())?;
+        let [dir, calls] = ["", CALLS].map(|end| root.join("instances").join(format!("{group}{end}")));
+        let page = vec![0; PAGE_BYTES];
+        let mut made = Instance { root: root.to_path_buf(), dir, calls, group, pipes: vec![], page };
+        for dir in [&made.dir, &made.calls] {
+            fs::create_dir(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+            write(dir, "trace_clock", "mono")?;
+            write(dir, "buffer_size_kb", &BUFFER_KIB.to_string())?;
+        }
+        // A thread or process that one of those makes is one of them.
+        write(&made.calls, "options/event-fork", "1")?;
         for processor in made.processors()? {
             let path = processor.join("trace_pipe_raw");
             let pipe = OpenOptions::new().read(true).custom_flags(nonblocking()).open(&path);
@@ -80,14 +96,14 @@ impl Instance {
     /// # Errors
     /// The kernel does not have the event, or refuses the filter.
     pub fn enable(&self, event: &str, filter: &str) -> Result<Format> {
-        let dir = format!("events/{event}");
-        let path = self.dir.join(&dir).join("format");
+        let (instance, dir) = (self.of(event), format!("events/{event}"));
+        let path = instance.join(&dir).join("format");
         let text = fs::read_to_string(&path).with_context(|| format!("the kernel has no event {event}"))?;
         let format = Format::read(&text).with_context(|| format!("{} is not understood", path.display()))?;
         if !filter.is_empty() {
-            self.write(&format!("{dir}/filter"), filter)?;
+            write(instance, &format!("{dir}/filter"), filter)?;
         }
-        self.write(&format!("{dir}/enable"), "1")?;
+        write(instance, &format!("{dir}/enable"), "1")?;
         Ok(format)
     }
 
@@ -96,7 +112,20 @@ impl Instance {
     /// # Errors
     /// The kernel refuses the filter.
     pub fn filter(&self, event: &str, filter: &str) -> Result<()> {
-        self.write(&format!("events/{event}/filter"), filter)
+        write(self.of(event), &format!("events/{event}/filter"), filter)
+    }
+
+    /// Adds the threads of a process to those whose calls are traced. One that has just ended is no failure.
+    pub fn trace_calls_of(&self, pid: u32) {
+        let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+        for thread in threads {
+            let _ = append(&self.calls.join("set_event_pid"), &thread.file_name().to_string_lossy());
+        }
+    }
+
+    /// The instance of an event.
+    fn of(&self, event: &str) -> &Path {
+        if event.starts_with(&self.group) { &self.calls } else { &self.dir }
     }
 
     /// Registers a probe of a program; `line` is in the form of the kernel's `uprobetracer`.
@@ -136,15 +165,18 @@ impl Instance {
     }
 
     fn processors(&self) -> Result<Vec<PathBuf>> {
-        let dir = self.dir.join("per_cpu");
-        let entries = fs::read_dir(&dir).with_context(|| format!("cannot read {}", dir.display()))?;
-        Ok(entries.flatten().map(|entry| entry.path()).collect())
+        let mut found = vec![];
+        for dir in [&self.dir, &self.calls].map(|dir| dir.join("per_cpu")) {
+            let entries = fs::read_dir(&dir).with_context(|| format!("cannot read {}", dir.display()))?;
+            found.extend(entries.flatten().map(|entry| entry.path()));
+        }
+        Ok(found)
     }
+}
 
-    fn write(&self, file: &str, text: &str) -> Result<()> {
-        let path = self.dir.join(file);
-        fs::write(&path, text).with_context(|| format!("cannot write `{text}` to {}", path.display()))
-    }
+fn write(dir: &Path, file: &str, text: &str) -> Result<()> {
+    let path = dir.join(file);
+    fs::write(&path, text).with_context(|| format!("cannot write `{text}` to {}", path.display()))
 }
 
 impl Drop for Instance {
@@ -156,28 +188,33 @@ impl Drop for Instance {
 
 /// Removes the instance and the probes of a process, also of one that is dead.
 pub fn remove(root: &Path, group: &str) {
-    let dir = root.join("instances").join(group);
+    let dirs = ["", CALLS].map(|end| root.join("instances").join(format!("{group}{end}")));
     // An event that is on keeps its probe; what is gone already is no failure.
-    let _ = fs::write(dir.join("events/enable"), "0");
+    for dir in &dirs {
+        let _ = fs::write(dir.join("events/enable"), "0");
+    }
     let probes = fs::read_to_string(root.join("uprobe_events")).unwrap_or_default();
     let names = probes.lines().filter_map(|line| line.split_whitespace().next()?.split_once(':'));
     let own: Vec<&str> = names.map(|(_, name)| name).filter(|name| name.split('/').next() == Some(group)).collect();
     for name in own {
         let _ = append(&root.join("uprobe_events"), &format!("-:{name}"));
     }
-    let _ = fs::remove_dir(&dir);
+    for dir in &dirs {
+        let _ = fs::remove_dir(dir);
+    }
 }
 
 /// Removes what processes that are dead have left, and nothing of those that live.
 pub fn remove_leftovers(root: &Path) {
     for entry in fs::read_dir(root.join("instances")).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
+        let name = name.strip_suffix(CALLS).unwrap_or(&name);
         let parts: Vec<&str> = name.strip_prefix(PREFIX).unwrap_or_default().split('_').collect();
         if let ["", pid, _] = parts[..]
             && let Ok(pid) = pid.parse()
-            && name_of(pid).as_deref() != Some(&name)
+            && name_of(pid).as_deref() != Some(name)
         {
-            remove(root, &name);
+            remove(root, name);
         }
     }
 }

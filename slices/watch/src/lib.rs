@@ -4,9 +4,10 @@
 //! target ─► trace (exact) or sampled ─► events ─► timeline ─► findings ─► screen, lines, record
 //! ```
 //!
-//! `lock`, `wal` and `page` know the formats of SQLite and the kernel; `instance`, `probe` and `process` are what is asked of
+//! `lock` and `page` know the formats of SQLite and the kernel; `instance`, `probe` and `process` are what is asked of
 //! the kernel; `timeline`, `finding` and `words` are pure. `server` does the same for PostgreSQL and MariaDB.
 
+mod doctor;
 pub mod event;
 pub mod finding;
 pub mod hold;
@@ -28,14 +29,19 @@ pub mod timeline;
 mod trace;
 mod verb;
 mod view;
-mod wal;
 mod watch;
 mod words;
 
 use contend::slice::{OwnRecord, Slice};
 
 /// What contend gains: `contend watch`.
-pub const SLICE: Slice =
-    Slice { name: "watch", verbs: &[verb::VERB], processes: &[janitor::PROCESS], records: &[RECORD], ..Slice::NONE };
+pub const SLICE: Slice = Slice {
+    name: "watch",
+    verbs: &[verb::VERB],
+    processes: &[janitor::PROCESS],
+    findings: &[doctor::look],
+    records: &[RECORD],
+    ..Slice::NONE
+};
 
 const RECORD: OwnRecord = OwnRecord { file: record::FILE, report: verb::report };

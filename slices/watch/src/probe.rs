@@ -1,7 +1,7 @@
 //! Probes on SQLite's functions inside programs: where the functions are in a file, and the lines that register a probe.
 
 use crate::process::Mapped;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use object::{Object, ObjectSegment, ObjectSymbol, ReadCache};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -40,14 +40,21 @@ pub struct Probe {
     offset: u64,
 }
 
+/// Section that every program of Go has.
+const OF_GO: &str = ".gopclntab";
+
 /// Where SQLite's functions are in a program or library: offsets in the file, by name. Empty if it has none by name.
 ///
 /// # Errors
-/// The file cannot be read or is not an ELF file.
+/// The file cannot be read or is not an ELF file, or is a program of Go: the kernel's return probes exchange return addresses on
+/// the stack, which the runtime of Go reads when it moves or inspects a stack.
 pub fn functions(path: &Path) -> Result<BTreeMap<&'static str, u64>> {
     let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
     let cache = ReadCache::new(file);
     let object = object::File::parse(&cache).with_context(|| format!("{} is not a program", path.display()))?;
+    if object.section_by_name(OF_GO).is_some() {
+        bail!("a program of Go, whose functions are not probed: it could crash");
+    }
     let mut found = BTreeMap::new();
     for symbol in object.symbols().chain(object.dynamic_symbols()) {
         let known = PREPARE.iter().chain([&STEP]).find(|name| symbol.name() == Ok(**name));

@@ -191,7 +191,7 @@ impl Until<'_> {
     }
 }
 
-/// A line a second; a finding the first time that it is there.
+/// A line a second, and of JSON one at the end; a finding the first time that it is there.
 ///
 /// # Errors
 /// The source cannot be read, or the output not be written.
@@ -220,7 +220,8 @@ pub fn in_lines(live: &mut dyn Live, json: bool, until: &Until<'_>) -> Result<()
             }
         }
     }
-    live.poll(true)
+    live.poll(true)?;
+    if json { print(&(live.json() + "\n")) } else { Ok(()) }
 }
 
 /// A live screen.

@@ -94,7 +94,9 @@ pub struct Tally {
     pub gave_up_holder: Option<u32>,
     /// Syncs while it had the write lock.
     pub syncs: Times,
+    /// Checkpoints under the write lock, and those that a statement made by the way, after its commit.
     pub checkpoints: Times,
+    pub own_checkpoints: Times,
     pub drains: Drains,
     /// Waits by the process that had the lock.
     pub waited: BTreeMap<u32, Times>,
@@ -109,6 +111,9 @@ impl Tally {
         let ns = hold.ns(now_ns);
         if matches!(hold.lock, Lock::Read(_) | Lock::Shared) {
             self.read_ns_max = self.read_ns_max.max(ns);
+        }
+        if hold.after_commit {
+            self.own_checkpoints.add(ns);
         }
         if !hold.lock.is_writers() {
             return;
@@ -142,9 +147,9 @@ impl Tally {
         }
     }
 
-    /// Adds a wait of this process that has ended. `sees_statements`: then the end of a wait is known only if its statement was
-    /// seen from its beginning.
-    pub fn wait(&mut self, wait: &Wait, sees_statements: bool) {
+    /// Adds a wait of this process that has ended. Of one whose statements are visible, the end of a wait is known only if its
+    /// statement was seen from its beginning.
+    pub fn wait(&mut self, wait: &Wait, is_visible: bool) {
         let ns = wait.to_ns.saturating_sub(wait.from_ns);
         if let Some(holder) = wait.holder {
             self.waited.entry(holder).or_default().add(ns);
@@ -158,7 +163,7 @@ impl Tally {
             if refused.sql.is_none() {
                 refused.sql.clone_from(&wait.sql);
             }
-        } else if wait.tries > 1 && (wait.has_statement() || !sees_statements) {
+        } else if wait.tries > 1 && (wait.has_statement() || !is_visible) {
             if ns >= self.gave_up.max_ns {
                 self.gave_up_holder = wait.holder;
             }

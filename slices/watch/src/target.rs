@@ -1,8 +1,9 @@
 //! The databases that are watched: their files, as the kernel numbers them, and how large they are.
 
 use crate::lock::File;
-use crate::wal::{HEADER_BYTES, Log};
+
 use anyhow::{Context, Result, bail};
+use contend::engine::wal::{HEADER_BYTES, Log};
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};

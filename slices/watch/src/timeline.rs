@@ -22,6 +22,8 @@ struct Thread {
     /// Whether a statement has ended since the read lock was taken.
     has_read: bool,
     sync_from_ns: Option<u64>,
+    /// When it released the write lock last.
+    wrote_ns: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -173,6 +175,8 @@ impl Timeline {
             thread.has_read = false;
         }
         let after_read = lock.is_writers() && thread.has_read;
+        let has_committed = thread.calls.first().is_some_and(|call| thread.wrote_ns >= call.from_ns);
+        let after_commit = lock == Lock::Checkpoint && has_committed;
         let gap = Gap::default();
         let hold = Hold {
             database,
@@ -187,6 +191,7 @@ impl Timeline {
             gap,
             parts: vec![],
             after_read,
+            after_commit,
             checkpoint_ns: 0,
         };
         self.held.insert(key, hold);
@@ -240,16 +245,17 @@ impl Timeline {
             hold.count_statement(part, call.sql.as_deref());
         }
         if lock.is_writers() {
+            self.threads.entry(hold.who).or_default().wrote_ns = at_ns;
             let sums = self.sums(database, who.pid);
             sums.writes += 1;
             sums.write_ns += ns;
             sums.write_ns_max = sums.write_ns_max.max(ns);
         }
-        if lock == Lock::Checkpoint {
-            for write in self.held.values_mut().filter(|held| held.database == database && held.lock == Lock::WalWrite)
-            {
-                write.checkpoint_ns += ns;
-            }
+        // FULL, RESTART and TRUNCATE keep writers out while they copy; they let them in again before their own lock ends.
+        if lock == Lock::WalWrite
+            && let Some(checkpoint) = self.held.get(&(database, hold.who.pid, Lock::Checkpoint))
+        {
+            hold.checkpoint_ns = at_ns.saturating_sub(checkpoint.from_ns.max(hold.from_ns));
         }
         if lock != Lock::Connected {
             self.tallies.entry((database, hold.who.pid)).or_default().hold(&hold, at_ns);
@@ -354,7 +360,8 @@ impl Timeline {
         sums.wait_ns += ns;
         sums.wait_ns_max = sums.wait_ns_max.max(ns);
         sums.gave_up += u64::from(end == End::GaveUp);
-        self.tallies.entry((wait.database, wait.who.pid)).or_default().wait(&wait, self.sees_statements);
+        let is_visible = self.visible.contains(&wait.who.pid);
+        self.tallies.entry((wait.database, wait.who.pid)).or_default().wait(&wait, is_visible);
         if let Some(holder) = wait.holder {
             let tally = self.tallies.entry((wait.database, holder)).or_default();
             tally.waited_for_ns = tally.waited_for_ns.max(ns);

@@ -209,10 +209,14 @@ impl Trace {
         if !self.processes.note(pid, tid) || !self.with_statements {
             return;
         }
+        self.instance.trace_calls_of(pid);
+        let mut why = "no function of SQLite has a name in its program".to_string();
         for mapped in mapped(pid) {
             let Some(id) = FileId::at(&mapped.reached) else { continue };
-            if self.looked_at.insert(id) {
-                self.probe(mapped);
+            if self.looked_at.insert(id)
+                && let Err(error) = self.probe(mapped)
+            {
+                why = format!("{error:#}");
             }
         }
         if self.executes_probed(pid) {
@@ -221,7 +225,7 @@ impl Trace {
         }
         let name = self.processes.all().find(|(known, _)| *known == pid).map(|(_, named)| named.program.clone());
         let name = name.unwrap_or_default();
-        self.missing.push(format!("statements of {name} ({pid}): no function of SQLite has a name in its program"));
+        self.missing.push(format!("statements of {name} ({pid}): {why}"));
     }
 
     /// Whether a process executes a file that has probes.
@@ -231,10 +235,10 @@ impl Trace {
         mapped(pid).iter().any(|mapped| FileId::at(&mapped.reached).is_some_and(|id| have.contains(&id)))
     }
 
-    fn probe(&mut self, mapped: Mapped) {
-        let functions = probe::functions(&mapped.reached).unwrap_or_default();
+    fn probe(&mut self, mapped: Mapped) -> Result<()> {
+        let functions = probe::functions(&mapped.reached)?;
         if functions.is_empty() {
-            return;
+            return Ok(());
         }
         let first = self.probed.iter().map(|probed| probed.probes.len() / 2).sum();
         let probes = probe::probes(&functions, first);
@@ -245,6 +249,7 @@ impl Trace {
                 self.missing.push(format!("statements: {error:#}"));
             }
         }
+        Ok(())
     }
 
     fn register(&mut self, object: usize, index: usize) -> Result<()> {

@@ -36,7 +36,8 @@ impl Depth {
 /// The deepest depth that this machine and user allow, and why not a deeper one.
 pub fn deepest() -> (Depth, Option<String>) {
     match instance::root() {
-        Ok(_) => (Depth::WithStatements, None),
+        Ok(root) if instance::has_probes(&root) => (Depth::WithStatements, None),
+        Ok(_) => (Depth::Exact, Some("the kernel has no uprobes (CONFIG_UPROBE_EVENTS)".to_string())),
         Err(why) => (Depth::Sampled, Some(format!("{why:#}"))),
     }
 }

@@ -41,7 +41,8 @@ fn title(kind: &Kind, who: &str, name: &dyn Fn(u32) -> String) -> String {
         Kind::ReaderPinsLog { reader, .. } => {
             format!("{} keeps an old snapshot open: the log cannot be reused and grows.", name(*reader))
         }
-        Kind::CheckpointInCommit { .. } => format!("Checkpoints run inside commits of {who}."),
+        Kind::CheckpointBlocksWriters { .. } => format!("Checkpoints of {who} keep all writers out."),
+        Kind::CheckpointInCommit { .. } => format!("Commits of {who} wait for checkpoints that they make themselves."),
         Kind::SmallCommits { .. } => format!("{who} commits every change by itself."),
         Kind::OpenCloseChurn { .. } => "The database is opened and closed again and again.".to_string(),
     }
@@ -115,10 +116,17 @@ fn evidence_of_files(kind: &Kind, who: &str, name: &dyn Fn(u32) -> String) -> St
             time(*held_ns),
             bytes(*log_bytes)
         ),
-        Kind::CheckpointInCommit { times, longest_ns, share_permille } => {
-            let (longest, share) = (time(*longest_ns), percent(*share_permille));
-            format!("{times} commits, up to {longest} each, {share} of the time of its lock.")
-        }
+        Kind::CheckpointBlocksWriters { times: count, longest_ns, longest_wait_ns } => format!(
+            "{} it held the write lock while it copied the log, for up to {}. Another process waited up to {}.",
+            capitalised(&times(*count)),
+            time(*longest_ns),
+            time(*longest_wait_ns)
+        ),
+        Kind::CheckpointInCommit { times: count, longest_ns } => format!(
+            "{} a statement copied the log into the database after its commit, for up to {}.",
+            capitalised(&times(*count)),
+            time(*longest_ns)
+        ),
         Kind::SmallCommits { commits_per_s, sync_permille } => {
             format!(
                 "{commits_per_s} commits a second, each with a sync; {} of the time is syncs.",
@@ -164,8 +172,12 @@ fn change(kind: &Kind) -> &'static str {
         Kind::ReaderPinsLog { .. } => {
             "Finish or reset its statements and end its transaction; read long results in pieces."
         }
+        Kind::CheckpointBlocksWriters { .. } => {
+            "Use PRAGMA wal_checkpoint(PASSIVE), which keeps no writer out; run FULL, RESTART and TRUNCATE when no process writes."
+        }
         Kind::CheckpointInCommit { .. } => {
-            "Run PRAGMA wal_checkpoint from its own thread, or lower wal_autocheckpoint so that each checkpoint is shorter."
+            "Write less in one transaction, lower wal_autocheckpoint so that each checkpoint is shorter, or set it to 0 and run \
+             PRAGMA wal_checkpoint(PASSIVE) from a thread of its own."
         }
         Kind::SmallCommits { .. } => "Put changes that belong together into one transaction.",
         Kind::OpenCloseChurn { .. } => {
@@ -225,6 +237,11 @@ pub fn one_line(sql: &str, chars: usize) -> String {
 /// Characters that change the direction of text.
 fn is_bidi(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
 }
 
 fn quoted(sql: Option<&str>) -> String {

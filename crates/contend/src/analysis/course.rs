@@ -4,6 +4,12 @@ use crate::stats::drift::TRIAL_BINS;
 
 const COLUMNS: [&str; 5] = ["offset_ns", "cpu_ns_client", "rss_bytes_client", "size_bytes_db", "size_bytes_wal"];
 
+/// Columns that are empty without a write-ahead log of SQLite, and that older records lack.
+const OF_LOG: [&str; 2] = ["frames_backlog", "frames_reader_behind"];
+
+/// Values of a slice: those of [`COLUMNS`] without the first, then those of [`OF_LOG`].
+const VALUES: usize = COLUMNS.len() - 1 + OF_LOG.len();
+
 /// One slice of the window; means over the rounds, none where nothing was sampled.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Course {
@@ -14,13 +20,17 @@ pub struct Course {
     pub rss_bytes: Option<f64>,
     pub size_bytes_db: Option<f64>,
     pub size_bytes_wal: Option<f64>,
+    /// Frames of SQLite's logs that no checkpoint has copied yet.
+    pub frames_backlog: Option<f64>,
+    /// Frames that were written since the oldest snapshot in use was taken.
+    pub frames_reader_behind: Option<f64>,
 }
 
 /// Adds series up.
 #[derive(Debug, Default)]
 pub struct CourseBuilder {
     /// Sum and number of each column's values, by slice.
-    sums: Vec<[(f64, u32); COLUMNS.len() - 1]>,
+    sums: Vec<[(f64, u32); VALUES]>,
     slice_ns: f64,
 }
 
@@ -32,6 +42,7 @@ impl CourseBuilder {
         let places: Option<Vec<usize>> =
             COLUMNS.iter().map(|name| head.iter().position(|column| column == *name)).collect();
         let (Some(places), true) = (places, window_ns > 0) else { return };
+        let of_log = OF_LOG.map(|name| head.iter().position(|column| column == name));
         self.sums.resize(TRIAL_BINS, Default::default());
         self.slice_ns = window_ns as f64 / TRIAL_BINS as f64;
         let mut before: Option<Vec<f64>> = None;
@@ -45,6 +56,11 @@ impl CourseBuilder {
                 }
             }
             (1..COLUMNS.len() - 1).for_each(|column| self.put(row[0], column, row[column + 1]));
+            for (nth, place) in of_log.iter().enumerate() {
+                if let Some(value) = place.and_then(|at| record.get(at)?.parse().ok()) {
+                    self.put(row[0], COLUMNS.len() - 1 + nth, value);
+                }
+            }
             before = Some(row);
         }
     }
@@ -62,12 +78,14 @@ impl CourseBuilder {
     /// Slices in which anything was sampled.
     pub fn finish(&self) -> Vec<Course> {
         let mean = |(sum, n): (f64, u32)| (n > 0).then(|| sum / f64::from(n));
-        let slice = |(index, sums): (usize, &[(f64, u32); 4])| Course {
+        let slice = |(index, sums): (usize, &[(f64, u32); VALUES])| Course {
             at_ns: (index as f64 + 0.5) * self.slice_ns,
             cpus: mean(sums[0]),
             rss_bytes: mean(sums[1]),
             size_bytes_db: mean(sums[2]),
             size_bytes_wal: mean(sums[3]),
+            frames_backlog: mean(sums[4]),
+            frames_reader_behind: mean(sums[5]),
         };
         let slices = self.sums.iter().enumerate().map(slice);
         slices.filter(|slice| slice.cpus.is_some() || slice.rss_bytes.is_some()).collect()
@@ -80,16 +98,18 @@ mod tests {
 
     #[test]
     fn a_course_is_the_mean_of_its_rounds_and_the_run_in_is_left_out() {
-        let head = "offset_ns,cpu_ns_client,rss_bytes_client,size_bytes_db,size_bytes_wal,machine_busy_ns\n";
+        let head = "offset_ns,cpu_ns_client,rss_bytes_client,size_bytes_db,size_bytes_wal,frames_backlog\n";
         let mut builder = CourseBuilder::default();
-        builder.add(&format!("{head}-100,0,9,9,9,0\n100,400,10,20,30,0\n1900,4000,30,40,50,0\n"), 2000);
-        builder.add(&format!("{head}100,0,20,40,60,0\nbroken\n"), 2000);
+        builder.add(&format!("{head}-100,0,9,9,9,0\n100,400,10,20,30,7\n1900,4000,30,40,50,\n"), 2000);
+        builder.add(&format!("{head}100,0,20,40,60,\nbroken\n"), 2000);
         let course = builder.finish();
         assert_eq!(course.len(), 4);
         assert_eq!((course[0].at_ns, course[0].cpus, course[0].rss_bytes), (50.0, Some(2.0), None));
         assert_eq!((course[1].rss_bytes, course[1].size_bytes_wal), (Some(15.0), Some(45.0)));
         assert_eq!((course[2].at_ns, course[2].cpus), (1050.0, Some(2.0)));
         assert_eq!((course[3].at_ns, course[3].size_bytes_db), (1950.0, Some(40.0)));
+        let backlogs = [1, 3].map(|slice| course[slice].frames_backlog);
+        assert_eq!((backlogs, course[1].frames_reader_behind), ([Some(7.0), None], None), "empty, and no column");
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod sessions;
 mod setting;
 pub mod sqlite;
 pub mod translator;
+pub mod wal;
 pub mod workers;
 
 pub use catalogue::{ENGINES, SERVICES, find, is_service};

@@ -72,6 +72,18 @@ fn part(path: &str) -> Part {
     }
 }
 
+/// Settings that are pragmas of the same name, in the order in which they are set.
+const PRAGMAS: [&str; 8] = [
+    "journal_mode",
+    "synchronous",
+    "cache_size",
+    "mmap_size",
+    "wal_autocheckpoint",
+    "journal_size_limit",
+    "temp_store",
+    "foreign_keys",
+];
+
 const ON_OFF: Values = Values::Words(&["on", "off"]);
 
 /// Session pragmas bear the name of the setting; the rest is explained in [`setup`].
@@ -129,6 +141,12 @@ const SETTINGS: &[Setting] = &[
         values: Values::Integer(0, 1_000_000_000),
         default: "1000",
         about: "pages in the write-ahead log that start a checkpoint; 0 = never",
+    },
+    Setting {
+        name: "journal_size_limit",
+        values: Values::Integer(-1, 1 << 40),
+        default: "-1",
+        about: "bytes that a log or journal keeps on disk once it is used again; -1 = no limit",
     },
     Setting {
         name: "temp_store",
@@ -218,9 +236,7 @@ fn setup(settings: &Settings) -> Setup {
     };
     // The worker sets it, asks SQLite for it, and only then installs its own measuring handler.
     setup.readbacks.push(Expected::reported("busy_timeout", value("busy_timeout")));
-    for name in
-        ["journal_mode", "synchronous", "cache_size", "mmap_size", "wal_autocheckpoint", "temp_store", "foreign_keys"]
-    {
+    for name in PRAGMAS {
         let pragma = format!("PRAGMA {name} = {}", value(name));
         let expected = match name {
             // Data in memory has a journal in memory, whatever the setting is.

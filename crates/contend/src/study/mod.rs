@@ -49,6 +49,7 @@ const BUILTIN_PREFIX: &str = "built-in study ";
 const BUILTIN: &[(&str, &str)] = &[
     ("wordpress", include_str!("../../../../studies/wordpress.toml")),
     ("async", include_str!("../../../../studies/async.toml")),
+    ("backlog", include_str!("../../../../studies/backlog.toml")),
     ("go-drivers", include_str!("../../../../studies/go-drivers.toml")),
     ("plex", include_str!("../../../../studies/plex.toml")),
     ("gameplan", include_str!("../../../../studies/gameplan.toml")),

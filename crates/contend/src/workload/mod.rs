@@ -39,6 +39,7 @@ use std::collections::BTreeMap;
 
 /// The workloads that come with contend.
 const BUILT_IN: &[(&str, &str)] = &[
+    ("backlog", include_str!("../../../../workloads/backlog.toml")),
     ("bank", include_str!("../../../../workloads/bank.toml")),
     ("chain", include_str!("../../../../workloads/chain.toml")),
     ("gameplan", include_str!("../../../../workloads/gameplan.toml")),

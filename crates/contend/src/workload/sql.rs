@@ -124,7 +124,9 @@ pub fn behind(sql: &str) -> Option<String> {
     let found = BEHIND.iter().find(|known| known.iter().enumerate().all(|(i, word)| is(i, word)))?;
     let noise = usize::from(is(1, "transaction") || is(1, "work"));
     let to_savepoint = is(0, "rollback") && is(1 + noise, "to");
-    (!to_savepoint).then(|| words[..found.len()].join(" "))
+    // A checkpoint is work on the database, and sets nothing.
+    let checkpoint = is(0, "pragma") && is(1, "wal_checkpoint");
+    (!to_savepoint && !checkpoint).then(|| words[..found.len()].join(" "))
 }
 
 /// The words that a statement begins with, up to anything else. MariaDB has one more way to write a comment.

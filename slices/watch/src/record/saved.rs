@@ -17,6 +17,8 @@ pub struct Saved {
     pub version: u32,
     /// Wall clock at the beginning, seconds since 1970.
     pub began_unix_s: u64,
+    /// The same moment on CLOCK_MONOTONIC, from which the times of the lists count.
+    pub began_ns: u64,
     pub watched_ns: u64,
     /// False if contend was killed: then what follows is up to ten seconds old.
     pub complete: bool,

@@ -76,6 +76,7 @@ impl ServerRecorder {
         let saved = Saved {
             version: VERSION,
             began_unix_s: self.began_unix_s,
+            began_ns: history.from_ns,
             watched_ns: history.now_ns.saturating_sub(history.from_ns),
             complete,
             depth: "sampled".to_string(),

@@ -225,6 +225,7 @@ impl Recorder {
         let saved = Saved {
             version: VERSION,
             began_unix_s: self.began_unix_s,
+            began_ns: watch.timeline.from_ns,
             watched_ns: watch.timeline.now_ns.saturating_sub(watch.timeline.from_ns),
             complete,
             depth: watch.depth.word().to_string(),

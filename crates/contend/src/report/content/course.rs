@@ -18,11 +18,13 @@ const OF_PROCESSES: usize = 2;
 
 type Get = fn(&Course) -> Option<f64>;
 
-const CHARTS: [(&str, Unit, Get); 4] = [
+const CHARTS: [(&str, Unit, Get); 6] = [
     ("processors in use", Unit::Plain, |course| course.cpus),
     ("resident memory", Unit::Bytes, |course| course.rss_bytes),
     ("size of the database", Unit::Bytes, |course| course.size_bytes_db),
     ("size of log or journal", Unit::Bytes, |course| course.size_bytes_wal),
+    ("log frames not yet checkpointed", Unit::Plain, |course| course.frames_backlog),
+    ("log frames since the oldest snapshot in use", Unit::Plain, |course| course.frames_reader_behind),
 ];
 
 /// Lines of each contender over the window.

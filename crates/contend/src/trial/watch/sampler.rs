@@ -1,7 +1,8 @@
 //! Reads /proc and file sizes while a trial runs: CPU, memory, writes and switches of every worker with its processes,
-//! of the tool, of a database server with all its processes, the busy time of the whole machine, and how large
-//! database and log are.
+//! of the tool, of a database server with all its processes, the busy time of the whole machine, how large database and log
+//! are, and how far checkpoints and readers of a write-ahead log are behind.
 
+use super::backlog::{Backlog, Logs};
 use crate::engine::Part;
 use crate::record::model::Used;
 use crate::trial::workers::process::monotonic_ns;
@@ -46,6 +47,7 @@ struct Row {
     db_bytes: u64,
     wal_bytes: u64,
     machine_busy_ns: u64,
+    backlog: Option<Backlog>,
 }
 
 /// What a trial's processes used between two moments.
@@ -269,21 +271,22 @@ fn pss(process: &Process) -> procfs::ProcResult<Option<u64>> {
 }
 
 fn watch(watched: &Watched, stop: &AtomicBool) -> Vec<Row> {
-    let mut rows = vec![];
+    let (mut rows, mut logs) = (vec![], Logs::default());
     while !stop.load(Ordering::Relaxed) {
-        rows.push(row(watched));
+        rows.push(row(watched, &mut logs));
         std::thread::sleep(EVERY);
     }
-    rows.push(row(watched));
+    rows.push(row(watched, &mut logs));
     rows
 }
 
-fn row(watched: &Watched) -> Row {
+fn row(watched: &Watched, logs: &mut Logs) -> Row {
     let mut row = Row { at_ns: monotonic_ns(), machine_busy_ns: machine_time().busy_ns, ..Row::default() };
     row.server = usage_of_servers(&watched.servers);
     let clients = sum(&watched.clients()).unwrap_or_default();
     (row.cpu_ns, row.rss_bytes) = (clients.cpu_ns, clients.rss_bytes);
     (row.db_bytes, row.wal_bytes) = sizes(&watched.dir, watched.part);
+    row.backlog = logs.look(&watched.dir, row.at_ns);
     row
 }
 
@@ -309,7 +312,7 @@ fn add_sizes(dir: &Path, below: &str, part: fn(&str) -> Part, sums: &mut (u64, u
 
 fn series_csv(rows: &[Row], window_start_ns: u64) -> String {
     let mut out = "offset_ns,cpu_ns_client,rss_bytes_client,cpu_ns_server,rss_bytes_server,size_bytes_db,\
-                   size_bytes_wal,machine_busy_ns\n"
+                   size_bytes_wal,machine_busy_ns,frames_backlog,frames_reader_behind,reader_ns\n"
         .to_string();
     for r in rows {
         let offset = r.at_ns as i128 - i128::from(window_start_ns);
@@ -318,7 +321,11 @@ fn series_csv(rows: &[Row], window_start_ns: u64) -> String {
             Some(server) => write!(out, "{},{},", server.cpu_ns, server.rss_bytes),
             None => write!(out, ",,"),
         };
-        let _ = writeln!(out, "{},{},{}", r.db_bytes, r.wal_bytes, r.machine_busy_ns);
+        let _ = write!(out, "{},{},{},", r.db_bytes, r.wal_bytes, r.machine_busy_ns);
+        let _ = match r.backlog {
+            Some(b) => writeln!(out, "{},{},{}", b.frames, b.reader_behind, b.reader_ns),
+            None => writeln!(out, ",,"),
+        };
     }
     out
 }

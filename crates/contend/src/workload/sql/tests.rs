@@ -79,6 +79,7 @@ fn what_changes_a_session_or_a_transaction_is_seen() {
     }
     for sql in [
         "SELECT 'PRAGMA x'",
+        "PRAGMA wal_checkpoint(TRUNCATE)",
         "UPDATE t SET a = 1",
         "(SELECT 1)",
         "INSERT INTO t VALUES (1) -- COMMIT",

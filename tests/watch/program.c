@@ -1,0 +1,170 @@
+/* The programs of program.py in C, against the system's libsqlite3: program NAME DATABASE SECONDS */
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static double end;
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+static void pause_s(double seconds) { usleep((useconds_t)(seconds * 1e6)); }
+
+static int run(sqlite3 *db, const char *sql) { return sqlite3_exec(db, sql, 0, 0, 0); }
+
+static sqlite3 *open_with(const char *path, int timeout_ms, const char *journal) {
+    sqlite3 *db;
+    char sql[64];
+    if (sqlite3_open(path, &db)) exit(1);
+    sqlite3_busy_timeout(db, timeout_ms);
+    snprintf(sql, sizeof sql, "PRAGMA journal_mode = %s", journal);
+    run(db, sql);
+    run(db, "PRAGMA synchronous = NORMAL");
+    run(db, "CREATE TABLE IF NOT EXISTS t (id INTEGER PRIMARY KEY, v BLOB)");
+    return db;
+}
+
+static void write_for_ever(const char *path, double hold, double pause, int timeout_ms, const char *journal) {
+    sqlite3 *db = open_with(path, timeout_ms, journal);
+    while (now() < end) {
+        if (run(db, "BEGIN IMMEDIATE") == SQLITE_OK) {
+            run(db, "INSERT INTO t (v) VALUES (zeroblob(100))");
+            pause_s(hold);
+            run(db, "COMMIT");
+            pause_s(pause);
+        } else {
+            pause_s(0.005);
+        }
+    }
+}
+
+/* Whether this is the other process; prints its number in the first. */
+static int other(void) {
+    int pid = fork();
+    if (pid) printf("other %d\n", pid), fflush(stdout);
+    return !pid;
+}
+
+static void read_then_write(const char *path) {
+    sqlite3 *db = open_with(path, 5000, "wal");
+    while (now() < end) {
+        run(db, "BEGIN");
+        run(db, "SELECT count(*) FROM t");
+        if (run(db, "INSERT INTO t (v) VALUES (zeroblob(10))") == SQLITE_OK) run(db, "COMMIT");
+        if (!sqlite3_get_autocommit(db)) run(db, "ROLLBACK");
+        pause_s(0.01);
+    }
+}
+
+static void slow_reader(const char *path) {
+    sqlite3 *db = open_with(path, 5000, "delete");
+    sqlite3_stmt *rows;
+    for (int i = 0; i < 20; i++) run(db, "INSERT INTO t (v) VALUES (zeroblob(10))");
+    while (now() < end) {
+        if (sqlite3_prepare_v2(db, "SELECT * FROM t LIMIT 5", -1, &rows, 0)) continue;
+        while (sqlite3_step(rows) == SQLITE_ROW) pause_s(0.05);
+        sqlite3_finalize(rows);
+    }
+}
+
+static void idle(const char *path, const char *begin, const char *sql, double before) {
+    sqlite3 *db = open_with(path, 5000, "wal");
+    pause_s(before);
+    run(db, begin);
+    run(db, sql);
+    while (now() < end) pause_s(0.1);
+}
+
+static void repeat(const char *path, const char *journal, const char *setting, const char *sql, double pause) {
+    sqlite3 *db = open_with(path, 5000, journal);
+    run(db, setting);
+    while (now() < end) {
+        run(db, sql);
+        pause_s(pause);
+    }
+}
+
+static void open_and_close(const char *path) {
+    while (now() < end) {
+        sqlite3 *db;
+        sqlite3_open(path, &db);
+        run(db, "SELECT count(*) FROM t");
+        sqlite3_close(db);
+        pause_s(0.02);
+    }
+}
+
+/* A cache of ten pages: a large transaction syncs its journal again and again while it holds the lock. */
+static const char *SPILL = "BEGIN IMMEDIATE;"
+    "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 300) INSERT INTO t (v) SELECT zeroblob(3000) FROM n;"
+    "UPDATE t SET v = zeroblob(2999) WHERE id <= 300; COMMIT; DELETE FROM t WHERE id > 300";
+/* 200 MB, after which the commit copies them into the database. */
+static const char *LARGE = "DELETE FROM t; WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 100) "
+    "INSERT INTO t (v) SELECT zeroblob(2000000) FROM n";
+
+static int is(const char *a, const char *b) { return !strcmp(a, b); }
+
+static void program(const char *name, const char *path) {
+    if (is(name, "program_holds_lock")) {
+        if (other()) write_for_ever(path, 0, 0.02, 5000, "wal"); else write_for_ever(path, 0.15, 0.05, 5000, "wal");
+    } else if (is(name, "read_then_write")) {
+        if (other()) write_for_ever(path, 0.03, 0.005, 5000, "wal"); else read_then_write(path);
+    } else if (is(name, "no_busy_timeout")) {
+        if (other()) write_for_ever(path, 0.05, 0.01, 5000, "wal"); else write_for_ever(path, 0, 0.02, 0, "wal");
+    } else if (is(name, "refused_rarely")) {
+        if (other()) write_for_ever(path, 0.3, 0.005, 5000, "wal");
+        else for (sqlite3 *db = open_with(path, 0, "wal"); now() < end; pause_s(0.7)) run(db, "BEGIN IMMEDIATE; COMMIT");
+    } else if (is(name, "timeout_too_short")) {
+        if (other()) write_for_ever(path, 0.6, 0.05, 5000, "wal"); else write_for_ever(path, 0, 0.02, 200, "wal");
+    } else if (is(name, "starvation")) {
+        if (other()) write_for_ever(path, 0.2, 0, 5000, "wal"); else write_for_ever(path, 0, 0, 5000, "wal");
+    } else if (is(name, "readers_block_writer")) {
+        if (other()) slow_reader(path); else write_for_ever(path, 0, 0.02, 5000, "delete");
+    } else if (is(name, "reader_pins_log")) {
+        if (other()) repeat(path, "wal", "", "INSERT INTO t (v) VALUES (zeroblob(2000000))", 0.3);
+        else idle(path, "BEGIN", "SELECT count(*) FROM t", 0.3);
+    } else if (is(name, "idle_in_transaction")) {
+        idle(path, "BEGIN IMMEDIATE", "UPDATE t SET v = NULL WHERE id = 1", 1);
+    } else if (is(name, "small_commits")) {
+        repeat(path, "wal", "PRAGMA synchronous = FULL", "INSERT INTO t (v) VALUES (zeroblob(10))", 0);
+    } else if (is(name, "open_close_churn")) {
+        open_and_close(path);
+    } else if (is(name, "disk_journal")) {
+        if (other()) write_for_ever(path, 0, 0.02, 5000, "delete");
+        else repeat(path, "delete", "PRAGMA synchronous = FULL; PRAGMA cache_size = 10", SPILL, 0.05);
+    } else if (is(name, "checkpoint_in_commit")) {
+        repeat(path, "wal", "", LARGE, 0.1);
+    } else if (is(name, "checkpoint_blocks_writers")) {
+        if (other()) write_for_ever(path, 0, 0.02, 5000, "wal");
+        else {
+            repeat(path, "wal", "PRAGMA wal_autocheckpoint = 0",
+                   "INSERT INTO t (v) VALUES (randomblob(60000000)); PRAGMA wal_checkpoint(TRUNCATE); DELETE FROM t", 0.1);
+        }
+    } else if (is(name, "healthy_writer")) {
+        write_for_ever(path, 0, 0.1, 5000, "wal");
+    } else if (is(name, "healthy_pair")) {
+        if (other()) write_for_ever(path, 0, 0.11, 5000, "wal"); else write_for_ever(path, 0, 0.13, 5000, "wal");
+    } else if (is(name, "healthy_readers")) {
+        other();
+        repeat(path, "wal", "", "SELECT count(*) FROM t", 0.02);
+    } else if (is(name, "healthy_rollback_journal")) {
+        write_for_ever(path, 0, 0.1, 5000, "delete");
+    }
+}
+
+int main(int count, char **words) {
+    if (count != 4) return 2;
+    const char *name = words[1], *path = words[2];
+    end = now() + atof(words[3]);
+    sqlite3_close(open_with(path, 5000, strstr(name, "journal") || strstr(name, "readers_block") ? "delete" : "wal"));
+    printf("self %d\nready\n", getpid());
+    fflush(stdout);
+    program(name, path);
+    return 0;
+}
