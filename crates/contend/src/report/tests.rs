@@ -71,7 +71,7 @@ fn the_answer_comes_first_in_the_studys_own_sentences() {
     let answer = html.find("Yes. With the log the site does 4.").expect("the sentence, filled in");
     assert!(answer < html.find("<table>").unwrap());
     assert!(html.contains("Only WAL/NORMAL deferred: "));
-    assert!(html.contains("cannot be compared: tiers differ: bounded against durable"));
+    assert!(html.contains("cannot be compared: tiers differ: bounded against durable; compare inside one tier"));
     assert!(html.find("What this does not show").unwrap() < html.find("id=\"throughput\"").unwrap());
 }
 
