@@ -5,6 +5,7 @@ mod fields;
 mod known;
 mod never;
 mod pages;
+mod results;
 mod shape;
 mod source;
 

@@ -181,7 +181,7 @@ pub fn unprintable(cell: &Cell, (measure, quantile, scope): (Measure, Quantile, 
             Some(format!("timeouts or cut-off operations reach into the {} of {label}", quantile.label()))
         }
         QuantileValue::TooFew { n, needed } => {
-            Some(format!("{} takes {needed} operations, {label} has {n}", quantile.label()))
+            Some(format!("{} takes {needed} operations, {label} has {n}; measure longer", quantile.label()))
         }
     }
 }

@@ -335,7 +335,7 @@ fn an_interrupted_and_damaged_record_is_read_as_far_as_it_goes() {
     let text = file(&record, "report.txt");
     assert!(text.contains("interrupted: 40 of 60 trials are there"), "{text}");
     assert!(text.contains("1 trial cannot be read and was left out."));
-    assert!(text.contains("samples (") && text.contains("0003"));
+    assert!(text.contains("samples [1]") && text.contains("0003"));
     let row = file(&record, "trials.csv").lines().nth(3).unwrap().to_string();
     assert!(row.contains(",false,") && row.contains(",,,,"), "{row}");
 }
