@@ -71,7 +71,6 @@ pub const CIRCLES: Known = &[
             "crates/contend/src/study/arm.rs",
             "crates/contend/src/study/axis.rs",
             "crates/contend/src/study/load.rs",
-            "crates/contend/src/study/powercut.rs",
             "crates/contend/src/study/questions.rs",
             "crates/contend/src/study/sentence.rs",
         ],

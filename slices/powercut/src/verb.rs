@@ -1,6 +1,7 @@
 //! `contend durability`: images that failed, rebuilt; what was proved.
 
 use crate::evidence;
+use crate::keys::Wanted;
 use crate::replay::rebuild;
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, Parser, ValueHint};
@@ -73,7 +74,8 @@ fn that_cut(dir: &Path) -> Result<Vec<Record>> {
         Found::Parts(found) => found,
     };
     let names = found.names();
-    let cut = found.parts.into_iter().map(|(_, record)| record).filter(|record| record.run.study.powercut.is_some());
+    let cut =
+        found.parts.into_iter().map(|(_, record)| record).filter(|record| Wanted::of(&record.run.study).is_some());
     let cut: Vec<Record> = cut.collect();
     ensure!(!cut.is_empty(), "no part of {} cuts the power; its parts are {names}", dir.display());
     Ok(cut)

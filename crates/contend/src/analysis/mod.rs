@@ -10,19 +10,21 @@ pub mod dist;
 mod elsewhere;
 pub mod estimate;
 pub mod formula;
+pub mod kind;
 pub mod messages;
 pub mod metric;
 pub mod plain;
 pub mod requests;
 pub mod tally;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 pub mod trial;
 
 use crate::analysis::answer::Answered;
 use crate::analysis::cell::{Cell, CellBuilder, CellPlace};
 use crate::analysis::compare::{Compared, FactorEffect};
 use crate::analysis::estimate::{Estimate, Estimator};
+use crate::analysis::kind::ANALYSES;
 use crate::analysis::metric::Metric;
 use crate::analysis::requests::Sum;
 use crate::analysis::tally::{Counting, Tally, Tallying};
@@ -33,6 +35,7 @@ use crate::stats::drift::{self, Trend};
 use crate::study::layout::{Layout, layout};
 use crate::study::model::{Export, Grid, Load, Published, Tier, Variant};
 use crate::study::set::load_under;
+use std::any::Any;
 
 /// Compared in every study beside its headline.
 const ALSO_COMPARED: [&str; 2] = ["response_ns_p50", "response_ns_p99"];
@@ -98,6 +101,8 @@ pub struct Findings<'r> {
     pub strangers: Vec<u32>,
     /// What became of the requests under each condition; empty if no service was asked.
     pub requests: Vec<Sum>,
+    /// Findings of the study's kind, in the type of the slice that brought it.
+    of_kind: Option<Box<dyn Any>>,
 }
 
 impl<'r> Findings<'r> {
@@ -122,6 +127,7 @@ impl<'r> Findings<'r> {
             drifts: vec![],
             strangers: vec![],
             requests: vec![],
+            of_kind: None,
         };
         findings.read_cells(record);
         elsewhere::look(study, &mut findings.rows, &findings.transactions);
@@ -131,6 +137,9 @@ impl<'r> Findings<'r> {
         findings.answers = study.answers.iter().flat_map(|a| answer::answer(&findings, a)).collect();
         findings.beside = study.published.iter().map(|p| findings.beside(p)).collect();
         findings.drifts = findings.drifting();
+        if let Some(kind) = findings.kind().and_then(|kind| ANALYSES.all().iter().find(|of| of.kind == kind)) {
+            findings.of_kind = Some((kind.findings)(record));
+        }
         if findings.of_service() {
             // Samples that cannot be read are among the trials that do not count.
             let sum = |condition| requests::sum(record, condition).unwrap_or_default();
@@ -142,6 +151,17 @@ impl<'r> Findings<'r> {
     /// Whether quantiles are printed without their minimum, as the original did.
     pub fn as_published(&self) -> bool {
         self.run.study.variant == Variant::AsPublished
+    }
+
+    /// The kind of study, if a slice brought it.
+    pub fn kind(&self) -> Option<&'r str> {
+        let run: &'r Run = self.run;
+        run.study.of_kind().map(|_| run.study.kind.as_str())
+    }
+
+    /// What the study's kind found.
+    pub fn of_kind<T: 'static>(&self) -> Option<&T> {
+        self.of_kind.as_ref()?.downcast_ref()
     }
 
     /// Whether it is a service that was asked, and no database.

@@ -1,18 +1,27 @@
 //! Tests of the table of metrics on a whole record.
 
 use crate::analysis::Findings;
+use crate::analysis::kind::Analysis;
 use crate::analysis::metric::name::Name;
-use crate::analysis::metric::table::{Dot, TABLE};
+use crate::analysis::metric::table::{Dot, Row, TABLE};
 use crate::record::model::{Floor, Run, ServerInfo, ServerLockWaits, Syncs, TableBytes, Trial, Used};
-use crate::record::powercut::Powercut;
 use crate::record::recorded::Recorded;
 use crate::record::store::Record;
 use crate::report::testing::Story;
+use crate::stats::unit::Unit;
 use crate::study::model::{Overhead, Variant};
+use crate::study::tests::kind::KIND;
 use anyhow::Result;
 use contend_wire::sample::{CodeSpace, Sample};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+
+/// Stands for the kinds of slices: a metric that an embedded study has in a formula.
+pub static ANALYSIS: Analysis = Analysis {
+    kind: KIND.name,
+    metrics: || vec![Row::of_trial_only("recorded_syncs_per_commit", Unit::Plain, "", |_| Some(1.0))],
+    findings: |_| Box::new(()),
+};
 
 /// A record in which everything was measured.
 fn full(dir: &std::path::Path) -> Record {
@@ -43,7 +52,6 @@ fn full(dir: &std::path::Path) -> Record {
         trial.workers.iter_mut().for_each(|worker| worker.written_bytes = Some(9));
         trial.footprint.size_bytes_compact = Some(4096);
         trial.tables = BTreeMap::from([("posts".to_string(), TableBytes { rows: 10, indexes: 5 })]);
-        trial.powercut = Some(Powercut { acknowledged: 4, syncs: 6, ..Powercut::default() });
     }
     record
 }
@@ -122,7 +130,7 @@ fn every_name_that_is_accepted_has_a_value() {
 fn table_of_docs() -> String {
     let mut out =
         "| name | unit | better | after a dot | of several rounds | meaning |\n|---|---|---|---|---|---|\n".to_string();
-    for row in TABLE.iter() {
+    for row in TABLE.iter().filter(|row| !row.label.is_empty()) {
         let (unit, better, dot) = (row.unit.word(), row.better_word(), row.dot.words());
         let over = row.over_rounds().words();
         let _ = writeln!(out, "| `{}` | {unit} | {better} | {dot} | {over} | {} |", row.name, row.label);

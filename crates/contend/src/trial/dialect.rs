@@ -1,7 +1,8 @@
 //! Which dialects the contenders of a study speak, and its workload in each of them.
 
 use crate::engine;
-use crate::study::model::{Condition, Contender, Study, TrialKind};
+use crate::study::kind;
+use crate::study::model::{Condition, Contender, Study};
 use crate::workload::{Dialect, Editions, Rewrite, Workload};
 use anyhow::Result;
 
@@ -37,7 +38,8 @@ pub fn under_conditions(workload: &Workload, study: &Study) -> Result<Vec<Editio
         let known = |name: &String| workload.scale.contains_key(name) || workload.presets.contains(name);
         let named = condition.axes.iter().filter(|(name, _)| known(name));
         let own = workload.with_axes(&named.map(|(k, v)| (k.clone(), v.clone())).collect())?;
-        let own = if study.kind == TrialKind::Powercut { own.with_marks() } else { own };
+        let marks = kind::find(&study.kind).is_some_and(|kind| kind.marks);
+        let own = if marks { own.with_marks() } else { own };
         Editions::new(own, &targets)
     };
     study.conditions.iter().map(of).collect()

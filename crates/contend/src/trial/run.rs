@@ -270,20 +270,20 @@ struct Tools<'t, 'a> {
     admin: &'t mut Admin<'a>,
 }
 
-/// All trials that are left, in their order. Crashes come after all of them: images are written long after rates were
-/// measured, on a disk that has not seen any.
+/// All trials that are left, in their order. The steps of the study's kind come after all of them, so what a step writes
+/// cannot change what is measured.
 fn trials(session: &Session<'_>, run: &Run, left: &[Slot], tools: &mut Tools<'_, '_>) -> Result<u64> {
     let Tools { plans, bases, admin } = tools;
     let mut measured_ns = 0;
     let (study, total) = (&run.study, run.schedule.len());
-    let (mut to_crash, mut unfinished) = (vec![], left.len());
+    let (mut to_continue, mut unfinished) = (vec![], left.len());
     let tell = session.common.tell;
     for slot in left {
         let base = session.base(bases, study, slot, admin)?;
         tell(Note::Begins { study, slot: *slot, total, left: unfinished });
         let bench = session.bench(run, slot);
-        if study.powercut.is_some() && slot.round == study.rounds {
-            to_crash.push((slot, trial::measure(&bench, *slot, plans, &base, admin)?));
+        if study.of_kind().is_some() && slot.round == study.rounds {
+            to_continue.push((slot, trial::measure(&bench, *slot, plans, &base, admin)?));
         } else {
             let done = trial::trial(&bench, *slot, plans, &base, admin)?;
             measured_ns += done.window_ns;
@@ -291,10 +291,10 @@ fn trials(session: &Session<'_>, run: &Run, left: &[Slot], tools: &mut Tools<'_,
             unfinished -= 1;
         }
     }
-    for (slot, measured) in to_crash {
+    for (slot, measured) in to_continue {
         let base = session.base(bases, study, slot, admin)?;
         tell(Note::Begins { study, slot: *slot, total, left: unfinished });
-        let done = trial::crash_and_conclude(&session.bench(run, slot), measured, plans, &base, admin)?;
+        let done = trial::step_and_conclude(&session.bench(run, slot), measured, plans, &base, admin)?;
         measured_ns += done.window_ns;
         tell(Note::Done { study, slot: *slot, done: &done });
         unfinished -= 1;

@@ -1,6 +1,7 @@
 //! The one table of metrics: every number of a trial that has a name, with its unit, which way is better, and how it
 //! is computed.
 
+use crate::analysis::kind::ANALYSES;
 use crate::analysis::tally::Counts;
 use crate::analysis::trial::{GroupRow, Measure, Numbers, Scope, TrialRow};
 use crate::outcome::Outcome;
@@ -108,7 +109,15 @@ pub struct Row {
 /// All metrics, in the order of `trials.csv`.
 pub static TABLE: LazyLock<Vec<Row>> = LazyLock::new(|| {
     let times = Measure::ALL.into_iter().flat_map(times);
-    counts().into_iter().chain([throughput()]).chain(times).chain(compared()).chain(circumstances()).collect()
+    let of_kinds = ANALYSES.all().iter().flat_map(|kind| (kind.metrics)());
+    counts()
+        .into_iter()
+        .chain([throughput()])
+        .chain(times)
+        .chain(compared())
+        .chain(circumstances())
+        .chain(of_kinds)
+        .collect()
 });
 
 /// The metric of this name, without anything after a dot.
@@ -128,6 +137,11 @@ impl Row {
             in_csv: false,
             of,
         }
+    }
+
+    /// A name in formulas: a number of a trial.
+    pub fn of_trial_only(name: &str, unit: Unit, label: &str, of: fn(&TrialRow<'_>) -> Option<f64>) -> Self {
+        Self::new(name, unit, label, Of::Trial(of))
     }
 
     fn in_csv(mut self) -> Self {
@@ -390,7 +404,7 @@ fn server() -> Vec<Row> {
 }
 
 fn data_and_overhead() -> Vec<Row> {
-    use Unit::{Bytes, Ns, Plain};
+    use Unit::{Bytes, Ns};
     let tables = |name: &str, label: &str, of: fn(TableBytes) -> u64| Row {
         dot: Dot::Table,
         ..Row::new(name, Bytes, label, Of::Tables(of))
@@ -400,10 +414,6 @@ fn data_and_overhead() -> Vec<Row> {
         tables("index_bytes", "size of the indexes of all tables, compacted", |bytes| bytes.indexes),
     ];
     let others = rows(vec![
-        ("recorded_syncs_per_commit", Plain, "syncs per commit, as the recorder of a power cut counts them", |row| {
-            let cut = row.trial.powercut.as_ref().filter(|cut| cut.acknowledged > 0)?;
-            Some(cut.syncs as f64 / cut.acknowledged as f64)
-        }),
         ("floor_ns", Ns, "overhead of the worker per operation, without the longest thousandth", |row| {
             Some(row.floor?.ns_per_operation as f64)
         }),
