@@ -30,6 +30,7 @@ use crate::analysis::requests::Sum;
 use crate::analysis::tally::{Counting, Tally, Tallying};
 use crate::analysis::trial::TrialRow;
 use crate::record::model::{Run, StudyFile, Trial};
+use crate::record::parts::ALONE;
 use crate::record::recorded::Recorded;
 use crate::stats::drift::{self, Trend};
 use crate::study::layout::{Layout, layout};
@@ -40,7 +41,7 @@ use std::any::Any;
 /// Compared in every study beside its headline.
 const ALSO_COMPARED: [&str; 2] = ["response_ns_p50", "response_ns_p99"];
 
-/// A record of a study with parts.
+/// Findings of a run, part by part.
 pub struct Parts<'r> {
     pub file: &'r StudyFile,
     /// In the order in which they run.
@@ -52,6 +53,11 @@ impl<'r> Parts<'r> {
     pub fn new(file: &'r StudyFile, parts: &'r [(String, impl Recorded)]) -> Self {
         let parts = parts.iter().map(|(name, part)| (name.clone(), Findings::new(part))).collect();
         Self { file, parts }
+    }
+
+    /// Findings of a study without parts.
+    pub fn alone(&self) -> Option<&Findings<'r>> {
+        self.part(ALONE)
     }
 
     pub fn part(&self, name: &str) -> Option<&Findings<'r>> {
