@@ -5,7 +5,7 @@
 //! ```
 //!
 //! `lock`, `wal` and `page` know the formats of SQLite and the kernel; `instance`, `probe` and `process` are what is asked of
-//! the kernel; `timeline`, `finding` and `words` are pure.
+//! the kernel; `timeline`, `finding` and `words` are pure. `server` does the same for PostgreSQL and MariaDB.
 
 pub mod event;
 pub mod finding;
@@ -19,6 +19,8 @@ mod process;
 mod record;
 mod sampled;
 mod screen;
+mod server;
+mod session;
 mod target;
 pub mod timeline;
 mod trace;

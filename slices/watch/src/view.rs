@@ -79,9 +79,13 @@ pub struct Rates {
 type Look = (u64, BTreeMap<(usize, u32), Sums>);
 
 impl Rates {
-    /// Takes a look; call it a few times a second.
+    /// Takes a look, if the last one is a moment ago.
     pub fn look(&mut self, timeline: &Timeline) {
+        const EVERY_NS: u64 = 100_000_000;
         let now_ns = timeline.now_ns;
+        if self.looks.last().is_some_and(|(at_ns, _)| now_ns < at_ns + EVERY_NS) {
+            return;
+        }
         self.looks.push((now_ns, timeline.sums.clone()));
         let old = self.looks.iter().take_while(|(at_ns, _)| at_ns + RATE_NS < now_ns).count();
         self.looks.drain(..old.saturating_sub(1));

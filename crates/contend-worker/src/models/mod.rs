@@ -6,6 +6,8 @@
 
 #[cfg(feature = "rusqlite")]
 pub mod access;
+#[cfg(feature = "rusqlite")]
+pub mod alone;
 pub mod job;
 #[cfg(feature = "rusqlite")]
 pub mod place;
