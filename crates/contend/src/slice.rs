@@ -34,6 +34,7 @@
 //! ```
 
 use crate::analysis::kind::{ANALYSES, Analysis};
+use crate::analysis::metric::table::{OF_KINDS, Row};
 use crate::engine::{self, Engine};
 use crate::record::kind::{READERS, Reader};
 use crate::report::content::{self, Sections};
@@ -98,7 +99,9 @@ pub struct Kind {
     pub step: Step,
     /// Checks its tables in records.
     pub reader: Reader,
-    /// Its metrics and findings.
+    /// Metrics of its trials, behind those of the core in the table.
+    pub metrics: fn() -> Vec<Row>,
+    /// Its findings.
     pub analysis: Analysis,
     /// What its report says.
     pub telling: Telling,
@@ -184,6 +187,7 @@ pub fn register(slices: &'static [Slice]) {
     KINDS.register(kinds().map(|kind| &kind.study));
     STEPS.register(kinds().map(|kind| &kind.step));
     READERS.register(kinds().map(|kind| &kind.reader));
+    OF_KINDS.register(kinds().map(|kind| &kind.metrics));
     ANALYSES.register(kinds().map(|kind| &kind.analysis));
     TELLINGS.register(kinds().map(|kind| &kind.telling));
     PROOFS.register(slices.iter().flat_map(|slice| slice.proofs));

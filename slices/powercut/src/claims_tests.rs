@@ -84,7 +84,7 @@ fn the_report_has_the_parts_that_the_kind_registers() {
 #[test]
 fn the_page_about_metrics_has_the_metrics_of_this_kind() {
     let page = include_str!("../../../docs/metrics.md");
-    for row in (crate::findings::ANALYSIS.metrics)() {
+    for row in crate::findings::metrics() {
         let (name, label) = (&row.name, &row.label);
         assert!(page.contains(&format!("| `{name}` |  |  |  | mean of the rounds | {label} |")), "{name}");
     }

@@ -3,14 +3,13 @@
 use crate::findings::Survived;
 use anyhow::{Context, Result};
 use contend::analysis::Findings;
-use contend::report::File;
 
 const FILE: &str = "crashes.csv";
 
 /// The files of this kind in a report.
-pub fn files(findings: &Findings<'_>) -> Result<Vec<File>> {
+pub fn files(findings: &Findings<'_>) -> Result<Vec<(&'static str, String)>> {
     let Some(survived) = Survived::of(findings) else { return Ok(vec![]) };
-    Ok(vec![File { name: FILE.to_string(), contents: csv(findings, survived)? }])
+    Ok(vec![(FILE, csv(findings, survived)?)])
 }
 
 fn csv(findings: &Findings<'_>, survived: &Survived) -> Result<String> {

@@ -1,6 +1,6 @@
 //! Findings about crashes: for each condition and contender the results of all rounds together.
 
-use crate::keys::Wanted;
+use crate::keys::{NAME, Wanted};
 use crate::results::{Crashes, Powercut};
 use contend::analysis::Findings;
 use contend::analysis::kind::Analysis;
@@ -12,18 +12,17 @@ use contend::record::recorded::Recorded;
 use contend::stats::unit::Unit;
 use std::any::Any;
 
-/// The metrics and findings of this kind.
-pub const ANALYSIS: Analysis = Analysis {
-    kind: crate::keys::NAME,
-    metrics: || {
-        let label = "syncs per commit, as the recorder of a power cut counts them";
-        vec![Row::of_trial_only("recorded_syncs_per_commit", Unit::Plain, label, |row| {
-            let found = Powercut::of(row.trial).filter(|found| found.acknowledged > 0)?;
-            Some(found.syncs as f64 / found.acknowledged as f64)
-        })]
-    },
-    findings,
-};
+/// The findings of this kind.
+pub const ANALYSIS: Analysis = Analysis { kind: NAME, findings };
+
+/// The metrics of this kind.
+pub fn metrics() -> Vec<Row> {
+    let label = "syncs per commit, as the recorder of a power cut counts them";
+    vec![Row::of_trial_only("recorded_syncs_per_commit", Unit::Plain, label, |row| {
+        let found = row.of_kind::<Powercut>(NAME).filter(|found| found.acknowledged > 0)?;
+        Some(found.syncs as f64 / found.acknowledged as f64)
+    })]
+}
 
 /// What crashes have shown in a run.
 pub struct Survived {

@@ -60,6 +60,7 @@ pub const SLICE: Slice = Slice {
         study: keys::KIND,
         step: Step { kind: NAME, run: step::crash },
         reader: Reader::of::<Wanted, Powercut>(NAME),
+        metrics: findings::metrics,
         analysis: findings::ANALYSIS,
         telling: answer::TELLING,
     }],

@@ -2,7 +2,6 @@
 
 use crate::analysis::Findings;
 use crate::registry::Registry;
-use crate::report::File;
 use crate::report::document::{Block, Section};
 use anyhow::Result;
 
@@ -20,8 +19,8 @@ pub struct Telling {
     pub sections: fn(&Findings<'_>) -> Vec<Option<Section>>,
     /// The section whose charts the end of a run shows, in place of throughput.
     pub chart: &'static str,
-    /// Further files.
-    pub files: fn(&Findings<'_>) -> Result<Vec<File>>,
+    /// Further files: name and contents.
+    pub files: fn(&Findings<'_>) -> Result<Vec<(&'static str, String)>>,
 }
 
 pub static TELLINGS: Registry<Telling> = Registry::empty();

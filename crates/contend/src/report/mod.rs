@@ -81,7 +81,7 @@ fn files(findings: &Findings<'_>, document: &Document) -> Result<Vec<File>> {
         file("charts.gnuplot", gnuplot::script(findings)),
     ]);
     if let Some(telling) = kind::of(findings) {
-        files.extend((telling.files)(findings)?);
+        files.extend((telling.files)(findings)?.into_iter().map(|(name, contents)| file(name, contents)));
     }
     let study = std::slice::from_ref(&findings.run.study);
     // A record from elsewhere may claim any name.

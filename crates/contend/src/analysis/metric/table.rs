@@ -1,11 +1,11 @@
 //! The one table of metrics: every number of a trial that has a name, with its unit, which way is better, and how it
 //! is computed.
 
-use crate::analysis::kind::ANALYSES;
 use crate::analysis::tally::Counts;
 use crate::analysis::trial::{GroupRow, Measure, Numbers, Scope, TrialRow};
 use crate::outcome::Outcome;
 use crate::record::model::{ServerInfo, TableBytes, Used};
+use crate::registry::Registry;
 use crate::stats::quantile::Quantile;
 use crate::stats::unit::Unit;
 use crate::stats::verdict::Direction;
@@ -106,10 +106,16 @@ pub struct Row {
     pub of: Of,
 }
 
-/// All metrics, in the order of `trials.csv`.
+/// Metrics of the kinds of study that slices bring.
+#[cfg(not(test))]
+pub static OF_KINDS: Registry<fn() -> Vec<Row>> = Registry::empty();
+#[cfg(test)]
+pub static OF_KINDS: Registry<fn() -> Vec<Row>> = Registry::with(&[&crate::analysis::tests::METRICS]);
+
+/// All metrics, in the order of `trials.csv`; those of kinds last.
 pub static TABLE: LazyLock<Vec<Row>> = LazyLock::new(|| {
     let times = Measure::ALL.into_iter().flat_map(times);
-    let of_kinds = ANALYSES.all().iter().flat_map(|kind| (kind.metrics)());
+    let of_kinds = OF_KINDS.all().iter().flat_map(|rows| rows());
     counts()
         .into_iter()
         .chain([throughput()])
