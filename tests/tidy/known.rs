@@ -90,6 +90,10 @@ pub const PARAMETERS: Known = &[
 /// Rooms that know what they never may.
 pub const NEVER: Known = &[("workload", &["workload -> study"])];
 
+/// Types of a record that findings still carry.
+pub const HANDED: Known =
+    &[("analysis", &["DataInfo", "Floor", "Found", "Known", "Place", "Run", "StudyFile", "WorkloadInfo"])];
+
 /// Files of workers that read SQL text or addresses.
 pub const WORKERS: Known = &[];
 

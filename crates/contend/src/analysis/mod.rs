@@ -18,6 +18,7 @@ pub mod requests;
 pub mod tally;
 #[cfg(test)]
 pub(crate) mod tests;
+pub mod told;
 pub mod trial;
 
 use crate::analysis::answer::Answered;
@@ -86,7 +87,7 @@ pub struct Drift {
 /// Everything a report says, as numbers.
 pub struct Findings<'r> {
     pub run: &'r Run,
-    pub trials: &'r [Trial],
+    pub(in crate::analysis) trials: &'r [Trial],
     /// Trials that are there but cannot be read, with the reason.
     pub damaged: &'r [(String, String)],
     /// Names of the transactions, in the order of their numbers.
@@ -168,6 +169,11 @@ impl<'r> Findings<'r> {
     /// What the study's kind found.
     pub fn of_kind<T: 'static>(&self) -> Option<&T> {
         self.of_kind.as_ref()?.downcast_ref()
+    }
+
+    /// Trials that are there and can be read.
+    pub fn trial_count(&self) -> usize {
+        self.trials.len()
     }
 
     /// Whether it is a service that was asked, and no database.
