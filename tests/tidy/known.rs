@@ -17,7 +17,6 @@ pub fn compare(found: &BTreeSet<String>, known: Known, rule: &str) {
 
 /// Files in a circle of files.
 pub const CIRCLES: Known = &[
-    ("analysis", &["crates/contend/src/analysis/answer.rs", "crates/contend/src/analysis/mod.rs"]),
     (
         "report",
         &[
@@ -38,57 +37,18 @@ pub const CIRCLES: Known = &[
     ),
     (
         "study",
-        &[
-            "crates/contend/src/study/arm.rs",
-            "crates/contend/src/study/axis.rs",
-            "crates/contend/src/study/load.rs",
-            "crates/contend/src/study/questions.rs",
-            "crates/contend/src/study/sentence.rs",
-        ],
-    ),
-    (
-        "workload",
-        &[
-            "crates/contend/src/workload/generate.rs",
-            "crates/contend/src/workload/load.rs",
-            "crates/contend/src/workload/model.rs",
-            "crates/contend/src/workload/resolve/at.rs",
-            "crates/contend/src/workload/resolve/generator.rs",
-            "crates/contend/src/workload/resolve/mod.rs",
-            "crates/contend/src/workload/resolve/preset.rs",
-            "crates/contend/src/workload/resolve/request.rs",
-            "crates/contend/src/workload/resolve/role.rs",
-            "crates/contend/src/workload/resolve/statement.rs",
-            "crates/contend/src/workload/resolve/transaction.rs",
-            "crates/contend/src/workload/translate.rs",
-        ],
+        &["crates/contend/src/study/arm.rs", "crates/contend/src/study/axis.rs", "crates/contend/src/study/load.rs"],
     ),
 ];
 
 /// Types with an `impl` in more than two files: `FILE: TYPE`.
-pub const IMPLS: Known = &[("workload", &["crates/contend/src/workload/model.rs: Workload"])];
+pub const IMPLS: Known = &[];
 
 /// Functions with more than five parameters: `FILE: FUNCTION`.
-pub const PARAMETERS: Known = &[
-    ("contend-sql", &["crates/contend-sql/tests/support/judge.rs: run_translated"]),
-    ("contend-stats", &["crates/contend-stats/src/verdict.rs: judge"]),
-    (
-        "analysis",
-        &[
-            "crates/contend/src/analysis/compare.rs: compare_quantile",
-            "crates/contend/src/analysis/compare.rs: factor_effect",
-            "crates/contend/src/analysis/compare.rs: guard",
-        ],
-    ),
-    ("report", &["crates/contend/src/report/testing.rs: attempt"]),
-    (
-        "workload",
-        &["crates/contend/src/workload/resolve/request.rs: step", "crates/contend/src/workload/tests/sqlite.rs: step"],
-    ),
-];
+pub const PARAMETERS: Known = &[];
 
 /// Rooms that know what they never may.
-pub const NEVER: Known = &[("workload", &["workload -> study"])];
+pub const NEVER: Known = &[];
 
 /// Types of a record that findings still carry.
 pub const HANDED: Known =

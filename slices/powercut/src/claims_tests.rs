@@ -55,7 +55,7 @@ fn csv(record: &Record) -> String {
 fn crashes_of_a_trial_that_does_not_count_show_nothing() {
     let nothing_lost = "nothing is lost in ";
     let of_speed = crashed(&[Invalid::GeneratorLimited.because("")], &[]);
-    let label = format!(",{},", of_speed.run.study.contenders[0].name);
+    let label = format!("\"{}\",", of_speed.run.study.contenders[0].label);
     assert!(text(&of_speed).contains(nothing_lost), "how fast it was does not matter");
     assert!(csv(&of_speed).contains(&label), "{}", csv(&of_speed));
     for kind in [Invalid::Settings, Invalid::WorkerDied] {

@@ -1,9 +1,10 @@
 //! Plain types of records and studies that findings carry.
 
+pub use crate::load::Load;
 pub use crate::record::evidence::{Found, Known, Place};
 pub use crate::record::model::{DataInfo, WorkloadInfo};
 pub use crate::study::layout::Layout;
 pub use crate::study::model::{
-    Absence, Along, Column, Condition, Contender, Export, ExportRows, Extent, Grid, Holds, LeftOut, Load, Overhead,
+    Absence, Along, Column, Condition, Contender, Export, ExportRows, Extent, Grid, Holds, LeftOut, Overhead,
     OwnMetric, Readback, Study, Tells, Tier, Variant,
 };

@@ -6,9 +6,10 @@ use super::file::{self, File, Layer, RunKind};
 use super::keys;
 use super::kind::LOAD;
 use super::load;
-use super::model::{Extent, Load, Variant};
+use super::model::{Extent, Variant};
 use super::spec::Draft;
 use crate::engine::Settings;
+use crate::load::Load;
 use toml::{Table, Value};
 
 /// Something wrong at a key of the file.

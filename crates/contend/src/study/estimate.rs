@@ -2,9 +2,9 @@
 //! their time.
 
 use super::kind;
-use super::model::{Condition, Contender, Load, Slot, Study};
-use super::set::load_under;
+use super::model::{Condition, Contender, Slot, Study};
 use crate::engine;
+use crate::load::Load;
 use std::collections::BTreeSet;
 
 /// Around the measured time of a trial: fresh data, workers that start, waiting for a quiet disk, checks. Measured on two
@@ -49,7 +49,7 @@ pub fn estimate_left_ns<'s>(study: &Study, slots: impl Iterator<Item = &'s Slot>
 }
 
 fn trial_ns(study: &Study, at: &Condition, contender: &Contender) -> u64 {
-    let load = load_under(&study.load, at);
+    let load = study.load.under(&at.axes);
     let server_ns = engine::find(&contender.engine).and_then(|engine| engine.server).map_or(0, |_| SERVER_NS);
     let app_ns = if engine::is_app(contender) { APP_NS } else { 0 };
     let around_ns = AROUND_NS + server_ns + app_ns;

@@ -256,7 +256,7 @@ impl<'p> Events<'p> {
     }
 
     /// Connects one client and carries out a transaction, if there is one, outside of any window.
-    pub(in crate::http) fn start_once(&mut self, i: usize, transaction: Option<u16>) {
+    pub(crate) fn start_once(&mut self, i: usize, transaction: Option<u16>) {
         let client = &mut self.clients[i];
         client.work = Work::Once(transaction);
         client.begin_attempt(transaction.unwrap_or(0));
@@ -275,7 +275,7 @@ impl<'p> Events<'p> {
     }
 
     /// How what was to be done once ended, once it has.
-    pub(in crate::http) fn take_once(&mut self, i: usize) -> Option<Result<(), Failed>> {
+    pub(crate) fn take_once(&mut self, i: usize) -> Option<Result<(), Failed>> {
         self.clients[i].once.take()
     }
 
