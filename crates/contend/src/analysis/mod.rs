@@ -18,7 +18,7 @@ pub mod plain;
 pub mod requests;
 pub mod tally;
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;
 pub mod told;
 pub mod trial;
 

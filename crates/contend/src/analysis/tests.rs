@@ -2,21 +2,16 @@
 
 use crate::analysis::Findings;
 use crate::analysis::metric::name::Name;
-use crate::analysis::metric::table::{Dot, Row, TABLE};
+use crate::analysis::metric::table::{Dot, TABLE};
 use crate::record::model::{Floor, Run, ServerInfo, ServerLockWaits, Syncs, TableBytes, Trial, Used};
 use crate::record::recorded::Recorded;
 use crate::record::store::Record;
 use crate::report::testing::Story;
-use crate::stats::unit::Unit;
 use crate::study::model::{Overhead, Variant};
 use anyhow::Result;
 use contend_wire::sample::{CodeSpace, Sample};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-
-/// Stands for the kinds of slices: a metric that an embedded study has in a formula.
-pub static METRICS: fn() -> Vec<Row> =
-    || vec![Row::of_trial_only("recorded_syncs_per_commit", Unit::Plain, "", |_| Some(1.0))];
 
 /// A record in which everything was measured.
 fn full(dir: &std::path::Path) -> Record {
