@@ -76,7 +76,7 @@ pub struct Drift {
 /// Everything a report says, as numbers.
 pub struct Findings<'r> {
     pub run: &'r Run,
-    pub(in crate::analysis) trials: &'r [Trial],
+    pub(super) trials: &'r [Trial],
     /// Trials that are there but cannot be read, with the reason.
     pub damaged: &'r [(String, String)],
     /// Names of the transactions, in the order of their numbers.
@@ -98,7 +98,7 @@ pub struct Findings<'r> {
     /// What became of the requests under each condition; empty if no service was asked.
     pub requests: Vec<Sum>,
     /// Findings of the study's kind, in the type of the slice that brought it.
-    pub(in crate::analysis) of_kind: Option<Box<dyn Any>>,
+    pub(super) of_kind: Option<Box<dyn Any>>,
 }
 
 impl<'r> Findings<'r> {

@@ -270,7 +270,7 @@ pub struct TrialRow<'r> {
     pub round: u32,
     pub condition: usize,
     pub contender: usize,
-    pub(in crate::analysis) trial: &'r Trial,
+    pub(super) trial: &'r Trial,
     /// Why it does not count; empty = valid.
     pub reasons: Vec<Reason>,
     /// The load under its condition.
