@@ -2,9 +2,10 @@
 
 use super::run::{open_found, write_report};
 use super::{INVALID, OK, colour, print};
-use crate::record::parts::Found;
+use crate::record::parts::ALONE;
 use crate::record::store::Record;
 use crate::report;
+use crate::slice;
 use crate::study::model::{Extent, Study, Variant};
 use crate::study::{self, Choices, resolve_parts};
 use anyhow::{Context, Result};
@@ -36,20 +37,20 @@ pub(super) fn report(args: &ReportArgs) -> Result<u8> {
         return import(args, file);
     }
     let dir = args.dir.as_deref().context("which record? Name its directory")?;
+    let own = slice::all().iter().flat_map(|slice| slice.records).find(|record| dir.join(record.file).is_file());
+    if let Some(record) = own {
+        return (record.report)(dir, args.json);
+    }
     let found = open_found(dir)?;
     let written = write_report(&found, dir)?;
-    let damaged: usize = match &found {
-        Found::One(record) => say_damaged(record, ""),
-        Found::Parts(record) => {
-            record.parts.iter().map(|(name, part)| say_damaged(part, &format!(" of part {name}"))).sum()
-        }
-    };
+    let damaged: usize = found.parts.iter().map(|(name, part)| say_damaged(part, name)).sum();
     print(&if args.json { written.json.clone() } else { report::terminal(&written, colour()) })?;
     Ok(if damaged == 0 && written.invalid == 0 { OK } else { INVALID })
 }
 
 /// Says which trials of a record cannot be read; how many.
 fn say_damaged(record: &Record, part: &str) -> usize {
+    let part = if part == ALONE { String::new() } else { format!(" of part {part}") };
     for (name, why) in &record.damaged {
         eprintln!("contend: trial {name}{part} is left out: {why}");
     }
