@@ -241,7 +241,7 @@ fn how_to_resume(dir: &Path, args: &RunArgs) -> String {
 pub(super) fn write_report(found: &Found, dir: &Path) -> Result<report::Written> {
     match found {
         Found::One(record) => report::write(&Findings::new(&**record), dir),
-        Found::Parts(record) => report::volume::write(&Parts::new(&record.file, &record.parts), dir),
+        Found::Parts(record) => report::parts::write(&Parts::new(&record.file, &record.parts), dir),
     }
 }
 

@@ -15,6 +15,7 @@ mod export;
 mod file;
 mod grid;
 mod label;
+mod layers;
 pub mod layout;
 mod load;
 mod metric;
@@ -31,9 +32,9 @@ mod sentence;
 pub mod spec;
 mod vocabulary;
 
-pub use arm::ROUNDS_MAX;
 pub use choices::{Choices, parse_set};
 pub use estimate::{estimate_left_ns, estimate_ns};
+pub use layers::ROUNDS_MAX;
 pub use load::CYCLE;
 pub use resolve::{StudyError, leave_out, resolve, resolve_parts};
 pub use schedule::{SplitMix64, schedule, seed_of_round};
