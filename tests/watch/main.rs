@@ -1,6 +1,7 @@
 //! `contend watch` on real programs: each finding is planted and found with the right process; healthy programs have none.
 //! What needs tracefs says NOT VERIFIED where this user may not use it.
 
+mod record;
 mod servers;
 #[path = "../support/mod.rs"]
 mod support;

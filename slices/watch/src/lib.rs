@@ -9,6 +9,7 @@
 
 pub mod event;
 pub mod finding;
+pub mod hold;
 mod instance;
 mod janitor;
 mod lines;
@@ -21,6 +22,7 @@ mod sampled;
 mod screen;
 mod server;
 mod session;
+pub mod tally;
 mod target;
 pub mod timeline;
 mod trace;
@@ -30,7 +32,10 @@ mod wal;
 mod watch;
 mod words;
 
-use contend::slice::Slice;
+use contend::slice::{OwnRecord, Slice};
 
 /// What contend gains: `contend watch`.
-pub const SLICE: Slice = Slice { name: "watch", verbs: &[verb::VERB], processes: &[janitor::PROCESS], ..Slice::NONE };
+pub const SLICE: Slice =
+    Slice { name: "watch", verbs: &[verb::VERB], processes: &[janitor::PROCESS], records: &[RECORD], ..Slice::NONE };
+
+const RECORD: OwnRecord = OwnRecord { file: record::FILE, report: verb::report };

@@ -1,6 +1,7 @@
 //! A watch as its user follows it: a live screen, or a line a second. The same for files and servers.
 
 use crate::lines;
+use crate::record::{Recorder, ServerRecorder};
 use crate::screen::{Choice, Shown, ShownServer, draw, draw_server};
 use crate::server::{self, Server};
 use crate::view::{DatabaseView, Rates, view};
@@ -11,6 +12,7 @@ use contend::cli::print;
 use contend::report::text::Colour;
 use ratatui::Frame;
 use ratatui::crossterm::event::{Event, KeyEventKind, poll, read};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -43,6 +45,11 @@ pub trait Live {
     fn found(&self) -> Vec<(String, Words)>;
     /// The text at the end.
     fn summary(&self) -> String;
+    /// Writes the end of the record, if one is made; its files.
+    ///
+    /// # Errors
+    /// The disk is full.
+    fn end_record(&mut self) -> Result<Vec<PathBuf>>;
     /// The screen at this moment.
     fn drawing(&self, seconds: u64) -> Drawing;
 }
@@ -51,11 +58,12 @@ pub trait Live {
 pub struct Files {
     pub watch: Watch,
     rates: Rates,
+    record: Option<Recorder>,
 }
 
 impl Files {
-    pub fn new(watch: Watch) -> Files {
-        Files { watch, rates: Rates::default() }
+    pub fn new(watch: Watch, record: Option<Recorder>) -> Files {
+        Files { watch, rates: Rates::default(), record }
     }
 
     /// What is shown now.
@@ -68,7 +76,13 @@ impl Live for Files {
     fn poll(&mut self, all: bool) -> Result<()> {
         self.watch.poll(all)?;
         self.rates.look(&self.watch.timeline);
-        Ok(())
+        let Files { watch, rates, record } = self;
+        record.as_mut().map_or(Ok(()), |record| record.follow(watch, || view(watch, rates, STRIP.0, STRIP.1)))
+    }
+
+    fn end_record(&mut self) -> Result<Vec<PathBuf>> {
+        let view = self.view();
+        self.record.take().map_or(Ok(vec![]), |record| record.end(&self.watch, &view))
     }
 
     fn is_over(&self) -> bool {
@@ -111,14 +125,24 @@ impl Live for Files {
     }
 }
 
-impl Live for Server {
+/// A server, and its record.
+pub struct Served {
+    pub server: Server,
+    pub record: Option<ServerRecorder>,
+}
+
+impl Live for Served {
     fn poll(&mut self, _: bool) -> Result<()> {
-        Server::poll(self);
-        Ok(())
+        self.server.poll();
+        self.record.as_mut().map_or(Ok(()), |record| record.follow(&self.server))
+    }
+
+    fn end_record(&mut self) -> Result<Vec<PathBuf>> {
+        self.record.take().map_or(Ok(vec![]), |record| record.end(&self.server))
     }
 
     fn is_over(&self) -> bool {
-        self.gone.is_some()
+        self.server.gone.is_some()
     }
 
     fn databases(&self) -> usize {
@@ -126,27 +150,27 @@ impl Live for Server {
     }
 
     fn lines(&self, at: &str) -> Vec<String> {
-        vec![server::line(at, self)]
+        vec![server::line(at, &self.server)]
     }
 
     fn json(&self) -> String {
-        server::json_line(self)
+        server::json_line(&self.server)
     }
 
     fn found(&self) -> Vec<(String, Words)> {
-        server::found(self)
+        server::found(&self.server)
     }
 
     fn summary(&self) -> String {
-        server::summary(self, WIDTH)
+        server::summary(&self.server, WIDTH)
     }
 
     fn drawing(&self, seconds: u64) -> Drawing {
         let shown = ShownServer {
-            facts: server::line("", self).trim_start().to_string(),
-            tree: server::tree(self, 200),
+            facts: server::line("", &self.server).trim_start().to_string(),
+            tree: server::tree(&self.server, 200),
             findings: self.found().into_iter().map(|(_, words)| words).collect(),
-            missing: self.missing(),
+            missing: self.server.missing(),
             seconds,
         };
         Box::new(move |frame, choice| draw_server(frame, &shown, choice))

@@ -2,18 +2,18 @@
 
 use crate::janitor::Janitor;
 use crate::process::databases_of;
-use crate::record;
+use crate::record::{self, Recorder, ServerRecorder};
 use crate::server::Server;
-use crate::session::{self, Files, Live, Until};
+use crate::session::{self, Files, Live, Served, Until};
 use crate::target::Database;
-use crate::watch::{Depth, KEPT_NS, Watch, now_ns};
+use crate::watch::{Depth, Watch, now_ns};
 use anyhow::{Context, Result, bail, ensure};
 use clap::{ArgMatches, FromArgMatches, Parser, ValueHint};
 use contend::cli::{INVALID, OK, print, stop_on_signals};
 use contend::slice::Verb;
 use contend::units::duration_ns;
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 /// Show who holds a database's lock, since when, in which statement, and who waits
@@ -53,6 +53,9 @@ struct WatchArgs {
     /// Keep what was seen in this directory, with a report
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: Option<PathBuf>,
+    /// Most that --out writes, in MiB; what comes later is left out and said
+    #[arg(long, value_name = "MIB", default_value_t = 100, requires = "out")]
+    limit_mib: u64,
 }
 
 pub const VERB: Verb = Verb {
@@ -68,34 +71,27 @@ const DURATION_NS_MAX: u64 = 7 * 24 * 3600 * 1_000_000_000;
 
 fn run(args: &WatchArgs) -> Result<u8> {
     let duration_ns = args.duration.as_deref().map(duration).transpose()?;
+    let limit = args.limit_mib << 20;
     if let Some(address) = address(args)? {
-        // A record of a server is not made yet.
-        ensure!(args.out.is_none(), "--out: a record is made of SQLite databases only; print lines with --json-line");
         let stop = stop_on_signals()?;
-        let mut server = Server::start(address)?;
-        follow(&mut server, args, duration_ns, &stop)?;
-        return Ok(if server.findings().is_empty() { OK } else { INVALID });
+        let server = Server::start(address)?;
+        let record = args.out.as_deref().map(|out| ServerRecorder::make(out, limit)).transpose()?;
+        let mut served = Served { server, record };
+        follow(&mut served, args, duration_ns, &stop)?;
+        return Ok(if served.server.findings().is_empty() { OK } else { INVALID });
     }
     let databases = match args.pid {
         Some(pid) => of_process(pid)?,
         None => args.databases.iter().map(PathBuf::from).collect(),
     };
     let databases = Database::open_all(&databases)?;
+    let depth = depth(args)?;
     // Before anything is made that must be removed again.
     let stop = stop_on_signals()?;
-    if let Some(out) = &args.out {
-        record::make(out)?;
-    }
+    let record = args.out.as_deref().map(|out| Recorder::make(out, limit)).transpose()?;
     let _janitor = Janitor::start()?;
-    // A record has everything; a screen only what it shows.
-    let kept_ns = if args.out.is_some() || duration_ns.is_some() { 0 } else { KEPT_NS };
-    let mut files = Files::new(Watch::start(databases, depth(args)?, kept_ns)?);
+    let mut files = Files::new(Watch::start(databases, depth)?, record);
     follow(&mut files, args, duration_ns, &stop)?;
-    if let Some(out) = &args.out {
-        for path in record::write(&files.watch, &files.view(), out)? {
-            print(&format!("{}\n", path.display()))?;
-        }
-    }
     Ok(if files.watch.findings().is_empty() { OK } else { INVALID })
 }
 
@@ -108,7 +104,13 @@ fn follow(live: &mut dyn Live, args: &WatchArgs, duration_ns: Option<u64>, stop:
     } else {
         session::in_lines(live, args.json_line, &until)?;
     }
-    if args.json_line { Ok(()) } else { print(&live.summary()) }
+    if !args.json_line {
+        print(&live.summary())?;
+    }
+    let files = live.end_record()?;
+    let Some(out) = args.out.as_deref().filter(|_| !files.is_empty()) else { return Ok(()) };
+    let page = record::report(out)?;
+    if args.json_line { Ok(()) } else { print(&format!("Report: {}\n", page.display())) }
 }
 
 /// The address of a server, if one is to be watched.
@@ -140,4 +142,15 @@ fn duration(text: &str) -> Result<u64> {
     let ns = duration_ns(text).map_err(|why| anyhow::anyhow!("--for `{text}`: {why}"))?;
     ensure!(ns > 0 && ns <= DURATION_NS_MAX, "--for `{text}`: it must be above 0 and at most 7 days");
     Ok(ns)
+}
+
+/// `contend report DIR` of a record of a watch.
+pub fn report(dir: &Path, json: bool) -> Result<u8> {
+    let saved = record::read(dir)?;
+    let page = record::report(dir)?;
+    print(&match json {
+        true => serde_json::to_string_pretty(&saved)? + "\n",
+        false => format!("{}\nReport: {}\n", record::text(dir, contend::cli::colour())?, page.display()),
+    })?;
+    Ok(if saved.findings.is_empty() { OK } else { INVALID })
 }

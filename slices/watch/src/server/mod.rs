@@ -17,4 +17,4 @@ mod source;
 mod view;
 
 pub use source::Server;
-pub use view::{found, json_line, line, summary, tree};
+pub use view::{figures, found, json_line, line, summary, tree};

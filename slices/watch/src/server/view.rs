@@ -11,22 +11,30 @@ use std::collections::BTreeSet;
 /// Statements whose waits are listed at the end.
 const WAITS_SHOWN: usize = 10;
 
+/// Clients, active ones, those idle in a transaction, waiting ones, the longest wait, old versions, deadlocks.
+pub fn figures(server: &Server) -> [u64; 7] {
+    let (clients, counters) = (&server.history.clients, &server.history.counters);
+    let count = |is: &dyn Fn(&Client) -> bool| clients.iter().filter(|client| is(client)).count() as u64;
+    [
+        clients.len() as u64,
+        count(&|client| client.state == State::Active),
+        count(&|client| client.state == State::IdleInTransaction),
+        count(&|client| client.wait.is_some()),
+        clients.iter().filter_map(|client| Some(client.wait.as_ref()?.ns)).max().unwrap_or(0),
+        counters.old_versions,
+        counters.deadlocks,
+    ]
+}
+
 /// One line of text.
 pub fn line(at: &str, server: &Server) -> String {
-    let clients = &server.history.clients;
-    let count = |is: &dyn Fn(&Client) -> bool| clients.iter().filter(|client| is(client)).count();
-    let waits: Vec<u64> = clients.iter().filter_map(|client| Some(client.wait.as_ref()?.ns)).collect();
-    let mut out = format!(
-        "{at} {}: {} clients, {} active, {} idle in transaction",
-        server.version,
-        clients.len(),
-        count(&|client| client.state == State::Active),
-        count(&|client| client.state == State::IdleInTransaction)
-    );
-    if let Some(longest) = waits.iter().max() {
-        out += &format!("; {} wait, up to {}", waits.len(), time(*longest));
+    let [clients, active, idle, waiting, longest, old_versions, _] = figures(server);
+    let version = &server.version;
+    let mut out = format!("{at} {version}: {clients} clients, {active} active, {idle} idle in transaction");
+    if waiting > 0 {
+        out += &format!("; {waiting} wait, up to {}", time(longest));
     }
-    out + &format!("; {} old versions of rows", server.history.counters.old_versions)
+    out + &format!("; {old_versions} old versions of rows")
 }
 
 #[derive(Serialize)]
