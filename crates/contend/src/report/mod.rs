@@ -9,7 +9,6 @@
 pub mod compare_parts;
 pub mod compare_records;
 pub mod content;
-mod crashes;
 pub mod csv;
 pub mod document;
 pub mod export;
@@ -17,6 +16,7 @@ mod files;
 pub mod gnuplot;
 pub mod html;
 pub mod json;
+pub mod kind;
 pub mod markdown;
 pub mod parts;
 mod plot;
@@ -40,6 +40,9 @@ pub use single::{import, render, write};
 
 use crate::report::document::{Block, Document};
 use crate::report::text::Colour;
+
+/// The section whose charts the end of a run shows.
+const THROUGHPUT: &str = "throughput";
 
 /// Most bar charts at the end of a run.
 const CHARTS_MAX: usize = 4;
@@ -91,9 +94,9 @@ fn first_screen(document: &Document, colour: Colour) -> String {
     let mut out = text::head(document, colour);
     let answer = document.sections.iter().filter(|s| s.id == "answer").flat_map(|s| &s.blocks);
     let shown = answer.filter(|b| matches!(b, Block::Answer { .. } | Block::Table(_)) || document.is_condition(b));
-    // Where it was looked at what is kept, speed is shown with it.
-    let of_speed = if document.sections.iter().any(|s| s.id == "promise") { "promise" } else { "throughput" };
-    let chart = document.sections.iter().filter(|s| s.id == of_speed).flat_map(|s| &s.blocks);
+    let has_chart = document.sections.iter().any(|s| s.id == document.chart);
+    let chart = if has_chart { document.chart } else { THROUGHPUT };
+    let chart = document.sections.iter().filter(|s| s.id == chart).flat_map(|s| &s.blocks);
     let bars: Vec<&Block> = chart.filter(|b| matches!(b, Block::Bars(_))).collect();
     let lines = document.sections.iter().filter(|s| s.id == "over-axis").flat_map(|s| &s.blocks);
     let lines: Vec<&Block> = lines.filter(|b| matches!(b, Block::Lines(_))).take(1).collect();

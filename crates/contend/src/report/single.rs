@@ -1,7 +1,7 @@
 //! The report of a study without parts, or of one part; and that of a CSV.
 
 use super::files::{File, Terminal, Written, file, one_line, script_name, write_files};
-use super::{content, crashes, csv, export, gnuplot, html, json, markdown, text};
+use super::{content, csv, export, gnuplot, html, json, kind, markdown, text};
 use crate::analysis::Findings;
 use crate::analysis::plain::Study;
 use crate::report::document::Document;
@@ -23,7 +23,9 @@ pub(super) fn files(findings: &Findings<'_>, document: &Document) -> Result<Vec<
         file("latencies.csv", csv::latencies(findings)?),
         file("charts.gnuplot", gnuplot::script(findings)),
     ]);
-    files.extend(crashes::csv(findings)?.map(|contents| file("crashes.csv", contents)));
+    if let Some(telling) = kind::of(findings) {
+        files.extend((telling.files)(findings)?.into_iter().map(|(name, contents)| file(name, contents)));
+    }
     let study = std::slice::from_ref(&findings.run.study);
     // A record from elsewhere may claim any name.
     for export in findings.exports() {

@@ -1,12 +1,11 @@
 //! One variant and extent of a study file, read but not yet multiplied out: here overrides from the
 //! command line can still be applied.
 
-use super::model::Powercut;
 use super::spec::Draft;
 use crate::engine::Settings;
 use crate::load;
 use crate::load::Load;
-use toml::Value;
+use toml::{Table, Value};
 
 /// Something wrong at a key of the file.
 #[derive(Debug)]
@@ -46,7 +45,9 @@ pub(super) struct Arm {
     /// From the command line: these are as typed, no axis multiplies them.
     pub added: Vec<Entry>,
     pub load: Load,
-    pub powercut: Option<Powercut>,
+    /// Name of the study's kind, and the values of its keys.
+    pub kind: String,
+    pub of_kind: Option<Table>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

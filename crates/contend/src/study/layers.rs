@@ -2,9 +2,11 @@
 
 use super::arm::{Arm, Axis, Entry, Problem, value_text};
 use super::file::{self, File, Layer, RunKind};
-use super::model::{Extent, TrialKind, Variant};
+use super::keys;
+use super::kind::LOAD;
+use super::model::{Extent, Variant};
 use super::spec::Draft;
-use super::{axis, load, powercut};
+use super::{axis, load};
 use crate::engine::Settings;
 
 /// Fewer rounds than this cannot give an interval of 95 %.
@@ -21,8 +23,8 @@ pub(super) fn read(file: &File, variant: Variant, extent: Extent) -> Result<Arm,
         .map_or((&[][..], Vec::new()), |(path, baseline)| (path, baseline.clone()));
     Ok(Arm {
         headline: find(&layers, |layer| layer.headline).map(|(_, headline)| headline.clone()).unwrap_or_default(),
-        // What survives a crash is not a matter of intervals over rounds either.
-        rounds: read_rounds(&layers, variant, file.describes == Some(true) || file.kind != TrialKind::Load)?,
+        // Results of a kind are not a matter of intervals over rounds either.
+        rounds: read_rounds(&layers, variant, file.describes == Some(true) || file.kind != LOAD)?,
         baseline,
         baseline_path: Problem::at(baseline_path, &["baseline"], "").path,
         common: read_common(&layers, &entries)?,
@@ -30,7 +32,8 @@ pub(super) fn read(file: &File, variant: Variant, extent: Extent) -> Result<Arm,
         entries,
         added: Vec::new(),
         load: load::read(&layers)?,
-        powercut: powercut::read(&layers, file.kind)?,
+        kind: file.kind.clone(),
+        of_kind: keys::read(&layers, &file.kind).map_err(|(path, message)| Problem { path, message })?,
     })
 }
 
