@@ -237,7 +237,7 @@ fn how_to_resume(dir: &Path, args: &RunArgs) -> String {
 /// Writes the report of a record into its directory.
 pub(super) fn write_report(found: &StudyRecord, dir: &Path) -> Result<report::Written> {
     let parts = Parts::new(&found.file, &found.parts);
-    parts.alone().map_or_else(|| report::volume::write(&parts, dir), |findings| report::write(findings, dir))
+    parts.alone().map_or_else(|| report::parts::write(&parts, dir), |findings| report::write(findings, dir))
 }
 
 /// The report of a complete run, and what the user sees of it. The status is that of the worst part.
