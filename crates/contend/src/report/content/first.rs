@@ -7,8 +7,10 @@ use crate::analysis::trial::{Scope, failed};
 use crate::analysis::{Answered, Findings};
 use crate::outcome::Outcome;
 use crate::report::content::words::{self, NOTHING};
-use crate::report::content::{along, charts, evidence, grid, powercut, readback};
+use crate::report::content::{along, charts, evidence, grid, readback};
 use crate::report::document::{Block, Cell as TableCell, Said, Section, Table, Tone};
+use crate::report::kind;
+use crate::stats::interval::Interval;
 use crate::stats::precision::{Percent, Ratio};
 use crate::stats::quantile::Quantile;
 use crate::stats::verdict::Verdict;
@@ -29,16 +31,13 @@ pub fn answer(findings: &Findings<'_>) -> Section {
             blocks.push(Block::Heading(words::condition(findings, condition)));
         }
         blocks.extend(grid::tables(findings, condition));
-        blocks.extend(powercut::table(findings, condition));
-        if findings.run.study.powercut.is_none() {
-            blocks.push(Block::Table(table(findings, condition)));
+        match kind::of(findings) {
+            Some(telling) => blocks.extend((telling.table)(findings, condition)),
+            None => blocks.push(Block::Table(table(findings, condition))),
         }
     }
-    let note =
-        if findings.run.study.powercut.is_some() { Some(powercut::NOTE.to_string()) } else { table_note(findings) };
-    if let Some(note) = note {
-        blocks.push(Block::Note(note));
-    }
+    let note = kind::of(findings).map_or_else(|| table_note(findings), |telling| Some(telling.note.to_string()));
+    blocks.extend(note.map(Block::Note));
     blocks.push(Block::Heading("What this does not show".to_string()));
     blocks.push(Block::List(limits(findings)));
     Section { id: "answer", title: "The answer".to_string(), blocks }
@@ -53,8 +52,8 @@ fn driver_of_all(findings: &Findings<'_>) -> Option<String> {
 }
 
 fn answers(findings: &Findings<'_>) -> Vec<Block> {
-    if findings.run.study.powercut.is_some() {
-        return powercut::answers(findings);
+    if let Some(telling) = kind::of(findings) {
+        return (telling.answers)(findings);
     }
     if findings.cells.iter().all(|cell| !cell.has_data()) {
         let text = "No trial of this run counts, so there is no answer. The reasons are below.".to_string();
@@ -83,15 +82,8 @@ fn asked_effects(findings: &Findings<'_>) -> Vec<Block> {
     let mut blocks: Vec<Block> = vec![];
     for effect in &findings.effects {
         let (Some(ask), Ok(found)) = (&effect.factor.ask, &effect.result) else { continue };
-        let interval = match found.interval {
-            Some(i) if i.low <= 1.0 && i.high >= 1.0 => {
-                format!(" ({} to {}, so it may be none)", plain(i.low), plain(i.high))
-            }
-            Some(i) => format!(" ({} to {})", plain(i.low), plain(i.high)),
-            None => " (too few rounds for an interval)".to_string(),
-        };
         let metric = effect.metric.as_ref().map_or(effect.factor.metric.clone(), Metric::label);
-        let text = format!("{}: {metric} x {}{interval}.", effect.about, plain(found.ratio));
+        let text = format!("{}: {}.", effect.about, effect_in_words(&metric, found.ratio, found.interval));
         let condition = several_conditions(findings).then(|| words::condition(findings, effect.condition));
         let one = Said { condition, text, tone: Tone::Plain };
         let open = blocks.iter_mut().find_map(|block| match block {
@@ -104,6 +96,17 @@ fn asked_effects(findings: &Findings<'_>) -> Vec<Block> {
         }
     }
     blocks
+}
+
+/// What a factor does to a metric. An interval on both sides of 1 says no more than its ends.
+fn effect_in_words(metric: &str, ratio: f64, interval: Option<Interval>) -> String {
+    match interval {
+        Some(i) if i.low <= 1.0 && i.high >= 1.0 => {
+            format!("cannot tell whether it changes {metric}: anything from {} to {} fits", Ratio(i.low), Ratio(i.high))
+        }
+        Some(i) => format!("{metric} x {} ({} to {})", plain(ratio), plain(i.low), plain(i.high)),
+        None => format!("{metric} x {} (too few rounds for an interval)", plain(ratio)),
+    }
 }
 
 fn several_conditions(findings: &Findings<'_>) -> bool {
