@@ -56,6 +56,8 @@ FAULTS = {  # name: (reason expected, reasons that may come with it, what it doe
     "too-fast": ("not-credible", "generator-limited,invariant", "invents commits of 5 us, as the plan has them"),
     "unsynced": ("-", "not-credible", "runs with synchronous = OFF and reports what was asked for"),
     "corrupt-data": ("invariant", "-", "executes --sql in the database before it hands over its samples"),
+    "autocommit": ("invariant", "-", "begins and ends no transaction"),
+    "rewrite": ("invariant", "-", "executes its statements changed as --rewrite says"),
     "nothing": ("nothing-done", "invariant", "reports every attempt as failed with SQLITE_BUSY"),
     "rounds-integers": ("-", "invariant", "rounds a plan's integers as reals are: 9007199254740993 to ...992"),
     "swallows": ("-", "invariant", "reports every attempt that failed as a success"),
@@ -105,6 +107,32 @@ def without_syncs(text):
     text = pragma.sub("session\t-\tPRAGMA synchronous = OFF", text)
     lie = f"readback\tsynchronous\tSELECT {words.get(asked, asked)}"
     return re.sub(r"^readback\tsynchronous\t.*$", lie, text, flags=re.MULTILINE)
+
+
+def places(sql):
+    """Where the parameters of a statement stand, as a plan says it."""
+    unescaped = re.sub(r"\\(.)", lambda m: ESCAPES.get(m[1], m[1]), sql)
+    blank = re.sub(r"'[^']*'", lambda m: "x" * len(m[0].encode()), unescaped)
+    return ",".join(str(len(blank[: m.start()].encode())) for m in re.finditer(r"\?", blank)) or "-"
+
+
+def autocommitted(text):
+    """The plan without BEGIN: every statement commits by itself."""
+    return re.sub(r"^(transaction\t\d+\t[^\t]*\t\w+)\t[^\t]*", r"\1\t-", text, flags=re.MULTILINE)
+
+
+def rewritten(text, rules):
+    """The plan with every `PATTERN=>REPLACEMENT` applied to every statement."""
+
+    def one(line):
+        if not line.startswith("statement\t"):
+            return line
+        *head, _, sql = line.split("\t")
+        for rule in rules:
+            sql = re.sub(*rule.split("=>"), sql)
+        return "\t".join([*head, places(sql), sql])
+
+    return "\n".join(map(one, text.split("\n")))
 
 
 def sealed(text):
@@ -302,6 +330,10 @@ class Fake:
             body = sealed(without_syncs(body.decode())).encode()
         elif self.fault == "rounds-integers":
             body = sealed(rounded(body.decode())).encode()
+        elif self.fault == "autocommit":
+            body = sealed(autocommitted(body.decode())).encode()
+        elif self.fault == "rewrite":
+            body = sealed(rewritten(body.decode(), self.args.rewrite)).encode()
         return b"plan %d\n" % len(body), body
 
     def applies(self):
@@ -431,13 +463,15 @@ def parse(argv):
     add("--only-plan", type=int, metavar="N", help="be at fault only with a worker's N-th plan in --trial-file, from 1")
     add("--setting", default="synchronous=0", metavar="NAME=VALUE", help="for `setting` (default: synchronous=0)")
     add("--sql", help="for `corrupt-data`")
+    add("--rewrite", action="append", metavar="PATTERN=>REPLACEMENT", help="a regular expression, for `rewrite`")
     add("--service-ns", type=int, metavar="NS", help="for `instant` (default: 200) and `too-fast` (5000)")
     add("--list", action="store_true", help="print fault, reason expected and reasons that may come with it")
     args = parser.parse_args(argv)
     if not args.real and not args.list:
         parser.error("--real or CONTEND_REAL_WORKER must name the real worker")
-    if args.only_plan and not args.trial_file or args.fault == "corrupt-data" and not args.sql:
-        parser.error("--only-plan needs --trial-file; corrupt-data needs --sql")
+    needs = {"corrupt-data": args.sql, "rewrite": args.rewrite}
+    if args.only_plan and not args.trial_file or not needs.get(args.fault, True):
+        parser.error("--only-plan needs --trial-file; corrupt-data needs --sql, rewrite --rewrite")
     return args
 
 

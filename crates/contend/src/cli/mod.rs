@@ -5,6 +5,7 @@
 
 mod compare;
 mod doctor;
+mod explain;
 mod list;
 mod manifests;
 mod plan;
@@ -15,6 +16,7 @@ mod verify;
 
 use self::compare::CompareArgs;
 use self::doctor::DoctorArgs;
+use self::explain::ExplainArgs;
 use self::list::ListArgs;
 use self::plan::PlanVerb;
 use self::report::ReportArgs;
@@ -107,6 +109,12 @@ const VERBS: &[Verb] = &[
         name: "compare",
         run: |m| compare::compare(&CompareArgs::from_arg_matches(m)?),
         ..Verb::of::<CompareArgs>()
+    },
+    Verb {
+        name: "explain",
+        run: |m| explain::explain(&ExplainArgs::from_arg_matches(m)?),
+        example: "  contend explain 'database is locked' what happened, and what to change\n",
+        ..Verb::of::<ExplainArgs>()
     },
     Verb { name: "list", run: |m| list::list(&ListArgs::from_arg_matches(m)?), ..Verb::of::<ListArgs>() },
     Verb { name: "doctor", run: |m| doctor::doctor(&DoctorArgs::from_arg_matches(m)?), ..Verb::of::<DoctorArgs>() },

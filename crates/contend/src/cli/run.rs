@@ -10,7 +10,7 @@ use crate::source::Source;
 use crate::stats::precision::{Ns, counted};
 use crate::study::model::{Contender, Extent, Study, Variant, Whole};
 use crate::study::{
-    self, Choices, Vocabulary, check_vocabulary, estimate_left_ns, estimate_ns, parse_set, resolve_parts,
+    self, Choices, Vocabulary, check_quick, check_vocabulary, estimate_left_ns, estimate_ns, parse_set, resolve_parts,
 };
 use crate::trial::data::disk::is_full;
 use crate::trial::note::Note;
@@ -371,7 +371,11 @@ fn study_and_workloads(args: &RunArgs) -> Result<(Whole, Vec<Source>, Vec<Option
     let first = study::builtin_names().next().context("no study is built in")?;
     let name = args.study.as_deref().unwrap_or(first);
     let source = study::open(name, |path| super::read_text(path))?;
-    let whole = resolve_parts(&source, &choices(args)?)?;
+    let choices = choices(args)?;
+    let whole = resolve_parts(&source, &choices)?;
+    if args.quick {
+        check_quick(&source, choices.variant)?;
+    }
     let of_study = |study| secret::from_environment_only(&workload_of(&source, study)?);
     let workloads = whole.studies.iter().map(of_study).collect::<Result<Vec<_>>>()?;
     let both = whole.studies.iter().zip(&workloads);

@@ -182,6 +182,11 @@ fn preset(value: &str) -> Result<String, ()> {
     if word { Ok(value.to_string()) } else { Err(()) }
 }
 
+/// Under which name a condition keeps an axis.
+pub(super) fn condition_key(axis: &str) -> &str {
+    if axis == "rate" { "rate_per_s" } else { axis }
+}
+
 fn with(condition: &Condition, Axis { name: axis, usual, .. }: &Axis, value: &str) -> Condition {
     let mut condition = condition.clone();
     if usual.as_deref() == Some(value) {
@@ -205,8 +210,7 @@ fn with(condition: &Condition, Axis { name: axis, usual, .. }: &Axis, value: &st
     if axis == "profile" {
         condition.profile = Some(value.to_string());
     } else {
-        let key = if axis == "rate" { "rate_per_s" } else { axis };
-        condition.axes.insert(key.to_string(), value.to_string());
+        condition.axes.insert(condition_key(axis).to_string(), value.to_string());
     }
     condition
 }

@@ -23,6 +23,7 @@ use super::spec::{self, Spec};
 use crate::engine;
 use crate::source::{FileError, Source};
 use crate::stats::verdict::MARGIN;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// The axis of `--set` that chooses among the parts.
@@ -89,6 +90,21 @@ pub fn resolve_parts(source: &Source, choices: &Choices) -> Result<Whole, StudyE
     let chosen = chosen_parts(&name, &checked, choices).map_err(StudyError::Usage)?;
     let studies = chosen.into_iter().map(|chosen| chosen.study(&name)).collect();
     Ok(Whole { name, question: written.question, variant: choices.variant, extent: choices.extent, studies })
+}
+
+/// Refuses a quick run of a study that has none: it would measure everything and be called quick.
+///
+/// # Errors
+/// What to give instead, and anything wrong with the parts of the file.
+pub fn check_quick(source: &Source, variant: Variant) -> Result<(), StudyError> {
+    match parts::read(source)?.parts.iter().any(|part| part.has_quick(variant)) {
+        true => Ok(()),
+        false => Err(StudyError::Usage(format!(
+            "study {} has no quick form: --quick would measure all of it. Leave --quick out and give --rounds and \
+             --window, or write a [quick] into the file",
+            name_of(source)
+        ))),
+    }
 }
 
 /// A part known to be right, in all its variants.
@@ -284,7 +300,7 @@ fn check_file(file: &File) -> Result<(), Problem> {
 /// Reads and multiplies out every variant and extent.
 fn read_all(part: &Part, metrics: &[OwnMetric]) -> Result<Reach, Problem> {
     let file = &part.file;
-    let mut arms = Vec::new();
+    let (mut arms, mut numbers) = (Vec::new(), BTreeSet::new());
     for (variant, extent) in part.arms() {
         for layer in file.layers(variant, extent) {
             if let Some(headline) = layer.headline {
@@ -295,11 +311,14 @@ fn read_all(part: &Part, metrics: &[OwnMetric]) -> Result<Reach, Problem> {
         let arm = arm::read(file, variant, extent)?;
         let contenders = expand(&arm)?;
         check_scenario(file, &contenders, &arm)?;
-        let conditions = axis::expand_conditions(&arm.axes).into_iter().map(|condition| condition.label).collect();
+        let conditions = axis::expand_conditions(&arm.axes);
+        let axes = conditions.iter().flat_map(|condition| &condition.axes);
+        numbers.extend(axes.filter(|(_, value)| value.parse::<f64>().is_ok()).map(|(axis, _)| axis.clone()));
+        let conditions = conditions.into_iter().map(|condition| condition.label).collect();
         arms.push((arm, Covered { contenders, conditions }));
     }
     let (arms, covered): (Vec<Arm>, Vec<Covered>) = arms.into_iter().unzip();
-    let reach = Reach { arms: covered };
+    let reach = Reach { arms: covered, numbers };
     for (arm, covered) in arms.iter().zip(&reach.arms) {
         check_baselines(arm, &covered.contenders, &reach)?;
     }

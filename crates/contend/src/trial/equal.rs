@@ -7,6 +7,7 @@ use crate::outcome::{classify, code_name};
 use crate::record::model::Slot;
 use crate::source::Source;
 use crate::study::model::{Contender, Study};
+use crate::trial::contents::{Contents, During};
 use crate::trial::data::cache::Bases;
 use crate::trial::data::fresh;
 use crate::trial::data::fresh::{Fresh, Making};
@@ -24,18 +25,16 @@ use crate::trial::workers::crew::Failure;
 use crate::trial::workers::process::{InsteadOf, Launch};
 use crate::trial::workers::processes::{Deadlines, Supervision};
 use crate::trial::workers::serving::Serving;
-use crate::workload::{self, Workload, hex};
+use crate::workload::{self, Workload};
 use anyhow::{Context, Result, anyhow, bail};
-use contend_wire::literal::Value;
 use contend_wire::plan::{NowSource, Step};
 use contend_wire::sample::{SAMPLE_BYTES, Sample};
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The time of operation 0, and what each adds: every execution, at any time, writes the same.
 const NOW: NowSource = NowSource::Fixed { base_ns: 1_700_000_000_000_000_000, step_ns: 1_000_000_000 };
@@ -46,8 +45,8 @@ pub struct Came {
     pub contender: String,
     /// By transaction and what became of it.
     pub attempts: BTreeMap<String, Sum>,
-    /// Rows and their digest, by table.
-    pub tables: BTreeMap<String, (usize, String)>,
+    /// What is in each table.
+    pub tables: BTreeMap<String, Contents>,
 }
 
 /// Attempts with the same outcome.
@@ -246,38 +245,19 @@ impl Job<'_> {
 
     /// The data of all databases. A key that the engine chose itself counts by its place among the others: a
     /// server skips numbers where SQLite does not, and nothing promises otherwise.
-    fn tables(&self, fresh: &Fresh<'_>, admin: &mut Admin<'_>) -> Result<BTreeMap<String, (usize, String)>> {
+    fn tables(&self, fresh: &Fresh<'_>, admin: &mut Admin<'_>) -> Result<BTreeMap<String, Contents>> {
         let mut tables = BTreeMap::new();
         for (database, address) in fresh.inside.iter().enumerate() {
             let target = script_target(self.engine, address);
             let names = self.workload.table_names();
             let selects = names.iter().map(|name| format!("SELECT * FROM {name}"));
             let answers = admin.sql(&target, selects)?;
-            for (table, mut rows) in self.own.tables.iter().zip(answers) {
-                if let Some(key) = table.own_key() {
-                    rank(&mut rows, key);
-                }
-                let mut lines: Vec<String> =
-                    rows.iter().map(|row| row.iter().map(Value::encode).collect::<Vec<_>>().join("\t")).collect();
-                lines.sort_unstable();
-                let digest = Sha256::digest(lines.join("\n"));
-                tables.insert(format!("{database}.{}", table.name), (rows.len(), hex(&digest[..8])));
+            let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
+            for (table, rows) in self.own.tables.iter().zip(answers) {
+                let contents = Contents::of(table.column_names(), rows, table.own_key(), &During::until(now_s));
+                tables.insert(format!("{database}.{}", table.name), contents);
             }
         }
         Ok(tables)
-    }
-}
-
-/// Replaces an integer column by the place of its value among all.
-fn rank(rows: &mut [Vec<Value>], column: usize) {
-    let number = |row: &Vec<Value>| match row.get(column) {
-        Some(Value::Integer(i)) => Some(*i),
-        _ => None,
-    };
-    rows.sort_by_key(number);
-    for (place, row) in rows.iter_mut().enumerate() {
-        if number(row).is_some() {
-            row[column] = Value::Integer(place as i64);
-        }
     }
 }

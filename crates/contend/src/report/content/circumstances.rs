@@ -4,6 +4,7 @@ use crate::analysis::Findings;
 use crate::analysis::plain::Load;
 use crate::analysis::plain::{DataInfo, WorkloadInfo};
 use crate::outcome::mark::{Mark, is_disturbed};
+use crate::report::content::notice;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Section, Table, Tone};
 use crate::stats::precision::{Bytes, Ns, Percent, Rate};
@@ -41,6 +42,7 @@ pub fn warnings(findings: &Findings<'_>) -> Vec<String> {
         ));
     }
     warnings.extend(disturbance(findings));
+    warnings.extend(notice::sentences(findings));
     warnings.extend(marked_otherwise(findings));
     warnings
 }
@@ -51,7 +53,9 @@ fn marked_otherwise(findings: &Findings<'_>) -> Option<String> {
     let marked = counting().filter(|t| t.marks.iter().any(|mark| !mark.is_disturbance())).count();
     let (all, verb) = (counting().count(), if marked == 1 { "has" } else { "have" });
     (marked > 0).then(|| {
-        format!("{marked} of {all} trials {verb} a mark that is no disturbance (under \"Trials with a mark\").")
+        format!(
+            "{marked} of {all} trials {verb} a note, which does not affect the result (under \"Trials with a mark\")."
+        )
     })
 }
 

@@ -13,6 +13,7 @@ mod first;
 mod floors;
 mod grid;
 pub mod method;
+mod notice;
 mod pauses;
 mod powercut;
 mod readback;

@@ -1,6 +1,6 @@
 //! Overrides from the command line.
 
-use super::{CORRECTED, QUICK, SAMPLE, conditions, labels};
+use super::{CORRECTED, QUICK, SAMPLE, conditions, labels, resolved};
 use crate::source::Source;
 use crate::study::model::{Absence, Extent, LeftOut, Study, Variant};
 use crate::study::{Choices, StudyError, load_under, parse_set, resolve};
@@ -228,4 +228,12 @@ fn the_size_of_a_pool_is_for_those_who_have_one() {
     assert_eq!(both.iter().map(|part| sized(part) > 0).collect::<Vec<_>>(), [true, false]);
     let error = with(&["part=rust", "pool_size=2"]).unwrap_err().to_string();
     assert!(error.contains("no such axis"), "{error}");
+}
+
+#[test]
+fn an_axis_of_rates_is_found_under_the_name_that_conditions_keep() {
+    let text = SAMPLE.replace("clients = [1, 8]", "rate = [50, 100]").replace("axis = \"clients\"", "axis = \"rate\"");
+    let study = resolved(&text, CORRECTED).unwrap();
+    assert_eq!(study.alongs[0].axis, "rate_per_s");
+    assert!(study.conditions.iter().all(|condition| condition.axes.contains_key("rate_per_s")));
 }
