@@ -6,6 +6,7 @@ use contend_stats::verdict::Verdict;
 
 const PHP: &str = include_str!("../../../examples/ci-timings-wal-php.csv");
 const JOBS: &str = include_str!("../../../examples/ci-timings-wal-jobs.csv");
+const FIRST: &str = include_str!("../../../examples/ci-timings-wal-first-run.csv");
 
 fn options() -> CsvOptions {
     CsvOptions { unit: Some(Unit::parse("s").unwrap()), ..CsvOptions::new("variant", "time") }
@@ -46,6 +47,16 @@ fn of_the_published_medians_nobody_can_tell() {
             assert_eq!(one.why.as_deref(), Some("medians of 3 runs alone: how much each varied is unknown"));
             assert_eq!((one.comparison.low, one.comparison.rounds_needed), (None, None));
         }
+    }
+}
+
+#[test]
+fn of_one_run_against_one_nobody_can_tell_either() {
+    let result = compare_csv(FIRST, &by("timing")).unwrap();
+    assert_eq!(result.summary, "6 groups, medians alone: cannot tell. Changes range from -43.6 % to -3.9 %.");
+    for one in &result.comparisons {
+        assert_eq!(one.comparison.verdict, Verdict::CannotTell);
+        assert_eq!(one.why.as_deref(), Some("one run each: how much runs vary is unknown"));
     }
 }
 

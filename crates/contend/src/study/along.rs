@@ -1,10 +1,11 @@
 //! The `[[along]]` tables of a study file: what becomes of a figure along an axis of numbers, such as the clients.
 
 use super::arm::Problem;
-use super::axis;
 use super::file::File;
+use super::metric::check_metric;
 use super::model::{Along, OwnMetric};
-use super::questions::{Reach, check_metric};
+use super::questions::Reach;
+use crate::load;
 use std::collections::BTreeSet;
 
 pub(super) fn read(file: &File, metrics: &[OwnMetric], reach: &Reach) -> Result<Vec<Along>, Problem> {
@@ -14,7 +15,7 @@ pub(super) fn read(file: &File, metrics: &[OwnMetric], reach: &Reach) -> Result<
         let index = index.to_string();
         let wrong = |path: &[&str], message: String| Problem::at(&["along", &index], path, message);
         check_metric(&written.metric, metrics).map_err(|message| wrong(&["metric"], message))?;
-        let axis = axis::condition_key(&written.axis);
+        let axis = load::key(&written.axis);
         if !known.contains(written.axis.as_str()) {
             let axes = known.iter().copied().collect::<Vec<_>>().join(", ");
             let message = format!("no variant of this study has an axis `{}`; axes are {axes}", written.axis);

@@ -1,7 +1,6 @@
 //! What is in a table, and how the same table of another contender differs: column, rows and an example.
 
-use crate::units::write_time;
-use crate::workload::hex;
+use crate::units::{hex, write_time};
 use contend_wire::literal::Value;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
