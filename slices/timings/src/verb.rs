@@ -6,6 +6,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use clap::{ArgMatches, Args, Command, FromArgMatches, ValueHint};
 use contend::cli::{OK, print, read_text};
 use contend::slice::Form;
+use contend_stats::plain::harmless;
 use std::path::PathBuf;
 
 pub const FORM: Form = Form { verb: "compare", chosen_by: "csv", options, run };
@@ -74,7 +75,7 @@ fn run(matches: &ArgMatches) -> Result<u8> {
     let comparison = compare_csv(&text, &options).map_err(|e| anyhow!("{}: {e}", args.csv.display()))?;
     print(&match matches.get_flag("json") {
         true => serde_json::to_string_pretty(&comparison)? + "\n",
-        false => render_text(&comparison),
+        false => harmless(&render_text(&comparison)).into_owned(),
     })?;
     Ok(OK)
 }

@@ -68,7 +68,7 @@ pub(super) fn verify(args: &VerifyArgs) -> Result<u8> {
     let came = carry_out(&study, &source, &out, effort, &|| stop.load(Ordering::Relaxed));
     let came = match came {
         Err(e) if e.is::<Cancelled>() => {
-            eprintln!("Stopped; nothing is left.");
+            crate::tell!("Stopped; nothing is left.");
             return Ok(STOPPED);
         }
         came => came?,

@@ -38,6 +38,7 @@ use crate::report::document::{Block, Document};
 use crate::report::export::sheet::Sheet;
 use crate::report::text::Colour;
 use crate::report::volume::Volume;
+use crate::stats::plain::is_harmful;
 use anyhow::{Context, Result, anyhow};
 use std::path::{Path, PathBuf};
 
@@ -215,7 +216,7 @@ fn write_file(out: &Path, name: &str, contents: &str) -> Result<PathBuf> {
 
 /// Text as one line, without control characters.
 fn one_line(text: &str) -> String {
-    let parts = text.split(|c: char| c.is_whitespace() || c.is_control());
+    let parts = text.split(|c: char| c.is_whitespace() || is_harmful(c));
     parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 

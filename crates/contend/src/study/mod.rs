@@ -29,6 +29,7 @@ mod resolve;
 mod schedule;
 mod sentence;
 pub mod spec;
+mod spelling;
 mod vocabulary;
 
 pub use arm::ROUNDS_MAX;

@@ -227,7 +227,7 @@ fn chosen_parts<'w>(study: &str, all: &'w [Checked<'w>], choices: &Choices) -> R
             multiply_out(&mut arm, &choices).map_err(|message| format!("part {}: {message}", named(checked)))?;
         chosen.push(Chosen { checked, variant, extent: choices.extent, arm, contenders });
     }
-    keep_matching(chosen, choices.only.as_deref())
+    keep_matching(chosen, &choices.only)
 }
 
 /// In which runs a part is to be had, and how they are asked for.
@@ -237,12 +237,17 @@ fn runs_of(checked: &Checked) -> String {
 }
 
 /// `--only` leaves out what does not match: contenders, and the parts that then have none.
-fn keep_matching<'w>(mut chosen: Vec<Chosen<'w>>, only: Option<&str>) -> Result<Vec<Chosen<'w>>, String> {
-    let Some(pattern) = only else { return Ok(chosen) };
-    let none = choices::matches_none(chosen.iter().flat_map(|part| &part.contenders), pattern);
-    chosen.iter_mut().for_each(|part| choices::keep_only(&mut part.contenders, pattern));
+fn keep_matching<'w>(mut chosen: Vec<Chosen<'w>>, only: &[String]) -> Result<Vec<Chosen<'w>>, String> {
+    if only.is_empty() {
+        return Ok(chosen);
+    }
+    let all: Vec<&Contender> = chosen.iter().flat_map(|part| &part.contenders).collect();
+    if let Some(pattern) = choices::unmatched(&all, only) {
+        return Err(choices::matches_none(all.into_iter(), pattern));
+    }
+    chosen.iter_mut().for_each(|part| choices::keep_only(&mut part.contenders, only));
     chosen.retain(|part| !part.contenders.is_empty());
-    if chosen.is_empty() { Err(none) } else { Ok(chosen) }
+    Ok(chosen)
 }
 
 /// The parts that `--set part=...` names, all without it, and the other choices.
@@ -345,15 +350,9 @@ fn choose_only<'w>(study: &str, checked: &'w Checked<'w>, choices: &Choices) -> 
         return Err(format!("study {study} has no as-published variant"));
     }
     let mut arm = arm::read(file, choices.variant, choices.extent).map_err(|problem| problem.message)?;
-    let mut contenders = multiply_out(&mut arm, choices)?;
-    if let Some(pattern) = &choices.only {
-        let none = choices::matches_none(contenders.iter(), pattern);
-        choices::keep_only(&mut contenders, pattern);
-        if contenders.is_empty() {
-            return Err(none);
-        }
-    }
-    Ok(Chosen { checked, variant: choices.variant, extent: choices.extent, arm, contenders })
+    let contenders = multiply_out(&mut arm, choices)?;
+    let chosen = Chosen { checked, variant: choices.variant, extent: choices.extent, arm, contenders };
+    keep_matching(vec![chosen], &choices.only)?.pop().ok_or_else(|| "no contender is left".to_string())
 }
 
 fn multiply_out(arm: &mut Arm, choices: &Choices) -> Result<Vec<Contender>, String> {

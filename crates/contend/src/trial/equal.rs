@@ -13,7 +13,7 @@ use crate::trial::data::fresh;
 use crate::trial::data::fresh::{Fresh, Making};
 use crate::trial::data::load::Wanted;
 use crate::trial::dialect::{dialect, under_conditions};
-use crate::trial::over_http::{Asking, timeout_ms};
+use crate::trial::over_http::{Asking, guarded, timeout_ms};
 use crate::trial::plans::{self, Plans, Sql};
 use crate::trial::secret::keep_from;
 use crate::trial::site::Site;
@@ -161,7 +161,8 @@ impl Job<'_> {
             let pieces = round.encode(self.contender, &setup, &sql, &fresh.databases)?;
             return self.tell(&self.carried_out(&launch, &pieces, site, patience)?);
         }
-        let plan = round.encode_server(self.contender, &setup, &sql, &fresh.databases)?;
+        let (guarded, secret) = guarded(self.contender, &setup)?;
+        let plan = round.encode_server(self.contender, &guarded, &sql, &fresh.databases)?;
         let in_words = |failure| match failure {
             Failure::Invalid(reason) => anyhow!("{}: {}: {}", self.contender.label, reason.kind, reason.detail),
             Failure::Cancelled => Cancelled.into(),
@@ -172,7 +173,13 @@ impl Job<'_> {
         let serving = Serving::start(&self.contender.driver, &launch, plan, &site.scratch, &with);
         let serving = serving.map_err(in_words)?;
         let hosts = engine::app::hosts(self.contender, 1);
-        let asking = Asking { url: &serving.url, asked: None, hosts, timeout_ms: timeout_ms(self.contender) };
+        let asking = Asking {
+            url: &serving.url,
+            secret: secret.as_deref(),
+            asked: None,
+            hosts,
+            timeout_ms: timeout_ms(self.contender),
+        };
         let pieces = round.encode_http(self.contender, &setup, &sql, &asking)?;
         let samples = self.carried_out(&site.own, &pieces, site, patience);
         let served = serving.end(round.load.drain_ns).map_err(in_words)?;
