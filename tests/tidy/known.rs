@@ -37,12 +37,7 @@ pub const CIRCLES: Known = &[
     ),
     (
         "study",
-        &[
-            "crates/contend/src/study/arm.rs",
-            "crates/contend/src/study/axis.rs",
-            "crates/contend/src/study/load.rs",
-            "crates/contend/src/study/powercut.rs",
-        ],
+        &["crates/contend/src/study/arm.rs", "crates/contend/src/study/axis.rs", "crates/contend/src/study/load.rs"],
     ),
 ];
 
@@ -54,6 +49,10 @@ pub const PARAMETERS: Known = &[];
 
 /// Rooms that know what they never may.
 pub const NEVER: Known = &[];
+
+/// Types of a record that findings still carry.
+pub const HANDED: Known =
+    &[("analysis", &["DataInfo", "Floor", "Found", "Known", "Place", "Run", "StudyFile", "WorkloadInfo"])];
 
 /// Files of workers that read SQL text or addresses.
 pub const WORKERS: Known = &[];

@@ -60,6 +60,34 @@ fn no_room_knows_what_it_never_may() {
     compare(&found, known::NEVER, "is never allowed; NEVER in tests/tidy/never.rs says why");
 }
 
+/// Names of the types that a file of the room `record` defines.
+fn types_of_records() -> BTreeSet<String> {
+    let files = ["model.rs", "evidence.rs"].map(|file| root().join("crates/contend/src/record").join(file));
+    let texts = files.map(|path| code(&path));
+    let named = |text: &str, word: &str| -> Vec<String> {
+        let rest = text.split(word).skip(1);
+        rest.map(|rest| rest.chars().take_while(|c| c.is_alphanumeric()).collect()).collect()
+    };
+    texts.iter().flat_map(|text| ["\npub struct ", "\npub enum "].map(|word| named(text, word))).flatten().collect()
+}
+
+/// A report gets values, not parts of a record: neither under another name nor as fields of findings.
+#[test]
+fn analysis_hands_no_type_of_a_record_to_reports() {
+    let types = types_of_records();
+    assert!(types.contains("Trial") && types.contains("Known"), "{types:?}");
+    let mut found = BTreeSet::new();
+    for path in files(&root().join("crates/contend/src/analysis"), &[".rs"]).iter().filter(|path| !is_test_file(path)) {
+        let text = bare(&code(path));
+        let hands = |line: &&str| line.starts_with("pub use ") || line.starts_with("pub ") && line.ends_with(',');
+        for line in text.lines().map(str::trim).filter(hands).filter(|line| !line.contains("fn ")) {
+            let words = line.split(|c: char| !c.is_alphanumeric());
+            found.extend(words.filter(|word| types.contains(*word)).map(str::to_string));
+        }
+    }
+    compare(&found, known::HANDED, "is a type of a record, which a report never sees: hand over what it says");
+}
+
 #[test]
 fn an_engine_knows_no_language() {
     let engine = files(&root().join("crates/contend/src/engine"), &[".rs"]);

@@ -2,8 +2,8 @@
 
 use super::run::open_found;
 use super::{OK, print};
-use crate::analysis::{self, Findings, Parts};
-use crate::record::parts::{Found, StudyRecord};
+use crate::analysis::{self, Parts};
+use crate::record::parts::StudyRecord;
 use crate::report::{compare_parts, compare_records};
 use anyhow::{Result, anyhow, bail};
 use clap::{Parser, ValueHint};
@@ -27,18 +27,17 @@ pub(super) fn compare(args: &CompareArgs) -> Result<u8> {
 
 fn records(args: &CompareArgs) -> Result<String> {
     let [baseline, candidate] = args.records.as_slice() else { bail!("compare needs two records") };
-    let comparison = match (open_found(baseline)?, open_found(candidate)?) {
-        (Found::One(a), Found::One(b)) => {
-            let comparison = analysis::compare_records::compare(&Findings::new(&*a), &Findings::new(&*b));
-            return if args.json { to_json(&comparison) } else { Ok(compare_records::text(&comparison)) };
-        }
-        (Found::Parts(a), Found::Parts(b)) => {
-            let [a, b] = [&a, &b].map(|record| Parts::new(&record.file, &record.parts));
-            analysis::compare_parts::compare(&a, &b)
-        }
-        (Found::Parts(a), Found::One(_)) => return Err(uneven(baseline, &a)),
-        (Found::One(_), Found::Parts(b)) => return Err(uneven(candidate, &b)),
-    };
+    let (a, b) = (open_found(baseline)?, open_found(candidate)?);
+    match (a.file.is_alone(), b.file.is_alone()) {
+        (false, true) => return Err(uneven(baseline, &a)),
+        (true, false) => return Err(uneven(candidate, &b)),
+        _ => {}
+    }
+    let [a, b] = [&a, &b].map(|record| Parts::new(&record.file, &record.parts));
+    let comparison = analysis::compare_parts::compare(&a, &b);
+    if let Some(only) = comparison.of_alone() {
+        return if args.json { to_json(only) } else { Ok(compare_records::text(only)) };
+    }
     if args.json { to_json(&comparison) } else { Ok(compare_parts::text(&comparison)) }
 }
 

@@ -8,7 +8,7 @@
 //! ```
 
 use crate::record::model::{RECORD_VERSION, Run, Trial};
-use crate::record::upgrade;
+use crate::record::{kind, upgrade};
 use anyhow::{Context, Result, anyhow, bail};
 use contend_wire::sample::{SAMPLE_BYTES, Sample};
 use serde::Serialize;
@@ -204,6 +204,8 @@ impl Record {
             );
         }
         let run: Run = read_upgraded(&path, upgrade::run)?;
+        kind::check(&run.study.kinds, |reader| reader.keys)
+            .with_context(|| format!("{} is damaged", path.display()))?;
         let mut names = vec![];
         let trials_dir = dir.join("trials");
         for entry in fs::read_dir(&trials_dir).with_context(|| format!("cannot read {}", trials_dir.display()))? {
@@ -263,6 +265,8 @@ impl Record {
 
 fn read_trial(path: &Path) -> Result<Trial> {
     let trial: Trial = read_upgraded(&path.join(TRIAL_FILE), upgrade::trial)?;
+    kind::check(&trial.kinds, |reader| reader.results)
+        .with_context(|| format!("{} is damaged", path.join(TRIAL_FILE).display()))?;
     let samples = path.join(SAMPLES_FILE);
     let length = fs::metadata(&samples).with_context(|| format!("cannot read {}", samples.display()))?.len();
     if length == 0 || !length.is_multiple_of(SAMPLE_BYTES as u64) {

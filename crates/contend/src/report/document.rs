@@ -17,6 +17,8 @@ pub struct Document {
     /// What it was made from, at its end.
     pub origin: String,
     pub sections: Vec<Section>,
+    /// The section whose charts the end of a run shows, if it is there; else those of throughput.
+    pub chart: &'static str,
 }
 
 #[derive(Debug, Clone)]

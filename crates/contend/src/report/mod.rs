@@ -9,13 +9,13 @@
 pub mod compare_parts;
 pub mod compare_records;
 pub mod content;
-mod crashes;
 pub mod csv;
 pub mod document;
 pub mod export;
 pub mod gnuplot;
 pub mod html;
 pub mod json;
+pub mod kind;
 pub mod markdown;
 mod plot;
 pub mod text;
@@ -81,7 +81,9 @@ fn files(findings: &Findings<'_>, document: &Document) -> Result<Vec<File>> {
         file("latencies.csv", csv::latencies(findings)?),
         file("charts.gnuplot", gnuplot::script(findings)),
     ]);
-    files.extend(crashes::csv(findings)?.map(|contents| file("crashes.csv", contents)));
+    if let Some(telling) = kind::of(findings) {
+        files.extend((telling.files)(findings)?.into_iter().map(|(name, contents)| file(name, contents)));
+    }
     let study = std::slice::from_ref(&findings.run.study);
     // A record from elsewhere may claim any name.
     for export in findings.exports() {
@@ -142,6 +144,9 @@ fn write_files(files: &[File], out: &Path) -> Result<Vec<PathBuf>> {
     files.iter().map(|file| write_file(out, &file.name, &file.contents)).collect()
 }
 
+/// The section whose charts the end of a run shows.
+const THROUGHPUT: &str = "throughput";
+
 /// Most bar charts at the end of a run.
 const CHARTS_MAX: usize = 4;
 
@@ -192,9 +197,9 @@ fn first_screen(document: &Document, colour: Colour) -> String {
     let mut out = text::head(document, colour);
     let answer = document.sections.iter().filter(|s| s.id == "answer").flat_map(|s| &s.blocks);
     let shown = answer.filter(|b| matches!(b, Block::Answer { .. } | Block::Table(_)) || is_condition(document, b));
-    // Where it was looked at what is kept, speed is shown with it.
-    let of_speed = if document.sections.iter().any(|s| s.id == "promise") { "promise" } else { "throughput" };
-    let chart = document.sections.iter().filter(|s| s.id == of_speed).flat_map(|s| &s.blocks);
+    let has_chart = document.sections.iter().any(|s| s.id == document.chart);
+    let chart = if has_chart { document.chart } else { THROUGHPUT };
+    let chart = document.sections.iter().filter(|s| s.id == chart).flat_map(|s| &s.blocks);
     let bars: Vec<&Block> = chart.filter(|b| matches!(b, Block::Bars(_))).collect();
     let lines = document.sections.iter().filter(|s| s.id == "over-axis").flat_map(|s| &s.blocks);
     let lines: Vec<&Block> = lines.filter(|b| matches!(b, Block::Lines(_))).take(1).collect();

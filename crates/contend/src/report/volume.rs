@@ -5,10 +5,9 @@ mod beside;
 mod markdown;
 mod text;
 
-use crate::analysis::plain::Trial;
 use crate::analysis::plain::Variant;
+use crate::analysis::told;
 use crate::analysis::{Findings, Parts};
-use crate::outcome::mark::is_disturbed;
 use crate::report::document::{Block, Document, Section};
 use crate::report::text::Colour;
 use crate::report::{Written, content, files, html, is_condition, json, script_name, write_file};
@@ -151,15 +150,14 @@ fn warnings(record: &Parts<'_>) -> Vec<String> {
     let some = |n: usize, of: usize| (n > 0).then_some((n, of));
     let notes = [
         ("Interrupted, so that not all trials are there", {
-            of(&|part| part.run.finished.is_none().then_some((part.trials.len(), part.run.schedule.len())))
+            of(&|part| part.run.finished.is_none().then_some((part.trial_count(), part.run.schedule.len())))
         }),
         ("Trials that do not count", {
             of(&|findings| some(findings.rows.iter().filter(|row| !row.is_valid()).count(), findings.rows.len()))
         }),
         ("Trials that cannot be read", of(&|part| some(part.damaged.len(), part.run.schedule.len()))),
         ("Disturbed, and counting nevertheless", {
-            let counts = |trial: &&Trial| trial.invalid.is_empty() && is_disturbed(&trial.marks);
-            of(&|part| some(part.trials.iter().filter(counts).count(), part.trials.len()))
+            of(&|part| some(told::marked(part).disturbed, part.trial_count()))
         }),
     ];
     let notes = notes.into_iter().filter(|(_, parts)| !parts.is_empty());

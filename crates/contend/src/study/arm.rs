@@ -3,12 +3,14 @@
 
 use super::axis::{self, Axis};
 use super::file::{self, File, Layer, RunKind};
-use super::model::{Extent, Powercut, TrialKind, Variant};
+use super::keys;
+use super::kind::LOAD;
+use super::load;
+use super::model::{Extent, Variant};
 use super::spec::Draft;
-use super::{load, powercut};
 use crate::engine::Settings;
 use crate::load::Load;
-use toml::Value;
+use toml::{Table, Value};
 
 /// Something wrong at a key of the file.
 #[derive(Debug)]
@@ -48,7 +50,9 @@ pub(super) struct Arm {
     /// From the command line: these are as typed, no axis multiplies them.
     pub added: Vec<Entry>,
     pub load: Load,
-    pub powercut: Option<Powercut>,
+    /// Name of the study's kind, and the values of its keys.
+    pub kind: String,
+    pub of_kind: Option<Table>,
 }
 
 /// Fewer rounds than this cannot give an interval of 95 %.
@@ -65,8 +69,8 @@ pub(super) fn read(file: &File, variant: Variant, extent: Extent) -> Result<Arm,
         .map_or((&[][..], Vec::new()), |(path, baseline)| (path, baseline.clone()));
     Ok(Arm {
         headline: find(&layers, |layer| layer.headline).map(|(_, headline)| headline.clone()).unwrap_or_default(),
-        // What survives a crash is not a matter of intervals over rounds either.
-        rounds: read_rounds(&layers, variant, file.describes == Some(true) || file.kind != TrialKind::Load)?,
+        // Results of a kind are not a matter of intervals over rounds either.
+        rounds: read_rounds(&layers, variant, file.describes == Some(true) || file.kind != LOAD)?,
         baseline,
         baseline_path: Problem::at(baseline_path, &["baseline"], "").path,
         common: read_common(&layers, &entries)?,
@@ -74,7 +78,8 @@ pub(super) fn read(file: &File, variant: Variant, extent: Extent) -> Result<Arm,
         entries,
         added: Vec::new(),
         load: load::read(&layers)?,
-        powercut: powercut::read(&layers, file.kind)?,
+        kind: file.kind.clone(),
+        of_kind: keys::read(&layers, &file.kind).map_err(|(path, message)| Problem { path, message })?,
     })
 }
 

@@ -14,6 +14,8 @@ mod estimate;
 mod export;
 mod file;
 mod grid;
+mod keys;
+pub mod kind;
 mod label;
 pub mod layout;
 mod load;
@@ -22,7 +24,6 @@ pub mod model;
 mod own;
 pub mod pairs;
 mod parts;
-pub mod powercut;
 mod questions;
 mod readback;
 mod resolve;
@@ -92,4 +93,4 @@ pub fn open(name_or_path: &str, read: impl Fn(&str) -> std::io::Result<String>) 
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -164,7 +164,7 @@ impl Chosen<'_> {
             question: file.question.clone(),
             workload: file.workload.clone(),
             scenario: file.scenario.clone(),
-            kind: file.kind,
+            kind: arm.kind.clone(),
             variant,
             extent,
             headline: arm.headline.clone(),
@@ -183,11 +183,11 @@ impl Chosen<'_> {
             alongs: checked.alongs.clone(),
             readbacks: checked.readbacks.clone(),
             published: checked.published.clone(),
-            powercut: arm.powercut,
             kept: file.kept.clone(),
             changes: file.changes.clone(),
             limits: file.limits_of(variant, extent),
             left_out: vec![],
+            kinds: arm.of_kind.into_iter().map(|values| (arm.kind.clone(), values)).collect(),
         };
         let arm = checked.part.arms().iter().position(|arm| *arm == (variant, extent));
         if let Some(whole) = arm.and_then(|index| checked.reach.arms.get(index)) {

@@ -3,10 +3,8 @@
 mod along;
 pub mod axes;
 pub mod charts;
-mod checks;
 pub mod circumstances;
 pub mod course;
-mod crashes;
 pub mod detail;
 pub mod evidence;
 mod first;
@@ -15,12 +13,10 @@ mod grid;
 pub mod method;
 mod notice;
 mod pauses;
-mod powercut;
 mod readback;
-mod recording;
 mod servers;
 pub mod settings;
-mod speed;
+pub mod speed;
 pub mod sweep;
 pub mod words;
 
@@ -28,6 +24,7 @@ use crate::analysis::Findings;
 use crate::analysis::plain::{Extent, LeftOut, Study, Variant};
 use crate::registry::Registry;
 use crate::report::document::{Document, Section};
+use crate::report::kind;
 
 /// The whole report.
 pub fn document(findings: &Findings<'_>) -> Document {
@@ -50,6 +47,7 @@ pub fn document(findings: &Findings<'_>) -> Document {
                  in trials.csv, transactions.csv and latencies.csv beside it."
                 .to_string(),
         sections: sections.into_iter().flatten().collect(),
+        chart: kind::of(findings).map_or("", |telling| telling.chart),
     }
 }
 
@@ -77,10 +75,8 @@ fn unanswered(study: &Study) -> Vec<String> {
 }
 
 fn of_databases(findings: &Findings<'_>) -> Vec<Option<Section>> {
-    vec![
-        Some(first::answer(findings)),
-        powercut::promise(findings),
-        crashes::section(findings),
+    let of_kind = kind::of(findings).map_or_else(Vec::new, |telling| (telling.sections)(findings));
+    let measured = vec![
         charts::throughput(findings),
         sweep::section(findings),
         charts::latency(findings),
@@ -100,7 +96,8 @@ fn of_databases(findings: &Findings<'_>) -> Vec<Option<Section>> {
         Some(circumstances::machine(findings)),
         Some(settings::section(findings)),
         Some(circumstances::schedule(findings)),
-    ]
+    ];
+    [vec![Some(first::answer(findings))], of_kind, measured].concat()
 }
 
 fn facts(findings: &Findings<'_>) -> Vec<String> {

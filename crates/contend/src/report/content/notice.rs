@@ -3,9 +3,11 @@
 
 use crate::analysis::Findings;
 use crate::analysis::cell::Cell;
+use crate::analysis::told;
 use crate::analysis::trial::{Scope, failed};
 use crate::outcome::Outcome;
 use crate::report::content::words;
+use crate::report::kind;
 use crate::stats::interval::MIN_ROUNDS;
 use crate::stats::precision::{Percent, Rate};
 use crate::stats::quantile::{Quantile, QuantileValue};
@@ -20,7 +22,7 @@ const AT_WORK: u64 = 4;
 const KEPT_UP: f64 = 0.001;
 
 pub fn sentences(findings: &Findings<'_>) -> Vec<String> {
-    if findings.run.study.powercut.is_some() {
+    if kind::of(findings).is_some() {
         return vec![];
     }
     let of_all = [starved(findings), self_made(findings), kept_up(findings), few(findings), few_rounds(findings)];
@@ -77,11 +79,10 @@ fn rate(findings: &Findings<'_>, cell: &Cell) -> Option<f64> {
 /// Whether the clients are at work for most of the time, and do not pause.
 fn without_pauses(findings: &Findings<'_>, cell: &Cell) -> bool {
     let run_in_ns = findings.run.study.load.run_in_ns;
-    let measured =
-        || cell.valid.iter().filter_map(|row| Some((&findings.rows[*row], findings.rows[*row].measured.as_ref()?)));
-    let busy_ns: u64 = measured().map(|(_, measured)| measured.busy_ns).sum();
-    let clients_ns: u64 =
-        measured().map(|(row, measured)| u64::from(row.trial.clients) * measured.clients_ns(run_in_ns)).sum();
+    let clients = told::clients(findings, Some(cell.condition)).into_iter().max().map_or(1, u64::from);
+    let measured = || cell.valid.iter().filter_map(|row| findings.rows[*row].measured.as_ref());
+    let busy_ns: u64 = measured().map(|measured| measured.busy_ns).sum();
+    let clients_ns: u64 = measured().map(|measured| clients * measured.clients_ns(run_in_ns)).sum();
     busy_ns * AT_WORK > clients_ns
 }
 
