@@ -2,9 +2,9 @@
 //! read clocks, what a source file looks like. `docs/architecture.md` gives the reasons.
 
 mod fields;
-mod known;
 mod never;
 mod pages;
+mod results;
 mod shape;
 mod source;
 

@@ -237,7 +237,7 @@ fn how_to_resume(dir: &Path, args: &RunArgs) -> String {
 /// Writes the report of a record into its directory.
 pub(super) fn write_report(found: &StudyRecord, dir: &Path) -> Result<report::Written> {
     let parts = Parts::new(&found.file, &found.parts);
-    parts.alone().map_or_else(|| report::volume::write(&parts, dir), |findings| report::write(findings, dir))
+    parts.alone().map_or_else(|| report::parts::write(&parts, dir), |findings| report::write(findings, dir))
 }
 
 /// The report of a complete run, and what the user sees of it. The status is that of the worst part.
@@ -365,6 +365,9 @@ fn study_and_workloads(args: &RunArgs) -> Result<(Whole, Vec<Source>, Vec<Option
     // The first of the built-in ones needs nothing but this binary.
     let first = study::builtin_names().next().context("no study is built in")?;
     let name = args.study.as_deref().unwrap_or(first);
+    // A directory has its study in a file of this name, such as a capture.
+    let inside = std::path::Path::new(name).join("study.toml");
+    let name = if inside.is_file() { &inside.display().to_string() } else { name };
     let source = study::open(name, |path| super::read_text(path))?;
     let choices = choices(args)?;
     let whole = resolve_parts(&source, &choices)?;

@@ -3,6 +3,7 @@
 
 use super::testing::{Story, resolve_again};
 use super::*;
+use crate::analysis::Findings;
 use crate::analysis::compare_records::compare;
 use crate::analysis::requests;
 use crate::analysis::tally::{Counting, Tallying};

@@ -12,7 +12,7 @@ use crate::analysis::tally::Counts;
 use crate::analysis::trial::{GroupRow, Measure, Numbers, Scope, TrialRow, is_write};
 use crate::outcome::Outcome;
 use crate::report::content::evidence;
-use crate::report::one_line;
+use crate::report::files::one_line;
 use crate::stats::quantile::Quantile;
 use crate::stats::unit::Unit;
 use anyhow::{Context, Result};

@@ -21,6 +21,13 @@ pub struct Document {
     pub chart: &'static str,
 }
 
+impl Document {
+    /// Whether a block is the heading of a condition.
+    pub fn is_condition(&self, block: &Block) -> bool {
+        matches!(block, Block::Heading(text) if self.conditions.contains(text))
+    }
+}
+
 #[derive(Debug, Clone)]
 pub struct Section {
     /// Anchor; unique.

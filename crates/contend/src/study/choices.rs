@@ -1,8 +1,9 @@
 //! What a run chooses of a study: variant, extent, and overrides from the command line.
 
-use super::arm::{Arm, Entry, ROUNDS_MAX};
-use super::axis::{self, Axis};
+use super::arm::{Arm, Axis, Entry};
+use super::axis;
 use super::keys;
+use super::layers::ROUNDS_MAX;
 use super::load::is_positive;
 use super::model::{Contender, Extent, Variant};
 use super::spec;

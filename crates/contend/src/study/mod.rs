@@ -17,6 +17,7 @@ mod grid;
 mod keys;
 pub mod kind;
 mod label;
+mod layers;
 pub mod layout;
 mod load;
 mod metric;
@@ -33,9 +34,9 @@ pub mod spec;
 mod spelling;
 mod vocabulary;
 
-pub use arm::ROUNDS_MAX;
 pub use choices::{Choices, parse_set};
 pub use estimate::{estimate_left_ns, estimate_ns};
+pub use layers::ROUNDS_MAX;
 pub use load::CYCLE;
 pub use resolve::{StudyError, check_quick, leave_out, resolve, resolve_parts};
 pub use schedule::{SplitMix64, schedule, seed_of_round};

@@ -7,7 +7,7 @@ use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Section, Table};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Contenders beside each other in a table of settings. Of more, each value is told with those that have it.
+/// Most contenders that are columns of a table of settings. With more, each value is listed with those that have it.
 const BESIDE_MAX: usize = 6;
 
 const ABOUT: &str = "Read back from every connection, not taken from what was asked for; a connection that reports anything else \
