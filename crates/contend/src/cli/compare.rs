@@ -1,7 +1,7 @@
 //! `contend compare`: two records.
 
 use super::run::open_found;
-use super::{OK, print};
+use super::{INVALID, OK, print};
 use crate::analysis::{self, Findings, Parts};
 use crate::record::parts::{Found, StudyRecord};
 use crate::report::{compare_parts, compare_records};
@@ -21,16 +21,19 @@ pub(super) struct CompareArgs {
 }
 
 pub(super) fn compare(args: &CompareArgs) -> Result<u8> {
-    print(&records(args)?)?;
-    Ok(OK)
+    let (text, compared) = records(args)?;
+    print(&text)?;
+    Ok(if compared { OK } else { INVALID })
 }
 
-fn records(args: &CompareArgs) -> Result<String> {
+/// What is printed, and whether anything was compared.
+fn records(args: &CompareArgs) -> Result<(String, bool)> {
     let [baseline, candidate] = args.records.as_slice() else { bail!("compare needs two records") };
     let comparison = match (open_found(baseline)?, open_found(candidate)?) {
         (Found::One(a), Found::One(b)) => {
             let comparison = analysis::compare_records::compare(&Findings::new(&*a), &Findings::new(&*b));
-            return if args.json { to_json(&comparison) } else { Ok(compare_records::text(&comparison)) };
+            let text = if args.json { to_json(&comparison)? } else { compare_records::text(&comparison) };
+            return Ok((text, !comparison.rows.is_empty()));
         }
         (Found::Parts(a), Found::Parts(b)) => {
             let [a, b] = [&a, &b].map(|record| Parts::new(&record.file, &record.parts));
@@ -39,7 +42,9 @@ fn records(args: &CompareArgs) -> Result<String> {
         (Found::Parts(a), Found::One(_)) => return Err(uneven(baseline, &a)),
         (Found::One(_), Found::Parts(b)) => return Err(uneven(candidate, &b)),
     };
-    if args.json { to_json(&comparison) } else { Ok(compare_parts::text(&comparison)) }
+    let compared = comparison.parts.iter().any(|part| !part.comparison.rows.is_empty());
+    let text = if args.json { to_json(&comparison)? } else { compare_parts::text(&comparison) };
+    Ok((text, compared))
 }
 
 fn to_json(comparison: &impl serde::Serialize) -> Result<String> {

@@ -1,6 +1,7 @@
 //! Plans of a trial: drawn once per round and condition, shared by all contenders, whose settings only
 //! change the head.
 
+use crate::check::answers::Answers;
 use crate::engine::{self, Engine, Setup};
 use crate::record::model::Slot;
 use crate::study::model::{Condition, Contender, Load, Study};
@@ -17,7 +18,7 @@ use contend_wire::plan::{Client, Connections, Head, Loop, NowSource, Plan, Readb
 use contend_wire::statement::Statement;
 use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// What was drawn for one round under one condition.
 pub struct DrawnRound {
@@ -30,6 +31,8 @@ pub struct DrawnRound {
     texts: Vec<String>,
     /// The encoded clients of each worker.
     bodies: Vec<Arc<[u8]>>,
+    /// What reads have returned to the contenders that have carried it out, by their trials.
+    pub answers: Arc<Mutex<Vec<(u32, Answers)>>>,
 }
 
 /// The part of a plan that is in the contender's dialect.
@@ -181,6 +184,7 @@ fn draw(study: &Study, workload: &Workload, slot: Slot) -> Result<DrawnRound> {
         sha256: hex(&hash.finalize()),
         texts: drawn.texts,
         bodies,
+        answers: Arc::default(),
     })
 }
 
@@ -216,6 +220,7 @@ impl DrawnRound {
             sha256: String::new(),
             texts: self.texts.clone(),
             bodies: vec![Arc::from(body.into_bytes())],
+            answers: Arc::default(),
         }
     }
 
@@ -229,6 +234,7 @@ impl DrawnRound {
             sha256: self.sha256.clone(),
             texts: self.texts.clone(),
             bodies: self.bodies.clone(),
+            answers: Arc::default(),
         }
     }
 

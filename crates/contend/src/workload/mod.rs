@@ -8,6 +8,7 @@
 pub mod asked;
 pub mod draw;
 mod file;
+pub mod fixed;
 mod generate;
 mod generator;
 pub mod invariant;
