@@ -101,7 +101,7 @@ fn reads_that_are_not_carried_out_are_found() {
         sql = 'SELECT id FROM word WHERE kind = :kind'
         rows = [0, 500]
         [profile.mixed]
-        find = 1
+        mix = { find = 100 }
     ";
     fs::write(bench.path("own.toml"), workload).expect("written");
     let fake = root().join("workers/fake/fake.py");

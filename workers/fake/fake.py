@@ -175,6 +175,9 @@ class Fake:
             return None
         return lies.of(self.fault, self.args.seed * 1_000_003 + self.number, text)
 
+    def keeps_totals(self):
+        return self.fault == "lie" or self.fault in lies.KINDS
+
     def tell_lie(self, samples):
         """Changes the samples; which lie it was, and how many of them it made up, is noted for those who count what is found."""
         made_up = self.lie.told(samples, self.start_ns) if self.lie else 0
@@ -271,7 +274,9 @@ class Fake:
             self.before_done()
         if self.fault in HANDOVER and word in ("done", "samples"):
             self.held.setdefault(word, bytearray()).extend(body or line)
-            return
+            # Totals are true to a lie, which must not be found by how long it takes to make up.
+            if word == "samples" or not self.keeps_totals():
+                return
         if self.fault in HANDOVER and word == "end":
             self.hand_over()
         self.say(line + body)
@@ -309,7 +314,8 @@ class Fake:
         data = b"".join(SAMPLE.pack(*s) for s in samples)
         if self.fault == "cut-samples":
             data = data[:-10]
-        self.say(facts_line("done", totals))
+        if not self.keeps_totals():
+            self.say(facts_line("done", totals))
         for at in range(0, len(data), FRAME_BYTES):
             frame = data[at : at + FRAME_BYTES]
             self.say(b"samples %d\n" % len(frame) + frame)
