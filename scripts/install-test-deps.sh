@@ -24,6 +24,8 @@ command -v fusermount3 >/dev/null || missing+=(fuse3)
 # Workers and apps in Python have environments of their own; Debian keeps what makes those apart.
 python=${PYTHON:-$(command -v python3.11 || command -v python3 || true)}
 "$python" -c 'import venv, ensurepip' 2>/dev/null || missing+=(python3-venv)
+# A program in C is captured.
+[ -e /usr/include/sqlite3.h ] || missing+=(libsqlite3-dev)
 # For the workers of Node and in Java. Where Node is older than 20, scripts/build-workers-node.sh fetches one for its workers.
 for pair in node:nodejs npm:npm g++:g++; do
   command -v "${pair%%:*}" >/dev/null || missing+=("${pair##*:}")

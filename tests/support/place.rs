@@ -124,6 +124,11 @@ impl Own {
     }
 
     pub fn postgres(place: &Place) -> Self {
+        Self::postgres_with(place, "")
+    }
+
+    /// With further options of the server's command line.
+    pub fn postgres_with(place: &Place, options: &str) -> Self {
         let script = |dir: &Path, port| {
             let (bin, dir) = (postgres_bin(), dir.display());
             let bin = bin.display();
@@ -131,7 +136,7 @@ impl Own {
                 "echo geheim >{dir}/pw && \
                  {bin}/initdb -D {dir}/data -U me --pwfile={dir}/pw --auth=scram-sha-256 -N >/dev/null && \
                  exec {bin}/postgres -D {dir}/data -c listen_addresses=127.0.0.1 -c port={port} \
-                 -c unix_socket_directories={dir}"
+                 -c unix_socket_directories={dir} {options}"
             )
         };
         Self::start(place, "postgres", script, "ready to accept connections")

@@ -18,36 +18,6 @@ pub fn compare(found: &BTreeSet<String>, known: Known, rule: &str) {
 /// Files in a circle of files.
 pub const CIRCLES: Known = &[
     (
-        "contend-worker",
-        &[
-            "crates/contend-worker/src/answer.rs",
-            "crates/contend-worker/src/arguments.rs",
-            "crates/contend-worker/src/connection.rs",
-            "crates/contend-worker/src/hello.rs",
-            "crates/contend-worker/src/http/events/mod.rs",
-            "crates/contend-worker/src/http/mod.rs",
-            "crates/contend-worker/src/kit.rs",
-            "crates/contend-worker/src/models/thread.rs",
-            "crates/contend-worker/src/mysql/mod.rs",
-            "crates/contend-worker/src/null.rs",
-            "crates/contend-worker/src/options.rs",
-            "crates/contend-worker/src/own.rs",
-            "crates/contend-worker/src/postgres/crate_postgres.rs",
-            "crates/contend-worker/src/postgres/direct.rs",
-            "crates/contend-worker/src/postgres/mod.rs",
-            "crates/contend-worker/src/serve.rs",
-            "crates/contend-worker/src/server.rs",
-            "crates/contend-worker/src/serving/mod.rs",
-            "crates/contend-worker/src/serving/sessions.rs",
-            "crates/contend-worker/src/serving/threads.rs",
-            "crates/contend-worker/src/session.rs",
-            "crates/contend-worker/src/sqlite/mod.rs",
-            "crates/contend-worker/src/sqlite/session.rs",
-            "crates/contend-worker/src/translate.rs",
-        ],
-    ),
-    ("analysis", &["crates/contend/src/analysis/answer.rs", "crates/contend/src/analysis/mod.rs"]),
-    (
         "report",
         &[
             "crates/contend/src/report/csv.rs",
@@ -72,71 +42,18 @@ pub const CIRCLES: Known = &[
             "crates/contend/src/study/axis.rs",
             "crates/contend/src/study/load.rs",
             "crates/contend/src/study/powercut.rs",
-            "crates/contend/src/study/questions.rs",
-            "crates/contend/src/study/sentence.rs",
-        ],
-    ),
-    (
-        "workload",
-        &[
-            "crates/contend/src/workload/generate.rs",
-            "crates/contend/src/workload/load.rs",
-            "crates/contend/src/workload/model.rs",
-            "crates/contend/src/workload/resolve/at.rs",
-            "crates/contend/src/workload/resolve/generator.rs",
-            "crates/contend/src/workload/resolve/mod.rs",
-            "crates/contend/src/workload/resolve/preset.rs",
-            "crates/contend/src/workload/resolve/request.rs",
-            "crates/contend/src/workload/resolve/role.rs",
-            "crates/contend/src/workload/resolve/statement.rs",
-            "crates/contend/src/workload/resolve/transaction.rs",
-            "crates/contend/src/workload/translate.rs",
         ],
     ),
 ];
 
 /// Types with an `impl` in more than two files: `FILE: TYPE`.
-pub const IMPLS: Known = &[("workload", &["crates/contend/src/workload/model.rs: Workload"])];
+pub const IMPLS: Known = &[];
 
 /// Functions with more than five parameters: `FILE: FUNCTION`.
-pub const PARAMETERS: Known = &[
-    ("contend-sql", &["crates/contend-sql/tests/support/judge.rs: run_translated"]),
-    ("contend-stats", &["crates/contend-stats/src/verdict.rs: judge"]),
-    (
-        "contend-worker",
-        &[
-            "crates/contend-worker/src/attempt.rs: attempt",
-            "crates/contend-worker/src/attempt.rs: carry_out",
-            "crates/contend-worker/src/attempt.rs: execute",
-            "crates/contend-worker/src/attempt.rs: part",
-            "crates/contend-worker/src/http/events/mod.rs: open",
-            "crates/contend-worker/src/models/tasks.rs: open",
-            "crates/contend-worker/src/models/thread.rs: client_thread",
-            "crates/contend-worker/src/models/thread.rs: open",
-            "crates/contend-worker/src/own.rs: open_database",
-            "crates/contend-worker/src/own.rs: open_tasks",
-            "crates/contend-worker/src/sqlite/session.rs: execute",
-            "crates/contend-worker/tests/service/plans.rs: add",
-        ],
-    ),
-    (
-        "analysis",
-        &[
-            "crates/contend/src/analysis/compare.rs: compare_quantile",
-            "crates/contend/src/analysis/compare.rs: factor_effect",
-            "crates/contend/src/analysis/compare.rs: guard",
-        ],
-    ),
-    ("report", &["crates/contend/src/report/testing.rs: attempt"]),
-    (
-        "workload",
-        &["crates/contend/src/workload/resolve/request.rs: step", "crates/contend/src/workload/tests/sqlite.rs: step"],
-    ),
-    ("workers", &["workers/rust-sqlx/src/attempt.rs: repeat"]),
-];
+pub const PARAMETERS: Known = &[];
 
 /// Rooms that know what they never may.
-pub const NEVER: Known = &[("workload", &["workload -> study"])];
+pub const NEVER: Known = &[];
 
 /// Files of workers that read SQL text or addresses.
 pub const WORKERS: Known = &[];

@@ -65,7 +65,7 @@ fn mixes(workload: &Workload) -> Vec<(Option<&str>, Mix)> {
 /// A translation may add statements, such as one that moves a counter: then a server would be asked more often.
 fn has_as_many_statements(workload: &Workload) {
     for (engine, server) in ENGINES.iter().filter_map(|engine| Some((engine.name, engine.server?))) {
-        let spoken = workload.spoken(Dialect::of_server(server.dialect), server.load);
+        let spoken = contend::workload::spoken(workload, Dialect::of_server(server.dialect), server.load);
         if let Some((_, why)) = refusal(workload) {
             assert!(
                 spoken.is_err_and(|e| e.to_string().contains(why)),

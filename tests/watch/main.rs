@@ -1,6 +1,11 @@
 //! `contend watch` on real programs: each finding is planted and found with the right process; healthy programs have none.
 //! What needs tracefs says NOT VERIFIED where this user may not use it.
 
+mod record;
+mod servers;
+#[path = "../support/mod.rs"]
+mod support;
+
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -290,9 +295,12 @@ fn what_is_no_database_is_refused_with_the_way_on() {
         (vec![path("empty")], "holds no SQLite database"),
         (vec!["--pid".into(), "999999999".into()], "is not there"),
         (vec!["--pid".into(), own], "has no SQLite database open"),
-        (vec!["postgres://me:geheim@h/d".into()], "servers are not watched yet"),
+        (vec!["postgres://me:geheim@127.0.0.1:1/d".into()], "cannot connect"),
+        (vec!["oracle://me:geheim@h/d".into()], "`oracle` is no scheme"),
+        (vec!["postgres://me:geheim@h/d".into(), path("text")], "one server is watched at a time"),
+        (vec!["mysql://me:geheim@h/d".into(), "--no-sql".into()], "a server is always sampled"),
         (vec![path("text"), "--depth".into(), "deep".into()], "is not a SQLite database"),
-        (vec![path("text"), "--for".into(), "soon".into()], "is not a SQLite database"),
+        (vec![path("text"), "--for".into(), "soon".into()], "is not a duration"),
     ] {
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         let output = watch(&args).output().expect("it starts");

@@ -109,11 +109,11 @@ def reader_pins_log(path, end):
 def writer_of_pages(path, end):
     connection = connect(path)
 
-    def work():
-        connection.execute("INSERT INTO t (v) VALUES (zeroblob(200000))")
-        time.sleep(0.01)
+    def insert():
+        connection.execute("INSERT INTO t (v) VALUES (zeroblob(2000000))")
+        time.sleep(0.3)
 
-    until(end, work)
+    until(end, insert)
 
 
 def idle_in_transaction(path, end):
@@ -140,6 +140,12 @@ def open_close_churn(path, end):
         time.sleep(0.02)
 
     until(end, work)
+
+
+def busy_reader(path, end):
+    """Thousands of reads a second, each with two lock calls."""
+    connection = connect(path)
+    until(end, lambda: connection.execute("SELECT count(*) FROM t").fetchall())
 
 
 def healthy_writer(path, end):

@@ -98,7 +98,7 @@ impl Tally {
                 continue;
             }
             let mut fired = vec![];
-            let found = run_translated(&record.sql, &[], &mut catalogue, options, server, &mut fired);
+            let found = run_translated((&record.sql, &[]), &mut catalogue, options, server, &mut fired);
             let step = Step { sql: record.sql.clone(), ordered: record.ordered, ..Step::default() };
             let verdict = found.map_or_else(|refused| refused, |found| compare(&step, &wanted, found));
             let same = verdict == Verdict::Pass;

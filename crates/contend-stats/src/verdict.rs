@@ -146,25 +146,26 @@ fn no_ratio(rounds: &[RoundPair]) -> String {
 }
 
 fn compare_log_ratios(ln: &[f64], direction: Direction, margin: f64, guard_failure: Option<&str>) -> Comparison {
-    let center = interval::median(ln);
-    let interval = interval::median_interval(ln);
-    let mut comparison = judge(center, interval, ln.len(), direction, margin, guard_failure);
+    let ratio = LnRatio { center: interval::median(ln), interval: interval::median_interval(ln), rounds: ln.len() };
+    let mut comparison = judge(ratio, direction, margin, guard_failure);
     if ln.len() < MIN_ROUNDS && guard_failure.is_none() {
         comparison.verdict = Verdict::NoWords;
     }
     comparison
 }
 
-/// Puts words to an estimate and its interval, both logarithms of a ratio, wherever they come from. Without an
-/// interval the word is *cannot tell*; with one that is too wide, the rounds needed are estimated.
-pub fn judge(
-    ln_center: Option<f64>,
-    ln_interval: Option<Interval>,
-    rounds: usize,
-    direction: Direction,
-    margin: f64,
-    guard_failure: Option<&str>,
-) -> Comparison {
+/// Logarithm of candidate / baseline over some rounds.
+#[derive(Debug, Clone, Copy)]
+pub struct LnRatio {
+    pub center: Option<f64>,
+    pub interval: Option<Interval>,
+    pub rounds: usize,
+}
+
+/// The word for a ratio and its interval. Without an interval the word is *cannot tell*; with one that is too wide, the
+/// rounds needed are estimated.
+pub fn judge(ratio: LnRatio, direction: Direction, margin: f64, guard_failure: Option<&str>) -> Comparison {
+    let LnRatio { center: ln_center, interval: ln_interval, rounds } = ratio;
     let verdict = match (guard_failure, ln_center, ln_interval) {
         (Some(reason), _, _) => Verdict::NotComparable(reason.to_owned()),
         (None, Some(center), Some(interval)) => word(center, interval, direction, margin),

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::mpsc::channel;
 
-const MODELS: [&str; 6] = ["thread", "direct", "spawn-blocking", "dedicated", "fifo", "pool"];
+const MODELS: [&str; 7] = ["thread", "direct", "block-in-place", "spawn-blocking", "dedicated", "fifo", "pool"];
 const ROWS: i64 = 10_000;
 const SLICES: usize = 15;
 const OPERATIONS: u32 = 20_000;

@@ -1,6 +1,6 @@
 //! Rows as the JSON text that serve mode answers with: each an object by column name.
 
-use crate::arguments::Argument;
+use crate::argument::Argument;
 use std::io::Write as _;
 
 /// The rows of one operation so far.

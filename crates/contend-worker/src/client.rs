@@ -2,10 +2,12 @@
 //! sample of every attempt. It waits for nothing itself and knows nothing of any driver: a thread's loop or
 //! a task asks what is next, waits for it, carries it out, and tells how it went.
 
-use crate::arguments::{Arguments, Kept};
+use crate::arguments::Arguments;
 use crate::attempt::Failed;
 use crate::control::{Control, Pulse};
-use crate::session::{CANCELLED, Failure, INTERRUPT, Waits};
+use crate::failure::{CANCELLED, Failure, INTERRUPT};
+use crate::kept::Kept;
+use crate::session::Waits;
 use contend_wire::plan::{Client, Head, Loop, Plan, UNIQUE_STRIDE};
 use contend_wire::sample::{CodeSpace, STEP_NONE, Sample, flag};
 

@@ -1,12 +1,37 @@
 //! A client's session on a database server, whichever driver it has: it begins and ends transactions, opens a lost connection
 //! again, and knows when a wait was cut short. What drivers do each in their own way is a [`Connection`].
 
-use crate::arguments::{Arguments, Kept};
-use crate::server::{OpenError, RECONNECT_PAUSE};
-use crate::session::{CANCELLED, Failure, Session, Waits};
-use crate::sqlite::Setup;
+use crate::arguments::Arguments;
+use crate::failure::{CANCELLED, Failure};
+use crate::kept::Kept;
+use crate::session::{Session, Waits};
+use crate::setup::Setup;
+use anyhow::anyhow;
 use contend_wire::handshake::Facts;
 use contend_wire::plan::SqlStep;
+use std::time::Duration;
+
+/// A client whose server is gone asks again this often, so that its failures do not fill the memory.
+pub const RECONNECT_PAUSE: Duration = Duration::from_millis(10);
+
+/// Why a connection could not be opened or set up.
+#[derive(Debug)]
+pub struct OpenError {
+    /// What was being done: `connect`, or a statement.
+    pub what: String,
+    /// The code.
+    pub failure: Failure,
+    /// The engine's or driver's own words.
+    pub message: String,
+}
+
+impl OpenError {
+    /// For the person who fixes it.
+    pub fn in_words(self, setup: &Setup<'_>) -> anyhow::Error {
+        let (client, database) = (setup.client, setup.database());
+        anyhow!("client {client}, database {database}: `{}`: {}", self.what, self.message)
+    }
+}
 
 /// When a connection is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,6 @@
 //! What the worker says about itself.
 
 use crate::kit::LANGUAGE;
-use crate::own::DRIVERS;
 use crate::{http, models, mysql, postgres};
 use contend_wire::handshake::{Facts, PROTOCOL_VERSION};
 use rusqlite::{Connection, StatementStatus};
@@ -49,18 +48,18 @@ fn defaults() -> rusqlite::Result<[(&'static str, String); 3]> {
     ])
 }
 
-/// Versions and capabilities.
+/// Versions and capabilities of a worker with these drivers.
 ///
 /// # Errors
 /// SQLite cannot be asked for its compile options.
-pub fn facts() -> rusqlite::Result<Facts> {
+pub fn facts(drivers: &[&str]) -> rusqlite::Result<Facts> {
     let facts = [
         ("protocol", PROTOCOL_VERSION.to_string()),
         ("language", LANGUAGE.to_string()),
         ("driver", RUSQLITE.to_string()),
         ("engine", format!("SQLite {}", rusqlite::version())),
         ("lock_wait", "measured".to_string()),
-        ("drivers", DRIVERS.join(",")),
+        ("drivers", drivers.join(",")),
         ("driver_versions", driver_versions()),
         ("models", format!("{},{}", models::names(), http::MODEL)),
         ("compile_options", compile_options()?),

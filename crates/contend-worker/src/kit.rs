@@ -2,7 +2,7 @@
 //! are several workers, each with its drivers; handshake, pacing and supervision are the same.
 
 use crate::run::{Event, Ready};
-use crate::serving::Served;
+use crate::serving::served::Served;
 use anyhow::Result;
 use contend_wire::handshake::Facts;
 use contend_wire::plan::Plan;

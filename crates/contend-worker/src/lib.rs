@@ -3,13 +3,14 @@
 //! A plan's way through the modules: [`serve`] speaks the handshake, [`run`] opens the clients and watches over
 //! them, [`models`] are the ways in which threads and tasks wait for what is due and share connections,
 //! [`client`] decides what comes next and records, [`attempt`] carries out one try of an operation on a
-//! [`session::Session`], of which `sqlite`, `null` and `connection` are the kinds, the last for `postgres` and `mysql` (`server` is what the two
-//! servers share). [`http`] carries out plans of requests, with event loops in place of all that, and [`serving`]
-//! answers such requests. `script` loads and inspects a database outside any measurement.
+//! [`session::Session`]. Its kinds are `sqlite`, `null` and `connection`; the last is for `postgres` and `mysql`, and
+//! `server` is what these two share. [`http`] carries out plans of requests with event loops instead of models and
+//! sessions, and [`serving`] answers such requests. `script` loads and inspects a database outside any measurement.
 
 #![warn(missing_docs)]
 
 pub mod answer;
+pub mod argument;
 pub mod arguments;
 pub mod attempt;
 pub mod busy;
@@ -19,12 +20,14 @@ pub mod clock;
 #[cfg(feature = "rusqlite")]
 pub mod connection;
 pub mod control;
+pub mod failure;
 #[cfg(feature = "rusqlite")]
 pub mod guest;
 #[cfg(feature = "rusqlite")]
 pub mod hello;
 #[cfg(feature = "rusqlite")]
 pub mod http;
+pub mod kept;
 pub mod kit;
 pub mod later;
 pub mod models;
@@ -45,6 +48,8 @@ pub mod serve;
 pub mod server;
 pub mod serving;
 pub mod session;
+#[cfg(feature = "rusqlite")]
+pub mod setup;
 #[cfg(feature = "rusqlite")]
 pub mod sqlite;
 #[cfg(feature = "rusqlite")]

@@ -1,11 +1,13 @@
 //! The driver that executes nothing. What is left is the worker's own cost for each operation: arguments
 //! are still looked up, rows counted, samples recorded.
 
-use crate::arguments::{Arguments, Kept, KeptValue};
+use crate::arguments::Arguments;
 use crate::client::ClientLoop;
 use crate::control::Control;
-use crate::models::thread::{Leave, Loop};
-use crate::session::{Failure, Session, Waits};
+use crate::failure::Failure;
+use crate::kept::{Kept, KeptValue};
+use crate::models::alone::{Leave, Loop};
+use crate::session::{Session, Waits};
 use anyhow::Result;
 use contend_wire::handshake::Facts;
 use contend_wire::plan::http::HttpStep;

@@ -24,7 +24,7 @@ pub struct Options {
     pub pool_readers: Option<u32>,
     /// What the driver that translates is to do.
     #[cfg(feature = "rusqlite")]
-    pub translation: crate::translate::Wanted,
+    pub translation: crate::translate::wanted::Wanted,
 }
 
 /// `tokio_threads` when it is not given.
@@ -49,7 +49,7 @@ impl Default for Options {
             blocking_threads: None,
             pool_readers: None,
             #[cfg(feature = "rusqlite")]
-            translation: crate::translate::Wanted::default(),
+            translation: crate::translate::wanted::Wanted::default(),
         }
     }
 }

@@ -8,9 +8,10 @@ use crate::models::place::Place;
 use crate::models::tasks::{Database, Tasks, runtime};
 use crate::models::{self, Model, Shared, thread};
 use crate::options::{BLOCKING_THREADS, Options, POOL_READERS, TOKIO_THREADS};
-use crate::run::{Crew, Event, Link, Member, Outcome, Ready};
+use crate::run::{Crew, Event, Member, Opening, Outcome, Ready};
+use crate::serving;
 use crate::serving::desk::Desk;
-use crate::serving::{self, Served};
+use crate::serving::served::Served;
 use crate::{hello, http, script};
 use anyhow::{Result, bail};
 use contend_wire::handshake::Facts;
@@ -24,7 +25,7 @@ pub const DRIVERS: &[&str] = &["rusqlite", "postgres", "tokio-postgres", "mysql"
 
 /// What this worker can do.
 pub const KIT: Kit =
-    Kit { hello: || Ok(hello::facts()?), prepare, serve: Some(prepare_to_serve), script: script::carry_out };
+    Kit { hello: || Ok(hello::facts(DRIVERS)?), prepare, serve: Some(prepare_to_serve), script: script::carry_out };
 
 /// Opens all connections, one after the other: session statements such as a change of the journal mode are
 /// refused when two connections try at once. `events` gets each client's end.
@@ -43,9 +44,10 @@ pub fn prepare(plan: Plan, events: &Sender<Event>) -> Result<Ready> {
     let plan = Arc::new(plan);
     let control = Arc::new(Control::new(plan.head.window.drain_ns));
     let members = Member::all(&plan);
+    let opening = Opening { plan: &plan, control: &control, members: &members, events };
     let (crew, sessions) = match model {
-        Model::Thread => open_threads(&plan, options, &control, &members, events)?,
-        Model::Shared(shared) => open_tasks(&plan, shared, options, &control, &members, events)?,
+        Model::Thread => open_threads(opening, options)?,
+        Model::Shared(shared) => open_tasks(opening, &Sharing { model: shared, options })?,
     };
     Ok(Ready { control, window: plan.head.window, members, crew, sessions })
 }
@@ -67,31 +69,57 @@ pub fn prepare_to_serve(plan: Plan) -> Result<Served> {
     match model {
         Model::Thread => serving::threads::open(desk, options),
         Model::Shared(shared) => {
-            let blocking = shared.uses_blocking_threads().then(|| options.blocking_threads.unwrap_or(BLOCKING_THREADS));
-            let threads = options.tokio_threads.unwrap_or(TOKIO_THREADS);
-            serving::tasks::open(&desk, threads, blocking, |runtime| {
-                open_database(runtime, &desk.plan, (0, 0), shared, options, &desk.control)
+            let sharing = Sharing { model: shared, options };
+            serving::tasks::open(&desk, sharing.tokio_threads(), sharing.blocking_threads(), |runtime| {
+                open_database(runtime, &desk.plan, (0, 0), &sharing, &desk.control)
             })
         }
     }
 }
 
-fn open_threads(
-    plan: &Arc<Plan>,
+/// A model whose clients share connections, with the plan's options for it.
+struct Sharing {
+    model: Shared,
     options: Options,
-    control: &Arc<Control>,
-    members: &[Member],
-    events: &Sender<Event>,
-) -> Result<(Crew, Vec<Facts>)> {
+}
+
+impl Sharing {
+    fn tokio_threads(&self) -> u32 {
+        self.options.tokio_threads.unwrap_or(TOKIO_THREADS)
+    }
+
+    /// None if the model uses no such threads.
+    fn blocking_threads(&self) -> Option<u32> {
+        let threads = self.options.blocking_threads.unwrap_or(BLOCKING_THREADS);
+        self.model.uses_blocking_threads().then_some(threads)
+    }
+
+    /// None if the model has no pool.
+    fn readers(&self) -> Option<u32> {
+        (self.model == Shared::Pool).then(|| self.options.pool_readers.unwrap_or(POOL_READERS))
+    }
+
+    /// The model's own settings, as they took effect.
+    fn facts(&self) -> Facts {
+        let facts = [
+            ("tokio_threads", Some(self.tokio_threads())),
+            ("blocking_threads", self.blocking_threads()),
+            ("pool_readers", self.readers()),
+        ];
+        facts.into_iter().filter_map(|(name, value)| Some((name.to_string(), value?.to_string()))).collect()
+    }
+}
+
+fn open_threads(opening: Opening<'_>, options: Options) -> Result<(Crew, Vec<Facts>)> {
     let (mut threads, mut sessions) = (vec![], vec![]);
-    for (index, member) in members.iter().enumerate() {
-        match thread::open(plan, index, options, control, &member.link, events) {
+    for index in 0..opening.members.len() {
+        match thread::open(opening, index, options) {
             Ok(opened) => {
                 threads.push(opened.thread);
                 sessions.push(opened.facts);
             }
             Err(e) => {
-                control.abandon();
+                opening.control.abandon();
                 Crew::Threads(threads).close()?;
                 return Err(e);
             }
@@ -100,23 +128,14 @@ fn open_threads(
     Ok((Crew::Threads(threads), sessions))
 }
 
-fn open_tasks(
-    plan: &Arc<Plan>,
-    model: Shared,
-    options: Options,
-    control: &Arc<Control>,
-    members: &[Member],
-    events: &Sender<Event>,
-) -> Result<(Crew, Vec<Facts>)> {
-    let blocking = options.blocking_threads.unwrap_or(BLOCKING_THREADS);
-    let blocking = model.uses_blocking_threads().then_some(blocking);
-    let runtime = runtime(options.tokio_threads.unwrap_or(TOKIO_THREADS), blocking, control)?;
-    let links: Vec<Arc<Link>> = members.iter().map(|member| Arc::clone(&member.link)).collect();
+fn open_tasks(opening: Opening<'_>, sharing: &Sharing) -> Result<(Crew, Vec<Facts>)> {
+    let Opening { plan, control, .. } = opening;
+    let runtime = runtime(sharing.tokio_threads(), sharing.blocking_threads(), control)?;
     let open = |runtime: &Runtime, first: usize| {
         let of = (plan.clients[first].id, plan.clients[first].database);
-        open_database(runtime, plan, of, model, options, control)
+        open_database(runtime, plan, of, sharing, control)
     };
-    let (tasks, sessions) = Tasks::open(runtime, plan, control, &links, events, open)?;
+    let (tasks, sessions) = Tasks::open(runtime, opening, open)?;
     Ok((Crew::Tasks(Box::new(tasks)), sessions))
 }
 
@@ -124,37 +143,24 @@ fn open_database(
     runtime: &Runtime,
     plan: &Arc<Plan>,
     of: (u32, u32),
-    model: Shared,
-    options: Options,
+    sharing: &Sharing,
     control: &Arc<Control>,
 ) -> Result<Database<Way>> {
-    let count = if model == Shared::Pool { 1 + options.pool_readers.unwrap_or(POOL_READERS) } else { 1 };
+    let count = 1 + sharing.readers().unwrap_or(0);
     let (mut opened, mut facts) = (vec![], vec![]);
     let mut interrupts: Vec<Box<dyn Fn()>> = vec![];
     for _ in 0..count {
-        let mut one = Place::open(plan, of, options, control)?;
-        one.facts.extend(model_facts(model, &options));
+        let mut one = Place::open(plan, of, sharing.options, control)?;
+        one.facts.extend(sharing.facts());
         facts.push(one.facts.clone());
         let place = Arc::clone(&one.place);
         interrupts.push(Box::new(move || place.interrupt()));
         opened.push(one);
     }
-    let access = Way::new(model, opened);
+    let access = Way::new(sharing.model, opened);
     let control = Arc::clone(control);
     runtime.block_on(access.on_its_thread(move || control.thread_begins()));
     Ok(Database { access, facts, interrupts })
-}
-
-/// The model's own settings, as they took effect.
-fn model_facts(model: Shared, options: &Options) -> Facts {
-    let mut facts = vec![("tokio_threads", options.tokio_threads.unwrap_or(TOKIO_THREADS))];
-    if model.uses_blocking_threads() {
-        facts.push(("blocking_threads", options.blocking_threads.unwrap_or(BLOCKING_THREADS)));
-    }
-    if model == Shared::Pool {
-        facts.push(("pool_readers", options.pool_readers.unwrap_or(POOL_READERS)));
-    }
-    facts.into_iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
 }
 
 /// Prepares and runs a plan at once, for benchmarks and tests.

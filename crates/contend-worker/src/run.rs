@@ -10,7 +10,7 @@ use contend_wire::plan::{Plan, Window};
 use contend_wire::sample::Sample;
 use std::any::Any;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -109,6 +109,19 @@ pub struct Link {
     pub pulse: Pulse,
     /// Interrupts a connection of its own.
     pub cancel: Cancel,
+}
+
+/// The clients of a plan, before their connections are opened.
+#[derive(Clone, Copy)]
+pub struct Opening<'a> {
+    /// The plan.
+    pub plan: &'a Arc<Plan>,
+    /// The window.
+    pub control: &'a Arc<Control>,
+    /// The clients, in the plan's order.
+    pub members: &'a [Member],
+    /// Gets each client's end.
+    pub events: &'a Sender<Event>,
 }
 
 /// Clients that are tasks of a runtime, with what they share.

@@ -2,11 +2,12 @@
 //! own, and interrupting a statement from outside without holding up the thread that asks for it.
 
 use crate::client::ClientLoop;
-use crate::connection::{Connection, ServerSession, When};
-use crate::models::thread::{Leave, Loop};
-use crate::session::{Failure, Waits};
-use crate::sqlite::Setup;
-use anyhow::{Result, anyhow, bail};
+use crate::connection::{Connection, OpenError, RECONNECT_PAUSE, ServerSession, When};
+use crate::failure::Failure;
+use crate::models::alone::{Leave, Loop};
+use crate::session::Waits;
+use crate::setup::Setup;
+use anyhow::{Result, bail};
 use contend_wire::database::{Address, Database, Password};
 use contend_wire::handshake::Facts;
 use contend_wire::plan::Step;
@@ -21,30 +22,8 @@ pub const DRIVERS: &[&str] = &["postgres", "tokio-postgres", "mysql"];
 /// How often a connection is interrupted at most: each time costs the server a connection of its own.
 const INTERRUPT_EVERY_MS: u64 = 100;
 
-/// A client whose server is gone asks again this often, so that its failures do not fill the memory.
-pub const RECONNECT_PAUSE: Duration = Duration::from_millis(10);
-
 /// Longest a server may take to accept a connection.
 pub const CONNECT_TIME: Duration = Duration::from_secs(10);
-
-/// Why a connection could not be opened or set up.
-#[derive(Debug)]
-pub struct OpenError {
-    /// What was being done: `connect`, or a statement.
-    pub what: String,
-    /// The code.
-    pub failure: Failure,
-    /// The engine's or driver's own words.
-    pub message: String,
-}
-
-impl OpenError {
-    /// For the person who fixes it.
-    pub fn in_words(self, setup: &Setup<'_>) -> anyhow::Error {
-        let (client, database) = (setup.client, setup.database());
-        anyhow!("client {client}, database {database}: `{}`: {}", self.what, self.message)
-    }
-}
 
 /// Runs a client on connections of its own. `ready` gets the settings of the first one and answers with
 /// the start, or with none if there is no run.

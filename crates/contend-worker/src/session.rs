@@ -1,32 +1,12 @@
 //! What a client's loop needs of a driver: one open connection that can carry out the parts of a
 //! transaction. Pacing, retries and recording are not its business.
 
-use crate::arguments::{Arguments, Kept};
+use crate::arguments::Arguments;
+use crate::failure::{Failure, INTERRUPT};
+use crate::kept::Kept;
 use contend_wire::plan::SqlStep;
 use contend_wire::plan::http::HttpStep;
-use contend_wire::sample::{CodeSpace, NOT_MEASURED, worker_code};
-
-/// Why a part of an attempt failed: the engine's own code, unclassified.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Failure {
-    /// Whose code.
-    pub space: CodeSpace,
-    /// The code.
-    pub code: u32,
-}
-
-/// `SQLITE_INTERRUPT`, which in SQLite's drivers also stands for a wait of the worker's own that was cut short.
-pub const INTERRUPT: Failure = Failure { space: CodeSpace::Sqlite, code: 9 };
-
-/// `ECANCELED`: the same where the engine has no code for what it never heard of.
-pub const CANCELLED: Failure = Failure { space: CodeSpace::Os, code: 125 };
-
-impl Failure {
-    /// One of [`contend_wire::sample::worker_code`].
-    pub const fn worker(code: u32) -> Self {
-        Self { space: CodeSpace::Worker, code }
-    }
-}
+use contend_wire::sample::{NOT_MEASURED, worker_code};
 
 /// What an attempt spent waiting, and what else its code does not tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,13 +9,13 @@ mod service;
 use common::{MS, option, wait_until};
 use contend_wire::database::Database;
 use contend_wire::literal::Value;
-use contend_wire::plan::http::{Count, HttpStep, KeepAt};
+use contend_wire::plan::http::{Count, HttpStep, KeepAt, Request};
 use contend_wire::plan::{ANY_ROWS, Client, Plan, Retry, Source, Step};
 use contend_wire::sample::{CodeSpace, Sample, flag, worker_code};
 use contend_wire::script::{Answer, ScriptWriter, Target};
 use contend_wire::statement::Statement;
 use contend_worker::own::{KIT, prepare, run_plan};
-use plans::{add, get, http};
+use plans::{add, get, http, request};
 use service::{Reply, Service, ok};
 use std::net::TcpListener;
 use std::sync::mpsc::channel;
@@ -77,7 +77,9 @@ fn requests_are_sent_as_written_and_connections_kept() {
     let mut p = get(&service.url, "/");
     option(&mut p, "host", "shop.test");
     let args = vec![Source::Argument { first: 0, stride: 0 }, Source::Unique { first: 0, stride: 0 }];
-    let post = add(&mut p, "POST", "/a/{}", &[("Content-Type", "application/json")], Some("{{\"u\":{}}}"), args);
+    let headers = vec![("Content-Type".into(), "application/json".into())];
+    let json = Request { headers, body: Some("{{\"u\":{}}}".into()), ..request("POST", "/a/{}") };
+    let post = add(&mut p, json, args);
     let text = Value::Text("ü/".into());
     client(&mut p, vec![(0, 0, vec![]), (0, post, vec![text.clone()]), (0, post, vec![text])]);
     let samples = run(&p);
@@ -247,7 +249,7 @@ fn values_are_counted_kept_and_sent_on() {
         KeepAt { slot: 1, rows: 9, pointer: "/data/*/t".into() },
     ];
     let args = vec![Source::Kept { slot: 0, plus: 1 }, Source::KeptRow { slot: 1, row: 0 }];
-    add(&mut p, "GET", "/one/{}?t={v}", &[], None, args);
+    add(&mut p, request("GET", "/one/{}?t={v}"), args);
     let Step::Http(second) = p.head.transactions[1].steps.remove(0) else { panic!() };
     p.head.transactions.remove(1);
     p.head.transactions[0].steps.extend([Step::Pause { ns: 20 * MS }, Step::Http(second)]);
@@ -295,9 +297,10 @@ fn with_login(password: &str) -> (Service, Plan) {
     let mut p = get(&service.url, "/");
     p.head.requests[0].headers.push(("X-Token".into(), "{}".into()));
     http(&mut p, 0).args = vec![Source::Session { slot: 1 }];
-    let form = [("Content-Type", "application/x-www-form-urlencoded")];
+    let headers = vec![("Content-Type".into(), "application/x-www-form-urlencoded".into())];
+    let form = Request { headers, body: Some("usr={}&pwd={}".into()), ..request("POST", "/login") };
     let value = |text: &str| Source::Literal(Value::Text(text.into()));
-    let login = add(&mut p, "POST", "/login", &form, Some("usr={}&pwd={}"), vec![value("eve"), value(password)]);
+    let login = add(&mut p, form, vec![value("eve"), value(password)]);
     http(&mut p, login).keep = vec![KeepAt { slot: 1, rows: 1, pointer: "/token".into() }];
     p.head.login = Some(login);
     for _ in 0..20 {

@@ -12,7 +12,7 @@ use contend_wire::plan::{Loop, Plan, Step, Window};
 use contend_wire::sample::{CodeSpace, STEP_NONE, Sample, flag};
 use contend_worker::clock::monotonic_ns;
 use contend_worker::run::{Event, Request};
-use plans::{add, get, step, transaction};
+use plans::{add, get, request, step, transaction};
 use service::{Reply, Service, ok};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -90,7 +90,7 @@ fn a_run_can_be_stopped() {
     p.head.window = Window { run_in_ns: 0, length_ns: 60_000 * MS, drain_ns: 10_000 * MS };
     client(&mut p, vec![(0, 0, vec![])]).limit = 0;
     p.clients[0].cyclic = true;
-    let rare = add(&mut p, "GET", "/rare", &[], None, vec![]);
+    let rare = add(&mut p, request("GET", "/rare"), vec![]);
     client(&mut p, vec![(0, rare, vec![]), (50_000 * MS, rare, vec![])]).limit = 0;
     let (ready, sender, events) = ready(&p);
     let stops = std::thread::spawn(move || {

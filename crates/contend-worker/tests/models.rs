@@ -80,7 +80,7 @@ fn direct_lets_everybody_wait_and_no_clock_inside_a_task_sees_it() {
 
 #[test]
 fn other_models_keep_the_runtime_free() {
-    for model in ["spawn-blocking", "dedicated", "fifo", "pool"] {
+    for model in ["block-in-place", "spawn-blocking", "dedicated", "fifo", "pool"] {
         in_one_of_three(|| {
             let reads = &beside_a_slow_disk(model).samples[1];
             holds(median_late_ns(reads) < 50 * MS, || format!("{model}: {reads:?}"))
@@ -284,7 +284,7 @@ fn every_connection_reports_its_settings() {
         assert_eq!(of("client"), clients, "{model}: the first client that uses it");
         assert_eq!(of("tokio_threads"), vec!["4"; clients.len()]);
         assert_eq!(of("pool_readers"), if model == "pool" { vec!["2"; 6] } else { vec![] });
-        let blocks = ["spawn-blocking", "fifo", "pool"].contains(&model);
+        let blocks = ["block-in-place", "spawn-blocking", "fifo", "pool"].contains(&model);
         assert_eq!(of("blocking_threads").iter().collect::<BTreeSet<_>>().len(), usize::from(blocks));
         ready.abandon();
     }
@@ -292,7 +292,7 @@ fn every_connection_reports_its_settings() {
 
 #[test]
 fn data_in_memory_comes_back_to_its_file() {
-    for model in ["thread", "direct", "spawn-blocking", "dedicated", "fifo"] {
+    for model in ["thread", "direct", "block-in-place", "spawn-blocking", "dedicated", "fifo"] {
         for journal in ["WAL", "DELETE"] {
             let db = db("CREATE TABLE t (a); INSERT INTO t VALUES (10)");
             db.connection.pragma_update(None, "journal_mode", journal).unwrap();

@@ -66,6 +66,8 @@ pub struct Slice {
     pub services: &'static [Engine],
     /// The report of a service.
     pub service_sections: &'static [Sections],
+    /// Records of the slice's own.
+    pub records: &'static [OwnRecord],
     /// Unmounts what a process of the slice mounted, when it died before it could.
     pub unmount: &'static [fn(&Path)],
 }
@@ -82,6 +84,7 @@ impl Slice {
         proofs: &[],
         services: &[],
         service_sections: &[],
+        records: &[],
         unmount: &[],
     };
 }
@@ -137,6 +140,15 @@ pub struct Process {
     pub verb: &'static str,
     /// Takes the arguments after the verb.
     pub serve: fn(&[String]) -> ExitCode,
+}
+
+/// A kind of record that is none of a run.
+#[derive(Clone, Copy)]
+pub struct OwnRecord {
+    /// The file by which it is known.
+    pub file: &'static str,
+    /// Writes its report: `contend report DIR`. The exit status. `json`: the numbers are printed instead of the text.
+    pub report: fn(dir: &Path, json: bool) -> Result<u8>,
 }
 
 /// One thing that `contend doctor` has looked at.

@@ -1,4 +1,5 @@
-//! Lengths and points of time as people write them in definition files and on the command line.
+//! How values are written: lengths and points of time as people write them in definition files and on the command
+//! line, and bytes.
 
 /// Longest first where one unit is the end of another, so that `ms` is not read as `s`.
 const UNITS: [(&str, u128); 6] = [
@@ -13,6 +14,11 @@ const UNITS: [(&str, u128); 6] = [
 /// Longest duration: ten years. A longer one is of no use, and what is computed from several of them stays far from the end of 64
 /// bits.
 const LONGEST_NS: u128 = 10 * 365 * 24 * 3_600_000_000_000;
+
+/// Bytes as lower-case hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
 
 /// Nanoseconds of a duration. Exact: no floating point on the way.
 ///

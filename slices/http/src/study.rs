@@ -4,8 +4,9 @@ use crate::args::{HttpArgs, Spacing};
 use crate::engine::ENGINE;
 use anyhow::{Context, Result, anyhow, ensure};
 use contend::engine;
-use contend::study::model::{Arrivals, Condition, Contender, Load, Resolved, Study, Tier};
-use contend::study::{CYCLE, load_under};
+use contend::load::{Arrivals, Load};
+use contend::study::CYCLE;
+use contend::study::model::{Condition, Contender, Resolved, Study, Tier};
 use contend::trial::plans;
 use contend::units::duration_ns;
 use contend::workload::model::ClientCount;
@@ -164,7 +165,7 @@ fn share_out(study: &mut Study, workload: &Workload, requests: Option<u32>) -> R
 /// Clients of all roles under a condition.
 fn clients(study: &Study, at: usize, workload: &Workload) -> Result<u32> {
     let condition = &study.conditions[at];
-    let load = load_under(&study.load, condition);
+    let load = study.load.under(&condition.axes);
     let request = DrawRequest {
         seed: load.seed,
         scale: load.scale,

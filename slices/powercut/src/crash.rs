@@ -50,7 +50,9 @@ impl Crash<'_> {
         }
         let marks: BTreeMap<u32, Vec<Option<i64>>> = round
             .clients()
-            .map(|c| (c.id, self.workload.marks_of(c, counts.get(&c.id).copied().unwrap_or(0))))
+            .map(|c| {
+                (c.id, contend::workload::marks::marks_of(self.workload, c, counts.get(&c.id).copied().unwrap_or(0)))
+            })
             .collect();
         let mark = |client, number| marks.get(&client)?.get(number as usize).copied().flatten();
         Ledger::from_samples(samples, mark)

@@ -5,7 +5,7 @@ use super::{Arm, CsvComparison, CsvOptions, GroupComparison, Method, UnusedLine}
 use contend_stats::interval;
 use contend_stats::precision::Change;
 use contend_stats::shift;
-use contend_stats::verdict::{self, Comparison, RoundPair, Verdict};
+use contend_stats::verdict::{self, Comparison, LnRatio, RoundPair, Verdict};
 use std::collections::HashMap;
 
 pub fn judge_table(table: Table, options: &CsvOptions) -> Result<CsvComparison, CsvError> {
@@ -144,9 +144,9 @@ impl Arms {
 
     fn compare_medians(&self, options: &CsvOptions, why: String) -> Judged {
         let (baseline, candidate) = (values(&self.baseline), values(&self.candidate));
-        let ratio = shift::log_shift(&baseline, &candidate);
-        let rounds = baseline.len().min(candidate.len());
-        let comparison = verdict::judge(ratio, None, rounds, options.direction(), options.margin, None);
+        let center = shift::log_shift(&baseline, &candidate);
+        let ratio = LnRatio { center, interval: None, rounds: baseline.len().min(candidate.len()) };
+        let comparison = verdict::judge(ratio, options.direction(), options.margin, None);
         Judged { method: Method::MediansAlone, comparison, why: Some(why) }
     }
 
@@ -166,8 +166,8 @@ impl Arms {
         let (baseline, candidate) = (values(&self.baseline), values(&self.candidate));
         let (center, interval) =
             (shift::log_shift(&baseline, &candidate), shift::log_shift_interval(&baseline, &candidate));
-        let runs = baseline.len().min(candidate.len());
-        let comparison = verdict::judge(center, interval, runs, options.direction(), options.margin, None);
+        let ratio = LnRatio { center, interval, rounds: baseline.len().min(candidate.len()) };
+        let comparison = verdict::judge(ratio, options.direction(), options.margin, None);
         let why = interval.is_none().then(|| {
             let (base, other, least) = (baseline.len(), candidate.len(), shift::MIN_RUNS);
             format!("{base} against {other} unpaired runs, an interval needs {least} of each")

@@ -1,17 +1,17 @@
 //! What is wrong, with its evidence and what to change. Pure: a timeline and samples of the log in, findings out. A finding is
 //! given only where its evidence was seen; a healthy program gets none.
 
-use crate::lock::{Lock, Mode};
+use crate::hold::{End, Gap, Hold, Wait};
+use crate::lock::Lock;
+use crate::tally::{GAP_NS_MIN, Sums, Tally, Times};
 use crate::target::State;
-use crate::timeline::{End, Hold, Sums, Timeline, Wait};
+use crate::timeline::Timeline;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;
 
-/// A gap between statements under the writer's lock that is worth a word, if somebody waited.
-const GAP_NS_MIN: u64 = 10 * MS;
 /// A transaction without a statement for this long is idle.
 const IDLE_NS_MIN: u64 = SECOND;
 /// Waits that are worth a word: one of this length, or this part of the time watched.
@@ -121,22 +121,34 @@ struct View<'t> {
     timeline: &'t Timeline,
     database: usize,
     samples: &'t [Sample],
-    /// Ended and open holds.
-    holds: Vec<&'t Hold>,
-    waits: Vec<&'t Wait>,
+    /// What is held and waited for now.
+    held: Vec<&'t Hold>,
+    waiting: Vec<&'t Wait>,
     sums: BTreeMap<u32, &'t Sums>,
+    /// With what is held now, as far as it got.
+    tallies: BTreeMap<u32, Tally>,
 }
 
 impl<'t> View<'t> {
     fn new(timeline: &'t Timeline, database: usize, samples: &'t [Sample]) -> Self {
-        let holds = timeline.holds.iter().chain(timeline.held()).filter(|hold| hold.database == database).collect();
-        let waits = timeline.waits.iter().chain(timeline.waiting()).filter(|wait| wait.database == database).collect();
+        let held: Vec<&Hold> = timeline.held().filter(|hold| hold.database == database).collect();
+        let waiting: Vec<&Wait> = timeline.waiting().filter(|wait| wait.database == database).collect();
         let sums = timeline.sums.iter().filter(|((d, _), _)| *d == database).map(|((_, pid), sums)| (*pid, sums));
-        View { timeline, database, samples, holds, waits, sums: sums.collect() }
+        let of_database = timeline.tallies.iter().filter(|((d, _), _)| *d == database);
+        let mut tallies: BTreeMap<u32, Tally> = of_database.map(|((_, pid), tally)| (*pid, tally.clone())).collect();
+        for hold in &held {
+            tallies.entry(hold.who.pid).or_default().hold(hold, timeline.now_ns);
+        }
+        for wait in &waiting {
+            if let Some(tally) = wait.holder.and_then(|holder| tallies.get_mut(&holder)) {
+                tally.waited_for_ns = tally.waited_for_ns.max(wait.to_ns.saturating_sub(wait.from_ns));
+            }
+        }
+        View { timeline, database, samples, held, waiting, sums: sums.collect(), tallies }
     }
 
     fn pids(&self) -> BTreeSet<u32> {
-        self.sums.keys().copied().chain(self.holds.iter().map(|hold| hold.who.pid)).collect()
+        self.sums.keys().copied().chain(self.tallies.keys().copied()).collect()
     }
 
     /// Time that has been watched; at least a second, so that a rate means something.
@@ -144,44 +156,34 @@ impl<'t> View<'t> {
         self.timeline.now_ns.saturating_sub(self.timeline.from_ns).max(SECOND)
     }
 
-    fn writes(&self, pid: u32) -> impl Iterator<Item = &'t Hold> {
-        self.holds.iter().copied().filter(move |hold| hold.lock.is_writers() && hold.who.pid == pid)
+    /// Write locks that a process holds now.
+    fn open_writes(&self, pid: u32) -> impl Iterator<Item = &'t Hold> {
+        self.held.iter().copied().filter(move |hold| hold.lock.is_writers() && hold.who.pid == pid)
     }
 
-    fn waits_of(&self, pid: u32) -> impl Iterator<Item = &'t Wait> {
-        self.waits.iter().copied().filter(move |wait| wait.who.pid == pid)
-    }
-
-    /// Longest wait of another process that ran into a hold of this one.
-    fn longest_wait_for(&self, pid: u32) -> u64 {
-        let waits = self.waits.iter().filter(|wait| wait.who.pid != pid && wait.holder == Some(pid));
-        waits.map(|wait| wait.to_ns.saturating_sub(wait.from_ns)).max().unwrap_or(0)
+    /// Time in which a process had the write lock, and the longest of these times.
+    fn write_ns(&self, pid: u32) -> (u64, u64) {
+        let (total, max) = self.sums.get(&pid).map_or((0, 0), |sums| (sums.write_ns, sums.write_ns_max));
+        let open = || self.open_writes(pid).map(|hold| hold.ns(self.timeline.now_ns));
+        (total + open().sum::<u64>(), open().max().unwrap_or(0).max(max))
     }
 
     fn program_holds_lock(&self, pid: u32) -> Option<Kind> {
-        if !self.timeline.sees_statements {
-            return None;
-        }
-        let now_ns = self.timeline.now_ns;
-        // A hold in which no statement was seen is of a program whose statements cannot be seen.
-        let holds: Vec<&Hold> =
-            self.writes(pid).filter(|hold| hold.statement_ns > 0 && hold.gap.ns >= GAP_NS_MIN).collect();
-        let longest = holds.iter().max_by_key(|hold| hold.gap.ns)?;
+        let tally = self.tallies.get(&pid).filter(|tally| self.timeline.sees_statements && tally.outside.count > 0)?;
         // One that says its statements, if it is nearly as long: texts are not known from the first moment on.
-        let is_told = |hold: &&&Hold| hold.gap.before.is_some() && hold.gap.after.is_some();
-        let told = holds.iter().filter(is_told).filter(|hold| 2 * hold.gap.ns >= longest.gap.ns);
-        let longest = told.max_by_key(|hold| hold.gap.ns).unwrap_or(longest);
-        let longest_wait_ns = self.longest_wait_for(pid);
-        let held_ns: u64 = self.writes(pid).map(|hold| hold.ns(now_ns)).sum();
-        let outside_ns: u64 = holds.iter().map(|hold| hold.ns(now_ns).saturating_sub(hold.statement_ns)).sum();
+        let longest = if 2 * tally.told_gap.ns >= tally.gap.ns { &tally.told_gap } else { &tally.gap };
+        let Gap { ns: longest_gap_ns, before, after } = longest.clone();
+        let (held_ns, _) = self.write_ns(pid);
+        let (outside_ns, longest_wait_ns) = (tally.outside.total_ns, tally.waited_for_ns);
         let worth = longest_wait_ns >= GAP_NS_MIN && 2 * outside_ns >= held_ns;
-        worth.then(|| Kind::ProgramHoldsLock {
-            holds: holds.len() as u64,
+        let holds = tally.outside.count;
+        worth.then_some(Kind::ProgramHoldsLock {
+            holds,
             outside_ns,
             held_ns,
-            longest_gap_ns: longest.gap.ns,
-            before: longest.gap.before.clone(),
-            after: longest.gap.after.clone(),
+            longest_gap_ns,
+            before,
+            after,
             longest_wait_ns,
         })
     }
@@ -191,7 +193,7 @@ impl<'t> View<'t> {
             return None;
         }
         let now_ns = self.timeline.now_ns;
-        let open = self.writes(pid).find(|hold| hold.to_ns.is_none() && hold.ns(now_ns) >= IDLE_NS_MIN)?;
+        let open = self.open_writes(pid).find(|hold| hold.ns(now_ns) >= IDLE_NS_MIN)?;
         let (since_ns, last) = self.timeline.idle_since(pid)?;
         let idle_ns = now_ns.saturating_sub(since_ns);
         (idle_ns >= IDLE_NS_MIN).then(|| Kind::IdleInTransaction { held_ns: open.ns(now_ns), idle_ns, last })
@@ -199,47 +201,41 @@ impl<'t> View<'t> {
 
     /// Refused without a second try: for which reason, as far as it can be known.
     fn refused(&self, pid: u32) -> Option<Kind> {
-        let once: Vec<&Wait> = self
-            .waits_of(pid)
-            .filter(|wait| wait.end == End::GaveUp && wait.tries == 1 && wait.lock.is_writers())
-            .collect();
-        if once.is_empty() {
+        let Tally { refused_after_read: after_read, refused_fresh: fresh, read_ns_max, .. } = self.tallies.get(&pid)?;
+        let refused = after_read.count + fresh.count;
+        if refused == 0 {
             return None;
         }
-        let count = |of: &[&&Wait]| of.len() as u64;
-        if !self.timeline.sees_statements {
-            return Some(Kind::RefusedAtOnce { refused: once.len() as u64 });
-        }
-        let (after_read, fresh): (Vec<&&Wait>, Vec<&&Wait>) = once.iter().partition(|wait| wait.after_read);
-        if let Some(first) = after_read.first() {
-            let readers = self
-                .holds
-                .iter()
-                .filter(|hold| hold.who.pid == pid && matches!(hold.lock, Lock::Read(_) | Lock::Shared));
-            let longest_ns = readers.map(|hold| hold.ns(self.timeline.now_ns)).max().unwrap_or(0);
-            return Some(Kind::ReadThenWrite { refused: count(&after_read), longest_ns, sql: first.sql.clone() });
-        }
-        Some(Kind::NoBusyTimeout { refused: count(&fresh), sql: fresh.first()?.sql.clone() })
+        Some(if !self.timeline.sees_statements {
+            Kind::RefusedAtOnce { refused }
+        } else if after_read.count > 0 {
+            Kind::ReadThenWrite { refused: after_read.count, longest_ns: *read_ns_max, sql: after_read.sql.clone() }
+        } else {
+            Kind::NoBusyTimeout { refused, sql: fresh.sql.clone() }
+        })
     }
 
     fn timeout_too_short(&self, pid: u32) -> Option<Kind> {
-        // Where statements are seen, the end of a wait is known only if its statement was seen from its beginning.
-        let is_whole = |wait: &&Wait| wait.has_statement() || !self.timeline.sees_statements;
-        let gave_up: Vec<&Wait> =
-            self.waits_of(pid).filter(|wait| wait.end == End::GaveUp && wait.tries > 1).filter(is_whole).collect();
-        let longest = gave_up.iter().max_by_key(|wait| wait.to_ns - wait.from_ns)?;
-        let longest_ns = longest.to_ns - longest.from_ns;
-        let others = self.holds.iter().filter(|hold| hold.lock.is_writers() && hold.who.pid != pid);
-        let held_ns_max = others.map(|hold| hold.ns(self.timeline.now_ns)).max().unwrap_or(0);
-        Some(Kind::TimeoutTooShort { gave_up: gave_up.len() as u64, longest_ns, holder: longest.holder, held_ns_max })
+        let tally = self.tallies.get(&pid).filter(|tally| tally.gave_up.count > 0)?;
+        let others = self.pids().into_iter().filter(|other| *other != pid);
+        Some(Kind::TimeoutTooShort {
+            gave_up: tally.gave_up.count,
+            longest_ns: tally.gave_up.max_ns,
+            holder: tally.gave_up_holder,
+            held_ns_max: others.map(|other| self.write_ns(other).1).max().unwrap_or(0),
+        })
     }
 
     fn starvation(&self, pid: u32) -> Option<Kind> {
         let suffers = self.sums.get(&pid)?;
         let (&holder, most) =
             self.sums.iter().filter(|(other, _)| **other != pid).max_by_key(|(_, sums)| sums.write_ns)?;
-        let open_ns: u64 =
-            self.waits_of(pid).filter(|w| w.end == End::Open).map(|w| self.timeline.now_ns - w.from_ns).sum();
+        let open_ns: u64 = self
+            .waiting
+            .iter()
+            .filter(|w| w.who.pid == pid && w.end == End::Open)
+            .map(|w| self.timeline.now_ns - w.from_ns)
+            .sum();
         let waited_ns = suffers.wait_ns + open_ns;
         let held_permille = 1000 * most.write_ns / self.watched_ns();
         let starved = held_permille >= STARVED_PERMILLE
@@ -251,60 +247,31 @@ impl<'t> View<'t> {
     }
 
     fn disk(&self, pid: u32) -> Option<Kind> {
-        let now_ns = self.timeline.now_ns;
-        let (mut held_ns, mut sync_ns, mut syncs) = (0, 0, 0);
-        for hold in self.writes(pid) {
-            held_ns += hold.ns(now_ns);
-            sync_ns += hold.sync_ns;
-            syncs += u64::from(hold.syncs);
-        }
-        let share = 1000 * sync_ns / held_ns.max(1);
-        let waited = self.longest_wait_for(pid) >= WAIT_NS_MIN;
-        (share >= DISK_PERMILLE && syncs >= COUNT_MIN && waited).then(|| Kind::Disk {
+        let tally = self.tallies.get(&pid)?;
+        let (syncs, sync_ns) = (tally.syncs.count, tally.syncs.total_ns);
+        let sync_permille = 1000 * sync_ns / self.write_ns(pid).0.max(1);
+        let waited = tally.waited_for_ns >= WAIT_NS_MIN;
+        (sync_permille >= DISK_PERMILLE && syncs >= COUNT_MIN && waited).then(|| Kind::Disk {
             syncs,
-            sync_permille: share,
+            sync_permille,
             sync_ns_mean: sync_ns / syncs,
         })
     }
 
     fn readers_block_writer(&self, pid: u32) -> Option<Kind> {
-        let drains: Vec<&&Hold> = self
-            .holds
-            .iter()
-            .filter(|hold| hold.who.pid == pid && hold.lock == Lock::Pending && hold.mode == Mode::Alone)
-            .collect();
-        let blocked = drains.iter().filter(|hold| hold.ns(self.timeline.now_ns) >= GAP_NS_MIN);
-        // PENDING is held until the commit ends; only where EXCLUSIVE was refused meanwhile did readers keep it waiting.
-        let refused = |hold: &&&&Hold| {
-            let end = hold.to_ns.unwrap_or(u64::MAX);
-            self.waits_of(pid).any(|w| w.lock == Lock::Shared && w.from_ns <= end && w.to_ns >= hold.from_ns)
-        };
-        let blocked: Vec<&&&Hold> = blocked.filter(refused).collect();
-        let longest_ns = blocked.iter().map(|hold| hold.ns(self.timeline.now_ns)).max()?;
-        let overlaps = |reader: &Hold| {
-            blocked
-                .iter()
-                .any(|w| reader.from_ns < w.to_ns.unwrap_or(u64::MAX) && reader.to_ns.unwrap_or(u64::MAX) > w.from_ns)
-        };
-        let readers =
-            self.holds.iter().filter(|hold| hold.lock == Lock::Shared && hold.who.pid != pid && overlaps(hold));
-        let mut readers: Vec<u32> = readers.map(|hold| hold.who.pid).collect();
-        readers.sort_unstable();
-        readers.dedup();
-        Some(Kind::ReadersBlockWriter { times: blocked.len() as u64, longest_ns, readers })
+        let drains = &self.tallies.get(&pid)?.drains;
+        let Times { count: times, max_ns: longest_ns, .. } = drains.waits;
+        let readers = drains.readers.iter().copied().collect();
+        (times > 0).then_some(Kind::ReadersBlockWriter { times, longest_ns, readers })
     }
 
     fn reader_pins_log(&self, pid: u32) -> Option<Kind> {
         let state = &self.samples.last()?.state;
         let log = state.log.as_ref()?;
         let now_ns = self.timeline.now_ns;
-        let open = self
-            .holds
-            .iter()
-            .filter(|hold| hold.who.pid == pid && hold.to_ns.is_none() && hold.ns(now_ns) >= PINNED_NS);
+        let open = self.held.iter().filter(|hold| hold.who.pid == pid && hold.ns(now_ns) >= PINNED_NS);
         let marks = open.filter_map(|hold| match hold.lock {
-            // Mark 0 reads the database alone, and does not hold back the log's end.
-            Lock::Read(mark) if mark > 0 => Some((log.read_marks[mark as usize]?, hold.ns(now_ns))),
+            Lock::Read(mark) => Some((log.frame_of(mark)?, hold.ns(now_ns))),
             _ => None,
         });
         let (frame, held_ns) = marks.min_by_key(|(frame, _)| *frame)?;
@@ -314,14 +281,11 @@ impl<'t> View<'t> {
     }
 
     fn checkpoint_in_commit(&self, pid: u32) -> Option<Kind> {
-        let now_ns = self.timeline.now_ns;
-        let with: Vec<&Hold> = self.writes(pid).filter(|hold| hold.checkpoint_ns > 0).collect();
-        let longest_ns = with.iter().map(|hold| hold.checkpoint_ns).max()?;
-        let (inside, held): (u64, u64) =
-            (with.iter().map(|hold| hold.checkpoint_ns).sum(), self.writes(pid).map(|hold| hold.ns(now_ns)).sum());
-        let share_permille = 1000 * inside / held.max(1);
-        let worth = longest_ns >= WAIT_NS_MIN && self.longest_wait_for(pid) >= WAIT_NS_MIN;
-        worth.then_some(Kind::CheckpointInCommit { times: with.len() as u64, longest_ns, share_permille })
+        let tally = self.tallies.get(&pid)?;
+        let Times { count: times, total_ns, max_ns: longest_ns } = tally.checkpoints;
+        let share_permille = 1000 * total_ns / self.write_ns(pid).0.max(1);
+        let worth = longest_ns >= WAIT_NS_MIN && tally.waited_for_ns >= WAIT_NS_MIN;
+        worth.then_some(Kind::CheckpointInCommit { times, longest_ns, share_permille })
     }
 
     fn small_commits(&self, pid: u32) -> Option<Kind> {

@@ -5,10 +5,11 @@
 //! ```
 //!
 //! `lock`, `wal` and `page` know the formats of SQLite and the kernel; `instance`, `probe` and `process` are what is asked of
-//! the kernel; `timeline`, `finding` and `words` are pure.
+//! the kernel; `timeline`, `finding` and `words` are pure. `server` does the same for PostgreSQL and MariaDB.
 
 pub mod event;
 pub mod finding;
+pub mod hold;
 mod instance;
 mod janitor;
 mod lines;
@@ -19,6 +20,9 @@ mod process;
 mod record;
 mod sampled;
 mod screen;
+mod server;
+mod session;
+pub mod tally;
 mod target;
 pub mod timeline;
 mod trace;
@@ -28,7 +32,10 @@ mod wal;
 mod watch;
 mod words;
 
-use contend::slice::Slice;
+use contend::slice::{OwnRecord, Slice};
 
 /// What contend gains: `contend watch`.
-pub const SLICE: Slice = Slice { name: "watch", verbs: &[verb::VERB], processes: &[janitor::PROCESS], ..Slice::NONE };
+pub const SLICE: Slice =
+    Slice { name: "watch", verbs: &[verb::VERB], processes: &[janitor::PROCESS], records: &[RECORD], ..Slice::NONE };
+
+const RECORD: OwnRecord = OwnRecord { file: record::FILE, report: verb::report };

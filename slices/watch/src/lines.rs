@@ -79,45 +79,46 @@ pub fn summary(watch: &Watch, databases: &[DatabaseView], width: usize) -> Strin
 
 /// Processes of a database, the one that held the write lock longest first.
 fn table(database: &DatabaseView) -> String {
-    let mut out = format!("\n{} ({}, {})\n", database.path, database.journal, bytes(database.database_bytes));
+    let out = format!("\n{} ({}, {})\n", database.path, database.journal, bytes(database.database_bytes));
     if database.processes.is_empty() {
         return out + "No process took a lock.\n";
     }
     let head = ["process", "writes", "held", "longest", "waited", "longest", "refused", "gave up"];
-    let rows: Vec<[String; 8]> = database
-        .processes
-        .iter()
-        .map(|row| {
-            let sums = &row.sums;
-            [
-                format!("{} ({})", row.program, row.pid),
-                sums.writes.to_string(),
-                time(sums.write_ns),
-                time(sums.write_ns_max),
-                time(sums.wait_ns),
-                time(sums.wait_ns_max),
-                sums.refusals.to_string(),
-                sums.gave_up.to_string(),
-            ]
-        })
-        .collect();
-    let widths: Vec<usize> = (0..head.len())
-        .map(|column| rows.iter().map(|row| row[column].chars().count()).chain([head[column].len()]).max().unwrap_or(0))
-        .collect();
-    let mut push = |cells: Vec<&str>| {
-        for (column, cell) in cells.iter().enumerate() {
-            let pad = " ".repeat(widths[column] - cell.chars().count());
+    let mut rows = vec![head.map(str::to_string)];
+    rows.extend(database.processes.iter().map(|row| {
+        let sums = &row.sums;
+        [
+            format!("{} ({})", row.program, row.pid),
+            sums.writes.to_string(),
+            time(sums.write_ns),
+            time(sums.write_ns_max),
+            time(sums.wait_ns),
+            time(sums.wait_ns_max),
+            sums.refusals.to_string(),
+            sums.gave_up.to_string(),
+        ]
+    }));
+    out + &padded(&rows)
+}
+
+/// Rows under each other: the first column on the left, the others on the right.
+pub fn padded<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
+    let chars = |text: &String| text.chars().count();
+    let widths: [usize; COLUMNS] =
+        std::array::from_fn(|column| rows.iter().map(|row| chars(&row[column])).max().unwrap_or(0));
+    let mut out = String::new();
+    for row in rows {
+        for (column, cell) in row.iter().enumerate() {
+            let pad = " ".repeat(widths[column] - chars(cell));
             out += &if column == 0 { format!("{cell}{pad}") } else { format!("  {pad}{cell}") };
         }
         out.push('\n');
-    };
-    push(head.to_vec());
-    rows.iter().for_each(|row| push(row.iter().map(String::as_str).collect()));
+    }
     out
 }
 
 /// Wraps the last paragraph.
-fn wrapped_tail(text: String, width: usize) -> String {
+pub fn wrapped_tail(text: String, width: usize) -> String {
     let Some((before, last)) = text.rsplit_once('\n') else { return text };
     format!("{before}\n{}", wrapped(last, "", "  ", width))
 }

@@ -119,7 +119,8 @@ pub fn draw(frame: &mut Frame<'_>, shown: &Shown<'_>, choice: &Choice) {
             processes(frame, table_area, database, shown, choice);
         }
     }
-    frame.render_widget(Paragraph::new(findings(shown, findings_rows)).wrap(Wrap { trim: false }), findings_area);
+    let found = findings(shown.findings, shown.missing, findings_rows);
+    frame.render_widget(Paragraph::new(found).wrap(Wrap { trim: false }), findings_area);
     frame.render_widget(Paragraph::new(footer(choice)), foot);
 }
 
@@ -136,6 +137,11 @@ fn heading(shown: &Shown<'_>, choice: &Choice) -> Line<'static> {
     if shown.databases.len() > 1 {
         text += &format!("   database {} of {} (Tab)", choice.database + 1, shown.databases.len());
     }
+    bold(text, choice)
+}
+
+/// A heading, which says whether the screen stands still.
+fn bold(mut text: String, choice: &Choice) -> Line<'static> {
     if choice.paused {
         text += "   PAUSED";
     }
@@ -206,9 +212,9 @@ fn processes(frame: &mut Frame<'_>, area: Rect, database: &DatabaseView, shown: 
     frame.render_widget(Table::new(cells, widths).header(head), area);
 }
 
-fn findings(shown: &Shown<'_>, rows: u16) -> Vec<Line<'static>> {
+fn findings(found: &[Words], missing: &[String], rows: u16) -> Vec<Line<'static>> {
     let mut lines = vec![];
-    for words in shown.findings {
+    for words in found {
         let style = Style::new().add_modifier(Modifier::BOLD);
         lines.push(Line::styled(format!("! {}", words.title), style));
         lines.push(Line::raw(format!("  {}", words.change)));
@@ -216,11 +222,45 @@ fn findings(shown: &Shown<'_>, rows: u16) -> Vec<Line<'static>> {
     if lines.is_empty() {
         lines.push(Line::raw("No finding so far."));
     }
-    if !shown.missing.is_empty() && lines.len() < usize::from(rows) {
-        lines.push(Line::raw(format!("Not seen: {}.", shown.missing.join("; "))));
+    if !missing.is_empty() && lines.len() < usize::from(rows) {
+        lines.push(Line::raw(format!("Not seen: {}.", missing.join("; "))));
     }
     lines
 }
+
+/// What is shown of a server: one fact a line, and who waits for whom.
+pub struct ShownServer {
+    pub facts: String,
+    pub tree: Vec<String>,
+    pub findings: Vec<Words>,
+    pub missing: Vec<String>,
+    pub seconds: u64,
+}
+
+/// Draws the screen of a server. `/` filters the lines of the tree.
+pub fn draw_server(frame: &mut Frame<'_>, shown: &ShownServer, choice: &Choice) {
+    let area = frame.area();
+    let findings_rows = FINDINGS_ROWS.min(area.height / 3);
+    let rows = [Constraint::Length(3), Constraint::Min(3), Constraint::Length(findings_rows), Constraint::Length(1)];
+    let [head, tree_area, findings_area, foot] = Layout::vertical(rows).areas(area);
+    let heading = bold(format!("contend watch   {} s", shown.seconds), choice);
+    let head_lines = vec![heading, Line::raw(shown.facts.clone())];
+    frame.render_widget(Paragraph::new(head_lines).wrap(Wrap { trim: false }), head);
+    let fits = shown.tree.iter().filter(|line| line.contains(&choice.filter));
+    let mut tree: Vec<Line<'_>> = fits.map(|line| Line::raw(line.clone())).collect();
+    if choice.help {
+        tree = vec![Line::raw(HELP_SERVER)];
+    } else if tree.is_empty() {
+        tree.push(Line::raw("No client waits for another."));
+    }
+    frame.render_widget(Paragraph::new(tree), tree_area);
+    let found = findings(&shown.findings, &shown.missing, findings_rows);
+    frame.render_widget(Paragraph::new(found).wrap(Wrap { trim: false }), findings_area);
+    frame.render_widget(Paragraph::new(footer(choice)), foot);
+}
+
+const HELP_SERVER: &str =
+    "Each client that others wait for, and below it those that wait.   p pause   / filter   q quit";
 
 fn footer(choice: &Choice) -> String {
     if choice.typing || !choice.filter.is_empty() {
@@ -295,6 +335,23 @@ mod tests {
         let text = drawn(&Choice::default());
         for part in ["A 4711 python3", "write 870 ms", "87 %", "UPDATE acc", "A.B", "! python3 (4711) waits.", "q quit"]
         {
+            assert!(text.contains(part), "{part} is missing in\n{text}");
+        }
+    }
+
+    #[test]
+    fn a_screen_of_a_server_shows_who_waits_for_whom() {
+        let shown = ShownServer {
+            facts: "MariaDB 10.11: 3 clients".into(),
+            tree: vec!["41 app idle in transaction".into(), "  42 app waits 2.00 s".into()],
+            findings: vec![Words { title: "41 blocks.".into(), evidence: String::new(), change: "Commit.".into() }],
+            missing: vec![],
+            seconds: 3,
+        };
+        let mut terminal = Terminal::new(TestBackend::new(80, 24)).expect("a buffer");
+        terminal.draw(|frame| draw_server(frame, &shown, &Choice::default())).expect("drawn");
+        let text = terminal.backend().to_string();
+        for part in ["3 clients", "41 app idle", "  42 app waits", "! 41 blocks."] {
             assert!(text.contains(part), "{part} is missing in\n{text}");
         }
     }

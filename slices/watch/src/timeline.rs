@@ -1,7 +1,9 @@
 //! Events put together: who holds which lock since when, who waits, what ran meanwhile. Pure: events in, values out.
 
 use crate::event::{Event, What, Who};
+use crate::hold::{End, Gap, Hold, Wait};
 use crate::lock::{Change, Lock, Mode};
+use crate::tally::{GAP_NS_MIN, Sums, Tally};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 /// A refused thread that tries again within this time is still waiting: SQLite's busy handler pauses at most 100 ms. Where
@@ -9,83 +11,6 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 const TRIES_AGAIN_NS: u64 = 500_000_000;
 /// Deepest nesting of calls that is followed. SQLite calls its own functions two or three deep.
 const DEPTH_MAX: usize = 16;
-
-/// A lock that was held from one moment to another.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Hold {
-    pub database: usize,
-    pub who: Who,
-    pub lock: Lock,
-    pub mode: Mode,
-    pub from_ns: u64,
-    /// `None` while it is held.
-    pub to_ns: Option<u64>,
-    /// Time in which this thread executed statements.
-    pub statement_ns: u64,
-    /// Time in which this thread synced a file.
-    pub sync_ns: u64,
-    pub syncs: u32,
-    /// Longest time between two statements, and the texts before and after it.
-    pub gap: Gap,
-    /// Statement that took longest.
-    pub longest: Option<(u64, String)>,
-    /// Whether an earlier statement of this thread had ended while it held a read lock of the same transaction.
-    pub after_read: bool,
-    /// Checkpoints that ran while it was held.
-    pub checkpoint_ns: u64,
-}
-
-/// Time between two statements.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Gap {
-    pub ns: u64,
-    pub before: Option<String>,
-    pub after: Option<String>,
-}
-
-impl Hold {
-    /// How long it lasts, up to now if it is still held.
-    pub fn ns(&self, now_ns: u64) -> u64 {
-        self.to_ns.unwrap_or(now_ns).saturating_sub(self.from_ns)
-    }
-}
-
-/// How a wait for a lock ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
-    /// Still waiting.
-    Open,
-    Granted,
-    /// It stopped trying.
-    GaveUp,
-}
-
-/// A thread that was refused a lock.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Wait {
-    pub database: usize,
-    pub who: Who,
-    pub lock: Lock,
-    pub from_ns: u64,
-    /// Its last try.
-    pub to_ns: u64,
-    pub tries: u32,
-    pub end: End,
-    /// The process that had the lock at the first refusal.
-    pub holder: Option<u32>,
-    /// Whether the thread's transaction had executed a statement under a read lock before.
-    pub after_read: bool,
-    /// The statement that was refused, if known, and when it began.
-    pub sql: Option<String>,
-    call_from_ns: Option<u64>,
-}
-
-impl Wait {
-    /// Whether the statement that waits has been seen.
-    pub fn has_statement(&self) -> bool {
-        self.call_from_ns.is_some()
-    }
-}
 
 /// What a thread does at the moment.
 #[derive(Debug, Clone, Default)]
@@ -105,31 +30,6 @@ struct Call {
     sql: Option<String>,
 }
 
-/// Sums of a process on a database.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Sums {
-    /// Times that it had the writer's lock.
-    pub writes: u64,
-    pub write_ns: u64,
-    pub write_ns_max: u64,
-    /// Waits for any lock, and their time.
-    pub waits: u64,
-    pub wait_ns: u64,
-    pub wait_ns_max: u64,
-    /// Calls that were refused.
-    pub refusals: u64,
-    /// Waits that ended without the lock.
-    pub gave_up: u64,
-    /// Statements that returned SQLITE_BUSY or one of its kind.
-    pub busy: u64,
-    pub syncs: u64,
-    pub sync_ns: u64,
-    /// Times that it connected to the log's index (opened the database in WAL mode).
-    pub connects: u64,
-    /// Times that it closed the last connection: then the log is copied and deleted.
-    pub last_closes: u64,
-}
-
 /// Everything that has been seen.
 #[derive(Debug, Default)]
 pub struct Timeline {
@@ -143,6 +43,9 @@ pub struct Timeline {
     pub holds: VecDeque<Hold>,
     pub waits: VecDeque<Wait>,
     pub sums: BTreeMap<(usize, u32), Sums>,
+    pub tallies: BTreeMap<(usize, u32), Tally>,
+    /// How many holds and waits have ended: the lists have the last of them.
+    pub ended: (u64, u64),
     /// Whether statements are seen at all.
     pub sees_statements: bool,
     /// Processes whose statements are seen.
@@ -204,7 +107,7 @@ impl Timeline {
     pub fn begin(&mut self, from_ns: u64) {
         self.from_ns = from_ns;
         self.now_ns = self.now_ns.max(from_ns);
-        (self.holds, self.waits, self.sums) = Default::default();
+        (self.holds, self.waits, self.sums, self.tallies) = Default::default();
         self.waiting.clear();
     }
 
@@ -282,7 +185,7 @@ impl Timeline {
             sync_ns: 0,
             syncs: 0,
             gap,
-            longest: None,
+            parts: vec![],
             after_read,
             checkpoint_ns: 0,
         };
@@ -349,8 +252,38 @@ impl Timeline {
             }
         }
         if lock != Lock::Connected {
+            self.tallies.entry((database, hold.who.pid)).or_default().hold(&hold, at_ns);
+            if lock == Lock::Pending && hold.mode == Mode::Alone && ns >= GAP_NS_MIN {
+                self.drained(&hold, at_ns);
+            }
+            self.ended.0 += 1;
             self.holds.push_back(hold);
         }
+    }
+
+    /// PENDING is held until the commit ends; only where EXCLUSIVE was refused meanwhile did readers keep it waiting.
+    fn drained(&mut self, pending: &Hold, at_ns: u64) {
+        let (database, who) = (pending.database, pending.who);
+        let is_its = |wait: &&Wait| {
+            wait.database == database
+                && wait.who.pid == who.pid
+                && wait.lock == Lock::Shared
+                && wait.to_ns >= pending.from_ns
+        };
+        if !self.waits.iter().rev().chain(self.waiting.values()).any(|wait| is_its(&wait)) {
+            return;
+        }
+        let is_reader = |hold: &&Hold| {
+            hold.database == database
+                && hold.lock == Lock::Shared
+                && hold.who.pid != who.pid
+                && hold.to_ns.is_none_or(|to_ns| to_ns > pending.from_ns)
+        };
+        let readers = self.holds.iter().chain(self.held.values()).filter(is_reader).map(|hold| hold.who.pid);
+        let readers: Vec<u32> = readers.collect();
+        let drains = &mut self.tallies.entry((database, who.pid)).or_default().drains;
+        drains.waits.add(pending.ns(at_ns));
+        drains.readers.extend(readers);
     }
 
     fn synced(&mut self, database: usize, who: Who, at_ns: u64) {
@@ -421,17 +354,12 @@ impl Timeline {
         sums.wait_ns += ns;
         sums.wait_ns_max = sums.wait_ns_max.max(ns);
         sums.gave_up += u64::from(end == End::GaveUp);
-        self.waits.push_back(wait);
-    }
-}
-
-impl Hold {
-    fn count_statement(&mut self, ns: u64, sql: Option<&str>) {
-        self.statement_ns += ns;
-        if let Some(sql) = sql
-            && self.longest.as_ref().is_none_or(|(longest, _)| ns > *longest)
-        {
-            self.longest = Some((ns, sql.to_string()));
+        self.tallies.entry((wait.database, wait.who.pid)).or_default().wait(&wait, self.sees_statements);
+        if let Some(holder) = wait.holder {
+            let tally = self.tallies.entry((wait.database, holder)).or_default();
+            tally.waited_for_ns = tally.waited_for_ns.max(ns);
         }
+        self.ended.1 += 1;
+        self.waits.push_back(wait);
     }
 }

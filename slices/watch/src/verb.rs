@@ -1,25 +1,20 @@
 //! `contend watch`: arguments, the loop, and what is printed.
 
-use crate::finding::Finding;
 use crate::janitor::Janitor;
 use crate::process::databases_of;
-use crate::screen::{Choice, Shown, draw};
+use crate::record::{self, Recorder, ServerRecorder};
+use crate::server::Server;
+use crate::session::{self, Files, Live, Served, Until};
 use crate::target::Database;
-use crate::view::{DatabaseView, Rates, view};
-use crate::watch::{Depth, KEPT_NS, POLL, Watch, now_ns};
-use crate::words::{Words, words};
-use crate::{lines, record};
+use crate::watch::{Depth, Watch, now_ns};
 use anyhow::{Context, Result, bail, ensure};
 use clap::{ArgMatches, FromArgMatches, Parser, ValueHint};
-use contend::cli::{OK, print, stop_on_signals};
-use contend::report::text::Colour;
+use contend::cli::{INVALID, OK, print, stop_on_signals};
 use contend::slice::Verb;
 use contend::units::duration_ns;
-use ratatui::crossterm::event::{Event, KeyEventKind, poll, read};
 use std::io::IsTerminal;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 /// Show who holds a database's lock, since when, in which statement, and who waits
 #[derive(Parser)]
@@ -28,6 +23,8 @@ use std::time::Duration;
   contend watch --pid 4711                  the databases that this process has open
   contend watch app.db --for 60s | tee log  a line each second, then findings
   contend watch app.db --for 60s --out DIR  keep what was seen, with a page to read
+  contend watch 'postgres://me@db/app?password_env=PW'
+                                            a server: who blocks whom, what was left open
 
 Nothing is attached to the watched programs, nothing is written to the database, and no lock is taken on it.
 Depths: with-statements and exact need root (tracefs); sampled needs nothing, and misses what is shorter than 20 ms.
@@ -35,9 +32,9 @@ docs/watch.md explains every column and finding.
 
 Exit status: 0 no finding, 1 a finding, 2 usage or environment.")]
 struct WatchArgs {
-    /// SQLite databases, or directories of them
+    /// SQLite databases, directories of them, or the address of a server
     #[arg(value_name = "DATABASE", value_hint = ValueHint::AnyPath, required_unless_present = "pid")]
-    databases: Vec<PathBuf>,
+    databases: Vec<String>,
     /// The databases that this process has open
     #[arg(long, value_name = "PID", conflicts_with = "databases")]
     pid: Option<u32>,
@@ -56,6 +53,9 @@ struct WatchArgs {
     /// Keep what was seen in this directory, with a report
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: Option<PathBuf>,
+    /// Most that --out writes, in MiB; what comes later is left out and said
+    #[arg(long, value_name = "MIB", default_value_t = 100, requires = "out")]
+    limit_mib: u64,
 }
 
 pub const VERB: Verb = Verb {
@@ -66,54 +66,59 @@ pub const VERB: Verb = Verb {
     ..Verb::of::<WatchArgs>()
 };
 
-/// A second, the time between two lines.
-const SECOND_NS: u64 = 1_000_000_000;
-/// Columns of the strip, and how much time each is.
-const STRIP: (usize, u64) = (78, 100_000_000);
-/// Width of text that is not on a terminal.
-const WIDTH: usize = 100;
 /// Longest watch.
-const DURATION_NS_MAX: u64 = 7 * 24 * 3600 * SECOND_NS;
+const DURATION_NS_MAX: u64 = 7 * 24 * 3600 * 1_000_000_000;
 
 fn run(args: &WatchArgs) -> Result<u8> {
+    let duration_ns = args.duration.as_deref().map(duration).transpose()?;
+    let limit = args.limit_mib << 20;
+    if let Some(address) = address(args)? {
+        let stop = stop_on_signals()?;
+        let server = Server::start(address)?;
+        let record = args.out.as_deref().map(|out| ServerRecorder::make(out, limit)).transpose()?;
+        let mut served = Served { server, record };
+        follow(&mut served, args, duration_ns, &stop)?;
+        return Ok(if served.server.findings().is_empty() { OK } else { INVALID });
+    }
     let databases = match args.pid {
         Some(pid) => of_process(pid)?,
-        None => args.databases.clone(),
+        None => args.databases.iter().map(PathBuf::from).collect(),
     };
-    if let Some(address) = databases.iter().find_map(|path| path.to_str().filter(|text| text.contains("://"))) {
-        bail!("`{}`: servers are not watched yet; name a SQLite database", without_password(address));
-    }
     let databases = Database::open_all(&databases)?;
-    let duration_ns = args.duration.as_deref().map(duration).transpose()?;
+    let depth = depth(args)?;
     // Before anything is made that must be removed again.
     let stop = stop_on_signals()?;
-    if let Some(out) = &args.out {
-        record::make(out)?;
-    }
+    let record = args.out.as_deref().map(|out| Recorder::make(out, limit)).transpose()?;
     let _janitor = Janitor::start()?;
-    // A record has everything; a screen only what it shows.
-    let kept_ns = if args.out.is_some() || duration_ns.is_some() { 0 } else { KEPT_NS };
-    let watch = Watch::start(databases, depth(args)?, kept_ns)?;
+    let mut files = Files::new(Watch::start(databases, depth)?, record);
+    follow(&mut files, args, duration_ns, &stop)?;
+    Ok(if files.watch.findings().is_empty() { OK } else { INVALID })
+}
+
+/// Shows a watch until it is over, and says what it found.
+fn follow(live: &mut dyn Live, args: &WatchArgs, duration_ns: Option<u64>, stop: &AtomicBool) -> Result<()> {
+    let until = Until { end_ns: duration_ns.map(|ns| now_ns() + ns), stop };
     let on_screen = std::io::stdout().is_terminal() && std::io::stdin().is_terminal() && !args.json_line;
-    let mut session =
-        Session { watch, rates: Rates::default(), end_ns: duration_ns.map(|ns| now_ns() + ns), stop: &stop };
     if on_screen {
-        session.on_screen()?
+        session::on_screen(live, &until)?;
     } else {
-        session.in_lines(args.json_line)?
+        session::in_lines(live, args.json_line, &until)?;
     }
-    session.watch.poll(true)?;
-    session.rates.look(&session.watch.timeline);
-    let shown = session.view();
     if !args.json_line {
-        print(&lines::summary(&session.watch, &shown, WIDTH))?;
+        print(&live.summary())?;
     }
-    if let Some(out) = &args.out {
-        for path in record::write(&session.watch, &shown, out)? {
-            print(&format!("{}\n", path.display()))?;
-        }
-    }
-    Ok(if session.watch.findings().is_empty() { OK } else { contend::cli::INVALID })
+    let files = live.end_record()?;
+    let Some(out) = args.out.as_deref().filter(|_| !files.is_empty()) else { return Ok(()) };
+    let page = record::report(out)?;
+    if args.json_line { Ok(()) } else { print(&format!("Report: {}\n", page.display())) }
+}
+
+/// The address of a server, if one is to be watched.
+fn address(args: &WatchArgs) -> Result<Option<&str>> {
+    let Some(address) = args.databases.iter().find(|text| text.contains("://")) else { return Ok(None) };
+    ensure!(args.databases.len() == 1, "one server is watched at a time, without files");
+    ensure!(args.depth.is_none() && !args.no_sql, "--depth and --no-sql are for SQLite; a server is always sampled");
+    Ok(Some(address))
 }
 
 /// The databases of a process.
@@ -139,114 +144,13 @@ fn duration(text: &str) -> Result<u64> {
     Ok(ns)
 }
 
-/// An address for an error message.
-fn without_password(address: &str) -> String {
-    match (address.split_once("://"), address.rsplit_once('@')) {
-        (Some((scheme, _)), Some((_, host))) => format!("{scheme}://...@{host}"),
-        _ => address.to_string(),
-    }
-}
-
-/// A watch that is shown.
-struct Session<'s> {
-    watch: Watch,
-    rates: Rates,
-    /// When it ends by itself.
-    end_ns: Option<u64>,
-    stop: &'s AtomicBool,
-}
-
-impl Session<'_> {
-    fn is_over(&self) -> bool {
-        self.stop.load(Ordering::Relaxed) || self.end_ns.is_some_and(|end_ns| now_ns() >= end_ns)
-    }
-
-    fn view(&self) -> Vec<DatabaseView> {
-        view(&self.watch, &self.rates, STRIP.0, STRIP.1)
-    }
-
-    fn found(&self) -> (Vec<Finding>, Vec<Words>) {
-        let findings = self.watch.findings();
-        let words = findings.iter().map(|finding| words(finding, &|pid| self.watch.name(pid))).collect();
-        (findings, words)
-    }
-
-    /// A line a second; a finding the first time that it is there.
-    fn in_lines(&mut self, json: bool) -> Result<()> {
-        let began_ns = now_ns();
-        let mut next_ns = began_ns + SECOND_NS;
-        let mut said: Vec<(u32, std::mem::Discriminant<crate::finding::Kind>)> = vec![];
-        while !self.is_over() {
-            std::thread::sleep(POLL);
-            self.watch.poll(false)?;
-            if now_ns() < next_ns {
-                continue;
-            }
-            next_ns += SECOND_NS;
-            self.rates.look(&self.watch.timeline);
-            let (shown, (findings, words)) = (self.view(), self.found());
-            if json {
-                print(&(lines::json_line(&self.watch, &shown, &findings) + "\n"))?;
-                continue;
-            }
-            let at = format!("{:>4} s", (now_ns() - began_ns) / SECOND_NS);
-            for database in &shown {
-                print(&(lines::line(&at, database) + "\n"))?;
-            }
-            for (finding, words) in findings.iter().zip(&words) {
-                let key = (finding.pid, std::mem::discriminant(&finding.kind));
-                if !said.contains(&key) {
-                    said.push(key);
-                    print(&lines::finding(words, WIDTH))?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn on_screen(&mut self) -> Result<()> {
-        let mut terminal = ratatui::try_init().context("the terminal cannot be used")?;
-        let result = self.draw_until_over(&mut terminal);
-        ratatui::restore();
-        result
-    }
-
-    fn draw_until_over(&mut self, terminal: &mut ratatui::DefaultTerminal) -> Result<()> {
-        /// Time between two drawings.
-        const DRAW_NS: u64 = 200_000_000;
-        let began_ns = now_ns();
-        let (mut choice, mut next_ns, mut held_still) = (Choice::default(), 0, None);
-        while !self.is_over() && !choice.quit {
-            self.watch.poll(false)?;
-            while poll(Duration::ZERO)? {
-                if let Event::Key(key) = read()?
-                    && key.kind == KeyEventKind::Press
-                {
-                    choice.key(key.code, self.watch.databases().len());
-                    next_ns = 0;
-                }
-            }
-            if now_ns() >= next_ns {
-                next_ns = now_ns() + DRAW_NS;
-                self.rates.look(&self.watch.timeline);
-                if !choice.paused || held_still.is_none() {
-                    let seconds = (now_ns() - began_ns) / SECOND_NS;
-                    held_still = Some((self.view(), self.found().1, self.watch.missing(), seconds));
-                }
-                if let Some((databases, findings, missing, seconds)) = &held_still {
-                    let shown = Shown {
-                        databases,
-                        findings,
-                        seconds: *seconds,
-                        depth: self.watch.depth.word(),
-                        missing,
-                        colour: contend::cli::colour() == Colour::Ansi,
-                    };
-                    terminal.draw(|frame| draw(frame, &shown, &choice))?;
-                }
-            }
-            std::thread::sleep(POLL);
-        }
-        Ok(())
-    }
+/// `contend report DIR` of a record of a watch.
+pub fn report(dir: &Path, json: bool) -> Result<u8> {
+    let saved = record::read(dir)?;
+    let page = record::report(dir)?;
+    print(&match json {
+        true => serde_json::to_string_pretty(&saved)? + "\n",
+        false => format!("{}\nReport: {}\n", record::text(dir, contend::cli::colour())?, page.display()),
+    })?;
+    Ok(if saved.findings.is_empty() { OK } else { INVALID })
 }

@@ -1,8 +1,10 @@
 //! What is shown of a watch at a moment: plain rows, made once for the screen, the lines and the summary.
 
+use crate::hold::{End, Hold};
 use crate::lock::{Lock, Mode};
+use crate::tally::Sums;
 use crate::target::State;
-use crate::timeline::{End, Hold, Sums, Timeline};
+use crate::timeline::Timeline;
 use crate::watch::Watch;
 use crate::words;
 use serde::Serialize;
@@ -79,9 +81,13 @@ pub struct Rates {
 type Look = (u64, BTreeMap<(usize, u32), Sums>);
 
 impl Rates {
-    /// Takes a look; call it a few times a second.
+    /// Takes a look, if the last one is a moment ago.
     pub fn look(&mut self, timeline: &Timeline) {
+        const EVERY_NS: u64 = 100_000_000;
         let now_ns = timeline.now_ns;
+        if self.looks.last().is_some_and(|(at_ns, _)| now_ns < at_ns + EVERY_NS) {
+            return;
+        }
         self.looks.push((now_ns, timeline.sums.clone()));
         let old = self.looks.iter().take_while(|(at_ns, _)| at_ns + RATE_NS < now_ns).count();
         self.looks.drain(..old.saturating_sub(1));
@@ -135,7 +141,7 @@ fn oldest_reader(timeline: &Timeline, database: usize, state: &State) -> Option<
     let log = state.log.as_ref()?;
     let readers = timeline.held().filter(|hold| hold.database == database && hold.mode == Mode::Shared);
     let marked = readers.filter_map(|hold| match hold.lock {
-        Lock::Read(mark) if mark > 0 => Some((log.read_marks[mark as usize]?, hold)),
+        Lock::Read(mark) => Some((log.frame_of(mark)?, hold)),
         _ => None,
     });
     let (frame, hold) = marked.min_by_key(|(frame, hold)| (*frame, hold.from_ns))?;

@@ -42,6 +42,12 @@ impl Log {
         })
     }
 
+    /// The frame up to which a reader with this mark sees the log. A reader with mark 0 reads the database alone: while it does,
+    /// a checkpoint copies nothing, so its frame is the last one that was copied.
+    pub fn frame_of(&self, mark: u8) -> Option<u32> {
+        if mark == 0 { Some(self.copied) } else { self.read_marks.get(usize::from(mark)).copied().flatten() }
+    }
+
     /// Frames that no checkpoint has copied yet.
     pub fn backlog(&self) -> u32 {
         self.frames.saturating_sub(self.copied)
@@ -71,6 +77,7 @@ mod tests {
         let log = Log::read(&header(9126, 3, [0, 3, 9123, UNUSED, UNUSED])).expect("a header");
         assert_eq!((log.page_bytes, log.frames, log.backlog()), (4096, 9126, 9123));
         assert_eq!(log.read_marks, [Some(0), Some(3), Some(9123), None, None]);
+        assert_eq!([0, 2, 3, 9].map(|mark| log.frame_of(mark)), [Some(3), Some(9123), None, None]);
     }
 
     #[test]

@@ -45,10 +45,10 @@ pub fn deepest() -> (Depth, Option<String>) {
 pub const POLL: Duration = Duration::from_millis(20);
 /// How often sizes and the log are looked at.
 const SAMPLE_NS: u64 = 100_000_000;
-/// What ended longer ago is forgotten where nothing says otherwise.
-pub const KEPT_NS: u64 = 60_000_000_000;
-/// Most samples of the log that are kept for each database.
-const SAMPLES_MAX: usize = 36_000;
+/// Holds and waits that ended longer ago are forgotten; sums and tallies have what matters of them.
+const KEPT_NS: u64 = 10_000_000_000;
+/// Samples of the log that are kept for each database.
+const SAMPLES_MAX: usize = 100;
 
 enum Source {
     Trace(Box<Trace>),
@@ -63,8 +63,6 @@ pub struct Watch {
     pub samples: Vec<Vec<Sample>>,
     pub depth: Depth,
     lost_before: u64,
-    /// What ended this long ago is forgotten; 0 keeps everything.
-    kept_ns: u64,
 }
 
 impl Watch {
@@ -72,7 +70,7 @@ impl Watch {
     ///
     /// # Errors
     /// The depth that was asked for is not to be had, and why.
-    pub fn start(databases: Vec<Database>, asked: Option<Depth>, kept_ns: u64) -> Result<Watch> {
+    pub fn start(databases: Vec<Database>, asked: Option<Depth>) -> Result<Watch> {
         let (deepest, why) = deepest();
         let depth = asked.unwrap_or(deepest);
         if depth > deepest {
@@ -87,7 +85,7 @@ impl Watch {
             _ => Source::Trace(Box::new(Trace::start(&instance::root()?, databases, depth == Depth::WithStatements)?)),
         };
         let timeline = Timeline::new(now_ns(), depth == Depth::WithStatements);
-        let mut watch = Watch { source, timeline, samples, depth, lost_before: 0, kept_ns };
+        let mut watch = Watch { source, timeline, samples, depth, lost_before: 0 };
         held.iter().for_each(|event| watch.timeline.apply(event));
         // Placing probes takes a moment, in which events come already.
         watch.poll(false)?;
@@ -132,9 +130,7 @@ impl Watch {
         self.timeline.advance(if all { now_ns } else { seen_ns });
         self.bury_dead();
         self.sample(now_ns);
-        if self.kept_ns > 0 {
-            self.timeline.forget_before(now_ns.saturating_sub(self.kept_ns));
-        }
+        self.timeline.forget_before(now_ns.saturating_sub(KEPT_NS));
         Ok(events)
     }
 

@@ -174,7 +174,7 @@ fn change(kind: &Kind) -> &'static str {
     }
 }
 
-fn times(count: u64) -> String {
+pub fn times(count: u64) -> String {
     if count == 1 { "once".to_string() } else { format!("{count} times") }
 }
 

@@ -3,13 +3,15 @@
 use crate::failure;
 use contend_wire::plan::{Head, SqlStep, Step};
 use contend_wire::sample::{NOT_MEASURED, STEP_BEGIN, STEP_COMMIT, worker_code};
-use contend_worker::arguments::{Argument, Arguments, Kept, KeptValue};
-use contend_worker::attempt::Failed;
+use contend_worker::argument::Argument;
+use contend_worker::arguments::Arguments;
+use contend_worker::attempt::{Attempt, Failed};
 use contend_worker::clock::monotonic_ns;
 use contend_worker::control::Control;
+use contend_worker::failure::{Failure, INTERRUPT};
+use contend_worker::kept::{Kept, KeptValue};
 use contend_worker::models::job::Job;
 use contend_worker::models::tasks::wait_until;
-use contend_worker::session::{Failure, INTERRUPT};
 use futures_util::TryStreamExt as _;
 use sqlx::sqlite::{SqliteArguments, SqliteConnection, SqliteRow, SqliteValueRef};
 use sqlx::{Arguments as _, AssertSqlSafe, Decode, Either, Row as _, Sqlite, TypeInfo as _, ValueRef as _};
@@ -84,14 +86,14 @@ pub async fn carry_out(
 }
 
 async fn steps(connection: &mut SqliteConnection, statements: &Statements, job: &mut Job) -> Result<(), Failed> {
-    let (transaction, range) = (usize::from(job.transaction()), job.steps.clone());
-    let (arguments, kept, control, rows) = job.tools();
-    let all = &arguments.head.transactions[transaction].steps;
+    let range = job.steps.clone();
+    let mut attempt = job.ready();
+    let all = &attempt.arguments.head.transactions[usize::from(attempt.transaction)].steps;
     for (i, step) in range.clone().zip(&all[range]) {
         let done = match step {
-            Step::Sql(sql) => repeat(connection, statements, sql, &arguments, kept, control, rows).await,
+            Step::Sql(sql) => repeat(connection, statements, sql, &mut attempt).await,
             // The slow disk is under sqlx's own thread: the task waits, the connection is kept.
-            Step::Hold { ns } | Step::Pause { ns } => wait(*ns, control).await,
+            Step::Hold { ns } | Step::Pause { ns } => wait(*ns, attempt.control).await,
             // Done before the attempt reached its connection.
             Step::Connect => Ok(()),
             // Refused with the plan.
@@ -112,18 +114,15 @@ async fn repeat(
     connection: &mut SqliteConnection,
     statements: &Statements,
     step: &SqlStep,
-    arguments: &Arguments<'_>,
-    kept: &mut Kept,
-    control: &Control,
-    rows: &mut u32,
+    attempt: &mut Attempt<'_>,
 ) -> Result<(), Failure> {
     for repetition in 0..step.repeat {
-        if control.drain_over() {
+        if attempt.control.drain_over() {
             return Err(INTERRUPT);
         }
-        let bound = bind(step, repetition, arguments, kept)?;
-        let found = execute(connection, statements, step, bound, kept).await?;
-        *rows = rows.saturating_add(found);
+        let bound = bind(step, repetition, &attempt.arguments, attempt.kept)?;
+        let found = execute(connection, statements, step, bound, attempt.kept).await?;
+        *attempt.rows = attempt.rows.saturating_add(found);
         if !(step.rows_min..=step.rows_max).contains(&found) {
             return Err(Failure::worker(worker_code::ROWS));
         }

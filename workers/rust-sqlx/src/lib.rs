@@ -10,12 +10,12 @@ use contend_wire::handshake::{Facts, PROTOCOL_VERSION};
 use contend_wire::plan::{Connections, Plan};
 use contend_wire::sample::{CodeSpace, worker_code};
 use contend_worker::control::Control;
+use contend_worker::failure::Failure;
 use contend_worker::kit::{Kit, LANGUAGE};
 use contend_worker::models;
 use contend_worker::models::tasks::{Tasks, runtime};
 use contend_worker::options::{Options, TOKIO_THREADS};
-use contend_worker::run::{Crew, Event, Link, Member, Ready};
-use contend_worker::session::Failure;
+use contend_worker::run::{Crew, Event, Member, Opening, Ready};
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Connection as _, Row as _};
 use std::sync::Arc;
@@ -96,10 +96,9 @@ pub fn prepare(plan: Plan, events: &Sender<Event>) -> Result<Ready> {
     let plan = Arc::new(plan);
     let control = Arc::new(Control::new(plan.head.window.drain_ns));
     let members = Member::all(&plan);
-    let links: Vec<Arc<Link>> = members.iter().map(|member| Arc::clone(&member.link)).collect();
     let runtime = runtime(options.tokio_threads.unwrap_or(TOKIO_THREADS), None, &control)?;
-    let (tasks, sessions) = Tasks::open(runtime, &plan, &control, &links, events, |runtime, first| {
-        runtime.block_on(pools::open(&plan, first, options, &control))
-    })?;
+    let opening = Opening { plan: &plan, control: &control, members: &members, events };
+    let (tasks, sessions) =
+        Tasks::open(runtime, opening, |runtime, first| runtime.block_on(pools::open(&plan, first, options, &control)))?;
     Ok(Ready { control, window: plan.head.window, members, crew: Crew::Tasks(Box::new(tasks)), sessions })
 }

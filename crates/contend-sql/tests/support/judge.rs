@@ -101,8 +101,7 @@ fn bind(statement: &contend_sql::Statement, params: &[Value]) -> Result<Vec<Valu
 
 /// A statement translated and run: rows and count of the translation's main statement.
 pub fn run_translated(
-    sql: &str,
-    params: &[Value],
+    (sql, params): (&str, &[Value]),
     catalogue: &mut Catalogue,
     options: &Options,
     server: &mut dyn Engine,
@@ -183,7 +182,7 @@ fn run_case(truth: &Truth, mut options: Options, server: &mut dyn Engine, fired:
             "COMMIT" | "END" | "ROLLBACK" => (options.savepoints, within_transaction) = (false, false),
             _ => {}
         }
-        let verdict = match run_translated(&step.sql, params, &mut catalogue, &options, server, fired) {
+        let verdict = match run_translated((&step.sql, params), &mut catalogue, &options, server, fired) {
             Ok(found) => compare(step, wanted, found),
             Err(refused) => refused,
         };
@@ -204,7 +203,7 @@ pub fn same_contents(
     options: &Options,
     server: &mut dyn Engine,
 ) -> Verdict {
-    match run_translated(read, &[], &mut catalogue.clone(), options, server, &mut vec![]) {
+    match run_translated((read, &[]), &mut catalogue.clone(), options, server, &mut vec![]) {
         Ok(Ok(found)) => match difference(wanted, &found.rows, false) {
             Some(text) => Verdict::Wrong(format!("contents, {read}: {text}")),
             None => Verdict::Pass,

@@ -35,7 +35,7 @@ impl<'e> Pair<'e> {
 
     fn translated(&mut self, of: &Generated) -> Result<Result<Outcome, Failed>, Verdict> {
         let fired = &mut vec![];
-        run_translated(&of.sql, &of.params, &mut self.catalogue, &self.options, self.server, fired)
+        run_translated((&of.sql, &of.params), &mut self.catalogue, &self.options, self.server, fired)
     }
 
     /// Runs a statement on both sides, and on neither if it is refused.

@@ -1,9 +1,9 @@
 //! Reading an answer as its bytes arrive: the head by httparse, the body by its length, in chunks, or until the
 //! connection ends. A body is kept only if somebody wants to look into it; its bytes are read in any case.
 
+use crate::failure::Failure;
 use crate::http::cookies::Jar;
 use crate::http::said::SHOWN_BYTES;
-use crate::session::Failure;
 use contend_wire::sample::{CodeSpace, sqlstate_to_code};
 use httparse::{Header, ParserConfig, Status};
 use std::mem::MaybeUninit;

@@ -3,8 +3,8 @@
 //! else, so an answer that is only counted is read without being built in memory.
 
 use super::count::elements;
-use crate::arguments::{Kept, KeptValue};
-use crate::session::Failure;
+use crate::failure::Failure;
+use crate::kept::{Kept, KeptValue};
 use contend_wire::plan::http::{HttpStep, KeepAt};
 use contend_wire::sample::worker_code;
 use serde_json::Value;
@@ -83,7 +83,7 @@ fn store(value: &Value, slot: u16, kept: &mut Kept) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arguments::Argument;
+    use crate::argument::Argument;
     use contend_wire::plan::http::Count;
 
     const BODY: &[u8] = br#"{"data": [{"id": 7, "n": "a"}, {"id": 8.5}, {"id": null}], "t": {"a/b": true}, "e": []}"#;

@@ -1,9 +1,9 @@
 //! What happens before the start: connections, and the login of every client, a few at a time as people would arrive.
 
-use crate::arguments::Kept;
 use crate::attempt::Failed;
 use crate::http::events::{Client, Events};
 use crate::http::said::cropped;
+use crate::kept::Kept;
 use anyhow::{Result, anyhow, bail};
 use contend_wire::plan::{Plan, Step};
 use contend_wire::sample::{CodeSpace, code_to_sqlstate, worker_code};

@@ -11,24 +11,20 @@ pub mod json;
 pub mod login;
 pub mod options;
 pub mod said;
+pub mod shared;
 pub mod template;
 
-use crate::arguments::Kept;
-use crate::control::Control;
+use crate::kept::Kept;
 use crate::run::{Crew, Event, Member, Ready};
-use anyhow::{Context, Result, anyhow, bail, ensure};
-use contend_wire::database::Database;
+use anyhow::{Result, anyhow, bail, ensure};
 use contend_wire::handshake::Facts;
 use contend_wire::plan::{Connections, Plan, Step};
 use events::Events;
 use options::Options;
-use said::Said;
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use shared::Shared;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
-use template::Template;
 
 /// Its name.
 pub const DRIVER: &str = "http";
@@ -37,17 +33,6 @@ pub const MODEL: &str = "events";
 /// Library and version, for `hello`.
 pub const VERSION: &str = "http httparse 1.10.1";
 
-/// A service, and the plan's requests for it.
-#[derive(Debug)]
-pub struct Service {
-    /// As the plan has it.
-    pub url: String,
-    /// Where it is.
-    pub address: SocketAddr,
-    /// One per request of the plan.
-    pub templates: Vec<Template>,
-}
-
 /// Opens all connections and logs every client in, on threads that then wait for the start.
 ///
 /// # Errors
@@ -55,16 +40,7 @@ pub struct Service {
 pub fn prepare(plan: Plan, events: &Sender<Event>) -> Result<Ready> {
     let options = Options::parse(&plan.head.options)?;
     check(&plan)?;
-    let services = services(&plan, &options)?;
-    let plan = Arc::new(plan);
-    let shared = Shared {
-        control: Arc::new(Control::new(plan.head.window.drain_ns)),
-        members: Arc::new(Member::all(&plan)),
-        plan,
-        options,
-        services: Arc::new(services),
-        said: Arc::default(),
-    };
+    let shared = Shared::new(plan, options)?;
     let threads = shared.options.threads.min(shared.plan.clients.len().max(1));
     let (mut handles, mut waiting): (Vec<JoinHandle<()>>, _) = (vec![], vec![]);
     for number in 0..threads {
@@ -102,25 +78,12 @@ pub fn prepare(plan: Plan, events: &Sender<Event>) -> Result<Ready> {
 ///
 /// # Errors
 /// What about the plan cannot be done, or what failed.
-pub fn once(plan: &Plan) -> Result<Kept> {
+pub fn once(plan: Plan) -> Result<Kept> {
     let options = Options::parse(&plan.head.options)?;
-    check(plan)?;
+    check(&plan)?;
     ensure!(plan.clients.len() == 1 && !plan.head.transactions.is_empty(), "one client and a transaction are needed");
-    let services = services(plan, &options)?;
-    let (control, members) = (Arc::new(Control::new(0)), Member::all(plan));
-    let events = Events::open(plan, &options, &control, &members, &services, &[0])?;
-    events.carry_out_once(0)
-}
-
-#[derive(Clone)]
-struct Shared {
-    plan: Arc<Plan>,
-    options: Options,
-    control: Arc<Control>,
-    members: Arc<Vec<Member>>,
-    services: Arc<Vec<Service>>,
-    /// What all loops heard of requests that failed.
-    said: Arc<Mutex<Said>>,
+    let shared = Shared::new(plan, options)?;
+    Events::open(&shared, &[0])?.carry_out_once(0)
 }
 
 /// The life of an event loop. It says on `opened` how opening went, and on `events` how its clients ended.
@@ -135,9 +98,7 @@ fn loop_thread(
     let mut ended = vec![false; shared.plan.clients.len()];
     let body = std::panic::AssertUnwindSafe(|| -> Result<()> {
         crate::clock::wake_exactly();
-        let made =
-            Events::open(&shared.plan, &shared.options, &shared.control, &shared.members, &shared.services, &clients);
-        let mut made = match made {
+        let mut made = match Events::open(shared, &clients) {
             Ok(made) => made,
             Err(e) => {
                 // The receiver is there: it waits for exactly this.
@@ -193,68 +154,4 @@ fn check(plan: &Plan) -> Result<()> {
         ensure!(transaction.begin.is_none(), "driver {DRIVER}: `{name}` has a begin, which is SQL");
     }
     Ok(())
-}
-
-fn services(plan: &Plan, options: &Options) -> Result<Vec<Service>> {
-    let service = |(at, database): (usize, &Database)| -> Result<Service> {
-        let url = database.service().map_err(|e| anyhow!(e))?;
-        let place = place(url)?;
-        let host = options.hosts.get(at).or(options.hosts.last()).map_or(place, String::as_str);
-        let templates = plan.head.requests.iter().map(|request| Template::new(request, host, options.keep_alive));
-        let templates = templates.collect::<Result<_, _>>().map_err(|e| anyhow!(e))?;
-        Ok(Service { url: url.to_string(), address: resolve(url, place)?, templates })
-    };
-    plan.head.databases.iter().enumerate().map(service).collect()
-}
-
-/// Host and port of an address.
-fn place(url: &str) -> Result<&str> {
-    if url.starts_with("https://") {
-        bail!("{url}: https is not spoken; name the port where the service answers plain http://");
-    }
-    let Some(rest) = url.strip_prefix("http://") else { bail!("{url}: an address begins with http://") };
-    let place = rest.strip_suffix('/').unwrap_or(rest);
-    let ends = place.contains(['/', '?', '#']) || place.is_empty();
-    ensure!(!ends, "{url}: an address ends with host and port; paths belong to the requests");
-    ensure!(!place.contains('@'), "{url}: an address has no user; log in with a request");
-    ensure!(!place.contains(char::is_whitespace), "{url}: a blank in the address");
-    Ok(place)
-}
-
-fn resolve(url: &str, place: &str) -> Result<SocketAddr> {
-    const LONGEST: Duration = Duration::from_secs(5);
-    let has_port = place.rsplit_once(':').is_some_and(|(_, port)| port.bytes().all(|b| b.is_ascii_digit()));
-    let with_port = if has_port { place.to_string() } else { format!("{place}:80") };
-    let found: Vec<SocketAddr> =
-        with_port.to_socket_addrs().with_context(|| format!("{url}: cannot find the host"))?.collect();
-    match found.as_slice() {
-        [] => bail!("{url}: the host has no address"),
-        [one] => Ok(*one),
-        // A name such as localhost has several, and the service may listen on one of them only.
-        several => {
-            let answers = |address: &&SocketAddr| TcpStream::connect_timeout(address, LONGEST).is_ok();
-            Ok(*several.iter().find(answers).unwrap_or(&several[0]))
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addresses_are_host_and_port() {
-        assert_eq!(place("http://127.0.0.1:80").unwrap(), "127.0.0.1:80");
-        assert_eq!(place("http://[::1]:80/").unwrap(), "[::1]:80");
-        assert_eq!(resolve("", "127.0.0.1").unwrap().port(), 80);
-        for (bad, said) in [
-            ("https://a", "https is not spoken"),
-            ("a:80", "begins with http://"),
-            ("http://a/b", "paths belong"),
-            ("http://", "ends with host and port"),
-            ("http://u:p@a", "no user"),
-        ] {
-            assert!(place(bad).unwrap_err().to_string().contains(said), "{bad}");
-        }
-    }
 }

@@ -1,7 +1,7 @@
 //! What a service answered to requests that failed: every text with how often it came, so that a report can tell it in the
 //! service's own words and not by a code alone.
 
-use crate::session::Failure;
+use crate::failure::Failure;
 use contend_wire::handshake::Facts;
 use std::collections::BTreeMap;
 

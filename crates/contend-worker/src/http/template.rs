@@ -1,7 +1,7 @@
 //! Requests as bytes: templates cut up once, before the run, and filled in for every operation without allocating.
 
-use crate::arguments::Argument;
-use crate::session::Failure;
+use crate::argument::Argument;
+use crate::failure::Failure;
 use contend_wire::plan::Source;
 use contend_wire::plan::http::{Piece, Request, pieces};
 use contend_wire::sample::worker_code;

@@ -10,13 +10,15 @@ use deadpool::unmanaged::Pool;
 use rusqlite::Connection;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Mutex as FairMutex;
-use tokio::task::{JoinError, spawn_blocking};
+use tokio::task::{JoinError, block_in_place, spawn_blocking};
 
 /// The clients' way to the connections of one database. Cheap to clone: each client has one.
 #[derive(Clone)]
 pub enum Way {
     /// [`Shared::Direct`].
     Direct(Arc<Locked>),
+    /// [`Shared::BlockInPlace`].
+    BlockInPlace(Arc<Locked>),
     /// [`Shared::SpawnBlocking`].
     SpawnBlocking(Arc<Locked>),
     /// [`Shared::Dedicated`].
@@ -58,6 +60,7 @@ impl Way {
         let locked = |first: Opened| Arc::new(Locked { connection: Mutex::new(first.connection), place: first.place });
         match model {
             Shared::Direct => Way::Direct(locked(first)),
+            Shared::BlockInPlace => Way::BlockInPlace(locked(first)),
             Shared::SpawnBlocking => Way::SpawnBlocking(locked(first)),
             Shared::Dedicated => Way::Dedicated(tokio_rusqlite::Connection::from(first.connection), place),
             Shared::Fifo => Way::Fifo(Arc::new(FairMutex::new(first.connection)), place),
@@ -82,6 +85,10 @@ impl Access for Way {
         match self {
             Way::Direct(locked) => {
                 locked.run(&mut job);
+                Ok(job)
+            }
+            Way::BlockInPlace(locked) => {
+                block_in_place(|| locked.run(&mut job));
                 Ok(job)
             }
             Way::SpawnBlocking(locked) => {
@@ -127,7 +134,7 @@ impl Access for Way {
 
     async fn look_again(&self) {
         match self {
-            Way::Direct(locked) | Way::SpawnBlocking(locked) => {
+            Way::Direct(locked) | Way::BlockInPlace(locked) | Way::SpawnBlocking(locked) => {
                 let connection = locked.connection.lock().unwrap_or_else(PoisonError::into_inner);
                 locked.place.look_again(&connection);
             }
@@ -149,7 +156,7 @@ impl Access for Way {
 
     async fn close(self) -> Result<()> {
         match self {
-            Way::Direct(locked) | Way::SpawnBlocking(locked) => {
+            Way::Direct(locked) | Way::BlockInPlace(locked) | Way::SpawnBlocking(locked) => {
                 let connection = locked.connection.lock().unwrap_or_else(PoisonError::into_inner);
                 locked.place.finish(&connection)
             }

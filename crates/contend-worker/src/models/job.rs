@@ -2,12 +2,14 @@
 //! it needs, as it may travel to another thread.
 
 use crate::answer::Answer;
-use crate::arguments::{Arguments, Asked, Kept};
-use crate::attempt::Failed;
+use crate::arguments::{Arguments, Asked};
+use crate::attempt::{Attempt, Failed};
 use crate::client::{ClientLoop, Turn};
 use crate::clock::monotonic_ns;
 use crate::control::Control;
-use crate::session::{INTERRUPT, Waits};
+use crate::failure::INTERRUPT;
+use crate::kept::Kept;
+use crate::session::Waits;
 use contend_wire::literal::Value;
 use contend_wire::plan::{Plan, Step, Transaction};
 use contend_wire::sample::{NOT_MEASURED, STEP_BEGIN};
@@ -139,8 +141,9 @@ impl Job {
         self.steps.start == 0 && matches!(steps.first(), Some(Step::Connect))
     }
 
-    /// What it needs while it is carried out: arguments, room for kept values, the window, and the count of rows.
-    pub fn tools(&mut self) -> (Arguments<'_>, &mut Kept, &Control, &mut u32) {
+    /// The attempt, ready to be carried out.
+    pub fn ready(&mut self) -> Attempt<'_> {
+        let transaction = self.transaction();
         let drawn = match &self.work {
             Work::Planned { client, operation } => {
                 let client = &self.plan.clients[*client];
@@ -150,7 +153,7 @@ impl Job {
         };
         let arguments =
             Arguments { head: &self.plan.head, drawn, first_unique: self.first_unique, operation: self.number };
-        (arguments, &mut self.kept, &self.control, &mut self.rows)
+        Attempt { transaction, arguments, kept: &mut self.kept, control: &self.control, rows: &mut self.rows }
     }
 
     /// The rows it was asked for.

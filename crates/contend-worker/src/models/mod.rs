@@ -6,6 +6,8 @@
 
 #[cfg(feature = "rusqlite")]
 pub mod access;
+#[cfg(feature = "rusqlite")]
+pub mod alone;
 pub mod job;
 #[cfg(feature = "rusqlite")]
 pub mod place;
@@ -24,6 +26,8 @@ use std::collections::BTreeSet;
 pub enum Shared {
     /// A mutex; locked and called on the runtime's own threads.
     Direct,
+    /// The same mutex; locked and called on the runtime's own threads, which hand over their other tasks before.
+    BlockInPlace,
     /// The same mutex; locked and called on threads that may block.
     SpawnBlocking,
     /// A thread for each database, which takes requests from a channel.
@@ -47,6 +51,7 @@ pub enum Model {
 pub const MODELS: &[(&str, Model)] = &[
     ("thread", Model::Thread),
     ("direct", Model::Shared(Shared::Direct)),
+    ("block-in-place", Model::Shared(Shared::BlockInPlace)),
     ("spawn-blocking", Model::Shared(Shared::SpawnBlocking)),
     ("dedicated", Model::Shared(Shared::Dedicated)),
     ("fifo", Model::Shared(Shared::Fifo)),
@@ -59,9 +64,9 @@ pub fn names() -> String {
 }
 
 impl Shared {
-    /// Whether calls run on the runtime's threads that may block.
+    /// Whether calls need the runtime's threads that may block: to run on, or to run the other tasks meanwhile.
     pub fn uses_blocking_threads(self) -> bool {
-        matches!(self, Shared::SpawnBlocking | Shared::Fifo | Shared::Pool)
+        matches!(self, Shared::BlockInPlace | Shared::SpawnBlocking | Shared::Fifo | Shared::Pool)
     }
 }
 

@@ -1,13 +1,14 @@
 //! A connection that clients share: how it is opened, opened again inside an attempt, and interrupted.
 
-use crate::attempt::{Failed, part};
+use crate::attempt::Failed;
 use crate::busy;
 use crate::control::{Cancel, Control};
+use crate::failure::Failure;
 use crate::models::job::Job;
 use crate::options::Options;
-use crate::session::Failure;
+use crate::setup::Setup;
 use crate::sqlite::session::CachedSession;
-use crate::sqlite::{Setup, check_arguments, memory, open_again, open_first, read_back_later, waits};
+use crate::sqlite::{check_arguments, memory, open_again, open_first, read_back_later, waits};
 use anyhow::{Context, Result};
 use contend_wire::handshake::Facts;
 use contend_wire::plan::{Plan, Step};
@@ -104,10 +105,9 @@ impl Place {
             let step = job.first_step();
             self.reconnect(connection).map_err(|failure| Failed { step, failure })?;
         }
-        let (transaction, steps) = (job.transaction(), job.steps.clone());
-        let (arguments, kept, control, rows) = job.tools();
+        let steps = job.steps.clone();
         let mut session = CachedSession::new(connection, &self.plan.head, &self.options);
-        part(&mut session, transaction, steps, &arguments, kept, control, rows)
+        job.ready().part(&mut session, steps)
     }
 
     /// Closes the connection and opens a new one. If that fails, the connection is to nothing.

@@ -5,9 +5,9 @@ use crate::attempt::Failed;
 use crate::client::{ClientLoop, Engine, room_for_samples};
 use crate::clock::monotonic_ns;
 use crate::control::Control;
+use crate::failure::INTERRUPT;
 use crate::models::job::{Job, Part, parts};
-use crate::run::{Carried, Event, Link};
-use crate::session::INTERRUPT;
+use crate::run::{Carried, Event, Link, Opening};
 use anyhow::{Context, Result};
 use contend_wire::handshake::Facts;
 use contend_wire::plan::Plan;
@@ -71,19 +71,17 @@ struct Common {
 
 impl<A: Access> Tasks<A> {
     /// Opens the connections of each database that the plan's clients use, with `open`, which gets the index of the
-    /// first of them; and a task for each client, which waits for the start. `events` gets each client's end. Also
-    /// hands out the settings of each connection.
+    /// first of them; and a task for each client, which waits for the start. Also returns the settings of each
+    /// connection.
     ///
     /// # Errors
     /// What went wrong while a connection was opened.
     pub fn open(
         runtime: Runtime,
-        plan: &Arc<Plan>,
-        control: &Arc<Control>,
-        links: &[Arc<Link>],
-        events: &Sender<Event>,
+        opening: Opening<'_>,
         mut open: impl FnMut(&Runtime, usize) -> Result<Database<A>>,
     ) -> Result<(Self, Vec<Facts>)> {
+        let Opening { plan, control, members, events } = opening;
         let mut tasks = Tasks { runtime: Some(runtime), interrupts: vec![], databases: vec![] };
         let mut facts = vec![];
         let mut ways: BTreeMap<u32, A> = BTreeMap::new();
@@ -100,8 +98,8 @@ impl<A: Access> Tasks<A> {
         let lock_wait_measured = A::MEASURES_LOCK_WAIT && !plan.head.options.iter().any(off);
         let common =
             Arc::new(Common { plan: Arc::clone(plan), control: Arc::clone(control), parts, lock_wait_measured });
-        for (index, (client, link)) in plan.clients.iter().zip(links).enumerate() {
-            let farewell = Farewell { events: events.clone(), link: Arc::clone(link), index, said: false };
+        for (index, (client, member)) in plan.clients.iter().zip(members).enumerate() {
+            let farewell = Farewell { events: events.clone(), link: Arc::clone(&member.link), index, said: false };
             let (access, room) = (ways[&client.database].clone(), room_for_samples(plan, client, Engine::Here));
             let task = client_task(Arc::clone(&common), index, access, room, farewell);
             tasks.runtime().spawn(task);

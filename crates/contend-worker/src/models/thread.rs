@@ -1,39 +1,29 @@
 //! The model `thread`: one OS thread for each client, with a connection of its own. The thread waits for what
 //! is due and calls the driver itself; nothing is between them.
 
-use crate::arguments::Kept;
-use crate::attempt::{Failed, attempt};
 use crate::busy;
 use crate::client::{ClientLoop, Engine, Turn, room_for_samples};
-use crate::clock::{Wake, monotonic_ns, wait_until};
 use crate::control::Control;
+use crate::kept::Kept;
+use crate::models::alone::{Leave, Loop};
 use crate::mysql;
 use crate::null;
 use crate::options::Options;
 use crate::postgres::{Connected, crate_postgres, direct};
-use crate::run::{Event, Link, in_words};
+use crate::run::{Event, Link, Opening, in_words};
 use crate::server;
-use crate::session::{Failure, Session, Waits};
+
+use crate::setup::Setup;
 use crate::sqlite::session::SqliteSession;
-use crate::sqlite::{Setup, SetupError, check_arguments, memory, open_again, open_first, read_back_later, waits};
+use crate::sqlite::{SetupError, check_arguments, memory, open_again, open_first, read_back_later, waits};
 use crate::translate;
 use anyhow::{Context, Result, anyhow};
 use contend_wire::handshake::Facts;
-use contend_wire::plan::{Head, Plan, Step};
-use contend_wire::sample::STEP_BEGIN;
+use contend_wire::plan::Plan;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
-
-/// Why a client's loop returned.
-#[derive(Debug, Clone, Copy)]
-pub enum Leave {
-    /// No more operations begin.
-    Finished,
-    /// This attempt has begun and needs a new connection; come back with one.
-    Reconnect(Turn),
-}
 
 /// A client's thread, which waits for the start, and the settings of its connection.
 pub struct Opened {
@@ -43,23 +33,24 @@ pub struct Opened {
     pub facts: Facts,
 }
 
-/// Starts a client's thread and waits until its connection is open. `events` gets the client's end.
+/// Starts a client's thread and waits until its connection is open.
 ///
 /// # Errors
 /// What went wrong while it was opened.
-pub fn open(
-    plan: &Arc<Plan>,
-    index: usize,
-    options: Options,
-    control: &Arc<Control>,
-    link: &Arc<Link>,
-    events: &Sender<Event>,
-) -> Result<Opened> {
+pub fn open(opening: Opening<'_>, index: usize, options: Options) -> Result<Opened> {
+    let Opening { plan, control, members, events } = opening;
     let id = plan.clients[index].id;
     let (opened, settings) = channel();
-    let (plan, control, link, events) = (Arc::clone(plan), Arc::clone(control), Arc::clone(link), events.clone());
-    let body = move || client_thread(&plan, index, &options, &control, &link, &opened, &events);
-    let thread = thread::Builder::new().name(format!("client {id}")).spawn(body)?;
+    let client = Client {
+        plan: Arc::clone(plan),
+        index,
+        options,
+        control: Arc::clone(control),
+        link: Arc::clone(&members[index].link),
+        opened,
+        events: events.clone(),
+    };
+    let thread = thread::Builder::new().name(format!("client {id}")).spawn(move || client.live())?;
     let facts = settings.recv().unwrap_or_else(|_| Err(anyhow!("client {id} ended early")));
     match facts {
         Ok(facts) => Ok(Opened { thread, facts }),
@@ -70,122 +61,63 @@ pub fn open(
     }
 }
 
-/// A client's thread. It says on `opened` how opening went, and on `events` how the run went if there was one.
-fn client_thread(
-    plan: &Plan,
+/// What a client's thread begins with.
+struct Client {
+    plan: Arc<Plan>,
     index: usize,
-    options: &Options,
-    control: &Arc<Control>,
-    link: &Link,
-    opened: &Sender<Result<Facts>>,
-    events: &Sender<Event>,
-) {
-    control.thread_begins();
-    let mut started = false;
-    let body = AssertUnwindSafe(|| {
-        let engine =
-            if server::DRIVERS.contains(&plan.head.driver.as_str()) { Engine::Elsewhere } else { Engine::Here };
-        let room = room_for_samples(plan, &plan.clients[index], engine);
-        let mut client = ClientLoop::new(plan, index, control, &link.pulse, room);
-        let ready = |facts| {
-            // The receiver is there: it waits for exactly this.
-            let _ = opened.send(Ok(facts));
-            let start_ns = control.wait_for_start();
-            started = start_ns.is_some();
-            start_ns
-        };
-        let (head, of) = (&plan.head, &plan.clients[index]);
-        let setup = Setup { head, client: of.id, database: of.database, options, control, cancel: &link.cancel };
-        let run = match head.driver.as_str() {
-            "null" => null::drive(&mut client, head, control, of.id, ready),
-            "contend-sql" => translate::drive(&mut client, &setup, ready),
-            "postgres" => server::drive::<Connected<crate_postgres::Blocking>>(&mut client, &setup, ready),
-            "tokio-postgres" => server::drive::<Connected<direct::Direct>>(&mut client, &setup, ready),
-            "mysql" => server::drive::<mysql::Connected>(&mut client, &setup, ready),
-            _ => drive(&mut client, &setup, ready),
-        };
-        // Before `ready` it is the answer to opening, after it the client's end.
-        let run = run.map_err(|e| opened.send(Err(e)).err().map(|unheard| unheard.0));
-        match run {
-            Err(Some(Err(e))) => Err(format!("{e:#}")),
-            _ => Ok(client.into_result()),
-        }
-    });
-    let (samples, exhausted) = match catch_unwind(body) {
-        Ok(Ok((samples, exhausted))) => (Ok(samples), exhausted),
-        Ok(Err(e)) => (Err(e), false),
-        Err(panic) => (Err(in_words(panic.as_ref())), false),
-    };
-    link.pulse.set_loop_over();
-    if started {
-        let _ = events.send(Event::Ended(index, samples, exhausted));
-    }
+    options: Options,
+    control: Arc<Control>,
+    link: Arc<Link>,
+    /// Gets the settings of the connection, or why it could not be opened.
+    opened: Sender<Result<Facts>>,
+    /// Gets how the run went, if there was one.
+    events: Sender<Event>,
 }
 
-/// A client and the window it works in.
-pub struct Loop<'c, 'p> {
-    /// Its state.
-    pub client: &'c mut ClientLoop<'p>,
-    /// The plan's head.
-    pub head: &'p Head,
-    /// The window.
-    pub control: &'c Control,
-}
-
-impl Loop<'_, '_> {
-    /// The next attempt, once it may begin.
-    #[inline(always)]
-    fn next_turn(&mut self) -> Option<Turn> {
-        while let Some(mut turn) = self.client.next_turn() {
-            let now_ns = wait_until(turn.not_before_ns, Wake::Exact, || self.client.in_vain(&turn));
-            if self.client.begin(&mut turn, now_ns) {
-                return Some(turn);
+impl Client {
+    /// The thread, from its first connection to its end.
+    fn live(self) {
+        let Client { plan, index, options, control, link, opened, events } = &self;
+        control.thread_begins();
+        let mut started = false;
+        let body = AssertUnwindSafe(|| {
+            let engine =
+                if server::DRIVERS.contains(&plan.head.driver.as_str()) { Engine::Elsewhere } else { Engine::Here };
+            let room = room_for_samples(plan, &plan.clients[*index], engine);
+            let mut client = ClientLoop::new(plan, *index, control, &link.pulse, room);
+            let ready = |facts| {
+                // The receiver is there: it waits for exactly this.
+                let _ = opened.send(Ok(facts));
+                let start_ns = control.wait_for_start();
+                started = start_ns.is_some();
+                start_ns
+            };
+            let (head, of) = (&plan.head, &plan.clients[*index]);
+            let setup = Setup { head, client: of.id, database: of.database, options, control, cancel: &link.cancel };
+            let run = match head.driver.as_str() {
+                "null" => null::drive(&mut client, head, control, of.id, ready),
+                "contend-sql" => translate::drive(&mut client, &setup, ready),
+                "postgres" => server::drive::<Connected<crate_postgres::Blocking>>(&mut client, &setup, ready),
+                "tokio-postgres" => server::drive::<Connected<direct::Direct>>(&mut client, &setup, ready),
+                "mysql" => server::drive::<mysql::Connected>(&mut client, &setup, ready),
+                _ => drive(&mut client, &setup, ready),
+            };
+            // Before `ready` it is the answer to opening, after it the client's end.
+            let run = run.map_err(|e| opened.send(Err(e)).err().map(|unheard| unheard.0));
+            match run {
+                Err(Some(Err(e))) => Err(format!("{e:#}")),
+                _ => Ok(client.into_result()),
             }
+        });
+        let (samples, exhausted) = match catch_unwind(body) {
+            Ok(Ok((samples, exhausted))) => (Ok(samples), exhausted),
+            Ok(Err(e)) => (Err(e), false),
+            Err(panic) => (Err(in_words(panic.as_ref())), false),
+        };
+        link.pulse.set_loop_over();
+        if started {
+            let _ = events.send(Event::Ended(*index, samples, exhausted));
         }
-        None
-    }
-
-    #[inline]
-    fn begins_with_connect(&self, turn: &Turn) -> bool {
-        let transaction = usize::from(self.client.transaction(turn));
-        matches!(self.head.transactions[transaction].steps.first(), Some(Step::Connect))
-    }
-
-    /// Carries out operations on `session` until none are left or a new connection is needed; first `turn`, which
-    /// has begun with opening this one.
-    ///
-    /// An attempt reads the clock twice; between the readings lies nothing but the attempt. In a closed loop
-    /// the first reading also decides whether the operation is due.
-    pub fn run<S: Session>(&mut self, session: &mut S, kept: &mut Kept, mut turn: Option<Turn>) -> Leave {
-        if let Some(turn) = turn.take() {
-            self.attempt(session, kept, turn);
-        }
-        while let Some(turn) = self.next_turn() {
-            session.reset_waits();
-            if self.begins_with_connect(&turn) {
-                return Leave::Reconnect(turn);
-            }
-            self.attempt(session, kept, turn);
-        }
-        Leave::Finished
-    }
-
-    #[inline(always)]
-    fn attempt<S: Session>(&mut self, session: &mut S, kept: &mut Kept, turn: Turn) {
-        let mut rows = 0;
-        let arguments = self.client.arguments(&turn);
-        let outcome = attempt(session, self.client.transaction(&turn), &arguments, kept, self.control, &mut rows);
-        let finished_ns = monotonic_ns();
-        self.client.end_attempt(turn, outcome, rows, session.waits(), finished_ns);
-    }
-
-    /// The connection this attempt needs could not be opened: it has failed. The next one needs one too.
-    pub fn connect_failed(&mut self, turn: Turn, failure: Failure, waits: Waits) -> Leave {
-        let transaction = &self.head.transactions[usize::from(self.client.transaction(&turn))];
-        let begins = transaction.begin.is_some() && !self.begins_with_connect(&turn);
-        let step = if begins { STEP_BEGIN } else { 0 };
-        self.client.end_attempt(turn, Err(Failed { step, failure }), 0, waits, monotonic_ns());
-        self.next_turn().map_or(Leave::Finished, Leave::Reconnect)
     }
 }
 

@@ -5,11 +5,12 @@
 
 pub mod values;
 
-use crate::arguments::{Arguments, Kept};
-use crate::connection::{Connection, Judged, Stopped, When};
-use crate::server::{self, CONNECT_TIME, OpenError, check_statement, interrupt_with, tell_of_driver_error};
-use crate::session::Failure;
-use crate::sqlite::Setup;
+use crate::arguments::Arguments;
+use crate::connection::{Connection, Judged, OpenError, Stopped, When};
+use crate::failure::Failure;
+use crate::kept::Kept;
+use crate::server::{self, CONNECT_TIME, check_statement, interrupt_with, tell_of_driver_error};
+use crate::setup::Setup;
 use contend_wire::database::{Address, Database, Endpoint};
 use contend_wire::plan::SqlStep;
 use contend_wire::sample::{CodeSpace, worker_code};

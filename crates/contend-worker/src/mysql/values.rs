@@ -1,7 +1,7 @@
 //! Values on their way to and from MariaDB, statements with their values written into them, and what the
 //! server's count of affected rows means.
 
-use crate::arguments::Argument;
+use crate::argument::Argument;
 use contend_wire::statement::{Effect, Placeholder};
 use mysql::consts::ColumnType;
 use mysql::{Column, Value};

@@ -2,7 +2,8 @@
 //! each connection and wakes it for every message.
 
 use super::{Interrupt, Link, Sent, failed_to_connect, target};
-use crate::server::{CONNECT_TIME, OpenError};
+use crate::connection::OpenError;
+use crate::server::CONNECT_TIME;
 use contend_wire::database::{Database, Endpoint};
 use postgres::fallible_iterator::FallibleIterator;
 use postgres::types::Type;

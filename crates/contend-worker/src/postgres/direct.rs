@@ -6,7 +6,8 @@
 //! to the connection, and reading when an answer must come.
 
 use super::{APPLICATION, Interrupt, Link, Sent, failed_to_connect, target};
-use crate::server::{CONNECT_TIME, OpenError};
+use crate::connection::OpenError;
+use crate::server::CONNECT_TIME;
 use contend_wire::database::{Database, Endpoint};
 use futures_core::Stream;
 use rustix::event::{PollFd, PollFlags, poll};

@@ -9,11 +9,12 @@ pub mod crate_postgres;
 pub mod direct;
 pub mod values;
 
-use crate::arguments::{Arguments, Kept};
-use crate::connection::{Connection, Judged, Stopped, When};
-use crate::server::{self, OpenError, check_statement, interrupt_with, tell_of_driver_error};
-use crate::session::Failure;
-use crate::sqlite::Setup;
+use crate::arguments::Arguments;
+use crate::connection::{Connection, Judged, OpenError, Stopped, When};
+use crate::failure::Failure;
+use crate::kept::Kept;
+use crate::server::{self, check_statement, interrupt_with, tell_of_driver_error};
+use crate::setup::Setup;
 use contend_wire::database::{Address, Database, Endpoint};
 use contend_wire::plan::SqlStep;
 use contend_wire::sample::{CodeSpace, sqlstate_to_code, worker_code};

@@ -1,7 +1,7 @@
 //! Values on their way to and from PostgreSQL: in the server's binary form where types fit, else as text,
 //! which the server converts as it would a literal.
 
-use crate::arguments::Argument;
+use crate::argument::Argument;
 use bytes::{BufMut, BytesMut};
 use postgres::types::{Format, FromSql, IsNull, ToSql, Type};
 use std::error::Error;

@@ -3,8 +3,9 @@
 //! this way for what later arguments are drawn from.
 
 use super::{Database, LineError, LoadError, Rows, value_error};
-use crate::arguments::{Argument, Kept};
+use crate::argument::Argument;
 use crate::http::once;
+use crate::kept::Kept;
 use contend_wire::literal::Value;
 use contend_wire::plan::Plan;
 use contend_wire::script::Load;
@@ -16,7 +17,7 @@ impl Database for Service {
     fn query(&mut self, text: &str) -> Result<Vec<Vec<Value>>, LineError> {
         let plan = Plan::decode(text).map_err(|e| value_error(e.to_string()))?;
         let slots = plan.head.transactions.first().map_or(0, |t| t.slots);
-        let kept = once(&plan).map_err(|e| value_error(format!("{e:#}")))?;
+        let kept = once(plan).map_err(|e| value_error(format!("{e:#}")))?;
         Ok(rows(&kept, slots))
     }
 

@@ -6,10 +6,10 @@ mod mysql;
 mod postgres;
 mod sqlite;
 
-use crate::arguments::Argument;
+use crate::argument::Argument;
+use crate::connection::OpenError;
+use crate::failure::Failure;
 use crate::options::Options;
-use crate::server::OpenError;
-use crate::session::Failure;
 use anyhow::{Error, Result, bail};
 use contend_wire::FormatError;
 use contend_wire::literal::{Scratch, Value, ValueRef};
@@ -55,6 +55,30 @@ trait Database {
 
     /// Loads rows with a statement, in one transaction; how many they were.
     fn load(&mut self, load: &Load, rows: &mut Rows<'_, '_>) -> Result<u64, LoadError>;
+}
+
+/// A connection that stays open and answers one statement after the other, for tools that look at a database again and again.
+pub struct Connection(Box<dyn Database>);
+
+impl Connection {
+    /// Opens it and executes the statements of its session.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses, in its own words.
+    pub fn open(target: &Target) -> Result<Self> {
+        let opened = open(target, &Options::parse(&target.options)?)?;
+        let mut connection = Self(opened.map_err(|e| Error::msg(e.message))?);
+        target.session.iter().try_for_each(|sql| connection.rows(&sql.sql).map(drop))?;
+        Ok(connection)
+    }
+
+    /// Executes a statement; its rows.
+    ///
+    /// # Errors
+    /// The database refuses it, in its own words.
+    pub fn rows(&mut self, sql: &str) -> Result<Vec<Vec<Value>>> {
+        self.0.query(sql).map_err(|e| Error::msg(e.message))
+    }
 }
 
 /// A value that a server answered, for the reply.

@@ -1,10 +1,10 @@
 //! Scripts on PostgreSQL. A load is a `COPY ... FROM STDIN` in its text format.
 
 use super::{Database, LineError, LoadError, Rows, as_value, each_value, value_error};
+use crate::failure::Failure;
 use crate::postgres::crate_postgres::connect;
 use crate::postgres::values::Cell;
 use crate::postgres::{code_of, in_words};
-use crate::session::Failure;
 use contend_wire::database::Database as Place;
 use contend_wire::literal::{Scratch, Value, ValueRef};
 use contend_wire::sample::worker_code;

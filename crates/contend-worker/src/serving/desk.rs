@@ -3,7 +3,7 @@
 use crate::answer::{Answer, quote};
 use crate::arguments::Asked;
 use crate::control::Control;
-use crate::session::Failure;
+use crate::failure::Failure;
 use anyhow::{Result, ensure};
 use contend_wire::literal::Value;
 use contend_wire::plan::{Plan, Step};

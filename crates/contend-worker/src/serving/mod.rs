@@ -5,6 +5,7 @@
 //! what their model has opened. HTTP itself is hyper's.
 
 pub mod desk;
+pub mod served;
 #[cfg(feature = "rusqlite")]
 pub mod sessions;
 pub mod tasks;
@@ -23,6 +24,7 @@ use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::HttpService;
 use hyper_util::rt::TokioIo;
+use served::{Served, Server};
 use std::error::Error;
 use std::future::poll_fn;
 use std::io::{self, Write};
@@ -33,7 +35,6 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
@@ -42,37 +43,6 @@ use tokio::time::timeout;
 const STUCK: Duration = Duration::from_secs(5);
 /// Pause after a connection that could not be accepted: mostly there are no file descriptors left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
-
-/// A plan whose connections are open, to be served.
-pub struct Served {
-    /// The settings of each connection.
-    pub sessions: Vec<Facts>,
-    /// Who answers.
-    pub server: Box<dyn Server>,
-    /// What is answered.
-    pub desk: Arc<Desk>,
-}
-
-/// How requests meet connections.
-pub trait Server {
-    /// The runtime that accepts HTTP connections.
-    fn runtime(&self) -> &Runtime;
-
-    /// What is done with each of them, until it is told to end.
-    fn welcome(&self, ending: watch::Receiver<bool>) -> Box<dyn FnMut(TcpStream) + Send>;
-
-    /// Interrupts whatever the database connections are doing.
-    fn interrupt(&self);
-
-    /// Reads back those that were opened for requests, unless that was part of opening them. No request is under way any more.
-    fn look_again(&self) {}
-
-    /// Closes them. No request is under way any more.
-    ///
-    /// # Errors
-    /// What was done could not be kept.
-    fn close(self: Box<Self>) -> Result<()>;
-}
 
 /// Speaks the handshake of a server until the tool says `quit` or closes the pipe.
 ///

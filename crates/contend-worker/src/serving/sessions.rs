@@ -1,17 +1,18 @@
 //! The database connection of one HTTP connection, for each driver: opened when it is needed, and again after a failure.
 
 use super::desk::Desk;
-use super::threads::arguments;
-use crate::arguments::{Asked, Kept};
-use crate::attempt::attempt;
+use crate::arguments::Asked;
+use crate::attempt::Attempt;
 use crate::busy;
-use crate::connection::{Connection, ServerSession, When};
+use crate::connection::{Connection, OpenError, ServerSession, When};
 use crate::control::Control;
+use crate::failure::Failure;
+use crate::kept::Kept;
 use crate::null::NullSession;
-use crate::server::OpenError;
-use crate::session::{Failure, Session};
+use crate::session::Session;
+use crate::setup::Setup;
 use crate::sqlite::session::CachedSession;
-use crate::sqlite::{Setup, check_arguments, open_and_read_back, open_first};
+use crate::sqlite::{check_arguments, open_and_read_back, open_first};
 use anyhow::{Result, anyhow};
 use contend_wire::handshake::Facts;
 use contend_wire::plan::Head;
@@ -40,8 +41,9 @@ fn once<S: Session>(
     asked: &Asked,
     kept: &mut Kept,
 ) -> Result<(), Failure> {
-    let arguments = arguments(head, asked);
-    attempt(session, asked.transaction, &arguments, kept, control, &mut 0).map_err(|failed| failed.failure)
+    let (transaction, arguments) = (asked.transaction, asked.arguments(head));
+    let done = Attempt { transaction, arguments, kept, control, rows: &mut 0 }.carry_out(session);
+    done.map_err(|failed| failed.failure)
 }
 
 /// A connection opened later has to have the settings of the one that was tried out. If not, that is told at the end as well.

@@ -1,10 +1,11 @@
 //! HTTP connections as tasks of a Tokio runtime, which take their operations to the connections that a model shares.
 
 use super::desk::{Answered, Desk};
-use super::{Served, Server, serve_connection};
+use super::serve_connection;
+use super::served::{Served, Server};
+use crate::failure::Failure;
 use crate::models::job::{Job, Part, parts};
 use crate::models::tasks::{Access, Database, builder, carry_out};
-use crate::session::Failure;
 use anyhow::{Context, Result};
 use contend_wire::sample::worker_code;
 use hyper::Request;

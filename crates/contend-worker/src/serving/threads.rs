@@ -2,15 +2,16 @@
 //! first request. Nothing is between the thread and the driver.
 
 use super::desk::{Answered, Desk};
+use super::serve_connection;
+use super::served::{Served, Server};
 use super::sessions::{Caller, Nothing, OnServer, Sqlite};
-use super::{Served, Server, serve_connection};
 use crate::answer::Answer;
-use crate::arguments::{Asked, Kept};
 use crate::control::Cancel;
+use crate::kept::Kept;
 use crate::mysql;
 use crate::options::Options;
 use crate::postgres::{Connected, crate_postgres, direct};
-use crate::sqlite::Setup;
+use crate::setup::Setup;
 use anyhow::{Context, Result};
 use contend_wire::handshake::Facts;
 use hyper::Request;
@@ -149,10 +150,4 @@ fn answer<B>(request: &Request<B>, desk: &Desk, caller: &mut dyn Caller, kept: &
         }
         Err(refused) => desk.refuse(&refused),
     }
-}
-
-/// The operation that a request asks for, as an attempt needs it.
-pub fn arguments<'a>(head: &'a contend_wire::plan::Head, asked: &'a Asked) -> crate::arguments::Arguments<'a> {
-    let Asked { drawn, first_unique, number, .. } = asked;
-    crate::arguments::Arguments { head, drawn, first_unique: *first_unique, operation: *number }
 }

@@ -5,48 +5,18 @@ pub mod memory;
 pub mod session;
 
 use crate::busy;
-use crate::control::{Cancel, Control};
+use crate::failure::Failure;
 use crate::options::Options;
-use crate::session::{Failure, Waits};
+use crate::session::Waits;
+use crate::setup::Setup;
 use anyhow::{Context, Result, anyhow};
-use contend_wire::database::Database;
 use contend_wire::handshake::Facts;
 use contend_wire::plan::{Head, Step};
 use contend_wire::sample::{CodeSpace, worker_code};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 use std::fmt::Write as _;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-
-/// Everything a connection depends on.
-#[derive(Clone, Copy)]
-pub struct Setup<'p> {
-    /// The plan's head.
-    pub head: &'p Head,
-    /// Number of the client that uses it, or of the first of them.
-    pub client: u32,
-    /// Its database, by position in the plan.
-    pub database: u32,
-    /// The plan's options.
-    pub options: &'p Options,
-    /// The window.
-    pub control: &'p Arc<Control>,
-    /// Where to leave the means to interrupt the connection.
-    pub cancel: &'p Cancel,
-}
-
-impl<'p> Setup<'p> {
-    /// Where the database is.
-    pub fn database(&self) -> &'p Database {
-        &self.head.databases[self.database as usize]
-    }
-
-    /// The path of a database that is a file, as [`crate::models::of`] has checked.
-    pub fn path(&self) -> &'p str {
-        self.database().file().unwrap_or_default()
-    }
-}
 
 /// SQLite's own code for an error, or the worker's for errors of rusqlite itself.
 pub fn code_of(error: &rusqlite::Error) -> Failure {

@@ -2,11 +2,15 @@
 //! owns the connection, or, where clients share it, with rusqlite's own cache of statements.
 
 use crate::answer::Answer;
-use crate::arguments::{Argument, Arguments, Kept};
+use crate::argument::Argument;
+use crate::arguments::Arguments;
 use crate::busy;
+use crate::failure::Failure;
+use crate::kept::Kept;
 use crate::options::Options;
-use crate::session::{Failure, Session, Waits};
-use crate::sqlite::{Setup, SetupError, failure, waits};
+use crate::session::{Session, Waits};
+use crate::setup::Setup;
+use crate::sqlite::{SetupError, failure, waits};
 use contend_wire::plan::{Head, SqlStep};
 use contend_wire::sample::worker_code;
 use rusqlite::types::{ToSqlOutput, ValueRef};
@@ -101,20 +105,29 @@ fn as_sql(argument: Argument<'_>) -> ToSqlOutput<'_> {
     })
 }
 
-/// Binds, executes, and reads every column of every row, as an application would.
+#[inline(always)]
+fn bind(
+    statement: &mut Statement<'_>,
+    step: &SqlStep,
+    repetition: u32,
+    arguments: &Arguments<'_>,
+    kept: &Kept,
+) -> Result<(), Failure> {
+    for (i, source) in step.args.iter().enumerate() {
+        let argument = arguments.resolve(source, repetition, kept)?;
+        statement.raw_bind_parameter(i + 1, as_sql(argument)).map_err(failure)?;
+    }
+    Ok(())
+}
+
+/// Executes a bound statement and reads every column of every row, as an application would.
 #[inline(always)]
 fn execute(
     connection: &Connection,
     statement: &mut Statement<'_>,
     step: &SqlStep,
-    repetition: u32,
-    arguments: &Arguments<'_>,
     kept: &mut Kept,
 ) -> Result<u32, Failure> {
-    for (i, source) in step.args.iter().enumerate() {
-        let argument = arguments.resolve(source, repetition, kept)?;
-        statement.raw_bind_parameter(i + 1, as_sql(argument)).map_err(failure)?;
-    }
     let columns = statement.column_count();
     if columns == 0 {
         return change(connection, statement);
@@ -210,11 +223,13 @@ impl Session for SqliteSession<'_> {
         match &mut self.prepared {
             Some(p) => {
                 let statement = in_slot(&mut p.steps[index], self.connection, &self.head.statements[index].sql)?;
-                execute(self.connection, statement, step, repetition, arguments, kept)
+                bind(statement, step, repetition, arguments, kept)?;
+                execute(self.connection, statement, step, kept)
             }
             None => {
                 let mut statement = self.connection.prepare(&self.head.statements[index].sql).map_err(failure)?;
-                execute(self.connection, &mut statement, step, repetition, arguments, kept)
+                bind(&mut statement, step, repetition, arguments, kept)?;
+                execute(self.connection, &mut statement, step, kept)
             }
         }
     }
@@ -310,10 +325,12 @@ impl Session for CachedSession<'_> {
         let sql = &self.head.statements[step.statement as usize].sql;
         if self.options.prepare_each {
             let mut statement = self.connection.prepare(sql).map_err(failure)?;
-            return execute(self.connection, &mut statement, step, repetition, arguments, kept);
+            bind(&mut statement, step, repetition, arguments, kept)?;
+            return execute(self.connection, &mut statement, step, kept);
         }
         let mut statement = self.connection.prepare_cached(sql).map_err(failure)?;
-        execute(self.connection, &mut statement, step, repetition, arguments, kept)
+        bind(&mut statement, step, repetition, arguments, kept)?;
+        execute(self.connection, &mut statement, step, kept)
     }
 
     fn commit(&mut self) -> Result<(), Failure> {

@@ -20,7 +20,7 @@ use tempfile::TempDir;
 pub const MS: u64 = 1_000_000;
 
 /// The models in which the clients of a database share connections.
-pub const SHARED: [&str; 5] = ["direct", "spawn-blocking", "dedicated", "fifo", "pool"];
+pub const SHARED: [&str; 6] = ["direct", "block-in-place", "spawn-blocking", "dedicated", "fifo", "pool"];
 
 /// Which model the plans of this run of the tests ask for.
 const MODEL: &str = "CONTEND_TEST_MODEL";

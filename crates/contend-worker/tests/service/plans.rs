@@ -11,7 +11,7 @@ pub fn get(url: &str, target: &str) -> Plan {
     p.head.databases = vec![Database::Service(url.into())];
     (p.head.driver, p.head.model) = ("http".into(), "events".into());
     p.head.connections = contend_wire::plan::Connections::Client;
-    add(&mut p, "GET", target, &[], None, vec![]);
+    add(&mut p, request("GET", target), vec![]);
     p
 }
 
@@ -19,18 +19,14 @@ pub fn step(request: u32, args: Vec<Source>) -> HttpStep {
     HttpStep { request, status: vec![(200, 200)], refused: vec![], count: None, keep: vec![], args }
 }
 
+/// A request without headers and body.
+pub fn request(method: &str, target: &str) -> Request {
+    Request { method: method.into(), target: target.into(), body: None, headers: vec![] }
+}
+
 /// Adds a request and a transaction that sends it; the transaction's number.
-pub fn add(
-    p: &mut Plan,
-    method: &str,
-    target: &str,
-    headers: &[(&str, &str)],
-    body: Option<&str>,
-    args: Vec<Source>,
-) -> u16 {
-    let headers = headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-    let body = body.map(str::to_string);
-    p.head.requests.push(Request { method: method.into(), target: target.into(), body, headers });
+pub fn add(p: &mut Plan, request: Request, args: Vec<Source>) -> u16 {
+    p.head.requests.push(request);
     let number = p.head.requests.len() as u32 - 1;
     transaction(p, vec![Step::Http(step(number, args))])
 }

@@ -1,52 +1,15 @@
 //! The study's questions answered in its own sentences. The one place where sentences are filled in.
 
-use crate::analysis::Findings;
 use crate::analysis::cell::Cell;
 use crate::analysis::compare::{Compared, compare};
 use crate::analysis::estimate::Estimate;
+use crate::analysis::findings::{Answered, Findings, Outcome, Why};
 use crate::analysis::metric::{Metric, plain};
 use crate::stats::interval::MIN_ROUNDS;
 use crate::stats::precision::counted;
 use crate::stats::verdict::{Comparison, Verdict};
-use crate::study::model::VALUE_OF;
-use crate::study::model::{Answer, Study};
-
-/// A question and what this run says to it.
-#[derive(Debug, Clone)]
-pub struct Answered {
-    pub ask: String,
-    pub condition: Option<usize>,
-    pub outcome: Outcome,
-}
-
-/// What a run says to a question.
-#[derive(Debug, Clone)]
-pub enum Outcome {
-    /// The study's sentence, filled in, and the comparison from which it follows.
-    Said {
-        text: String,
-        compared: Option<Box<Compared>>,
-    },
-    Unanswered(Why),
-}
-
-/// Why there is no answer, with the name of what is missing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Why {
-    NoCondition(String),
-    NoMetric(String),
-    /// The contender has none that counts.
-    NoValidTrial(String),
-}
-
-impl Answered {
-    pub fn compared(&self) -> Option<&Compared> {
-        match &self.outcome {
-            Outcome::Said { compared, .. } => compared.as_deref(),
-            Outcome::Unanswered(_) => None,
-        }
-    }
-}
+use crate::study::blank::{Blank, Fact, Word};
+use crate::study::model::{Answer, Study, VALUE_OF};
 
 /// Answers one question under every condition it is asked for.
 pub fn answer(findings: &Findings<'_>, answer: &Answer) -> Vec<Answered> {
@@ -87,8 +50,8 @@ fn under(findings: &Findings<'_>, answer: &Answer, condition: usize) -> Answered
     };
     let estimator = findings.estimator();
     let mut values = [this, against].map(|cell| estimator.estimate(cell, &metric));
-    let compared = compare(&estimator, study, against, this, &metric);
-    let fact = fact_key(&values).and_then(|key| answer.facts.get(key));
+    let compared = compare(&estimator, against, this, &metric);
+    let fact = fact(&values).and_then(|fact| answer.facts.get(fact.key()));
     let sentence = match fact {
         Some(sentence) => sentence.clone(),
         None => verdict_sentence(answer, &compared, findings.as_published()),
@@ -172,23 +135,20 @@ fn of_which_rounds(
     }
 }
 
-/// Which of two counts, this and the other, are above zero.
-fn fact_key([this, against]: &[Estimate; 2]) -> Option<&'static str> {
-    Some(match (this.value? > 0.0, against.value? > 0.0) {
-        (false, false) => "neither",
-        (true, false) => "only-this",
-        (false, true) => "only-against",
-        (true, true) => "both",
-    })
+/// Which of the two counts are above zero.
+fn fact([this, against]: &[Estimate; 2]) -> Option<Fact> {
+    Some(Fact::of(this.value? > 0.0, against.value? > 0.0))
 }
 
 /// The study's sentence for the word; a plain one where it has none.
 fn verdict_sentence(answer: &Answer, compared: &Compared, as_published: bool) -> String {
-    let key = word_key(&compared.comparison.verdict);
     let normal = |written: &str| written.to_lowercase().replace(['-', '_'], " ");
-    let own = answer.words.iter().find(|(written, _)| {
-        let written = normal(written);
-        written == key || (key == "no difference" && written.starts_with(key))
+    let own = Word::of(&compared.comparison.verdict).and_then(|word| {
+        let key = normal(word.key());
+        answer.words.iter().find(|(written, _)| {
+            let written = normal(written);
+            written == key || (word == Word::NoDifference && written.starts_with(&key))
+        })
     });
     if let Some((_, sentence)) = own {
         return sentence.clone();
@@ -206,20 +166,6 @@ fn verdict_sentence(answer: &Answer, compared: &Compared, as_published: bool) ->
             .to_string(),
         Verdict::NoDifference => "{this} and {against} do not differ by more than the margin.".to_string(),
         word => format!("{{this}} is {word} than {{against}}: {{this_shown}} against {{against_shown}}."),
-    }
-}
-
-/// A word as a key of the study's sentences.
-fn word_key(verdict: &Verdict) -> &'static str {
-    match verdict {
-        Verdict::Faster => "faster",
-        Verdict::Slower => "slower",
-        Verdict::SlightlyFaster => "slightly faster",
-        Verdict::SlightlySlower => "slightly slower",
-        Verdict::NoDifference => "no difference",
-        Verdict::CannotTell => "cannot tell",
-        Verdict::NotComparable(_) => "not comparable",
-        Verdict::NoWords => "no words",
     }
 }
 
@@ -272,22 +218,22 @@ fn blanks(
         _ => String::new(),
     };
     let with_unit = |estimate: &Estimate| as_shown(estimate, &|value| metric.show_with_unit(value));
-    let blanks = [
-        ("this", answer.this.clone()),
-        ("against", answer.against.clone()),
-        ("ratio", number(compared.comparison.ratio)),
-        ("low", number(compared.comparison.low)),
-        ("high", number(compared.comparison.high)),
-        ("this_value", shown(metric, this)),
-        ("against_value", shown(metric, against)),
-        ("this_shown", with_unit(this)),
-        ("against_shown", with_unit(against)),
-        ("condition", study.conditions[compared.condition].label.clone()),
-        ("tier", study.contenders[compared.candidate].tier.to_string()),
-        ("rounds", compared.comparison.rounds.to_string()),
-        ("reason", reason),
-    ];
-    blanks.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
+    let value = |blank: Blank| match blank {
+        Blank::This => answer.this.clone(),
+        Blank::Against => answer.against.clone(),
+        Blank::Ratio => number(compared.comparison.ratio),
+        Blank::Low => number(compared.comparison.low),
+        Blank::High => number(compared.comparison.high),
+        Blank::ThisValue => shown(metric, this),
+        Blank::AgainstValue => shown(metric, against),
+        Blank::ThisShown => with_unit(this),
+        Blank::AgainstShown => with_unit(against),
+        Blank::Condition => study.conditions[compared.condition].label.clone(),
+        Blank::Tier => study.contenders[compared.candidate].tier.to_string(),
+        Blank::Rounds => compared.comparison.rounds.to_string(),
+        Blank::Reason => reason.clone(),
+    };
+    Blank::ALL.iter().map(|(blank, name)| (name.to_string(), value(*blank))).collect()
 }
 
 /// Fills `{blanks}` in, once: what is filled in is never looked at again, and an unknown blank
@@ -319,11 +265,13 @@ pub fn fill(sentence: &str, blanks: &[(String, String)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::verdict::{Direction, judge};
+    use crate::stats::verdict::{Direction, LnRatio, judge};
 
     #[test]
     fn a_sentence_speaks_only_of_what_there_is() {
-        let of = |center: Option<f64>| judge(center, None, 6, Direction::HigherIsBetter, 0.05, None);
+        let of = |center: Option<f64>| {
+            judge(LnRatio { center, interval: None, rounds: 6 }, Direction::HigherIsBetter, 0.05, None)
+        };
         let sentence = |text: &str, center| with_what_there_is(text.to_string(), &of(center));
         assert!(sentence("{ratio} times", None).ends_with("There is no ratio of the two."));
         assert!(sentence("{low} to {high}", Some(0.5)).contains("a ratio of {ratio}. There is no interval"));

@@ -6,12 +6,11 @@ use crate::analysis::estimate::{Estimator, histograms, pooled};
 use crate::analysis::metric::{Metric, plain};
 use crate::analysis::trial::{Measure, Scope, TrialRow};
 use crate::outcome::Outcome;
-use crate::stats::bootstrap;
-use crate::stats::drift;
 use crate::stats::effect::{self, Effect};
 use crate::stats::interval::{Interval, MIN_ROUNDS};
 use crate::stats::quantile::{Quantile, QuantileValue};
-use crate::stats::verdict::{self, Comparison, RoundPair, Verdict};
+use crate::stats::verdict::{self, Comparison, Direction, LnRatio, RoundPair, Verdict};
+use crate::stats::{bootstrap, drift};
 use crate::study::model::{Effect as Factor, Study, Variant};
 use crate::study::pairs::effect_pairs;
 
@@ -28,11 +27,12 @@ pub struct Compared {
 }
 
 /// Compares two cells of the same condition.
-pub fn compare(on: &Estimator<'_>, study: &Study, baseline: &Cell, candidate: &Cell, metric: &Metric) -> Compared {
+pub fn compare(on: &Estimator<'_>, baseline: &Cell, candidate: &Cell, metric: &Metric) -> Compared {
+    let study = on.study;
     let rounds = common_rounds(on.rows, baseline, candidate);
-    let guard = guard(on, study, &rounds, baseline, candidate, metric);
+    let guard = guard(on, &rounds, baseline, candidate, metric);
     let mut comparison = match metric.quantile() {
-        Some(of) => compare_quantile(on, study, &rounds, (baseline, candidate), of, metric, guard),
+        Some(of) => compare_quantile(on, &rounds, (baseline, candidate), (of, metric.direction), guard),
         None => verdict::compare_rounds(&pairs(on, &rounds, metric), metric.direction, study.margin, guard.as_deref()),
     };
     if study.variant == Variant::AsPublished && !matches!(comparison.verdict, Verdict::NotComparable(_)) {
@@ -68,12 +68,12 @@ fn pairs(on: &Estimator<'_>, rounds: &[Pair<'_>], metric: &Metric) -> Vec<RoundP
 /// Why two cells may not be compared at all.
 fn guard(
     on: &Estimator<'_>,
-    study: &Study,
     rounds: &[Pair<'_>],
     baseline: &Cell,
     candidate: &Cell,
     metric: &Metric,
 ) -> Option<String> {
+    let study = on.study;
     let tier = |cell: &Cell| study.contenders[cell.contender].tier;
     if tier(baseline) != tier(candidate) {
         return Some(format!("tiers differ: {} against {}", tier(candidate), tier(baseline)));
@@ -81,7 +81,7 @@ fn guard(
     if rounds.is_empty() {
         return Some("no round has a valid trial of both".to_string());
     }
-    if let Some(unequal) = unequal_work(on, study, baseline, candidate, metric) {
+    if let Some(unequal) = unequal_work(on, baseline, candidate, metric) {
         return Some(unequal);
     }
     let pairs = pairs(on, rounds, metric);
@@ -109,13 +109,8 @@ const REFUSALS_MIN: u64 = 20;
 
 /// What one of them refuses and the other does: a rate of the rest, or its times, are of other work. As published such
 /// metrics are shown as they were.
-fn unequal_work(
-    on: &Estimator<'_>,
-    study: &Study,
-    baseline: &Cell,
-    candidate: &Cell,
-    metric: &Metric,
-) -> Option<String> {
+fn unequal_work(on: &Estimator<'_>, baseline: &Cell, candidate: &Cell, metric: &Metric) -> Option<String> {
+    let study = on.study;
     if study.variant == Variant::AsPublished || !metric.is_of_work() {
         return None;
     }
@@ -146,13 +141,12 @@ fn unequal_work(
 /// Pooled quantiles: the ratio of both over the common rounds, its interval from the bootstrap.
 fn compare_quantile(
     on: &Estimator<'_>,
-    study: &Study,
     rounds: &[Pair<'_>],
     (baseline, candidate): (&Cell, &Cell),
-    (measure, quantile, scope): (Measure, Quantile, Scope),
-    metric: &Metric,
+    ((measure, quantile, scope), direction): ((Measure, Quantile, Scope), Direction),
     guard: Option<String>,
 ) -> Comparison {
+    let study = on.study;
     let unprintable =
         |cell: &Cell| unprintable(cell, (measure, quantile, scope), &study.contenders[cell.contender].label);
     let guard = unprintable(baseline).or_else(|| unprintable(candidate)).or(guard);
@@ -163,10 +157,10 @@ fn compare_quantile(
         (ratio > 0.0).then(|| ratio.ln())
     });
     let interval = arms
-        .and_then(|(b, c)| bootstrap::quantile_ratio_interval(&b, &c, quantile, on.seed))
+        .and_then(|(b, c)| bootstrap::quantile_ratio_interval(&b, &c, quantile, study.load.seed))
         .map(|i| Interval { low: i.low.ln(), high: i.high.ln(), coverage: i.coverage });
-    let direction = metric.direction;
-    let mut comparison = verdict::judge(center, interval, rounds.len(), direction, study.margin, guard.as_deref());
+    let ratio = LnRatio { center, interval, rounds: rounds.len() };
+    let mut comparison = verdict::judge(ratio, direction, study.margin, guard.as_deref());
     if rounds.len() < MIN_ROUNDS && guard.is_none() {
         comparison.verdict = Verdict::NoWords;
     }
@@ -211,12 +205,12 @@ pub struct FactorEffect {
 /// The effect of a factor on the cells of one condition.
 pub fn factor_effect(
     on: &Estimator<'_>,
-    study: &Study,
     cells: &[Cell],
     condition: usize,
     factor: &Factor,
     metric: Option<Metric>,
 ) -> FactorEffect {
+    let study = on.study;
     let pairs = effect_pairs(study, factor);
     let tier = |contender: usize| study.contenders[contender].tier;
     let crosses_tiers = pairs.iter().any(|&(from, to)| tier(from) != tier(to));
@@ -225,7 +219,7 @@ pub fn factor_effect(
         None => Err(format!("`{}` is no metric of this study", factor.metric)),
         Some(metric) => match pairs.iter().map(|&(a, b)| cell(a).zip(cell(b))).collect::<Option<Vec<_>>>() {
             None => Err("no trial of a matched pair".to_string()),
-            Some(cells) => effect_of_cells(on, study, &cells, metric),
+            Some(cells) => effect_of_cells(on, &cells, metric),
         },
     };
     FactorEffect {
@@ -239,12 +233,8 @@ pub fn factor_effect(
     }
 }
 
-fn effect_of_cells(
-    on: &Estimator<'_>,
-    study: &Study,
-    cells: &[(&Cell, &Cell)],
-    metric: &Metric,
-) -> Result<Effect, String> {
+fn effect_of_cells(on: &Estimator<'_>, cells: &[(&Cell, &Cell)], metric: &Metric) -> Result<Effect, String> {
+    let study = on.study;
     let mut both = cells.iter().flat_map(|&(a, b)| [a, b]);
     let label = |cell: &Cell| study.contenders[cell.contender].label.clone();
     let without = |cell: &Cell| match metric.quantile() {
@@ -265,7 +255,7 @@ fn effect_of_cells(
     if rounds.is_empty() {
         return Err("no round has valid trials of every matched pair".to_string());
     }
-    if let Some(unequal) = cells.iter().find_map(|(a, b)| unequal_work(on, study, a, b, metric)) {
+    if let Some(unequal) = cells.iter().find_map(|(a, b)| unequal_work(on, a, b, metric)) {
         return Err(unequal);
     }
     effect::factor_effect(&rounds).map_err(|e| e.to_string())

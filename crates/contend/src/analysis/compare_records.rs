@@ -4,18 +4,18 @@
 //! the rounds' values with its exact interval (`stats::shift`). What the hour did to either run is in the
 //! ratio too. Words are refused where machine, workload, data, load or tier differ.
 
-use crate::analysis::Findings;
 use crate::analysis::cell::Cell;
-use crate::analysis::compare;
 use crate::analysis::estimate::Estimate;
 use crate::analysis::metric::Metric;
+use crate::analysis::{Findings, compare};
+use crate::load::Arrivals;
 use crate::outcome::mark::is_disturbed;
 use crate::record::model::Run;
 use crate::stats::interval::MIN_ROUNDS;
 use crate::stats::precision::counted;
 use crate::stats::shift;
-use crate::stats::verdict::{self, Comparison, Verdict};
-use crate::study::model::{Arrivals, Condition, Variant};
+use crate::stats::verdict::{self, Comparison, LnRatio, Verdict};
+use crate::study::model::{Condition, Variant};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -320,7 +320,8 @@ fn judge(
     let (center, interval) =
         if positive { (shift::log_shift(a, b), shift::log_shift_interval(a, b)) } else { (None, None) };
     let rounds = a.len().min(b.len());
-    let mut comparison = verdict::judge(center, interval, rounds, metric.direction, margin, guard.as_deref());
+    let ratio = LnRatio { center, interval, rounds };
+    let mut comparison = verdict::judge(ratio, metric.direction, margin, guard.as_deref());
     if guard.is_none() && (rounds < MIN_ROUNDS || variant == Variant::AsPublished) {
         comparison.verdict = Verdict::NoWords;
     }

@@ -5,10 +5,10 @@ use crate::analysis::metric::name::Name;
 use crate::analysis::metric::table::{Of, OverRounds, Part, Row, Stat, only};
 use crate::analysis::metric::{self, Metric, What};
 use crate::analysis::trial::{Measure, Scope, TrialRow};
-use crate::stats::bootstrap;
 use crate::stats::histogram::{Histogram, SparseHistogram};
-use crate::stats::interval;
 use crate::stats::quantile::{Quantile, QuantileValue};
+use crate::stats::{bootstrap, interval};
+use crate::study::model::Study;
 
 /// What a cell says of one metric.
 #[derive(Debug, Clone, Default)]
@@ -44,7 +44,7 @@ pub enum Lacking {
 pub struct Estimator<'a> {
     pub rows: &'a [TrialRow<'a>],
     pub transactions: &'a [String],
-    pub seed: u64,
+    pub study: &'a Study,
 }
 
 impl Estimator<'_> {
@@ -149,7 +149,7 @@ impl Estimator<'_> {
         let rows = cell.valid.iter().map(|&i| &self.rows[i]);
         let interval = match (shown.value, quantile) {
             (QuantileValue::Exact(_), q) if q != Quantile::Max => histograms(rows, measure, scope)
-                .and_then(|rounds| bootstrap::quantile_interval(&rounds, quantile, self.seed)),
+                .and_then(|rounds| bootstrap::quantile_interval(&rounds, quantile, self.study.load.seed)),
             _ => None,
         };
         Estimate {

@@ -1,10 +1,11 @@
 //! Plain types of records and studies that findings carry.
 
+pub use crate::load::Load;
 pub use crate::record::evidence::{Found, Known, Place};
 pub use crate::record::model::{DataInfo, Reason, ServerInfo, Trial, WorkloadInfo};
 pub use crate::record::powercut::{Control, Crashes, Failing, KernelCuts, Lie, PROCESS, Powercut};
 pub use crate::study::layout::Layout;
 pub use crate::study::model::{
-    Absence, Along, Column, Condition, Contender, Export, ExportRows, Extent, Grid, Holds, LeftOut, Load, Overhead,
+    Absence, Along, Column, Condition, Contender, Export, ExportRows, Extent, Grid, Holds, LeftOut, Overhead,
     OwnMetric, Readback, Study, Tells, Tier, Variant,
 };

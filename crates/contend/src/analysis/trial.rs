@@ -2,14 +2,13 @@
 //! and sparse histograms for the bootstrap. Nothing here grows with the number of samples.
 
 use crate::analysis::tally::{Counts, Latencies, Tally, per_second, trend};
+use crate::load::Load;
 use crate::outcome::Outcome;
 use crate::record::model::{Floor, Reason, Run, ServerInfo, Trial, WorkerInfo};
 use crate::stats::drift::Trend;
 use crate::stats::fairness::{Fairness, fairness};
 use crate::stats::histogram::{Histogram, SparseHistogram};
 use crate::stats::quantile::{Observations, Quantile, QuantileValue};
-use crate::study::model::Load;
-use crate::study::set::load_under;
 use std::collections::BTreeMap;
 
 /// Which transactions a metric is about.
@@ -307,7 +306,7 @@ impl<'r> TrialRow<'r> {
             contender: slot.contender,
             trial,
             reasons,
-            load: load_under(&run.study.load, &run.study.conditions[slot.condition]),
+            load: run.study.load.under(&run.study.conditions[slot.condition].axes),
             floor: overhead.and_then(|idle| run.floor(slot.condition, &idle.driver)),
             numbers: settings.chain(trial.scale.iter().map(|(name, n)| (name.clone(), *n as f64))).collect(),
             elsewhere: BTreeMap::new(),

@@ -4,11 +4,12 @@ use super::run::open_found;
 use super::{OK, print};
 use crate::engine;
 use crate::engine::dsn::Typed;
+use crate::load::{Arrivals, Load};
 use crate::record::model::Slot;
 use crate::record::parts::Found;
 use crate::record::store::Record;
 use crate::source::Source;
-use crate::study::model::{Arrivals, Condition, Contender, Load, Resolved, Study};
+use crate::study::model::{Condition, Contender, Resolved, Study};
 use crate::study::{CYCLE, spec};
 use crate::trial::data::cache::ATTACHED;
 use crate::trial::dialect::dialect;
@@ -155,9 +156,11 @@ fn plan_of(of: &Of, args: &ShowArgs) -> Result<(String, String)> {
     let engine = engine::find(&contender.engine).context("unknown engine")?;
     let attached = of.base.as_ref().is_some_and(|base| base.ends_with(ATTACHED));
     let setup = plans::setup_of(engine, contender, attached);
-    let workload = of.workload.with_axes(&study.conditions[slot.condition].axes)?;
+    let workload = workload::with_axes(&of.workload, &study.conditions[slot.condition].axes)?;
     let workload = &match dialect(contender) {
-        Some(dialect) => workload.spoken(dialect, engine.server.map_or(str::to_string, |server| server.load))?,
+        Some(dialect) => {
+            workload::spoken(&workload, dialect, engine.server.map_or(str::to_string, |server| server.load))?
+        }
         None => workload,
     };
     let round = Plans::default().of(study, workload, *slot)?;

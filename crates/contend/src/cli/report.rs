@@ -5,6 +5,7 @@ use super::{INVALID, OK, colour, print};
 use crate::record::parts::Found;
 use crate::record::store::Record;
 use crate::report;
+use crate::slice;
 use crate::study::model::{Extent, Study, Variant};
 use crate::study::{self, Choices, resolve_parts};
 use anyhow::{Context, Result};
@@ -36,6 +37,10 @@ pub(super) fn report(args: &ReportArgs) -> Result<u8> {
         return import(args, file);
     }
     let dir = args.dir.as_deref().context("which record? Name its directory")?;
+    let own = slice::all().iter().flat_map(|slice| slice.records).find(|record| dir.join(record.file).is_file());
+    if let Some(record) = own {
+        return (record.report)(dir, args.json);
+    }
     let found = open_found(dir)?;
     let written = write_report(&found, dir)?;
     let damaged: usize = match &found {

@@ -45,6 +45,7 @@ pub enum Block {
     Bars(Bars),
     Lines(Lines),
     Stack(Stack),
+    Lanes(Lanes),
 }
 
 /// One answer.
@@ -59,7 +60,8 @@ pub struct Said {
 impl Section {
     /// Whether nothing but its introduction would be left of it where there are only characters.
     pub fn is_drawn_only(&self) -> bool {
-        let is_drawing = |block: &Block| matches!(block, Block::Lines(lines) if !lines.in_text);
+        let is_drawing =
+            |block: &Block| matches!(block, Block::Lanes(_)) || matches!(block, Block::Lines(lines) if !lines.in_text);
         let charts = self.blocks.iter().any(is_drawing);
         charts && self.blocks.iter().all(|block| is_drawing(block) || matches!(block, Block::Text(_)))
     }
@@ -267,5 +269,34 @@ pub struct StackRow {
     /// Share of the whole, in the order of the legend.
     pub parts: Vec<f64>,
     pub shown: String,
+    pub tip: String,
+}
+
+/// What each of several parties did over a common time. Drawn on pages only.
+#[derive(Debug, Clone, Default)]
+pub struct Lanes {
+    pub title: String,
+    /// Ends of the time, in the unit of the spans.
+    pub low: f64,
+    pub high: f64,
+    pub ticks: Vec<Tick>,
+    pub lanes: Vec<Lane>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Lane {
+    pub series: usize,
+    pub label: String,
+    pub spans: Vec<Span>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Span {
+    pub from: f64,
+    pub to: f64,
+    /// Part of the lane's height, from 0 to 1.
+    pub height: f64,
+    /// Drawn as an outline: the party waited.
+    pub hollow: bool,
     pub tip: String,
 }

@@ -40,7 +40,7 @@ pub fn render_block(block: &Block, level: &str) -> String {
         Block::Table(table) => render_table(table),
         Block::Bars(_) | Block::Stack(_) => format!("\n{}", indented(&text::render_block(block, Colour::No))),
         Block::Lines(lines) if lines.in_text => format!("\n{}", indented(&text::render_block(block, Colour::No))),
-        Block::Lines(_) => String::new(),
+        Block::Lines(_) | Block::Lanes(_) => String::new(),
     }
 }
 

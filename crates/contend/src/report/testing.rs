@@ -2,6 +2,7 @@
 //! happen to a run.
 
 use crate::engine;
+use crate::load::{Arrivals, Load};
 use crate::outcome::reason::Invalid;
 use crate::record::model::*;
 use crate::record::store::{Record, RecordWriter};
@@ -418,7 +419,7 @@ impl Fate {
 
     fn attempts(self, drawn: Drawn, lock_wait: bool, mut work: impl FnMut() -> u64) -> Vec<Sample> {
         let start = drawn.due_ns + 2_000;
-        let first = |code, flags, took| attempt(drawn, 0, start, took, (code, flags), lock_wait);
+        let first = |code, flags, took| attempt(drawn, (start, took), (code, flags), lock_wait);
         match self {
             Fate::Commits => vec![first(0, 0, work())],
             Fate::Refused => vec![first(517, 0, 40_000)],
@@ -426,18 +427,19 @@ impl Fate {
             Fate::SecondTry => {
                 let refused = first(517, 0, 40_000);
                 let again = refused.finished_ns + 1_000_000;
-                vec![refused, attempt(drawn, 1, again, work(), (0, 0), lock_wait)]
+                vec![refused, Sample { attempt: 1, ..attempt(drawn, (again, work()), (0, 0), lock_wait) }]
             }
         }
     }
 }
 
-fn attempt(drawn: Drawn, number: u16, start: u64, took: u64, (code, flags): (u32, u8), lock_wait: bool) -> Sample {
+/// The first attempt of an operation, with its start and how long it took.
+fn attempt(drawn: Drawn, (start, took): (u64, u64), (code, flags): (u32, u8), lock_wait: bool) -> Sample {
     Sample {
         client: drawn.client,
         operation: drawn.operation,
         transaction: drawn.transaction,
-        attempt: number,
+        attempt: 0,
         failed_step: if code == 0 { STEP_NONE } else { STEP_BEGIN },
         code_space: if code == 0 { CodeSpace::Ok } else { CodeSpace::Sqlite },
         flags,

@@ -69,7 +69,7 @@ pub fn render_block(block: &Block, colour: Colour) -> String {
             format!("{}\n{}", paint(&ascii(&lines.title), BOLD, colour), ascii_lines(&plot::plot(lines)))
         }
         // A curve of characters says less than the table of the same numbers.
-        Block::Lines(_) => return String::new(),
+        Block::Lines(_) | Block::Lanes(_) => return String::new(),
     };
     format!("\n{body}")
 }

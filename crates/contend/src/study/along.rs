@@ -2,8 +2,9 @@
 
 use super::arm::Problem;
 use super::file::File;
+use super::metric::check_metric;
 use super::model::{Along, OwnMetric};
-use super::questions::{Reach, check_metric};
+use super::questions::Reach;
 use std::collections::BTreeSet;
 
 pub(super) fn read(file: &File, metrics: &[OwnMetric], reach: &Reach) -> Result<Vec<Along>, Problem> {

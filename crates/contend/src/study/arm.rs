@@ -3,11 +3,11 @@
 
 use super::axis::{self, Axis};
 use super::file::{self, File, Layer, RunKind};
-use super::load;
-use super::model::{Extent, Load, Powercut, TrialKind, Variant};
-use super::powercut;
+use super::model::{Extent, Powercut, TrialKind, Variant};
 use super::spec::Draft;
+use super::{load, powercut};
 use crate::engine::Settings;
+use crate::load::Load;
 use toml::Value;
 
 /// Something wrong at a key of the file.

@@ -5,11 +5,9 @@ use super::arm::{Arm, Entry, Problem};
 use super::load::is_positive;
 use super::model::Condition;
 use super::spec::{Draft, Spec};
+use crate::load;
 use crate::units;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Conditions every workload has; other names are held against its `[scale]` when it is known.
-pub(super) const CONDITIONS: [&str; 6] = ["profile", "clients", "duration", "processes", "rate", "scale"];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Axis {
@@ -24,7 +22,7 @@ pub(super) struct Axis {
 impl Axis {
     /// A number of the workload that the study does not vary. Axes that every study has are always told.
     pub fn with_usual(mut self) -> Self {
-        if !self.of_contenders && !CONDITIONS.contains(&self.name.as_str()) && self.values.len() == 1 {
+        if !self.of_contenders && !load::is_offered(&self.name) && self.values.len() == 1 {
             self.usual = self.values.first().cloned();
         }
         self
@@ -51,7 +49,7 @@ pub(super) struct Expanded {
 
 /// Checks an axis against the contenders it is for.
 pub(super) fn read(name: &str, values: &[String], entries: &[Entry]) -> Result<Axis, Wrong> {
-    let of_contenders = !CONDITIONS.contains(&name) && entries.iter().any(|entry| entry.draft.knows(name));
+    let of_contenders = !load::is_offered(name) && entries.iter().any(|entry| entry.draft.knows(name));
     let whole = |message: &str| Err(Wrong { index: None, message: message.to_string() });
     if values.is_empty() {
         return whole("an axis needs at least one value");
@@ -205,8 +203,7 @@ fn with(condition: &Condition, Axis { name: axis, usual, .. }: &Axis, value: &st
     if axis == "profile" {
         condition.profile = Some(value.to_string());
     } else {
-        let key = if axis == "rate" { "rate_per_s" } else { axis };
-        condition.axes.insert(key.to_string(), value.to_string());
+        condition.axes.insert(load::key(axis).to_string(), value.to_string());
     }
     condition
 }

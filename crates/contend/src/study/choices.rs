@@ -1,11 +1,11 @@
 //! What a run chooses of a study: variant, extent, and overrides from the command line.
 
 use super::arm::{Arm, Entry, ROUNDS_MAX};
-use super::axis::{self, Axis, CONDITIONS};
+use super::axis::{self, Axis};
 use super::load::is_positive;
 use super::model::{Contender, Extent, Variant};
-use super::powercut;
-use super::spec;
+use super::{powercut, spec};
+use crate::load;
 use crate::units::duration_text;
 use std::collections::BTreeSet;
 
@@ -194,10 +194,10 @@ fn settable(arm: &Arm, name: &str) -> Result<(), String> {
     }
     let has_axis = arm.axes.iter().any(|axis| axis.name == name);
     let of_contenders = arm.entries.iter().any(|entry| entry.draft.knows(name));
-    if !has_axis && !of_contenders && !CONDITIONS.contains(&name) {
+    if !has_axis && !of_contenders && !load::is_offered(name) {
         return Err(unknown_axis(arm, name));
     }
-    if !CONDITIONS.contains(&name) && of_contenders && arm.entries.iter().all(|entry| entry.draft.names(name)) {
+    if !load::is_offered(name) && of_contenders && arm.entries.iter().all(|entry| entry.draft.names(name)) {
         return Err(format!(
             "--set {name}: every contender of this study sets `{name}` itself; choose among them with --only, \
              or add one with --contender"
@@ -228,7 +228,7 @@ fn unknown_axis(arm: &Arm, name: &str) -> String {
     format!(
         "--set {name}: there is no such axis; the study's axes are {axes}; also possible are {} and the settings \
          tier, driver, model, {}",
-        CONDITIONS.join(", "),
+        load::offered().collect::<Vec<_>>().join(", "),
         settings.join(", ")
     )
 }

@@ -1,10 +1,10 @@
 //! About how long a study takes, from what it says alone: for who waits, and for tests that hold quick forms to
 //! their time.
 
-use super::model::{Condition, Contender, Load, Slot, Study, Tier};
+use super::model::{Condition, Contender, Slot, Study, Tier};
 use super::powercut::{LIE_CAUGHT, LIES, LIES_IN_VAIN, MINIMISE_TRIES, SERVER_LIE_POINTS, SERVER_LIES};
-use super::set::load_under;
 use crate::engine;
+use crate::load::Load;
 use std::collections::BTreeSet;
 
 /// Around the measured time of a trial: fresh data, workers that start, waiting for a quiet disk, checks. Measured on two
@@ -61,7 +61,7 @@ pub fn estimate_left_ns<'s>(study: &Study, slots: impl Iterator<Item = &'s Slot>
 }
 
 fn trial_ns(study: &Study, at: &Condition, contender: &Contender) -> u64 {
-    let load = load_under(&study.load, at);
+    let load = study.load.under(&at.axes);
     let server_ns = engine::find(&contender.engine).and_then(|engine| engine.server).map_or(0, |_| SERVER_NS);
     let app_ns = if engine::is_app(contender) { APP_NS } else { 0 };
     let around_ns = AROUND_NS + server_ns + app_ns;

@@ -3,7 +3,8 @@
 //! `[quick]` and `[as_published]` lie over the rest of the file: what they give replaces what the file
 //! gives, a whole table or list at a time, except `[load]`, which is replaced key by key, and `limits`, which are added.
 
-use super::model::{Along, Arrivals, ExportRows, Extent, Kept, OwnMetric, Published, Readback, TrialKind, Variant};
+use super::model::{Along, ExportRows, Extent, Kept, OwnMetric, Published, Readback, TrialKind, Variant};
+use crate::load::Arrivals;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use toml::Value;

@@ -3,8 +3,9 @@
 use super::arm::{Problem, value_text};
 use super::file::File;
 use super::layout::{has_several, of, value};
+use super::metric::check_metric;
 use super::model::{Grid, OwnMetric};
-use super::questions::{Reach, check_metric};
+use super::questions::Reach;
 use std::collections::BTreeMap;
 
 pub(super) fn read(file: &File, metrics: &[OwnMetric], reach: &Reach) -> Result<Vec<Grid>, Problem> {

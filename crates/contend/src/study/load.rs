@@ -2,7 +2,7 @@
 
 use super::arm::Problem;
 use super::file::{Layer, Load as Written};
-use super::model::Load;
+use crate::load::Load;
 use crate::units;
 
 const DEFAULT_RUN_IN_NS: u64 = 500_000_000;

@@ -8,6 +8,7 @@
 mod along;
 mod arm;
 mod axis;
+pub mod blank;
 mod choices;
 mod estimate;
 mod export;
@@ -16,6 +17,7 @@ mod grid;
 mod label;
 pub mod layout;
 mod load;
+mod metric;
 pub mod model;
 mod own;
 pub mod pairs;
@@ -26,7 +28,6 @@ mod readback;
 mod resolve;
 mod schedule;
 mod sentence;
-pub mod set;
 pub mod spec;
 mod vocabulary;
 
@@ -36,8 +37,6 @@ pub use estimate::{estimate_left_ns, estimate_ns};
 pub use load::CYCLE;
 pub use resolve::{StudyError, leave_out, resolve, resolve_parts};
 pub use schedule::{SplitMix64, schedule, seed_of_round};
-pub use sentence::{FACTS, WORDS};
-pub use set::load_under;
 pub use vocabulary::{Vocabulary, check_vocabulary};
 
 use crate::source::{Source, did_you_mean};

@@ -3,6 +3,7 @@
 
 pub use super::own::{Absence, LeftOut, OwnMetric};
 pub use crate::contender::{Contender, Overhead, Resolved, Tier};
+use crate::load::Load;
 
 use crate::stats::verdict::MARGIN;
 use serde::{Deserialize, Serialize};
@@ -251,49 +252,6 @@ pub struct Condition {
     /// `[scale]`.
     #[serde(default)]
     pub axes: BTreeMap<String, String>,
-}
-
-/// How hard and how long the clients work.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Load {
-    /// Processes per role; none: as the workload's roles say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub processes: Option<u32>,
-    /// Clients in each process; none: as the workload's roles say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub clients: Option<u32>,
-    /// Operations of each client; none: the window decides.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub operations: Option<u32>,
-    /// Measured window; 0 when `operations` decides.
-    pub window_ns: u64,
-    pub run_in_ns: u64,
-    pub drain_ns: u64,
-    /// Arrivals per second over all clients; none: closed loop.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate_per_s: Option<f64>,
-    #[serde(default)]
-    pub arrivals: Arrivals,
-    /// Operations drawn for each closed-loop client before it begins again.
-    pub cycle: u32,
-    /// Multiplies the workload's row counts.
-    pub scale: f64,
-    pub seed: u64,
-}
-
-/// Spacing of arrivals in an open loop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Arrivals {
-    #[default]
-    Poisson,
-    Constant,
-}
-
-impl Load {
-    pub fn model(&self) -> &'static str {
-        if self.rate_per_s.is_some() { "open" } else { "closed" }
-    }
 }
 
 /// Files a report has anyway.

@@ -12,6 +12,7 @@ use super::export;
 use super::file::File;
 use super::grid;
 use super::label;
+use super::metric;
 use super::model::{
     Along, Answer, Contender, Effect, Export, Extent, Grid, OwnMetric, Published, Readback, Resolved, Study, Tier,
     Variant, Whole,
@@ -109,7 +110,7 @@ fn check<'w>(source: &Source, part: &'w Part) -> Result<Checked<'w>, StudyError>
     let in_file = |problem: Problem| in_file(source, part.name(), &problem);
     let file = &part.file;
     check_file(file).map_err(in_file)?;
-    let metrics = questions::read_metrics(file).map_err(in_file)?;
+    let metrics = metric::read_metrics(file).map_err(in_file)?;
     let reach = read_all(part, &metrics).map_err(in_file)?;
     questions::check_elsewhere(&metrics, &reach).map_err(in_file)?;
     Ok(Checked {
@@ -288,7 +289,7 @@ fn read_all(part: &Part, metrics: &[OwnMetric]) -> Result<Reach, Problem> {
     for (variant, extent) in part.arms() {
         for layer in file.layers(variant, extent) {
             if let Some(headline) = layer.headline {
-                questions::check_metric(headline, metrics)
+                metric::check_metric(headline, metrics)
                     .map_err(|message| Problem::at(layer.path, &["headline"], message))?;
             }
         }

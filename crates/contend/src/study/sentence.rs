@@ -1,37 +1,11 @@
 //! The sentences of an answer: one per verdict word, or one per fact about two counts.
 
+use super::blank::{Blank, Fact, Word};
 use super::file;
+use super::metric::check_metric;
 use super::model::{OwnMetric, VALUE_OF};
-use super::questions::check_metric;
 use std::collections::BTreeMap;
 
-/// Verdict words an answer needs a sentence for. The slight ones may be left out: each then says what
-/// the word without `slightly-` says.
-pub const WORDS: [&str; 7] =
-    ["faster", "slightly-faster", "no-difference", "cannot-tell", "slightly-slower", "slower", "not-comparable"];
-
-const SLIGHTLY: &str = "slightly-";
-
-/// Facts about two counts, by which of them are above 0.
-pub const FACTS: [&str; 4] = ["neither", "only-this", "only-against", "both"];
-
-const PLACEHOLDERS: [&str; 13] = [
-    "this",
-    "against",
-    "ratio",
-    "low",
-    "high",
-    "this_value",
-    "against_value",
-    "this_shown",
-    "against_shown",
-    "condition",
-    "tier",
-    "rounds",
-    "reason",
-];
-/// Known only where there is a verdict.
-const OF_A_RATIO: [&str; 3] = ["ratio", "low", "high"];
 type Sentences = BTreeMap<String, String>;
 type Wrong = (Vec<String>, String);
 
@@ -40,18 +14,16 @@ pub(super) fn read(answer: &file::Answer, metrics: &[OwnMetric]) -> Result<(Sent
     let wrong = |path: &[&str], message: String| {
         (path.iter().filter(|step| !step.is_empty()).map(ToString::to_string).collect(), message)
     };
-    check_placeholders(&answer.ask, &["condition"], None).map_err(|message| wrong(&["ask"], message))?;
+    check_blanks(&answer.ask, &["condition"], None).map_err(|message| wrong(&["ask"], message))?;
     match (answer.words.is_empty(), answer.facts.is_empty()) {
         (true, true) => Err(wrong(&[], "needs sentences: [answer.words] or [answer.facts]".to_string())),
         (false, false) => Err(wrong(&["facts"], "an answer has either words or facts".to_string())),
         (false, true) => {
-            check(&answer.words, "words", &WORDS, metrics)
-                .map_err(|(key, message)| wrong(&["words", &key], message))?;
+            check(&answer.words, &Kind::words(), metrics).map_err(|(key, message)| wrong(&["words", &key], message))?;
             Ok((with_slight_words(&answer.words), Sentences::new()))
         }
         (true, false) => {
-            check(&answer.facts, "facts", &FACTS, metrics)
-                .map_err(|(key, message)| wrong(&["facts", &key], message))?;
+            check(&answer.facts, &Kind::facts(), metrics).map_err(|(key, message)| wrong(&["facts", &key], message))?;
             Ok((Sentences::new(), answer.facts.clone()))
         }
     }
@@ -59,35 +31,55 @@ pub(super) fn read(answer: &file::Answer, metrics: &[OwnMetric]) -> Result<(Sent
 
 fn with_slight_words(words: &Sentences) -> Sentences {
     let mut words = words.clone();
-    for side in ["faster", "slower"] {
-        let sentence = words[side].clone();
-        words.entry(format!("{SLIGHTLY}{side}")).or_insert(sentence);
+    for (word, key) in Word::ALL {
+        if let Some(sentence) = word.stands_in().and_then(|other| words.get(other.key())).cloned() {
+            words.entry(key.to_string()).or_insert(sentence);
+        }
     }
     words
 }
 
-/// Every sentence there, no other, and in each only what can be filled in. Errors name the key of the
-/// sentence, or an empty one if it is missing.
-fn check(sentences: &Sentences, kind: &str, keys: &[&str], metrics: &[OwnMetric]) -> Result<(), (String, String)> {
-    for (key, sentence) in sentences {
-        if !keys.contains(&key.as_str()) {
-            return Err((key.clone(), format!("is not one of {}", keys.join(", "))));
-        }
-        let without_ratio = kind == "facts" || key == "not-comparable";
-        let allowed: Vec<&str> =
-            PLACEHOLDERS.into_iter().filter(|name| !(without_ratio && OF_A_RATIO.contains(name))).collect();
-        check_placeholders(sentence, &allowed, Some(metrics)).map_err(|message| (key.clone(), message))?;
+/// The keys that sentences of an answer have.
+struct Kind {
+    /// All of them, with whether a sentence has a ratio to speak of.
+    keys: Vec<(&'static str, bool)>,
+    needed: Vec<&'static str>,
+}
+
+impl Kind {
+    fn words() -> Self {
+        let needed = Word::ALL.iter().filter(|(word, _)| word.stands_in().is_none()).map(|(_, key)| *key);
+        let keys = Word::ALL.iter().map(|(word, key)| (*key, *word != Word::NotComparable));
+        Self { keys: keys.collect(), needed: needed.collect() }
     }
-    let needed = keys.iter().copied().filter(|key| !key.starts_with(SLIGHTLY));
-    let missing: Vec<&str> = needed.filter(|key| !sentences.contains_key(*key)).collect();
+
+    fn facts() -> Self {
+        let keys = Fact::ALL.map(|(_, key)| key);
+        Self { keys: keys.map(|key| (key, false)).to_vec(), needed: keys.to_vec() }
+    }
+}
+
+/// Requires every sentence that is needed, no other, and in each only blanks that can be filled in. Errors name the key
+/// of the sentence, or an empty one if it is missing.
+fn check(sentences: &Sentences, kind: &Kind, metrics: &[OwnMetric]) -> Result<(), (String, String)> {
+    for (key, sentence) in sentences {
+        let Some((_, has_ratio)) = kind.keys.iter().find(|(known, _)| known == key) else {
+            let known: Vec<&str> = kind.keys.iter().map(|(known, _)| *known).collect();
+            return Err((key.clone(), format!("is not one of {}", known.join(", "))));
+        };
+        let allowed = Blank::ALL.iter().filter(|(blank, _)| *has_ratio || !blank.is_of_a_ratio());
+        let allowed: Vec<&str> = allowed.map(|(_, name)| *name).collect();
+        check_blanks(sentence, &allowed, Some(metrics)).map_err(|message| (key.clone(), message))?;
+    }
+    let missing: Vec<&str> = kind.needed.iter().copied().filter(|key| !sentences.contains_key(*key)).collect();
     if missing.is_empty() {
         return Ok(());
     }
     Err((String::new(), format!("has no sentence for {}", missing.join(", "))))
 }
 
-/// Without metrics, none of another one can be filled in.
-fn check_placeholders(sentence: &str, allowed: &[&str], metrics: Option<&[OwnMetric]>) -> Result<(), String> {
+/// Requires blanks that can be filled in. Without metrics, values of other metrics cannot.
+fn check_blanks(sentence: &str, allowed: &[&str], metrics: Option<&[OwnMetric]>) -> Result<(), String> {
     if sentence.trim().is_empty() {
         return Err("must not be empty".to_string());
     }
@@ -112,8 +104,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn placeholders_are_checked() {
-        let check = |sentence: &str| check_placeholders(sentence, &PLACEHOLDERS, Some(&[]));
+    fn blanks_are_checked() {
+        let check = |sentence: &str| check_blanks(sentence, &Blank::ALL.map(|(_, name)| name), Some(&[]));
         assert_eq!(check("{this} is {ratio} x {against}"), Ok(()));
         assert_eq!(check("{this.response_ns_p99} and {against.throughput_ops_per_s.read}"), Ok(()));
         for (sentence, part) in [
@@ -127,7 +119,7 @@ mod tests {
         ] {
             assert!(check(sentence).unwrap_err().contains(part), "{sentence}");
         }
-        let asked = check_placeholders("{this.response_ns_p99}?", &["condition"], None);
+        let asked = check_blanks("{this.response_ns_p99}?", &["condition"], None);
         assert!(asked.unwrap_err().contains("available: {condition}"), "the question has no metric");
     }
 }

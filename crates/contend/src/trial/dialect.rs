@@ -2,7 +2,8 @@
 
 use crate::engine;
 use crate::study::model::{Condition, Contender, Study, TrialKind};
-use crate::workload::{Dialect, Editions, Rewrite, Workload};
+use crate::workload::marks::with_marks;
+use crate::workload::{Dialect, Editions, Rewrite, Workload, with_axes};
 use anyhow::Result;
 
 /// The dialect of a contender's driver, if it has one of its own, else of its engine; none: SQLite's.
@@ -36,8 +37,8 @@ pub fn under_conditions(workload: &Workload, study: &Study) -> Result<Vec<Editio
     let of = |condition: &Condition| {
         let known = |name: &String| workload.scale.contains_key(name) || workload.presets.contains(name);
         let named = condition.axes.iter().filter(|(name, _)| known(name));
-        let own = workload.with_axes(&named.map(|(k, v)| (k.clone(), v.clone())).collect())?;
-        let own = if study.kind == TrialKind::Powercut { own.with_marks() } else { own };
+        let own = with_axes(workload, &named.map(|(k, v)| (k.clone(), v.clone())).collect())?;
+        let own = if study.kind == TrialKind::Powercut { with_marks(own) } else { own };
         Editions::new(own, &targets)
     };
     study.conditions.iter().map(of).collect()

@@ -3,13 +3,15 @@
 
 use crate::check::answers::Answers;
 use crate::engine::{self, Engine, Setup};
+use crate::load::Load;
 use crate::record::model::Slot;
-use crate::study::model::{Condition, Contender, Load, Study};
-use crate::study::{load_under, seed_of_round};
+use crate::study::model::{Condition, Contender, Study};
+use crate::study::seed_of_round;
 use crate::trial::over_http::{self, Asking};
 use crate::trial::server::attached;
+use crate::units::hex;
 use crate::workload::sql::asked;
-use crate::workload::{DrawRequest, DrawnWorker, Workload, hex};
+use crate::workload::{DrawRequest, DrawnWorker, Workload, rows_to_load};
 use anyhow::{Context, Error, Result, anyhow};
 use contend_wire::database::Database;
 use contend_wire::digest::Digest;
@@ -103,7 +105,7 @@ impl Plans {
 pub fn check(study: &Study, condition: usize, workload: &Workload) -> Result<()> {
     let (condition, load) = under(study, condition);
     workload.check_draw(&request(condition, &load, load.seed))?;
-    workload.rows_to_load(load.scale).map(drop)
+    rows_to_load(workload, load.scale).map(drop)
 }
 
 /// Whether every contender can open the databases of a condition as often as its clients need.
@@ -153,7 +155,7 @@ fn one_connection_each(contender: &Contender, setup: &Setup, processes: &[Vec<u3
 
 fn under(study: &Study, condition: usize) -> (&Condition, Load) {
     let condition = &study.conditions[condition];
-    (condition, load_under(&study.load, condition))
+    (condition, study.load.under(&condition.axes))
 }
 
 fn request<'a>(condition: &'a Condition, load: &'a Load, seed: u64) -> DrawRequest<'a> {

@@ -4,7 +4,7 @@ use crate::engine;
 use crate::record::model::Program;
 use crate::study::model::Study;
 use crate::trial::workers::process::{InsteadOf, Launch};
-use crate::workload::hex;
+use crate::units::hex;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::fs::{self, File};

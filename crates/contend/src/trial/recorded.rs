@@ -2,11 +2,10 @@
 
 use crate::record::model::{DataInfo, Run, TransactionInfo, WorkloadInfo};
 use crate::source::Source;
-use crate::study::load_under;
 use crate::study::model::Study;
 use crate::trial::dialect::under_conditions;
 use crate::trial::secret::told;
-use crate::workload::{self, Asked, Workload};
+use crate::workload::{self, Asked, Data, Workload};
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 
@@ -25,8 +24,9 @@ pub(super) fn workload_info(workload: &Workload, source: &Source, study: &Study)
     // What the data is does not depend on who stores it.
     for (condition, editions) in study.conditions.iter().zip(under_conditions(workload, study)?) {
         let workload = editions.of(None);
-        let load = load_under(&study.load, condition);
-        let (rows, sha256) = (workload.rows(load.scale), workload.data_sha256(load.scale, load.seed));
+        let load = study.load.under(&condition.axes);
+        let (rows, sha256) =
+            (workload.rows(load.scale), Data { workload, scale: load.scale, seed: load.seed }.sha256());
         match data.iter_mut().find(|data| data.sha256 == sha256) {
             Some(same) => same.conditions.push(condition.label.clone()),
             None => data.push(DataInfo { conditions: vec![condition.label.clone()], rows, sha256 }),

@@ -6,7 +6,6 @@ use crate::record::model::{Finished, Instead, Run, ScenarioInfo, Slot, StudyFile
 use crate::record::parts::{Found, has_parts, undo_study, write_study};
 use crate::record::store::{Record, RecordWriter};
 use crate::source::Source;
-use crate::study::load_under;
 use crate::trial::data::cache::{self, Bases};
 use crate::trial::data::disk;
 use crate::trial::dialect::{one_per_engine, under_conditions};
@@ -86,7 +85,7 @@ fn begin(order: &Order, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'_>)) -
     for part in &parts {
         let study = &part.run.study;
         for (condition, workload) in study.conditions.iter().zip(&part.workloads) {
-            let load = load_under(&study.load, condition);
+            let load = study.load.under(&condition.axes);
             tell(Note::Phase("loading data"));
             for contender in one_per_engine(study) {
                 bases.of(&site, workload, contender, &load, &mut admin)?;

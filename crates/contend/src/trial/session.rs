@@ -2,7 +2,6 @@
 
 use crate::record::model::{Run, Slot};
 use crate::record::store::RecordWriter;
-use crate::study::load_under;
 use crate::study::model::Study;
 use crate::trial::bench::Bench;
 use crate::trial::data::cache::Bases;
@@ -38,7 +37,7 @@ pub struct Session<'s> {
 
 impl Session<'_> {
     pub fn base(&self, bases: &mut Bases, study: &Study, slot: &Slot, admin: &mut Admin<'_>) -> Result<Base> {
-        let load = load_under(&study.load, &study.conditions[slot.condition]);
+        let load = study.load.under(&study.conditions[slot.condition].axes);
         bases.of(self.common.site, &self.workloads[slot.condition], &study.contenders[slot.contender], &load, admin)
     }
 

@@ -6,7 +6,7 @@ use super::generate::{Binder, BoundFields, Place};
 use super::model::{ClientCount, Mix, Pause, Role, RoleMix, Workload};
 use super::random::{Stream, Weighted};
 use super::resolve::listed_names;
-use crate::study::model::{Arrivals, Load};
+use crate::load::{Arrivals, Load};
 use anyhow::{Context as _, Result, bail, ensure};
 use contend_wire::literal::Value;
 use contend_wire::plan::{Client, Loop};
@@ -21,7 +21,7 @@ pub struct DrawRequest<'a> {
     pub profile: Option<&'a str>,
     pub load: &'a Load,
     /// `clients`, `processes` and `rate_per_s` override the load. Names of `[scale]` must have been
-    /// applied with [`Workload::with_axes`] before.
+    /// applied with [`super::with_axes`] before.
     pub axes: &'a BTreeMap<String, String>,
 }
 

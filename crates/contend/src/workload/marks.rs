@@ -13,58 +13,57 @@ const INSERT: &str = "INSERT INTO contend_mark (mark) VALUES (?)";
 /// The query for all marks.
 pub const QUERY: &str = "SELECT mark FROM contend_mark";
 
-impl Workload {
-    /// The same workload, in which every transaction that writes leaves a mark as its last step. What was not one
-    /// transaction becomes one: a statement that commits by itself would commit without its mark.
-    pub fn with_marks(mut self) -> Self {
-        if self.transactions.iter().all(|transaction| !transaction.writes) {
-            return self;
-        }
-        self.tables.push(Table {
-            name: TABLE.to_string(),
-            ddl: DDL.to_string(),
-            indexes: vec![],
-            rows: Count { factor: 0, name: None },
-            columns: Fields(vec![]),
-        });
-        // Other data, so another place in the cache.
-        self.data_definition.push_str(DDL);
-        let statement = self.statements.len() as u32;
-        self.statements.push(INSERT.to_string());
-        for transaction in self.transactions.iter_mut().filter(|transaction| transaction.writes) {
-            transaction.steps.push(Step::Sql(SqlStep {
-                statement,
-                rows_min: 1,
-                rows_max: 1,
-                repeat: 1,
-                keep: vec![],
-                args: vec![Source::Unique { first: transaction.uniques, stride: 0 }],
-            }));
-            transaction.uniques += 1;
-            if transaction.begin == Begin::None {
-                transaction.begin = Begin::Contender;
-            }
-        }
-        self
+/// The same workload, in which every transaction that writes leaves a mark as its last step. What was not one
+/// transaction becomes one: a statement that commits by itself would commit without its mark.
+pub fn with_marks(mut workload: Workload) -> Workload {
+    if workload.transactions.iter().all(|transaction| !transaction.writes) {
+        return workload;
     }
+    workload.tables.push(Table {
+        name: TABLE.to_string(),
+        ddl: DDL.to_string(),
+        indexes: vec![],
+        rows: Count { factor: 0, name: None },
+        columns: Fields(vec![]),
+    });
+    // Other data, so another place in the cache.
+    workload.data_definition.push_str(DDL);
+    let statement = workload.statements.len() as u32;
+    workload.statements.push(INSERT.to_string());
+    for transaction in workload.transactions.iter_mut().filter(|transaction| transaction.writes) {
+        transaction.steps.push(Step::Sql(SqlStep {
+            statement,
+            rows_min: 1,
+            rows_max: 1,
+            repeat: 1,
+            keep: vec![],
+            args: vec![Source::Unique { first: transaction.uniques, stride: 0 }],
+        }));
+        transaction.uniques += 1;
+        if transaction.begin == Begin::None {
+            transaction.begin = Begin::Contender;
+        }
+    }
+    workload
+}
 
-    /// The mark of each of a client's first `count` operations; none for those that leave no mark.
-    pub fn marks_of(&self, client: &Client, count: u32) -> Vec<Option<i64>> {
-        let mut next = i64::from(client.id) * UNIQUE_STRIDE;
-        let of = |number: u32| {
-            let operation = &client.operations[number as usize % client.operations.len()];
-            let transaction = &self.transactions[usize::from(operation.transaction)];
-            next += i64::from(transaction.uniques);
-            transaction.writes.then_some(next - 1)
-        };
-        if client.operations.is_empty() { vec![] } else { (0..count).map(of).collect() }
-    }
+/// The mark of each of a client's first `count` operations; none for those that leave no mark.
+pub fn marks_of(workload: &Workload, client: &Client, count: u32) -> Vec<Option<i64>> {
+    let mut next = i64::from(client.id) * UNIQUE_STRIDE;
+    let of = |number: u32| {
+        let operation = &client.operations[number as usize % client.operations.len()];
+        let transaction = &workload.transactions[usize::from(operation.transaction)];
+        next += i64::from(transaction.uniques);
+        transaction.writes.then_some(next - 1)
+    };
+    if client.operations.is_empty() { vec![] } else { (0..count).map(of).collect() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::source::Source as File;
+    use crate::workload::Data;
     use contend_wire::plan::Loop;
 
     // Transactions are numbered by name: the one that reads is the first.
@@ -89,9 +88,10 @@ rows = 1
     #[test]
     fn writes_leave_a_mark_in_their_own_transaction_and_reads_none() {
         let workload = crate::workload::parse(&File::new("w.toml", TEXT)).expect("a workload");
-        let (before, plain) = (workload.data_sha256(1.0, 1), workload.plan_transactions(Some("BEGIN")));
-        let marked = workload.with_marks();
-        assert_ne!(before, marked.data_sha256(1.0, 1), "the data has a table more");
+        let (before, plain) =
+            (Data { workload: &workload, scale: 1.0, seed: 1 }.sha256(), workload.plan_transactions(Some("BEGIN")));
+        let marked = with_marks(workload);
+        assert_ne!(before, Data { workload: &marked, scale: 1.0, seed: 1 }.sha256(), "the data has a table more");
         assert!(marked.schema_sql().iter().any(|ddl| ddl == DDL));
         let transactions = marked.plan_transactions(Some("BEGIN"));
         assert_eq!(transactions[0].steps.len(), plain[0].steps.len());
@@ -103,7 +103,7 @@ rows = 1
 
     #[test]
     fn marks_follow_from_the_plan() {
-        let marked = crate::workload::parse(&File::new("w.toml", TEXT)).expect("a workload").with_marks();
+        let marked = with_marks(crate::workload::parse(&File::new("w.toml", TEXT)).expect("a workload"));
         let uniques = i64::from(marked.transactions[1].uniques);
         let mut client = Client {
             id: 3,
@@ -121,6 +121,6 @@ rows = 1
         let base = 3 * UNIQUE_STRIDE;
         let expected = [Some(uniques), None, Some(2 * uniques), Some(3 * uniques), None];
         let expected: Vec<_> = expected.iter().map(|n| n.map(|n| base + n - 1)).collect();
-        assert_eq!(marked.marks_of(&client, 5), expected);
+        assert_eq!(marks_of(&marked, &client, 5), expected);
     }
 }

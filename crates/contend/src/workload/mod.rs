@@ -6,13 +6,13 @@
 //! `docs/workload-file.md` describes the file.
 
 pub mod asked;
+pub mod data;
 pub mod draw;
 mod file;
 pub mod fixed;
 mod generate;
 mod generator;
 pub mod invariant;
-mod load;
 pub mod marks;
 pub mod model;
 mod random;
@@ -27,12 +27,12 @@ mod words;
 mod tests;
 
 pub use asked::{Asked, asked};
+pub use data::{Data, rows_to_load};
 pub use draw::{DrawRequest, Drawn, DrawnRole, DrawnWorker};
 pub use invariant::Invariant;
-pub use model::{Role, Table, TransactionSpec, Workload};
-pub use resolve::hex;
+pub use model::{Role, Table, TransactionSpec, Translated, Workload};
 pub use sql::without_values;
-pub use translate::{Dialect, Editions, Rewrite, Translated};
+pub use translate::{Dialect, Editions, Rewrite, spoken};
 
 use crate::source::{FileError, Source, did_you_mean};
 use anyhow::{Context as _, Result, bail};
@@ -94,14 +94,11 @@ pub fn open(name_or_path: &str, read: impl Fn(&str) -> std::io::Result<String>) 
     Ok(Source::new(name_or_path, text))
 }
 
-impl Workload {
-    /// The same workload with other numbers in `[scale]`. Axes of the load are left to
-    /// [`Workload::draw_clients`].
-    ///
-    /// # Errors
-    /// An axis that is neither, or not a number.
-    pub fn with_axes(&self, axes: &BTreeMap<String, String>) -> Result<Workload, FileError> {
-        let workload = resolve::workload(&self.source, axes)?;
-        Ok(Workload { secrets: self.secrets.clone(), ..workload })
-    }
+/// A workload with other numbers in `[scale]`. Axes of the load are left to [`Workload::draw_clients`].
+///
+/// # Errors
+/// An axis that is neither, or not a number.
+pub fn with_axes(workload: &Workload, axes: &BTreeMap<String, String>) -> Result<Workload, FileError> {
+    let other = resolve::workload(&workload.source, axes)?;
+    Ok(Workload { secrets: workload.secrets.clone(), ..other })
 }

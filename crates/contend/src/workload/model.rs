@@ -3,7 +3,6 @@
 use super::generator::Fields;
 use super::invariant::Invariant;
 use super::sql::{Brackets, quoted, statement};
-use super::translate::{OwnSql, Translated};
 use contend_sql::Target;
 use contend_wire::plan;
 use contend_wire::statement::Statement;
@@ -53,6 +52,40 @@ pub struct Workload {
     /// The parts of the file that say what the data is, in a form without comments and layout.
     pub(super) data_definition: String,
     pub(super) source: crate::source::Source,
+}
+
+/// What a server is told where SQLite is told the workload's own SQL.
+#[derive(Debug, Clone)]
+pub struct Translated {
+    pub target: Target,
+    pub schema: Vec<String>,
+    pub indexes: Vec<String>,
+    /// Per table, in the workload's order.
+    pub tables: Vec<TranslatedTable>,
+    /// Rules that changed what a statement says, each with its condition or what is lost.
+    pub conditions: Vec<String>,
+}
+
+/// What a server is told instead of a translation of one of the workload's statements.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnSql {
+    pub target: Target,
+    /// Index among the workload's statements.
+    pub statement: u32,
+    pub sql: String,
+    /// For each placeholder, in order, the number (from 1) of the statement's own.
+    pub params: Vec<u16>,
+}
+
+/// A table of the server.
+#[derive(Debug, Clone)]
+pub struct TranslatedTable {
+    /// Its name, quoted.
+    pub name: String,
+    /// Loads rows; empty for a table that is created empty.
+    pub load: String,
+    /// Statements after its rows, such as one that moves a sequence behind them.
+    pub after: Vec<String>,
 }
 
 /// A statement run once after loading.
@@ -185,28 +218,6 @@ pub enum Pause {
     Exponential(u64),
 }
 
-impl Workload {
-    /// The same for a single client. Where roles have transactions of their own, it does all of them alike: else those
-    /// of the other roles would never be done.
-    pub fn for_one_client(mut self) -> Self {
-        if self.roles.iter().any(|role| role.mix != RoleMix::Asked) {
-            let alike = (0..self.transactions.len()).map(|transaction| (transaction, 1.0)).collect();
-            self.roles = vec![Role {
-                name: "client".to_string(),
-                home: None,
-                processes: None,
-                clients: ClientCount::Asked,
-                mix: RoleMix::Own(alike),
-                only: None,
-                pause: Pause::Fixed(0),
-                start_ns: 0,
-                database: None,
-            }];
-        }
-        self
-    }
-}
-
 impl Count {
     /// The number at a scale. What is not 0 stays at least 1, so that a small scale empties no table.
     pub fn at(&self, scale: &BTreeMap<String, Named>, factor: f64) -> u64 {
@@ -235,6 +246,26 @@ impl Table {
 }
 
 impl Workload {
+    /// The same for a single client. Where roles have transactions of their own, it does all of them alike: else those
+    /// of the other roles would never be done.
+    pub fn for_one_client(mut self) -> Self {
+        if self.roles.iter().any(|role| role.mix != RoleMix::Asked) {
+            let alike = (0..self.transactions.len()).map(|transaction| (transaction, 1.0)).collect();
+            self.roles = vec![Role {
+                name: "client".to_string(),
+                home: None,
+                processes: None,
+                clients: ClientCount::Asked,
+                mix: RoleMix::Own(alike),
+                only: None,
+                pause: Pause::Fixed(0),
+                start_ns: 0,
+                database: None,
+            }];
+        }
+        self
+    }
+
     /// Numbers of `[scale]` at this scale, and `databases`.
     pub fn numbers(&self, scale: f64) -> BTreeMap<String, u64> {
         let mut numbers = BTreeMap::from([("databases".to_string(), u64::from(self.databases))]);

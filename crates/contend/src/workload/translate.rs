@@ -1,36 +1,13 @@
 //! A workload in the dialect of a server. Everything but its SQL stays what it is: what is drawn for a seed is
 //! the same whichever database carries it out.
 
-use super::load::insert_sql;
-use super::model::{AfterLoad, Begin, Table, Workload};
+use super::data::insert_sql;
+use super::model::{AfterLoad, Begin, OwnSql, Table, Translated, TranslatedTable, Workload};
 use super::sql::quoted;
 use anyhow::{Context as _, Result, anyhow};
 use contend_sql::{Catalogue, Certainty, Options, ParamType, Statement, Target, Translation};
 use contend_wire::plan::{ANY_ROWS, SqlStep, Step};
 use std::collections::BTreeSet;
-
-/// What a server is told where SQLite is told the workload's own SQL.
-#[derive(Debug, Clone)]
-pub struct Translated {
-    pub target: Target,
-    pub schema: Vec<String>,
-    pub indexes: Vec<String>,
-    /// Per table, in the workload's order.
-    pub tables: Vec<TranslatedTable>,
-    /// Rules that changed what a statement says, each with its condition or what is lost.
-    pub conditions: Vec<String>,
-}
-
-/// What a server is told instead of a translation of one of the workload's statements.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OwnSql {
-    pub target: Target,
-    /// Index among the workload's statements.
-    pub statement: u32,
-    pub sql: String,
-    /// For each placeholder, in order, the number (from 1) of the statement's own.
-    pub params: Vec<u16>,
-}
 
 /// The server of a name in a workload file; if there is none, the names there are.
 pub fn server(name: &str) -> Result<Target, &'static str> {
@@ -49,17 +26,6 @@ pub fn placeholder(target: Target, number: usize) -> String {
     }
 }
 
-/// A table of the server.
-#[derive(Debug, Clone)]
-pub struct TranslatedTable {
-    /// Its name, quoted.
-    pub name: String,
-    /// Loads rows; empty for a table that is created empty.
-    pub load: String,
-    /// Statements after its rows, such as one that moves a sequence behind them.
-    pub after: Vec<String>,
-}
-
 /// Makes another statement of one.
 pub type Rewrite = fn(&str) -> String;
 
@@ -74,7 +40,7 @@ pub struct Dialect {
 }
 
 impl Dialect {
-    /// A server's, as it comes.
+    /// A server's own.
     pub fn of_server(target: Target) -> Self {
         Self { target, is_inside: false, has_savepoints: false }
     }
@@ -93,7 +59,7 @@ impl Editions {
     /// # Errors
     /// A statement without a translation: which, where in it, by which rule and why.
     pub fn new(own: Workload, targets: &[(Dialect, Rewrite)]) -> Result<Self> {
-        let translated = targets.iter().map(|(dialect, load)| Ok((*dialect, own.spoken(*dialect, *load)?)));
+        let translated = targets.iter().map(|(dialect, load)| Ok((*dialect, spoken(&own, *dialect, *load)?)));
         let translated = translated.collect::<Result<_>>()?;
         Ok(Self { own, translated })
     }
@@ -105,52 +71,45 @@ impl Editions {
     }
 }
 
-impl Workload {
-    /// The workload in a dialect.
-    ///
-    /// # Errors
-    /// As [`Editions::new`].
-    pub fn spoken(&self, dialect: Dialect, load: fn(&str) -> String) -> Result<Workload> {
-        let mut other = self.translated(dialect, load)?;
-        if dialect.is_inside {
-            other.invariants.clone_from(&self.invariants);
-        }
-        Ok(other)
+/// A workload in a dialect.
+///
+/// # Errors
+/// As [`Editions::new`].
+pub fn spoken(own: &Workload, dialect: Dialect, load: Rewrite) -> Result<Workload> {
+    let target = dialect.target;
+    let mut catalogue = Catalogue::default();
+    for sql in own.schema_sql().iter().chain(&own.index_sql()) {
+        catalogue.learn(sql).map_err(|refusal| refused(&own.name, target, sql, &refusal))?;
     }
-
-    fn translated(&self, dialect: Dialect, load: fn(&str) -> String) -> Result<Workload> {
-        let target = dialect.target;
-        let mut catalogue = Catalogue::default();
-        for sql in self.schema_sql().iter().chain(&self.index_sql()) {
-            catalogue.learn(sql).map_err(|refusal| refused(&self.name, target, sql, &refusal))?;
-        }
-        let mut translator =
-            Translator { workload: self, catalogue, options: Options::to(target), conditions: BTreeSet::new() };
-        let mut other = self.clone();
-        let schema = translator.texts(&self.schema_sql())?;
-        let indexes = translator.texts(&self.index_sql())?;
-        other.after_load = translator.after_load(&self.after_load)?;
-        for invariant in &mut other.invariants {
-            invariant.sql = translator.single(&invariant.sql)?;
-        }
-        let tables = self.tables.iter().map(|table| translator.table(table, load));
-        let tables = tables.collect::<Result<Vec<_>>>()?;
-        other.statements.clear();
-        let alone = translator.statements()?;
-        // The server takes a savepoint only inside a transaction.
-        translator.options.savepoints = dialect.has_savepoints;
-        let inside = translator.statements()?;
-        for transaction in &mut other.transactions {
-            let translations = if transaction.begin == Begin::None { &alone } else { &inside };
-            let steps = std::mem::take(&mut transaction.steps);
-            for step in steps {
-                push_step(step, translations, &mut other.statements, &mut transaction.steps);
-            }
-        }
-        let conditions = translator.conditions.into_iter().collect();
-        other.translated = Some(Translated { target, schema, indexes, tables, conditions });
-        Ok(other)
+    let mut translator =
+        Translator { workload: own, catalogue, options: Options::to(target), conditions: BTreeSet::new() };
+    let mut other = own.clone();
+    let schema = translator.texts(&own.schema_sql())?;
+    let indexes = translator.texts(&own.index_sql())?;
+    other.after_load = translator.after_load(&own.after_load)?;
+    // Translated in any case: a refusal is found.
+    let invariants = own.invariants.iter().map(|invariant| translator.single(&invariant.sql));
+    let invariants = invariants.collect::<Result<Vec<_>>>()?;
+    if !dialect.is_inside {
+        other.invariants.iter_mut().zip(invariants).for_each(|(invariant, sql)| invariant.sql = sql);
     }
+    let tables = own.tables.iter().map(|table| translator.table(table, load));
+    let tables = tables.collect::<Result<Vec<_>>>()?;
+    other.statements.clear();
+    let alone = translator.statements()?;
+    // The server takes a savepoint only inside a transaction.
+    translator.options.savepoints = dialect.has_savepoints;
+    let inside = translator.statements()?;
+    for transaction in &mut other.transactions {
+        let translations = if transaction.begin == Begin::None { &alone } else { &inside };
+        let steps = std::mem::take(&mut transaction.steps);
+        for step in steps {
+            push_step(step, translations, &mut other.statements, &mut transaction.steps);
+        }
+    }
+    let conditions = translator.conditions.into_iter().collect();
+    other.translated = Some(Translated { target, schema, indexes, tables, conditions });
+    Ok(other)
 }
 
 struct Translator<'w> {
@@ -226,7 +185,7 @@ impl Translator<'_> {
         main.map(|statement| statement.sql).with_context(|| format!("`{sql}` becomes nothing on a server"))
     }
 
-    fn table(&mut self, table: &Table, load: fn(&str) -> String) -> Result<TranslatedTable> {
+    fn table(&mut self, table: &Table, load: Rewrite) -> Result<TranslatedTable> {
         // A statement with nothing in it but the table's name.
         const DELETE: &str = "DELETE FROM ";
         let delete = self.single(&format!("{DELETE}{}", quoted(&table.name)))?;

@@ -3,10 +3,10 @@
 use super::{ANY_STATUS, Connection, Events, LOST, NONSENSE, Phase, Work, os, os_error};
 use crate::attempt::Failed;
 use crate::clock::monotonic_ns;
+use crate::connection::RECONNECT_PAUSE;
+use crate::failure::Failure;
 use crate::http::answer::{Asked, is_in};
 use crate::http::json::look_into;
-use crate::server::RECONNECT_PAUSE;
-use crate::session::Failure;
 use contend_wire::plan::http::HttpStep;
 use contend_wire::sample::CodeSpace;
 use rustix::event::epoll;

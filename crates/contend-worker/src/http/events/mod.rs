@@ -9,18 +9,19 @@
 mod exchange;
 mod wait;
 
-use crate::arguments::{Arguments, Kept};
+use crate::arguments::Arguments;
 use crate::attempt::Failed;
 use crate::client::{ClientLoop, Engine, Turn, room_for_samples};
 use crate::clock::monotonic_ns;
 use crate::control::Control;
-use crate::http::Service;
+use crate::failure::Failure;
 use crate::http::answer::Reader;
 use crate::http::cookies::Jar;
 use crate::http::options::Options;
 use crate::http::said::Said;
-use crate::run::Member;
-use crate::session::{Failure, Waits};
+use crate::http::shared::{Service, Shared};
+use crate::kept::Kept;
+use crate::session::Waits;
 use anyhow::{Context, Result};
 use contend_wire::handshake::Facts;
 use contend_wire::plan::http::HttpStep;
@@ -164,14 +165,8 @@ impl<'p> Events<'p> {
     ///
     /// # Errors
     /// Which client could not be made ready, and why.
-    pub fn open(
-        plan: &'p Plan,
-        options: &'p Options,
-        control: &'p Arc<Control>,
-        members: &'p [Member],
-        services: &'p [Service],
-        clients: &[usize],
-    ) -> Result<Self> {
+    pub fn open(shared: &'p Shared, clients: &[usize]) -> Result<Self> {
+        let Shared { plan, options, control, members, services, .. } = shared;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).context("cannot make an event loop")?;
         let waker = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).context("cannot make an event loop")?;
         epoll::add(&epoll, &waker, epoll::EventData::new_u64(WAKER), epoll::EventFlags::IN)?;
@@ -207,7 +202,7 @@ impl<'p> Events<'p> {
         Ok(events)
     }
 
-    pub(in crate::http) fn plan(&self) -> &'p Plan {
+    pub(super) fn plan(&self) -> &'p Plan {
         self.plan
     }
 
@@ -261,7 +256,7 @@ impl<'p> Events<'p> {
     }
 
     /// Connects one client and carries out a transaction, if there is one, outside of any window.
-    pub(in crate::http) fn start_once(&mut self, i: usize, transaction: Option<u16>) {
+    pub(crate) fn start_once(&mut self, i: usize, transaction: Option<u16>) {
         let client = &mut self.clients[i];
         client.work = Work::Once(transaction);
         client.begin_attempt(transaction.unwrap_or(0));
@@ -280,7 +275,7 @@ impl<'p> Events<'p> {
     }
 
     /// How what was to be done once ended, once it has.
-    pub(in crate::http) fn take_once(&mut self, i: usize) -> Option<Result<(), Failed>> {
+    pub(crate) fn take_once(&mut self, i: usize) -> Option<Result<(), Failed>> {
         self.clients[i].once.take()
     }
 

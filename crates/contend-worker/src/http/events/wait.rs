@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 
 impl Events<'_> {
     /// What is due now, and what has happened since, waiting for it at most `wait_ns`.
-    pub(in crate::http) fn round(&mut self, wait_ns: Option<u64>) -> Result<()> {
+    pub(crate) fn round(&mut self, wait_ns: Option<u64>) -> Result<()> {
         let now_ns = monotonic_ns();
         self.timers_due(now_ns);
         if now_ns >= self.deadline_ns {

@@ -94,8 +94,7 @@ impl<'a> Course<'a> {
     }
 
     fn compared(&self, from: &Point<'_>, to: &Point<'_>) -> Comparison {
-        let study = &self.findings.run.study;
-        let compared = compare(&self.findings.estimator(), study, from.cell, to.cell, self.metric).comparison;
+        let compared = compare(&self.findings.estimator(), from.cell, to.cell, self.metric).comparison;
         match compared.verdict {
             // Without words there is nothing but the two values that are shown; their ratio is not to contradict them.
             Verdict::NoWords if from.value > 0.0 => Comparison { ratio: Some(to.value / from.value), ..compared },

@@ -1,11 +1,10 @@
 //! The first screen: the answer in words, the table that supports it, and what it does not show.
 
-use crate::analysis::Findings;
-use crate::analysis::answer::Answered;
 use crate::analysis::cell::Cell;
 use crate::analysis::metric::{Metric, plain};
 use crate::analysis::plain::{Absence, LeftOut, Tier};
 use crate::analysis::trial::{Scope, failed};
+use crate::analysis::{Answered, Findings};
 use crate::outcome::Outcome;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::content::{along, charts, evidence, grid, powercut, readback};

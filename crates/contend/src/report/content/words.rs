@@ -1,13 +1,12 @@
 //! How metrics and verdicts are put, the same in every section.
 
-use crate::analysis::Findings;
-use crate::analysis::answer::{Answered, Outcome, Why};
 use crate::analysis::cell::Cell;
 use crate::analysis::compare::Compared;
 use crate::analysis::dist::Shown;
 use crate::analysis::estimate::{Estimate, Lacking};
 use crate::analysis::metric::Metric;
 use crate::analysis::plain::Tier;
+use crate::analysis::{Answered, Findings, Outcome, Why};
 use crate::report::document::{Cell as TableCell, Tone};
 use crate::stats::interval::MIN_ROUNDS;
 use crate::stats::precision::{Ns, Percent, Ratio};

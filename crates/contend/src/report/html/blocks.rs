@@ -1,6 +1,6 @@
 //! Sections, texts and tables.
 
-use super::{colour, escaped, lines, prose, tracks};
+use super::{colour, escaped, lanes, lines, prose, tracks};
 use crate::report::document::{Block, Cell, Head, Row, Said, Section, Table, Tone};
 
 /// Where on the page a section stands.
@@ -73,6 +73,7 @@ fn block(block: &Block, next: Option<&Block>, id: &str, level: usize) -> String 
             format!("<details class=\"fold\">\n<summary>{}</summary>\n<ul>\n{items}</ul>\n</details>\n", escaped(title))
         }
         Block::Table(table) => table_of(table, id),
+        Block::Lanes(lanes) => lanes::lanes(lanes),
         Block::Bars(_) | Block::Lines(_) | Block::Stack(_) => String::new(),
     }
 }

@@ -2,6 +2,7 @@
 //! forbids the browser to fetch anything.
 
 mod blocks;
+mod lanes;
 mod lines;
 mod tracks;
 mod volume;

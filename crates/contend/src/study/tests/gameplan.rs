@@ -1,6 +1,6 @@
 //! The embedded `gameplan` study.
 
-use super::{AS_PUBLISHED, QUICK, conditions, embedded, labels, names, part};
+use super::{AS_PUBLISHED, CORRECTED, QUICK, conditions, embedded, labels, names, part};
 use crate::study::model::{Study, Tells, Tier};
 
 /// A trial takes three to four seconds, most of them around its window: five minutes are not many of them.
@@ -30,4 +30,13 @@ fn as_published_says_what_its_two_promise_beside_what_was_published() {
     let [answer] = &write.answers[..] else { panic!("{:?}", write.answers) };
     assert!(answer.words.is_empty() && answer.ask.contains("the two promise different things"));
     assert!(whole.studies.iter().all(|study| !study.published.is_empty()));
+}
+
+#[test]
+fn full_varies_what_a_program_does_inside_its_transaction() {
+    let whole = embedded("gameplan", CORRECTED, &["part=hold"]);
+    let hold = part(&whole, "hold");
+    assert_eq!(conditions(hold), [0, 5, 10, 20, 40, 80].map(|ms| format!("write, 16 clients, hold_ms={ms}")));
+    assert_eq!(hold.contenders.len(), 3);
+    assert!(hold.contenders.iter().all(|contender| contender.tier == Tier::Durable));
 }

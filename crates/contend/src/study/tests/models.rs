@@ -21,8 +21,8 @@ fn quick_has_a_published_round_and_corrected_ones() {
     let memory = part(&whole, "memory");
     assert_eq!((memory.variant, memory.rounds), (Variant::Corrected, 6));
     assert_eq!(conditions(memory), [1, 10, 50].map(|n| format!("databases={n}, write_delay_ms=100")));
-    assert_eq!(labels(memory), ["direct", "spawn-blocking", "dedicated", "fifo"]);
-    assert_eq!(memory.answers.len(), 5);
+    assert_eq!(labels(memory), ["direct", "block-in-place", "spawn-blocking", "dedicated", "fifo"]);
+    assert_eq!(memory.answers.len(), 6);
     assert!(part(&whole, "files").answers.len() == 2 && labels(part(&whole, "files")).contains(&"pool"));
 }
 

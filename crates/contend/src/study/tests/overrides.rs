@@ -3,7 +3,7 @@
 use super::{CORRECTED, QUICK, SAMPLE, conditions, labels};
 use crate::source::Source;
 use crate::study::model::{Absence, Extent, LeftOut, Study, Variant};
-use crate::study::{Choices, StudyError, load_under, parse_set, resolve};
+use crate::study::{Choices, StudyError, parse_set, resolve};
 
 fn run(change: impl FnOnce(&mut Choices)) -> Result<Study, String> {
     run_arm(CORRECTED, change)
@@ -65,7 +65,7 @@ fn a_size_that_the_study_does_not_vary_is_in_no_label_unless_changed() {
 fn the_duration_is_an_axis_of_every_study() {
     let study = run(set("duration=500ms,10000ms")).unwrap();
     assert_eq!(conditions(&study)[..2], ["a, 1 client, 500ms long", "a, 1 client, 10s long"]);
-    let lengths: Vec<u64> = study.conditions[..2].iter().map(|c| load_under(&study.load, c).window_ns).collect();
+    let lengths: Vec<u64> = study.conditions[..2].iter().map(|c| study.load.under(&c.axes).window_ns).collect();
     assert_eq!(lengths, [500_000_000, 10_000_000_000]);
     let one = run(|choices| {
         choices.set.push(parse_set("duration=500ms,10s").unwrap());

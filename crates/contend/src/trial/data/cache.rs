@@ -2,14 +2,15 @@
 //! for as long as it runs, and data that has not been used for long, or there is no room for, is removed.
 
 use crate::engine;
-use crate::study::model::{Contender, Load};
+use crate::load::Load;
+use crate::study::model::Contender;
 use crate::trial::data::load as loading;
 use crate::trial::data::load::{Base, Places, Wanted};
 use crate::trial::dialect::dialect;
 use crate::trial::site::Site;
 use crate::trial::workers::admin::Admin;
 use crate::trial::workers::process::Launch;
-use crate::workload::Editions;
+use crate::workload::{Data, Editions};
 use anyhow::{Context, Result};
 use rustix::fs::{FlockOperation, flock};
 use std::collections::BTreeMap;
@@ -56,7 +57,7 @@ impl Bases {
         let by = driver.map_or(engine.loader, |driver| driver.name);
         // A server's data directory holds all databases, a file is copied as often as there are any.
         let databases = engine.server.map_or(1, |_| workload.databases);
-        let data = workload.data_sha256(load.scale, load.seed);
+        let data = Data { workload, scale: load.scale, seed: load.seed }.sha256();
         let key = format!("{} {by} {databases} {data} {}", engine.name, before.join(";"));
         if let Some((base, _)) = self.loaded.get(&key) {
             return Ok(base.clone());

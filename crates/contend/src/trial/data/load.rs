@@ -9,8 +9,9 @@ use crate::trial::server::private::{Programs, Running, Start, initialise};
 use crate::trial::stop::Cancelled;
 use crate::trial::watch::janitor::Janitor;
 use crate::trial::workers::admin::{Admin, script_target};
+use crate::units::hex;
 use crate::workload::sql::asked;
-use crate::workload::{Workload, hex};
+use crate::workload::{Data, Workload};
 use anyhow::{Context, Result};
 use contend_wire::database::Database;
 use contend_wire::script::{Answer, Target};
@@ -72,6 +73,12 @@ pub struct Wanted<'w> {
     pub loader: String,
     /// The driver that loads it.
     pub by: &'static str,
+}
+
+impl<'w> Wanted<'w> {
+    fn data(&self) -> Data<'w> {
+        Data { workload: self.workload, scale: self.scale, seed: self.seed }
+    }
 }
 
 /// Where data is kept, and who removes it when the tool cannot.
@@ -158,7 +165,7 @@ pub(super) fn sorted_entries(dir: &Path) -> Result<Vec<PathBuf>> {
 
 fn key(wanted: &Wanted<'_>, programs: Option<&Programs>) -> Result<String> {
     let mut hash = Sha256::new();
-    hash.update(wanted.workload.data_sha256(wanted.scale, wanted.seed));
+    hash.update(wanted.data().sha256());
     hash.update(wanted.before.join("\n"));
     hash.update(&wanted.loader);
     if let (Some(server), Some(programs)) = (wanted.engine.server, programs) {
@@ -253,7 +260,7 @@ pub fn load(database: &Database, wanted: &Wanted<'_>, admin: &mut Admin<'_>) -> 
     let mut count = |answers: Vec<Answer>| {
         rows += answers.iter().map(|a| if let Answer::Loaded(n) = a { *n } else { 0 }).sum::<u64>();
     };
-    wanted.workload.load(wanted.scale, wanted.seed, SCRIPT_BYTES, &target, &mut |script| {
+    wanted.data().scripts(SCRIPT_BYTES, &target, &mut |script| {
         admin.send(script)?;
         ahead += 1;
         if ahead > SCRIPTS_AHEAD {

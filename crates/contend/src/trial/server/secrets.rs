@@ -1,6 +1,6 @@
 //! What is given to one server alone: a port, a password, a file with it.
 
-use crate::workload::hex;
+use crate::units::hex;
 use anyhow::{Context, Result};
 use std::fs::File;
 use std::io::Read;

@@ -20,7 +20,9 @@ use super::scenario::Ask;
 use super::secret::Secrets;
 use super::sql::mentions;
 use super::translate::server;
+use crate::load;
 use crate::source::{FileError, Source};
+use crate::units::hex;
 pub use at::listed as listed_names;
 use at::{At, listed};
 use contend_wire::plan::http::check_pointer;
@@ -32,10 +34,6 @@ use statement::Names;
 use std::collections::{BTreeMap, BTreeSet};
 use toml::Value;
 use transaction::{Shared, check_single, transaction};
-
-/// Axes that every study has, which are not the workload's own numbers; a condition keeps `rate` as `rate_per_s`.
-pub const LOAD_AXES: [&str; 8] =
-    ["clients", "duration", "operations_each", "processes", "profile", "rate", "rate_per_s", "scale"];
 
 /// Reads a workload, with `axes` in place of the numbers of `[scale]` that they name.
 ///
@@ -185,11 +183,6 @@ fn asks(file: &WorkloadFile, session: &request::Session, at: &At<'_>) -> Result<
     file.setup.iter().map(ask).collect()
 }
 
-/// Bytes as lower-case hexadecimal.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 fn after_load(written: &[AfterLoadFile], at: &At<'_>) -> Result<Vec<AfterLoad>, FileError> {
     let one = |(i, after): (usize, &AfterLoadFile)| {
         let at = at.key(i);
@@ -234,15 +227,16 @@ fn scale(
     axes: &BTreeMap<String, String>,
     at: &At<'_>,
 ) -> Result<BTreeMap<String, Named>, FileError> {
-    if let Some(axis) = axes.keys().find(|axis| !written.contains_key(*axis) && !LOAD_AXES.contains(&axis.as_str())) {
-        let load = LOAD_AXES.join(", ");
+    let reserved = load::reserved();
+    if let Some(axis) = axes.keys().find(|axis| !written.contains_key(*axis) && !reserved.contains(&axis.as_str())) {
+        let load = reserved.join(", ");
         return at
             .fail(format!("axis `{axis}` is neither one of {load} nor a number of [scale]{}", listed(written.keys())));
     }
     let mut scale = BTreeMap::new();
     for (name, value) in written {
         let at = at.key(name);
-        if LOAD_AXES.contains(&name.as_str()) {
+        if reserved.contains(&name.as_str()) {
             return at.fail(format!("`{name}` is the name of an axis of every study; choose another"));
         }
         let fixed = value.as_table().filter(|table| table.len() == 1).and_then(|table| table.get("fixed"));

@@ -1,7 +1,7 @@
 //! `[preset.AXIS.VALUE]`: numbers of `[scale]` that are set together, under one name.
 
-use super::LOAD_AXES;
 use super::at::{At, listed};
+use crate::load;
 use crate::source::FileError;
 use std::collections::BTreeMap;
 use toml::Value;
@@ -46,7 +46,7 @@ fn check(
     scale: &BTreeMap<String, Value>,
     at: &At<'_>,
 ) -> Result<(), FileError> {
-    if scale.contains_key(axis) || LOAD_AXES.contains(&axis) {
+    if scale.contains_key(axis) || load::reserved().contains(&axis) {
         return at.fail(format!("`{axis}` is the name of a number or of an axis of every study; choose another"));
     }
     for (value, numbers) in values {

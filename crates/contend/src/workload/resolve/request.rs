@@ -119,10 +119,8 @@ pub fn request(
     Ok((request, sources))
 }
 
-/// The step but for its request: which answers are right, what is counted and kept.
+/// A step without its request and arguments: which answers are right, what is counted and kept.
 pub fn step<'f>(
-    request: u32,
-    args: Vec<Source>,
     file: &StepFile,
     rows: (u32, u32),
     slots: &mut u16,
@@ -158,7 +156,7 @@ pub fn step<'f>(
     if let Some((first, _)) = refused.iter().find(|range| meets(range)) {
         return at.key("refused").fail(format!("{first} is among what `status` expects; a status is one or the other"));
     }
-    Ok(HttpStep { request, status: expected, refused, count, keep, args })
+    Ok(HttpStep { request: 0, status: expected, refused, count, keep, args: vec![] })
 }
 
 fn check(pointer: &str, at: &At<'_>) -> Result<(), FileError> {

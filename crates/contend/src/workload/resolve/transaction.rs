@@ -7,9 +7,9 @@ use super::statement::{Meaning, Name, Names, compile, compile_with};
 use crate::source::FileError;
 use crate::workload::file::{BeginFile, KeepFile, KindFile, StepFile, TransactionFile};
 use crate::workload::generator::{Fields, FormatPiece, Generator};
-use crate::workload::model::{ArgumentGroup, Begin, Named, TransactionSpec};
+use crate::workload::model::{ArgumentGroup, Begin, Named, OwnSql, TransactionSpec};
 use crate::workload::sql::{Piece, behind, has_second_statement, scan};
-use crate::workload::translate::{OwnSql, placeholder, server};
+use crate::workload::translate::{placeholder, server};
 use contend_wire::plan::http::{HttpStep, Request};
 use contend_wire::plan::{ANY_ROWS, Keep, Source, SqlStep, Step};
 use std::collections::{BTreeMap, BTreeSet};
@@ -317,12 +317,12 @@ impl<'f> Builder<'_, '_, 'f> {
         let rows = rows(file.rows.as_ref(), &at.key("rows"))?;
         self.shared.requests.push(request);
         let number = self.shared.requests.len() as u32 - 1;
-        let step = request::step(number, sources, file, rows, &mut self.slots, &mut self.names, at)?;
+        let step = request::step(file, rows, &mut self.slots, &mut self.names, at)?;
         // What is kept may be for others: a login keeps for all operations.
         for name in file.keep.keys() {
             self.names.use_name(name);
         }
-        Ok(step)
+        Ok(HttpStep { request: number, args: sources, ..step })
     }
 
     fn statement(&mut self, text: String) -> u32 {

@@ -2,6 +2,7 @@
 
 use super::{built_in, small, target};
 use crate::workload::model::Workload;
+use crate::workload::{Data, with_axes};
 use contend_wire::literal::Value;
 use contend_wire::script::{ScriptLine, ScriptReader};
 use sha2::{Digest as _, Sha256};
@@ -13,8 +14,12 @@ fn scripts(workload: &Workload, scale: f64, seed: u64, chunk_bytes: usize) -> Ve
         scripts.push(script);
         Ok(())
     };
-    workload.load(scale, seed, chunk_bytes, &target(), emit).unwrap();
+    Data { workload, scale, seed }.scripts(chunk_bytes, &target(), emit).unwrap();
     scripts
+}
+
+fn sha256(workload: &Workload, scale: f64, seed: u64) -> String {
+    Data { workload, scale, seed }.sha256()
 }
 
 /// All rows, by the statement that inserts them.
@@ -110,22 +115,19 @@ fn the_data_of_a_seed_is_the_same_in_every_release() {
             hash.update(row);
         }
     }
-    assert_eq!(
-        crate::workload::resolve::hex(&hash.finalize()),
-        "d2297d78271221f077c8857a9cfcd7ff42aa5dd5ae22af81f729b91c5caaad8a"
-    );
+    assert_eq!(crate::units::hex(&hash.finalize()), "d2297d78271221f077c8857a9cfcd7ff42aa5dd5ae22af81f729b91c5caaad8a");
 }
 
 #[test]
 fn the_hash_of_the_data_follows_what_makes_the_data() {
     let workload = small();
-    let hash = workload.data_sha256(1.0, 1);
-    assert_eq!(hash, small().data_sha256(1.0, 1));
-    assert_ne!(hash, workload.data_sha256(2.0, 1));
-    assert_ne!(hash, workload.data_sha256(1.0, 2));
+    let hash = sha256(&workload, 1.0, 1);
+    assert_eq!(hash, sha256(&small(), 1.0, 1));
+    assert_ne!(hash, sha256(&workload, 2.0, 1));
+    assert_ne!(hash, sha256(&workload, 1.0, 2));
     let changed = |from: &str, to: &str| {
         let text = super::SMALL.replacen(from, to, 1);
-        crate::workload::parse(&crate::source::Source::new("small.toml", text)).unwrap().data_sha256(1.0, 1)
+        sha256(&crate::workload::parse(&crate::source::Source::new("small.toml", text)).unwrap(), 1.0, 1)
     };
     assert_eq!(hash, changed("about", "# a comment\nabout"));
     assert_eq!(hash, changed("look = 3", "look = 4"));
@@ -153,8 +155,8 @@ fn row_counts_follow_the_scale() {
     assert_eq!(counts(0.0001)["wp_postmeta"], 4, "a table is never scaled away");
     assert_eq!(counts(2.5)["wp_posts"], 5_000);
     let axes = BTreeMap::from([("posts".to_string(), "7".to_string()), ("clients".to_string(), "3".to_string())]);
-    assert_eq!(wordpress.with_axes(&axes).unwrap().rows(1.0)["wp_postmeta"], 28);
-    assert!(wordpress.with_axes(&BTreeMap::from([("pots".to_string(), "7".to_string())])).is_err());
+    assert_eq!(with_axes(&wordpress, &axes).unwrap().rows(1.0)["wp_postmeta"], 28);
+    assert!(with_axes(&wordpress, &BTreeMap::from([("pots".to_string(), "7".to_string())])).is_err());
 }
 
 #[test]

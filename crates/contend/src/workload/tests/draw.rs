@@ -1,7 +1,7 @@
 //! Drawn clients and the plans they make.
 
 use super::{built_in, load, small};
-use crate::study::model::{Arrivals, Load};
+use crate::load::{Arrivals, Load};
 use crate::workload::model::Workload;
 use crate::workload::{DrawRequest, Drawn};
 use contend_wire::database::Database;

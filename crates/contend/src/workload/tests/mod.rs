@@ -9,8 +9,8 @@ mod sqlite;
 
 use super::model::Workload;
 use super::{builtin, parse};
+use crate::load::{Arrivals, Load};
 use crate::source::Source;
-use crate::study::model::{Arrivals, Load};
 use contend_wire::database::Database;
 use contend_wire::script::Target;
 

@@ -3,7 +3,7 @@
 use super::SMALL;
 use crate::source::Source;
 use crate::workload::model::Workload;
-use crate::workload::{Dialect, parse};
+use crate::workload::{Dialect, parse, spoken};
 use contend_sql::Target;
 use contend_wire::plan::Step;
 
@@ -16,7 +16,7 @@ fn with(on: &str) -> Result<Workload, String> {
 }
 
 fn told(workload: &Workload, target: Target) -> (String, usize, Vec<String>) {
-    let translated = workload.spoken(Dialect::of_server(target), str::to_string).expect("a translation");
+    let translated = spoken(&workload, Dialect::of_server(target), str::to_string).expect("a translation");
     let look = translated.transactions.iter().find(|t| t.name == "look").expect("the transaction");
     let Step::Sql(step) = &look.steps[0] else { panic!("not a statement") };
     let conditions = translated.translated.clone().expect("a translation").conditions;
@@ -58,12 +58,12 @@ fn after_loading_a_server_is_told_its_own_words_nothing_or_a_translation() {
     let workload = after_load(own).expect("a workload");
     let said = |workload: &Workload| workload.after_load.iter().map(|after| after.sql.clone()).collect::<Vec<_>>();
     assert_eq!(said(&workload)[1], "CREATE TABLE counter (n INTEGER)");
-    let postgres = workload.spoken(Dialect::of_server(Target::Postgres), str::to_string).expect("a translation");
+    let postgres = spoken(&workload, Dialect::of_server(Target::Postgres), str::to_string).expect("a translation");
     let told = said(&postgres);
     assert!(told.len() == 2 && told[0].contains("\"item\"") && told[1] == "CREATE SEQUENCE counter", "{told:?}");
     let conditions = postgres.translated.expect("a translation").conditions;
     assert!(conditions.iter().any(|c| c.starts_with("override") && c.ends_with("CREATE SEQUENCE counter")));
-    let mariadb = workload.spoken(Dialect::of_server(Target::MariaDb), str::to_string).expect("a translation");
+    let mariadb = spoken(&workload, Dialect::of_server(Target::MariaDb), str::to_string).expect("a translation");
     assert_eq!(said(&mariadb).len(), 1);
 }
 
@@ -80,7 +80,7 @@ fn mistakes_in_what_is_done_after_loading_are_told() {
 fn every_statement_of_a_transaction_has_its_savepoint_and_those_outside_have_none() {
     let workload = parse(&Source::new("small.toml", SMALL)).unwrap_or_else(|e| panic!("{e}"));
     let dialect = Dialect { has_savepoints: true, ..Dialect::of_server(Target::Postgres) };
-    let translated = workload.spoken(dialect, str::to_string).expect("a translation");
+    let translated = spoken(&workload, dialect, str::to_string).expect("a translation");
     let told = |name: &str| {
         let of = |step: &Step| match step {
             Step::Sql(step) => {

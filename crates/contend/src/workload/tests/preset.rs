@@ -12,7 +12,7 @@ fn with_axes(text: &str, axes: &[(&str, &str)]) -> Result<Workload, String> {
     let axes: BTreeMap<String, String> =
         axes.iter().map(|(name, value)| ((*name).to_string(), (*value).to_string())).collect();
     let workload = parse(&Source::new("small.toml", text)).map_err(|e| e.to_string())?;
-    workload.with_axes(&axes).map_err(|e| e.to_string())
+    crate::workload::with_axes(&workload, &axes).map_err(|e| e.to_string())
 }
 
 #[test]

@@ -3,8 +3,8 @@
 
 use super::draw::plan;
 use super::{built_in, load, small, target};
-use crate::workload::DrawRequest;
 use crate::workload::model::Workload;
+use crate::workload::{Data, DrawRequest};
 use contend_wire::literal::Value;
 use contend_wire::plan::{ANY_ROWS, Client, Operation, Plan, Source, SqlStep, Step, UNIQUE_STRIDE};
 use contend_wire::script::{ScriptLine, ScriptReader};
@@ -41,8 +41,8 @@ fn from_sql(value: ValueRef<'_>) -> Value {
 
 fn loaded(workload: &Workload, scale: f64) -> Connection {
     let db = Connection::open_in_memory().unwrap();
-    workload
-        .load(scale, 1, 1 << 20, &target(), &mut |script| {
+    Data { workload, scale, seed: 1 }
+        .scripts(1 << 20, &target(), &mut |script| {
             db.execute_batch("BEGIN")?;
             let mut insert = String::new();
             for line in ScriptReader::new(&script)? {
@@ -77,9 +77,7 @@ impl Runner<'_> {
         }
         let mut kept = vec![vec![]; usize::from(transaction.slots)];
         let met = transaction.steps.iter().all(|step| match step {
-            Step::Sql(step) => {
-                (0..step.repeat).all(|repetition| self.step(step, repetition, client, op, &mut kept, &transaction.name))
-            }
+            Step::Sql(step) => (0..step.repeat).all(|repetition| self.step(step, repetition, (client, op), &mut kept)),
             _ => true,
         });
         self.unique += i64::from(transaction.uniques);
@@ -94,10 +92,8 @@ impl Runner<'_> {
         &self,
         step: &SqlStep,
         repetition: u32,
-        client: &Client,
-        op: &Operation,
+        (client, op): (&Client, &Operation),
         kept: &mut [Vec<Value>],
-        name: &str,
     ) -> bool {
         let sql = &self.plan.head.statements[step.statement as usize].sql;
         let arguments = client.arguments_of(op);
@@ -126,11 +122,11 @@ impl Runner<'_> {
             Source::Now { unit_ns } => Value::Integer(1_750_000_000_000_000_000 / *unit_ns as i64),
         };
         let values: Vec<Sql> = step.args.iter().map(value).map(Sql).collect();
-        let mut statement = self.db.prepare_cached(sql).unwrap_or_else(|e| panic!("{name}: {sql}: {e}"));
+        let mut statement = self.db.prepare_cached(sql).unwrap_or_else(|e| panic!("{sql}: {e}"));
         let returns = statement.column_count() > 0;
         let mut found = vec![];
         let mut rows = statement.query(params_from_iter(values)).unwrap();
-        while let Some(row) = rows.next().unwrap_or_else(|e| panic!("{name}: {sql}: {e}")) {
+        while let Some(row) = rows.next().unwrap_or_else(|e| panic!("{sql}: {e}")) {
             found.push(
                 step.keep.iter().map(|k| from_sql(row.get_ref(usize::from(k.column)).unwrap())).collect::<Vec<_>>(),
             );

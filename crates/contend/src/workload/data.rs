@@ -4,8 +4,8 @@
 use super::generate::{Binder, Place};
 use super::model::{Table, Workload};
 use super::random::Stream;
-use super::resolve::hex;
 use super::sql::{Brackets, asked, load, quoted};
+use crate::units::hex;
 use anyhow::{Result, ensure};
 use contend_wire::literal::Value;
 use contend_wire::script::{Load, ScriptWriter, Target};
@@ -14,28 +14,34 @@ use sha2::{Digest as _, Sha256};
 /// Raised whenever the same file, scale and seed would lead to other data than before.
 const GENERATOR_VERSION: u32 = 1;
 
-impl Workload {
-    /// Emits the data as scripts of about `chunk_bytes` each, to be run one after the other. The same
-    /// scale and seed always lead to the same scripts. Returns the number of rows.
+/// The data of a workload at a scale. The same scale and seed always lead to the same data.
+#[derive(Clone, Copy)]
+pub struct Data<'w> {
+    pub workload: &'w Workload,
+    pub scale: f64,
+    pub seed: u64,
+}
+
+impl Data<'_> {
+    /// Emits scripts of about `chunk_bytes` each, to be run one after the other. Returns the number of rows.
     ///
     /// # Errors
     /// A reference to a table without rows at this scale, and whatever `emit` fails with.
-    pub fn load(
+    pub fn scripts(
         &self,
-        scale: f64,
-        seed: u64,
         chunk_bytes: usize,
         target: &Target,
         emit: &mut dyn FnMut(String) -> Result<()>,
     ) -> Result<u64> {
-        let rows = self.rows_to_load(scale)?;
-        let mut loader = Loader { binder: Binder { tables: &self.tables, rows }, seed, chunk_bytes, target, emit };
+        let Self { workload, scale, seed } = *self;
+        let rows = rows_to_load(workload, scale)?;
+        let mut loader = Loader { binder: Binder { tables: &workload.tables, rows }, seed, chunk_bytes, target, emit };
         let mut writer = ScriptWriter::new(target);
-        for ddl in self.schema_sql() {
+        for ddl in workload.schema_sql() {
             writer.sql(&asked(&ddl));
         }
-        for (i, table) in self.tables.iter().enumerate() {
-            let (insert, after) = match &self.translated {
+        for (i, table) in workload.tables.iter().enumerate() {
+            let (insert, after) = match &workload.translated {
                 Some(translated) => {
                     let table = &translated.tables[i];
                     (load(&table.load, Brackets::Plain), &table.after[..])
@@ -47,35 +53,32 @@ impl Workload {
                 writer.sql(&asked(sql));
             }
         }
-        for sql in self.index_sql().iter().chain(self.after_load.iter().map(|after| &after.sql)) {
+        for sql in workload.index_sql().iter().chain(workload.after_load.iter().map(|after| &after.sql)) {
             writer.sql(&asked(sql));
         }
         (loader.emit)(writer.finish())?;
         Ok(loader.binder.rows.iter().sum())
     }
 
-    /// Rows of each table at a scale.
-    ///
-    /// # Errors
-    /// A scale that is none, and one with more rows than anybody loads.
-    pub fn rows_to_load(&self, scale: f64) -> Result<Vec<u64>> {
-        ensure!(scale.is_finite() && scale > 0.0, "the scale must be greater than 0, found {scale}");
-        let rows: Vec<u64> = self.tables.iter().map(|table| table.rows.at(&self.scale, scale)).collect();
-        let total = rows.iter().fold(0, |sum: u64, rows| sum.saturating_add(*rows));
-        ensure!(
-            total <= ROWS_MAX,
-            "{total} rows would have to be loaded, the most is {ROWS_MAX}: choose a lower scale"
-        );
-        Ok(rows)
-    }
-
-    /// Stands for the data: equal if and only if [`Workload::load`] makes equal data.
-    pub fn data_sha256(&self, scale: f64, seed: u64) -> String {
+    /// A hash that is equal if and only if the scripts are.
+    pub fn sha256(&self) -> String {
         let mut hash = Sha256::new();
-        hash.update(format!("{GENERATOR_VERSION}\n{seed}\n{:?}\n", self.rows(scale)));
-        hash.update(&self.data_definition);
+        hash.update(format!("{GENERATOR_VERSION}\n{}\n{:?}\n", self.seed, self.workload.rows(self.scale)));
+        hash.update(&self.workload.data_definition);
         hex(&hash.finalize())
     }
+}
+
+/// Rows of each table at a scale.
+///
+/// # Errors
+/// A scale that is not above 0, and one with more than [`ROWS_MAX`] rows.
+pub fn rows_to_load(workload: &Workload, scale: f64) -> Result<Vec<u64>> {
+    ensure!(scale.is_finite() && scale > 0.0, "the scale must be greater than 0, found {scale}");
+    let rows: Vec<u64> = workload.tables.iter().map(|table| table.rows.at(&workload.scale, scale)).collect();
+    let total = rows.iter().fold(0, |sum: u64, rows| sum.saturating_add(*rows));
+    ensure!(total <= ROWS_MAX, "{total} rows would have to be loaded, the most is {ROWS_MAX}: choose a lower scale");
+    Ok(rows)
 }
 
 /// Rows loaded at most.

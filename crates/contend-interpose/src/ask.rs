@@ -1,0 +1,95 @@
+//! Before a database is opened for the first time, contend is asked to keep its content: only contend's own process may
+//! open the file. The program waits until that is done.
+
+use crate::segment::settings;
+use crate::sys::{self, Line};
+use core::ffi::{c_int, c_long};
+
+/// Device and inode of a file that has content.
+unsafe fn identity(path: &[u8]) -> Option<(u64, u64)> {
+    let mut stat = [0u64; 18];
+    let path = Line::<1100>::of(path);
+    let none: c_long = 0;
+    let failed = sys::syscall(sys::NR_NEWFSTATAT, sys::AT_FDCWD, path.as_ptr(), stat.as_mut_ptr(), none) < 0;
+    let size = stat[6];
+    (!failed && size > 0).then_some((stat[0], stat[1]))
+}
+
+fn digit(byte: u8) -> Option<u8> {
+    char::from(byte).to_digit(16).map(|digit| digit as u8)
+}
+
+/// The path in `file:...?...#...`, or the name as it is.
+fn path_of(name: &[u8]) -> Line<1100> {
+    let mut path = Line::new();
+    let Some(mut rest) = name.strip_prefix(b"file:") else {
+        path.text(name);
+        return path;
+    };
+    if let Some(after) = rest.strip_prefix(b"//") {
+        rest = &after[after.iter().position(|&byte| byte == b'/').unwrap_or(after.len())..];
+    }
+    let mut i = 0;
+    while i < rest.len() && rest[i] != b'?' && rest[i] != b'#' {
+        let escaped = rest.get(i + 1..i + 3).filter(|_| rest[i] == b'%');
+        match escaped.and_then(|two| Some(digit(two[0])? << 4 | digit(two[1])?)) {
+            Some(byte) => {
+                path.text(&[byte]);
+                i += 3;
+            }
+            None => {
+                path.text(&rest[i..=i]);
+                i += 1;
+            }
+        }
+    }
+    path
+}
+
+/// Asks for a database by the name that SQLite gets; device and inode, or zeros where there is no content yet.
+///
+/// # Safety
+/// On a slow path only.
+pub unsafe fn keep_content(name: &[u8]) -> (u64, u64) {
+    let _errno = sys::Errno::keep();
+    if name.is_empty() || name.starts_with(b":memory:") {
+        return (0, 0);
+    }
+    let path = path_of(name);
+    let Some((device, inode)) = identity(path.as_bytes()) else { return (0, 0) };
+    let file = |kind: &[u8]| {
+        let mut line = Line::<1200>::new();
+        line.text(settings().directory.as_bytes()).text(b"/").text(kind).text(b"-");
+        line.number(device).text(b"-").number(inode);
+        line
+    };
+    let (done, question) = (file(b"kept"), file(b"keep"));
+    let is_there = |line: &Line<1200>| sys::syscall(sys::NR_ACCESS, line.as_ptr(), 0 as c_int) == 0;
+    if is_there(&done) {
+        return (device, inode);
+    }
+    let made = sys::syscall(sys::NR_OPENAT, sys::AT_FDCWD, question.as_ptr(), sys::O_RDWR_NEW, 0o600 as c_long);
+    if made >= 0 {
+        let mut directory = [0u8; 1024];
+        let mut text = Line::<2200>::new();
+        if !path.as_bytes().starts_with(b"/") {
+            let here = c"/proc/self/cwd".as_ptr();
+            let length = sys::syscall(sys::NR_READLINKAT, sys::AT_FDCWD, here, directory.as_mut_ptr(), directory.len());
+            text.text(&directory[..length.max(0) as usize]).text(b"/");
+        }
+        text.text(path.as_bytes()).text(b"\n");
+        sys::syscall(sys::NR_WRITE, made, text.as_ptr(), text.as_bytes().len());
+        sys::syscall(sys::NR_CLOSE, made);
+    }
+    while !is_there(&done) && is_there(&question) {
+        // No signal: asks only whether contend is there.
+        let gone = sys::syscall(sys::NR_KILL, settings().contend, 0 as c_long) < 0;
+        if gone && *sys::__errno_location() == sys::ESRCH {
+            break;
+        }
+        let time = [0i64, 500_000];
+        let none: *const u8 = core::ptr::null();
+        sys::syscall(sys::NR_NANOSLEEP, time.as_ptr(), none);
+    }
+    (device, inode)
+}

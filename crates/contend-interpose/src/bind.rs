@@ -1,0 +1,249 @@
+//! Values that are bound. The record is written before the call, because SQLite may free the value, and committed if the
+//! call succeeded.
+
+use crate::call::{Name, OK, hook};
+use crate::format::{kind, record, value};
+use crate::hash::{self, Sip};
+use crate::real::{self, Real};
+use crate::segment::{commit, head, note, put, room, settings};
+use crate::sys::{self, P};
+use crate::table;
+use crate::thread::{Thread, enter, is_inner, leave, thread};
+use core::ffi::{c_int, c_void};
+
+/// Bytes of a UTF-16 text.
+///
+/// # Safety
+/// The text lives; without a length it ends with NUL.
+pub unsafe fn bytes_of_utf16(text: Name, bytes: c_int) -> usize {
+    if bytes >= 0 {
+        return bytes as usize & !1;
+    }
+    let mut units = 0;
+    while text.cast::<u16>().add(units).read_unaligned() != 0 {
+        units += 1;
+    }
+    units * 2
+}
+
+/// The same text in UTF-8.
+pub fn utf8(wide: &[u8], mut each: impl FnMut(u8)) {
+    let units = wide.chunks_exact(2).map(|two| u16::from_ne_bytes([two[0], two[1]]));
+    for unit in char::decode_utf16(units) {
+        let mut bytes = [0u8; 4];
+        unit.unwrap_or(char::REPLACEMENT_CHARACTER).encode_utf8(&mut bytes).bytes().for_each(&mut each);
+    }
+}
+
+/// A value as the program passes it.
+#[derive(Clone, Copy)]
+enum Value {
+    /// Type and bits.
+    Number(u8, u64),
+    Bytes(u8, *const u8, usize),
+    Wide(*const u8, usize),
+    Zeros(u64),
+}
+
+/// Writes a value; the length of the record, 0 if there is no place.
+#[inline(always)]
+unsafe fn write(t: *mut Thread, id: u64, index: c_int, given: Value) -> usize {
+    let (full, key) = (settings().full, settings().key);
+    match given {
+        Value::Number(kind, bits) => {
+            let place = room(t, record::HEAD);
+            if place.is_null() {
+                return 0;
+            }
+            let shown = if full || kind == value::NULL { bits } else { hash::number(key, kind, bits) };
+            head(place, record::HEAD, (kind::BIND, kind, index as u16), id, shown);
+            record::HEAD
+        }
+        _ => write_long(t, id, index, given),
+    }
+}
+
+#[inline(never)]
+unsafe fn write_long(t: *mut Thread, id: u64, index: c_int, given: Value) -> usize {
+    let (full, key) = (settings().full, settings().key);
+    let tag = |kind| (kind::BIND, kind, index as u16);
+    let (kind, start, bytes) = match given {
+        Value::Bytes(kind, start, bytes) => (kind, start, bytes),
+        Value::Wide(start, bytes) => (value::TEXT, start, bytes),
+        Value::Zeros(length) => {
+            let place = room(t, record::NUMBER_BYTES);
+            if place.is_null() {
+                return 0;
+            }
+            head(place, record::NUMBER_BYTES, tag(value::ZEROS), id, 0);
+            put(place, record::NUMBER, length);
+            return record::NUMBER_BYTES;
+        }
+        Value::Number(..) => return 0,
+    };
+    let raw: &[u8] = if bytes == 0 { &[] } else { core::slice::from_raw_parts(start, bytes) };
+    let is_wide = matches!(given, Value::Wide(..));
+    let mut length = bytes;
+    if is_wide {
+        length = 0;
+        utf8(raw, |_| length += 1);
+    }
+    let whole = (record::NUMBER_BYTES + if full { length } else { 0 }).next_multiple_of(8);
+    let place = room(t, whole);
+    if place.is_null() {
+        return 0;
+    }
+    let mut shown = 0;
+    match (full, is_wide) {
+        (false, false) => shown = hash::bytes(key, raw),
+        (false, true) => {
+            let mut sip = Sip::new(key);
+            utf8(raw, |byte| sip.byte(byte));
+            shown = sip.end();
+        }
+        (true, false) => core::ptr::copy_nonoverlapping(raw.as_ptr(), place.add(record::NUMBER_BYTES), bytes),
+        (true, true) => {
+            let mut at = record::NUMBER_BYTES;
+            utf8(raw, |byte| {
+                put(place, at, byte);
+                at += 1;
+            });
+        }
+    }
+    head(place, whole, tag(kind), id, shown);
+    put(place, record::NUMBER, length as u64);
+    whole
+}
+
+#[inline(always)]
+unsafe fn bind(stmt: P, index: c_int, given: Value, caller: usize, call: impl FnOnce(&Real) -> c_int) -> c_int {
+    let t = thread();
+    if is_inner(t, caller) {
+        return call(&*(*t).inside);
+    }
+    let s = table::statement(t, stmt);
+    if s.is_null() {
+        let real = real::of_caller(caller);
+        return if real.is_null() { 21 } else { call(&*real) };
+    }
+    let bytes = write(t, (*s).id, index, given);
+    let at = (*t).at;
+    let before = enter(t, (*s).real);
+    let rc = call(&*(*s).real);
+    leave(t, before);
+    if rc == OK && bytes > 0 && (*t).at == at {
+        commit(t, bytes);
+    }
+    rc
+}
+
+unsafe fn narrow(kind: u8, start: Name, bytes: usize) -> Value {
+    if start.is_null() { Value::Number(value::NULL, 0) } else { Value::Bytes(kind, start.cast(), bytes) }
+}
+
+unsafe fn wide(start: Name, bytes: c_int) -> Value {
+    if start.is_null() {
+        return Value::Number(value::NULL, 0);
+    }
+    Value::Wide(start.cast(), bytes_of_utf16(start, bytes))
+}
+
+unsafe fn text(start: Name, bytes: c_int) -> Value {
+    let length = if bytes >= 0 || start.is_null() { bytes.max(0) as usize } else { sys::strlen(start) };
+    narrow(value::TEXT, start, length)
+}
+
+type End = *const c_void;
+
+hook!(rdx; sqlite3_bind_null(stmt: P, index: c_int) -> c_int, caller {
+    bind(stmt, index, Value::Number(value::NULL, 0), caller, |real| (real.bind_null)(stmt, index))
+});
+
+hook!(rcx; sqlite3_bind_int(stmt: P, index: c_int, number: c_int) -> c_int, caller {
+    let given = Value::Number(value::INTEGER, i64::from(number) as u64);
+    bind(stmt, index, given, caller, |real| (real.bind_int)(stmt, index, number))
+});
+
+hook!(rcx; sqlite3_bind_int64(stmt: P, index: c_int, number: i64) -> c_int, caller {
+    let given = Value::Number(value::INTEGER, number as u64);
+    bind(stmt, index, given, caller, |real| (real.bind_int64)(stmt, index, number))
+});
+
+hook!(rdx; sqlite3_bind_double(stmt: P, index: c_int, number: f64) -> c_int, caller {
+    let given = Value::Number(value::REAL, number.to_bits());
+    bind(stmt, index, given, caller, |real| (real.bind_double)(stmt, index, number))
+});
+
+hook!(r9; sqlite3_bind_text(stmt: P, index: c_int, start: Name, bytes: c_int, end: End) -> c_int, caller {
+    bind(stmt, index, text(start, bytes), caller, |real| (real.bind_text)(stmt, index, start, bytes, end))
+});
+
+hook!(r9; sqlite3_bind_text16(stmt: P, index: c_int, start: Name, bytes: c_int, end: End) -> c_int, caller {
+    bind(stmt, index, wide(start, bytes), caller, |real| (real.bind_text16)(stmt, index, start, bytes, end))
+});
+
+hook!(stack; sqlite3_bind_text64(stmt: P, index: c_int, start: Name, bytes: u64, end: End, code: u8) -> c_int, caller {
+    const UTF8: u8 = 1;
+    let given = if code == UTF8 { text(start, bytes as c_int) } else { wide(start, bytes as c_int) };
+    bind(stmt, index, given, caller, |real| (real.bind_text64)(stmt, index, start, bytes, end, code))
+});
+
+hook!(r9; sqlite3_bind_blob(stmt: P, index: c_int, start: Name, bytes: c_int, end: End) -> c_int, caller {
+    let given = narrow(value::BLOB, start, bytes.max(0) as usize);
+    bind(stmt, index, given, caller, |real| (real.bind_blob)(stmt, index, start, bytes, end))
+});
+
+hook!(r9; sqlite3_bind_blob64(stmt: P, index: c_int, start: Name, bytes: u64, end: End) -> c_int, caller {
+    let given = narrow(value::BLOB, start, bytes as usize);
+    bind(stmt, index, given, caller, |real| (real.bind_blob64)(stmt, index, start, bytes, end))
+});
+
+hook!(rcx; sqlite3_bind_zeroblob(stmt: P, index: c_int, bytes: c_int) -> c_int, caller {
+    let given = Value::Zeros(bytes.max(0) as u64);
+    bind(stmt, index, given, caller, |real| (real.bind_zeroblob)(stmt, index, bytes))
+});
+
+hook!(rcx; sqlite3_bind_zeroblob64(stmt: P, index: c_int, bytes: u64) -> c_int, caller {
+    bind(stmt, index, Value::Zeros(bytes), caller, |real| (real.bind_zeroblob64)(stmt, index, bytes))
+});
+
+hook!(r9; sqlite3_bind_pointer(stmt: P, index: c_int, pointer: P, kind: Name, end: End) -> c_int, caller {
+    let given = Value::Number(value::OPAQUE, 0);
+    bind(stmt, index, given, caller, |real| (real.bind_pointer)(stmt, index, pointer, kind, end))
+});
+
+hook!(rcx; sqlite3_bind_value(stmt: P, index: c_int, from: P) -> c_int, caller {
+    let t = thread();
+    let s = table::statement(t, stmt);
+    let given = if s.is_null() || is_inner(t, caller) {
+        Value::Number(value::NULL, 0)
+    } else {
+        let real = &*(*s).real;
+        match (real.value_type)(from) {
+            1 => Value::Number(value::INTEGER, (real.value_int64)(from) as u64),
+            2 => Value::Number(value::REAL, (real.value_double)(from).to_bits()),
+            // A text's bytes as they are; SQLite makes UTF-8 of them only when asked.
+            kind @ (3 | 4) => {
+                let start = (real.value_blob)(from);
+                let kind = if kind == 3 { value::TEXT } else { value::BLOB };
+                Value::Bytes(kind, start.cast(), (real.value_bytes)(from).max(0) as usize)
+            }
+            _ => Value::Number(value::NULL, 0),
+        }
+    };
+    bind(stmt, index, given, caller, |real| (real.bind_value)(stmt, index, from))
+});
+
+hook!(rsi; sqlite3_clear_bindings(stmt: P) -> c_int, caller {
+    let t = thread();
+    if is_inner(t, caller) {
+        return ((*(*t).inside).clear_bindings)(stmt);
+    }
+    let s = table::statement(t, stmt);
+    if s.is_null() {
+        let real = real::of_caller(caller);
+        return if real.is_null() { OK } else { ((*real).clear_bindings)(stmt) };
+    }
+    note(t, (kind::CLEAR, 0, 0), (*s).id, 0, 0);
+    ((*(*s).real).clear_bindings)(stmt)
+});

@@ -1,0 +1,136 @@
+//! What a thread's segment holds: a header, then records one after the other. Numbers are in the machine's own order.
+//!
+//! Every record begins with `length u32, kind u8, a u8, b u16, id u64, t u64` and ends at a multiple of 8. `length` is
+//! that of the whole record. Ids are unique in a capture; `t` is in ticks of the capture's clock.
+
+/// First eight bytes of a segment.
+pub const MAGIC: u64 = u64::from_ne_bytes(*b"cntndcap");
+pub const VERSION: u32 = 1;
+
+/// Places in the header.
+pub mod header {
+    pub const VERSION: usize = 8;
+    pub const PID: usize = 12;
+    pub const TID: usize = 16;
+    /// 1 where values are whole, 0 where they are hashes.
+    pub const FULL: usize = 20;
+    /// Bytes that are written completely, the header included.
+    pub const COMMITTED: usize = 24;
+    /// The process: two with the same number differ in this.
+    pub const PROCESS: usize = 32;
+    /// Records that could not be written.
+    pub const LOST: usize = 40;
+    pub const BYTES: usize = 64;
+}
+
+/// Places in a record, by its kind.
+pub mod record {
+    pub const KIND: usize = 4;
+    pub const A: usize = 5;
+    pub const B: usize = 6;
+    pub const ID: usize = 8;
+    pub const T: usize = 16;
+    pub const HEAD: usize = 24;
+
+    /// Of a statement or an `sqlite3_exec`: from the first step's begin to the last one's end.
+    pub const DURATION: usize = 24;
+    /// Ticks inside of SQLite.
+    pub const INSIDE: usize = 32;
+    /// Ticks asleep inside of SQLite, waiting for a lock.
+    pub const WAITED: usize = 40;
+    pub const ROWS: usize = 48;
+    pub const CHANGES: usize = 56;
+    pub const ROWID: usize = 64;
+    pub const RC: usize = 72;
+    pub const SLEEPS: usize = 76;
+    pub const STEP_BYTES: usize = 80;
+    pub const EXEC_SQL: usize = 80;
+    pub const EXEC_BYTES: usize = 88;
+
+    pub const PREPARE_WAITED: usize = 32;
+    pub const PREPARE_CONNECTION: usize = 40;
+    pub const PREPARE_SQL: usize = 48;
+    pub const PREPARE_RC: usize = 56;
+    pub const PREPARE_FLAGS: usize = 60;
+    pub const PREPARE_BYTES: usize = 64;
+
+    pub const OPEN_RC: usize = 32;
+    pub const OPEN_FLAGS: usize = 36;
+    pub const OPEN_DEVICE: usize = 40;
+    pub const OPEN_INODE: usize = 48;
+    pub const OPEN_LIBRARY: usize = 56;
+    pub const OPEN_BYTES: usize = 64;
+
+    /// Of those with one number after the head.
+    pub const NUMBER: usize = 24;
+    pub const NUMBER_BYTES: usize = 32;
+}
+
+/// Kinds of record.
+pub mod kind {
+    /// The text of a statement: `id` is its hash, `t` its length.
+    pub const TEXT: u8 = 1;
+    /// The program: `t` is the length of its text (program, NUL, first argument that is a file), `b` nothing, `NUMBER` the
+    /// process's parent.
+    pub const PROCESS: u8 = 2;
+    /// An SQLite: `id` is its number in the process, `t` the length of its text (version, NUL, object).
+    pub const LIBRARY: u8 = 3;
+    /// A connection was opened. Text after it: the file.
+    pub const OPEN: u8 = 4;
+    pub const CLOSE: u8 = 5;
+    pub const PREPARE: u8 = 6;
+    /// A value: `a` its type, `b` its place, `t` the number, its bits, or the hash; of texts and blobs `NUMBER` is the
+    /// length, and the bytes follow where values are whole.
+    pub const BIND: u8 = 7;
+    pub const CLEAR: u8 = 8;
+    pub const STEP: u8 = 9;
+    /// A statement was reset or finalized before its last row. `NUMBER` is its result.
+    pub const RESET: u8 = 10;
+    pub const EXEC: u8 = 11;
+    /// `sqlite3_busy_timeout`: `NUMBER` in milliseconds.
+    pub const TIMEOUT: u8 = 12;
+    /// What is not captured in full: `b` says what.
+    pub const NOTE: u8 = 13;
+}
+
+/// Types of a value (`a` of a BIND).
+pub mod value {
+    pub const NULL: u8 = 0;
+    pub const INTEGER: u8 = 1;
+    pub const REAL: u8 = 2;
+    pub const TEXT: u8 = 3;
+    pub const BLOB: u8 = 4;
+    pub const ZEROS: u8 = 5;
+    /// A pointer or another thing without a value of its own.
+    pub const OPAQUE: u8 = 6;
+}
+
+/// Bits of `a` of STEP, EXEC and RESET.
+pub mod state {
+    pub const AUTOCOMMIT_BEFORE: u8 = 1;
+    pub const AUTOCOMMIT_AFTER: u8 = 2;
+}
+
+/// Bits of the flags of a PREPARE.
+pub mod prepared {
+    pub const READONLY: u32 = 1;
+}
+
+/// What is noted (`b` of a NOTE).
+pub mod note {
+    pub const BUSY_HANDLER: u16 = 1;
+    pub const BLOB: u16 = 2;
+    pub const BACKUP: u16 = 3;
+    pub const DESERIALIZE: u16 = 4;
+    pub const EXTENSION: u16 = 5;
+    pub const FUNCTION: u16 = 6;
+}
+
+/// Flag of an OPEN that was noticed later: the connection was not opened through a captured call.
+pub const OPENED_UNSEEN: u32 = 1 << 31;
+
+/// Result of a statement that had not ended when its process did.
+pub const PENDING: i32 = -1;
+
+/// Variable of the environment: `hash|full : ticks|ns : contend's process : key as 32 hexadecimal digits : directory`.
+pub const VARIABLE: &str = "CONTEND_CAPTURE";

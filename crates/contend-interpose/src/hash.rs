@@ -1,0 +1,109 @@
+//! SipHash-1-3 with a 128-bit key: equal values stay equal, and without the key a hash says nothing about its value.
+
+/// A hash that is fed piece by piece.
+pub struct Sip {
+    v: [u64; 4],
+    tail: u64,
+    length: u64,
+}
+
+impl Sip {
+    #[inline]
+    pub fn new(key: [u64; 2]) -> Sip {
+        let v = [
+            key[0] ^ 0x736f_6d65_7073_6575,
+            key[1] ^ 0x646f_7261_6e64_6f6d,
+            key[0] ^ 0x6c79_6765_6e65_7261,
+            key[1] ^ 0x7465_6462_7974_6573,
+        ];
+        Sip { v, tail: 0, length: 0 }
+    }
+
+    #[inline]
+    fn round(&mut self) {
+        let [mut a, mut b, mut c, mut d] = self.v;
+        a = a.wrapping_add(b);
+        b = b.rotate_left(13) ^ a;
+        a = a.rotate_left(32);
+        c = c.wrapping_add(d);
+        d = d.rotate_left(16) ^ c;
+        a = a.wrapping_add(d);
+        d = d.rotate_left(21) ^ a;
+        c = c.wrapping_add(b);
+        b = b.rotate_left(17) ^ c;
+        c = c.rotate_left(32);
+        self.v = [a, b, c, d];
+    }
+
+    #[inline]
+    pub fn word(&mut self, word: u64) {
+        self.v[3] ^= word;
+        self.round();
+        self.v[0] ^= word;
+        self.length = self.length.wrapping_add(8);
+    }
+
+    #[inline]
+    pub fn byte(&mut self, byte: u8) {
+        self.tail |= u64::from(byte) << (8 * (self.length & 7));
+        self.length = self.length.wrapping_add(1);
+        if self.length & 7 == 0 {
+            let word = self.tail;
+            self.tail = 0;
+            self.length = self.length.wrapping_sub(8);
+            self.word(word);
+        }
+    }
+
+    #[inline]
+    pub fn end(mut self) -> u64 {
+        let word = self.tail | (self.length << 56);
+        self.v[3] ^= word;
+        self.round();
+        self.v[0] ^= word;
+        self.v[2] ^= 0xff;
+        self.round();
+        self.round();
+        self.round();
+        self.v[0] ^ self.v[1] ^ self.v[2] ^ self.v[3]
+    }
+}
+
+pub fn bytes(key: [u64; 2], bytes: &[u8]) -> u64 {
+    let mut sip = Sip::new(key);
+    let mut rest = bytes;
+    while let Some((word, after)) = rest.split_first_chunk::<8>() {
+        sip.word(u64::from_le_bytes(*word));
+        rest = after;
+    }
+    for &byte in rest {
+        sip.byte(byte);
+    }
+    sip.end()
+}
+
+/// The hash of a number: of its type and its bits.
+#[inline]
+pub fn number(key: [u64; 2], kind: u8, bits: u64) -> u64 {
+    let mut sip = Sip::new(key);
+    sip.word(bits);
+    sip.byte(kind);
+    sip.end()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_and_whole_agree_and_the_key_matters() {
+        for length in 0..40u8 {
+            let text: Vec<u8> = (0..length).collect();
+            let mut pieces = Sip::new([1, 2]);
+            text.iter().for_each(|&byte| pieces.byte(byte));
+            assert_eq!(pieces.end(), bytes([1, 2], &text), "{length} bytes");
+            assert_ne!(bytes([1, 3], &text), bytes([1, 2], &text));
+        }
+        assert_ne!(number([1, 2], 1, 7), number([1, 2], 2, 7), "1 and 1.0 are different values");
+    }
+}

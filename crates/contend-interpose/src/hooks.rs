@@ -1,0 +1,195 @@
+//! The functions that stand in for SQLite's, and those for connections.
+
+use crate::ask;
+use crate::call::{Name, OK, Opening, hook, opened};
+use crate::format::{kind, note as noted};
+use crate::real::{self, Real};
+use crate::segment::{is_on, note, ticks};
+use crate::statement::exec;
+use crate::sys::{self, P};
+use crate::table;
+use crate::thread::{enter, is_inner, leave, thread};
+use core::ffi::{c_char, c_int, c_void};
+
+unsafe fn open(out: *mut P, flags: u32, name: &[u8], caller: usize, call: impl FnOnce(&Real) -> c_int) -> c_int {
+    let t = thread();
+    let inner = is_inner(t, caller);
+    let real = if inner { (*t).inside } else { real::of_caller(caller) };
+    if real.is_null() {
+        return 21;
+    }
+    if inner || !is_on() {
+        return call(&*real);
+    }
+    let file = ask::keep_content(name);
+    let t0 = ticks();
+    let before = enter(t, real);
+    let rc = call(&*real);
+    leave(t, before);
+    if !out.is_null() && !(*out).is_null() {
+        opened(t, &*real, *out, &Opening { rc, flags, t0, duration: ticks() - t0, file });
+    }
+    rc
+}
+
+hook!(rdx; sqlite3_open(name: Name, out: *mut P) -> c_int, caller {
+    const READ_WRITE_CREATE: u32 = 6;
+    open(out, READ_WRITE_CREATE, sys::bytes(name), caller, |real| (real.open)(name, out))
+});
+
+hook!(r8; sqlite3_open_v2(name: Name, out: *mut P, flags: c_int, vfs: Name) -> c_int, caller {
+    open(out, flags as u32, sys::bytes(name), caller, |real| (real.open_v2)(name, out, flags, vfs))
+});
+
+hook!(rdx; sqlite3_open16(name: *const c_void, out: *mut P) -> c_int, caller {
+    let mut path = sys::Line::<1100>::new();
+    if !name.is_null() {
+        let raw = core::slice::from_raw_parts(name.cast(), crate::bind::bytes_of_utf16(name.cast(), -1));
+        crate::bind::utf8(raw, |byte| { path.text(&[byte]); });
+    }
+    open(out, 6, path.as_bytes(), caller, |real| (real.open16)(name, out))
+});
+
+unsafe fn close(db: P, caller: usize, call: impl FnOnce(&Real) -> c_int) -> c_int {
+    let t = thread();
+    let connection = table::connection(db);
+    if connection.is_null() || is_inner(t, caller) {
+        let real = if is_inner(t, caller) { (*t).inside } else { real::of_caller(caller) };
+        return if real.is_null() { OK } else { call(&*real) };
+    }
+    let (id, real) = ((*connection).id, (*connection).real);
+    table::remove_connection(connection);
+    let t0 = ticks();
+    let before = enter(t, real);
+    let rc = call(&*real);
+    leave(t, before);
+    if rc == OK {
+        note(t, (kind::CLOSE, 0, 0), id, t0, (ticks() - t0) as i64);
+    } else {
+        table::add_connection(db, id, real);
+    }
+    rc
+}
+
+hook!(rsi; sqlite3_close(db: P) -> c_int, caller {
+    close(db, caller, |real| (real.close)(db))
+});
+
+hook!(rsi; sqlite3_close_v2(db: P) -> c_int, caller {
+    close(db, caller, |real| (real.close_v2)(db))
+});
+
+/// A callback of the program, and the rows that it got.
+struct Callback {
+    call: unsafe extern "C" fn(P, c_int, *mut *mut c_char, *mut *mut c_char) -> c_int,
+    argument: P,
+    rows: u64,
+}
+
+unsafe extern "C" fn count_row(data: P, columns: c_int, values: *mut *mut c_char, names: *mut *mut c_char) -> c_int {
+    let callback = &mut *data.cast::<Callback>();
+    let t = thread();
+    // What the program calls now is its own.
+    let (depth, inside) = ((*t).depth, (*t).inside);
+    (*t).depth = 0;
+    let rc = (callback.call)(callback.argument, columns, values, names);
+    ((*t).depth, (*t).inside) = (depth, inside);
+    callback.rows += 1;
+    rc
+}
+
+hook!(r9; sqlite3_exec(db: P, sql: Name, call: P, argument: P, message: *mut P) -> c_int, caller {
+    exec(db, sql, caller, |real, rows| {
+        if call.is_null() {
+            return (real.exec)(db, sql, call, argument, message);
+        }
+        let mut callback = Callback { call: core::mem::transmute::<P, unsafe extern "C" fn(P, c_int, *mut *mut c_char, *mut *mut c_char) -> c_int>(call), argument, rows: 0 };
+        let rc = (real.exec)(db, sql, count_row as *mut c_void, (&raw mut callback).cast(), message);
+        *rows = callback.rows;
+        rc
+    })
+});
+
+hook!(stack; sqlite3_get_table(db: P, sql: Name, cells: *mut P, lines: *mut c_int, columns: *mut c_int, message: *mut P) -> c_int, caller {
+    exec(db, sql, caller, |real, rows| {
+        let mut own = 0;
+        let lines = if lines.is_null() { &raw mut own } else { lines };
+        let rc = (real.get_table)(db, sql, cells, lines, columns, message);
+        *rows = (*lines).max(0) as u64;
+        rc
+    })
+});
+
+/// Passes a call on and notes that it was there.
+unsafe fn passed<T>(db: P, caller: usize, tag: (u8, u16), number: i64, call: impl FnOnce(&Real) -> T) -> Option<T> {
+    let t = thread();
+    let inner = is_inner(t, caller);
+    let connection = if inner { core::ptr::null_mut() } else { table::connection(db) };
+    let real = match (inner, connection.is_null()) {
+        (true, _) => (*t).inside,
+        (false, true) => real::of_caller(caller),
+        (false, false) => (*connection).real,
+    };
+    if real.is_null() {
+        return None;
+    }
+    if !connection.is_null() {
+        note(t, (tag.0, 0, tag.1), (*connection).id, ticks(), number);
+    }
+    let before = enter(t, real);
+    let result = call(&*real);
+    leave(t, before);
+    Some(result)
+}
+
+hook!(rdx; sqlite3_busy_timeout(db: P, ms: c_int) -> c_int, caller {
+    let tag = (kind::TIMEOUT, 0);
+    passed(db, caller, tag, i64::from(ms), |real| (real.busy_timeout)(db, ms)).unwrap_or(21)
+});
+
+hook!(rcx; sqlite3_busy_handler(db: P, handler: P, argument: P) -> c_int, caller {
+    let tag = (kind::NOTE, noted::BUSY_HANDLER);
+    passed(db, caller, tag, 0, |real| (real.busy_handler)(db, handler, argument)).unwrap_or(21)
+});
+
+hook!(r8; sqlite3_backup_init(to: P, to_name: Name, from: P, from_name: Name) -> P, caller {
+    let tag = (kind::NOTE, noted::BACKUP);
+    passed(to, caller, tag, 0, |real| (real.backup_init)(to, to_name, from, from_name)).unwrap_or(core::ptr::null_mut())
+});
+
+hook!(stack; sqlite3_deserialize(db: P, schema: Name, data: P, size: i64, room: i64, flags: u32) -> c_int, caller {
+    let tag = (kind::NOTE, noted::DESERIALIZE);
+    passed(db, caller, tag, size, |real| (real.deserialize)(db, schema, data, size, room, flags)).unwrap_or(21)
+});
+
+// All places for arguments are taken: the connection says whose call it is.
+hook!(none; sqlite3_blob_open(db: P, schema: Name, of: Name, column: Name, row: i64, flags: c_int, out: *mut P) -> c_int, _nothing {
+    let caller = if (*thread()).depth > 0 { (*(*thread()).inside).step as usize } else { 0 };
+    let tag = (kind::NOTE, noted::BLOB);
+    passed(db, caller, tag, row, |real| (real.blob_open)(db, schema, of, column, row, flags, out)).unwrap_or(21)
+});
+
+macro_rules! by_name {
+    ($($module:ident::$name:ident)*) => {
+        /// The function that stands in for one of SQLite's.
+        pub fn by_name(name: &[u8]) -> Option<unsafe extern "C" fn()> {
+            $(if name == stringify!($name).as_bytes() {
+                return Some(crate::$module::$name);
+            })*
+            None
+        }
+    };
+}
+
+by_name! {
+    hooks::sqlite3_open hooks::sqlite3_open_v2 hooks::sqlite3_open16 hooks::sqlite3_close hooks::sqlite3_close_v2
+    hooks::sqlite3_exec hooks::sqlite3_get_table hooks::sqlite3_busy_timeout hooks::sqlite3_busy_handler
+    hooks::sqlite3_backup_init hooks::sqlite3_deserialize hooks::sqlite3_blob_open
+    statement::sqlite3_prepare statement::sqlite3_prepare_v2 statement::sqlite3_prepare_v3
+    statement::sqlite3_prepare16 statement::sqlite3_prepare16_v2 statement::sqlite3_prepare16_v3
+    statement::sqlite3_step statement::sqlite3_reset statement::sqlite3_finalize
+    bind::sqlite3_clear_bindings bind::sqlite3_bind_null bind::sqlite3_bind_int bind::sqlite3_bind_int64
+    bind::sqlite3_bind_double bind::sqlite3_bind_text bind::sqlite3_bind_text16 bind::sqlite3_bind_text64
+    bind::sqlite3_bind_blob bind::sqlite3_bind_blob64 bind::sqlite3_bind_zeroblob bind::sqlite3_bind_zeroblob64
+    bind::sqlite3_bind_pointer bind::sqlite3_bind_value
+}

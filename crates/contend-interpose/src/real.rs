@@ -1,0 +1,204 @@
+//! The SQLite that a caller would have called: a program can have several, and each must get its own calls.
+
+use crate::loader::{self, Scope};
+use crate::sys::{self, P};
+use core::ffi::{c_char, c_int, c_void};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+macro_rules! functions {
+    ($($name:ident: $symbol:literal, ($($argument:ty),*) -> $result:ty;)*) => {
+        /// An SQLite's functions. One that it lacks cannot be called by a program that was linked with it.
+        pub struct Real {
+            /// Addresses of the object that it is in.
+            low: usize,
+            high: usize,
+            pub number: u64,
+            $(pub $name: unsafe extern "C" fn($($argument),*) -> $result,)*
+        }
+
+        impl Real {
+            unsafe fn find(scope: &Scope, number: u64) -> Option<Real> {
+                let (low, high) = loader::object(loader::find(scope, c"sqlite3_step") as usize)?;
+                $(
+                    let symbol = loader::find(scope, core::ffi::CStr::from_bytes_with_nul_unchecked(concat!($symbol, "\0").as_bytes()));
+                    let symbol = if symbol.is_null() { missing as *mut c_void } else { symbol };
+                    let $name = core::mem::transmute::<P, unsafe extern "C" fn($($argument),*) -> $result>(symbol);
+                )*
+                Some(Real { low, high, number, $($name),* })
+            }
+        }
+    };
+}
+
+type Text = *const c_char;
+type End = *const c_void;
+
+functions! {
+    open: "sqlite3_open", (Text, *mut P) -> c_int;
+    open_v2: "sqlite3_open_v2", (Text, *mut P, c_int, Text) -> c_int;
+    open16: "sqlite3_open16", (*const c_void, *mut P) -> c_int;
+    close: "sqlite3_close", (P) -> c_int;
+    close_v2: "sqlite3_close_v2", (P) -> c_int;
+    prepare: "sqlite3_prepare", (P, Text, c_int, *mut P, *mut Text) -> c_int;
+    prepare_v2: "sqlite3_prepare_v2", (P, Text, c_int, *mut P, *mut Text) -> c_int;
+    prepare_v3: "sqlite3_prepare_v3", (P, Text, c_int, u32, *mut P, *mut Text) -> c_int;
+    prepare16: "sqlite3_prepare16", (P, Text, c_int, *mut P, *mut Text) -> c_int;
+    prepare16_v2: "sqlite3_prepare16_v2", (P, Text, c_int, *mut P, *mut Text) -> c_int;
+    prepare16_v3: "sqlite3_prepare16_v3", (P, Text, c_int, u32, *mut P, *mut Text) -> c_int;
+    step: "sqlite3_step", (P) -> c_int;
+    reset: "sqlite3_reset", (P) -> c_int;
+    finalize: "sqlite3_finalize", (P) -> c_int;
+    clear_bindings: "sqlite3_clear_bindings", (P) -> c_int;
+    exec: "sqlite3_exec", (P, Text, P, P, *mut P) -> c_int;
+    get_table: "sqlite3_get_table", (P, Text, *mut P, *mut c_int, *mut c_int, *mut P) -> c_int;
+    bind_null: "sqlite3_bind_null", (P, c_int) -> c_int;
+    bind_int: "sqlite3_bind_int", (P, c_int, c_int) -> c_int;
+    bind_int64: "sqlite3_bind_int64", (P, c_int, i64) -> c_int;
+    bind_double: "sqlite3_bind_double", (P, c_int, f64) -> c_int;
+    bind_text: "sqlite3_bind_text", (P, c_int, Text, c_int, End) -> c_int;
+    bind_text16: "sqlite3_bind_text16", (P, c_int, Text, c_int, End) -> c_int;
+    bind_text64: "sqlite3_bind_text64", (P, c_int, Text, u64, End, u8) -> c_int;
+    bind_blob: "sqlite3_bind_blob", (P, c_int, Text, c_int, End) -> c_int;
+    bind_blob64: "sqlite3_bind_blob64", (P, c_int, Text, u64, End) -> c_int;
+    bind_zeroblob: "sqlite3_bind_zeroblob", (P, c_int, c_int) -> c_int;
+    bind_zeroblob64: "sqlite3_bind_zeroblob64", (P, c_int, u64) -> c_int;
+    bind_value: "sqlite3_bind_value", (P, c_int, P) -> c_int;
+    bind_pointer: "sqlite3_bind_pointer", (P, c_int, P, Text, End) -> c_int;
+    value_type: "sqlite3_value_type", (P) -> c_int;
+    value_int64: "sqlite3_value_int64", (P) -> i64;
+    value_double: "sqlite3_value_double", (P) -> f64;
+    value_blob: "sqlite3_value_blob", (P) -> Text;
+    value_bytes: "sqlite3_value_bytes", (P) -> c_int;
+    busy_timeout: "sqlite3_busy_timeout", (P, c_int) -> c_int;
+    busy_handler: "sqlite3_busy_handler", (P, P, P) -> c_int;
+    blob_open: "sqlite3_blob_open", (P, Text, Text, Text, i64, c_int, *mut P) -> c_int;
+    backup_init: "sqlite3_backup_init", (P, Text, P, Text) -> P;
+    deserialize: "sqlite3_deserialize", (P, Text, P, i64, i64, u32) -> c_int;
+    changes: "sqlite3_changes", (P) -> c_int;
+    last_insert_rowid: "sqlite3_last_insert_rowid", (P) -> i64;
+    get_autocommit: "sqlite3_get_autocommit", (P) -> c_int;
+    stmt_readonly: "sqlite3_stmt_readonly", (P) -> c_int;
+    db_filename: "sqlite3_db_filename", (P, Text) -> Text;
+    db_handle: "sqlite3_db_handle", (P) -> P;
+    extended_errcode: "sqlite3_extended_errcode", (P) -> c_int;
+    expanded_sql: "sqlite3_expanded_sql", (P) -> *mut c_char;
+    free: "sqlite3_free", (P) -> ();
+    libversion: "sqlite3_libversion", () -> Text;
+}
+
+/// Stands for a function that an old SQLite lacks: SQLITE_MISUSE.
+unsafe extern "C" fn missing() -> c_int {
+    21
+}
+
+impl Real {
+    /// Whether an address is in its object.
+    #[inline(always)]
+    pub fn holds(&self, address: usize) -> bool {
+        address >= self.low && address < self.high
+    }
+}
+
+const REALS: usize = 8;
+const RANGES: usize = 64;
+
+static mut FOUND: [Option<Real>; REALS] = [const { None }; REALS];
+static FOUND_COUNT: AtomicUsize = AtomicUsize::new(0);
+/// Objects that have called, with the SQLite of each.
+static mut CALLERS: [(usize, usize, usize); RANGES] = [(0, 0, 0); RANGES];
+static CALLERS_COUNT: AtomicUsize = AtomicUsize::new(0);
+static LOCKED: AtomicBool = AtomicBool::new(false);
+/// The SQLite that was looked up by handle last, for callers that find it in no scope of theirs.
+static BY_HANDLE: AtomicUsize = AtomicUsize::new(usize::MAX);
+
+/// In the child of a fork the thread that held the lock is gone.
+pub fn unlock() {
+    LOCKED.store(false, Ordering::Release);
+}
+
+struct Guard;
+
+impl Guard {
+    fn lock() -> Guard {
+        while LOCKED.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            core::hint::spin_loop();
+        }
+        Guard
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        unlock();
+    }
+}
+
+/// Numbers below the count do not change any more.
+unsafe fn number(i: usize) -> *const Real {
+    if i >= FOUND_COUNT.load(Ordering::Acquire) {
+        return core::ptr::null();
+    }
+    (*(&raw const FOUND).cast::<Option<Real>>().add(i)).as_ref().map_or(core::ptr::null(), |real| real)
+}
+
+/// The SQLite of a scope, made if it is new. The lock is held.
+unsafe fn of_scope(scope: &Scope) -> Option<usize> {
+    let step = loader::find(scope, c"sqlite3_step") as usize;
+    let count = FOUND_COUNT.load(Ordering::Acquire);
+    if step == 0 || loader::is_ours(step) {
+        return None;
+    }
+    let known = (0..count).find(|&i| (*number(i)).step as usize == step);
+    if known.is_some() || count == REALS {
+        return known;
+    }
+    let real = Real::find(scope, count as u64 + 1)?;
+    *(&raw mut FOUND).cast::<Option<Real>>().add(count) = Some(real);
+    FOUND_COUNT.store(count + 1, Ordering::Release);
+    Some(count)
+}
+
+/// The SQLite that a call from this address is meant for.
+///
+/// # Safety
+/// The address is one of the program's code.
+#[inline]
+pub unsafe fn of_caller(address: usize) -> *const Real {
+    for i in 0..CALLERS_COUNT.load(Ordering::Acquire) {
+        let (low, high, real) = *(&raw const CALLERS).cast::<(usize, usize, usize)>().add(i);
+        if address >= low && address < high {
+            return number(real);
+        }
+    }
+    find(address)
+}
+
+#[cold]
+#[inline(never)]
+unsafe fn find(address: usize) -> *const Real {
+    let _errno = sys::Errno::keep();
+    let _guard = Guard::lock();
+    // First what every object of the program sees, then what this one brought.
+    let found = of_scope(&Scope::Next).or_else(|| of_scope(&loader::scope_of(address)?));
+    let by_handle = || Some(BY_HANDLE.load(Ordering::Acquire)).filter(|&i| i != usize::MAX);
+    let only = || (FOUND_COUNT.load(Ordering::Acquire) == 1).then_some(0);
+    let Some(real) = found.or_else(by_handle).or_else(only) else { return core::ptr::null() };
+    let count = CALLERS_COUNT.load(Ordering::Acquire);
+    if let Some((low, high)) = loader::object(address).filter(|_| count < RANGES) {
+        *(&raw mut CALLERS).cast::<(usize, usize, usize)>().add(count) = (low, high, real);
+        CALLERS_COUNT.store(count + 1, Ordering::Release);
+    }
+    number(real)
+}
+
+/// A program looked a function up itself: its SQLite is the one of the object that the function is in.
+///
+/// # Safety
+/// The address is one of a function.
+pub unsafe fn looked_up(address: usize) {
+    let _errno = sys::Errno::keep();
+    let _guard = Guard::lock();
+    if let Some(real) = loader::scope_of(address).and_then(|scope| of_scope(&scope)) {
+        BY_HANDLE.store(real, Ordering::Release);
+    }
+}

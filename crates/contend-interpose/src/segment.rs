@@ -1,0 +1,344 @@
+//! Segments: files in memory that threads write records to. What is committed survives the process's end, however it
+//! ends, because the pages belong to the kernel.
+
+use crate::format::{MAGIC, VARIABLE, VERSION, header, kind, record};
+use crate::hash;
+use crate::sys::{self, Errno, Line, P};
+use crate::thread::{Thread, forget_segment};
+use core::ffi::{c_int, c_long};
+use core::ptr::{null, null_mut};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+/// Counts the forks that this process comes from; 0 while nothing is captured.
+pub static GENERATION: AtomicU32 = AtomicU32::new(0);
+static SERIAL: AtomicU32 = AtomicU32::new(0);
+static IDS: AtomicU64 = AtomicU64::new(0);
+/// No segment could be made: the program goes on without.
+static FAILED: AtomicBool = AtomicBool::new(false);
+static LOST: AtomicU32 = AtomicU32::new(0);
+
+/// What contend says through the environment, and what is known of the process.
+pub struct Settings {
+    pub full: bool,
+    pub tsc: bool,
+    pub key: [u64; 2],
+    pub contend: u64,
+    pub directory: Line<1024>,
+    process: u64,
+    ends: u32,
+}
+
+static mut SETTINGS: Settings =
+    Settings { full: false, tsc: false, key: [0; 2], contend: 0, directory: Line::new(), process: 0, ends: 0 };
+
+/// Written once, before the program's own code runs, and in the child of a fork while it has a single thread.
+#[inline(always)]
+pub fn settings() -> &'static Settings {
+    // SAFETY: as above.
+    unsafe { &*(&raw const SETTINGS) }
+}
+
+#[inline(always)]
+pub fn is_on() -> bool {
+    GENERATION.load(Ordering::Relaxed) != 0
+}
+
+/// Reads the environment. Without a word from contend, or in a program with more rights than its user, nothing is done.
+///
+/// # Safety
+/// Called once, when the library is loaded.
+pub unsafe fn begin() {
+    const AT_SECURE: u64 = 23;
+    let name = Line::<32>::of(VARIABLE.as_bytes());
+    let text = sys::bytes(sys::getenv(name.as_ptr()));
+    if text.is_empty() || sys::getauxval(AT_SECURE) != 0 {
+        return;
+    }
+    let mut fields = text.splitn(5, |&byte| byte == b':');
+    let (Some(values), Some(clock), Some(pid), Some(key), Some(directory)) =
+        (fields.next(), fields.next(), fields.next(), fields.next(), fields.next())
+    else {
+        return;
+    };
+    let settings = &mut *(&raw mut SETTINGS);
+    settings.full = values == b"full";
+    settings.tsc = clock == b"ticks";
+    settings.contend = pid.iter().fold(0, |number, &digit| number * 10 + u64::from(digit.wrapping_sub(b'0')));
+    for (i, &digit) in key.iter().take(32).enumerate() {
+        let value = if digit >= b'a' { digit - b'a' + 10 } else { digit.wrapping_sub(b'0') };
+        settings.key[i / 16] = settings.key[i / 16] << 4 | u64::from(value & 15);
+    }
+    settings.directory.text(directory);
+    name_process();
+    sys::pthread_key_create(&raw mut settings.ends, thread_ends);
+    sys::pthread_atfork(null_mut(), null_mut(), forked);
+    GENERATION.store(1, Ordering::Release);
+}
+
+extern "C" fn forked() {
+    // SAFETY: the child has one thread.
+    unsafe { name_process() };
+    SERIAL.store(0, Ordering::Relaxed);
+    crate::real::unlock();
+    GENERATION.fetch_add(1, Ordering::Release);
+}
+
+/// Draws the number that keeps ids of this process apart from all others.
+unsafe fn name_process() {
+    let settings = &mut *(&raw mut SETTINGS);
+    let pid = sys::syscall(sys::NR_GETPID) as u64;
+    settings.process = hash::bytes(settings.key, &[pid.to_ne_bytes(), ticks().to_ne_bytes()].concat_16());
+    IDS.store(settings.process << 32, Ordering::Relaxed);
+}
+
+trait Concat {
+    fn concat_16(&self) -> [u8; 16];
+}
+
+impl Concat for [[u8; 8]; 2] {
+    fn concat_16(&self) -> [u8; 16] {
+        core::array::from_fn(|i| self[i / 8][i % 8])
+    }
+}
+
+pub fn new_id() -> u64 {
+    IDS.fetch_add(1, Ordering::Relaxed) + 1
+}
+
+/// The capture's clock.
+#[inline(always)]
+pub fn ticks() -> u64 {
+    if settings().tsc {
+        return crate::ticks();
+    }
+    let mut time = [0i64; 2];
+    // SAFETY: answered without a system call, and without touching `errno`.
+    unsafe { sys::clock_gettime(1, &raw mut time) };
+    time[0] as u64 * 1_000_000_000 + time[1] as u64
+}
+
+/// A place for a record of so many bytes, a multiple of 8; NULL if there is none.
+///
+/// # Safety
+/// `t` is this thread's own.
+#[inline(always)]
+pub unsafe fn room(t: *mut Thread, bytes: usize) -> *mut u8 {
+    if (*t).generation == GENERATION.load(Ordering::Relaxed) && (*t).at + bytes <= (*t).end {
+        return (*t).base.add((*t).at);
+    }
+    grow(t, bytes)
+}
+
+/// Writes what all records begin with.
+///
+/// # Safety
+/// `place` has room for it.
+#[inline(always)]
+pub unsafe fn head(place: *mut u8, bytes: usize, tag: (u8, u8, u16), id: u64, t: u64) {
+    let (kind, a, b) = tag;
+    let word = bytes as u64 | u64::from(kind) << 32 | u64::from(a) << 40 | u64::from(b) << 48;
+    place.cast::<u64>().write(word);
+    put(place, record::ID, id);
+    put(place, record::T, t);
+}
+
+/// # Safety
+/// `place` has room for it.
+#[inline(always)]
+pub unsafe fn put<T>(place: *mut u8, at: usize, value: T) {
+    place.add(at).cast::<T>().write_unaligned(value);
+}
+
+/// # Safety
+/// `place` holds it.
+#[inline(always)]
+pub unsafe fn get<T: Copy>(place: *const u8, at: usize) -> T {
+    place.add(at).cast::<T>().read_unaligned()
+}
+
+/// The record is complete.
+///
+/// # Safety
+/// [`room`] gave the place for it.
+#[inline(always)]
+pub unsafe fn commit(t: *mut Thread, bytes: usize) {
+    (*t).at += bytes;
+    (*(*t).base.add(header::COMMITTED).cast::<AtomicU64>()).store((*t).at as u64, Ordering::Release);
+}
+
+/// A record with one number.
+///
+/// # Safety
+/// `t` is this thread's own.
+pub unsafe fn note(t: *mut Thread, tag: (u8, u8, u16), id: u64, at: u64, number: i64) {
+    let place = room(t, record::NUMBER_BYTES);
+    if !place.is_null() {
+        head(place, record::NUMBER_BYTES, tag, id, at);
+        put(place, record::NUMBER, number);
+        commit(t, record::NUMBER_BYTES);
+    }
+}
+
+/// A record with a text after it; `fill` writes what stands between head and text.
+///
+/// # Safety
+/// `t` is this thread's own.
+pub unsafe fn with_text(
+    t: *mut Thread,
+    tag: (u8, u8, u16),
+    ids: (u64, u64),
+    before: usize,
+    parts: &[&[u8]],
+) -> *mut u8 {
+    let length: usize = parts.iter().map(|part| part.len()).sum();
+    let bytes = (before + length).next_multiple_of(8);
+    let place = room(t, bytes);
+    if place.is_null() {
+        return place;
+    }
+    head(place, bytes, tag, ids.0, ids.1);
+    core::ptr::write_bytes(place.add(record::HEAD), 0, bytes - record::HEAD);
+    let mut at = before;
+    for part in parts {
+        core::ptr::copy_nonoverlapping(part.as_ptr(), place.add(at), part.len());
+        at += part.len();
+    }
+    place
+}
+
+/// A new segment. Its disk space is taken at once: a full disk must not end the program.
+#[cold]
+#[inline(never)]
+unsafe fn grow(t: *mut Thread, bytes: usize) -> *mut u8 {
+    const SMALLEST: u32 = 1 << 16;
+    const LARGEST: u32 = 1 << 20;
+    let generation = GENERATION.load(Ordering::Acquire);
+    if generation == 0 {
+        return null_mut();
+    }
+    let _errno = Errno::keep();
+    if (*t).generation != generation {
+        // The parent's segment stays the parent's.
+        if !(*t).base.is_null() {
+            sys::syscall(sys::NR_MUNMAP, (*t).base, (*t).end);
+        }
+        forget_segment(t);
+        (*t).generation = generation;
+        (*t).tid = sys::syscall(sys::NR_GETTID) as u32;
+    }
+    finish(t);
+    if FAILED.load(Ordering::Relaxed) {
+        LOST.fetch_add(1, Ordering::Relaxed);
+        return null_mut();
+    }
+    let size = (*t).next_bytes.max(SMALLEST) as usize;
+    let size = size.max((bytes + 4096).next_multiple_of(4096));
+    let serial = SERIAL.fetch_add(1, Ordering::Relaxed) + 1;
+    let base = map(&file((*t).tid, serial), size);
+    if base.is_null() {
+        FAILED.store(true, Ordering::Relaxed);
+        LOST.fetch_add(1, Ordering::Relaxed);
+        return null_mut();
+    }
+    ((*t).base, (*t).at, (*t).end, (*t).serial) = (base, header::BYTES, size, serial);
+    (*t).next_bytes = (size as u32).saturating_mul(2).clamp(SMALLEST, LARGEST);
+    write_header(t);
+    sys::pthread_setspecific(settings().ends, t.cast());
+    if serial == 1 {
+        write_process(t);
+    }
+    if (*t).at + bytes <= (*t).end { (*t).base.add((*t).at) } else { null_mut() }
+}
+
+unsafe fn write_header(t: *mut Thread) {
+    let (base, settings) = ((*t).base, settings());
+    put(base, header::VERSION, VERSION);
+    put(base, header::PID, sys::syscall(sys::NR_GETPID) as u32);
+    put(base, header::TID, (*t).tid);
+    put(base, header::FULL, u32::from(settings.full));
+    put(base, header::PROCESS, settings.process);
+    put(base, header::LOST, u64::from(LOST.load(Ordering::Relaxed)));
+    put(base, header::COMMITTED, (*t).at as u64);
+    put(base, 0, MAGIC);
+}
+
+/// Name of a segment's file: the process by its own number (a pid can come twice), the thread, the segment.
+fn file(tid: u32, serial: u32) -> Line<1200> {
+    let mut path = Line::new();
+    path.text(settings().directory.as_bytes()).text(b"/").number(settings().process).text(b"-");
+    path.number(u64::from(tid)).text(b"-").number(u64::from(serial)).text(b".seg");
+    path
+}
+
+unsafe fn map(path: &Line<1200>, size: usize) -> *mut u8 {
+    const READ_WRITE: c_long = 3;
+    const SHARED_POPULATE: c_long = 0x1 | 0x8000;
+    let file = sys::syscall(sys::NR_OPENAT, sys::AT_FDCWD, path.as_ptr(), sys::O_RDWR_NEW, 0o600 as c_long);
+    if file < 0 {
+        return null_mut();
+    }
+    let mut failed = sys::syscall(sys::NR_FALLOCATE, file, 0 as c_long, 0 as c_long, size) < 0;
+    if failed && matches!(*sys::__errno_location(), sys::EOPNOTSUPP | sys::ENOSYS) {
+        failed = sys::syscall(sys::NR_FTRUNCATE, file, size) < 0;
+    }
+    let none: *const u8 = null();
+    let base = if failed {
+        -1
+    } else {
+        sys::syscall(sys::NR_MMAP, none, size, READ_WRITE, SHARED_POPULATE, file, 0 as c_long)
+    };
+    sys::syscall(sys::NR_CLOSE, file);
+    if (-4095..0).contains(&base) { null_mut() } else { base as *mut u8 }
+}
+
+/// The segment keeps what it holds and gives the rest back.
+unsafe fn finish(t: *mut Thread) {
+    if !(*t).base.is_null() {
+        let path = file((*t).tid, (*t).serial);
+        sys::syscall(sys::NR_TRUNCATE, path.as_ptr(), (*t).at);
+        sys::syscall(sys::NR_MUNMAP, (*t).base, (*t).end);
+        ((*t).base, (*t).at, (*t).end, (*t).serial) = (null_mut(), 0, 0, 0);
+    }
+}
+
+extern "C" fn thread_ends(t: P) {
+    let _errno = Errno::keep();
+    let t: *mut Thread = t.cast();
+    // SAFETY: the C library passes what this thread gave it.
+    unsafe {
+        if (*t).generation == GENERATION.load(Ordering::Relaxed) {
+            finish(t);
+        }
+    }
+}
+
+/// What the program is: its file, and the first argument that names a file, without their directories.
+unsafe fn write_process(t: *mut Thread) {
+    let mut arguments = [0u8; 4096];
+    let mut path = [0u8; 1024];
+    let exe = c"/proc/self/exe".as_ptr();
+    let length = sys::syscall(sys::NR_READLINKAT, sys::AT_FDCWD, exe, path.as_mut_ptr(), path.len());
+    let program = base_name(&path[..length.max(0) as usize]);
+    let name = c"/proc/self/cmdline".as_ptr();
+    let file = sys::syscall(sys::NR_OPENAT, sys::AT_FDCWD, name, sys::O_RDONLY_CLOEXEC, 0 as c_long);
+    let read = sys::syscall(sys::NR_READ, file, arguments.as_mut_ptr(), arguments.len() - 1);
+    sys::syscall(sys::NR_CLOSE, file);
+    let arguments = &arguments[..read.max(0) as usize];
+    let is_file = |argument: &&[u8]| {
+        let line = Line::<1024>::of(argument);
+        !argument.is_empty() && argument[0] != b'-' && sys::syscall(sys::NR_ACCESS, line.as_ptr(), 0 as c_int) == 0
+    };
+    let first = arguments.split(|&byte| byte == 0).skip(1).find(is_file).map_or(&[][..], base_name);
+    let parent = sys::syscall(sys::NR_GETPPID);
+    let length = (program.len() + 1 + first.len()) as u64;
+    let tag = (kind::PROCESS, 0, 0);
+    let place = with_text(t, tag, (settings().process, length), record::NUMBER_BYTES, &[program, b"\0", first]);
+    if !place.is_null() {
+        put(place, record::NUMBER, parent);
+        commit(t, (record::NUMBER_BYTES + length as usize).next_multiple_of(8));
+    }
+}
+
+fn base_name(path: &[u8]) -> &[u8] {
+    path.rsplit(|&byte| byte == b'/').next().unwrap_or(path)
+}

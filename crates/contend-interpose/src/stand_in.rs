@@ -1,0 +1,134 @@
+//! Functions of the C library that are stood in for: `dlopen`, so that objects do not look for symbols in themselves first
+//! (PHP asks for that), `dlsym`, for programs that find SQLite by name, and sleeps, which are how SQLite waits for a lock.
+
+use crate::hooks;
+use crate::loader::{REAL_DLOPEN, REAL_DLSYM, REAL_NANOSLEEP, REAL_USLEEP, dlsym, is_ours, resolve};
+use crate::segment::{self, ticks};
+use crate::sys::{self, P};
+use crate::thread::thread;
+use core::arch::naked_asm;
+use core::ffi::{c_char, c_int};
+
+/// What is left of a caller's flags: all, or all but RTLD_DEEPBIND.
+static mut DLOPEN_MASK: u64 = !0;
+
+#[cfg(interpose)]
+#[used]
+#[unsafe(link_section = ".init_array")]
+static BEGIN: extern "C" fn() = begin;
+
+/// When the library is loaded.
+#[cfg(interpose)]
+extern "C" fn begin() {
+    // SAFETY: once, before the program's own code; a second call finds everything done.
+    unsafe {
+        resolve();
+        segment::begin();
+        if segment::is_on() {
+            DLOPEN_MASK = !8;
+        }
+    }
+}
+
+/// `dlopen` without RTLD_DEEPBIND. The real one is jumped to, so that it sees the true caller (`$ORIGIN`, RUNPATH).
+#[cfg_attr(interpose, unsafe(export_name = "dlopen"))]
+#[unsafe(naked)]
+pub unsafe extern "C" fn stand_in_dlopen() {
+    naked_asm!(
+        "mov rax, qword ptr [rip + {real}]",
+        "test rax, rax",
+        "jnz 2f",
+        "push rdi",
+        "push rsi",
+        "sub rsp, 8",
+        "call {resolve}",
+        "add rsp, 8",
+        "pop rsi",
+        "pop rdi",
+        "mov rax, qword ptr [rip + {real}]",
+        "2:",
+        "and rsi, qword ptr [rip + {mask}]",
+        "jmp rax",
+        real = sym REAL_DLOPEN,
+        resolve = sym resolve,
+        mask = sym DLOPEN_MASK,
+    )
+}
+
+/// `dlsym`. Where the answer depends on the caller (RTLD_DEFAULT, RTLD_NEXT) the real one is jumped to.
+#[cfg_attr(interpose, unsafe(export_name = "dlsym"))]
+#[unsafe(naked)]
+pub unsafe extern "C" fn stand_in_dlsym() {
+    naked_asm!(
+        "lea rax, [rdi + 1]",
+        "cmp rax, 1",
+        "ja {by_handle}",
+        "mov rax, qword ptr [rip + {real}]",
+        "test rax, rax",
+        "jnz 2f",
+        "push rdi",
+        "push rsi",
+        "sub rsp, 8",
+        "call {resolve}",
+        "add rsp, 8",
+        "pop rsi",
+        "pop rdi",
+        "mov rax, qword ptr [rip + {real}]",
+        "2:",
+        "jmp rax",
+        by_handle = sym by_handle,
+        real = sym REAL_DLSYM,
+        resolve = sym resolve,
+    )
+}
+
+unsafe extern "C" fn by_handle(handle: P, name: *const c_char) -> P {
+    let found = dlsym(handle, name);
+    if found.is_null() || !segment::is_on() || name.is_null() {
+        return found;
+    }
+    let name = sys::bytes(name);
+    if !name.starts_with(b"sqlite3_") || is_ours(found as usize) {
+        return found;
+    }
+    match hooks::by_name(name) {
+        Some(hook) => {
+            crate::real::looked_up(found as usize);
+            hook as P
+        }
+        None => found,
+    }
+}
+
+/// Counts a sleep inside of SQLite: that is how it waits for a lock.
+unsafe fn asleep(sleep: impl FnOnce() -> c_int) -> c_int {
+    let t = thread();
+    if (*t).depth == 0 {
+        return sleep();
+    }
+    let before = ticks();
+    let result = sleep();
+    (*t).waited += ticks() - before;
+    (*t).sleeps += 1;
+    result
+}
+
+/// # Safety
+/// As for the C library's.
+#[cfg_attr(interpose, unsafe(export_name = "usleep"))]
+pub unsafe extern "C" fn stand_in_usleep(us: u32) -> c_int {
+    if REAL_USLEEP.is_null() {
+        resolve();
+    }
+    asleep(|| core::mem::transmute::<P, unsafe extern "C" fn(u32) -> c_int>(REAL_USLEEP)(us))
+}
+
+/// # Safety
+/// As for the C library's.
+#[cfg_attr(interpose, unsafe(export_name = "nanosleep"))]
+pub unsafe extern "C" fn stand_in_nanosleep(time: P, left: P) -> c_int {
+    if REAL_NANOSLEEP.is_null() {
+        resolve();
+    }
+    asleep(|| core::mem::transmute::<P, unsafe extern "C" fn(P, P) -> c_int>(REAL_NANOSLEEP)(time, left))
+}

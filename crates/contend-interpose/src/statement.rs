@@ -1,0 +1,409 @@
+//! Statements: prepared, executed, ended.
+
+use crate::ask;
+use crate::call::{Name, OK, connection_of, hook};
+use crate::format::{PENDING, kind, prepared, record, state, value};
+use crate::hash;
+use crate::real::{self, Real};
+use crate::segment::{commit, get, head, is_on, new_id, note, put, room, settings, ticks};
+use crate::sys::{self, P};
+use crate::table::{self, Statement};
+use crate::text::{self, Sink};
+use crate::thread::{Thread, enter, is_inner, leave, thread};
+use core::ffi::c_int;
+
+const ROW: c_int = 100;
+const DONE: c_int = 101;
+
+/// A statement's text as SQLite got it.
+#[derive(Clone, Copy)]
+pub enum Sql {
+    Utf8(Name, c_int),
+    Utf16(Name, c_int),
+}
+
+/// Writes the text of a statement once for each thread; its hash.
+///
+/// # Safety
+/// `t` is this thread's own, the text lives.
+pub unsafe fn write_text(t: *mut Thread, sql: Sql, tail: Name) -> u64 {
+    let key = settings().key;
+    let (start, bytes) = match sql {
+        Sql::Utf8(start, length) if length < 0 => (start, sys::strlen(start)),
+        Sql::Utf8(start, length) => (
+            start,
+            core::slice::from_raw_parts(start.cast(), length as usize)
+                .iter()
+                .position(|&b: &u8| b == 0)
+                .unwrap_or(length as usize),
+        ),
+        Sql::Utf16(start, length) => (start, crate::bind::bytes_of_utf16(start, length)),
+    };
+    let until = tail as usize;
+    let bytes = if until >= start as usize && until <= start as usize + bytes { until - start as usize } else { bytes };
+    let raw: &[u8] = core::slice::from_raw_parts(start.cast(), bytes);
+    let hash = hash::bytes(key, raw);
+    let seen = &mut (*t).seen[(hash & 63) as usize];
+    if *seen == (hash >> 32) as u32 {
+        return hash;
+    }
+    let key = (!settings().full).then_some(key);
+    let is_wide = matches!(sql, Sql::Utf16(..));
+    let most = record::HEAD + 8 + text::room(if is_wide { bytes * 2 } else { bytes }) + bytes * 2;
+    let place = room(t, most);
+    if place.is_null() {
+        return hash;
+    }
+    let space = core::slice::from_raw_parts_mut(place.add(record::HEAD), most - record::HEAD - 8);
+    let length = if is_wide {
+        // The UTF-8 text stands behind the one that is written, and is overwritten by what comes next.
+        let (front, back) = space.split_at_mut(text::room(bytes * 2));
+        let mut wide = Sink::new(back);
+        crate::bind::utf8(raw, |byte| wide.byte(byte));
+        let wide_length = wide.length;
+        write_trimmed(&back[..wide_length], key, front)
+    } else {
+        write_trimmed(raw, key, space)
+    };
+    let whole = (record::HEAD + length).next_multiple_of(8);
+    head(place, whole, (kind::TEXT, 0, 0), hash, length as u64);
+    commit(t, whole);
+    *seen = (hash >> 32) as u32;
+    hash
+}
+
+unsafe fn write_trimmed(raw: &[u8], key: Option<[u64; 2]>, out: &mut [u8]) -> usize {
+    let end = raw.iter().rposition(|byte| !byte.is_ascii_whitespace() && *byte != b';').map_or(0, |last| last + 1);
+    let mut sink = Sink::new(out);
+    text::write(&raw[..end], key, &mut sink);
+    sink.length
+}
+
+/// What the six functions that prepare share.
+#[inline(always)]
+unsafe fn prepare(db: P, sql: Sql, out: *mut P, caller: usize, call: impl FnOnce(&Real, *mut Name) -> c_int) -> c_int {
+    let t = thread();
+    let mut tail: Name = core::ptr::null();
+    if is_inner(t, caller) {
+        return call(&*(*t).inside, &raw mut tail);
+    }
+    let connection = connection_of(t, db, caller);
+    if connection.is_null() {
+        let real = real::of_caller(caller);
+        return if real.is_null() { 21 } else { call(&*real, &raw mut tail) };
+    }
+    let (real, id) = (&*(*connection).real, (*connection).id);
+    let (waited, t0) = ((*t).waited, ticks());
+    let before = enter(t, real);
+    let rc = call(real, &raw mut tail);
+    leave(t, before);
+    let duration = ticks() - t0;
+    let statement = if out.is_null() { core::ptr::null_mut() } else { *out };
+    let (Sql::Utf8(start, _) | Sql::Utf16(start, _)) = sql;
+    if start.is_null() || (rc == OK && statement.is_null()) {
+        return rc;
+    }
+    let errno = sys::Errno::keep();
+    let hash = write_text(t, sql, tail);
+    let is_readonly = rc == OK && (real.stmt_readonly)(statement) != 0;
+    let number = if rc == OK { new_id() } else { 0 };
+    if rc == OK {
+        let (is_attach, db) = (starts_with(sql, b"attach"), db);
+        table::add_statement(statement, |entry| {
+            (entry.id, entry.real, entry.db, entry.is_readonly) = (number, real, db, is_readonly);
+            entry.is_attach = is_attach;
+        });
+    }
+    let place = room(t, record::PREPARE_BYTES);
+    if !place.is_null() {
+        head(place, record::PREPARE_BYTES, (kind::PREPARE, 0, 0), number, t0);
+        put(place, record::DURATION, duration);
+        put(place, record::PREPARE_WAITED, (*t).waited - waited);
+        put(place, record::PREPARE_CONNECTION, id);
+        put(place, record::PREPARE_SQL, hash);
+        put(place, record::PREPARE_RC, if rc == OK { OK } else { (real.extended_errcode)(db) });
+        put(place, record::PREPARE_FLAGS, if is_readonly { prepared::READONLY } else { 0 });
+        commit(t, record::PREPARE_BYTES);
+    }
+    drop(errno);
+    rc
+}
+
+/// Whether the first word of a statement is this one.
+pub unsafe fn starts_with(sql: Sql, word: &[u8]) -> bool {
+    let Sql::Utf8(start, length) = sql else { return false };
+    let length = if length < 0 { sys::strlen(start) } else { length as usize };
+    let (first, letters) = text::first_word(core::slice::from_raw_parts(start.cast(), length.min(512)));
+    &first[..letters] == word
+}
+
+macro_rules! preparing {
+    ($($name:ident $real:ident $form:ident;)*) => {$(
+        hook!(r9; $name(db: P, sql: Name, bytes: c_int, out: *mut P, tail: *mut Name) -> c_int, caller {
+            prepare(db, Sql::$form(sql, bytes), out, caller, |real, own| {
+                let rc = (real.$real)(db, sql, bytes, out, own);
+                if !tail.is_null() { *tail = *own }
+                rc
+            })
+        });
+    )*};
+}
+
+preparing! {
+    sqlite3_prepare prepare Utf8;
+    sqlite3_prepare_v2 prepare_v2 Utf8;
+    sqlite3_prepare16 prepare16 Utf16;
+    sqlite3_prepare16_v2 prepare16_v2 Utf16;
+}
+
+macro_rules! preparing_with_flags {
+    ($($name:ident $real:ident $form:ident;)*) => {$(
+        hook!(stack; $name(db: P, sql: Name, bytes: c_int, flags: u32, out: *mut P, tail: *mut Name) -> c_int, caller {
+            prepare(db, Sql::$form(sql, bytes), out, caller, |real, own| {
+                let rc = (real.$real)(db, sql, bytes, flags, out, own);
+                if !tail.is_null() { *tail = *own }
+                rc
+            })
+        });
+    )*};
+}
+
+preparing_with_flags! {
+    sqlite3_prepare_v3 prepare_v3 Utf8;
+    sqlite3_prepare16_v3 prepare16_v3 Utf16;
+}
+
+/// A rowid is a value too.
+#[inline(always)]
+pub fn rowid(rowid: i64) -> u64 {
+    if settings().full { rowid as u64 } else { hash::number(settings().key, value::INTEGER, rowid as u64) }
+}
+
+/// A record for an execution that begins now, or for a part of it that another thread goes on with.
+#[inline(always)]
+unsafe fn begin(t: *mut Thread, s: *mut Statement, t0: u64) {
+    let place = room(t, record::STEP_BYTES);
+    if !place.is_null() {
+        let before = if ((*(*s).real).get_autocommit)((*s).db) != 0 { state::AUTOCOMMIT_BEFORE } else { 0 };
+        let part = u16::from((*s).is_running);
+        head(place, record::STEP_BYTES, (kind::STEP, before, part), (*s).id, t0);
+        put(place, record::DURATION, 0u64);
+        put(place, record::INSIDE, 0u64);
+        put(place, record::WAITED, 0u64);
+        put(place, record::ROWS, 0u64);
+        put(place, record::CHANGES, 0u64);
+        put(place, record::ROWID, 0u64);
+        put(place, record::RC, PENDING);
+        put(place, record::SLEEPS, 0u32);
+        commit(t, record::STEP_BYTES);
+    }
+    (*s).record = place;
+    (*s).serial = (*t).serial;
+    if !(*s).is_running {
+        (*s).rows = 0;
+        (*s).is_running = true;
+    }
+}
+
+hook!(rsi; sqlite3_step(stmt: P) -> c_int, caller {
+    let t = thread();
+    if is_inner(t, caller) {
+        return ((*(*t).inside).step)(stmt);
+    }
+    let s = table::statement(t, stmt);
+    if s.is_null() || !is_on() {
+        let real = real::of_caller(caller);
+        return if real.is_null() { 21 } else { ((*real).step)(stmt) };
+    }
+    let real = &*(*s).real;
+    // Rows after the eighth are timed one in sixteen.
+    let rows = (*s).rows;
+    let is_first = !(*s).is_running;
+    if !is_first && rows >= 8 && rows & 15 != 0 && (*s).serial == (*t).serial && !(*s).record.is_null() {
+        let before = enter(t, real);
+        let rc = (real.step)(stmt);
+        leave(t, before);
+        if rc == ROW {
+            (*s).rows = rows + 1;
+            put((*s).record, record::ROWS, get::<u64>((*s).record, record::ROWS) + 1);
+        } else {
+            ended(t, s, ticks(), rc);
+        }
+        return rc;
+    }
+    if is_first && (*s).is_attach {
+        attach(real, stmt);
+    }
+    let t0 = ticks();
+    if is_first || (*s).serial != (*t).serial || (*s).record.is_null() {
+        begin(t, s, t0);
+    }
+    let (waited, sleeps) = ((*t).waited, (*t).sleeps);
+    let before = enter(t, real);
+    let rc = (real.step)(stmt);
+    leave(t, before);
+    let t1 = ticks();
+    let place = (*s).record;
+    // A callback of the program can have filled the segment meanwhile.
+    if !place.is_null() && (*s).serial == (*t).serial {
+        let weight = if rows < 8 { 1 } else { 16 };
+        put(place, record::INSIDE, get::<u64>(place, record::INSIDE) + (t1 - t0) * weight);
+        put(place, record::DURATION, t1 - get::<u64>(place, record::T));
+        if (*t).sleeps != sleeps {
+            put(place, record::WAITED, get::<u64>(place, record::WAITED) + (*t).waited - waited);
+            put(place, record::SLEEPS, get::<u32>(place, record::SLEEPS) + (*t).sleeps - sleeps);
+        }
+        if rc == ROW {
+            put(place, record::ROWS, get::<u64>(place, record::ROWS) + 1);
+            put(place, record::RC, ROW);
+        }
+    }
+    if rc == ROW {
+        (*s).rows = rows * u64::from(!is_first) + 1;
+    } else {
+        ended(t, s, t1, rc);
+    }
+    rc
+});
+
+/// The execution is over: its result, and what it left.
+#[inline(always)]
+unsafe fn ended(t: *mut Thread, s: *mut Statement, t1: u64, rc: c_int) {
+    let (real, db, place) = (&*(*s).real, (*s).db, (*s).record);
+    (*s).is_running = false;
+    if place.is_null() || (*s).serial != (*t).serial {
+        return;
+    }
+    put(place, record::DURATION, t1 - get::<u64>(place, record::T));
+    if !(*s).is_readonly && rc == DONE {
+        put(place, record::CHANGES, i64::from((real.changes)(db)));
+        put(place, record::ROWID, rowid((real.last_insert_rowid)(db)));
+    }
+    let after = if (real.get_autocommit)(db) != 0 { state::AUTOCOMMIT_AFTER } else { 0 };
+    put(place, record::A, get::<u8>(place, record::A) | after);
+    let rc = if rc == DONE { DONE } else { whole(real, db, rc) };
+    put(place, record::RC, rc);
+}
+
+/// The result with what the connection knows in addition.
+unsafe fn whole(real: &Real, db: P, rc: c_int) -> c_int {
+    let extended = (real.extended_errcode)(db);
+    if extended & 0xff == rc & 0xff { extended } else { rc }
+}
+
+unsafe fn attach(real: &Real, stmt: P) {
+    let sql = (real.expanded_sql)(stmt);
+    if !sql.is_null() {
+        attached(sys::bytes(sql));
+        (real.free)(sql.cast());
+    }
+}
+
+/// Asks for the database that a statement attaches.
+pub unsafe fn attached(sql: &[u8]) {
+    let Some(from) = sql.iter().position(|&byte| byte == b'\'' || byte == b'"') else { return };
+    let quote = sql[from];
+    let rest = &sql[from + 1..];
+    if let Some(length) = rest.iter().position(|&byte| byte == quote) {
+        ask::keep_content(&rest[..length]);
+    }
+}
+
+/// A statement leaves off before its last row: a lock of a reader ends here.
+unsafe fn cut_short(t: *mut Thread, s: *mut Statement, rc: c_int) {
+    let after = if ((*(*s).real).get_autocommit)((*s).db) != 0 { state::AUTOCOMMIT_AFTER } else { 0 };
+    (*s).is_running = false;
+    note(t, (kind::RESET, after, 0), (*s).id, ticks(), i64::from(rc));
+}
+
+hook!(rsi; sqlite3_reset(stmt: P) -> c_int, caller {
+    let t = thread();
+    if is_inner(t, caller) {
+        return ((*(*t).inside).reset)(stmt);
+    }
+    let s = table::statement(t, stmt);
+    if s.is_null() {
+        let real = real::of_caller(caller);
+        return if real.is_null() { 21 } else { ((*real).reset)(stmt) };
+    }
+    let before = enter(t, (*s).real);
+    let rc = ((*(*s).real).reset)(stmt);
+    leave(t, before);
+    if (*s).is_running {
+        cut_short(t, s, rc);
+    }
+    rc
+});
+
+hook!(rsi; sqlite3_finalize(stmt: P) -> c_int, caller {
+    let t = thread();
+    if is_inner(t, caller) {
+        return ((*(*t).inside).finalize)(stmt);
+    }
+    let s = table::statement(t, stmt);
+    if s.is_null() {
+        let real = real::of_caller(caller);
+        return if real.is_null() { OK } else { ((*real).finalize)(stmt) };
+    }
+    let (real, db, id, running) = ((*s).real, (*s).db, (*s).id, (*s).is_running);
+    // Another thread may get the same address as soon as SQLite gives it back.
+    table::remove_statement(s);
+    let before = enter(t, real);
+    let rc = ((*real).finalize)(stmt);
+    leave(t, before);
+    if running {
+        let after = if ((*real).get_autocommit)(db) != 0 { state::AUTOCOMMIT_AFTER } else { 0 };
+        note(t, (kind::RESET, after, 0), id, ticks(), i64::from(rc));
+    }
+    rc
+});
+
+/// What `sqlite3_exec` and `sqlite3_get_table` share; `rows` are those counted at the end.
+///
+/// # Safety
+/// As for the call itself.
+pub unsafe fn exec(db: P, sql: Name, caller: usize, call: impl FnOnce(&Real, &mut u64) -> c_int) -> c_int {
+    let t = thread();
+    let mut rows = 0;
+    let inner = is_inner(t, caller);
+    let connection = if inner { core::ptr::null_mut() } else { connection_of(t, db, caller) };
+    if connection.is_null() || sql.is_null() {
+        let real = if inner { (*t).inside } else { real::of_caller(caller) };
+        return if real.is_null() { 21 } else { call(&*real, &mut rows) };
+    }
+    let (real, id) = (&*(*connection).real, (*connection).id);
+    if starts_with(Sql::Utf8(sql, -1), b"attach") {
+        attached(sys::bytes(sql));
+    }
+    let errno = sys::Errno::keep();
+    let hash = write_text(t, Sql::Utf8(sql, -1), core::ptr::null());
+    let t0 = ticks();
+    let place = room(t, record::EXEC_BYTES);
+    if !place.is_null() {
+        let before = if (real.get_autocommit)(db) != 0 { state::AUTOCOMMIT_BEFORE } else { 0 };
+        head(place, record::EXEC_BYTES, (kind::EXEC, before, 0), id, t0);
+        core::ptr::write_bytes(place.add(record::HEAD), 0, record::EXEC_BYTES - record::HEAD);
+        put(place, record::RC, PENDING);
+        put(place, record::EXEC_SQL, hash);
+        commit(t, record::EXEC_BYTES);
+    }
+    drop(errno);
+    let (serial, waited, sleeps) = ((*t).serial, (*t).waited, (*t).sleeps);
+    let before = enter(t, real);
+    let rc = call(real, &mut rows);
+    leave(t, before);
+    let duration = ticks() - t0;
+    if !place.is_null() && (*t).serial == serial {
+        put(place, record::DURATION, duration);
+        put(place, record::INSIDE, duration);
+        put(place, record::WAITED, (*t).waited - waited);
+        put(place, record::SLEEPS, (*t).sleeps - sleeps);
+        put(place, record::ROWS, rows);
+        put(place, record::CHANGES, i64::from((real.changes)(db)));
+        put(place, record::ROWID, rowid((real.last_insert_rowid)(db)));
+        let after = if (real.get_autocommit)(db) != 0 { state::AUTOCOMMIT_AFTER } else { 0 };
+        put(place, record::A, get::<u8>(place, record::A) | after);
+        put(place, record::RC, if rc == OK { DONE } else { whole(real, db, rc) });
+    }
+    rc
+}

@@ -1,0 +1,156 @@
+//! What is called of the C library and the kernel. Only the slow paths call: first use, a full segment, opening.
+
+use core::ffi::{c_char, c_int, c_long, c_void};
+
+pub type P = *mut c_void;
+
+#[cfg_attr(interpose, link(name = "c"))]
+unsafe extern "C" {
+    pub fn syscall(number: c_long, ...) -> c_long;
+    pub fn __errno_location() -> *mut c_int;
+    pub fn getenv(name: *const c_char) -> *const c_char;
+    pub fn getauxval(kind: u64) -> u64;
+    pub fn pthread_atfork(prepare: P, parent: P, child: extern "C" fn()) -> c_int;
+    pub fn pthread_key_create(key: *mut u32, end: extern "C" fn(P)) -> c_int;
+    pub fn pthread_setspecific(key: u32, value: *const c_void) -> c_int;
+    pub fn dlvsym(handle: P, name: *const c_char, version: *const c_char) -> P;
+    pub fn dladdr1(address: *const c_void, info: *mut DlInfo, map: *mut *const LinkMap, flags: c_int) -> c_int;
+    pub fn dl_iterate_phdr(each: extern "C" fn(*const PhdrInfo, usize, P) -> c_int, data: P) -> c_int;
+    pub fn clock_gettime(clock: c_int, time: *mut [i64; 2]) -> c_int;
+    pub fn strlen(text: *const c_char) -> usize;
+    #[cfg(interpose)]
+    pub fn abort() -> !;
+}
+
+#[repr(C)]
+pub struct DlInfo {
+    pub name: *const c_char,
+    pub base: P,
+    pub symbol: *const c_char,
+    pub address: P,
+}
+
+#[repr(C)]
+pub struct LinkMap {
+    pub base: usize,
+    pub name: *const c_char,
+}
+
+#[repr(C)]
+pub struct PhdrInfo {
+    pub base: usize,
+    pub name: *const c_char,
+    pub headers: *const Phdr,
+    pub count: u16,
+}
+
+#[repr(C)]
+pub struct Phdr {
+    pub kind: u32,
+    pub flags: u32,
+    pub offset: u64,
+    pub address: u64,
+    pub physical: u64,
+    pub in_file: u64,
+    pub in_memory: u64,
+    pub align: u64,
+}
+
+pub const NR_WRITE: c_long = 1;
+pub const NR_CLOSE: c_long = 3;
+pub const NR_MMAP: c_long = 9;
+pub const NR_MUNMAP: c_long = 11;
+pub const NR_ACCESS: c_long = 21;
+pub const NR_NANOSLEEP: c_long = 35;
+pub const NR_GETPID: c_long = 39;
+pub const NR_KILL: c_long = 62;
+pub const NR_TRUNCATE: c_long = 76;
+pub const NR_FTRUNCATE: c_long = 77;
+pub const NR_GETPPID: c_long = 110;
+pub const NR_GETTID: c_long = 186;
+pub const NR_READ: c_long = 0;
+pub const NR_OPENAT: c_long = 257;
+pub const NR_NEWFSTATAT: c_long = 262;
+pub const NR_READLINKAT: c_long = 267;
+pub const NR_FALLOCATE: c_long = 285;
+
+pub const AT_FDCWD: c_long = -100;
+pub const O_RDWR_NEW: c_long = 0o2 | 0o100 | 0o200 | 0o400000 | 0o2000000;
+pub const O_RDONLY_CLOEXEC: c_long = 0o2000000;
+pub const EOPNOTSUPP: c_int = 95;
+pub const ENOSYS: c_int = 38;
+pub const ESRCH: c_int = 3;
+
+/// Keeps `errno` as it is while this lives.
+pub struct Errno(c_int);
+
+impl Errno {
+    pub fn keep() -> Errno {
+        // SAFETY: the C library gives each thread its own.
+        Errno(unsafe { *__errno_location() })
+    }
+}
+
+impl Drop for Errno {
+    fn drop(&mut self) {
+        // SAFETY: as above.
+        unsafe { *__errno_location() = self.0 }
+    }
+}
+
+/// A text that ends with NUL, made in place.
+pub struct Line<const N: usize> {
+    bytes: [u8; N],
+    length: usize,
+}
+
+impl<const N: usize> Line<N> {
+    pub const fn new() -> Line<N> {
+        Line { bytes: [0; N], length: 0 }
+    }
+
+    pub fn of(text: &[u8]) -> Line<N> {
+        let mut line = Line::new();
+        line.text(text);
+        line
+    }
+
+    pub fn text(&mut self, text: &[u8]) -> &mut Self {
+        for &byte in text {
+            if self.length + 1 < N {
+                self.bytes[self.length] = byte;
+                self.length += 1;
+            }
+        }
+        self
+    }
+
+    pub fn number(&mut self, number: u64) -> &mut Self {
+        let (mut digits, mut at, mut rest) = ([0u8; 20], 20, number);
+        loop {
+            at -= 1;
+            digits[at] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        self.text(&digits[at..])
+    }
+
+    pub fn as_ptr(&self) -> *const c_char {
+        self.bytes.as_ptr().cast()
+    }
+
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
+/// The bytes before NUL.
+///
+/// # Safety
+/// `text` is NULL or ends with NUL, and lives.
+pub unsafe fn bytes<'t>(text: *const c_char) -> &'t [u8] {
+    if text.is_null() { &[] } else { core::slice::from_raw_parts(text.cast(), strlen(text)) }
+}

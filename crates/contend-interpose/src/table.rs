@@ -1,0 +1,169 @@
+//! Statements and connections by their address. A place is taken and given back with one atomic write; an address is never
+//! in two places, because it leaves the table before SQLite can give it to another.
+
+use crate::real::Real;
+use crate::sys::P;
+use crate::thread::Thread;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+/// Places that an address may have.
+const TRIES: usize = 16;
+const STATEMENTS: usize = 1 << 16;
+const CONNECTIONS: usize = 1 << 12;
+
+/// A prepared statement.
+#[repr(C, align(64))]
+pub struct Statement {
+    key: AtomicUsize,
+    pub id: u64,
+    pub real: *const Real,
+    pub db: P,
+    /// The record of the execution that goes on, and the segment that it is in.
+    pub record: *mut u8,
+    pub serial: u32,
+    pub is_running: bool,
+    pub is_readonly: bool,
+    pub is_attach: bool,
+    pub rows: u64,
+}
+
+/// A connection.
+#[repr(C)]
+pub struct Connection {
+    key: AtomicUsize,
+    pub id: u64,
+    pub real: *const Real,
+}
+
+static mut OF_STATEMENTS: [Statement; STATEMENTS] = [const {
+    Statement {
+        key: AtomicUsize::new(0),
+        id: 0,
+        real: core::ptr::null(),
+        db: core::ptr::null_mut(),
+        record: core::ptr::null_mut(),
+        serial: 0,
+        is_running: false,
+        is_readonly: false,
+        is_attach: false,
+        rows: 0,
+    }
+}; STATEMENTS];
+
+static mut OF_CONNECTIONS: [Connection; CONNECTIONS] =
+    [const { Connection { key: AtomicUsize::new(0), id: 0, real: core::ptr::null() } }; CONNECTIONS];
+
+#[inline(always)]
+fn place(address: usize, places: usize, try_: usize) -> usize {
+    ((address >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20).wrapping_add(try_) & (places - 1)
+}
+
+/// Keys of a table by place.
+trait Keyed {
+    fn key(&self) -> &AtomicUsize;
+}
+
+impl Keyed for Statement {
+    #[inline(always)]
+    fn key(&self) -> &AtomicUsize {
+        &self.key
+    }
+}
+
+impl Keyed for Connection {
+    #[inline(always)]
+    fn key(&self) -> &AtomicUsize {
+        &self.key
+    }
+}
+
+#[inline(always)]
+unsafe fn find<T: Keyed>(table: *mut T, places: usize, address: usize) -> *mut T {
+    for try_ in 0..TRIES {
+        let entry = table.add(place(address, places, try_));
+        if (*entry).key().load(Ordering::Acquire) == address {
+            return entry;
+        }
+    }
+    core::ptr::null_mut()
+}
+
+/// A free place; NULL if all that the address may have are taken: then it is not captured. The place is found by others
+/// only when [`open`] has been called.
+unsafe fn take<T: Keyed>(table: *mut T, places: usize, address: usize) -> *mut T {
+    const TAKEN: usize = 1;
+    for try_ in 0..TRIES {
+        let entry = table.add(place(address, places, try_));
+        if (*entry).key().compare_exchange(0, TAKEN, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            return entry;
+        }
+    }
+    core::ptr::null_mut()
+}
+
+/// The statement with this address; NULL if it is not known.
+///
+/// # Safety
+/// `t` is this thread's own.
+#[inline(always)]
+pub unsafe fn statement(t: *mut Thread, address: P) -> *mut Statement {
+    let key = address as usize;
+    let last: *mut Statement = (*t).last.cast();
+    if (*t).last_key == key && !last.is_null() && (*last).key.load(Ordering::Acquire) == key {
+        return last;
+    }
+    if key == 0 {
+        return core::ptr::null_mut();
+    }
+    let found: *mut Statement = find((&raw mut OF_STATEMENTS).cast(), STATEMENTS, key);
+    ((*t).last_key, (*t).last) = (key, found.cast());
+    found
+}
+
+/// Enters a statement.
+///
+/// # Safety
+/// SQLite has just given out this address.
+pub unsafe fn add_statement(address: P, fill: impl FnOnce(&mut Statement)) {
+    let entry: *mut Statement = take((&raw mut OF_STATEMENTS).cast(), STATEMENTS, address as usize);
+    if !entry.is_null() {
+        ((*entry).is_running, (*entry).is_attach, (*entry).rows, (*entry).serial) = (false, false, 0, 0);
+        fill(&mut *entry);
+        (*entry).key.store(address as usize, Ordering::Release);
+    }
+}
+
+/// # Safety
+/// The entry is in the table, and its address still the caller's.
+pub unsafe fn remove_statement(entry: *mut Statement) {
+    (*entry).key.store(0, Ordering::Release);
+}
+
+/// The connection with this address; NULL if it is not known.
+#[inline(always)]
+pub fn connection(address: P) -> *mut Connection {
+    if address.is_null() {
+        return core::ptr::null_mut();
+    }
+    // SAFETY: the table lives for ever; keys are atomic.
+    unsafe { find((&raw mut OF_CONNECTIONS).cast(), CONNECTIONS, address as usize) }
+}
+
+/// Enters a connection; NULL if there is no place.
+///
+/// # Safety
+/// SQLite has given out this address, and it is not in the table.
+pub unsafe fn add_connection(address: P, id: u64, real: *const Real) -> *mut Connection {
+    let entry: *mut Connection = take((&raw mut OF_CONNECTIONS).cast(), CONNECTIONS, address as usize);
+    if !entry.is_null() {
+        ((*entry).id, (*entry).real) = (id, real);
+        (*entry).key.store(address as usize, Ordering::Release);
+    }
+    entry
+}
+
+/// # Safety
+/// As for [`remove_statement`].
+pub unsafe fn remove_connection(entry: *mut Connection) {
+    (*entry).key.store(0, Ordering::Release);
+}

@@ -1,0 +1,216 @@
+//! Statements as they are written down: without comments, and where values are to stay private, with stand-ins for its
+//! literals. A stand-in is a literal of the same type made of the value's keyed hash, so the statement still parses.
+
+use crate::hash;
+
+/// Where bytes go; counts on when it is full.
+pub struct Sink<'b> {
+    buffer: &'b mut [u8],
+    pub length: usize,
+}
+
+impl<'b> Sink<'b> {
+    pub fn new(buffer: &'b mut [u8]) -> Sink<'b> {
+        Sink { buffer, length: 0 }
+    }
+
+    /// Adds a byte.
+    pub fn byte(&mut self, byte: u8) {
+        if let Some(place) = self.buffer.get_mut(self.length) {
+            *place = byte;
+        }
+        self.length += 1;
+    }
+
+    fn all(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.byte(byte));
+    }
+}
+
+/// Most bytes that stand-ins can make of a statement of so many bytes.
+pub fn room(length: usize) -> usize {
+    length * 12 + 64
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
+}
+
+/// End of what is quoted from `at` on; two quotes stand for one.
+fn quoted(sql: &[u8], at: usize, close: u8) -> usize {
+    let mut i = at + 1;
+    while i < sql.len() {
+        if sql[i] == close {
+            if close != b']' && sql.get(i + 1) == Some(&close) {
+                i += 1;
+            } else {
+                return i + 1;
+            }
+        }
+        i += 1;
+    }
+    sql.len()
+}
+
+/// End of the space or comment at this place; the same place if there is none.
+fn blank(sql: &[u8], at: usize) -> usize {
+    match (sql.get(at), sql.get(at + 1)) {
+        (Some(byte), _) if byte.is_ascii_whitespace() => at + 1,
+        (Some(b'-'), Some(b'-')) => sql[at..].iter().position(|&byte| byte == b'\n').map_or(sql.len(), |n| at + n + 1),
+        (Some(b'/'), Some(b'*')) => {
+            sql[at + 2..].windows(2).position(|two| two == b"*/").map_or(sql.len(), |n| at + n + 4)
+        }
+        _ => at,
+    }
+}
+
+fn number(sql: &[u8], at: usize) -> usize {
+    let mut i = at;
+    while i < sql.len() {
+        let sign =
+            (sql[i] == b'+' || sql[i] == b'-') && matches!(sql[i - 1], b'e' | b'E') && !sql[at..].starts_with(b"0x");
+        if !(is_word(sql[i]) || sql[i] == b'.' || (sign && i > at)) {
+            break;
+        }
+        i += 1;
+    }
+    i
+}
+
+/// The first word of a statement, in lower case, at most 16 bytes of it.
+pub fn first_word(sql: &[u8]) -> ([u8; 16], usize) {
+    let (mut word, mut length, mut i) = ([0u8; 16], 0, 0);
+    while blank(sql, i) > i || sql.get(i) == Some(&b';') {
+        i = blank(sql, i).max(i + 1);
+    }
+    while let Some(&byte) = sql.get(i).filter(|byte| is_word(**byte) && length < 16) {
+        word[length] = byte.to_ascii_lowercase();
+        length += 1;
+        i += 1;
+    }
+    (word, length)
+}
+
+/// Whether literals of a statement are settings and names, which stay.
+fn stays(sql: &[u8]) -> bool {
+    let (word, length) = first_word(sql);
+    match &word[..length] {
+        b"pragma" => !sql.windows(3).any(|three| three.eq_ignore_ascii_case(b"key")),
+        b"savepoint" | b"release" | b"rollback" | b"begin" | b"commit" | b"end" => true,
+        _ => false,
+    }
+}
+
+/// Writes a statement. With a key, literals become stand-ins; 0 and 1 stay.
+pub fn write(sql: &[u8], key: Option<[u64; 2]>, out: &mut Sink) {
+    let key = key.filter(|_| !stays(sql));
+    let (mut i, mut gap) = (0, false);
+    while i < sql.len() {
+        let after = blank(sql, i);
+        if after > i {
+            (i, gap) = (after, true);
+            continue;
+        }
+        if gap && out.length > 0 {
+            out.byte(b' ');
+        }
+        gap = false;
+        let byte = sql[i];
+        let (end, is_text) = match byte {
+            b'\'' => (quoted(sql, i, b'\''), true),
+            b'"' | b'`' => (quoted(sql, i, byte), false),
+            b'[' => (quoted(sql, i, b']'), false),
+            b'0'..=b'9' => (number(sql, i), true),
+            b'.' if sql.get(i + 1).is_some_and(u8::is_ascii_digit) => (number(sql, i), true),
+            b'x' | b'X' if sql.get(i + 1) == Some(&b'\'') => (quoted(sql, i + 1, b'\''), true),
+            b'?' | b':' | b'@' | b'#' => (word(sql, i + 1), false),
+            _ if is_word(byte) => (word(sql, i), false),
+            _ => (i + 1, false),
+        };
+        match key {
+            Some(key) if is_text => stand_in(&sql[i..end], key, out),
+            _ => out.all(&sql[i..end]),
+        }
+        i = end;
+    }
+}
+
+fn word(sql: &[u8], at: usize) -> usize {
+    at + sql[at.min(sql.len())..].iter().take_while(|byte| is_word(**byte)).count()
+}
+
+fn stand_in(literal: &[u8], key: [u64; 2], out: &mut Sink) {
+    if literal == b"0" || literal == b"1" {
+        return out.all(literal);
+    }
+    let hash = hash::bytes(key, literal);
+    let digits = |out: &mut Sink, count: u32| {
+        (0..count).for_each(|i| out.byte(b"0123456789abcdef"[(hash >> (60 - 4 * i) & 15) as usize]));
+    };
+    let is_real =
+        literal[0] != b'\'' && !literal.starts_with(b"0x") && literal.iter().any(|b| matches!(b, b'.' | b'e' | b'E'));
+    match literal[0] {
+        b'\'' => {
+            out.all(b"'#");
+            digits(out, 16);
+            out.byte(b'\'');
+        }
+        b'x' | b'X' => {
+            out.all(b"x'");
+            digits(out, 16);
+            out.byte(b'\'');
+        }
+        _ => {
+            // 18 digits fit into an integer.
+            out.all(if is_real { b"0.1" } else { b"1" });
+            let mut rest = hash;
+            for _ in 0..17 {
+                out.byte(b'0' + (rest % 10) as u8);
+                rest /= 10;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(sql: &str, key: Option<[u64; 2]>) -> String {
+        let mut buffer = vec![0; room(sql.len())];
+        let mut sink = Sink::new(&mut buffer);
+        write(sql.as_bytes(), key, &mut sink);
+        let length = sink.length;
+        String::from_utf8(buffer[..length].to_vec()).expect("text")
+    }
+
+    #[test]
+    fn comments_go_and_the_rest_stays() {
+        assert_eq!(written("SELECT  a, -- Eve's\n 'it''s' /* x */ FROM t", None), "SELECT a, 'it''s' FROM t");
+        assert_eq!(written(" /* nothing */ ", None), "");
+        assert_eq!(written("SELECT '", None), "SELECT '", "unfinished");
+        assert_eq!(written("SELECT /*", None), "SELECT");
+    }
+
+    #[test]
+    fn no_literal_survives_and_equal_ones_stay_equal() {
+        let sql = "INSERT INTO t2 (a, [b 9], \"c 'd'\") VALUES ('Eve''s', 4711, 0x1F, 1.5e-3, .25, x'beef', ?1, :n, 0, 1), ('Eve''s')";
+        let private = written(sql, Some([1, 2]));
+        for value in ["Eve", "4711", "1F", "5e", ".25", "beef"] {
+            assert!(!private.contains(value), "{value}: {private}");
+        }
+        assert!(private.starts_with("INSERT INTO t2 (a, [b 9], \"c 'd'\") VALUES ('#"), "{private}");
+        assert!(private.contains(", ?1, :n, 0, 1), ("), "{private}");
+        let text = &private[private.find("'#").expect("a stand-in")..][..19];
+        assert_eq!(private.matches(text).count(), 2, "{private}");
+        assert!(private.len() <= room(sql.len()));
+        assert_ne!(private, written(sql, Some([3, 4])));
+    }
+
+    #[test]
+    fn settings_stay_but_no_key_of_a_cipher() {
+        assert_eq!(written("PRAGMA busy_timeout = 5000", Some([1, 2])), "PRAGMA busy_timeout = 5000");
+        assert!(!written("PRAGMA key = 'secret'", Some([1, 2])).contains("secret"));
+        assert!(!written("pragma rekey='secret'", Some([1, 2])).contains("secret"));
+    }
+}

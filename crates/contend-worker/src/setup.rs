@@ -1,0 +1,36 @@
+//! What it takes to open a connection.
+
+use crate::control::{Cancel, Control};
+use crate::options::Options;
+use contend_wire::database::Database;
+use contend_wire::plan::Head;
+use std::sync::Arc;
+
+/// Everything a connection depends on.
+#[derive(Clone, Copy)]
+pub struct Setup<'p> {
+    /// The plan's head.
+    pub head: &'p Head,
+    /// Number of the client that uses it, or of the first of them.
+    pub client: u32,
+    /// Its database, by position in the plan.
+    pub database: u32,
+    /// The plan's options.
+    pub options: &'p Options,
+    /// The window.
+    pub control: &'p Arc<Control>,
+    /// Where to leave the means to interrupt the connection.
+    pub cancel: &'p Cancel,
+}
+
+impl<'p> Setup<'p> {
+    /// Where the database is.
+    pub fn database(&self) -> &'p Database {
+        &self.head.databases[self.database as usize]
+    }
+
+    /// The path of a database that is a file, as [`crate::models::of`] has checked.
+    pub fn path(&self) -> &'p str {
+        self.database().file().unwrap_or_default()
+    }
+}

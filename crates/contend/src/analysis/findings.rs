@@ -1,0 +1,323 @@
+//! Everything a report says, as values, and how cells, comparisons and effects are found.
+
+use crate::analysis::cell::{Cell, CellBuilder, CellPlace};
+use crate::analysis::compare::{self, Compared, FactorEffect};
+use crate::analysis::estimate::{Estimate, Estimator};
+use crate::analysis::metric::{self, Metric};
+use crate::analysis::requests::Sum;
+use crate::analysis::tally::{Counting, Tally, Tallying};
+use crate::analysis::trial::TrialRow;
+use crate::load::Load;
+use crate::record::model::{Run, Trial};
+use crate::record::recorded::Recorded;
+use crate::stats::drift::{self, Trend};
+use crate::study::layout::{Layout, layout};
+use crate::study::model::{Export, Grid, Published, Tier, Variant};
+
+/// A question and what this run says to it.
+#[derive(Debug, Clone)]
+pub struct Answered {
+    pub ask: String,
+    pub condition: Option<usize>,
+    pub outcome: Outcome,
+}
+
+/// What a run says to a question.
+#[derive(Debug, Clone)]
+pub enum Outcome {
+    /// The study's sentence, filled in, and the comparison from which it follows.
+    Said {
+        text: String,
+        compared: Option<Box<Compared>>,
+    },
+    Unanswered(Why),
+}
+
+/// Why there is no answer, with the name of what is missing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Why {
+    NoCondition(String),
+    NoMetric(String),
+    /// The contender has none that counts.
+    NoValidTrial(String),
+}
+
+impl Answered {
+    pub fn compared(&self) -> Option<&Compared> {
+        match &self.outcome {
+            Outcome::Said { compared, .. } => compared.as_deref(),
+            Outcome::Unanswered(_) => None,
+        }
+    }
+}
+
+/// Compared in every study beside its headline.
+const ALSO_COMPARED: [&str; 2] = ["response_ns_p50", "response_ns_p99"];
+
+/// A metric of the original beside ours.
+#[derive(Debug, Clone)]
+pub struct Beside {
+    pub published: Published,
+    pub metric: Option<Metric>,
+    pub ours: Option<Estimate>,
+    /// Ours over theirs.
+    pub ratio: Option<f64>,
+}
+
+/// A drift of the headline over the rounds of a cell.
+#[derive(Debug, Clone, Copy)]
+pub struct Drift {
+    pub condition: usize,
+    pub contender: usize,
+    pub trend: Trend,
+}
+
+/// Everything a report says, as numbers.
+pub struct Findings<'r> {
+    pub run: &'r Run,
+    pub trials: &'r [Trial],
+    /// Trials that are there but cannot be read, with the reason.
+    pub damaged: &'r [(String, String)],
+    /// Names of the transactions, in the order of their numbers.
+    pub transactions: Vec<String>,
+    /// In the order of trials.
+    pub rows: Vec<TrialRow<'r>>,
+    /// Condition by condition, contenders in the order of the study.
+    pub cells: Vec<Cell>,
+    pub headline: Option<Metric>,
+    pub comparisons: Vec<Compared>,
+    /// The same system against itself.
+    pub self_comparisons: Vec<Compared>,
+    pub effects: Vec<FactorEffect>,
+    pub answers: Vec<Answered>,
+    pub beside: Vec<Beside>,
+    pub drifts: Vec<Drift>,
+    /// Trials whose slot the study does not have.
+    pub strangers: Vec<u32>,
+    /// What became of the requests under each condition; empty if no service was asked.
+    pub requests: Vec<Sum>,
+}
+
+impl<'r> Findings<'r> {
+    /// Whether quantiles are printed without their minimum, as the original did.
+    pub fn as_published(&self) -> bool {
+        self.run.study.variant == Variant::AsPublished
+    }
+
+    /// Whether it is a service that was asked, and no database.
+    pub fn of_service(&self) -> bool {
+        self.run.study.is_of_service()
+    }
+
+    /// The load under a condition.
+    pub fn load(&self, condition: usize) -> Load {
+        self.run.study.load.under(&self.run.study.conditions[condition].axes)
+    }
+
+    /// Where the contenders stand in a grid; `None` if there is at most one.
+    pub fn layout(&self, grid: &Grid) -> Option<Layout> {
+        layout(&self.run.study, grid)
+    }
+
+    /// Exports of the study. A record from elsewhere may claim any name of a file.
+    pub fn exports(&self) -> impl Iterator<Item = &Export> {
+        self.run.study.exports.iter().filter(|export| Export::check_file(&export.file).is_ok())
+    }
+
+    pub fn cell(&self, condition: usize, contender: usize) -> Option<&Cell> {
+        self.cells.iter().find(|c| c.condition == condition && c.contender == contender)
+    }
+
+    pub fn metric(&self, name: &str) -> Option<Metric> {
+        metric::find(&self.run.study, name)
+    }
+
+    pub fn estimator(&self) -> Estimator<'_> {
+        Estimator { rows: &self.rows, transactions: &self.transactions, study: &self.run.study }
+    }
+
+    /// The metric of this name in a cell.
+    pub fn estimate(&self, cell: &Cell, name: &str) -> Estimate {
+        self.metric(name).map(|metric| self.estimator().estimate(cell, &metric)).unwrap_or_default()
+    }
+
+    /// Contenders of a tier, in the order of the study.
+    pub fn of_tier(&self, tier: Tier) -> Vec<usize> {
+        let contenders = &self.run.study.contenders;
+        (0..contenders.len()).filter(|&i| contenders[i].tier == tier).collect()
+    }
+
+    /// The contender that the others of this tier are compared with.
+    pub fn baseline(&self, tier: Tier) -> Option<usize> {
+        let study = &self.run.study;
+        let is_baseline = |index: &usize| {
+            let contender = &study.contenders[*index];
+            study.baselines.iter().any(|b| *b == contender.name || *b == contender.label)
+        };
+        self.of_tier(tier).into_iter().find(is_baseline)
+    }
+
+    pub(super) fn read_cells(&mut self, record: &dyn Recorded) {
+        let study = &self.run.study;
+        let known = |s: &crate::record::model::Slot| {
+            s.condition < study.conditions.len() && s.contender < study.contenders.len()
+        };
+        let trials = self.trials;
+        self.strangers = trials.iter().filter(|t| !known(&t.slot)).map(|t| t.slot.trial).collect();
+        for condition in 0..study.conditions.len() {
+            for contender in 0..study.contenders.len() {
+                let here = |s: &crate::record::model::Slot| (s.condition, s.contender) == (condition, contender);
+                let mut at: Vec<usize> = (0..trials.len()).filter(|&i| here(&trials[i].slot)).collect();
+                at.sort_by_key(|&i| (trials[i].slot.round, trials[i].slot.trial));
+                let scheduled = self.run.schedule.iter().filter(|s| here(s)).count();
+                let cell = self.read_cell(record, (condition, contender), scheduled, &at);
+                self.cells.push(cell);
+            }
+        }
+        self.sort_rows();
+    }
+
+    fn read_cell(
+        &mut self,
+        record: &dyn Recorded,
+        (condition, contender): (usize, usize),
+        scheduled: usize,
+        at: &[usize],
+    ) -> Cell {
+        let writes: Vec<bool> = self.run.workload.transactions.iter().map(|t| t.write).collect();
+        let mut place = CellPlace { condition, contender, scheduled, valid: vec![], invalid: vec![] };
+        let mut builder = CellBuilder::default();
+        for &at in at {
+            let trial = &self.trials[at];
+            let tally = self.tally(record, at);
+            let row = TrialRow::new(trial, tally.as_ref().map_err(Clone::clone), self.run, &writes);
+            match &tally {
+                Ok(tally) if row.is_valid() => {
+                    builder.add(tally);
+                    // A record without it is whole but for two charts.
+                    let series = record.series(trial.slot.trial).unwrap_or_default();
+                    builder.add_series(&series, tally.elapsed_ns());
+                    place.valid.push(self.rows.len());
+                }
+                _ => place.invalid.push(self.rows.len()),
+            }
+            self.rows.push(row);
+        }
+        builder.finish(place, &self.rows, &writes, self.as_published())
+    }
+
+    fn tally(&self, record: &dyn Recorded, at: usize) -> Result<Tally, String> {
+        let trial = &self.trials[at];
+        let counting = if self.as_published() { Counting::Original } else { Counting::Corrected };
+        let mut tallying = Tallying::new(trial, counting);
+        record.samples(trial.slot.trial, &mut |sample| tallying.push(sample)).map_err(|e| format!("{e:#}"))?;
+        Ok(tallying.finish(&trial.planned, &self.transactions))
+    }
+
+    /// Rows were made cell by cell and are read trial by trial.
+    fn sort_rows(&mut self) {
+        let mut order: Vec<usize> = (0..self.rows.len()).collect();
+        order.sort_by_key(|&i| self.rows[i].number);
+        let mut place = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(new, &old)| place[old] = new);
+        for cell in &mut self.cells {
+            cell.valid.iter_mut().chain(&mut cell.invalid).for_each(|index| *index = place[*index]);
+        }
+        self.rows.sort_by_key(|row| row.number);
+    }
+
+    /// Figures compared, the headline first.
+    pub fn compared_metrics(&self) -> Vec<Metric> {
+        self.headline_and(&ALSO_COMPARED)
+    }
+
+    /// Figures shown first: the headline, and throughput if that is another.
+    pub fn shown_metrics(&self) -> Vec<Metric> {
+        self.headline_and(&["throughput_ops_per_s"])
+    }
+
+    fn headline_and(&self, names: &[&str]) -> Vec<Metric> {
+        let mut metrics: Vec<Metric> = self.headline.iter().cloned().collect();
+        for metric in names.iter().filter_map(|name| self.metric(name)) {
+            if metrics.iter().all(|have| have.name != metric.name) {
+                metrics.push(metric);
+            }
+        }
+        metrics
+    }
+
+    pub(super) fn compare(&mut self) {
+        let study = &self.run.study;
+        let mut all = vec![];
+        for condition in 0..study.conditions.len() {
+            for tier in Tier::GROUPS {
+                let Some(baseline) = self.baseline(tier) else { continue };
+                for candidate in self.of_tier(tier).into_iter().filter(|&c| c != baseline) {
+                    let Some((b, c)) = self.cell(condition, baseline).zip(self.cell(condition, candidate)) else {
+                        continue;
+                    };
+                    for metric in self.compared_metrics() {
+                        all.push(compare::compare(&self.estimator(), b, c, &metric));
+                    }
+                }
+            }
+        }
+        self.comparisons = all;
+    }
+
+    /// Contenders that are the same system twice show what the machine alone makes of a comparison.
+    pub(super) fn compare_with_itself(&self) -> Vec<Compared> {
+        let study = &self.run.study;
+        let Some(headline) = &self.headline else { return vec![] };
+        let same = |a: usize, b: usize| {
+            let (a, b) = (&study.contenders[a], &study.contenders[b]);
+            (&a.engine, &a.driver, &a.model, &a.settings) == (&b.engine, &b.driver, &b.model, &b.settings)
+        };
+        let count = study.contenders.len();
+        let twins = (0..count).flat_map(|a| (a + 1..count).map(move |b| (a, b))).filter(|&(a, b)| same(a, b));
+        let pairs = twins.flat_map(|twin| (0..study.conditions.len()).map(move |condition| (condition, twin)));
+        pairs
+            .filter_map(|(condition, (a, b))| self.cell(condition, a).zip(self.cell(condition, b)))
+            .map(|(a, b)| compare::compare(&self.estimator(), a, b, headline))
+            .collect()
+    }
+
+    /// What was said of a candidate.
+    pub fn compared(&self, condition: usize, candidate: usize, metric: &str) -> Option<&Compared> {
+        self.comparisons
+            .iter()
+            .find(|c| c.condition == condition && c.candidate == candidate && c.metric.name == metric)
+    }
+
+    pub(super) fn factor_effects(&self) -> Vec<FactorEffect> {
+        let study = &self.run.study;
+        let of = |factor: usize, condition: usize| {
+            let metric = self.metric(&study.effects[factor].metric);
+            compare::factor_effect(&self.estimator(), &self.cells, condition, &study.effects[factor], metric)
+        };
+        let conditions = 0..study.conditions.len();
+        (0..study.effects.len()).flat_map(|factor| conditions.clone().map(move |c| of(factor, c))).collect()
+    }
+
+    pub(super) fn beside(&self, published: &Published) -> Beside {
+        let study = &self.run.study;
+        let condition = study.conditions.iter().position(|c| c.label == published.condition);
+        let contender = study.contenders.iter().position(|c| c.label == published.contender);
+        let cell = condition.zip(contender).and_then(|(condition, contender)| self.cell(condition, contender));
+        let metric = self.metric(&published.metric);
+        let ours = cell.zip(metric.as_ref()).map(|(cell, metric)| self.estimator().estimate(cell, metric));
+        let value = ours.as_ref().and_then(|ours| ours.value);
+        let ratio = value.filter(|_| published.value > 0.0).map(|value| value / published.value);
+        Beside { published: published.clone(), metric, ours, ratio }
+    }
+
+    pub(super) fn drifting(&self) -> Vec<Drift> {
+        let Some(headline) = &self.headline else { return vec![] };
+        let drift = |cell: &Cell| {
+            let values: Vec<f64> = self.estimator().rounds(cell, headline).into_iter().map(|(_, v)| v).collect();
+            let trend = drift::trend(&values).filter(|t| t.drifting)?;
+            Some(Drift { condition: cell.condition, contender: cell.contender, trend })
+        };
+        self.cells.iter().filter_map(drift).collect()
+    }
+}

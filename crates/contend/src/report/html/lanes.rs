@@ -1,0 +1,75 @@
+//! Lanes over a common time, drawn as SVG. A title element in each span says what it is; no script is needed.
+
+use super::{colour, escaped};
+use crate::report::document::{Lane, Lanes, Span};
+
+/// Width of the drawing, and of the names on its left.
+const WIDTH: f64 = 1000.0;
+const LEFT: f64 = 190.0;
+/// Height of a lane, and the room between two.
+const HEIGHT: f64 = 22.0;
+const GAP: f64 = 8.0;
+const FOOT: f64 = 30.0;
+/// Narrowest span that can be seen.
+const SPAN_MIN: f64 = 0.8;
+
+/// The figure.
+pub fn lanes(chart: &Lanes) -> String {
+    let height = chart.lanes.len() as f64 * (HEIGHT + GAP);
+    let x = |at: f64| LEFT + (at - chart.low) / (chart.high - chart.low).max(f64::MIN_POSITIVE) * (WIDTH - LEFT);
+    let tick = |(at, label): (f64, &str)| {
+        let x = x(at);
+        format!(
+            "<path d=\"M{x:.1} 0V{height:.1}\"/><text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n",
+            height + 18.0,
+            escaped(label)
+        )
+    };
+    let ticks: String = chart.ticks.iter().map(|t| tick((t.at, &t.label))).collect();
+    let lanes: String = chart.lanes.iter().enumerate().map(|(nth, lane)| drawn(nth, lane, &x)).collect();
+    format!(
+        "<figure class=\"lines lanes\">\n<figcaption>{0}</figcaption>\n<svg viewBox=\"0 0 {WIDTH} {1}\" role=\"img\" \
+         aria-label=\"{0}\">\n<g class=\"axes\">\n{ticks}</g>\n{lanes}</svg>\n</figure>\n",
+        escaped(&chart.title),
+        height + FOOT
+    )
+}
+
+fn drawn(nth: usize, lane: &Lane, x: &dyn Fn(f64) -> f64) -> String {
+    let top = nth as f64 * (HEIGHT + GAP);
+    let span = |span: &Span| {
+        let (from, to) = (x(span.from), x(span.to));
+        let high = HEIGHT * span.height.clamp(0.04, 1.0);
+        let hollow = if span.hollow { " class=\"hollow\"" } else { "" };
+        format!(
+            "<rect{hollow} x=\"{from:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{high:.1}\"><title>{}</title></rect>\n",
+            top + HEIGHT - high,
+            (to - from).max(SPAN_MIN),
+            escaped(&span.tip)
+        )
+    };
+    let spans: String = lane.spans.iter().map(span).collect();
+    format!(
+        "<g class=\"{}\"><text x=\"0\" y=\"{:.1}\">{}</text>\n{spans}</g>\n",
+        colour(lane.series),
+        top + HEIGHT - 6.0,
+        escaped(&lane.label)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_lie_at_their_times_and_nothing_becomes_markup() {
+        let span = Span { from: 5.0, to: 10.0, height: 1.0, hollow: true, tip: "<b>".into() };
+        let lane = Lane { series: 1, label: "a & b".into(), spans: vec![span] };
+        let figure = lanes(&Lanes { title: "t".into(), low: 0.0, high: 10.0, ticks: vec![], lanes: vec![lane] });
+        assert!(
+            figure.contains("<rect class=\"hollow\" x=\"595.0\" y=\"0.0\" width=\"405.0\" height=\"22.0\">"),
+            "{figure}"
+        );
+        assert!(figure.contains("a &amp; b") && figure.contains("&lt;b&gt;"), "{figure}");
+    }
+}

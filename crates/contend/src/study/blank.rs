@@ -1,0 +1,160 @@
+//! What the sentences of an answer are made of: words of verdicts, facts about two counts, and blanks. Study files are
+//! checked against these tables, and `analysis` fills in what they list.
+
+use crate::stats::verdict::Verdict;
+
+/// A verdict that an answer has a sentence for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Word {
+    Faster,
+    SlightlyFaster,
+    NoDifference,
+    CannotTell,
+    SlightlySlower,
+    Slower,
+    NotComparable,
+}
+
+impl Word {
+    /// All words with their keys in study files.
+    pub const ALL: [(Word, &'static str); 7] = [
+        (Word::Faster, "faster"),
+        (Word::SlightlyFaster, "slightly-faster"),
+        (Word::NoDifference, "no-difference"),
+        (Word::CannotTell, "cannot-tell"),
+        (Word::SlightlySlower, "slightly-slower"),
+        (Word::Slower, "slower"),
+        (Word::NotComparable, "not-comparable"),
+    ];
+
+    /// The word of a verdict; none for too few rounds.
+    pub fn of(verdict: &Verdict) -> Option<Self> {
+        match verdict {
+            Verdict::Faster => Some(Word::Faster),
+            Verdict::Slower => Some(Word::Slower),
+            Verdict::SlightlyFaster => Some(Word::SlightlyFaster),
+            Verdict::SlightlySlower => Some(Word::SlightlySlower),
+            Verdict::NoDifference => Some(Word::NoDifference),
+            Verdict::CannotTell => Some(Word::CannotTell),
+            Verdict::NotComparable(_) => Some(Word::NotComparable),
+            Verdict::NoWords => None,
+        }
+    }
+
+    /// The word whose sentence serves where there is none for this one.
+    pub fn stands_in(self) -> Option<Self> {
+        match self {
+            Word::SlightlyFaster => Some(Word::Faster),
+            Word::SlightlySlower => Some(Word::Slower),
+            _ => None,
+        }
+    }
+
+    /// Its key in study files.
+    pub fn key(self) -> &'static str {
+        key(&Self::ALL, self)
+    }
+}
+
+/// Which of two counts are above 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fact {
+    Neither,
+    OnlyThis,
+    OnlyAgainst,
+    Both,
+}
+
+impl Fact {
+    /// All facts with their keys in study files.
+    pub const ALL: [(Fact, &'static str); 4] = [
+        (Fact::Neither, "neither"),
+        (Fact::OnlyThis, "only-this"),
+        (Fact::OnlyAgainst, "only-against"),
+        (Fact::Both, "both"),
+    ];
+
+    /// Whether this count is above 0, and the other.
+    pub fn of(this: bool, against: bool) -> Self {
+        match (this, against) {
+            (false, false) => Fact::Neither,
+            (true, false) => Fact::OnlyThis,
+            (false, true) => Fact::OnlyAgainst,
+            (true, true) => Fact::Both,
+        }
+    }
+
+    /// Its key in study files.
+    pub fn key(self) -> &'static str {
+        key(&Self::ALL, self)
+    }
+}
+
+/// A name in braces that a sentence may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Blank {
+    This,
+    Against,
+    Ratio,
+    Low,
+    High,
+    ThisValue,
+    AgainstValue,
+    ThisShown,
+    AgainstShown,
+    Condition,
+    Tier,
+    Rounds,
+    Reason,
+}
+
+impl Blank {
+    /// All blanks with their names.
+    pub const ALL: [(Blank, &'static str); 13] = [
+        (Blank::This, "this"),
+        (Blank::Against, "against"),
+        (Blank::Ratio, "ratio"),
+        (Blank::Low, "low"),
+        (Blank::High, "high"),
+        (Blank::ThisValue, "this_value"),
+        (Blank::AgainstValue, "against_value"),
+        (Blank::ThisShown, "this_shown"),
+        (Blank::AgainstShown, "against_shown"),
+        (Blank::Condition, "condition"),
+        (Blank::Tier, "tier"),
+        (Blank::Rounds, "rounds"),
+        (Blank::Reason, "reason"),
+    ];
+
+    /// Whether it is known only where there is a verdict.
+    pub fn is_of_a_ratio(self) -> bool {
+        matches!(self, Blank::Ratio | Blank::Low | Blank::High)
+    }
+}
+
+fn key<T: Copy + PartialEq>(all: &[(T, &'static str)], wanted: T) -> &'static str {
+    all.iter().find(|(known, _)| *known == wanted).map_or("", |(_, key)| key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_and_fact_that_a_study_file_may_name_occurs() {
+        let verdicts = [
+            Verdict::Faster,
+            Verdict::SlightlyFaster,
+            Verdict::NoDifference,
+            Verdict::CannotTell,
+            Verdict::SlightlySlower,
+            Verdict::Slower,
+            Verdict::NotComparable(String::new()),
+        ];
+        assert_eq!(verdicts.map(|verdict| Word::of(&verdict)), Word::ALL.map(|(word, _)| Some(word)));
+        let counts = [(false, false), (true, false), (false, true), (true, true)];
+        assert_eq!(counts.map(|(this, against)| Fact::of(this, against)), Fact::ALL.map(|(fact, _)| fact));
+        assert!(Word::ALL.iter().all(|(word, key)| word.key() == *key));
+        assert!(Fact::ALL.iter().all(|(fact, key)| fact.key() == *key));
+    }
+}

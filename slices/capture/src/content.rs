@@ -1,0 +1,164 @@
+//! What is in a database: a copy through the backup API, and counts of its tables. Only contend's own process opens it.
+
+use crate::manifest::{Column, Content, Table, Values, write_private};
+use anyhow::{Context, Result};
+use rusqlite::backup::{Backup, StepResult};
+use rusqlite::{Connection, OpenFlags};
+use std::path::Path;
+use std::time::Duration;
+
+/// Rows of a table that are looked at.
+const LOOKED_AT: u64 = 20_000;
+
+/// Keeps the content of a database; `name` is that of the copy.
+///
+/// # Errors
+/// It cannot be read, or the copy cannot be written.
+pub fn keep(path: &Path, dir: &Path, name: &str, values: Values) -> Result<Content> {
+    let source = open(path)?;
+    if values == Values::Hash {
+        return look(&source, None);
+    }
+    let copy = dir.join(name);
+    write_private(&copy, &[])?;
+    let mut target = Connection::open(&copy)?;
+    {
+        let backup = Backup::new(&source, &mut target)?;
+        while backup.step(4096)? != StepResult::Done {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+    drop(target);
+    look(&source, Some(name.to_string()))
+}
+
+/// Read only, so that closing it changes nothing; a database whose last program died may first need its journal rolled
+/// back.
+fn open(path: &Path) -> Result<Connection> {
+    let read_only = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connect = |flags| -> rusqlite::Result<Connection> {
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(Duration::from_secs(10))?;
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+        Ok(connection)
+    };
+    let opened = connect(read_only).or_else(|_| connect(OpenFlags::SQLITE_OPEN_READ_WRITE));
+    opened.with_context(|| format!("cannot read {}", path.display()))
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// Counts what is in a database.
+///
+/// # Errors
+/// A query fails.
+pub fn look(db: &Connection, copy: Option<String>) -> Result<Content> {
+    let journal_mode = db.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
+    let page_size = db.query_row("PRAGMA page_size", [], |row| row.get(0))?;
+    let mut schema = db.prepare("SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY rowid")?;
+    let entries = schema.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let entries = entries.collect::<rusqlite::Result<Vec<(String, String, String)>>>()?;
+    let (mut tables, mut others) = (vec![], vec![]);
+    for (kind, name, sql) in entries {
+        if kind == "table" {
+            tables.push(table(db, name, sql)?);
+        } else {
+            others.push(sql);
+        }
+    }
+    Ok(Content { copy, journal_mode, page_size, tables, others })
+}
+
+fn count(row: &rusqlite::Row, column: usize) -> rusqlite::Result<u64> {
+    row.get::<_, i64>(column).map(i64::cast_unsigned)
+}
+
+fn table(db: &Connection, name: String, ddl: String) -> Result<Table> {
+    let rows = db.query_row(&format!("SELECT count(*) FROM {}", quoted(&name)), [], |row| count(row, 0)).unwrap_or(0);
+    let mut info =
+        db.prepare("SELECT name, type, \"notnull\", dflt_value IS NOT NULL, pk FROM pragma_table_info(?1)")?;
+    let columns = info.query_map([&name], |row| {
+        let (column, declared) = (row.get(0)?, row.get::<_, String>(1)?);
+        Ok((column, declared, row.get(2)?, row.get(3)?, row.get(4)?))
+    })?;
+    let mut found = vec![];
+    for column in columns {
+        let (column, declared, not_null, has_default, key) = column?;
+        found.push(look_at(
+            db,
+            &name,
+            Column {
+                name: column,
+                declared,
+                not_null,
+                has_default,
+                key,
+                unique: false,
+                refers: None,
+                seen: 0,
+                nulls: 0,
+                distinct: 0,
+                kind: "null".into(),
+                length_min: 0,
+                length_mean: 0,
+                length_max: 0,
+            },
+        )?);
+    }
+    Ok(Table { name, ddl, rows, columns: found })
+}
+
+fn look_at(db: &Connection, table: &str, mut column: Column) -> Result<Column> {
+    let (of, name) = (quoted(table), quoted(&column.name));
+    let sql = format!(
+        "WITH seen AS MATERIALIZED (SELECT {name} AS v FROM {of} LIMIT {LOOKED_AT})
+         SELECT count(*), coalesce(sum(v IS NULL), 0), count(DISTINCT v), coalesce(min(length(v)), 0),
+           coalesce(CAST(avg(length(v)) AS INTEGER), 0), coalesce(max(length(v)), 0),
+           coalesce((SELECT typeof(v) FROM seen WHERE v IS NOT NULL GROUP BY 1 ORDER BY count(*) DESC LIMIT 1), 'null')
+         FROM seen"
+    );
+    // A virtual table may refuse.
+    let _ = db.query_row(&sql, [], |row| {
+        (column.seen, column.nulls, column.distinct) = (count(row, 0)?, count(row, 1)?, count(row, 2)?);
+        (column.length_min, column.length_mean, column.length_max) = (count(row, 3)?, count(row, 4)?, count(row, 5)?);
+        column.kind = row.get(6)?;
+        Ok(())
+    });
+    let unique = "SELECT EXISTS (SELECT 1 FROM pragma_index_list(?1) l WHERE l.\"unique\" AND NOT l.partial
+        AND (SELECT count(*) FROM pragma_index_info(l.name)) = 1
+        AND (SELECT name FROM pragma_index_info(l.name)) = ?2)";
+    column.unique = db.query_row(unique, [table, &column.name], |row| row.get(0))?;
+    let refers = "SELECT \"table\", coalesce(\"to\", '') FROM pragma_foreign_key_list(?1) WHERE \"from\" = ?2 LIMIT 1";
+    column.refers = db.query_row(refers, [table, &column.name], |row| Ok((row.get(0)?, row.get(1)?))).ok();
+    Ok(column)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_leave_no_copy_and_counts_say_what_is_there() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("app.db");
+        let db = Connection::open(&path).expect("made");
+        db.execute_batch(
+            "PRAGMA journal_mode = wal; CREATE TABLE a (id INTEGER PRIMARY KEY, mail TEXT NOT NULL UNIQUE);
+             CREATE TABLE b (id INTEGER PRIMARY KEY, a INTEGER REFERENCES a (id), t TEXT);
+             INSERT INTO a VALUES (1, 'x'), (2, 'yyy'); INSERT INTO b VALUES (1, 1, NULL); CREATE INDEX bt ON b (t);",
+        )
+        .expect("filled");
+        let kept = keep(&path, dir.path(), "copy.db", Values::Hash).expect("kept");
+        assert!(!dir.path().join("copy.db").exists());
+        assert_eq!((kept.journal_mode.as_str(), kept.tables.len(), kept.others.len()), ("wal", 2, 1));
+        let mail = &kept.tables[0].columns[1];
+        assert_eq!((mail.unique, mail.length_min, mail.length_max, mail.distinct), (true, 1, 3, 2));
+        assert_eq!(kept.tables[1].columns[1].refers, Some(("a".into(), "id".into())));
+        keep(&path, dir.path(), "copy.db", Values::Full).expect("kept");
+        let copy = Connection::open(dir.path().join("copy.db")).expect("opened");
+        assert_eq!(copy.query_row("SELECT count(*) FROM a", [], |row| row.get::<_, i64>(0)), Ok(2));
+        assert!(path.with_extension("db-wal").exists(), "the log of a live database stays");
+    }
+}

@@ -1,0 +1,298 @@
+//! What a program's calls mean: transactions, attempts, and groups of the same shape.
+
+use crate::segment::Who;
+use crate::sql::{Begin, Does, Shape, shape};
+use crate::trace::{Call, How, Trace};
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+/// How a transaction ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum End {
+    Committed,
+    RolledBack,
+    Failed,
+    /// The process ended, or the capture did.
+    Unfinished,
+}
+
+/// How a transaction began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Began {
+    /// A single statement.
+    Alone,
+    By(Begin),
+    /// Before the capture, or in a way that was not seen.
+    Unseen,
+}
+
+#[derive(Debug, Clone)]
+pub struct Transaction {
+    pub connection: u64,
+    pub who: Who,
+    pub began: Began,
+    pub end: End,
+    /// Places in the calls of the trace.
+    pub calls: Vec<usize>,
+    pub from_ns: u64,
+    pub to_ns: u64,
+    /// Whether it writes, or tries to.
+    pub writes: bool,
+    /// Whether a lock was in the way.
+    pub is_busy: bool,
+    /// Tries of the same work before this one.
+    pub earlier: u32,
+    /// The same thread tried again.
+    pub is_tried_again: bool,
+    /// Time in the program between statements, in all and while the write lock was held.
+    pub open_ns: u64,
+    pub held_ns: u64,
+}
+
+/// The shapes of all statements of a trace.
+pub struct Shapes {
+    by_text: HashMap<Rc<str>, usize>,
+    pub all: Vec<Shape>,
+    /// Texts as the program wrote them, the first of each shape.
+    pub texts: Vec<Rc<str>>,
+    numbers: HashMap<String, usize>,
+}
+
+impl Shapes {
+    pub fn of(trace: &Trace) -> Shapes {
+        let mut shapes = Shapes { by_text: HashMap::new(), all: vec![], texts: vec![], numbers: HashMap::new() };
+        for call in &trace.calls {
+            if shapes.by_text.contains_key(&call.sql) {
+                continue;
+            }
+            let made = shape(&call.sql);
+            let next = shapes.all.len();
+            let number = *shapes.numbers.entry(made.text.clone()).or_insert(next);
+            if number == next {
+                shapes.all.push(made);
+                shapes.texts.push(Rc::clone(&call.sql));
+            }
+            shapes.by_text.insert(Rc::clone(&call.sql), number);
+        }
+        shapes
+    }
+
+    pub fn number(&self, call: &Call) -> usize {
+        self.by_text[&call.sql]
+    }
+
+    pub fn get(&self, call: &Call) -> &Shape {
+        &self.all[self.number(call)]
+    }
+}
+
+/// The transactions of a trace, by the time at which they began.
+pub fn transactions(trace: &Trace, shapes: &Shapes) -> Vec<Transaction> {
+    let mut open: BTreeMap<u64, Transaction> = BTreeMap::new();
+    let mut found = vec![];
+    for (i, call) in trace.calls.iter().enumerate() {
+        let does = shapes.get(call).does;
+        let is_setting = matches!(does, Does::Pragma | Does::Other) && call.before && call.after;
+        if is_setting && !open.contains_key(&call.connection) {
+            continue;
+        }
+        let transaction = open.entry(call.connection).or_insert_with(|| begin(call, does));
+        transaction.calls.push(i);
+        transaction.to_ns = transaction.to_ns.max(call.end_ns());
+        let writes = matches!(does, Does::Write | Does::Schema) && !call.is_readonly;
+        transaction.writes |= writes || matches!(does, Does::Begin(Begin::Immediate | Begin::Exclusive));
+        transaction.is_busy |= call.is_busy();
+        if call.is_pending() {
+            continue;
+        }
+        if call.after {
+            transaction.end = end(call, does);
+            found.extend(open.remove(&call.connection));
+        }
+    }
+    found.extend(open.into_values());
+    found.sort_by_key(|transaction| transaction.from_ns);
+    for transaction in &mut found {
+        measure(transaction, trace, shapes);
+    }
+    join_attempts(&mut found, trace, shapes);
+    found
+}
+
+fn begin(call: &Call, does: Does) -> Transaction {
+    let began = match does {
+        Does::Begin(mode) => Began::By(mode),
+        Does::Savepoint if call.before => Began::By(Begin::Deferred),
+        _ if call.before => Began::Alone,
+        _ => Began::Unseen,
+    };
+    Transaction {
+        connection: call.connection,
+        who: call.who,
+        began,
+        end: End::Unfinished,
+        calls: vec![],
+        from_ns: call.at_ns,
+        to_ns: call.at_ns,
+        writes: false,
+        is_busy: false,
+        earlier: 0,
+        is_tried_again: false,
+        open_ns: 0,
+        held_ns: 0,
+    }
+}
+
+fn end(call: &Call, does: Does) -> End {
+    match does {
+        _ if call.has_failed() => End::Failed,
+        Does::Rollback => End::RolledBack,
+        _ => End::Committed,
+    }
+}
+
+/// Time between its statements, and how much of it the write lock was held.
+fn measure(transaction: &mut Transaction, trace: &Trace, shapes: &Shapes) {
+    let mut holds = false;
+    let mut last_end: Option<u64> = None;
+    for &i in &transaction.calls {
+        let call = &trace.calls[i];
+        if let Some(last_end) = last_end {
+            let gap = call.at_ns.saturating_sub(last_end);
+            transaction.open_ns += gap;
+            transaction.held_ns += if holds { gap } else { 0 };
+        }
+        let does = shapes.get(call).does;
+        let takes = matches!(does, Does::Write | Does::Schema | Does::Begin(Begin::Immediate | Begin::Exclusive));
+        holds |= takes && !call.has_failed() && !call.is_readonly;
+        last_end = Some(call.end_ns().max(last_end.unwrap_or(0)));
+    }
+    // A transaction that was rolled back because of a lock has failed, whatever its last statement says.
+    if transaction.end == End::RolledBack && transaction.is_busy {
+        transaction.end = End::Failed;
+    }
+}
+
+/// The first statement of a transaction that does something.
+fn first<'t>(transaction: &Transaction, trace: &'t Trace, shapes: &Shapes) -> Option<&'t Call> {
+    let calls = transaction.calls.iter().map(|&i| &trace.calls[i]);
+    calls.into_iter().find(|call| !matches!(shapes.get(call).does, Does::Begin(_) | Does::Rollback | Does::Commit))
+}
+
+/// A thread that fails at a lock and then does the same again tries once more.
+fn join_attempts(found: &mut [Transaction], trace: &Trace, shapes: &Shapes) {
+    let mut failed: HashMap<Who, usize> = HashMap::new();
+    for i in 0..found.len() {
+        let who = found[i].who;
+        if let Some(before) = failed.remove(&who) {
+            let (one, other) = (first(&found[before], trace, shapes), first(&found[i], trace, shapes));
+            let is_same = match (one, other) {
+                (Some(one), Some(other)) => {
+                    one.sql == other.sql && (one.how == How::Prepare || one.values == other.values)
+                }
+                // It did not get beyond its BEGIN.
+                (None, _) => found[i].began == found[before].began,
+                (Some(_), None) => false,
+            };
+            if is_same {
+                found[before].is_tried_again = true;
+                found[i].earlier = found[before].earlier + 1;
+            }
+        }
+        if found[i].end == End::Failed && found[i].is_busy {
+            failed.insert(who, i);
+        }
+    }
+}
+
+/// Operations of one kind: the same statements in the same order.
+#[derive(Debug, Clone)]
+pub struct Group {
+    pub began: Began,
+    /// Numbers of shapes, and how many times each is executed in a row.
+    pub steps: Vec<Step>,
+    /// Places in the list of transactions, each the last attempt.
+    pub transactions: Vec<usize>,
+    pub writes: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Step {
+    pub shape: usize,
+    pub executions: u64,
+}
+
+impl Group {
+    pub fn repeats(&self, step: &Step) -> u64 {
+        (step.executions as f64 / self.transactions.len().max(1) as f64).round().max(1.0) as u64
+    }
+}
+
+/// The shapes that a transaction went through, one after the other, and how many times in a row.
+pub fn sequence(transaction: &Transaction, trace: &Trace, shapes: &Shapes) -> Vec<(usize, u64)> {
+    let mut steps: Vec<(usize, u64)> = vec![];
+    let mut before: Option<&Call> = None;
+    for &i in &transaction.calls {
+        let call = &trace.calls[i];
+        let number = shapes.number(call);
+        let repeats_after_lock = before.is_some_and(|before| before.is_busy() && before.sql == call.sql);
+        before = Some(call);
+        let frames = matches!(shapes.all[number].does, Does::Begin(_) | Does::Commit | Does::Rollback);
+        if repeats_after_lock || frames {
+            continue;
+        }
+        match steps.last_mut().filter(|(last, _)| *last == number) {
+            Some((_, times)) => *times += 1,
+            None => steps.push((number, 1)),
+        }
+    }
+    steps
+}
+
+/// All operations by kind, the most frequent first. Attempts that were followed by another are not counted; those that
+/// never succeeded belong to the kind that they began like.
+pub fn groups(found: &[Transaction], trace: &Trace, shapes: &Shapes) -> Vec<Group> {
+    let mut groups: Vec<Group> = vec![];
+    let mut by_steps: HashMap<(Began, Vec<usize>), usize> = HashMap::new();
+    let mut unsuccessful = vec![];
+    for (i, transaction) in found.iter().enumerate().filter(|(_, transaction)| !transaction.is_tried_again) {
+        let steps = sequence(transaction, trace, shapes);
+        let key: Vec<usize> = steps.iter().map(|(shape, _)| *shape).collect();
+        if !matches!(transaction.end, End::Committed | End::RolledBack) {
+            unsuccessful.push((i, key, steps));
+            continue;
+        }
+        let group = enter(&mut groups, &mut by_steps, (transaction, key), &steps);
+        groups[group].transactions.push(i);
+    }
+    for (i, key, steps) in unsuccessful {
+        let transaction = &found[i];
+        let like = groups.iter().position(|group| {
+            group.began == transaction.began
+                && group.steps.iter().map(|step| step.shape).zip(&key).all(|(a, b)| a == *b)
+                && group.steps.len() >= key.len()
+        });
+        let group = like.unwrap_or_else(|| enter(&mut groups, &mut by_steps, (transaction, key), &steps));
+        groups[group].transactions.push(i);
+    }
+    groups.sort_by_key(|group| std::cmp::Reverse(group.transactions.len()));
+    groups
+}
+
+fn enter(
+    groups: &mut Vec<Group>,
+    by_steps: &mut HashMap<(Began, Vec<usize>), usize>,
+    (transaction, key): (&Transaction, Vec<usize>),
+    steps: &[(usize, u64)],
+) -> usize {
+    let group = *by_steps.entry((transaction.began, key)).or_insert_with(|| {
+        let steps = steps.iter().map(|(shape, _)| Step { shape: *shape, executions: 0 }).collect();
+        groups.push(Group { began: transaction.began, steps, transactions: vec![], writes: false });
+        groups.len() - 1
+    });
+    for (step, (_, times)) in groups[group].steps.iter_mut().zip(steps) {
+        step.executions += times;
+    }
+    groups[group].writes |= transaction.writes;
+    group
+}

@@ -1,0 +1,249 @@
+//! `contend capture show`: the summary as a document, for the terminal and as a page.
+
+use crate::manifest::Values;
+use crate::summary::{Kind, Summary};
+use contend::report::document::{Block, Cell, Document, Head, Section, Table};
+
+/// Rows of a table; the rest is in the JSON.
+const MOST: usize = 12;
+/// Characters of a statement in a table or list.
+const SQL: usize = 300;
+
+fn time(ns: u64) -> String {
+    match ns {
+        0 => "0".into(),
+        1..1_000 => format!("{ns} ns"),
+        1_000..1_000_000 => format!("{:.1} us", ns as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} ms", ns as f64 / 1e6),
+        _ => format!("{:.2} s", ns as f64 / 1e9),
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+fn cut(text: &str, most: usize) -> String {
+    if text.chars().count() <= most { text.into() } else { text.chars().take(most - 3).chain("...".chars()).collect() }
+}
+
+fn table(head: &[(&str, bool)], rows: Vec<Vec<String>>) -> Block {
+    let mut table = Table::default();
+    table.head = head.iter().map(|(title, right)| Head { title: (*title).into(), right: *right }).collect();
+    for row in rows {
+        table.row(row.into_iter().map(Cell::new));
+    }
+    Block::Table(table)
+}
+
+fn plural(count: u64, one: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
+}
+
+/// The document.
+pub fn document(summary: &Summary) -> Document {
+    let values = match summary.values {
+        Values::Hash => "values as keyed hashes",
+        Values::Full => "ALL VALUES and copies of the data",
+    };
+    let facts = vec![
+        time(summary.duration_ns),
+        plural(summary.processes as u64, "process").replace("processs", "processes"),
+        plural(summary.calls as u64, "call"),
+        values.to_string(),
+    ];
+    Document {
+        title: "Capture".into(),
+        question: format!("What `{}` does to its databases", summary.command.join(" ")),
+        facts,
+        warnings: summary.missing.clone(),
+        origin: "contend capture".into(),
+        sections: vec![
+            databases(summary),
+            transactions(summary),
+            statements(summary),
+            connections(summary),
+            keys(summary),
+            roles(summary),
+        ],
+        ..Document::default()
+    }
+}
+
+fn databases(summary: &Summary) -> Section {
+    let rows = summary.databases.iter().flat_map(|database| {
+        let made = if database.made_by_the_program { " (made by the program)" } else { "" };
+        let name = format!("{}{made}, {}", database.path, database.journal_mode);
+        let tables =
+            database.tables.iter().map(|(table, before, after)| (table.clone(), before.to_string(), after.to_string()));
+        std::iter::once(vec![name, String::new(), String::new()])
+            .chain(tables.map(|(table, before, after)| vec![format!("  {table}"), before, after]))
+            .collect::<Vec<_>>()
+    });
+    let head = [("database, table", false), ("rows before", true), ("after", true)];
+    Section { id: "databases", title: "Databases".into(), blocks: vec![table(&head, rows.collect())] }
+}
+
+fn transactions(summary: &Summary) -> Section {
+    let row = |(i, kind): (usize, &Kind)| {
+        vec![
+            format!("{}", i + 1),
+            kind.count.to_string(),
+            percent(kind.share),
+            kind.begin.to_string(),
+            if kind.writes { "write" } else { "read" }.to_string(),
+            time(kind.p50_ns),
+            time(kind.p99_ns),
+            kind.retries.to_string(),
+            kind.failed.to_string(),
+        ]
+    };
+    let head = [
+        ("#", true),
+        ("count", true),
+        ("share", true),
+        ("begin", false),
+        ("does", false),
+        ("p50", true),
+        ("p99", true),
+        ("retries", true),
+        ("failed", true),
+    ];
+    let parts = |(i, kind): (usize, &Kind)| {
+        vec![
+            format!("{}", i + 1),
+            time(kind.in_sqlite_ns),
+            time(kind.waited_ns),
+            time(kind.in_program_ns),
+            time(kind.in_program_with_lock_ns),
+            kind.rolled_back.to_string(),
+        ]
+    };
+    let parts_head = [
+        ("#", true),
+        ("in SQLite", true),
+        ("of it waiting", true),
+        ("in program", true),
+        ("with write lock", true),
+        ("rolled back", true),
+    ];
+    let shown = || summary.transactions.iter().enumerate().take(MOST);
+    let mut blocks = vec![
+        table(&head, shown().map(row).collect()),
+        Block::Heading("Where the time of a transaction goes (means)".into()),
+        table(&parts_head, shown().map(parts).collect()),
+    ];
+    for (i, kind) in shown() {
+        let statements = kind.statements.iter().map(|(text, times)| {
+            let times = if *times > 1 { format!("{times} times: ") } else { String::new() };
+            format!("{times}{}", cut(text, SQL))
+        });
+        blocks.push(Block::Heading(format!("Transaction {}", i + 1)));
+        blocks.push(Block::List(statements.collect()));
+    }
+    let left = summary.transactions.len().saturating_sub(MOST);
+    if left > 0 {
+        blocks.push(Block::Note(format!("{left} rarer kinds are in --json.")));
+    }
+    Section { id: "transactions", title: "Transactions".into(), blocks }
+}
+
+fn statements(summary: &Summary) -> Section {
+    let row = |statement: &crate::summary::Statement| {
+        vec![
+            time(statement.total_ns),
+            statement.count.to_string(),
+            statement.rows.to_string(),
+            statement.changes.to_string(),
+            statement.busy.to_string(),
+            statement.failed.to_string(),
+            cut(&statement.text, 44),
+        ]
+    };
+    let head = [
+        ("time", true),
+        ("calls", true),
+        ("rows", true),
+        ("changes", true),
+        ("busy", true),
+        ("failed", true),
+        ("statement", false),
+    ];
+    let rows = summary.statements.iter().take(MOST * 2).map(row).collect();
+    Section { id: "statements", title: "Statements by time".into(), blocks: vec![table(&head, rows)] }
+}
+
+fn connections(summary: &Summary) -> Section {
+    let items = summary.connections.iter().map(|setting| {
+        let timeout = match setting.busy_timeout_ms {
+            Some(ms) => format!("busy timeout {ms} ms"),
+            None => "no busy timeout set".into(),
+        };
+        let mut text = format!(
+            "{} of {} on {}: SQLite {}, {timeout}",
+            plural(setting.connections, "connection"),
+            setting.role,
+            setting.database,
+            setting.sqlite
+        );
+        for more in setting.pragmas.iter().map(String::as_str).chain(setting.notes.iter().copied()) {
+            text += &format!("; {}", cut(more, 100));
+        }
+        text
+    });
+    let blocks = vec![Block::List(items.take(MOST * 2).collect())];
+    Section { id: "connections", title: "Connections and their settings".into(), blocks }
+}
+
+fn keys(summary: &Summary) -> Section {
+    let row = |key: &crate::summary::Key| {
+        vec![
+            key.table.clone(),
+            key.place.to_string(),
+            key.count.to_string(),
+            key.distinct.to_string(),
+            percent(key.most),
+            cut(&key.statement, 34),
+        ]
+    };
+    let head = [
+        ("table", false),
+        ("value", true),
+        ("calls", true),
+        ("distinct", true),
+        ("most frequent", true),
+        ("statement", false),
+    ];
+    let blocks = vec![table(&head, summary.keys.iter().take(MOST).map(row).collect())];
+    Section { id: "keys", title: "Values and how unequal they are".into(), blocks }
+}
+
+fn roles(summary: &Summary) -> Section {
+    let row = |role: &crate::summary::Role| {
+        vec![
+            role.name.clone(),
+            role.processes.to_string(),
+            role.threads.to_string(),
+            role.transactions.to_string(),
+            role.writes.to_string(),
+            format!("{:.1}", role.per_s),
+        ]
+    };
+    let head = [
+        ("program", false),
+        ("processes", true),
+        ("threads", true),
+        ("transactions", true),
+        ("writing", true),
+        ("per second", true),
+    ];
+    let bursts = &summary.bursts;
+    let text = format!(
+        "{:.1} transactions a second, at most {} in one second; the longest pause was {}.",
+        bursts.transactions_per_s,
+        bursts.most_per_s,
+        time(bursts.pause_ns)
+    );
+    let blocks = vec![table(&head, summary.roles.iter().map(row).collect()), Block::Text(text)];
+    Section { id: "roles", title: "Roles and bursts".into(), blocks }
+}

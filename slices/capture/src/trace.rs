@@ -1,0 +1,390 @@
+//! What a program did: its processes, connections, and calls with their values, results and times.
+
+use crate::manifest::Manifest;
+use crate::segment::{self, Raw, SEGMENTS, Who};
+use anyhow::Result;
+use contend_interpose::format::{PENDING, kind, note, prepared, record, state, value};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// SQLite's result for a statement that has ended.
+pub const DONE: i32 = 101;
+const ROW: i32 = 100;
+
+pub struct Trace {
+    pub processes: BTreeMap<u64, Process>,
+    pub connections: BTreeMap<u64, Connection>,
+    /// By the time at which they began.
+    pub calls: Vec<Call>,
+    pub lost: u64,
+    pub from_ns: u64,
+    pub to_ns: u64,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Process {
+    /// Name of the program, and of its first argument that is a file.
+    pub program: String,
+    pub script: String,
+}
+
+impl Process {
+    /// Its part in the whole: the script, or the program.
+    pub fn role(&self) -> &str {
+        if self.script.is_empty() { &self.program } else { &self.script }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct Connection {
+    pub process: u64,
+    pub path: PathBuf,
+    pub opened_ns: u64,
+    /// Whether the file was there, and not empty, when it was opened.
+    pub has_content: bool,
+    pub closed_ns: Option<u64>,
+    pub rc: i32,
+    pub version: String,
+    /// `sqlite3_busy_timeout` as it was set last.
+    pub busy_timeout_ms: Option<i64>,
+    /// `PRAGMA name = value` statements.
+    pub pragmas: Vec<String>,
+    /// What was done with it that is not captured in full.
+    pub notes: BTreeSet<u16>,
+}
+
+/// A value that was bound.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    Null,
+    Integer(i64),
+    Real(f64),
+    Text(Rc<[u8]>),
+    Blob(Rc<[u8]>),
+    Zeros(u64),
+    Opaque,
+    /// Type, length and keyed hash.
+    Hash(u8, u64, u64),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    Statement,
+    /// `sqlite3_exec`: possibly several statements in one text.
+    Exec,
+    /// A statement that could not be prepared.
+    Prepare,
+}
+
+/// One execution of a statement.
+#[derive(Debug, Clone)]
+pub struct Call {
+    pub who: Who,
+    pub connection: u64,
+    pub how: How,
+    pub sql: Rc<str>,
+    pub is_readonly: bool,
+    pub values: Vec<(u16, Value)>,
+    pub at_ns: u64,
+    pub duration_ns: u64,
+    pub inside_ns: u64,
+    pub waited_ns: u64,
+    pub rows: u64,
+    pub changes: i64,
+    pub rowid: u64,
+    pub rc: i32,
+    /// Whether no transaction was open before and after.
+    pub before: bool,
+    pub after: bool,
+    /// The program took fewer rows than there were.
+    pub is_cut: bool,
+}
+
+impl Call {
+    pub fn end_ns(&self) -> u64 {
+        self.at_ns + self.duration_ns
+    }
+
+    /// The process ended before the statement did.
+    pub fn is_pending(&self) -> bool {
+        self.rc == PENDING
+    }
+
+    pub fn is_busy(&self) -> bool {
+        matches!(self.rc & 0xff, 5 | 6) && !self.is_pending()
+    }
+
+    pub fn has_failed(&self) -> bool {
+        !matches!(self.rc, DONE | ROW) && !self.is_pending()
+    }
+}
+
+struct Statement {
+    connection: u64,
+    sql: Rc<str>,
+    is_readonly: bool,
+    values: BTreeMap<u16, Value>,
+    /// Its last execution.
+    call: Option<usize>,
+}
+
+struct Reader<'m> {
+    manifest: &'m Manifest,
+    trace: Trace,
+    texts: HashMap<u64, Rc<str>>,
+    libraries: HashMap<(u64, u64), String>,
+    statements: HashMap<u64, Statement>,
+}
+
+impl Trace {
+    /// # Errors
+    /// A segment cannot be read.
+    pub fn read(dir: &Path, manifest: &Manifest) -> Result<Trace> {
+        let (records, lost) = segment::read(&dir.join(SEGMENTS))?;
+        let trace = Trace {
+            processes: BTreeMap::new(),
+            connections: BTreeMap::new(),
+            calls: vec![],
+            lost,
+            from_ns: 0,
+            to_ns: 0,
+        };
+        let mut reader =
+            Reader { manifest, trace, texts: HashMap::new(), libraries: HashMap::new(), statements: HashMap::new() };
+        // Texts belong to the whole capture; another thread may have used one first.
+        for raw in &records {
+            match raw.kind() {
+                kind::TEXT => {
+                    let text = String::from_utf8_lossy(raw.bytes(record::HEAD, raw.t())).into();
+                    reader.texts.insert(raw.id(), text);
+                }
+                kind::LIBRARY => {
+                    let text = String::from_utf8_lossy(raw.bytes(record::HEAD, raw.t())).into_owned();
+                    reader.libraries.insert((raw.who.process, raw.id()), text);
+                }
+                _ => {}
+            }
+        }
+        for raw in &records {
+            reader.take(raw);
+        }
+        let mut trace = reader.trace;
+        let times = || trace.calls.iter();
+        (trace.from_ns, trace.to_ns) =
+            (times().map(|call| call.at_ns).min().unwrap_or(0), times().map(Call::end_ns).max().unwrap_or(0));
+        Ok(trace)
+    }
+
+    pub fn process(&self, id: u64) -> &str {
+        self.processes.get(&id).map_or("?", Process::role)
+    }
+}
+
+impl Reader<'_> {
+    fn take(&mut self, raw: &Raw) {
+        match raw.kind() {
+            kind::PROCESS => self.process(raw),
+            kind::OPEN => self.open(raw),
+            kind::CLOSE => {
+                let at = self.manifest.clock.ns(raw.t());
+                if let Some(connection) = self.trace.connections.get_mut(&raw.id()) {
+                    connection.closed_ns = Some(at);
+                }
+            }
+            kind::PREPARE => self.prepare(raw),
+            kind::BIND => {
+                if let Some(statement) = self.statements.get_mut(&raw.id()) {
+                    statement.values.insert(raw.b(), value_of(raw, self.manifest));
+                }
+            }
+            kind::CLEAR => {
+                if let Some(statement) = self.statements.get_mut(&raw.id()) {
+                    statement.values.clear();
+                }
+            }
+            kind::STEP => self.step(raw),
+            kind::RESET => self.cut(raw),
+            kind::EXEC => {
+                let sql = self.text(raw.u64(record::EXEC_SQL));
+                let call = self.call(raw, raw.id(), How::Exec, &sql);
+                self.push(call);
+            }
+            kind::TIMEOUT => {
+                if let Some(connection) = self.trace.connections.get_mut(&raw.id()) {
+                    connection.busy_timeout_ms = Some(raw.u64(record::NUMBER).cast_signed());
+                }
+            }
+            kind::NOTE => {
+                if let Some(connection) = self.trace.connections.get_mut(&raw.id()) {
+                    connection.notes.insert(raw.b());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn process(&mut self, raw: &Raw) {
+        let text = String::from_utf8_lossy(raw.bytes(record::NUMBER_BYTES, raw.t())).into_owned();
+        let (program, script) = text.split_once('\0').unwrap_or((&text, ""));
+        let process = Process { program: program.into(), script: script.into() };
+        self.trace.processes.insert(raw.who.process, process);
+    }
+
+    fn open(&mut self, raw: &Raw) {
+        let text = raw.bytes(record::OPEN_BYTES, u64::MAX);
+        let end = text.iter().position(|&byte| byte == 0).unwrap_or(text.len());
+        let library = self.libraries.get(&(raw.who.process, raw.u64(record::OPEN_LIBRARY)));
+        let connection = Connection {
+            process: raw.who.process,
+            path: PathBuf::from(OsString::from_vec(text[..end].to_vec())),
+            opened_ns: self.manifest.clock.ns(raw.t()),
+            has_content: raw.u64(record::OPEN_INODE) != 0,
+            closed_ns: None,
+            rc: raw.i32(record::OPEN_RC),
+            version: library.cloned().unwrap_or_default(),
+            busy_timeout_ms: None,
+            pragmas: vec![],
+            notes: BTreeSet::new(),
+        };
+        self.trace.processes.entry(raw.who.process).or_default();
+        self.trace.connections.insert(raw.id(), connection);
+    }
+
+    fn text(&self, hash: u64) -> Rc<str> {
+        self.texts.get(&hash).cloned().unwrap_or_else(|| "?".into())
+    }
+
+    fn prepare(&mut self, raw: &Raw) {
+        let (connection, sql) = (raw.u64(record::PREPARE_CONNECTION), self.text(raw.u64(record::PREPARE_SQL)));
+        let is_readonly = raw.u32(record::PREPARE_FLAGS) & prepared::READONLY != 0;
+        let rc = raw.i32(record::PREPARE_RC);
+        if rc == 0 {
+            let statement = Statement { connection, sql, is_readonly, values: BTreeMap::new(), call: None };
+            self.statements.insert(raw.id(), statement);
+            return;
+        }
+        let clock = self.manifest.clock;
+        let is_outside = self.is_outside(connection);
+        let call = Call {
+            rc,
+            rows: 0,
+            changes: 0,
+            rowid: 0,
+            inside_ns: clock.span(raw.u64(record::DURATION)),
+            waited_ns: clock.span(raw.u64(record::PREPARE_WAITED)),
+            before: is_outside,
+            after: is_outside,
+            ..self.call(raw, connection, How::Prepare, &sql)
+        };
+        self.push(call);
+    }
+
+    /// Whether the last call left no transaction open.
+    fn is_outside(&self, connection: u64) -> bool {
+        let last = self.trace.calls.iter().rev().take(1000).find(|call| call.connection == connection);
+        last.is_none_or(|call| call.after)
+    }
+
+    fn call(&self, raw: &Raw, connection: u64, how: How, sql: &Rc<str>) -> Call {
+        let clock = self.manifest.clock;
+        Call {
+            who: raw.who,
+            connection,
+            how,
+            sql: Rc::clone(sql),
+            is_readonly: false,
+            values: vec![],
+            at_ns: clock.ns(raw.t()),
+            duration_ns: clock.span(raw.u64(record::DURATION)),
+            inside_ns: clock.span(raw.u64(record::INSIDE)),
+            waited_ns: clock.span(raw.u64(record::WAITED)),
+            rows: raw.u64(record::ROWS),
+            changes: raw.u64(record::CHANGES).cast_signed(),
+            rowid: raw.u64(record::ROWID),
+            rc: raw.i32(record::RC),
+            before: raw.a() & state::AUTOCOMMIT_BEFORE != 0,
+            after: raw.a() & state::AUTOCOMMIT_AFTER != 0,
+            is_cut: false,
+        }
+    }
+
+    fn step(&mut self, raw: &Raw) {
+        let Some(statement) = self.statements.get(&raw.id()) else { return };
+        let connection = statement.connection;
+        let mut call = self.call(raw, connection, How::Statement, &statement.sql);
+        call.is_readonly = statement.is_readonly;
+        if raw.b() == 1
+            && let Some(before) = statement.call
+        {
+            // The rest of an execution, written by another thread or into another segment.
+            let first = &mut self.trace.calls[before];
+            (first.rows, first.inside_ns) = (first.rows + call.rows, first.inside_ns + call.inside_ns);
+            first.duration_ns = call.end_ns().saturating_sub(first.at_ns);
+            (first.rc, first.after, first.changes, first.rowid) = (call.rc, call.after, call.changes, call.rowid);
+            return;
+        }
+        call.values = statement.values.iter().map(|(place, value)| (*place, value.clone())).collect();
+        // A read that has rows left has not changed anything.
+        if call.rc == ROW {
+            call.after = call.before;
+        }
+        let index = self.push(call);
+        if let Some(statement) = self.statements.get_mut(&raw.id()) {
+            statement.call = Some(index);
+        }
+    }
+
+    fn cut(&mut self, raw: &Raw) {
+        let end = self.manifest.clock.ns(raw.t());
+        let Some(call) = self.statements.get(&raw.id()).and_then(|statement| statement.call) else { return };
+        let call = &mut self.trace.calls[call];
+        if call.rc == ROW {
+            (call.is_cut, call.rc) = (true, DONE);
+            call.duration_ns = end.saturating_sub(call.at_ns);
+            call.after = raw.a() & state::AUTOCOMMIT_AFTER != 0;
+        }
+    }
+
+    fn push(&mut self, call: Call) -> usize {
+        let is_pragma = call.sql.get(..6).is_some_and(|word| word.eq_ignore_ascii_case("pragma"));
+        if is_pragma
+            && !call.has_failed()
+            && let Some(connection) = self.trace.connections.get_mut(&call.connection)
+        {
+            connection.pragmas.push(call.sql.to_string());
+        }
+        self.trace.calls.push(call);
+        self.trace.calls.len() - 1
+    }
+}
+
+fn value_of(raw: &Raw, manifest: &Manifest) -> Value {
+    let (length, kind) = (raw.u64(record::NUMBER), raw.a());
+    match (kind, manifest.values) {
+        (value::NULL, _) => Value::Null,
+        (value::ZEROS, _) => Value::Zeros(length),
+        (value::OPAQUE, _) => Value::Opaque,
+        (_, crate::manifest::Values::Hash) => {
+            Value::Hash(kind, if matches!(kind, value::TEXT | value::BLOB) { length } else { 8 }, raw.t())
+        }
+        (value::INTEGER, _) => Value::Integer(raw.t().cast_signed()),
+        (value::REAL, _) => Value::Real(f64::from_bits(raw.t())),
+        (value::TEXT, _) => Value::Text(raw.bytes(record::NUMBER_BYTES, length).into()),
+        _ => Value::Blob(raw.bytes(record::NUMBER_BYTES, length).into()),
+    }
+}
+
+/// What a note means.
+pub fn note_text(code: u16) -> &'static str {
+    match code {
+        note::BUSY_HANDLER => "a busy handler of the program's own",
+        note::BLOB => "incremental access to blobs (not captured)",
+        note::BACKUP => "written by a backup (not captured)",
+        note::DESERIALIZE => "filled by sqlite3_deserialize (not captured)",
+        note::EXTENSION => "an extension was loaded",
+        _ => "functions of the program's own",
+    }
+}

@@ -1,0 +1,243 @@
+//! Charts of a report, from the lists of a record.
+
+use super::saved::{Saved, SavedDatabase};
+use crate::words::{bytes, time};
+use anyhow::{Context, Result};
+use contend::report::document::{Axis, Block, Lane, Lanes, Lines, Point, Series, Span, Tick};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+const SECOND: f64 = 1e9;
+/// Points of a line, and columns of a lane: what comes in between is added up, or the largest of it.
+const COLUMNS: usize = 400;
+/// Processes that get a lane.
+const LANES_MAX: usize = 12;
+/// A chart of the longest wait shows this much more on both sides, as part of its length.
+const MARGIN: f64 = 0.3;
+
+/// Rows of a CSV file as numbers; what is no number (a word, an empty cell) is NaN.
+#[derive(Debug, Default)]
+pub struct Table {
+    pub rows: Vec<Vec<f64>>,
+}
+
+impl Table {
+    /// Reads the rows that are wanted. A file that is not there has none.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn read(path: &Path, wanted: impl Fn(&[&str]) -> bool) -> Result<Table> {
+        if !path.exists() {
+            return Ok(Table::default());
+        }
+        let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let mut rows = vec![];
+        for line in BufReader::new(file).lines().skip(1) {
+            let line = line.with_context(|| format!("cannot read {}", path.display()))?;
+            let cells: Vec<&str> = line.split(',').collect();
+            if wanted(&cells) {
+                rows.push(cells.iter().map(|cell| cell.parse().unwrap_or(f64::NAN)).collect());
+            }
+        }
+        Ok(Table { rows })
+    }
+
+    fn cell(row: &[f64], column: usize) -> f64 {
+        row.get(column).copied().filter(|value| value.is_finite()).unwrap_or(0.0)
+    }
+
+    /// A column over time: the largest value in each part of the watch.
+    fn over_time(&self, column: usize, end_ns: f64) -> Vec<(f64, f64)> {
+        let width = (end_ns / COLUMNS as f64).max(1.0);
+        let mut parts: BTreeMap<usize, f64> = BTreeMap::new();
+        for row in &self.rows {
+            let part = parts.entry((Table::cell(row, 0) / width) as usize).or_insert(0.0);
+            *part = part.max(Table::cell(row, column));
+        }
+        parts.into_iter().map(|(part, value)| ((part as f64 + 0.5) * width, value)).collect()
+    }
+}
+
+/// Who had the write lock, and who waited, over the whole watch.
+pub fn shares(saved: &Saved, database: &SavedDatabase, shares: &Table) -> Lanes {
+    let end_ns = saved.watched_ns as f64;
+    // A line of the list is a tenth of a second.
+    let columns = COLUMNS.min((end_ns / 1e8).ceil() as usize).max(1);
+    let width = (end_ns / columns as f64).max(1.0);
+    let mut sums: BTreeMap<(u32, usize), (f64, f64)> = BTreeMap::new();
+    for row in &shares.rows {
+        let pid = Table::cell(row, 2) as u32;
+        // The line stands at the end of its time.
+        let part = ((Table::cell(row, 0) - 5e7).max(0.0) / width) as usize;
+        let sum = sums.entry((pid, part.min(columns - 1))).or_default();
+        *sum = (sum.0 + Table::cell(row, 4), sum.1 + Table::cell(row, 6));
+    }
+    let lane = |(series, pid): (usize, u32)| {
+        let of_process = sums.range((pid, 0)..=(pid, columns));
+        let spans = of_process.flat_map(|((_, part), (held, waited))| {
+            let (from, to) = (*part as f64 * width, (*part + 1) as f64 * width);
+            let span = |ns: f64, hollow: bool| {
+                let what = if hollow { "waited" } else { "had the write lock for" };
+                let tip = format!("{} at {}: {what} {}", name(database, pid), time(from as u64), time(ns as u64));
+                (ns > 0.0).then(|| Span { from, to, height: ns / width, hollow, tip })
+            };
+            [span(*held, false), span(*waited, true)]
+        });
+        Lane { series, label: name(database, pid), spans: spans.flatten().collect() }
+    };
+    let pids = database.processes.iter().map(|process| process.pid).enumerate().take(LANES_MAX);
+    Lanes {
+        title: "Write lock over time".to_string(),
+        low: 0.0,
+        high: end_ns.max(1.0),
+        ticks: ticks(0.0, end_ns, &seconds),
+        lanes: pids.map(lane).collect(),
+    }
+}
+
+/// The moment of the longest wait, each hold of the write lock and each wait by itself.
+pub fn longest_wait(database: &SavedDatabase, holds: &Table, waits: &Table) -> Option<Lanes> {
+    let (from_column, to_column, pid_column) = (0, 1, 3);
+    let length = |row: &&Vec<f64>| Table::cell(row, to_column) - Table::cell(row, from_column);
+    let longest = waits.rows.iter().filter(|row| length(row) > 0.0).max_by(|a, b| length(a).total_cmp(&length(b)))?;
+    let margin = MARGIN * length(&longest);
+    let (low, high) = ((Table::cell(longest, 0) - margin).max(0.0), Table::cell(longest, 1) + margin);
+    let spans = |table: &Table, pid: u32, hollow: bool| -> Vec<Span> {
+        let rows = table.rows.iter().filter(|row| Table::cell(row, pid_column) as u32 == pid);
+        let spans = rows.filter_map(|row| {
+            let from = Table::cell(row, from_column);
+            let to = row.get(to_column).copied().filter(|to| to.is_finite()).unwrap_or(high);
+            let what = if hollow { "waited" } else { "had the write lock for" };
+            let tip = format!("{}: {what} {}", name(database, pid), time((to - from).max(0.0) as u64));
+            (to >= low && from <= high).then(|| Span {
+                from: from.max(low),
+                to: to.min(high),
+                height: 1.0,
+                hollow,
+                tip,
+            })
+        });
+        spans.take(COLUMNS).collect()
+    };
+    let lane = |(series, pid): (usize, u32)| {
+        let mut all = spans(holds, pid, false);
+        all.extend(spans(waits, pid, true));
+        Lane { series, label: name(database, pid), spans: all }
+    };
+    let pids = database.processes.iter().map(|process| process.pid).enumerate().take(LANES_MAX);
+    let lanes: Vec<Lane> = pids.map(lane).filter(|lane| !lane.spans.is_empty()).collect();
+    let waiter = name(database, Table::cell(longest, pid_column) as u32);
+    let title = format!("The longest wait: {waiter}, {}", time(length(&longest) as u64));
+    Some(Lanes { title, low, high, ticks: ticks(low, high, &seconds), lanes })
+}
+
+/// Time in which each process synced, as part of the time.
+pub fn syncs(saved: &Saved, database: &SavedDatabase, shares: &Table) -> Lines {
+    let end_ns = saved.watched_ns as f64;
+    let width = (end_ns / COLUMNS as f64).max(1e8);
+    let mut series = vec![];
+    for (number, process) in database.processes.iter().enumerate().take(LANES_MAX) {
+        let mut parts: BTreeMap<usize, f64> = BTreeMap::new();
+        for row in shares.rows.iter().filter(|row| Table::cell(row, 2) as u32 == process.pid) {
+            *parts.entry((Table::cell(row, 0) / width) as usize).or_default() += Table::cell(row, 8);
+        }
+        if parts.values().any(|ns| *ns > 0.0) {
+            let points = parts.iter().map(|(part, ns)| ((*part as f64 + 0.5) * width, 100.0 * ns / width)).collect();
+            series.push((number, name(database, process.pid), points));
+        }
+    }
+    lines("Syncs: part of the time in which a process waited for the disk, per cent", end_ns, series, &|v| {
+        format!("{v:.0} %")
+    })
+}
+
+/// The log over time.
+pub fn log(saved: &Saved, log: &Table, is_wal: bool) -> Vec<Block> {
+    let end_ns = saved.watched_ns as f64;
+    let mut out = vec![];
+    let bytes = [(0, "database", 2), (1, "log", 3)]
+        .map(|(n, name, column)| (n, name.to_string(), log.over_time(column, end_ns)));
+    out.push(Block::Lines(lines("Bytes of database and log", end_ns, bytes.to_vec(), &size)));
+    if is_wal {
+        let mut backlog = Table::default();
+        backlog.rows.extend(
+            log.rows.iter().map(|row| vec![Table::cell(row, 0), (Table::cell(row, 4) - Table::cell(row, 5)).max(0.0)]),
+        );
+        let series = vec![(0, "frames".to_string(), backlog.over_time(1, end_ns))];
+        out.push(Block::Lines(lines("Frames of the log that no checkpoint has copied yet", end_ns, series, &|v| {
+            format!("{v:.0}")
+        })));
+    }
+    out
+}
+
+/// Clients of a server over time.
+pub fn clients(saved: &Saved, looks: &Table) -> Vec<Block> {
+    let end_ns = saved.watched_ns as f64;
+    let columns = |columns: &[(usize, &str)]| -> Vec<(usize, String, Vec<(f64, f64)>)> {
+        let series = columns.iter().enumerate();
+        series.map(|(n, (column, name))| (n, (*name).to_string(), looks.over_time(*column, end_ns))).collect()
+    };
+    let whole = |v: f64| format!("{v:.0}");
+    let counts = columns(&[(2, "active"), (3, "idle in transaction"), (4, "waiting")]);
+    vec![
+        Block::Lines(lines("Clients", end_ns, counts, &whole)),
+        Block::Lines(lines("Longest wait at each moment", end_ns, columns(&[(5, "wait")]), &|v| time(v as u64))),
+        Block::Lines(lines("Old versions of rows that are still kept", end_ns, columns(&[(6, "versions")]), &whole)),
+    ]
+}
+
+fn lines(
+    title: &str,
+    end_ns: f64,
+    series: Vec<(usize, String, Vec<(f64, f64)>)>,
+    shown: &dyn Fn(f64) -> String,
+) -> Lines {
+    let max = series.iter().flat_map(|(_, _, points)| points).map(|(_, y)| *y).fold(0.0, f64::max);
+    let high = if max > 0.0 { max * 1.05 } else { 1.0 };
+    let point = |x: f64, y: f64| Point { x, y: Some(y), weak: false, tip: format!("{}: {}", seconds(x), shown(y)) };
+    let series = series.into_iter().map(|(number, label, points)| Series {
+        series: number,
+        label,
+        points: points.into_iter().map(|(x, y)| point(x, y)).collect(),
+    });
+    Lines {
+        title: title.to_string(),
+        condition: None,
+        x: Axis {
+            label: "time".to_string(),
+            log: false,
+            low: 0.0,
+            high: end_ns.max(1.0),
+            ticks: ticks(0.0, end_ns, &seconds),
+        },
+        y: Axis { label: String::new(), log: false, low: 0.0, high, ticks: ticks(0.0, high, shown) },
+        series: series.collect(),
+        small: false,
+        in_text: false,
+    }
+}
+
+fn seconds(ns: f64) -> String {
+    if ns < SECOND / 1000.0 { format!("{:.3} s", ns / SECOND) } else { time(ns as u64) }
+}
+
+/// Five marks from end to end.
+fn ticks(low: f64, high: f64, shown: &dyn Fn(f64) -> String) -> Vec<Tick> {
+    const PARTS: i32 = 4;
+    let at = |part: i32| low + (high - low) * f64::from(part) / f64::from(PARTS);
+    (0..=PARTS).map(|part| Tick { at: at(part), label: shown(at(part)), minor: part % 2 == 1 }).collect()
+}
+
+/// A process for people.
+pub fn name(database: &SavedDatabase, pid: u32) -> String {
+    let found = database.processes.iter().find(|process| process.pid == pid);
+    found.map_or(format!("process {pid}"), |process| format!("{} ({pid})", process.program))
+}
+
+/// Bytes of a record for people.
+fn size(count: f64) -> String {
+    bytes(count.max(0.0) as u64)
+}

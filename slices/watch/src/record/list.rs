@@ -1,0 +1,97 @@
+//! A list of a record: a CSV file that grows up to a limit.
+
+use anyhow::{Context, Result};
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// The file.
+pub struct List {
+    path: PathBuf,
+    file: BufWriter<File>,
+    bytes: u64,
+    bytes_max: u64,
+    left_out: u64,
+    /// When the limit was reached, since the watch began.
+    full_ns: Option<u64>,
+}
+
+impl List {
+    /// Makes the file with its first line.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn make(out: &Path, name: &str, head: &str, bytes_max: u64) -> Result<List> {
+        let path = out.join(name);
+        let file = File::create(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        let mut list = List { path, file: BufWriter::new(file), bytes: 0, bytes_max, left_out: 0, full_ns: None };
+        list.write(&format!("{head}\n"))?;
+        Ok(list)
+    }
+
+    /// Adds a line, unless the limit is reached.
+    ///
+    /// # Errors
+    /// The disk is full.
+    pub fn add(&mut self, at_ns: u64, line: &str) -> Result<()> {
+        if self.full_ns.is_some() || self.bytes + line.len() as u64 > self.bytes_max {
+            self.full_ns.get_or_insert(at_ns);
+            self.left_out += 1;
+            return Ok(());
+        }
+        self.write(line)
+    }
+
+    /// Hands what has been added to the kernel.
+    ///
+    /// # Errors
+    /// The disk is full.
+    pub fn flush(&mut self) -> Result<()> {
+        self.file.flush().with_context(|| format!("cannot write {}", self.path.display()))
+    }
+
+    /// What it lacks, in words.
+    pub fn left_out(&self) -> Option<String> {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let seconds = self.full_ns? / 1_000_000_000;
+        Some(format!(
+            "{name} ends {seconds} s after the beginning: its limit was reached, and {} lines are missing",
+            self.left_out
+        ))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn write(&mut self, line: &str) -> Result<()> {
+        self.bytes += line.len() as u64;
+        self.file.write_all(line.as_bytes()).with_context(|| format!("cannot write {}", self.path.display()))
+    }
+}
+
+/// A text as a cell of a table.
+pub fn cell(text: &str) -> String {
+    format!("\"{}\"", crate::words::one_line(text, 1_000).replace('"', "\"\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_ends_at_its_limit_and_says_so() {
+        let dir = std::env::temp_dir().join(format!("contend-list-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).expect("made");
+        let mut list = List::make(&dir, "a.csv", "n", 6).expect("made");
+        for n in 0..9 {
+            list.add(n * 1_000_000_000, &format!("{n}\n")).expect("written");
+        }
+        list.flush().expect("written");
+        let text = std::fs::read_to_string(list.path()).expect("readable");
+        std::fs::remove_dir_all(&dir).expect("removed");
+        assert_eq!(text, "n\n0\n1\n");
+        let words = list.left_out().expect("it is full");
+        assert!(words.contains("a.csv ends 2 s") && words.contains("7 lines are missing"), "{words}");
+    }
+}

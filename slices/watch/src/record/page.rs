@@ -1,0 +1,245 @@
+//! The report of a record, from the record alone: a page, and the same as text.
+
+use super::draw::{self, Table as Csv, name};
+use super::saved::{FILE, Saved, SavedDatabase, SavedServer, SavedShape, SavedStatement, VERSION};
+use crate::lock::Lock;
+use crate::words::{one_line, time};
+use anyhow::{Context, Result, ensure};
+use contend::report::document::{Block, Cell, Document, Section, Table};
+use contend::report::html::html;
+use contend::report::text::{self, Colour};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Statements and shapes in a table.
+const ROWS_MAX: usize = 20;
+
+/// Writes `report.html` and `report.txt` into the record; the page.
+///
+/// # Errors
+/// It is no record of a watch, or a file cannot be written.
+pub fn report(dir: &Path) -> Result<PathBuf> {
+    let document = document(dir)?;
+    let page = dir.join("report.html");
+    let write =
+        |path: &Path, text: String| fs::write(path, text).with_context(|| format!("cannot write {}", path.display()));
+    write(&page, html(&document))?;
+    write(&dir.join("report.txt"), text::text(&document, Colour::No))?;
+    Ok(page)
+}
+
+/// The report as text.
+///
+/// # Errors
+/// It is no record of a watch.
+pub fn text(dir: &Path, colour: Colour) -> Result<String> {
+    Ok(text::text(&document(dir)?, colour))
+}
+
+/// What `watch.json` says.
+///
+/// # Errors
+/// It cannot be read, or is of a later version.
+pub fn read(dir: &Path) -> Result<Saved> {
+    let path = dir.join(FILE);
+    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let saved: Saved = serde_json::from_str(&text).with_context(|| format!("{} is damaged", path.display()))?;
+    let version = saved.version;
+    ensure!(version == VERSION, "{} has version {version}; this contend reads version {VERSION}", path.display());
+    Ok(saved)
+}
+
+fn document(dir: &Path) -> Result<Document> {
+    let saved = read(dir)?;
+    let mut sections = vec![findings(&saved)];
+    for (index, database) in saved.databases.iter().enumerate() {
+        sections.extend(of_database(dir, &saved, index, database)?);
+    }
+    if let Some(server) = &saved.server {
+        sections.extend(of_server(dir, &saved, server)?);
+    }
+    sections.push(not_seen(&saved));
+    let what = match (&saved.server, &saved.databases[..]) {
+        (Some(server), _) => server.address.clone(),
+        (None, [one]) => one.path.clone(),
+        (None, several) => format!("{} databases", several.len()),
+    };
+    let mut warnings = saved.left_out.clone();
+    if !saved.complete {
+        warnings.push("The watch was killed: findings and tables may lack its last ten seconds.".to_string());
+    }
+    if saved.lost_events > 0 {
+        warnings.push(format!("{} events were lost because the kernel's buffer was full.", saved.lost_events));
+    }
+    let mut facts = vec![format!("watched for {}", time(saved.watched_ns)), format!("depth: {}", saved.depth)];
+    facts.extend(saved.server.iter().map(|server| server.product.clone()));
+    let asked = if saved.server.is_some() { "Who blocked whom on" } else { "Who held the lock of" };
+    Ok(Document {
+        title: format!("contend watch: {what}"),
+        question: format!("{asked} {what}?"),
+        facts,
+        warnings,
+        origin: "Made by contend watch from the record in this directory.".to_string(),
+        sections,
+        ..Document::default()
+    })
+}
+
+fn section(id: &'static str, title: &str, blocks: Vec<Block>) -> Section {
+    Section { id, title: title.to_string(), blocks }
+}
+
+fn findings(saved: &Saved) -> Section {
+    let mut blocks = vec![];
+    if saved.findings.is_empty() {
+        blocks.push(Block::Text("No finding: nothing that was seen is wrong.".to_string()));
+    }
+    for finding in &saved.findings {
+        blocks.push(Block::Heading(finding.title.clone()));
+        blocks.push(Block::Text(finding.evidence.clone()));
+        blocks.push(Block::Text(format!("Change: {}", finding.change)));
+    }
+    section("answer", "Findings", blocks)
+}
+
+/// Anchors are fixed words: those of the first database; the others have none of their own.
+fn of_database(dir: &Path, saved: &Saved, index: usize, database: &SavedDatabase) -> Result<Vec<Section>> {
+    let ids = if index == 0 { ["lock", "log", "processes", "statements"] } else { ["", "", "", ""] };
+    let of = if saved.databases.len() > 1 { format!(" of {}", database.path) } else { String::new() };
+    let number = index.to_string();
+    let is = |row: &[&str], column: usize| row.get(column) == Some(&number.as_str());
+    let is_write = |row: &[&str]| {
+        row.get(5).is_some_and(|lock| [Lock::Reserved, Lock::WalWrite].iter().any(|w| w.to_string() == *lock))
+    };
+    let shares = Csv::read(&dir.join("shares.csv"), |row| is(row, 1))?;
+    let log = Csv::read(&dir.join("log.csv"), |row| is(row, 1))?;
+    let holds = Csv::read(&dir.join("holds.csv"), |row| is(row, 2) && is_write(row))?;
+    let waits = Csv::read(&dir.join("waits.csv"), |row| is(row, 2))?;
+    let mut lock = vec![Block::Text(
+        "Each lane is a process. The height of a bar is the part of that moment in which it had the write lock; an outline is \
+         time in which it waited for a lock."
+            .to_string(),
+    )];
+    lock.push(Block::Lanes(draw::shares(saved, database, &shares)));
+    lock.extend(draw::longest_wait(database, &holds, &waits).map(Block::Lanes));
+    lock.push(Block::Lines(draw::syncs(saved, database, &shares)));
+    let is_wal = database.journal == "wal";
+    let title = if is_wal { "Write-ahead log" } else { "Size" };
+    Ok(vec![
+        section(ids[0], &format!("The lock{of}"), lock),
+        section(ids[1], &format!("{title}{of}"), draw::log(saved, &log, is_wal)),
+        section(ids[2], &format!("Processes{of}"), processes(database)),
+        section(ids[3], &format!("Statements under the lock{of}"), statements(database)),
+    ])
+}
+
+fn processes(database: &SavedDatabase) -> Vec<Block> {
+    let mut table = Table::new(&[
+        "process",
+        "writes|",
+        "lock held|",
+        "longest|",
+        "waited|",
+        "longest wait|",
+        "refused|",
+        "gave up|",
+    ]);
+    for (series, process) in database.processes.iter().enumerate() {
+        table.row([
+            Cell::new(name(database, process.pid)).series(series),
+            Cell::new(process.writes.to_string()),
+            Cell::new(time(process.write_ns)),
+            Cell::new(time(process.write_ns_max)),
+            Cell::new(time(process.wait_ns)),
+            Cell::new(time(process.wait_ns_max)),
+            Cell::new(process.refusals.to_string()),
+            Cell::new(process.gave_up.to_string()),
+        ]);
+    }
+    let mut blocks = vec![Block::Table(table)];
+    let mut waits = Table::new(&["waited", "for", "times|", "in all|", "longest|"]);
+    for process in &database.processes {
+        for wait in &process.waited_for {
+            waits.row([
+                Cell::new(name(database, process.pid)),
+                Cell::new(name(database, wait.holder)),
+                Cell::new(wait.count.to_string()),
+                Cell::new(time(wait.total_ns)),
+                Cell::new(time(wait.max_ns)),
+            ]);
+        }
+    }
+    if !waits.rows.is_empty() {
+        blocks.push(Block::Heading("Who waited for whom".to_string()));
+        blocks.push(Block::Table(waits));
+        blocks.push(Block::Note("The process that had the lock when a wait began.".to_string()));
+    }
+    blocks
+}
+
+fn statements(database: &SavedDatabase) -> Vec<Block> {
+    if database.statements.is_empty() {
+        return vec![Block::Text("No statement was seen under the write lock.".to_string())];
+    }
+    let mut table = Table::new(&["statement", "process", "times|", "lock held|", "longest|"]);
+    for SavedStatement { pid, sql, count, total_ns, max_ns } in database.statements.iter().take(ROWS_MAX) {
+        let cells = [one_line(sql, 120), name(database, *pid), count.to_string(), time(*total_ns), time(*max_ns)];
+        table.row(cells.map(Cell::new));
+    }
+    let mut shapes = Table::new(&["transaction", "process", "times|", "lock held|", "longest|", "outside of SQLite|"]);
+    for shape in database.shapes.iter().take(ROWS_MAX) {
+        let SavedShape { pid, statements, count, held_ns, held_ns_max, outside_ns, gap_ns_max } = shape;
+        shapes.row([
+            Cell::new(one_line(statements, 160)),
+            Cell::new(name(database, *pid)),
+            Cell::new(count.to_string()),
+            Cell::new(time(*held_ns)),
+            Cell::new(time(*held_ns_max)),
+            Cell::new(time(*outside_ns)).small(format!("longest {}", time(*gap_ns_max))),
+        ]);
+    }
+    vec![
+        Block::Text("Time in which a statement ran while its process had the write lock.".to_string()),
+        Block::Table(table),
+        Block::Heading("Transactions by their statements".to_string()),
+        Block::Table(shapes),
+        Block::Note("Outside of SQLite: the program did something else while it held the lock.".to_string()),
+    ]
+}
+
+fn of_server(dir: &Path, saved: &Saved, server: &SavedServer) -> Result<Vec<Section>> {
+    let looks = Csv::read(&dir.join("looks.csv"), |_| true)?;
+    let mut who = vec![];
+    if server.tree.is_empty() {
+        who.push(Block::Text("At the end no client waited for another.".to_string()));
+    } else {
+        who.push(Block::Text("At the end; each client is followed by those that wait for it.".to_string()));
+        who.push(Block::List(server.tree.iter().map(|line| indented(line)).collect()));
+    }
+    let mut waits = Table::new(&["waiting statement", "times|", "in all|", "longest|"]);
+    for SavedStatement { sql, count, total_ns, max_ns, .. } in server.waits.iter().take(ROWS_MAX) {
+        waits.row([one_line(sql, 160), count.to_string(), time(*total_ns), time(*max_ns)].map(Cell::new));
+    }
+    if !waits.rows.is_empty() {
+        who.push(Block::Heading("Waits by statement".to_string()));
+        who.push(Block::Table(waits));
+    }
+    Ok(vec![
+        section("blocked", "Who waited for whom", who),
+        section("clients", &format!("Clients of {}", server.product), draw::clients(saved, &looks)),
+    ])
+}
+
+/// Spaces at the beginning of a line of the tree, for a page that would leave them out.
+fn indented(line: &str) -> String {
+    let text = line.trim_start();
+    "\u{2003}".repeat((line.len() - text.len()) / 2) + text
+}
+
+fn not_seen(saved: &Saved) -> Section {
+    let mut items = saved.missing.clone();
+    if items.is_empty() {
+        items.push("Nothing that contend knows of.".to_string());
+    }
+    section("missing", "What was not seen", vec![Block::List(items)])
+}

@@ -1,0 +1,310 @@
+//! What is wrong on a server, with its evidence and what to change. Pure. A healthy server gives none.
+
+use super::history::{History, Tally};
+use crate::words::{Words, one_line, time, times};
+use serde::Serialize;
+
+const MS: u64 = 1_000_000;
+const SECOND: u64 = 1_000_000_000;
+
+/// A wait of this length is worth a word.
+const WAIT_NS_MIN: u64 = 500 * MS;
+/// A transaction that executes nothing for this long is idle: if another client waits for it, and if none does.
+const IDLE_NS_BLOCKING: u64 = SECOND;
+const IDLE_NS_MIN: u64 = 5 * SECOND;
+/// A snapshot of this age is old, if this many transactions have begun since.
+const SNAPSHOT_NS_MIN: u64 = 5 * SECOND;
+const BEHIND_MIN: u64 = 1_000;
+/// A replication slot or prepared transaction, whose age in time is not known, keeps back this many.
+const KEEPER_BEHIND_MIN: u64 = 10_000;
+/// By so many old versions MariaDB's history grows while a snapshot is open.
+const HISTORY_GROWTH_MIN: u64 = 2_000;
+/// Dead rows of a table that are many, if there are more of them than living ones.
+const DEAD_ROWS_MIN: u64 = 10_000;
+/// Growth of a history that purging does not keep up with.
+const PURGE_GROWTH_MIN: u64 = 100_000;
+
+/// A kind of finding, with the data of its evidence.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Kind {
+    /// A transaction is open and its program executes nothing.
+    IdleInTransaction {
+        idle_ns: u64,
+        last: Option<String>,
+        blocks: usize,
+        longest_wait_ns: u64,
+        waiting: Option<String>,
+    },
+    /// A client works, and others wait for its locks.
+    BlocksOthers {
+        blocks: usize,
+        longest_wait_ns: u64,
+        statement: Option<String>,
+        transaction_ns: u64,
+        waiting: Option<String>,
+    },
+    /// Transactions waited for each other; the server ended one of them.
+    Deadlocks { count: u64, statements: Vec<String> },
+    /// A snapshot is so old that what was deleted since cannot be removed.
+    OldSnapshot { open_ns: u64, behind: u64, grown: u64, statement: Option<String> },
+    /// A replication slot or a prepared transaction does the same.
+    HeldBack { by: String, behind: u64 },
+    /// A table has more dead rows than living ones, and they grow.
+    DeadRowsGrow { table: String, dead: u64, live: u64, grown: u64 },
+    /// The history of changes grows, and no old snapshot is the cause.
+    HistoryGrows { grown: u64, length: u64 },
+}
+
+/// Something that is wrong.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Finding {
+    /// The client that causes it, where one does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client: Option<u64>,
+    pub who: String,
+    #[serde(flatten)]
+    pub kind: Kind,
+}
+
+/// All findings of a history, the longest waits first.
+pub fn findings(history: &History) -> Vec<Finding> {
+    let mut tallies: Vec<(&u64, &Tally)> = history.tallies.iter().collect();
+    tallies.sort_by_key(|(_, tally)| std::cmp::Reverse(tally.blocked_ns));
+    let mut found = vec![];
+    for (&id, tally) in tallies {
+        let kinds = [idle(tally).or_else(|| blocks(tally)), old_snapshot(history, tally)];
+        let with = |kind| Finding { client: Some(id), who: tally.client.who.clone(), kind };
+        found.extend(kinds.into_iter().flatten().map(with));
+    }
+    let has_snapshot = found.iter().any(|finding| matches!(finding.kind, Kind::OldSnapshot { .. }));
+    found.extend(of_server(history, has_snapshot).map(|kind| Finding { client: None, who: String::new(), kind }));
+    found
+}
+
+fn waiting(tally: &Tally) -> Option<String> {
+    tally.waiting.as_ref().and_then(|(_, statement)| statement.clone())
+}
+
+fn idle(tally: &Tally) -> Option<Kind> {
+    let is_blocking = tally.blocked_while_idle && tally.blocked_ns >= WAIT_NS_MIN;
+    let least = if is_blocking { IDLE_NS_BLOCKING } else { IDLE_NS_MIN };
+    (tally.idle_ns >= least).then(|| Kind::IdleInTransaction {
+        idle_ns: tally.idle_ns,
+        last: tally.statement.clone(),
+        blocks: tally.blocked.len(),
+        longest_wait_ns: tally.blocked_ns,
+        waiting: waiting(tally),
+    })
+}
+
+fn blocks(tally: &Tally) -> Option<Kind> {
+    (tally.blocked_ns >= WAIT_NS_MIN).then(|| Kind::BlocksOthers {
+        blocks: tally.blocked.len(),
+        longest_wait_ns: tally.blocked_ns,
+        statement: tally.statement.clone(),
+        transaction_ns: tally.transaction_ns,
+        waiting: waiting(tally),
+    })
+}
+
+fn old_snapshot(history: &History, tally: &Tally) -> Option<Kind> {
+    if tally.snapshot_ns < SNAPSHOT_NS_MIN {
+        return None;
+    }
+    // From its beginning, or that of the watch, to the last moment at which it was seen.
+    let from_ns = tally.last_seen_ns.saturating_sub(tally.snapshot_ns);
+    let during: Vec<u64> = history
+        .old_versions
+        .iter()
+        .filter(|(at_ns, _)| *at_ns >= from_ns && *at_ns <= tally.last_seen_ns)
+        .map(|(_, count)| *count)
+        .collect();
+    let grown = during.last().zip(during.first()).map_or(0, |(last, first)| last.saturating_sub(*first));
+    let is_old = tally.behind >= BEHIND_MIN || tally.behind == 0 && grown >= HISTORY_GROWTH_MIN;
+    let statement = tally.statement.clone();
+    is_old.then_some(Kind::OldSnapshot { open_ns: tally.snapshot_ns, behind: tally.behind, grown, statement })
+}
+
+fn of_server(history: &History, has_snapshot: bool) -> impl Iterator<Item = Kind> {
+    let first = history.first.clone().unwrap_or_default();
+    let now = &history.counters;
+    let count = now.deadlocks.saturating_sub(first.deadlocks);
+    let deadlocks = (count > 0).then(|| Kind::Deadlocks { count, statements: history.last_deadlock.clone() });
+    let grown = now.old_versions.saturating_sub(first.old_versions);
+    let kept = now.keepers.iter().filter(|keeper| keeper.behind >= KEEPER_BEHIND_MIN);
+    let kept: Vec<Kind> = kept.map(|k| Kind::HeldBack { by: k.name.clone(), behind: k.behind }).collect();
+    let is_explained = has_snapshot || !kept.is_empty();
+    let rows = match &now.table {
+        Some((table, dead, live)) => {
+            (*dead >= DEAD_ROWS_MIN && dead > live && grown * 10 >= *dead && history.vacuums == 0)
+                .then(|| Kind::DeadRowsGrow { table: table.clone(), dead: *dead, live: *live, grown })
+        }
+        None => (grown >= PURGE_GROWTH_MIN).then_some(Kind::HistoryGrows { grown, length: now.old_versions }),
+    };
+    deadlocks.into_iter().chain(kept).chain(rows.filter(|_| !is_explained))
+}
+
+fn quoted(sql: Option<&String>) -> String {
+    const CHARS: usize = 100;
+    sql.map_or("a statement that the server does not show".to_string(), |sql| format!("\"{}\"", one_line(sql, CHARS)))
+}
+
+/// A finding for people.
+pub fn words(finding: &Finding) -> Words {
+    let who = match finding.client {
+        Some(id) => format!("{} ({id})", one_line(&finding.who, 60)),
+        None => String::new(),
+    };
+    let (title, evidence, change) = match &finding.kind {
+        Kind::IdleInTransaction { idle_ns, last, blocks, longest_wait_ns, waiting } => (
+            match blocks {
+                0 => format!("{who} has left a transaction open."),
+                blocks => format!("{who} has left a transaction open, and {} for it.", clients_wait(*blocks)),
+            },
+            format!(
+                "No statement for {}, after {}.{}",
+                time(*idle_ns),
+                quoted(last.as_ref()),
+                waits(*longest_wait_ns, waiting)
+            ),
+            "COMMIT or ROLLBACK on every path of the program, also after an exception; idle_in_transaction_session_timeout \
+             (PostgreSQL) or idle_transaction_timeout (MariaDB) ends what is left.",
+        ),
+        Kind::BlocksOthers { blocks, longest_wait_ns, statement, transaction_ns, waiting } => (
+            format!("{} for locks of {who}.", clients_wait(*blocks)),
+            format!(
+                "It executes {} in a transaction of {}.{}",
+                quoted(statement.as_ref()),
+                time(*transaction_ns),
+                waits(*longest_wait_ns, waiting)
+            ),
+            "Make its transaction shorter, or let it lock what others need last; give schema changes a lock_timeout.",
+        ),
+        Kind::Deadlocks { count, statements } => {
+            let shown: Vec<String> = statements.iter().map(|sql| quoted(Some(sql))).collect();
+            let last =
+                if shown.is_empty() { String::new() } else { format!(" The last one: {}.", shown.join(" and ")) };
+            (
+                "Transactions wait for each other in a circle.".to_string(),
+                format!("It happened {}; the server ended one of them each time.{last}", times(*count)),
+                "Lock rows and tables in the same order everywhere, and repeat a transaction that was ended.",
+            )
+        }
+        _ => of_old_versions(&finding.kind, &who),
+    };
+    Words { title, evidence, change: change.to_string() }
+}
+
+fn of_old_versions(kind: &Kind, who: &str) -> (String, String, &'static str) {
+    match kind {
+        Kind::OldSnapshot { open_ns, behind, grown, statement } => {
+            let open = time(*open_ns);
+            let since = match behind {
+                0 => format!("the history has grown by {grown} changes since"),
+                behind => format!("{behind} transactions have begun since; dead rows have grown by {grown}"),
+            };
+            (
+                format!("{who} keeps an old snapshot open: what was deleted or changed since cannot be removed."),
+                format!("Open for {open}; {since}. Its statement: {}.", quoted(statement.as_ref())),
+                "End its transaction; read long results in pieces, or on a replica.",
+            )
+        }
+        Kind::HeldBack { by, behind } => (
+            format!("The {} keeps dead rows from being removed.", one_line(by, 80)),
+            format!("{behind} transactions have begun since."),
+            "Drop a replication slot that is no longer used; COMMIT PREPARED or ROLLBACK PREPARED what was forgotten.",
+        ),
+        Kind::DeadRowsGrow { table, dead, live, grown } => (
+            format!("{} has more dead rows than living ones, and they grow.", one_line(table, 80)),
+            format!("{dead} dead, {live} living; {grown} more since the watch began, and no vacuum was seen."),
+            "Let autovacuum run on this table more often (autovacuum_vacuum_scale_factor), or VACUUM it.",
+        ),
+        Kind::HistoryGrows { grown, length } => (
+            "The history of changes grows: purging does not keep up.".to_string(),
+            format!("{length} changes are kept, {grown} more than when the watch began."),
+            "More innodb_purge_threads, or smaller changes; look for a long transaction before this watch.",
+        ),
+        // Those of `words`, by name: a new kind must be in one of the two.
+        Kind::IdleInTransaction { .. } | Kind::BlocksOthers { .. } | Kind::Deadlocks { .. } => {
+            (String::new(), String::new(), "")
+        }
+    }
+}
+
+fn clients_wait(count: usize) -> String {
+    if count == 1 { "1 client waits".to_string() } else { format!("{count} clients wait") }
+}
+
+fn waits(longest_ns: u64, waiting: &Option<String>) -> String {
+    if longest_ns == 0 {
+        return String::new();
+    }
+    format!(" Longest wait for it: {} of {}.", time(longest_ns), quoted(waiting.as_ref()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::look::{Client, Counters, Look, State, Wait};
+    use super::*;
+
+    fn client(id: u64, state: State, state_ns: u64) -> Client {
+        let transaction_ns = (state != State::Idle).then_some(state_ns);
+        Client { id, state, state_ns, transaction_ns, who: "app".into(), ..Client::default() }
+    }
+
+    fn look(at_s: u64, clients: Vec<Client>, deadlocks: u64, old_versions: u64) -> Look {
+        let counters = Counters { deadlocks, old_versions, ..Counters::default() };
+        Look { at_ns: at_s * SECOND, clients, counters: Some(counters) }
+    }
+
+    fn kinds(looks: Vec<Look>) -> Vec<Kind> {
+        let mut history = History::new(0);
+        looks.into_iter().for_each(|look| history.apply(look));
+        let found = findings(&history);
+        for finding in &found {
+            let words = words(finding);
+            assert!(!words.title.is_empty() && !words.evidence.is_empty() && !words.change.is_empty(), "{finding:?}");
+        }
+        found.into_iter().map(|finding| finding.kind).collect()
+    }
+
+    #[test]
+    fn what_every_busy_server_does_is_no_finding() {
+        let mut short = client(2, State::Active, 90 * MS);
+        short.wait = Some(Wait { ns: 90 * MS, what: "row".into(), blocked_by: vec![1] });
+        let clients = vec![client(1, State::IdleInTransaction, 200 * MS), short, client(3, State::Idle, 99 * SECOND)];
+        assert_eq!(kinds(vec![look(1, clients.clone(), 3, 100), look(2, clients, 3, 900)]), []);
+    }
+
+    #[test]
+    fn an_idle_client_that_blocks_is_one_finding_and_an_active_one_another() {
+        for (state, is_idle) in [(State::IdleInTransaction, true), (State::Active, false)] {
+            let mut waiter = client(2, State::Active, 2 * SECOND);
+            waiter.wait = Some(Wait { ns: 2 * SECOND, what: "row".into(), blocked_by: vec![1] });
+            let found = kinds(vec![look(1, vec![client(1, state, 2 * SECOND), waiter], 0, 0)]);
+            assert_eq!(found.len(), 1);
+            assert_eq!(matches!(found[0], Kind::IdleInTransaction { blocks: 1, .. }), is_idle, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn deadlocks_count_from_the_beginning_of_the_watch() {
+        assert!(matches!(
+            kinds(vec![look(1, vec![], 7, 0), look(2, vec![], 9, 0)])[..],
+            [Kind::Deadlocks { count: 2, .. }]
+        ));
+    }
+
+    #[test]
+    fn a_snapshot_is_old_only_if_it_keeps_something() {
+        let snapshot = |behind| Client { behind: Some(behind), ..client(1, State::Active, 6 * SECOND) };
+        assert!(matches!(
+            kinds(vec![look(6, vec![snapshot(5_000)], 0, 0)])[..],
+            [Kind::OldSnapshot { behind: 5_000, .. }]
+        ));
+        assert_eq!(kinds(vec![look(6, vec![snapshot(10)], 0, 0)]), []);
+        let grows = |versions| look(6, vec![snapshot(0)], 0, versions);
+        assert!(matches!(kinds(vec![grows(10), grows(9_000)])[..], [Kind::OldSnapshot { grown: 8_990, .. }]));
+    }
+}

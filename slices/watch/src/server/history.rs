@@ -1,0 +1,251 @@
+//! Looks put together: who blocked whom and for how long, who left transactions open, how old versions of rows grew. Pure, and
+//! of bounded size: a client that did nothing worth a word is forgotten when it is gone.
+
+use super::look::{Client, Counters, Look, State};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Most statements whose waits are counted, and most clients that are remembered.
+const KEPT_MAX: usize = 2_000;
+/// A client that blocked others or was idle in a transaction for this long is remembered.
+const WORTH_NS: u64 = 100_000_000;
+
+/// What is known of a client.
+#[derive(Debug, Clone, Default)]
+pub struct Tally {
+    /// As it was last seen.
+    pub client: Client,
+    pub last_seen_ns: u64,
+    /// Its statement, or that which it executed last.
+    pub statement: Option<String>,
+    /// Longest wait for it, and who waited then, with what.
+    pub blocked_ns: u64,
+    pub blocked: BTreeSet<u64>,
+    pub waiting: Option<(String, Option<String>)>,
+    /// Its own statement then; none if it was idle in its transaction.
+    pub blocked_while_idle: bool,
+    /// Longest pause in a transaction.
+    pub idle_ns: u64,
+    pub transaction_ns: u64,
+    /// Of its snapshot: transactions since then, and how long it has been open.
+    pub behind: u64,
+    pub snapshot_ns: u64,
+}
+
+/// Waits of a statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Waits {
+    pub count: u64,
+    pub total_ns: u64,
+    pub max_ns: u64,
+}
+
+/// Everything that has been seen.
+#[derive(Debug, Default)]
+pub struct History {
+    pub from_ns: u64,
+    pub now_ns: u64,
+    /// The clients of the last look.
+    pub clients: Vec<Client>,
+    pub first: Option<Counters>,
+    pub counters: Counters,
+    /// The last deadlock.
+    pub last_deadlock: Vec<String>,
+    /// Old versions over time.
+    pub old_versions: Vec<(u64, u64)>,
+    /// Looks in which the server cleaned tables by itself.
+    pub vacuums: u64,
+    pub tallies: BTreeMap<u64, Tally>,
+    waits: BTreeMap<String, Waits>,
+    /// Waits that go on: statement and length so far, by client.
+    open_waits: BTreeMap<u64, (String, u64)>,
+}
+
+impl History {
+    /// A history that begins at a moment.
+    pub fn new(from_ns: u64) -> History {
+        History { from_ns, now_ns: from_ns, ..History::default() }
+    }
+
+    /// Takes a look in. Looks come in order.
+    pub fn apply(&mut self, look: Look) {
+        self.now_ns = self.now_ns.max(look.at_ns);
+        if let Some(counters) = look.counters {
+            self.old_versions.push((look.at_ns, counters.old_versions));
+            if self.old_versions.len() > 2 * KEPT_MAX {
+                // Every second one is enough for a longer time.
+                let mut nth = 0;
+                self.old_versions.retain(|_| {
+                    nth += 1;
+                    nth % 2 == 1
+                });
+            }
+            if !counters.last_deadlock.is_empty() {
+                self.last_deadlock.clone_from(&counters.last_deadlock);
+            }
+            self.first.get_or_insert_with(|| counters.clone());
+            self.counters = counters;
+        }
+        self.vacuums += u64::from(look.clients.iter().any(|client| client.who.contains("autovacuum")));
+        self.clients = look.clients;
+        for client in &self.clients {
+            self.tallies.entry(client.id).or_default().see(client, self.now_ns);
+        }
+        // What a server no longer says of a pause was seen before.
+        for client in &mut self.clients {
+            if let Some(tally) = self.tallies.get(&client.id) {
+                client.statement.clone_from(&tally.statement);
+            }
+        }
+        self.count_waits();
+        self.blame();
+        self.forget();
+    }
+
+    /// Waits by statement, the longest in all first.
+    pub fn waits(&self) -> Vec<(String, Waits)> {
+        let mut all = self.waits.clone();
+        for (statement, ns) in self.open_waits.values() {
+            all.entry(statement.clone()).or_default().add(*ns);
+        }
+        let mut all: Vec<(String, Waits)> = all.into_iter().collect();
+        all.sort_by_key(|(_, waits)| std::cmp::Reverse(waits.total_ns));
+        all
+    }
+
+    fn count_waits(&mut self) {
+        let mut now: BTreeMap<u64, (String, u64)> = BTreeMap::new();
+        for client in &self.clients {
+            if let Some(wait) = &client.wait {
+                let statement = client.statement.clone().unwrap_or("a statement that is not shown".to_string());
+                now.insert(client.id, (statement, wait.ns));
+            }
+        }
+        for (id, (statement, ns)) in std::mem::take(&mut self.open_waits) {
+            let goes_on = now.get(&id).is_some_and(|(other, longer)| *other == statement && *longer >= ns);
+            if !goes_on && (self.waits.len() < KEPT_MAX || self.waits.contains_key(&statement)) {
+                self.waits.entry(statement).or_default().add(ns);
+            }
+        }
+        self.open_waits = now;
+    }
+
+    /// Each wait is that of the client at the root of its chain.
+    fn blame(&mut self) {
+        let by_id: BTreeMap<u64, &Client> = self.clients.iter().map(|client| (client.id, client)).collect();
+        for waiter in &self.clients {
+            let Some(wait) = &waiter.wait else { continue };
+            for root in roots(waiter, &by_id) {
+                let Some(tally) = self.tallies.get_mut(&root) else { continue };
+                if tally.blocked.len() < KEPT_MAX {
+                    tally.blocked.insert(waiter.id);
+                }
+                if wait.ns > tally.blocked_ns {
+                    tally.blocked_ns = wait.ns;
+                    tally.waiting = Some((waiter.who.clone(), waiter.statement.clone()));
+                    tally.blocked_while_idle = tally.client.state == State::IdleInTransaction;
+                }
+            }
+        }
+    }
+
+    fn forget(&mut self) {
+        let now_ns = self.now_ns;
+        self.tallies.retain(|_, tally| {
+            tally.last_seen_ns == now_ns || tally.blocked_ns.max(tally.idle_ns).max(tally.snapshot_ns) >= WORTH_NS
+        });
+        while self.tallies.len() > 2 * KEPT_MAX {
+            let least = self.tallies.iter().min_by_key(|(_, tally)| tally.blocked_ns.max(tally.idle_ns));
+            let Some(id) = least.map(|(id, _)| *id) else { return };
+            self.tallies.remove(&id);
+        }
+    }
+}
+
+impl Tally {
+    fn see(&mut self, client: &Client, now_ns: u64) {
+        if client.statement.is_some() {
+            self.statement.clone_from(&client.statement);
+        }
+        if client.state == State::IdleInTransaction {
+            self.idle_ns = self.idle_ns.max(client.state_ns);
+        }
+        self.transaction_ns = self.transaction_ns.max(client.transaction_ns.unwrap_or(0));
+        if let (Some(behind), Some(ns)) = (client.behind, client.transaction_ns) {
+            (self.behind, self.snapshot_ns) = (self.behind.max(behind), self.snapshot_ns.max(ns));
+        }
+        self.client = client.clone();
+        self.last_seen_ns = now_ns;
+    }
+}
+
+impl Waits {
+    fn add(&mut self, ns: u64) {
+        self.count += 1;
+        self.total_ns += ns;
+        self.max_ns = self.max_ns.max(ns);
+    }
+}
+
+/// Blockers that wait for no other client, at the ends of all chains from a waiter.
+fn roots(waiter: &Client, clients: &BTreeMap<u64, &Client>) -> BTreeSet<u64> {
+    let blockers = |id: u64| clients.get(&id).and_then(|client| client.wait.as_ref()).map(|wait| &wait.blocked_by);
+    let (mut found, mut seen) = (BTreeSet::new(), BTreeSet::from([waiter.id]));
+    let mut next: Vec<u64> = blockers(waiter.id).cloned().unwrap_or_default();
+    while let Some(id) = next.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        match blockers(id) {
+            Some(further) => next.extend(further),
+            None => _ = found.insert(id),
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::look::Wait;
+    use super::*;
+
+    fn client(id: u64, waits: Option<(u64, &[u64])>) -> Client {
+        let wait = waits.map(|(ns, by)| Wait { ns, what: "row".into(), blocked_by: by.to_vec() });
+        let state = if wait.is_some() { State::Active } else { State::IdleInTransaction };
+        Client { id, state, wait, statement: Some(format!("UPDATE t{id}")), ..Client::default() }
+    }
+
+    #[test]
+    fn a_chain_of_waits_is_that_of_its_root() {
+        let mut history = History::new(0);
+        let clients = vec![client(1, None), client(2, Some((900, &[1]))), client(3, Some((500, &[2])))];
+        history.apply(Look { at_ns: 1, clients, counters: None });
+        let tally = &history.tallies[&1];
+        assert_eq!((tally.blocked_ns, tally.blocked.len(), tally.blocked_while_idle), (900, 2, true));
+        assert_eq!(history.tallies[&2].blocked_ns, 0, "it waits itself");
+    }
+
+    #[test]
+    fn a_circle_of_waits_has_no_root_and_ends() {
+        let mut history = History::new(0);
+        let clients = vec![client(1, Some((5, &[2]))), client(2, Some((5, &[1])))];
+        history.apply(Look { at_ns: 1, clients, counters: None });
+        assert!(history.tallies.values().all(|tally| tally.blocked_ns == 0));
+    }
+
+    #[test]
+    fn a_wait_is_counted_once_however_often_it_is_seen() {
+        let mut history = History::new(0);
+        for (at_ns, ns) in [(1, 10), (2, 20), (3, 5)] {
+            history.apply(Look { at_ns, clients: vec![client(2, Some((ns, &[])))], counters: None });
+        }
+        assert_eq!(history.waits(), [("UPDATE t2".to_string(), Waits { count: 2, total_ns: 25, max_ns: 20 })]);
+    }
+
+    #[test]
+    fn a_client_that_is_gone_and_did_nothing_is_forgotten() {
+        let mut history = History::new(0);
+        history.apply(Look { at_ns: 1, clients: vec![client(1, None)], counters: None });
+        history.apply(Look { at_ns: 2, clients: vec![], counters: None });
+        assert!(history.tallies.is_empty());
+    }
+}

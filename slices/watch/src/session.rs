@@ -1,0 +1,265 @@
+//! A watch as its user follows it: a live screen, or a line a second. The same for files and servers.
+
+use crate::lines;
+use crate::record::{Recorder, ServerRecorder};
+use crate::screen::{Choice, Shown, ShownServer, draw, draw_server};
+use crate::server::{self, Server};
+use crate::view::{DatabaseView, Rates, view};
+use crate::watch::{POLL, Watch, now_ns};
+use crate::words::{Words, words};
+use anyhow::{Context, Result};
+use contend::cli::print;
+use contend::report::text::Colour;
+use ratatui::Frame;
+use ratatui::crossterm::event::{Event, KeyEventKind, poll, read};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// A second, the time between two lines.
+const SECOND_NS: u64 = 1_000_000_000;
+/// Columns of the strip, and how much time each is.
+const STRIP: (usize, u64) = (78, 100_000_000);
+/// Width of text that is not on a terminal.
+pub const WIDTH: usize = 100;
+
+/// Draws what was seen at a moment.
+type Drawing = Box<dyn Fn(&mut Frame<'_>, &Choice)>;
+
+/// Something that is watched and shown.
+pub trait Live {
+    /// Takes in what has happened since the last call; `all` at the end.
+    ///
+    /// # Errors
+    /// The source cannot be read.
+    fn poll(&mut self, all: bool) -> Result<()>;
+    /// Whether nothing more will come.
+    fn is_over(&self) -> bool;
+    /// How many databases there are to choose from.
+    fn databases(&self) -> usize;
+    /// A moment as lines of text that begin with its time.
+    fn lines(&self, at: &str) -> Vec<String>;
+    /// The same as a line of JSON.
+    fn json(&self) -> String;
+    /// Findings so far, each with a key that stays the same.
+    fn found(&self) -> Vec<(String, Words)>;
+    /// The text at the end.
+    fn summary(&self) -> String;
+    /// Writes the end of the record, if one is made; its files.
+    ///
+    /// # Errors
+    /// The disk is full.
+    fn end_record(&mut self) -> Result<Vec<PathBuf>>;
+    /// The screen at this moment.
+    fn drawing(&self, seconds: u64) -> Drawing;
+}
+
+/// SQLite databases.
+pub struct Files {
+    pub watch: Watch,
+    rates: Rates,
+    record: Option<Recorder>,
+}
+
+impl Files {
+    pub fn new(watch: Watch, record: Option<Recorder>) -> Files {
+        Files { watch, rates: Rates::default(), record }
+    }
+
+    /// What is shown now.
+    pub fn view(&self) -> Vec<DatabaseView> {
+        view(&self.watch, &self.rates, STRIP.0, STRIP.1)
+    }
+}
+
+impl Live for Files {
+    fn poll(&mut self, all: bool) -> Result<()> {
+        self.watch.poll(all)?;
+        self.rates.look(&self.watch.timeline);
+        let Files { watch, rates, record } = self;
+        record.as_mut().map_or(Ok(()), |record| record.follow(watch, || view(watch, rates, STRIP.0, STRIP.1)))
+    }
+
+    fn end_record(&mut self) -> Result<Vec<PathBuf>> {
+        let view = self.view();
+        self.record.take().map_or(Ok(vec![]), |record| record.end(&self.watch, &view))
+    }
+
+    fn is_over(&self) -> bool {
+        false
+    }
+
+    fn databases(&self) -> usize {
+        self.watch.databases().len()
+    }
+
+    fn lines(&self, at: &str) -> Vec<String> {
+        self.view().iter().map(|database| lines::line(at, database)).collect()
+    }
+
+    fn json(&self) -> String {
+        lines::json_line(&self.watch, &self.view(), &self.watch.findings())
+    }
+
+    fn found(&self) -> Vec<(String, Words)> {
+        let name = |pid| self.watch.name(pid);
+        let findings = self.watch.findings();
+        let key = |finding: &crate::finding::Finding| {
+            format!("{} {} {:?}", finding.database, finding.pid, std::mem::discriminant(&finding.kind))
+        };
+        findings.iter().map(|finding| (key(finding), words(finding, &name))).collect()
+    }
+
+    fn summary(&self) -> String {
+        lines::summary(&self.watch, &self.view(), WIDTH)
+    }
+
+    fn drawing(&self, seconds: u64) -> Drawing {
+        let (databases, missing, depth) = (self.view(), self.watch.missing(), self.watch.depth.word());
+        let findings: Vec<Words> = self.found().into_iter().map(|(_, words)| words).collect();
+        Box::new(move |frame, choice| {
+            let colour = contend::cli::colour() == Colour::Ansi;
+            let (databases, findings, missing) = (&databases[..], &findings[..], &missing[..]);
+            draw(frame, &Shown { databases, findings, seconds, depth, missing, colour }, choice);
+        })
+    }
+}
+
+/// A server, and its record.
+pub struct Served {
+    pub server: Server,
+    pub record: Option<ServerRecorder>,
+}
+
+impl Live for Served {
+    fn poll(&mut self, _: bool) -> Result<()> {
+        self.server.poll();
+        self.record.as_mut().map_or(Ok(()), |record| record.follow(&self.server))
+    }
+
+    fn end_record(&mut self) -> Result<Vec<PathBuf>> {
+        self.record.take().map_or(Ok(vec![]), |record| record.end(&self.server))
+    }
+
+    fn is_over(&self) -> bool {
+        self.server.gone.is_some()
+    }
+
+    fn databases(&self) -> usize {
+        1
+    }
+
+    fn lines(&self, at: &str) -> Vec<String> {
+        vec![server::line(at, &self.server)]
+    }
+
+    fn json(&self) -> String {
+        server::json_line(&self.server)
+    }
+
+    fn found(&self) -> Vec<(String, Words)> {
+        server::found(&self.server)
+    }
+
+    fn summary(&self) -> String {
+        server::summary(&self.server, WIDTH)
+    }
+
+    fn drawing(&self, seconds: u64) -> Drawing {
+        let shown = ShownServer {
+            facts: server::line("", &self.server).trim_start().to_string(),
+            tree: server::tree(&self.server, 200),
+            findings: self.found().into_iter().map(|(_, words)| words).collect(),
+            missing: self.server.missing(),
+            seconds,
+        };
+        Box::new(move |frame, choice| draw_server(frame, &shown, choice))
+    }
+}
+
+/// When a watch ends.
+pub struct Until<'s> {
+    /// By itself.
+    pub end_ns: Option<u64>,
+    /// When the user wants it to.
+    pub stop: &'s AtomicBool,
+}
+
+impl Until<'_> {
+    fn is_over(&self, live: &dyn Live) -> bool {
+        live.is_over() || self.stop.load(Ordering::Relaxed) || self.end_ns.is_some_and(|end_ns| now_ns() >= end_ns)
+    }
+}
+
+/// A line a second; a finding the first time that it is there.
+///
+/// # Errors
+/// The source cannot be read, or the output not be written.
+pub fn in_lines(live: &mut dyn Live, json: bool, until: &Until<'_>) -> Result<()> {
+    let began_ns = now_ns();
+    let mut next_ns = began_ns + SECOND_NS;
+    let mut said: Vec<String> = vec![];
+    while !until.is_over(live) {
+        std::thread::sleep(POLL);
+        live.poll(false)?;
+        if now_ns() < next_ns {
+            continue;
+        }
+        next_ns += SECOND_NS;
+        if json {
+            print(&(live.json() + "\n"))?;
+            continue;
+        }
+        for line in live.lines(&format!("{:>4} s", (now_ns() - began_ns) / SECOND_NS)) {
+            print(&(line + "\n"))?;
+        }
+        for (key, words) in live.found() {
+            if !said.contains(&key) {
+                print(&lines::finding(&words, WIDTH))?;
+                said.push(key);
+            }
+        }
+    }
+    live.poll(true)
+}
+
+/// A live screen.
+///
+/// # Errors
+/// The source cannot be read, or the terminal not be used.
+pub fn on_screen(live: &mut dyn Live, until: &Until<'_>) -> Result<()> {
+    let mut terminal = ratatui::try_init().context("the terminal cannot be used")?;
+    let result = draw_until_over(live, &mut terminal, until);
+    ratatui::restore();
+    result?;
+    live.poll(true)
+}
+
+fn draw_until_over(live: &mut dyn Live, terminal: &mut ratatui::DefaultTerminal, until: &Until<'_>) -> Result<()> {
+    /// Time between two drawings.
+    const DRAW_NS: u64 = 200_000_000;
+    let began_ns = now_ns();
+    let (mut choice, mut next_ns, mut held_still) = (Choice::default(), 0, None);
+    while !until.is_over(live) && !choice.quit {
+        live.poll(false)?;
+        while poll(Duration::ZERO)? {
+            if let Event::Key(key) = read()?
+                && key.kind == KeyEventKind::Press
+            {
+                choice.key(key.code, live.databases());
+                next_ns = 0;
+            }
+        }
+        if now_ns() >= next_ns {
+            next_ns = now_ns() + DRAW_NS;
+            if !choice.paused || held_still.is_none() {
+                held_still = Some(live.drawing((now_ns() - began_ns) / SECOND_NS));
+            }
+            if let Some(drawing) = &held_still {
+                terminal.draw(|frame| drawing(frame, &choice))?;
+            }
+        }
+        std::thread::sleep(POLL);
+    }
+    Ok(())
+}

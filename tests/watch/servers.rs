@@ -1,0 +1,247 @@
+//! `contend watch` on real servers of somebody else: each pathology is planted by sessions of the server's own client, and found
+//! with the right session and statement; a server with healthy clients has no finding.
+
+use super::last;
+use crate::support::place::{Own, Place};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+/// A session of the server's own client, which stays open.
+struct Session {
+    child: Child,
+    input: ChildStdin,
+    output: std::io::Lines<BufReader<ChildStdout>>,
+    id: u64,
+}
+
+impl Session {
+    fn open(server: &Own) -> Session {
+        let port = server.port.to_string();
+        let is_mariadb = server.dsn("").starts_with("mysql");
+        let mut client = if is_mariadb {
+            let mut client = Command::new("mariadb");
+            let args = ["--no-defaults", "-h127.0.0.1", "-P", &port, "-ume", "-N", "--unbuffered", "--force", "mysql"];
+            client.args(args).env("MYSQL_PWD", "geheim");
+            client
+        } else {
+            let mut client = Command::new("psql");
+            client.args([&format!("postgres://me@127.0.0.1:{port}/postgres"), "-Atq"]).env("PGPASSWORD", "geheim");
+            client
+        };
+        client.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = client.spawn().expect("the server's client");
+        let input = child.stdin.take().expect("piped");
+        let output = BufReader::new(child.stdout.take().expect("piped")).lines();
+        let mut session = Session { child, input, output, id: 0 };
+        let own_id = if is_mariadb { "SELECT CONNECTION_ID();" } else { "SELECT pg_backend_pid();" };
+        session.id = session.answers(own_id).parse().expect("a number");
+        session
+    }
+
+    /// Sends statements and does not wait for them.
+    fn send(&mut self, sql: &str) {
+        writeln!(self.input, "{sql}").expect("it reads");
+    }
+
+    /// Sends statements, the last of which answers with one line.
+    fn answers(&mut self, sql: &str) -> String {
+        self.send(sql);
+        self.output.next().expect("a line").expect("text")
+    }
+
+    /// Sends statements and waits until they are done.
+    fn does(&mut self, sql: &str) {
+        assert_eq!(self.answers(&format!("{sql} SELECT 'done';")), "done");
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+const TABLE: &str = "CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER, name VARCHAR(20)); \
+    INSERT INTO account VALUES (1, 10, 'a'), (2, 20, 'b'), (3, 30, 'c');";
+
+/// Watches for some seconds, while `meanwhile` goes on; the last line.
+fn watched(place: &Place, server: &Own, seconds: u32, meanwhile: impl FnOnce()) -> Value {
+    let mut command = place.command(&["watch", &server.dsn("geheim"), "--json-line", "--for", &format!("{seconds}s")]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    meanwhile();
+    let output = child.wait_with_output().expect("it ends");
+    let shown = format!("{output:?}");
+    assert!(!shown.contains("geheim") && !shown.contains("secret"), "{shown}");
+    last(&output)
+}
+
+/// The finding of this kind about this session.
+#[track_caller]
+fn finding(line: &Value, kind: &str, id: u64) -> Value {
+    let all = line["findings"].as_array().expect("a list");
+    let found = all.iter().find(|finding| finding["kind"] == kind && (id == 0 || finding["client"] == id));
+    found.unwrap_or_else(|| panic!("no `{kind}` of {id} in {line:#}")).clone()
+}
+
+fn both(test: impl Fn(&Place, &Own)) {
+    for server in [Own::postgres, Own::mariadb] {
+        let place = Place::new();
+        let server = server(&place);
+        Session::open(&server).does(TABLE);
+        test(&place, &server);
+    }
+}
+
+#[test]
+fn a_transaction_left_open_and_those_that_wait_for_it_are_named() {
+    both(|place, server| {
+        let (mut left, mut first, mut second) = (Session::open(server), Session::open(server), Session::open(server));
+        left.does("BEGIN; UPDATE account SET balance = 77 WHERE name = 'a';");
+        first.send("UPDATE account SET balance = 5, name = 'secret' WHERE id = 1;");
+        second.send("UPDATE account SET balance = 6 WHERE id = 1;");
+        let line = watched(place, server, 4, || {});
+        let found = finding(&line, "idle-in-transaction", left.id);
+        assert_eq!(found["blocks"], 2, "{found}");
+        assert!(found["longest_wait_ns"].as_u64() >= Some(2_000_000_000), "{found}");
+        assert!(
+            found["waiting"].as_str().is_some_and(|sql| sql.starts_with("UPDATE account SET balance = ?")),
+            "{found}"
+        );
+        if server.dsn("").starts_with("postgres") {
+            assert_eq!(found["last"], "SELECT ?;", "the last statement of the session: {found}");
+        }
+        assert_eq!(line["findings"].as_array().map(Vec::len), Some(1), "only the root is to blame: {line:#}");
+        let output = place.contend(&["watch", &server.dsn("geheim"), "--for", "2s"]).exits(1).out;
+        let tree = format!("\n  {} ", left.id);
+        // Which of the two waits for the other, too, is up to the server.
+        let below = [first.id, second.id].map(|id| output.contains(&format!("\n    {id} ")));
+        assert!(output.contains(&tree) && below.contains(&true), "{output}");
+        assert!(output.contains("waiting statement") && !output.contains("secret"), "{output}");
+    });
+}
+
+#[test]
+fn a_client_that_works_while_others_wait_for_it_is_named_with_its_statement() {
+    both(|place, server| {
+        let (mut works, mut waits) = (Session::open(server), Session::open(server));
+        let sleep = if server.dsn("").starts_with("mysql") { "SELECT SLEEP(60);" } else { "SELECT pg_sleep(60);" };
+        works.does("BEGIN; UPDATE account SET balance = 1 WHERE id = 2;");
+        works.send(sleep);
+        waits.send("DELETE FROM account WHERE id = 2;");
+        let line = watched(place, server, 4, || {});
+        let found = finding(&line, "blocks-others", works.id);
+        assert_eq!(
+            found["statement"],
+            sleep.replace("60", "?").trim_end_matches(|c| c == ';' && sleep.contains("SLEEP"))
+        );
+        assert_eq!((&found["blocks"], &found["waiting"]), (&1.into(), &found["waiting"]), "{found}");
+    });
+}
+
+#[test]
+fn deadlocks_are_counted_while_watched() {
+    both(|place, server| {
+        let line = watched(place, server, 7, || {
+            let (mut one, mut other) = (Session::open(server), Session::open(server));
+            std::thread::sleep(std::time::Duration::from_secs(1));
+            one.does("BEGIN; UPDATE account SET balance = 1 WHERE id = 1;");
+            other.does("BEGIN; UPDATE account SET balance = 1 WHERE id = 2;");
+            one.send("UPDATE account SET name = 'secret' WHERE id = 2;");
+            other.send("UPDATE account SET balance = 2 WHERE id = 1;");
+            // A server reports it once one of the two has ended.
+            one.send("ROLLBACK;");
+            other.send("ROLLBACK;");
+            one.does("");
+            other.does("");
+        });
+        let found = finding(&line, "deadlocks", 0);
+        assert_eq!(found["count"], 1, "{found}");
+        if server.dsn("").starts_with("mysql") {
+            assert_eq!(found["statements"].as_array().map(Vec::len), Some(2), "{found}");
+        }
+    });
+}
+
+#[test]
+fn an_old_snapshot_is_named_with_what_it_keeps() {
+    both(|place, server| {
+        let (mut old, mut writer) = (Session::open(server), Session::open(server));
+        let begin = if server.dsn("").starts_with("mysql") {
+            "START TRANSACTION"
+        } else {
+            "BEGIN ISOLATION LEVEL REPEATABLE READ"
+        };
+        old.answers(&format!("{begin}; SELECT count(*) FROM account;"));
+        let line = watched(place, server, 9, || {
+            for _ in 0..2_500 {
+                writer.send("UPDATE account SET balance = balance + 1 WHERE id = 3;");
+            }
+            writer.does("");
+        });
+        let found = finding(&line, "old-snapshot", old.id);
+        let is_kept = found["behind"].as_u64() >= Some(2_000) || found["grown"].as_u64() >= Some(2_000);
+        assert!(is_kept, "{found}");
+    });
+}
+
+#[test]
+fn a_forgotten_prepared_transaction_is_named() {
+    let place = Place::new();
+    let server = Own::postgres_with(&place, "-c max_prepared_transactions=2 -c fsync=off");
+    let mut session = Session::open(&server);
+    session.does(TABLE);
+    session.does("BEGIN; UPDATE account SET balance = 0 WHERE id = 1; PREPARE TRANSACTION 'forgotten';");
+    session.does("DO $$ BEGIN FOR i IN 1..11000 LOOP PERFORM pg_current_xact_id(); COMMIT; END LOOP; END $$;");
+    let line = watched(&place, &server, 3, || {});
+    let found = finding(&line, "held-back", 0);
+    assert_eq!(found["by"], "prepared transaction forgotten", "{found}");
+}
+
+#[test]
+fn a_server_with_healthy_clients_has_no_finding() {
+    both(|place, server| {
+        let (mut one, mut other) = (Session::open(server), Session::open(server));
+        let line = watched(place, server, 4, || {
+            for n in 0..200 {
+                one.send("BEGIN; UPDATE account SET balance = balance + 1 WHERE id = 1; COMMIT;");
+                other.send(&format!("UPDATE account SET balance = {n} WHERE id = 1; SELECT count(*) FROM account;"));
+            }
+            one.does("");
+        });
+        assert_eq!(line["findings"].as_array().map(Vec::len), Some(0), "{line:#}");
+        assert!(line["clients"].as_array().is_some_and(|clients| clients.len() >= 2), "{line:#}");
+    });
+}
+
+#[test]
+fn a_server_that_stops_ends_the_watch_with_a_word() {
+    let place = Place::new();
+    let server = Own::postgres(&place);
+    let mut command = place.command(&["watch", &server.dsn("geheim"), "--for", "60s"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+    lines.next().expect("a line").expect("text");
+    drop(server);
+    let rest: Vec<String> = lines.map_while(Result::ok).collect();
+    child.wait().expect("it ends");
+    assert!(rest.join(" ").contains("the connection ended") || rest.join("").contains("connection closed"), "{rest:?}");
+    assert!(rest.join(" ").contains("everything after"), "{rest:?}");
+}
+
+#[test]
+fn a_user_who_may_see_nothing_is_told_what_to_grant() {
+    let place = Place::new();
+    let server = Own::mariadb(&place);
+    Session::open(&server).does("CREATE USER poor@'127.0.0.1' IDENTIFIED BY 'geheim';");
+    let dsn = format!("mysql://poor:geheim@127.0.0.1:{}/", server.port);
+    let said = place.contend(&["watch", &dsn, "--for", "2s"]).exits(2);
+    assert!(said.err.contains("GRANT PROCESS"), "{said:?}");
+    drop(server);
+    let server = Own::postgres(&place);
+    Session::open(&server).does("CREATE ROLE poor LOGIN PASSWORD 'geheim';");
+    let dsn = format!("postgres://poor:geheim@127.0.0.1:{}/postgres", server.port);
+    let said = place.contend(&["watch", &dsn, "--for", "2s"]).exits(0);
+    assert!(said.out.contains("clients of other users"), "{said:?}");
+}
