@@ -111,9 +111,10 @@ fn reads_that_are_not_carried_out_are_found() {
         tool(),
         bench.path("lies").display()
     );
-    let args =
-        ["run", "study.toml", "--out", "record", "--rounds", "1", "--processes", "1", "--quiet", "--worker-command"];
-    let said = bench.contend(&[&args[..], &[&command]].concat()).exits(1);
+    // Half a million samples are made up in Python.
+    let args = ["run", "study.toml", "--out", "record", "--rounds", "1", "--processes", "1", "--window", "100ms"];
+    let more = ["--quiet", "--deadline", "120", "--worker-command", command.as_str()];
+    let said = bench.contend(&[&args[..], &more].concat()).exits(1);
     let trials = Record::open(&bench.path("record")).expect("a record").trials;
     let reasons: Vec<_> = trials.iter().map(|trial| trial.invalid.iter().map(|r| r.kind).collect::<Vec<_>>()).collect();
     assert!(reasons.len() == 2 && reasons.iter().all(|of| of.contains(&Invalid::Answers)), "{reasons:?}");

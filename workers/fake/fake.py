@@ -297,6 +297,9 @@ class Fake:
         for path in self.plan.databases:
             with closing(sqlite3.connect(path, timeout=10)) as database:
                 database.executescript(self.args.sql)
+        for path, user, name in self.plan.sockets:
+            statements = [word for sql in self.args.sql.split(";") for word in ("-c", sql)]
+            subprocess.run(["psql", "-q", "-h", os.path.dirname(path), "-U", user, "-d", name, *statements], stdout=sys.stderr, check=True)
 
     def tell_second(self, data):
         """What it answers is not passed on."""

@@ -20,13 +20,15 @@ class Plan:
     """What a fault needs to know of a plan."""
 
     def __init__(self, text):
-        self.text, self.databases, self.transactions = text, [], 0
+        self.text, self.databases, self.sockets, self.transactions = text, [], [], 0
         for line in text[: text.index("\nclients\t")].split("\n"):
             kind, *fields = line.split("\t")
             if kind == "worker":
                 self.worker = int(fields[0])
             elif kind == "window":
                 self.run_in_ns, self.length_ns = int(fields[0]), int(fields[1])
+            elif kind == "database" and fields[0] == "socket":
+                self.sockets.append(fields[1:4])
             elif kind == "database":
                 self.databases.append(re.sub(r"\\(.)", lambda m: ESCAPES.get(m[1], m[1]), fields[-1]))
             elif kind == "transaction":

@@ -1,7 +1,6 @@
 //! Holds the rows that reads returned against those of the other contenders of a round. All carry out the same operations on the
 //! same data: where no transaction writes a table that a read looks at, plan and data alone decide its number of rows.
 
-use crate::workload::fixed::Kind;
 use contend_wire::sample::Sample;
 use std::collections::BTreeMap;
 
@@ -13,6 +12,17 @@ const UNKNOWN: u32 = u32::MAX;
 
 /// Reads of one transaction after which it means something that none of them returned a row.
 const SILENT_MIN: u64 = 50;
+
+/// What decides how many rows a transaction returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// It writes.
+    Write,
+    /// It reads what others write.
+    Read,
+    /// It reads what nobody writes.
+    Fixed,
+}
 
 /// The rows of a trial's reads.
 #[derive(Debug, Clone, Default)]

@@ -1,7 +1,7 @@
 //! What the samples and the workers of a window say of its trial: figures, settings, reasons and marks.
 
 use crate::analysis::tally::{Counting, Tally, Tallying, per_second};
-use crate::check::answers::{self, Answers};
+use crate::check::answers::{self, Answers, Kind};
 use crate::check::commits::CommitCheck;
 use crate::check::ever::{self, Ever};
 use crate::check::heard::{self, Ends, Span};
@@ -20,8 +20,7 @@ use crate::trial::stage::Stage;
 use crate::trial::watch::machine;
 use crate::trial::window::Ran;
 use crate::trial::workers::crew::Failure;
-use crate::workload::fixed::kinds;
-use crate::workload::{Asked, DrawnRole, Workload};
+use crate::workload::{Asked, DrawnRole, Workload, fixed};
 use anyhow::{Context, Result};
 use contend_wire::handshake::{Facts, fact};
 use contend_wire::plan::Client;
@@ -120,7 +119,7 @@ impl Verdict<'_> {
         let of_workers =
             self.stage.round.workers.iter().map(|drawn| drawn.clients.iter().map(|client| client.id).collect());
         let executes = engine::executes(self.stage.contender) && !engine::is_app(self.stage.contender);
-        let mut answers = Answers::new(if executes { kinds(self.bench.workload) } else { vec![] });
+        let mut answers = Answers::new(if executes { self.kinds() } else { vec![] });
         let mut ends = Ends::of(&of_workers.collect::<Vec<_>>());
         let mut tallying = Tallying::new(trial, Counting::Corrected);
         let mut ever = Ever::new(self.stage.round.clients());
@@ -176,6 +175,18 @@ impl Verdict<'_> {
         trial.marks.extend(marks::not_warm(compiling_ns, tally.elapsed_ns()));
         self.foreign_cpu(trial);
         Ok((tally, ever.finish()))
+    }
+
+    /// What decides the rows of each transaction.
+    fn kinds(&self) -> Vec<Kind> {
+        let kind = |(writes, fixed)| match (writes, fixed) {
+            (true, _) => Kind::Write,
+            (false, true) => Kind::Fixed,
+            (false, false) => Kind::Read,
+        };
+        let workload = self.bench.workload;
+        let writes = workload.transactions.iter().map(|transaction| transaction.writes);
+        writes.zip(fixed::reads(workload)).map(kind).collect()
     }
 
     /// What reads returned, held against the earlier trials of the round. After an interrupted round is resumed, against those since.

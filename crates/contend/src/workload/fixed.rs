@@ -20,20 +20,9 @@ const VOLATILE: [&str; 12] = [
     "changes",
 ];
 
-/// What decides how many rows a transaction returns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// It writes.
-    Write,
-    /// It reads what others write.
-    Read,
-    /// It reads what nobody writes.
-    Fixed,
-}
-
-/// What decides the rows of each transaction. In doubt it is not the plan: a table counts as written if a statement that changes rows
+/// By transaction, whether it is such a read. In doubt it is not: a table counts as written if a statement that changes rows
 /// mentions it, and where triggers, cascades or views are, all do.
-pub fn kinds(workload: &Workload) -> Vec<Kind> {
+pub fn reads(workload: &Workload) -> Vec<bool> {
     let statements = workload.plan_statements();
     let schema = [workload.schema_sql(), workload.index_sql()].concat();
     let indirect = schema.iter().any(|sql| ["trigger", "cascade", "view"].iter().any(|word| mentions(sql, word)));
@@ -58,12 +47,7 @@ pub fn kinds(workload: &Workload) -> Vec<Kind> {
         Step::Hold { .. } | Step::Pause { .. } | Step::Connect => true,
         Step::Http(_) => false,
     };
-    let kind = |(writes, steps): (bool, &[Step])| match steps.iter().all(fixed) {
-        _ if writes => Kind::Write,
-        true if !unknown => Kind::Fixed,
-        _ => Kind::Read,
-    };
-    workload.transactions.iter().map(|t| kind((t.writes, &t.steps))).collect()
+    workload.transactions.iter().map(|t| !t.writes && !unknown && t.steps.iter().all(fixed)).collect()
 }
 
 #[cfg(test)]
@@ -73,10 +57,8 @@ mod tests {
 
     #[test]
     fn reads_of_what_nobody_writes_are_fixed() {
-        let kinds = |name| kinds(&parse(&builtin(name).expect("it is there")).expect("a workload"));
-        assert!(kinds("rowread").iter().all(|kind| *kind == Kind::Fixed), "nothing is written");
-        let bank = kinds("bank");
-        assert!(bank.contains(&Kind::Write) && !bank.contains(&Kind::Fixed), "{bank:?}");
-        assert!(kinds("wordpress").contains(&Kind::Read), "posts are edited while they are read");
+        let reads = |name| reads(&parse(&builtin(name).expect("it is there")).expect("a workload"));
+        assert_eq!(reads("rowread"), [true], "nothing is written");
+        assert!(!reads("bank").contains(&true), "what is read is written");
     }
 }
