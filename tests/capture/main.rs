@@ -5,6 +5,7 @@
 mod support;
 
 mod matrix;
+mod replay;
 mod session;
 
 use serde_json::Value;

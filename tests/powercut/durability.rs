@@ -6,8 +6,8 @@ use contend::contender::Contender;
 use contend::outcome::reason::Invalid;
 use contend::record::model::{StudyFile, Trial};
 use contend::record::parts::write_study;
-use contend::record::powercut::{PROCESS, Powercut};
 use contend::record::store::Record;
+use powercut::results::{PROCESS, Powercut};
 use rustix::process::{Pid, Signal, kill_process};
 use std::cell::RefCell;
 use std::fs;
@@ -21,11 +21,11 @@ fn study() -> String {
 
 fn trial<'r>(record: &'r Record, label: &str) -> &'r Trial {
     let at = record.run.study.contenders.iter().position(|c| c.label == label).expect("a contender");
-    record.trials.iter().find(|t| t.slot.contender == at && t.powercut.is_some()).expect("its trial with crashes")
+    record.trials.iter().find(|t| t.slot.contender == at && Powercut::of(t).is_some()).expect("its trial with crashes")
 }
 
-fn found<'r>(record: &'r Record, label: &str) -> &'r Powercut {
-    let found = trial(record, label).powercut.as_ref().expect("crashes");
+fn found(record: &Record, label: &str) -> Powercut {
+    let found = Powercut::of(trial(record, label)).expect("crashes");
     assert_eq!(found.not_verified, None, "{label}");
     found
 }
@@ -111,7 +111,7 @@ fn rates_come_first(record: &Record) {
     let logs: Vec<_> = record.trials.iter().filter_map(|trial| modified(trial, "recording.log")).collect();
     assert!(logs.len() >= 3 && logs.iter().all(|log| *log > last_rate), "{logs:?} {last_rate:?}");
     let with_crashes: Vec<u32> =
-        record.trials.iter().filter(|trial| trial.powercut.is_some()).map(|trial| trial.slot.round).collect();
+        record.trials.iter().filter(|trial| Powercut::of(trial).is_some()).map(|trial| trial.slot.round).collect();
     assert_eq!(with_crashes, [2; 6]);
 }
 
@@ -226,7 +226,8 @@ fn replays_of_a_part(bench: &Bench) {
 }
 
 fn replays(bench: &Bench, trial: &Trial) {
-    let failing = &trial.powercut.as_ref().expect("crashes").failing[0];
+    let found = Powercut::of(trial).expect("crashes");
+    let failing = &found.failing[0];
     let name = format!("{:04}-{}", trial.slot.trial, failing.number);
     assert!(images_of(&bench.path("record/report.md")).contains(&name), "{name}");
     let id = format!("record/{name}");
@@ -277,7 +278,7 @@ fn without_a_mount_the_vfs_of_sqlite_gives_the_same_verdicts() {
     let args = ["run", &study, "--out", "none", "--quiet", "--only", "WAL/FULL", "--set", "kills=0"];
     bench.command(&args).env("CONTEND_RECORDER", "none").output().expect("the tool");
     let record = Record::open(&bench.path("none")).expect("a record");
-    let found = trial(&record, "WAL/FULL").powercut.as_ref().expect("what was tried");
+    let found = Powercut::of(trial(&record, "WAL/FULL")).expect("what was tried");
     assert_eq!((found.reached(), found.images), (None, 0));
     assert!(found.not_verified.as_deref().is_some_and(|why| why.contains("CONTEND_RECORDER=none")));
     bench.assert_nothing_left();
@@ -303,7 +304,7 @@ fn a_real_kernel_agrees_with_the_models_or_the_report_says_that_there_is_none() 
         }
         None => {
             for label in ["DELETE/EXTRA", "DELETE/FULL"] {
-                let kernel = found(&record, label).kernel.as_ref().expect("cuts of a kernel");
+                let kernel = found(&record, label).kernel.expect("cuts of a kernel");
                 assert_eq!((kernel.lost.len(), kernel.wrong.as_slice()), (2, &[][..]), "{label}");
                 assert!(kernel.acknowledged.iter().all(|n| *n >= 60), "{kernel:?}");
                 let controls = &found(&record, label).controls;
@@ -403,7 +404,7 @@ fn without_permission_the_vfs_records_and_what_it_cannot_is_not_called_durable()
         .output()
         .expect("setpriv");
     let record = Record::open(&place.path().join("record")).unwrap_or_else(|e| panic!("{e:#}: {said:?}"));
-    let tried = |label: &str| trial(&record, label).powercut.as_ref().expect("what was tried");
+    let tried = |label: &str| Powercut::of(trial(&record, label)).expect("what was tried");
     let closed = |why: &str| why.contains("/dev/fuse") || why.contains("fusermount3");
     let by_vfs = tried("WAL/FULL");
     assert!(by_vfs.by_vfs.as_deref().is_some_and(closed) && by_vfs.not_verified.is_none(), "{by_vfs:?}");

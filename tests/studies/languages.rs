@@ -4,7 +4,7 @@
 use crate::support;
 use crate::support::workers::needed;
 use crate::support::{Bench, root};
-use contend::record::parts::Found;
+use contend::record::parts::StudyRecord;
 use contend::study::model::Study;
 use contend::study::{Choices, builtin, resolve_parts};
 use std::collections::BTreeMap;
@@ -64,7 +64,7 @@ fn each_workers_own_cost_stands_beside_its_results() {
     let only = ["--window", "30ms", "--only", "*m?t*n*", "--out", "record"];
     let said = bench.contend(&[&args[..], &only[..4], &["--contender", "sqlite/null"], &only[4..]].concat());
     let said = said.settled(&bench.path("record"));
-    let Ok(Found::Parts(found)) = Found::open(&bench.path("record")) else { panic!("no record: {}", said.err) };
+    let Ok(found) = StudyRecord::open(&bench.path("record")) else { panic!("no record: {}", said.err) };
     let run = &found.parts[0].1.run;
     let mut floors: Vec<(&str, usize)> = run.floors.iter().map(|f| (f.driver.as_str(), f.condition)).collect();
     floors.sort_unstable();
@@ -92,7 +92,7 @@ fn a_worker_whose_own_cost_cannot_be_measured_is_named() {
         .expect("the tool starts")
         .into();
     let said = said.settled(&bench.path("record"));
-    let Ok(Found::Parts(found)) = Found::open(&bench.path("record")) else { panic!("no record: {}", said.err) };
+    let Ok(found) = StudyRecord::open(&bench.path("record")) else { panic!("no record: {}", said.err) };
     let run = &found.parts[0].1.run;
     assert_eq!(run.floors_missing, ["go-null"]);
     assert!(run.floors.is_empty(), "{:?}", run.floors);
@@ -110,7 +110,7 @@ fn a_driver_that_does_nothing_is_a_valid_contender() {
     // A machine that others keep busy may starve a client; what is asked here is not judged by that.
     let said = bench.contend(&[&args[..], &["--rounds", "1", "--window", "20ms", "--out", "record"]].concat());
     let said = said.settled(&bench.path("record"));
-    let Ok(Found::Parts(found)) = Found::open(&bench.path("record")) else { panic!("no record: {}", said.err) };
+    let Ok(found) = StudyRecord::open(&bench.path("record")) else { panic!("no record: {}", said.err) };
     let record = &found.parts[0].1;
     assert!(record.trials.iter().any(|trial| trial.contender.contains("/null/")));
     bench.assert_nothing_left();

@@ -8,7 +8,7 @@ pub mod possible;
 pub mod workers;
 
 use contend::record::model::{Reason, Run, Trial};
-use contend::record::parts::Found;
+use contend::record::parts::StudyRecord;
 use contend::record::store::{Record, RecordWriter};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -179,10 +179,8 @@ pub fn interrupt(dir: &Path, trial: u32, change: impl FnOnce(&mut Run)) {
 
 /// The trials of a record, with parts or without.
 fn trials(record: &Path) -> Vec<Trial> {
-    match Found::open(record).expect("a record") {
-        Found::One(record) => record.trials,
-        Found::Parts(record) => record.parts.into_iter().flat_map(|(_, part)| part.trials).collect(),
-    }
+    let record = StudyRecord::open(record).expect("a record");
+    record.parts.into_iter().flat_map(|(_, part)| part.trials).collect()
 }
 
 /// The reasons of every trial of a record, from its trial.toml files.

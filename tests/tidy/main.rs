@@ -2,7 +2,6 @@
 //! read clocks, what a source file looks like. `docs/architecture.md` gives the reasons.
 
 mod fields;
-mod known;
 mod never;
 mod pages;
 mod shape;
@@ -25,10 +24,10 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("contender", &[]),
     ("engine", &["contender", "outcome", "registry", "source"]),
     ("load", &["units"]),
-    ("study", &["analysis", "contender", "engine", "load", "source", "stats", "units"]),
+    ("study", &["analysis", "contender", "engine", "load", "registry", "source", "stats", "units"]),
     ("workload", &["load", "source", "units"]),
-    ("record", &["contender", "outcome", "stats", "study"]),
-    ("analysis", &["check", "load", "operation", "outcome", "record", "source", "stats", "study"]),
+    ("record", &["contender", "outcome", "registry", "stats", "study"]),
+    ("analysis", &["check", "load", "operation", "outcome", "record", "registry", "source", "stats", "study"]),
     ("check", &["analysis", "contender", "engine", "operation", "outcome", "record", "stats"]),
     ("report", &["analysis", "check", "operation", "outcome", "record", "registry", "stats", "study"]),
     ("registry", &[]),
@@ -47,7 +46,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "ui", "units", "workload",
         ],
     ),
-    ("slice", &["engine", "registry", "report", "trial"]),
+    ("slice", &["analysis", "engine", "record", "registry", "report", "study", "trial"]),
     ("lib", &[]),
 ];
 

@@ -1,8 +1,8 @@
 //! The shape of the house: no circle of files, one type in at most two files, few parameters.
 
-use super::known::{self, compare};
-use super::source::shown;
-use super::source::{after_word, bare, bracketed, code, crates, files, is_test_file, leads_to, paths, root};
+use super::source::{
+    after_word, bare, bracketed, code, crates, files, is_test_file, leads_to, nothing_breaks, paths, root, shown,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -61,11 +61,7 @@ fn no_circle_of_files() {
             println!("{} -> {}", shown(&src.join(file)), to.join(", "));
         }
     }
-    compare(
-        &found,
-        known::CIRCLES,
-        "is in a circle of files (each file in it, with what it names there, is printed above)",
-    );
+    nothing_breaks("is in a circle of files (each file in it, with what it names there, is printed above)", &found);
 }
 
 /// Names of the types that a text implements something for: the last word of `Type` in `impl Type` and `impl Trait for Type`.
@@ -141,7 +137,7 @@ fn one_type_in_at_most_two_files() {
             found.insert(format!("{}: {name}", shown(&src.join(home))));
         }
     }
-    compare(&found, known::IMPLS, "is implemented in more than two files");
+    nothing_breaks("is implemented in more than two files", &found);
 }
 
 fn first_word(text: &str) -> String {
@@ -204,7 +200,7 @@ fn at_most_five_parameters() {
         found.extend(many.map(|(name, _)| format!("{}: {name}", shown(&path))));
     }
     assert!(seen > 4_000, "functions must be found: {seen}");
-    compare(&found, known::PARAMETERS, "has more than five parameters");
+    nothing_breaks("has more than five parameters", &found);
 }
 
 #[test]

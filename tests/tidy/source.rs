@@ -1,5 +1,6 @@
 //! Reading source files: which there are, their code without comments, and the paths that they name.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -50,6 +51,11 @@ pub fn tool_files() -> Vec<(String, PathBuf)> {
     };
     let stats = sources("crates/contend-stats/src").map(|(_, path)| ("stats".to_string(), path));
     sources("crates/contend/src").chain(stats).collect()
+}
+
+/// Requires that nothing breaks a rule. `found` names what does.
+pub fn nothing_breaks(rule: &str, found: &BTreeSet<String>) {
+    assert_none(found.iter().map(|name| format!("{name}: {rule}")).collect());
 }
 
 pub fn assert_none(problems: Vec<String>) {

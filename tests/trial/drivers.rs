@@ -3,7 +3,7 @@
 use crate::support::workers::needed;
 use crate::support::{Bench, Said, root};
 use contend::engine::workers;
-use contend::record::parts::Found;
+use contend::record::parts::StudyRecord;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -42,7 +42,7 @@ fn a_driver_is_one_source_file_and_one_table() {
     let args = ["run", "languages", "--quick", "--set", "part=insert", "--rounds", "1", "--window", "100ms"];
     let new = ["--contender", "sqlite/uncached-sqlite3:journal_mode=wal", "--only", "*uncached*", "--out", "record"];
     let said = with(&bench, &home, &[&args[..], &new].concat()).settled(&bench.path("record"));
-    let Ok(Found::Parts(found)) = Found::open(&bench.path("record")) else { panic!("no record: {}", said.err) };
+    let Ok(found) = StudyRecord::open(&bench.path("record")) else { panic!("no record: {}", said.err) };
     let record = &found.parts[0].1;
     let contender = &record.run.study.contenders[0];
     assert_eq!((contender.driver.as_str(), contender.model.as_str()), ("uncached-sqlite3", "thread"));

@@ -9,10 +9,10 @@ use contend_wire::literal::Value;
 use contend_wire::plan::{Head, NowSource, Source};
 use contend_wire::sample::worker_code;
 
-/// An operation that somebody asks for in so many words.
+/// An operation that a request names, with its arguments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asked {
-    /// By its number in the plan.
+    /// The transaction, by its number in the plan.
     pub transaction: u16,
     /// Its arguments.
     pub drawn: Vec<Value>,

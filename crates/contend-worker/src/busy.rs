@@ -1,6 +1,6 @@
 //! A busy handler that waits as SQLite's own does and keeps account of it.
 //!
-//! SQLite calls it whenever a lock is held by somebody else, and tries again for as long as it returns
+//! SQLite calls it whenever a lock is held by another connection, and tries again for as long as it returns
 //! true. The schedule is that of `sqliteDefaultBusyCallback` in SQLite's `main.c`, so that measuring changes
 //! nothing. rusqlite takes a plain function, hence the account lives in the thread that calls SQLite: for a
 //! client's whole life where the thread is its own, for one attempt where clients share connections.

@@ -97,7 +97,7 @@ pub fn room_for_samples(plan: &Plan, client: &Client, engine: Engine) -> Vec<Sam
         acquire_wait_ns: 0,
     };
     let mut samples = vec![zero; count];
-    // Zeroed pages are only promised until somebody writes; a different value makes them real.
+    // The system provides zeroed pages only when they are written to; another value makes them real.
     samples.iter_mut().step_by(32).for_each(|sample| sample.client = 1);
     std::hint::black_box(&mut samples);
     samples.clear();

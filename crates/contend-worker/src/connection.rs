@@ -101,7 +101,7 @@ pub struct Judged {
     pub failure: Failure,
     /// It is unknown what the connection would say next.
     pub is_lost: bool,
-    /// What the server says, or does, when it is told from outside to stop.
+    /// The statement was interrupted from outside.
     pub is_interrupted: bool,
 }
 

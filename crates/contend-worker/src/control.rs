@@ -27,19 +27,19 @@ pub struct Control {
     drain_over: AtomicBool,
     gate: Mutex<Gate>,
     gate_moved: Condvar,
-    /// What a task waits for beside its own time: the gate, the window's end or the drain has moved.
+    /// What a task waits for besides its own time: the gate, the window's end or the drain has moved.
     moved: Notify,
     /// Threads that wait parked inside attempts.
     threads: Mutex<Vec<Thread>>,
     /// Wakes threads that wait in other ways.
     others: Others,
-    /// What is to be told at the end beside the accounts.
+    /// Facts for the end of the run, in addition to the accounts.
     told: Mutex<Facts>,
     /// Connections opened after the start.
     later: Later,
 }
 
-/// Calls that wake somebody.
+/// Calls that wake a waiting thread or task.
 #[derive(Default)]
 struct Others(Mutex<Vec<Box<dyn Fn() + Send>>>);
 
@@ -70,12 +70,12 @@ impl Control {
         }
     }
 
-    /// What is to be told at the end beside the accounts, in place of what was there.
+    /// Replaces the facts for the end of the run.
     pub fn tell(&self, facts: Facts) {
         *lock(&self.told) = facts;
     }
 
-    /// What was left here to be told, and what connections opened after the start have read back.
+    /// The facts for the end of the run, and what connections opened after the start have read back.
     pub fn told(&self) -> Facts {
         lock(&self.told).iter().cloned().chain(self.later.facts()).collect()
     }

@@ -17,7 +17,7 @@ pub const FOUND: &str = "found";
 /// See [`ACKNOWLEDGED`].
 pub const FAILED: &str = "failed";
 
-/// Letters of each row beside its number.
+/// Letters of each row in addition to its number.
 const TEXT_CHARS: usize = 300;
 
 /// `commits DATABASE STATEMENT...`, or the same with `looks`; the statements are the session's settings.

@@ -22,7 +22,7 @@ fn driver_versions() -> String {
 /// More statements than a connection is likely to keep by itself.
 const MANY: usize = 64;
 
-/// How many statements rusqlite's cache keeps unless it is told otherwise, which it does not show: those that have been executed
+/// How many statements rusqlite's cache keeps by default, which it does not show: those that have been executed
 /// before are the same ones.
 fn statements_kept(connection: &Connection) -> rusqlite::Result<usize> {
     let prepare = |i: usize| connection.prepare_cached(&format!("SELECT {i}"));
@@ -75,7 +75,7 @@ mod tests {
     fn the_versions_said_are_those_that_were_built() {
         let lock = include_str!("../../../Cargo.lock");
         for said in driver_versions().split(',') {
-            // The driver may be told before its library.
+            // The driver may stand before its library.
             let mut words = said.rsplit(' ');
             let (version, name) = (words.next().expect("a version"), words.next().expect("a name"));
             let built = format!("name = \"{name}\"\nversion = \"{version}\"\n");

@@ -26,17 +26,17 @@ pub enum KeptValue {
 pub struct Kept {
     slots: Vec<Vec<KeptValue>>,
     buffer: Vec<u8>,
-    /// Where every row goes, if somebody wants to read them all.
+    /// Where every row goes, if all are to be answered.
     pub answer: Option<Answer>,
 }
 
 impl Kept {
-    /// Slots enough for every transaction of the plan.
+    /// As many slots as the plan's transactions need.
     pub fn new(head: &Head) -> Self {
         Self::with_slots(head.transactions.iter().map(|t| usize::from(t.slots)).max().unwrap_or(0))
     }
 
-    /// So many slots.
+    /// This many slots.
     pub fn with_slots(slots: usize) -> Self {
         Self { slots: vec![vec![]; slots], buffer: vec![], answer: None }
     }

@@ -20,7 +20,7 @@ pub struct Options {
     pub tokio_threads: Option<u32>,
     /// `blocking_threads`: threads of the runtime that may block, at most.
     pub blocking_threads: Option<u32>,
-    /// `pool_readers`: connections that read, beside the one that writes.
+    /// `pool_readers`: connections that read, in addition to the one that writes.
     pub pool_readers: Option<u32>,
     /// What the driver that translates is to do.
     #[cfg(feature = "rusqlite")]

@@ -49,7 +49,7 @@ pub enum Event {
     Ended(usize, Result<Vec<Sample>, String>, bool),
 }
 
-/// What the supervising thread tells during a run.
+/// What the supervising thread reports during a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notice {
     /// The clock, as asked for.
@@ -76,7 +76,7 @@ pub struct Outcome {
     pub failed: u64,
     /// Clients that ran out of operations before the window's end.
     pub exhausted: u64,
-    /// What there is to tell beside these accounts.
+    /// Facts in addition to these accounts.
     pub told: Facts,
 }
 
@@ -139,7 +139,7 @@ pub trait Carried {
     fn close(self: Box<Self>) -> Result<()>;
 }
 
-/// Who carries the clients.
+/// How the clients of a plan are carried.
 pub enum Crew {
     /// A thread each.
     Threads(Vec<JoinHandle<()>>),
@@ -162,7 +162,7 @@ impl Crew {
     pub fn close(self) -> Result<()> {
         match self {
             Crew::Threads(threads) => {
-                // A panic was told when the client ended.
+                // A panic was reported when the client ended.
                 threads.into_iter().for_each(|thread| drop(thread.join()));
                 Ok(())
             }
@@ -179,7 +179,7 @@ pub struct Ready {
     pub window: Window,
     /// The clients, in the plan's order.
     pub members: Vec<Member>,
-    /// Who carries them.
+    /// Threads or tasks that carry them.
     pub crew: Crew,
     /// The settings of each connection, in the order of the clients that use them first.
     pub sessions: Vec<Facts>,

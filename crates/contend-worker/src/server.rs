@@ -141,12 +141,12 @@ pub fn address(database: &Database) -> Result<(&Address, Option<String>), OpenEr
     })
 }
 
-/// Tells on standard error what has no code of the engine, a few times.
+/// Prints the first errors without a code of the engine on standard error.
 #[cold]
 pub fn tell_of_driver_error(driver: &str, error: &dyn std::fmt::Display) {
-    static TOLD: AtomicU32 = AtomicU32::new(0);
-    const TOLD_AT_MOST: u32 = 20;
-    if TOLD.fetch_add(1, Relaxed) < TOLD_AT_MOST {
+    static PRINTED: AtomicU32 = AtomicU32::new(0);
+    const PRINTED_AT_MOST: u32 = 20;
+    if PRINTED.fetch_add(1, Relaxed) < PRINTED_AT_MOST {
         eprintln!("contend worker: an error of {driver} itself: {error}");
     }
 }

@@ -3,19 +3,27 @@
 use std::sync::OnceLock;
 
 /// Entries of one type; empty until they are registered.
-pub struct Registry<T: 'static>(OnceLock<Vec<&'static T>>);
+pub struct Registry<T: 'static> {
+    registered: OnceLock<Vec<&'static T>>,
+    otherwise: &'static [&'static T],
+}
 
 impl<T> Registry<T> {
     pub const fn empty() -> Self {
-        Self(OnceLock::new())
+        Self::with(&[])
+    }
+
+    /// A list that has these entries until others are registered.
+    pub const fn with(otherwise: &'static [&'static T]) -> Self {
+        Self { registered: OnceLock::new(), otherwise }
     }
 
     /// Fills the list; only the first call counts.
     pub fn register(&self, entries: impl Iterator<Item = &'static T>) {
-        self.0.get_or_init(|| entries.collect());
+        self.registered.get_or_init(|| entries.collect());
     }
 
     pub fn all(&self) -> &[&'static T] {
-        self.0.get().map_or(&[], Vec::as_slice)
+        self.registered.get().map_or(self.otherwise, Vec::as_slice)
     }
 }

@@ -33,9 +33,14 @@
 //! assert_eq!((SLICE.verbs[0].run)(&matches).unwrap(), OK);
 //! ```
 
+use crate::analysis::kind::{ANALYSES, Analysis};
+use crate::analysis::metric::table::{OF_KINDS, Row};
 use crate::engine::{self, Engine};
+use crate::record::kind::{READERS, Reader};
 use crate::report::content::{self, Sections};
-use crate::trial::kind::{KINDS, Kind};
+use crate::report::kind::{TELLINGS, Telling};
+use crate::study::kind::{self, KINDS};
+use crate::trial::kind::{STEPS, Step};
 use crate::trial::proofs::{PROOFS, Proofs};
 use crate::trial::watch::janitor;
 use anyhow::Result;
@@ -87,6 +92,22 @@ impl Slice {
         records: &[],
         unmount: &[],
     };
+}
+
+/// A kind of study: one value for each room that takes part.
+pub struct Kind {
+    /// Its name and its keys in study files.
+    pub study: kind::Kind,
+    /// What its trials do beyond their windows.
+    pub step: Step,
+    /// Checks its tables in records.
+    pub reader: Reader,
+    /// Metrics of its trials, behind those of the core in the table.
+    pub metrics: fn() -> Vec<Row>,
+    /// Its findings.
+    pub analysis: Analysis,
+    /// What its report says.
+    pub telling: Telling,
 }
 
 /// A verb of the command line: `contend NAME ...`.
@@ -174,7 +195,13 @@ static SLICES: OnceLock<&'static [Slice]> = OnceLock::new();
 /// Makes the slices known that this program has, once, before anything else is done: each part in the room that uses it.
 pub fn register(slices: &'static [Slice]) {
     SLICES.set(slices).ok();
-    KINDS.register(slices.iter().flat_map(|slice| slice.kinds));
+    let kinds = || slices.iter().flat_map(|slice| slice.kinds);
+    KINDS.register(kinds().map(|kind| &kind.study));
+    STEPS.register(kinds().map(|kind| &kind.step));
+    READERS.register(kinds().map(|kind| &kind.reader));
+    OF_KINDS.register(kinds().map(|kind| &kind.metrics));
+    ANALYSES.register(kinds().map(|kind| &kind.analysis));
+    TELLINGS.register(kinds().map(|kind| &kind.telling));
     PROOFS.register(slices.iter().flat_map(|slice| slice.proofs));
     engine::SERVICES.register(slices.iter().flat_map(|slice| slice.services));
     content::OF_SERVICES.register(slices.iter().flat_map(|slice| slice.service_sections));

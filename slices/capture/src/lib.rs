@@ -10,17 +10,22 @@
 
 mod content;
 mod foreign;
+mod generator;
 mod manifest;
 mod program;
+mod replay;
+mod replay_verb;
 mod segment;
 mod session;
 mod show;
 mod sql;
+mod study;
 mod summary;
 mod trace;
 mod verb;
+mod workload;
 
 use contend::slice::Slice;
 
-/// What contend gains: `contend capture`.
-pub const SLICE: Slice = Slice { name: "capture", verbs: &[verb::VERB], ..Slice::NONE };
+/// What contend gains: `contend capture` and `contend replay`.
+pub const SLICE: Slice = Slice { name: "capture", verbs: &[verb::VERB, replay_verb::VERB], ..Slice::NONE };

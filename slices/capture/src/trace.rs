@@ -10,9 +10,9 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// SQLite's result for a statement that has ended.
-pub const DONE: i32 = 101;
-const ROW: i32 = 100;
+/// SQLite's results for a statement that has ended, and for one that has more rows.
+const DONE: i32 = 101;
+pub const ROW: i32 = 100;
 
 pub struct Trace {
     pub processes: BTreeMap<u64, Process>,

@@ -5,6 +5,7 @@ use crate::session::Session;
 use crate::show;
 use crate::summary::Known;
 use crate::trace::Trace;
+use crate::workload;
 use anyhow::{Result, ensure};
 use clap::{ArgMatches, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
 use contend::cli::{OK, colour, print, stop_on_signals};
@@ -55,6 +56,15 @@ enum Keeps {
 enum CaptureVerb {
     /// Show what a captured program does
     Show(ShowArgs),
+    /// Make a workload and a study of a capture, to run and to edit
+    ToWorkload(ToWorkloadArgs),
+}
+
+#[derive(Parser)]
+struct ToWorkloadArgs {
+    /// The capture; workload.toml and study.toml are written into it
+    #[arg(value_hint = ValueHint::DirPath)]
+    dir: PathBuf,
 }
 
 #[derive(Parser)]
@@ -81,6 +91,7 @@ pub const VERB: Verb = Verb {
 fn run(args: &CaptureArgs) -> Result<u8> {
     match &args.verb {
         Some(CaptureVerb::Show(show)) => self::show(show),
+        Some(CaptureVerb::ToWorkload(args)) => to_workload(args),
         None => capture(args),
     }
 }
@@ -111,5 +122,20 @@ fn show(args: &ShowArgs) -> Result<u8> {
         write_private(Path::new(page), html::html(&document).as_bytes())?;
         print(&format!("{}\n", page.display()))?;
     }
+    Ok(OK)
+}
+
+fn to_workload(args: &ToWorkloadArgs) -> Result<u8> {
+    let manifest = Manifest::read(&args.dir)?;
+    let known = Known::new(&manifest, Trace::read(&args.dir, &manifest)?);
+    let written = workload::write(&args.dir, &known)?;
+    for (name, text) in [("workload.toml", &written.workload), ("study.toml", &written.study)] {
+        write_private(&args.dir.join(name), text.as_bytes())?;
+        print(&format!("{}\n", args.dir.join(name).display()))?;
+    }
+    for sentence in &written.left_out {
+        eprintln!("contend: {sentence}");
+    }
+    print(&format!("Run it: contend run {} --quick\n", args.dir.display()))?;
     Ok(OK)
 }

@@ -5,10 +5,10 @@ use contend::analysis::Findings;
 use contend::analysis::messages::Message;
 use contend::analysis::plain::Load;
 use contend::analysis::requests::Sum;
+use contend::analysis::told;
 use contend::analysis::trial::Scope;
 use contend::outcome::Outcome;
 use contend::report::content::circumstances::{self, order};
-use contend::report::content::settings;
 use contend::report::content::words::{self, FEW, NOTHING};
 use contend::report::content::{charts, course, detail, method, sweep};
 use contend::report::document::{Block, Cell as TableCell, Said, Section, Table, Tone};
@@ -232,7 +232,7 @@ fn machine(findings: &Findings<'_>) -> Section {
     fact("system", format!("{}, kernel {}", run.machine.os, run.machine.kernel));
     fact("the client's own cost", format!("{} per request, without sending it", Ns(run.generator_ns_per_operation)));
     // What else its program can do is of no interest here.
-    for said in circumstances::hello(findings).into_iter().filter(|said| ["language", "driver"].contains(&said.name)) {
+    for said in told::hello(findings).into_iter().filter(|said| ["language", "driver"].contains(&said.name)) {
         fact(&format!("the client's {}", said.name), said.value.to_string());
     }
     let blocks = vec![Block::Table(table)];
@@ -246,7 +246,7 @@ fn settings(findings: &Findings<'_>) -> Section {
             table.row([TableCell::new(name), TableCell::new(value)]);
         }
     }
-    for (name, values) in settings::effective(findings, 0) {
+    for (name, values) in told::settings(findings, 0) {
         let values: Vec<String> = values.into_iter().collect();
         table.row([TableCell::new(name), TableCell::new(values.join("; "))]);
     }
@@ -293,8 +293,7 @@ fn schedule(findings: &Findings<'_>) -> Section {
 }
 
 fn load(findings: &Findings<'_>, at: usize, load: &Load) -> String {
-    let trials = || findings.trials.iter().filter(|trial| trial.slot.condition == at);
-    let clients = trials().map(|trial| trial.clients).max().unwrap_or(0);
+    let clients = told::clients(findings, Some(at)).last().copied().unwrap_or(0);
     let how = match load.rate_per_s {
         Some(rate) => format!("{} are due, whatever was answered before", Rate(rate)),
         None => "each client sends its next request when it has the answer to the last one".to_string(),

@@ -1,8 +1,8 @@
 //! What is known before anything crashes: if it is not found, nothing else that was found counts.
 
+use crate::results::{Control, Crashes, KernelCuts, Powercut};
 use contend::contender::Tier;
 use contend::record::evidence::CUTS_MIN;
-use contend::record::powercut::{Control, Crashes, KernelCuts, Powercut};
 
 /// What the settings of a contender promise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +73,7 @@ fn of_kernel(promise: Promise, power: &Crashes, kernel: &KernelCuts) -> Control 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use contend::record::powercut::Lie;
+    use crate::results::Lie;
 
     fn found(kill_lossy: u64, lossy: u64, corrupt: u64) -> Powercut {
         let crashes = |model: &str, lossy, corrupt| Crashes {

@@ -1,11 +1,12 @@
 //! A trial whose contender is made to crash: what recordings, images and kills share.
 
 use crate::judge;
+use crate::keys::Wanted;
 use crate::survival::{self, Ledger, Verdict};
 use anyhow::{Result, anyhow};
 use contend::engine::{self, Engine};
 use contend::outcome::reason::Invalid;
-use contend::study::model::{Contender, Powercut as Wanted};
+use contend::study::model::Contender;
 use contend::trial::bench::Bench;
 use contend::trial::data::fresh;
 use contend::trial::plans::DrawnRound;

@@ -1,7 +1,7 @@
 //! Which moments are looked at: drawn from the seed, so that a run can be done again.
 
+use crate::keys::Wanted;
 use contend::study::SplitMix64;
-use contend::study::model::Powercut;
 use contend_powercut::log::{Entry, Log, Op};
 use contend_powercut::replay::{Cut, Model, Namespace};
 use std::collections::BTreeSet;
@@ -16,8 +16,8 @@ pub struct Stretch {
 }
 
 /// So many cuts at these positions, all models alike, in the order of the log.
-pub fn draw(powercut: &Powercut, points: u32, moments: &Moments, seed: u64) -> Vec<Cut> {
-    let kinds = kinds(powercut);
+pub fn draw(wanted: &Wanted, points: u32, moments: &Moments, seed: u64) -> Vec<Cut> {
+    let kinds = kinds(wanted);
     let mut random = SplitMix64(seed);
     let mut cuts: Vec<Cut> = (0..points as usize)
         .map(|point| {
@@ -90,10 +90,10 @@ fn pending(log: &Log, stretch: Stretch, is_one: impl Fn(&str) -> bool, counts: i
 }
 
 /// Each model with each way of keeping names; without a loss of anything there is only one.
-fn kinds(powercut: &Powercut) -> Vec<(Model, Namespace)> {
+fn kinds(wanted: &Wanted) -> Vec<(Model, Namespace)> {
     let mut kinds = vec![];
-    for model in powercut.crashes.iter().filter_map(|word| word.parse::<Model>().ok()) {
-        let namespaces = powercut.namespaces.iter().filter_map(|word| word.parse::<Namespace>().ok());
+    for model in wanted.crashes.iter().filter_map(|word| word.parse::<Model>().ok()) {
+        let namespaces = wanted.namespaces.iter().filter_map(|word| word.parse::<Namespace>().ok());
         match model {
             Model::Kill => kinds.push((model, Namespace::Journal)),
             _ => kinds.extend(namespaces.map(|namespace| (model, namespace))),
@@ -111,7 +111,7 @@ pub fn syncs(log: &Log, stretch: Stretch) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use contend::study::powercut::{CRASHES, NAMESPACES};
+    use crate::keys::{CRASHES, NAMESPACES};
 
     #[test]
     fn every_word_of_a_study_is_a_model() {
@@ -150,13 +150,13 @@ mod tests {
         assert_eq!(Moments::of(&log, stretch, Some(".none")).count(), 0);
         assert_eq!(while_written(&log, stretch, |name| name != "log"), [4, 5, 6], "any page of it");
         assert_eq!(Moments::of(&log, stretch, None).count(), 8);
-        let cuts = draw(&Powercut::default(), 90, &Moments::of(&log, stretch, Some(".tab")), 1);
+        let cuts = draw(&Wanted::default(), 90, &Moments::of(&log, stretch, Some(".tab")), 1);
         assert!(cuts.iter().all(|cut| [5, 6].contains(&cut.position)));
     }
 
     #[test]
     fn cuts_lie_in_the_stretch_in_order_and_follow_from_the_seed() {
-        let powercut = Powercut::default();
+        let powercut = Wanted::default();
         let stretch = Stretch { first: 7, last: 1000 };
         let moments = Moments::All(stretch);
         let cuts = draw(&powercut, 900, &moments, 1);

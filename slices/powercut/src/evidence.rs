@@ -1,12 +1,13 @@
 //! What a run proves of its contenders, and how the tiers of any run are known. The file of proofs lies beside the results.
 
+use crate::keys::CRASHES;
+use crate::keys::Wanted;
+use crate::results::{Crashes, Powercut};
 use anyhow::Result;
 use contend::engine::{self, Engine};
 use contend::record::evidence::{CUTS_MIN, Found, Known, Proof, Proofs, Subject};
 use contend::record::model::{Machine, Run, Trial};
-use contend::record::powercut::{Crashes, Powercut};
 use contend::study::model::Contender;
-use contend::study::powercut::CRASHES;
 use contend_powercut::replay::MODELS_VERSION;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -62,7 +63,7 @@ pub fn keep(run: &Run, trials: &[Trial], out: &Path) -> Result<()> {
 /// What a run has proved: of contenders whose power was cut in every way, in trials that count.
 pub fn proved(run: &Run, trials: &[Trial]) -> Vec<Proof> {
     let of = |(at, contender): (usize, &Contender)| {
-        let mine = trials.iter().filter(|trial| trial.slot.contender == at && trial.is_to_crash(&run.study));
+        let mine = trials.iter().filter(|trial| trial.slot.contender == at && trial.has_step(&run.study));
         let mine: Vec<&Trial> = mine.collect();
         let subject = subject(contender, mine.iter().copied())?;
         let found = all_cut(&mine)?;
@@ -81,17 +82,17 @@ pub fn proved(run: &Run, trials: &[Trial]) -> Vec<Proof> {
         (found.power >= CUTS_MIN).then_some(Proof { found, subject })
     };
     // Chosen moments say nothing of the others.
-    let at_all_moments = run.study.powercut.as_ref().is_some_and(|powercut| powercut.aim.is_none());
+    let at_all_moments = Wanted::of(&run.study).is_some_and(|wanted| wanted.aim.is_none());
     run.study.contenders.iter().enumerate().filter(|_| at_all_moments).filter_map(of).collect()
 }
 
 /// The crashes of these trials, if each of them counts, has a tier, and was made with every model of today.
-fn all_cut<'t>(trials: &[&'t Trial]) -> Option<Vec<&'t Powercut>> {
-    let with_all_models = |found: &&Powercut| {
+fn all_cut(trials: &[&Trial]) -> Option<Vec<Powercut>> {
+    let with_all_models = |found: &Powercut| {
         let has = |model: &&str| found.crashes.iter().any(|crashes| crashes.model == *model);
         found.models_version == MODELS_VERSION && found.reached().is_some() && CRASHES.iter().all(has)
     };
-    let cut = |trial: &&'t Trial| trial.powercut.as_ref().filter(with_all_models).filter(|_| trial.invalid.is_empty());
+    let cut = |trial: &&Trial| Powercut::of(trial).filter(with_all_models).filter(|_| trial.invalid.is_empty());
     trials.iter().map(cut).collect::<Option<Vec<_>>>().filter(|all| !all.is_empty())
 }
 

@@ -3,13 +3,14 @@
 use crate::crash::{Crash, instant, prepare};
 use crate::cuts::{self, Moments, Stretch};
 use crate::judge::{self, Judge};
+use crate::keys::Wanted;
+use crate::keys::{MINIMISE_TRIES, SERVER_LIE_POINTS};
 use crate::lies;
 use crate::place::Place;
+use crate::results::{Failing, Lie, Powercut};
 use crate::survival::Verdict;
 use anyhow::{Result, anyhow};
-use contend::record::powercut::{Failing, Lie, Powercut};
-use contend::study::model::{Powercut as Wanted, Tier};
-use contend::study::powercut::{MINIMISE_TRIES, SERVER_LIE_POINTS};
+use contend::study::model::Tier;
 use contend::trial::stage::Stage;
 use contend::trial::stop::Cancelled;
 use contend::trial::workers::admin::Admin;

@@ -1,9 +1,9 @@
 //! Opening what a crash left, with the contender's own configuration, and judging it.
 
+use crate::results::Crashes;
 use crate::survival::{Instant, Ledger, Recovered, Verdict};
 use anyhow::{Result, bail};
 use contend::engine::{Engine, Setup};
-use contend::record::powercut::Crashes;
 use contend::trial::aftermath::integrity;
 use contend::trial::data::disk;
 use contend::trial::stop::Cancelled;

@@ -2,12 +2,12 @@
 //! commits in it, and the whole kernel is killed. Then it boots again and looks.
 
 use crate::crash::prepare;
+use crate::keys::Wanted;
 use crate::place::Place;
+use crate::results::{KernelCuts, Powercut};
 use anyhow::{Context, Result, bail};
 use contend::engine;
-use contend::record::powercut::{KernelCuts, Powercut};
 use contend::study::SplitMix64;
-use contend::study::model::Powercut as Wanted;
 use contend::trial::bench::Bench;
 use contend::trial::note::Note;
 use contend::trial::secret::keep_from;

@@ -2,10 +2,10 @@
 
 use crate::crash::{Crash, decode, over_http, prepare};
 use crate::judge::{self, Judge};
+use crate::results::{PROCESS, Powercut};
 use crate::survival::{Instant, Verdict};
 use anyhow::{Result, anyhow};
 use contend::engine;
-use contend::record::powercut::{PROCESS, Powercut};
 use contend::trial::note::Note;
 use contend::trial::server::private::Running;
 use contend::trial::stage::Stage;

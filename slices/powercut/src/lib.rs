@@ -3,20 +3,30 @@
 //! image is opened with the contender's configuration and judged. Beside it the database's processes are really
 //! killed. `docs/study-durability.md` says how it is judged and why it can be believed.
 
+mod answer;
+mod checks;
+#[cfg(test)]
+mod claims_tests;
 mod controls;
 mod crash;
+mod csv;
 mod cuts;
 mod doctor;
 mod evidence;
+mod findings;
 mod images;
 mod judge;
 mod kernel;
+pub mod keys;
 mod kills;
 mod lies;
 mod load;
 mod place;
 mod recorder;
+mod recording;
 mod replay;
+pub mod results;
+mod section;
 mod shim;
 mod step;
 mod survival;
@@ -24,9 +34,12 @@ mod verb;
 mod write_back;
 
 use clap::FromArgMatches;
-use contend::slice::{Process, Slice, Verb};
-use contend::trial::kind::Kind;
+use contend::record::kind::Reader;
+use contend::slice::{Kind, Process, Slice, Verb};
+use contend::trial::kind::Step;
 use contend::trial::proofs::Proofs;
+use keys::{NAME, Wanted};
+use results::Powercut;
 use verb::DurabilityVerb;
 
 /// What contend gains: studies of kind `powercut`, proofs of tiers, `contend durability`.
@@ -43,7 +56,14 @@ pub const SLICE: Slice = Slice {
         Process { verb: shim::VERB, serve: shim::serve },
     ],
     findings: &[doctor::recorder_finding, doctor::kernel_finding],
-    kinds: &[Kind { name: "powercut", step: step::crash }],
+    kinds: &[Kind {
+        study: keys::KIND,
+        step: Step { kind: NAME, run: step::crash },
+        reader: Reader::of::<Wanted, Powercut>(NAME),
+        metrics: findings::metrics,
+        analysis: findings::ANALYSIS,
+        telling: answer::TELLING,
+    }],
     proofs: &[Proofs { readable: evidence::readable, keep: evidence::keep, known: evidence::known }],
     unmount: &[|mountpoint| drop(contend_powercut::record::unmount(mountpoint))],
     ..Slice::NONE

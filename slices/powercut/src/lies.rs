@@ -1,8 +1,8 @@
 //! Planted faults of the disk: which there are, which of them a setting depends on, and where to look for them.
 
 use crate::cuts::{self, Moments, Stretch};
+use crate::keys::{LIES, SERVER_LIES};
 use contend::engine::{Engine, Settings};
-use contend::study::powercut::{LIES, SERVER_LIES};
 use contend_powercut::lies::Lie;
 use contend_powercut::log::{Log, Op};
 

@@ -3,11 +3,11 @@
 use crate::crash::{Crash, decode, prepare};
 use crate::place::{Place, copy_same};
 use crate::recorder::Recorder;
+use crate::results::Powercut;
 use crate::shim;
 use crate::survival::Ledger;
 use crate::write_back;
 use anyhow::{Result, anyhow};
-use contend::record::powercut::Powercut;
 use contend::trial::data::fresh::{self, Fresh};
 use contend::trial::plans::{DrawnRound, Sql};
 use contend::trial::stage::Stage;

@@ -1,10 +1,10 @@
 //! An image of a record rebuilt, for users who want to inspect it.
 
 use crate::images::cut_of;
+use crate::results::{BASE_DIR, Failing, LOG_FILE, Powercut};
 use anyhow::{Context, Result, anyhow, bail};
 use contend::engine;
 use contend::engine::server::Layout;
-use contend::record::powercut::{BASE_DIR, Failing, LOG_FILE};
 use contend::record::store::Record;
 use contend_powercut::log::Log;
 use contend_powercut::replay::Replayer;
@@ -19,7 +19,7 @@ pub fn rebuild(record: &Record, trial: u32, number: u32, to: &Path) -> Result<St
     let dir = record.trial_dir(trial);
     let found = record.trials.iter().find(|t| t.slot.trial == trial);
     let found = found.with_context(|| format!("{} has no trial {trial}", record.dir.display()))?;
-    let powercut = found.powercut.as_ref().with_context(|| format!("no power was cut in trial {trial}"))?;
+    let powercut = Powercut::of(found).with_context(|| format!("no power was cut in trial {trial}"))?;
     let known = powercut.failing.iter().map(|f| f.number.to_string()).collect::<Vec<_>>().join(", ");
     let failing = powercut.failing.iter().find(|f| f.number == number);
     let failing = failing.with_context(|| format!("trial {trial} keeps no image {number}; it keeps {known}"))?;

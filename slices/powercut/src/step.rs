@@ -5,15 +5,16 @@ use crate::crash::{Crash, prepare};
 use crate::images::Images;
 use crate::judge::Judge;
 use crate::kernel;
+use crate::keys::{NAME, Wanted};
 use crate::kills::Kills;
 use crate::load::Load;
 use crate::place::{Place, size};
+use crate::results::{BASE_DIR, LOG_FILE, Powercut};
 use crate::shim::{self, Way};
 use contend::engine;
 use contend::outcome::mark::Mark;
 use contend::outcome::reason::{Invalid, crashes_count};
 use contend::record::model::Trial;
-use contend::record::powercut::{BASE_DIR, LOG_FILE, Powercut};
 use contend::record::store::TrialWriter;
 use contend::trial::bench::Bench;
 use contend::trial::note::Note;
@@ -32,7 +33,7 @@ pub fn crash(
     writer: &mut TrialWriter,
     admin: &mut Admin<'_>,
 ) -> Result<(), Failure> {
-    let Some(wanted) = &bench.study.powercut else { return Ok(()) };
+    let Some(wanted) = &Wanted::of(bench.study) else { return Ok(()) };
     if !crashes_count(&trial.invalid) {
         // Crashes of a trial that does not count would not be shown.
         return Ok(());
@@ -42,8 +43,7 @@ pub fn crash(
     let failed = found.controls.iter().filter(|control| !control.holds);
     trial.invalid.extend(failed.map(|c| Invalid::Control.because(format!("{}: {}", c.name, c.found))));
     trial.marks.extend(found.not_verified.iter().map(|why| Mark::NotVerified { why: why.clone() }));
-    trial.powercut = Some(found);
-    Ok(())
+    trial.kinds.put(NAME, &found).map_err(|e| Failure::Fatal(e.into()))
 }
 
 /// What all crashes have shown, with the controls; `logs` is the directory of the trial.

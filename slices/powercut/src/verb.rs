@@ -1,12 +1,13 @@
 //! `contend durability`: images that failed, rebuilt; what was proved.
 
 use crate::evidence;
+use crate::keys::Wanted;
 use crate::replay::rebuild;
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, Parser, ValueHint};
 use contend::cli::{OK, print};
 use contend::record::evidence::CUTS_MIN;
-use contend::record::parts::Found;
+use contend::record::parts::StudyRecord;
 use contend::record::store::Record;
 use std::path::{Path, PathBuf};
 
@@ -54,13 +55,14 @@ fn replay(args: &ReplayArgs) -> Result<u8> {
     let (trial, image) = numbers.with_context(|| {
         format!("`{}` is not an image: write RECORD/TRIAL-IMAGE as in the report, such as results/DIR/0007-2", args.id)
     })?;
-    let record = match Found::open(Path::new(dir))? {
-        Found::One(record) => *record,
-        Found::Parts(found) => bail!(
+    let mut found = StudyRecord::open(Path::new(dir))?;
+    if !found.file.is_alone() {
+        bail!(
             "{dir} has parts, each with its own images: write {dir}/PART/{name}, where PART is one of {}",
             found.names()
-        ),
-    };
+        );
+    }
+    let (_, record) = found.parts.remove(0);
     let to = args.to.clone().unwrap_or_else(|| PathBuf::from(format!("image-{name}")));
     print(&rebuild(&record, trial, image, &to)?)?;
     Ok(OK)
@@ -68,12 +70,13 @@ fn replay(args: &ReplayArgs) -> Result<u8> {
 
 /// The records in a directory that cut the power: of a study with parts those of such parts.
 fn that_cut(dir: &Path) -> Result<Vec<Record>> {
-    let found = match Found::open(dir)? {
-        Found::One(record) => return Ok(vec![*record]),
-        Found::Parts(found) => found,
-    };
+    let found = StudyRecord::open(dir)?;
+    if found.file.is_alone() {
+        return Ok(found.parts.into_iter().map(|(_, record)| record).collect());
+    }
     let names = found.names();
-    let cut = found.parts.into_iter().map(|(_, record)| record).filter(|record| record.run.study.powercut.is_some());
+    let cut =
+        found.parts.into_iter().map(|(_, record)| record).filter(|record| Wanted::of(&record.run.study).is_some());
     let cut: Vec<Record> = cut.collect();
     ensure!(!cut.is_empty(), "no part of {} cuts the power; its parts are {names}", dir.display());
     Ok(cut)

@@ -1,5 +1,5 @@
 //! Reading an answer as its bytes arrive: the head by httparse, the body by its length, in chunks, or until the
-//! connection ends. A body is kept only if somebody wants to look into it; its bytes are read in any case.
+//! connection ends. A body is kept only if the plan reads it; its bytes are read in any case.
 
 use crate::failure::Failure;
 use crate::http::cookies::Jar;
@@ -304,7 +304,7 @@ enum Framing {
 fn framing(headers: &[Header<'_>], answer: &mut Answer, mut jar: Option<&mut Jar>) -> Result<Framing, Nonsense> {
     let mut framing = Framing::None;
     for header in headers {
-        // Told apart by their lengths first: most headers are none of these.
+        // Compared by length first: most headers are none of these.
         let is = |name: &str| header.name.eq_ignore_ascii_case(name);
         match header.name.len() {
             14 if is("content-length") => {

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 
 /// So much of an answer is kept.
 pub const SHOWN_BYTES: usize = 200;
-/// Texts that are told apart; a service that writes another one each time fills no memory.
+/// Most different texts that are counted: a service that writes another one each time does not fill the memory.
 const DISTINCT_MAX: usize = 500;
-/// Texts that are told in the end, the most frequent ones.
+/// Most texts that are reported at the end, the most frequent ones first.
 const TOLD_MAX: usize = 20;
 /// How the names of these facts begin.
 const FACT: &str = "answer";

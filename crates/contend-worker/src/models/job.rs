@@ -54,7 +54,7 @@ pub fn parts(transaction: &Transaction) -> Vec<Part> {
 enum Work {
     /// Of a client of the plan; both by index.
     Planned { client: usize, operation: usize },
-    /// Of somebody outside, with its own arguments.
+    /// Of a request, with its own arguments.
     Asked { transaction: u16, drawn: Vec<Value> },
 }
 

@@ -27,7 +27,7 @@ use std::thread::{self, JoinHandle};
 
 /// A client's thread, which waits for the start, and the settings of its connection.
 pub struct Opened {
-    /// To be joined once its end was told.
+    /// To be joined after its `Event::Ended`.
     pub thread: JoinHandle<()>,
     /// As read back.
     pub facts: Facts,

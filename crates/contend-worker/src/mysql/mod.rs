@@ -27,7 +27,7 @@ pub const VERSION: &str = "mysql 28.0.4";
 const NOT_CONNECTED: u32 = 2003;
 /// CR_SERVER_LOST, for a connection that broke without the server saying why.
 const LOST: u32 = 2013;
-/// ER_QUERY_INTERRUPTED and ER_CONNECTION_KILLED: told to stop.
+/// ER_QUERY_INTERRUPTED and ER_CONNECTION_KILLED: interrupted from outside.
 const INTERRUPTED: [u32; 2] = [1317, 1927];
 
 const NO_VALUE: Failure = Failure::worker(worker_code::VALUE);

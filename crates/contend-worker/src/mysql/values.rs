@@ -9,7 +9,7 @@ use mysql::{Column, Value};
 /// Number of the character set of bytes.
 const BINARY: u16 = 63;
 
-/// Why a value is none of SQLite's kinds: that matters only to somebody who wants it.
+/// Why a value is none of SQLite's kinds. Matters only if the value is kept or answered.
 type Odd = &'static str;
 
 const FOREIGN: Odd = "a value of a type that has no counterpart in SQLite";

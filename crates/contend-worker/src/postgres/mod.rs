@@ -92,7 +92,7 @@ fn target(database: &Database) -> Result<Target, OpenError> {
 }
 
 impl Target {
-    /// Directory and number of a socket, which is what PostgreSQL's clients are told.
+    /// Directory and number of a socket, as PostgreSQL's clients take them.
     ///
     /// # Errors
     /// Its name is not one of PostgreSQL's.

@@ -109,7 +109,7 @@ fn fixed<const N: usize>(raw: &[u8]) -> Result<[u8; N], Odd> {
     raw.try_into().map_err(|_| "a value of another length than its type has")
 }
 
-/// A value of a row, or why it is none: that matters only to somebody who wants it.
+/// A value of a row, or why it has no counterpart. Matters only if the value is kept or answered.
 pub struct Cell<'a>(pub Result<Argument<'a>, Odd>);
 
 impl<'a> FromSql<'a> for Cell<'a> {

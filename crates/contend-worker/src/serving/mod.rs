@@ -134,7 +134,7 @@ async fn accept(listener: TcpListener, mut welcome: Box<dyn FnMut(TcpStream) + S
     }
 }
 
-/// Serves one HTTP connection until its client closes it, or until it is told to end and the request under way is
+/// Serves one HTTP connection until its client closes it, or until it is to end and the request under way is
 /// answered.
 ///
 /// # Errors

@@ -23,7 +23,7 @@ pub trait Server {
     /// The runtime that accepts HTTP connections.
     fn runtime(&self) -> &Runtime;
 
-    /// What is done with each of them, until it is told to end.
+    /// What is done with each of them, until it is to end.
     fn welcome(&self, ending: watch::Receiver<bool>) -> Box<dyn FnMut(TcpStream) + Send>;
 
     /// Interrupts whatever the database connections are doing.

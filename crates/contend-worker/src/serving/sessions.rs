@@ -46,7 +46,7 @@ fn once<S: Session>(
     done.map_err(|failed| failed.failure)
 }
 
-/// A connection opened later has to have the settings of the one that was tried out. If not, that is told at the end as well.
+/// A connection opened later has to have the settings of the one that was tried out. If not, that is also reported at the end.
 fn hold_settings(control: &Control, expected: &Facts, found: &Facts) -> Result<(), Failure> {
     let differs = expected.iter().find(|fact| !found.contains(fact));
     match differs {

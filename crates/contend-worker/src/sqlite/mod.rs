@@ -28,13 +28,13 @@ pub fn code_of(error: &rusqlite::Error) -> Failure {
     }
 }
 
-/// As [`code_of`]; what has no code of SQLite's is told in words on standard error, a few times.
+/// As [`code_of`]. The first errors without a code of SQLite's are printed on standard error.
 #[cold]
 pub fn failure(error: rusqlite::Error) -> Failure {
-    static TOLD: AtomicU32 = AtomicU32::new(0);
-    const TOLD_AT_MOST: u32 = 20;
+    static PRINTED: AtomicU32 = AtomicU32::new(0);
+    const PRINTED_AT_MOST: u32 = 20;
     let code = code_of(&error);
-    if code.space == CodeSpace::Worker && TOLD.fetch_add(1, Relaxed) < TOLD_AT_MOST {
+    if code.space == CodeSpace::Worker && PRINTED.fetch_add(1, Relaxed) < PRINTED_AT_MOST {
         eprintln!("contend worker: an error of rusqlite itself: {error}");
     }
     code

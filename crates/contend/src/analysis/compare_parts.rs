@@ -2,6 +2,7 @@
 
 use crate::analysis::compare_records::{self, RecordComparison};
 use crate::analysis::{Findings, Parts};
+use crate::record::parts::ALONE;
 use serde::Serialize;
 
 /// All parts that both have; A is the baseline.
@@ -18,6 +19,13 @@ pub struct PartComparison {
     pub part: String,
     #[serde(flatten)]
     pub comparison: RecordComparison,
+}
+
+impl PartsComparison {
+    /// The comparison of two studies without parts.
+    pub fn of_alone(&self) -> Option<&RecordComparison> {
+        self.parts.iter().find(|part| part.part == ALONE).map(|part| &part.comparison)
+    }
 }
 
 /// Compares B with A, part by part in the order of A.

@@ -13,6 +13,7 @@ use crate::record::recorded::Recorded;
 use crate::stats::drift::{self, Trend};
 use crate::study::layout::{Layout, layout};
 use crate::study::model::{Export, Grid, Published, Tier, Variant};
+use std::any::Any;
 
 /// A question and what this run says to it.
 #[derive(Debug, Clone)]
@@ -75,7 +76,7 @@ pub struct Drift {
 /// Everything a report says, as numbers.
 pub struct Findings<'r> {
     pub run: &'r Run,
-    pub trials: &'r [Trial],
+    pub(super) trials: &'r [Trial],
     /// Trials that are there but cannot be read, with the reason.
     pub damaged: &'r [(String, String)],
     /// Names of the transactions, in the order of their numbers.
@@ -96,12 +97,30 @@ pub struct Findings<'r> {
     pub strangers: Vec<u32>,
     /// What became of the requests under each condition; empty if no service was asked.
     pub requests: Vec<Sum>,
+    /// Findings of the study's kind, in the type of the slice that brought it.
+    pub(super) of_kind: Option<Box<dyn Any>>,
 }
 
 impl<'r> Findings<'r> {
     /// Whether quantiles are printed without their minimum, as the original did.
     pub fn as_published(&self) -> bool {
         self.run.study.variant == Variant::AsPublished
+    }
+
+    /// The kind of study, if a slice brought it.
+    pub fn kind(&self) -> Option<&'r str> {
+        let run: &'r Run = self.run;
+        run.study.of_kind().map(|_| run.study.kind.as_str())
+    }
+
+    /// What the study's kind found.
+    pub fn of_kind<T: 'static>(&self) -> Option<&T> {
+        self.of_kind.as_ref()?.downcast_ref()
+    }
+
+    /// Trials that are there and can be read.
+    pub fn trial_count(&self) -> usize {
+        self.trials.len()
     }
 
     /// Whether it is a service that was asked, and no database.

@@ -11,6 +11,7 @@ mod elsewhere;
 pub mod estimate;
 pub mod findings;
 pub mod formula;
+pub mod kind;
 pub mod messages;
 pub mod metric;
 pub mod plain;
@@ -18,14 +19,17 @@ pub mod requests;
 pub mod tally;
 #[cfg(test)]
 mod tests;
+pub mod told;
 pub mod trial;
 
 pub use findings::{Answered, Beside, Drift, Findings, Outcome, Why};
 
+use crate::analysis::kind::ANALYSES;
 use crate::record::model::StudyFile;
+use crate::record::parts::ALONE;
 use crate::record::recorded::Recorded;
 
-/// A record of a study with parts.
+/// Findings of a run, part by part.
 pub struct Parts<'r> {
     pub file: &'r StudyFile,
     /// In the order in which they run.
@@ -37,6 +41,11 @@ impl<'r> Parts<'r> {
     pub fn new(file: &'r StudyFile, parts: &'r [(String, impl Recorded)]) -> Self {
         let parts = parts.iter().map(|(name, part)| (name.clone(), Findings::new(part))).collect();
         Self { file, parts }
+    }
+
+    /// Findings of a study without parts.
+    pub fn alone(&self) -> Option<&Findings<'r>> {
+        self.part(ALONE)
     }
 
     pub fn part(&self, name: &str) -> Option<&Findings<'r>> {
@@ -66,6 +75,7 @@ impl<'r> Findings<'r> {
             drifts: vec![],
             strangers: vec![],
             requests: vec![],
+            of_kind: None,
         };
         findings.read_cells(record);
         elsewhere::look(study, &mut findings.rows, &findings.transactions);
@@ -75,6 +85,9 @@ impl<'r> Findings<'r> {
         findings.answers = study.answers.iter().flat_map(|a| answer::answer(&findings, a)).collect();
         findings.beside = study.published.iter().map(|p| findings.beside(p)).collect();
         findings.drifts = findings.drifting();
+        if let Some(kind) = findings.kind().and_then(|kind| ANALYSES.all().iter().find(|of| of.kind == kind)) {
+            findings.of_kind = Some((kind.findings)(record));
+        }
         if findings.of_service() {
             // Samples that cannot be read are among the trials that do not count.
             let sum = |condition| requests::sum(record, condition).unwrap_or_default();

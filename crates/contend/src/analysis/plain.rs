@@ -2,8 +2,7 @@
 
 pub use crate::load::Load;
 pub use crate::record::evidence::{Found, Known, Place};
-pub use crate::record::model::{DataInfo, Reason, ServerInfo, Trial, WorkloadInfo};
-pub use crate::record::powercut::{Control, Crashes, Failing, KernelCuts, Lie, PROCESS, Powercut};
+pub use crate::record::model::{DataInfo, WorkloadInfo};
 pub use crate::study::layout::Layout;
 pub use crate::study::model::{
     Absence, Along, Column, Condition, Contender, Export, ExportRows, Extent, Grid, Holds, LeftOut, Overhead,

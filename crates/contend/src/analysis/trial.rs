@@ -4,11 +4,13 @@
 use crate::analysis::tally::{Counts, Latencies, Tally, per_second, trend};
 use crate::load::Load;
 use crate::outcome::Outcome;
+use crate::outcome::mark::Mark;
 use crate::record::model::{Floor, Reason, Run, ServerInfo, Trial, WorkerInfo};
 use crate::stats::drift::Trend;
 use crate::stats::fairness::{Fairness, fairness};
 use crate::stats::histogram::{Histogram, SparseHistogram};
 use crate::stats::quantile::{Observations, Quantile, QuantileValue};
+use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 
 /// Which transactions a metric is about.
@@ -268,7 +270,7 @@ pub struct TrialRow<'r> {
     pub round: u32,
     pub condition: usize,
     pub contender: usize,
-    pub trial: &'r Trial,
+    pub(super) trial: &'r Trial,
     /// Why it does not count; empty = valid.
     pub reasons: Vec<Reason>,
     /// The load under its condition.
@@ -284,6 +286,38 @@ pub struct TrialRow<'r> {
 }
 
 impl<'r> TrialRow<'r> {
+    /// Results of the study's kind in this trial, in the slice's own type.
+    pub fn of_kind<T: DeserializeOwned>(&self, kind: &str) -> Option<T> {
+        self.trial.kinds.read(kind)
+    }
+
+    pub fn marks(&self) -> &'r [Mark] {
+        &self.trial.marks
+    }
+
+    /// CPU time of other programs in the window, in thousandths.
+    pub fn foreign_cpu_permille(&self) -> u32 {
+        self.trial.foreign_cpu_permille
+    }
+
+    /// Whether that includes the time of a server that contend did not start.
+    pub fn is_server_unwatched(&self) -> bool {
+        self.trial.server_unwatched
+    }
+
+    pub fn fsync_ns_before(&self) -> u64 {
+        self.trial.fsync_ns_p50_before
+    }
+
+    /// `closed` or `open`.
+    pub fn load_model(&self) -> &'r str {
+        &self.trial.load_model
+    }
+
+    pub fn clients(&self) -> u32 {
+        self.trial.clients
+    }
+
     /// From a trial and what its samples say, or why they could not be read.
     pub fn new(trial: &'r Trial, tally: Result<&Tally, String>, run: &'r Run, writes: &[bool]) -> Self {
         let mut reasons = trial.invalid.clone();

@@ -2,8 +2,8 @@
 
 use super::run::open_found;
 use super::{INVALID, OK, print};
-use crate::analysis::{self, Findings, Parts};
-use crate::record::parts::{Found, StudyRecord};
+use crate::analysis::{self, Parts};
+use crate::record::parts::StudyRecord;
 use crate::report::{compare_parts, compare_records};
 use anyhow::{Result, anyhow, bail};
 use clap::{Parser, ValueHint};
@@ -29,21 +29,21 @@ pub(super) fn compare(args: &CompareArgs) -> Result<u8> {
 /// What is printed, and whether anything was compared.
 fn records(args: &CompareArgs) -> Result<(String, bool)> {
     let [baseline, candidate] = args.records.as_slice() else { bail!("compare needs two records") };
-    let comparison = match (open_found(baseline)?, open_found(candidate)?) {
-        (Found::One(a), Found::One(b)) => {
-            let comparison = analysis::compare_records::compare(&Findings::new(&*a), &Findings::new(&*b));
-            let text = if args.json { to_json(&comparison)? } else { compare_records::text(&comparison) };
-            return Ok((text, !comparison.rows.is_empty()));
-        }
-        (Found::Parts(a), Found::Parts(b)) => {
-            let [a, b] = [&a, &b].map(|record| Parts::new(&record.file, &record.parts));
-            analysis::compare_parts::compare(&a, &b)
-        }
-        (Found::Parts(a), Found::One(_)) => return Err(uneven(baseline, &a)),
-        (Found::One(_), Found::Parts(b)) => return Err(uneven(candidate, &b)),
-    };
+    let (a, b) = (open_found(baseline)?, open_found(candidate)?);
+    match (a.file.is_alone(), b.file.is_alone()) {
+        (false, true) => return Err(uneven(baseline, &a)),
+        (true, false) => return Err(uneven(candidate, &b)),
+        _ => {}
+    }
+    let [a, b] = [&a, &b].map(|record| Parts::new(&record.file, &record.parts));
+    let comparison = analysis::compare_parts::compare(&a, &b);
     let compared = comparison.parts.iter().any(|part| !part.comparison.rows.is_empty());
-    let text = if args.json { to_json(&comparison)? } else { compare_parts::text(&comparison) };
+    let text = match (comparison.of_alone(), args.json) {
+        (Some(only), true) => to_json(only)?,
+        (Some(only), false) => compare_records::text(only),
+        (None, true) => to_json(&comparison)?,
+        (None, false) => compare_parts::text(&comparison),
+    };
     Ok((text, compared))
 }
 

@@ -6,7 +6,6 @@ use crate::engine;
 use crate::engine::dsn::Typed;
 use crate::load::{Arrivals, Load};
 use crate::record::model::Slot;
-use crate::record::parts::Found;
 use crate::record::store::Record;
 use crate::source::Source;
 use crate::study::model::{Condition, Contender, Resolved, Study};
@@ -131,12 +130,12 @@ fn of_record(dir: &Path, part: Option<&str>, number: u32) -> Result<Of> {
 
 /// The record that a trial is looked for in.
 fn record_of(dir: &Path, part: Option<&str>) -> Result<Record> {
-    match (open_found(dir)?, part) {
-        (Found::One(record), None) => Ok(*record),
-        (Found::One(_), Some(part)) => bail!("{} has no parts, so no part `{part}`", dir.display()),
-        (Found::Parts(mut record), None) if record.parts.len() == 1 => Ok(record.parts.remove(0).1),
-        (Found::Parts(record), None) => bail!("{} has parts; name one with --part: {}", dir.display(), record.names()),
-        (Found::Parts(record), Some(part)) => {
+    let mut record = open_found(dir)?;
+    match part {
+        None if record.parts.len() == 1 => Ok(record.parts.remove(0).1),
+        None => bail!("{} has parts; name one with --part: {}", dir.display(), record.names()),
+        Some(part) if record.file.is_alone() => bail!("{} has no parts, so no part `{part}`", dir.display()),
+        Some(part) => {
             let names = record.names();
             let found = record.parts.into_iter().find(|(name, _)| name == part);
             found

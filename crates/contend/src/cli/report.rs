@@ -2,7 +2,7 @@
 
 use super::run::{open_found, write_report};
 use super::{INVALID, OK, colour, print};
-use crate::record::parts::Found;
+use crate::record::parts::ALONE;
 use crate::record::store::Record;
 use crate::report;
 use crate::slice;
@@ -43,18 +43,14 @@ pub(super) fn report(args: &ReportArgs) -> Result<u8> {
     }
     let found = open_found(dir)?;
     let written = write_report(&found, dir)?;
-    let damaged: usize = match &found {
-        Found::One(record) => say_damaged(record, ""),
-        Found::Parts(record) => {
-            record.parts.iter().map(|(name, part)| say_damaged(part, &format!(" of part {name}"))).sum()
-        }
-    };
+    let damaged: usize = found.parts.iter().map(|(name, part)| say_damaged(part, name)).sum();
     print(&if args.json { written.json.clone() } else { report::terminal(&written, colour()) })?;
     Ok(if damaged == 0 && written.invalid == 0 { OK } else { INVALID })
 }
 
 /// Says which trials of a record cannot be read; how many.
 fn say_damaged(record: &Record, part: &str) -> usize {
+    let part = if part == ALONE { String::new() } else { format!(" of part {part}") };
     for (name, why) in &record.damaged {
         eprintln!("contend: trial {name}{part} is left out: {why}");
     }

@@ -1,9 +1,9 @@
 //! `contend run`.
 
 use super::{INVALID, OK, STOPPED, colour, print, stop_on_signals};
-use crate::analysis::{Findings, Parts};
+use crate::analysis::Parts;
 use crate::engine;
-use crate::record::parts::Found;
+use crate::record::parts::{ALONE, StudyRecord};
 use crate::record::store::{Record, RecordWriter};
 use crate::report;
 use crate::source::Source;
@@ -200,11 +200,8 @@ fn expected(whole: &Whole) -> String {
 
 /// What is left of a run, and about how long that takes; nothing of what cannot be read or is complete, which resuming says.
 fn expected_rest(dir: &Path) -> Option<String> {
-    let found = Found::open(dir).ok()?;
-    let records: Vec<&Record> = match &found {
-        Found::One(record) => vec![record],
-        Found::Parts(record) => record.parts.iter().map(|(_, part)| part).collect(),
-    };
+    let found = StudyRecord::open(dir).ok()?;
+    let records: Vec<&Record> = found.parts.iter().map(|(_, part)| part).collect();
     let (mut trials, mut left_ns) = (0, 0u64);
     for record in &records {
         let done: BTreeSet<u32> = record.trials.iter().map(|trial| trial.slot.trial).collect();
@@ -238,26 +235,20 @@ fn how_to_resume(dir: &Path, args: &RunArgs) -> String {
 }
 
 /// Writes the report of a record into its directory.
-pub(super) fn write_report(found: &Found, dir: &Path) -> Result<report::Written> {
-    match found {
-        Found::One(record) => report::write(&Findings::new(&**record), dir),
-        Found::Parts(record) => report::volume::write(&Parts::new(&record.file, &record.parts), dir),
-    }
+pub(super) fn write_report(found: &StudyRecord, dir: &Path) -> Result<report::Written> {
+    let parts = Parts::new(&found.file, &found.parts);
+    parts.alone().map_or_else(|| report::parts::write(&parts, dir), |findings| report::write(findings, dir))
 }
 
 /// The report of a complete run, and what the user sees of it. The status is that of the worst part.
 pub fn conclude(dir: &Path, json: bool, quiet: bool) -> Result<u8> {
-    let found = Found::open(dir)?;
+    let found = StudyRecord::open(dir)?;
     let written = write_report(&found, dir)?;
     print(&if json { written.json.clone() } else { report::terminal(&written, colour()) })?;
-    let records: Vec<(String, &Record)> = match &found {
-        Found::One(record) => vec![(String::new(), record)],
-        Found::Parts(record) => record.parts.iter().map(|(name, part)| (format!(" --part {name}"), part)).collect(),
-    };
     if !quiet {
-        say_time(records.iter().map(|(_, record)| *record));
+        say_time(found.parts.iter().map(|(_, record)| record));
     }
-    let invalid: usize = records.iter().map(|(part, record)| say_invalid(dir, part, record)).sum();
+    let invalid: usize = found.parts.iter().map(|(part, record)| say_invalid(dir, part, record)).sum();
     Ok(if invalid == 0 { OK } else { INVALID })
 }
 
@@ -276,6 +267,7 @@ const NAMED: usize = 3;
 fn say_invalid(dir: &Path, part: &str, record: &Record) -> usize {
     let invalid = || record.trials.iter().filter(|t| !t.invalid.is_empty());
     let found = invalid().count();
+    let option = if part == ALONE { String::new() } else { format!(" --part {part}") };
     if found > 0 {
         let of = record.run.study.part.as_ref().map_or(String::new(), |part| format!(" of part {part}"));
         let are = if found == 1 { "is" } else { "are" };
@@ -286,7 +278,7 @@ fn say_invalid(dir: &Path, part: &str, record: &Record) -> usize {
             eprintln!("  trial {} ({}): {}: {}", trial.slot.trial, trial.contender, reason.kind, reason.detail);
         }
         eprintln!(
-            "  see the plans of its workers: contend plan show --record {}{part} --trial {}",
+            "  see the plans of its workers: contend plan show --record {}{option} --trial {}",
             dir.display(),
             trial.slot.trial
         );
@@ -370,6 +362,9 @@ fn study_and_workloads(args: &RunArgs) -> Result<(Whole, Vec<Source>, Vec<Option
     // The first of the built-in ones needs nothing but this binary.
     let first = study::builtin_names().next().context("no study is built in")?;
     let name = args.study.as_deref().unwrap_or(first);
+    // A directory has its study in a file of this name, such as a capture.
+    let inside = std::path::Path::new(name).join("study.toml");
+    let name = if inside.is_file() { &inside.display().to_string() } else { name };
     let source = study::open(name, |path| super::read_text(path))?;
     let whole = resolve_parts(&source, &choices(args)?)?;
     let of_study = |study| secret::from_environment_only(&workload_of(&source, study)?);
@@ -455,8 +450,8 @@ pub fn numbered_out(name: &str) -> PathBuf {
 }
 
 /// Opens the record in `dir`, with or without parts, for other verbs.
-pub(super) fn open_found(dir: &Path) -> Result<Found> {
-    Found::open(dir).with_context(|| format!("cannot read the record in {}", dir.display()))
+pub(super) fn open_found(dir: &Path) -> Result<StudyRecord> {
+    StudyRecord::open(dir).with_context(|| format!("cannot read the record in {}", dir.display()))
 }
 
 /// Where the warm-up's record lies as long as it is there, so that the cache beside it is also the run's.

@@ -8,7 +8,7 @@ pub use crate::outcome::reason::Reason;
 pub use crate::study::model::Slot;
 
 use crate::record::evidence::Known;
-use crate::record::powercut::Powercut;
+use crate::study::kind::Tables;
 use crate::study::model::{Extent, Study, Tier, Variant};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -324,9 +324,9 @@ pub struct Trial {
     /// Disk space of each table over all databases, compacted; in the first round, where the engine reports it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tables: BTreeMap<String, TableBytes>,
-    /// Results of crashes, in a study of crashes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub powercut: Option<Powercut>,
+    /// Results of the study's kind, in a table with the kind's name.
+    #[serde(flatten)]
+    pub kinds: Tables,
 }
 
 /// A worker of a trial.
@@ -441,9 +441,9 @@ pub struct ServerLockWaits {
 }
 
 impl Trial {
-    /// Whether crashes belong to the trial: those of the last round, in a study of crashes.
-    pub fn is_to_crash(&self, study: &Study) -> bool {
-        study.powercut.is_some() && (self.powercut.is_some() || self.slot.round == study.rounds)
+    /// Whether the step of the study's kind belongs to the trial: to those of the last round.
+    pub fn has_step(&self, study: &Study) -> bool {
+        study.of_kind().is_some() && (self.kinds.get(&study.kind).is_some() || self.slot.round == study.rounds)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The record of a study that is made of parts: what holds for the whole, and an ordinary record for each part.
+//! The record of a run: what holds for the whole, and a record for each part. A study without parts is a run of one part.
 //!
 //! ```text
 //! results/2026-11-21-library/
@@ -7,13 +7,17 @@
 //!   latency/run.toml ...
 //! ```
 
-use crate::record::model::{RECORD_VERSION, StudyFile};
+use crate::record::model::{RECORD_VERSION, Run, StudyFile};
 use crate::record::store::{Record, STUDY_FILE, read_toml, sync_dir, write_toml};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A record with parts, as read; every part that was asked for is there, with or without trials.
+/// Name of the only part of a study without parts. Its record is the directory of the run itself, and there is no
+/// `study.toml`.
+pub const ALONE: &str = "";
+
+/// The record of a run, as read: one record for each part. Every part that was asked for is there, with or without trials.
 #[derive(Debug)]
 pub struct StudyRecord {
     pub dir: PathBuf,
@@ -22,29 +26,37 @@ pub struct StudyRecord {
     pub parts: Vec<(String, Record)>,
 }
 
-/// What a directory holds.
-pub enum Found {
-    /// The record of a study without parts, or of one part.
-    One(Box<Record>),
-    Parts(Box<StudyRecord>),
-}
-
-impl Found {
-    /// Reads whichever record a directory holds, everything but samples.
-    ///
-    /// # Errors
-    /// It holds none, or one that is damaged or too new.
-    pub fn open(dir: &Path) -> Result<Self> {
-        match has_parts(dir) {
-            true => StudyRecord::open(dir).map(Box::new).map(Self::Parts),
-            false => Record::open(dir).map(Box::new).map(Self::One),
-        }
-    }
-}
-
 /// Whether a directory holds the record of a study with parts.
 pub fn has_parts(dir: &Path) -> bool {
     dir.join(STUDY_FILE).exists()
+}
+
+/// The directory of a part's record.
+pub fn part_dir(dir: &Path, part: &str) -> PathBuf {
+    if part == ALONE { dir.to_path_buf() } else { dir.join(part) }
+}
+
+impl StudyFile {
+    /// Whether the only part is the study itself.
+    pub fn is_alone(&self) -> bool {
+        self.parts == [ALONE]
+    }
+
+    /// Of a record that is no part of another.
+    fn alone(run: &Run) -> Self {
+        Self {
+            format: run.format,
+            contend: run.contend.clone(),
+            started: run.started.clone(),
+            command: run.command.clone(),
+            study: run.study.name.clone(),
+            question: run.study.question.clone(),
+            variant: run.study.variant,
+            extent: run.study.extent,
+            parts: vec![ALONE.to_string()],
+            finished: None,
+        }
+    }
 }
 
 /// Beside `study.toml` while it is written.
@@ -59,8 +71,11 @@ pub fn undo_study(dir: &Path) {
     }
 }
 
-/// Replaces `study.toml` as a whole.
+/// Replaces `study.toml` as a whole; a study without parts has none.
 pub fn write_study(dir: &Path, file: &StudyFile) -> Result<()> {
+    if file.is_alone() {
+        return Ok(());
+    }
     let aside = partial(dir);
     write_toml(&aside, file)?;
     fs::rename(&aside, dir.join(STUDY_FILE)).with_context(|| format!("cannot replace {STUDY_FILE}"))?;
@@ -82,11 +97,19 @@ pub fn read_study(dir: &Path) -> Result<StudyFile> {
 }
 
 impl StudyRecord {
-    /// Reads everything but samples.
+    /// Reads the record in a directory, of a whole run or of one of its parts: everything but samples.
+    ///
+    /// # Errors
+    /// It holds none, or one that is damaged or too new.
     pub fn open(dir: &Path) -> Result<Self> {
+        if !has_parts(dir) {
+            let record = Record::open(dir)?;
+            let file = StudyFile::alone(&record.run);
+            return Ok(Self { dir: dir.to_path_buf(), file, parts: vec![(ALONE.to_string(), record)] });
+        }
         let file = read_study(dir)?;
         let read = |name: &String| {
-            let part = dir.join(name);
+            let part = part_dir(dir, name);
             let record = Record::open(&part).with_context(|| format!("part {name} of {}", dir.display()))?;
             Ok((name.clone(), record))
         };
@@ -96,6 +119,12 @@ impl StudyRecord {
 
     pub fn part(&self, name: &str) -> Option<&Record> {
         self.parts.iter().find(|(found, _)| found == name).map(|(_, record)| record)
+    }
+
+    /// Whether the run is complete, so that nothing is left to resume.
+    pub fn is_complete(&self) -> bool {
+        let parts = self.parts.iter().all(|(_, record)| record.run.finished.is_some());
+        parts && (self.file.is_alone() || self.file.finished.is_some())
     }
 
     /// Names of its parts, for messages.

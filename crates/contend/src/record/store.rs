@@ -8,7 +8,7 @@
 //! ```
 
 use crate::record::model::{RECORD_VERSION, Reason, Run, Slot, Trial};
-use crate::record::upgrade;
+use crate::record::{kind, upgrade};
 use anyhow::{Context, Result, anyhow, bail};
 use contend_wire::sample::{SAMPLE_BYTES, Sample};
 use serde::Serialize;
@@ -194,6 +194,8 @@ impl Record {
             bail!("{} is not a record: it holds no {RUN_FILE}", dir.display());
         }
         let run: Run = read_upgraded(&path, upgrade::run)?;
+        kind::check(&run.study.kinds, |reader| reader.keys)
+            .with_context(|| format!("{} is damaged", path.display()))?;
         let mut names = vec![];
         let trials_dir = dir.join("trials");
         for entry in fs::read_dir(&trials_dir).with_context(|| format!("cannot read {}", trials_dir.display()))? {
@@ -310,6 +312,8 @@ fn in_its_place(run: &Run, dir: &str, trial: Trial) -> Result<Trial> {
 
 fn read_trial(path: &Path) -> Result<Trial> {
     let trial: Trial = read_upgraded(&path.join(TRIAL_FILE), upgrade::trial)?;
+    kind::check(&trial.kinds, |reader| reader.results)
+        .with_context(|| format!("{} is damaged", path.join(TRIAL_FILE).display()))?;
     let samples = path.join(SAMPLES_FILE);
     let length = fs::metadata(&samples).with_context(|| format!("cannot read {}", samples.display()))?.len();
     if length == 0 || !length.is_multiple_of(SAMPLE_BYTES as u64) {

@@ -3,6 +3,7 @@
 
 use super::testing::{Story, resolve_again};
 use super::*;
+use crate::analysis::Findings;
 use crate::analysis::compare_records::compare;
 use crate::analysis::requests;
 use crate::analysis::tally::{Counting, Tallying};
@@ -11,13 +12,12 @@ use crate::check::{guards, marks};
 use crate::outcome::Outcome;
 use crate::outcome::mark::Mark;
 use crate::outcome::reason::Invalid;
-use crate::record::model::{Reason, ServerInfo};
-use crate::record::powercut::{Control, Crashes, Powercut};
+use crate::record::model::ServerInfo;
 use crate::record::store::Record;
 use crate::report::content::words;
 use crate::stats::unit::Unit;
 use crate::stats::verdict::Verdict;
-use crate::study::model::{Along, Grid, Kept, OwnMetric, Powercut as Wanted, Tells};
+use crate::study::model::{Along, Grid, OwnMetric, Tells};
 use std::collections::BTreeMap;
 use tempfile::TempDir;
 
@@ -32,10 +32,6 @@ fn sound(rounds: u32) -> (TempDir, Record) {
     record(&Story { rounds, invalid: vec![], window_ns: 60_000_000, ..Story::default() })
 }
 
-fn crashes(record: &Record) -> String {
-    crashes::csv(&Findings::new(record)).unwrap().unwrap()
-}
-
 fn page(record: &Record) -> String {
     markdown::markdown(&content::document(&Findings::new(record)))
 }
@@ -43,61 +39,6 @@ fn page(record: &Record) -> String {
 /// The report, however its lines are broken.
 fn told(record: &Record) -> String {
     page(record).split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// A study of crashes in which every trial kept everything, asked about its first contender.
-fn crashed(invalid: &[Reason], controls: Vec<Control>) -> (TempDir, Record) {
-    let (dir, mut record) = sound(1);
-    let ask = "What does the first keep?".to_string();
-    record.run.study.kept = vec![Kept { ask, contender: "WAL/FULL".to_string() }];
-    record.run.study.powercut = Some(Wanted {
-        crashes: vec![],
-        namespaces: vec![],
-        aim: None,
-        points: 2000,
-        server_points: 0,
-        kills: 0,
-        kernel_cuts: 0,
-        lie_points: 0,
-        window_ns: 1,
-        bound_mib: 1,
-        keep: 0,
-    });
-    let of = |model: &str, namespace: &str| Crashes {
-        model: model.to_string(),
-        namespace: namespace.to_string(),
-        count: 2000,
-        ..Crashes::default()
-    };
-    for trial in &mut record.trials {
-        trial.powercut = Some(Powercut { crashes: vec![of("drop", "journal"), of("kill", "")], ..Powercut::default() });
-    }
-    let first = record.trials.iter_mut().filter(|trial| trial.slot.contender == 0);
-    first.for_each(|trial| {
-        trial.invalid = invalid.to_vec();
-        trial.powercut.as_mut().unwrap().controls.clone_from(&controls);
-    });
-    (dir, record)
-}
-
-#[test]
-fn crashes_of_a_trial_that_is_not_what_it_says_show_nothing() {
-    let nothing_lost = "nothing is lost in 2,000 crashes";
-    let (_dir, of_speed) = crashed(&[Invalid::GeneratorLimited.because("")], vec![]);
-    assert!(told(&of_speed).contains(nothing_lost), "how fast it was does not matter");
-    for kind in [Invalid::Settings, Invalid::WorkerDied] {
-        let (_dir, wrong) = crashed(&[kind.because("")], vec![]);
-        let text = told(&wrong);
-        assert!(!text.contains(nothing_lost) && text.contains("no trial of it counts"), "{text}");
-        let page = page(&wrong);
-        let row = page.lines().find(|line| line.contains("WAL/FULL") && line.contains("durable")).unwrap();
-        assert!(row.contains("does not count") && !row.contains("2,000"), "{row}");
-        assert!(!crashes(&wrong).contains("WAL/FULL"), "a second count gives the same");
-        assert!(crashes(&of_speed).contains("WAL/FULL"));
-    }
-    let control = Control { name: "c".to_string(), found: "f".to_string(), holds: false };
-    let (_dir, contradicted) = crashed(&[Invalid::Control.because("")], vec![control]);
-    assert!(told(&contradicted).contains("a control did not hold"), "what contradicts is told");
 }
 
 #[test]

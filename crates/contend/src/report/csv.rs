@@ -12,7 +12,7 @@ use crate::analysis::tally::Counts;
 use crate::analysis::trial::{GroupRow, Measure, Numbers, Scope, TrialRow, is_write};
 use crate::outcome::Outcome;
 use crate::report::content::evidence;
-use crate::report::one_line;
+use crate::report::files::one_line;
 use crate::stats::quantile::Quantile;
 use crate::stats::unit::Unit;
 use anyhow::{Context, Result};
@@ -44,7 +44,6 @@ fn trial_head(findings: &Findings<'_>, axes: &BTreeSet<&String>) -> Vec<String> 
 fn trial_cells(findings: &Findings<'_>, row: &TrialRow<'_>, axes: &BTreeSet<&String>) -> Vec<String> {
     let study = &findings.run.study;
     let (contender, condition) = (&study.contenders[row.contender], &study.conditions[row.condition]);
-    let trial = row.trial;
     let (known, power_cuts) = evidence::plain(findings, row.contender);
     let mut cells = vec![
         study.name.clone(),
@@ -58,8 +57,8 @@ fn trial_cells(findings: &Findings<'_>, row: &TrialRow<'_>, axes: &BTreeSet<&Str
         contender.model.clone(),
         known.to_string(),
         optional(power_cuts),
-        trial.load_model.clone(),
-        trial.clients.to_string(),
+        row.load_model().to_string(),
+        row.clients().to_string(),
     ];
     cells.extend(axes.iter().map(|name| condition.axes.get(*name).cloned().unwrap_or_default()));
     cells.push(row.round.to_string());

@@ -17,6 +17,15 @@ pub struct Document {
     /// What it was made from, at its end.
     pub origin: String,
     pub sections: Vec<Section>,
+    /// The section whose charts the end of a run shows, if it is there; else those of throughput.
+    pub chart: &'static str,
+}
+
+impl Document {
+    /// Whether a block is the heading of a condition.
+    pub fn is_condition(&self, block: &Block) -> bool {
+        matches!(block, Block::Heading(text) if self.conditions.contains(text))
+    }
 }
 
 #[derive(Debug, Clone)]

@@ -8,7 +8,7 @@ use crate::analysis::trial::Scope;
 use crate::report::content::axes::{fitting, trimmed};
 use crate::report::content::sweep::{self, Row};
 use crate::report::content::words;
-use crate::report::one_line;
+use crate::report::files::one_line;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 

@@ -25,7 +25,7 @@ pub fn value(findings: &Findings<'_>) -> Value {
         "estimates": estimates(findings),
         "comparisons": comparisons(findings),
         "effects": effects(findings),
-        "trials": findings.trials.len(),
+        "trials": findings.trial_count(),
         "invalid": invalid.map(|row| of_invalid(findings, row)).collect::<Vec<_>>(),
         "damaged": damaged.map(|(trial, why)| json!({"trial": trial, "why": why})).collect::<Vec<_>>(),
     })

@@ -7,6 +7,7 @@ use crate::outcome::reason::Invalid;
 use crate::record::model::*;
 use crate::record::store::{Record, RecordWriter};
 use crate::stats::unit::Unit;
+use crate::study::kind::{LOAD, Tables};
 use crate::study::model::*;
 use contend_wire::sample::{CodeSpace, NOT_MEASURED, STEP_BEGIN, STEP_NONE, Sample, flag};
 use rand::{Rng, RngExt, SeedableRng};
@@ -177,7 +178,7 @@ impl Story {
             samples_sha256: None,
             bound_sha256: None,
             scale: BTreeMap::from([("databases".to_string(), 1), ("posts".to_string(), 2000)]),
-            powercut: None,
+            kinds: Tables::default(),
         }
     }
 
@@ -238,7 +239,7 @@ impl Story {
             question: "Does a write-ahead log help a busy site on SQLite?".to_string(),
             workload: "site".to_string(),
             scenario: None,
-            kind: TrialKind::Load,
+            kind: LOAD.to_string(),
             variant: self.variant,
             extent: Extent::Quick,
             headline: "throughput_ops_per_s".to_string(),
@@ -269,7 +270,7 @@ impl Story {
             published: [("public", "WAL/NORMAL", 6780.6), ("write-burst", "DELETE/FULL", 1102.4)]
                 .map(published)
                 .to_vec(),
-            powercut: None,
+            kinds: Tables::default(),
             kept: vec![],
             changes: vec!["journal mode and synchronous no longer change together".to_string()],
             left_out: vec![],

@@ -2,6 +2,7 @@
 
 use super::testing::{Story, resolve_again};
 use super::*;
+use crate::analysis::Findings;
 use crate::analysis::answer;
 use crate::analysis::compare_records::compare;
 use crate::analysis::trial::{Measure, Scope};

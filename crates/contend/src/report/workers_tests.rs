@@ -2,6 +2,7 @@
 
 use super::testing::{Story, resolve_again};
 use super::*;
+use crate::analysis::Findings;
 use crate::record::model::{Floor, Trial, WorkerInfo};
 use crate::record::store::Record;
 use tempfile::TempDir;

@@ -1,33 +1,13 @@
 //! Axes: lists of values that multiply either contenders (settings, tier, driver, model) or conditions
 //! (profile, load, sizes of the data).
 
-use super::arm::{Arm, Entry, Problem};
+use super::arm::{Arm, Axis, Entry, Problem};
 use super::load::is_positive;
 use super::model::Condition;
 use super::spec::{Draft, Spec};
 use crate::load;
 use crate::units;
 use std::collections::{BTreeMap, BTreeSet};
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Axis {
-    pub name: String,
-    pub values: Vec<String>,
-    /// Whether it multiplies contenders; conditions otherwise.
-    pub of_contenders: bool,
-    /// The only value of a number of the workload in a study that does not vary it; no label says it.
-    pub usual: Option<String>,
-}
-
-impl Axis {
-    /// A number of the workload that the study does not vary. Axes that every study has are always told.
-    pub fn with_usual(mut self) -> Self {
-        if !self.of_contenders && !load::is_offered(&self.name) && self.values.len() == 1 {
-            self.usual = self.values.first().cloned();
-        }
-        self
-    }
-}
 
 /// What is wrong with an axis, and with which of its values.
 #[derive(Debug)]

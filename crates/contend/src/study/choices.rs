@@ -1,10 +1,12 @@
 //! What a run chooses of a study: variant, extent, and overrides from the command line.
 
-use super::arm::{Arm, Entry, ROUNDS_MAX};
-use super::axis::{self, Axis};
+use super::arm::{Arm, Axis, Entry};
+use super::axis;
+use super::keys;
+use super::layers::ROUNDS_MAX;
 use super::load::is_positive;
 use super::model::{Contender, Extent, Variant};
-use super::{powercut, spec};
+use super::spec;
 use crate::load;
 use crate::units::duration_text;
 use std::collections::BTreeSet;
@@ -189,7 +191,7 @@ fn narrow(arm: &mut Arm, axis: &str, value: &str) -> bool {
 
 /// Whether the study has use for an axis of this name.
 fn settable(arm: &Arm, name: &str) -> Result<(), String> {
-    if arm.powercut.is_some() && powercut::AXES.contains(&name) {
+    if keys::settable(&arm.kind, name).is_some() {
         return Ok(());
     }
     let has_axis = arm.axes.iter().any(|axis| axis.name == name);
@@ -207,8 +209,8 @@ fn settable(arm: &Arm, name: &str) -> Result<(), String> {
 }
 
 fn set_axis(arm: &mut Arm, name: &str, values: &[String]) -> Result<(), String> {
-    if let Some(crashes) = arm.powercut.as_mut().filter(|_| powercut::AXES.contains(&name)) {
-        return powercut::set(crashes, name, values).map_err(|message| format!("--set {name}: {message}"));
+    if let Some((key, of_kind)) = keys::settable(&arm.kind, name).zip(arm.of_kind.as_mut()) {
+        return keys::set(of_kind, key, values).map_err(|message| format!("--set {name}: {message}"));
     }
     settable(arm, name)?;
     let axis = axis::read(name, values, &arm.entries).map_err(|wrong| format!("--set {name}: {}", wrong.message))?;

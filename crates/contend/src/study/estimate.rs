@@ -1,8 +1,8 @@
 //! About how long a study takes, from what it says alone: for who waits, and for tests that hold quick forms to
 //! their time.
 
-use super::model::{Condition, Contender, Slot, Study, Tier};
-use super::powercut::{LIE_CAUGHT, LIES, LIES_IN_VAIN, MINIMISE_TRIES, SERVER_LIE_POINTS, SERVER_LIES};
+use super::kind;
+use super::model::{Condition, Contender, Slot, Study};
 use crate::engine;
 use crate::load::Load;
 use std::collections::BTreeSet;
@@ -24,18 +24,6 @@ const COST_NS: u64 = 300_000_000;
 /// microseconds) and a commit that waits for a slow disk and for other writers (some ten milliseconds).
 const OPERATION_NS: u64 = 5_000_000;
 
-/// An image rebuilt and judged, beside another one: of an engine in the process of its client, and of a server, which is
-/// started on it and recovers. With room: the quick study of crashes, 90,000 and 1,000 of them, took 412 s with all else on two quiet processors.
-const IMAGE_NS: u64 = 2_000_000;
-const SERVER_IMAGE_NS: u64 = 300_000_000;
-
-/// A real kill with everything around it, and a recording without its window.
-const KILL_NS: u64 = 1_000_000_000;
-const RECORDING_NS: u64 = 1_000_000_000;
-
-/// A kernel that is booted, killed, and booted again.
-const KERNEL_CUT_NS: u64 = 4_000_000_000;
-
 /// Estimated time of a study, in nanoseconds. How large its data is, and how many clients its workload's roles have, is not
 /// in it.
 pub fn estimate_ns(study: &Study) -> u64 {
@@ -44,18 +32,18 @@ pub fn estimate_ns(study: &Study) -> u64 {
     let before_ns = loading_ns + COST_NS * study.conditions.len() as u64;
     let round = study.conditions.iter().flat_map(|at| study.contenders.iter().map(move |c| trial_ns(study, at, c)));
     let round_ns = round.fold(0, u64::saturating_add);
-    // Crashes are made once, in the last round.
-    let crashes_ns = study.contenders.iter().map(|c| crashes_ns(study, c)).fold(0, u64::saturating_add);
-    let crashes_ns = crashes_ns.saturating_mul(study.conditions.len() as u64);
-    round_ns.saturating_mul(u64::from(study.rounds)).saturating_add(before_ns).saturating_add(crashes_ns)
+    // The step of a kind is carried out once, in the last round.
+    let step_ns = study.contenders.iter().map(|c| step_ns(study, c)).fold(0, u64::saturating_add);
+    let step_ns = step_ns.saturating_mul(study.conditions.len() as u64);
+    round_ns.saturating_mul(u64::from(study.rounds)).saturating_add(before_ns).saturating_add(step_ns)
 }
 
 /// Estimated time of these trials of a study, whose data and costs are there.
 pub fn estimate_left_ns<'s>(study: &Study, slots: impl Iterator<Item = &'s Slot>) -> u64 {
     let of = |slot: &Slot| {
         let (at, contender) = (study.conditions.get(slot.condition)?, study.contenders.get(slot.contender)?);
-        let crashes_ns = if slot.round == study.rounds { crashes_ns(study, contender) } else { 0 };
-        Some(trial_ns(study, at, contender).saturating_add(crashes_ns))
+        let step_ns = if slot.round == study.rounds { step_ns(study, contender) } else { 0 };
+        Some(trial_ns(study, at, contender).saturating_add(step_ns))
     };
     slots.filter_map(of).fold(0, u64::saturating_add)
 }
@@ -68,26 +56,10 @@ fn trial_ns(study: &Study, at: &Condition, contender: &Contender) -> u64 {
     load.run_in_ns.saturating_add(measured_ns(&load)) + around_ns
 }
 
-/// What crashes of one contender take.
-fn crashes_ns(study: &Study, contender: &Contender) -> u64 {
-    let Some(powercut) = &study.powercut else { return 0 };
-    let server = engine::find(&contender.engine).and_then(|engine| engine.server);
-    let (is_server, window_ns) = (server.is_some(), powercut.window_ns.max(server.map_or(0, |s| s.write_back_ns)));
-    let (images, image_ns) = match is_server {
-        true => (powercut.server_points, SERVER_IMAGE_NS),
-        false => (powercut.points, IMAGE_NS),
-    };
-    // Most planted faults are caught after few images; an image worse than lossy is made smaller.
-    let more = match (is_server, contender.tier) {
-        // A lie is caught after few images; where it is not, the run does not count.
-        (true, Tier::Durable) => SERVER_LIES as u32 * SERVER_LIE_POINTS / 4,
-        (true, _) => 0,
-        (_, Tier::Durable) => LIES_IN_VAIN * powercut.lie_points + (LIES as u32 - LIES_IN_VAIN) * LIE_CAUGHT,
-        (_, _) => MINIMISE_TRIES,
-    };
-    let kernel_cuts = if engine::can_boot(contender) { powercut.kernel_cuts } else { 0 };
-    let real_ns = u64::from(powercut.kills) * KILL_NS + u64::from(kernel_cuts) * KERNEL_CUT_NS;
-    (u64::from(images) + u64::from(more)) * image_ns + real_ns + RECORDING_NS + window_ns
+/// What the step of the study's kind takes for one contender.
+fn step_ns(study: &Study, contender: &Contender) -> u64 {
+    let step = kind::find(&study.kind).zip(study.of_kind());
+    step.map_or(0, |(kind, values)| (kind.estimate_ns)(values, contender))
 }
 
 /// Of an open loop with a number of operations, as long as their arrivals take.
@@ -164,18 +136,11 @@ mod tests {
     }
 
     #[test]
-    fn planted_faults_and_smaller_images_count_too() {
-        let of = |synchronous: &str, lie_points: u32| {
-            let text = format!(
-                "question = 'q'\nworkload = 'w'\nkind = 'powercut'\nheadline = 'throughput_ops_per_s'\nrounds = 1\n\
-                 load = {{ window = '1s' }}\n[powercut]\npoints = 100\nlie_points = {lie_points}\n[[contender]]\n\
-                 engine = 'sqlite'\nsettings = {{ journal_mode = 'wal', synchronous = '{synchronous}' }}\n"
-            );
-            let choices = Choices::new(Variant::Corrected, Extent::Full);
-            estimate_ns(&resolve(&Source::new("e.toml", text), &choices).unwrap())
-        };
-        assert_eq!(of("full", 200) - of("full", 100), u64::from(LIES_IN_VAIN) * 100 * IMAGE_NS);
-        assert_eq!(of("off", 200), of("off", 100), "no disk lies to what is not durable");
-        assert_eq!(of("full", 100) - of("off", 100), (100 + 7 * 20 - 60) * IMAGE_NS);
+    fn the_step_of_a_kind_belongs_to_the_last_round() {
+        let load = study("operations = 100", "engine = 'sqlite'");
+        let (mut kinds, kind) = (load.kinds.clone(), crate::study::tests::kind::KIND.name);
+        kinds.put(kind, &toml::Table::new()).unwrap();
+        let of_kind = Study { kind: kind.to_string(), kinds, ..load.clone() };
+        assert_eq!(estimate_ns(&of_kind) - estimate_ns(&load), 2 * 7, "two conditions, the last round of six");
     }
 }

@@ -3,7 +3,7 @@
 //! `[quick]` and `[as_published]` lie over the rest of the file: what they give replaces what the file
 //! gives, a whole table or list at a time, except `[load]`, which is replaced key by key, and `limits`, which are added.
 
-use super::model::{Along, ExportRows, Extent, Kept, OwnMetric, Published, Readback, TrialKind, Variant};
+use super::model::{Along, ExportRows, Extent, Kept, OwnMetric, Published, Readback, Variant};
 use crate::load::Arrivals;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ pub struct File {
     pub question: String,
     pub workload: String,
     pub scenario: Option<String>,
-    pub kind: TrialKind,
+    pub kind: String,
     pub headline: String,
     pub margin: Option<f64>,
     /// It describes and compares nothing: it may have fewer rounds than an interval needs.
@@ -31,7 +31,9 @@ pub struct File {
     pub axes: Option<BTreeMap<String, Vec<Value>>>,
     pub contender: Option<Vec<Contender>>,
     pub load: Option<Load>,
-    pub powercut: Option<Powercut>,
+    /// Tables of kinds, which `keys::read_file` reads.
+    #[serde(skip)]
+    pub of_kinds: BTreeMap<String, toml::Table>,
     #[serde(default)]
     pub kept: Vec<Kept>,
     pub quick: Option<Overlay>,
@@ -68,7 +70,8 @@ pub struct Overlay {
     pub axes: Option<BTreeMap<String, Vec<Value>>>,
     pub contender: Option<Vec<Contender>>,
     pub load: Option<Load>,
-    pub powercut: Option<Powercut>,
+    #[serde(skip)]
+    pub of_kinds: BTreeMap<String, toml::Table>,
     /// What such a run does not show beside what the others do not.
     #[serde(default)]
     pub limits: Vec<String>,
@@ -132,22 +135,6 @@ pub struct Load {
     pub cycle: Option<u32>,
     pub scale: Option<f64>,
     pub seed: Option<u64>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Powercut {
-    pub crash: Option<Vec<String>>,
-    pub namespace: Option<Vec<String>>,
-    pub aim: Option<String>,
-    pub points: Option<u32>,
-    pub server_points: Option<u32>,
-    pub kills: Option<u32>,
-    pub kernel_cuts: Option<u32>,
-    pub lie_points: Option<u32>,
-    pub window: Option<String>,
-    pub bound_mib: Option<u32>,
-    pub keep: Option<u32>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -236,7 +223,7 @@ pub struct Layer<'f> {
     pub axes: Option<&'f BTreeMap<String, Vec<Value>>>,
     pub contender: Option<&'f Vec<Contender>>,
     pub load: Option<&'f Load>,
-    pub powercut: Option<&'f Powercut>,
+    pub of_kinds: &'f BTreeMap<String, toml::Table>,
     pub limits: &'f [String],
 }
 
@@ -251,7 +238,7 @@ impl Overlay {
             axes: self.axes.as_ref(),
             contender: self.contender.as_ref(),
             load: self.load.as_ref(),
-            powercut: self.powercut.as_ref(),
+            of_kinds: &self.of_kinds,
             limits: &self.limits,
         }
     }
@@ -277,7 +264,7 @@ impl File {
             axes: self.axes.as_ref(),
             contender: self.contender.as_ref(),
             load: self.load.as_ref(),
-            powercut: self.powercut.as_ref(),
+            of_kinds: &self.of_kinds,
             limits: &self.limits,
         });
         layers

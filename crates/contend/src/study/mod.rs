@@ -14,7 +14,10 @@ mod estimate;
 mod export;
 mod file;
 mod grid;
+mod keys;
+pub mod kind;
 mod label;
+mod layers;
 pub mod layout;
 mod load;
 mod metric;
@@ -22,7 +25,6 @@ pub mod model;
 mod own;
 pub mod pairs;
 mod parts;
-pub mod powercut;
 mod questions;
 mod readback;
 mod resolve;
@@ -31,9 +33,9 @@ mod sentence;
 pub mod spec;
 mod vocabulary;
 
-pub use arm::ROUNDS_MAX;
 pub use choices::{Choices, parse_set};
 pub use estimate::{estimate_left_ns, estimate_ns};
+pub use layers::ROUNDS_MAX;
 pub use load::CYCLE;
 pub use resolve::{StudyError, leave_out, resolve, resolve_parts};
 pub use schedule::{SplitMix64, schedule, seed_of_round};
@@ -90,4 +92,4 @@ pub fn open(name_or_path: &str, read: impl Fn(&str) -> std::io::Result<String>) 
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -5,6 +5,7 @@ pub use super::own::{Absence, LeftOut, OwnMetric};
 pub use crate::contender::{Contender, Overhead, Resolved, Tier};
 use crate::load::Load;
 
+use super::kind::{self, Tables};
 use crate::stats::verdict::MARGIN;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -39,25 +40,6 @@ impl Extent {
         match self {
             Extent::Quick => "quick",
             Extent::Full => "full",
-        }
-    }
-}
-
-/// What a trial does. A closed set: studies select one, they do not program one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TrialKind {
-    /// Many clients carry out a mix of transactions.
-    Load,
-    /// The same, then crashes: what is there afterwards of what was acknowledged.
-    Powercut,
-}
-
-impl TrialKind {
-    pub fn word(self) -> &'static str {
-        match self {
-            TrialKind::Load => "load",
-            TrialKind::Powercut => "powercut",
         }
     }
 }
@@ -99,7 +81,8 @@ pub struct Study {
     /// What clients of apps send.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scenario: Option<String>,
-    pub kind: TrialKind,
+    /// What its trials do: `load`, or a kind that a slice brings.
+    pub kind: String,
     pub variant: Variant,
     pub extent: Extent,
     /// Name of the metric named in advance as the headline.
@@ -131,10 +114,7 @@ pub struct Study {
     pub readbacks: Vec<Readback>,
     #[serde(default)]
     pub published: Vec<Published>,
-    /// How crashes are made, in a study of that kind.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub powercut: Option<Powercut>,
-    /// Whose promise is told first, and how one asks for it.
+    /// Questions about single contenders, which the study's kind answers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<Kept>,
     /// What the original got wrong and what was changed, in words.
@@ -146,6 +126,9 @@ pub struct Study {
     /// What it asks and this run cannot show.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
+    /// Keys of its kind.
+    #[serde(flatten)]
+    pub kinds: Tables,
 }
 
 fn yes() -> bool {
@@ -156,6 +139,11 @@ impl Study {
     /// Whether every contender is a service.
     pub fn is_of_service(&self) -> bool {
         !self.contenders.is_empty() && self.contenders.iter().all(|contender| contender.resolved.service)
+    }
+
+    /// Keys of its kind, as a slice registered them; `None` for `load`.
+    pub fn of_kind(&self) -> Option<&toml::Table> {
+        self.kinds.get(&self.kind)
     }
 
     /// Contenders under some conditions, without anything that a study file says beside: no comparison, no answer.
@@ -174,7 +162,7 @@ impl Study {
             question: question.to_string(),
             workload: name.to_string(),
             scenario: None,
-            kind: TrialKind::Load,
+            kind: kind::LOAD.to_string(),
             variant: Variant::Corrected,
             extent: Extent::Full,
             headline: "throughput_ops_per_s".to_string(),
@@ -193,45 +181,16 @@ impl Study {
             alongs: vec![],
             readbacks: vec![],
             published: vec![],
-            powercut: None,
             kept: vec![],
             changes: vec![],
             limits: vec![],
             left_out: vec![],
+            kinds: Tables::default(),
         }
     }
 }
 
-/// How crashes are made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Powercut {
-    /// What a crash does with what was not synced: names of models.
-    pub crashes: Vec<String>,
-    /// When names and sizes of files persist: names of models.
-    pub namespaces: Vec<String>,
-    /// Only moments at which the first page of a file whose name ends so is on its way.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub aim: Option<String>,
-    /// Images of a contender in the process of its client, over all models.
-    pub points: u32,
-    /// Images of a server, each of which takes a start of it.
-    pub server_points: u32,
-    /// Times the database's processes are really killed in mid-load.
-    pub kills: u32,
-    /// Times the power of a real kernel is cut, of contenders for which that can be done.
-    #[serde(default)]
-    pub kernel_cuts: u32,
-    /// Images at most until a planted lie of the disk is caught.
-    pub lie_points: u32,
-    /// Length of the load that is recorded.
-    pub window_ns: u64,
-    /// Most that is recorded.
-    pub bound_mib: u32,
-    /// Failing images of a kind that keep what rebuilds them.
-    pub keep: u32,
-}
-
-/// A question about what a contender keeps.
+/// A question about one contender, which the study's kind answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Kept {

@@ -5,6 +5,8 @@
 //! and every value keeps its place in the text for errors.
 
 use super::file::{File, RunKind};
+use super::keys;
+use super::kind;
 use super::model::{Extent, Variant};
 use crate::source::{FileError, Source};
 use serde::Deserialize;
@@ -12,8 +14,12 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Tables that are merged key by key; anything else a part says replaces the whole.
-const MERGED: [&str; 4] = ["load", "powercut", "quick", "as_published"];
+/// Tables that are merged key by key, as those of kinds are; anything else a part says replaces the whole.
+const MERGED: [&str; 3] = ["load", "quick", "as_published"];
+
+fn is_merged(key: &str) -> bool {
+    MERGED.contains(&key) || kind::find(key).is_some()
+}
 
 /// What is asked and of whom: where a part says it, the top level's overlays do not say otherwise. How long to measure
 /// (`rounds`, `load`) they do.
@@ -109,7 +115,7 @@ impl Part {
 pub(super) fn read(source: &Source) -> Result<Written, FileError> {
     let mut top = source.table()?;
     let Some(written) = take(&mut top, "part") else {
-        let file: File = source.parse()?;
+        let file = keys::read_file(source, Spanned::new(0..source.text.len(), top))?;
         return Ok(Written { question: file.question.clone(), parts: vec![Part { head: None, file }] });
     };
     let DeValue::Table(tables) = written.into_inner() else {
@@ -176,7 +182,7 @@ fn read_part(source: &Source, top: &DeTable, name: &str, table: Spanned<DeValue>
     }
     own_question(&mut own, &keys.about, &span);
     lay_over(&mut merged, own);
-    let file: File = source.read(Spanned::new(span, merged)).map_err(located)?;
+    let file = keys::read_file(source, Spanned::new(span, merged)).map_err(located)?;
     let part = Part {
         head: Some(Head {
             name: name.to_string(),
@@ -244,7 +250,7 @@ fn merge<'t>(below: &mut DeTable<'t>, above: DeTable<'t>) {
     for (key, value) in above {
         let name = key.get_ref().to_string();
         match (below.get_mut(name.as_str()).map(Spanned::get_mut), value) {
-            (Some(DeValue::Table(below)), value) if MERGED.contains(&name.as_str()) && value.get_ref().is_table() => {
+            (Some(DeValue::Table(below)), value) if is_merged(&name) && value.get_ref().is_table() => {
                 let DeValue::Table(above) = value.into_inner() else { continue };
                 forget_other_end(below, &above);
                 merge(below, above);
@@ -275,7 +281,7 @@ pub(super) fn locate(source: &Source, part: Option<&str>, path: &[String]) -> Ve
     let Some(part) = part else { return path.to_vec() };
     let own: Vec<String> = ["part", part].into_iter().map(str::to_string).chain(path.iter().cloned()).collect();
     // What decides is the key that was replaced as a whole, inside the tables that are merged.
-    let merged = path.iter().take_while(|step| MERGED.contains(&step.as_str())).count();
+    let merged = path.iter().take_while(|step| is_merged(step)).count();
     let deciding = (merged + 1).min(path.len());
     let said = |path: &[String]| source.contains(&path.iter().map(String::as_str).collect::<Vec<_>>());
     if !said(&own[..2 + deciding]) && said(&path[..deciding]) { path.to_vec() } else { own }

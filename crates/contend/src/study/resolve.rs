@@ -4,23 +4,19 @@
 //! in one that is seldom run is found all the same. Overrides are applied to the chosen one after that,
 //! so what then goes wrong is the command line's fault.
 
-use super::along;
-use super::arm::{self, Arm, Problem};
+use super::arm::{Arm, Problem};
 use super::axis::{self, Expanded};
 use super::choices::{self, Choices};
-use super::export;
 use super::file::File;
-use super::grid;
-use super::label;
-use super::metric;
+use super::layers;
 use super::model::{
     Along, Answer, Contender, Effect, Export, Extent, Grid, OwnMetric, Published, Readback, Resolved, Study, Tier,
     Variant, Whole,
 };
 use super::parts::{self, Part};
 use super::questions::{self, Covered, Reach};
-use super::readback;
 use super::spec::{self, Spec};
+use super::{along, export, grid, label, metric, readback};
 use crate::engine;
 use crate::source::{FileError, Source};
 use crate::stats::verdict::MARGIN;
@@ -148,7 +144,7 @@ impl Chosen<'_> {
             question: file.question.clone(),
             workload: file.workload.clone(),
             scenario: file.scenario.clone(),
-            kind: file.kind,
+            kind: arm.kind.clone(),
             variant,
             extent,
             headline: arm.headline.clone(),
@@ -167,11 +163,11 @@ impl Chosen<'_> {
             alongs: checked.alongs.clone(),
             readbacks: checked.readbacks.clone(),
             published: checked.published.clone(),
-            powercut: arm.powercut,
             kept: file.kept.clone(),
             changes: file.changes.clone(),
             limits: file.limits_of(variant, extent),
             left_out: vec![],
+            kinds: arm.of_kind.into_iter().map(|values| (arm.kind.clone(), values)).collect(),
         };
         let arm = checked.part.arms().iter().position(|arm| *arm == (variant, extent));
         if let Some(whole) = arm.and_then(|index| checked.reach.arms.get(index)) {
@@ -192,7 +188,7 @@ fn chosen_parts<'w>(study: &str, all: &'w [Checked<'w>], choices: &Choices) -> R
     let mut arms = vec![];
     for checked in wanted {
         let Some(variant) = checked.part.variant_in(choices.variant, choices.extent) else { continue };
-        let arm = arm::read(&checked.part.file, variant, choices.extent).map_err(|problem| problem.message)?;
+        let arm = layers::read(&checked.part.file, variant, choices.extent).map_err(|problem| problem.message)?;
         arms.push((checked, variant, arm));
     }
     if arms.is_empty() {
@@ -293,7 +289,7 @@ fn read_all(part: &Part, metrics: &[OwnMetric]) -> Result<Reach, Problem> {
                     .map_err(|message| Problem::at(layer.path, &["headline"], message))?;
             }
         }
-        let arm = arm::read(file, variant, extent)?;
+        let arm = layers::read(file, variant, extent)?;
         let contenders = expand(&arm)?;
         check_scenario(file, &contenders, &arm)?;
         let conditions = axis::expand_conditions(&arm.axes).into_iter().map(|condition| condition.label).collect();
@@ -325,7 +321,7 @@ fn choose_only<'w>(study: &str, checked: &'w Checked<'w>, choices: &Choices) -> 
     if choices.variant == Variant::AsPublished && file.as_published.is_none() {
         return Err(format!("study {study} has no as-published variant"));
     }
-    let mut arm = arm::read(file, choices.variant, choices.extent).map_err(|problem| problem.message)?;
+    let mut arm = layers::read(file, choices.variant, choices.extent).map_err(|problem| problem.message)?;
     let mut contenders = multiply_out(&mut arm, choices)?;
     if let Some(pattern) = &choices.only {
         let none = choices::matches_none(contenders.iter(), pattern);

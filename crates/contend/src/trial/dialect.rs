@@ -1,7 +1,8 @@
 //! Which dialects the contenders of a study speak, and its workload in each of them.
 
 use crate::engine;
-use crate::study::model::{Condition, Contender, Study, TrialKind};
+use crate::study::kind;
+use crate::study::model::{Condition, Contender, Study};
 use crate::workload::marks::with_marks;
 use crate::workload::{Dialect, Editions, Rewrite, Workload, with_axes};
 use anyhow::Result;
@@ -38,7 +39,8 @@ pub fn under_conditions(workload: &Workload, study: &Study) -> Result<Vec<Editio
         let known = |name: &String| workload.scale.contains_key(name) || workload.presets.contains(name);
         let named = condition.axes.iter().filter(|(name, _)| known(name));
         let own = with_axes(workload, &named.map(|(k, v)| (k.clone(), v.clone())).collect())?;
-        let own = if study.kind == TrialKind::Powercut { with_marks(own) } else { own };
+        let marks = kind::find(&study.kind).is_some_and(|kind| kind.marks);
+        let own = if marks { with_marks(own) } else { own };
         Editions::new(own, &targets)
     };
     study.conditions.iter().map(of).collect()

@@ -69,7 +69,7 @@ pub(super) fn study_file(order: &Order) -> StudyFile {
         question: question.clone(),
         variant: *variant,
         extent: *extent,
-        parts: studies.iter().filter_map(|study| study.part.clone()).collect(),
+        parts: studies.iter().map(|study| study.part.clone().unwrap_or_default()).collect(),
         finished: None,
     }
 }

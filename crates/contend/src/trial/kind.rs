@@ -1,4 +1,4 @@
-//! Kinds of study that slices bring: what a trial does beyond its window.
+//! Steps of kinds of study: what a trial does beyond its window.
 
 use crate::record::model::Trial;
 use crate::record::store::TrialWriter;
@@ -9,11 +9,12 @@ use crate::trial::workers::admin::Admin;
 use crate::trial::workers::crew::Failure;
 
 /// What trials of one kind of study do beyond their window.
-pub struct Kind {
-    /// The word after `kind =` in a study file: `powercut`.
-    pub name: &'static str,
-    /// Continues a trial of the last round, after the windows of all trials. Findings go into the trial.
-    pub step: fn(&Bench<'_>, &Stage<'_>, &mut Trial, &mut TrialWriter, &mut Admin<'_>) -> Result<(), Failure>,
+pub struct Step {
+    /// Name of the kind.
+    pub kind: &'static str,
+    /// Continues a trial of the last round, after the windows of all trials. Its results go into `Trial::kinds`, its files
+    /// into the directory of the writer, which becomes that of the trial.
+    pub run: fn(&Bench<'_>, &Stage<'_>, &mut Trial, &mut TrialWriter, &mut Admin<'_>) -> Result<(), Failure>,
 }
 
-pub static KINDS: Registry<Kind> = Registry::empty();
+pub static STEPS: Registry<Step> = Registry::empty();

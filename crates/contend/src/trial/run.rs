@@ -3,7 +3,7 @@
 
 use crate::record::evidence::Known;
 use crate::record::model::{Finished, Instead, Run, ScenarioInfo, Slot, StudyFile, Trial};
-use crate::record::parts::{Found, has_parts, undo_study, write_study};
+use crate::record::parts::{ALONE, StudyRecord, has_parts, part_dir, undo_study, write_study};
 use crate::record::store::{Record, RecordWriter};
 use crate::source::Source;
 use crate::trial::data::cache::{self, Bases};
@@ -79,7 +79,7 @@ fn begin(order: &Order, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'_>)) -
         let programs = programs::of(study, &order.instead);
         let begun = prepared(study, source, &order.command, &disk)?;
         let run = Run { scenario, programs, instead: instead.clone(), ..begun };
-        let (dir, asked) = (part_dir(&order.out, study.part.as_deref()), asked_of(&run)?);
+        let (dir, asked) = (part_dir(&order.out, study.part.as_deref().unwrap_or(ALONE)), asked_of(&run)?);
         parts.push(Task { dir, run, workloads, asked, before: vec![] });
     }
     for part in &parts {
@@ -92,21 +92,16 @@ fn begin(order: &Order, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'_>)) -
             }
         }
     }
-    let file = order.whole.has_parts().then(|| study_file(order));
-    create(&order.out, file.as_ref(), &parts)?;
+    let file = study_file(order);
+    create(&order.out, &file, &parts)?;
     cache::prune(&site.cache);
     let common = Common { site: &site, deadlines: order.deadlines, cancelled, tell, begun_ns };
     go_through(common, parts, bases, &mut admin, file)
 }
 
-/// The directory of a part's record; that of the run, for a study without parts.
-fn part_dir(out: &Path, part: Option<&str>) -> PathBuf {
-    part.map_or_else(|| out.to_path_buf(), |part| out.join(part))
-}
-
 /// Makes the record: first the parts, then what says that they belong together.
-fn create(out: &Path, file: Option<&StudyFile>, parts: &[Task]) -> Result<()> {
-    if file.is_some() && RecordWriter::is_record(out) {
+fn create(out: &Path, file: &StudyFile, parts: &[Task]) -> Result<()> {
+    if RecordWriter::is_record(out) {
         return Err(RecordWriter::taken(out));
     }
     let mut made = vec![];
@@ -115,11 +110,11 @@ fn create(out: &Path, file: Option<&StudyFile>, parts: &[Task]) -> Result<()> {
         made.push(&part.dir);
         Ok(())
     });
-    let all = all.and_then(|()| file.map_or(Ok(()), |file| write_study(out, file)));
+    let all = all.and_then(|()| write_study(out, file));
     if all.is_err() {
         // Parts without the whole are no record, and would be in the way of the next one.
         made.into_iter().for_each(|dir| RecordWriter::undo(dir));
-        file.into_iter().for_each(|_| undo_study(out));
+        undo_study(out);
     }
     all
 }
@@ -132,22 +127,18 @@ pub fn resume(of: &Resumption<'_>, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(N
 fn go_on(of: &Resumption<'_>, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'_>)) -> Result<Ending> {
     let Resumption { dir, instead, attached, deadlines } = *of;
     let begun_ns = monotonic_ns();
-    let (file, records) = match Found::open(dir)? {
-        Found::One(record) => {
-            let whole = std::path::absolute(dir)?.parent().map(Path::to_path_buf).unwrap_or_default();
-            if record.run.study.part.is_some() && has_parts(&whole) {
-                bail!("{} is a part; resume the whole run with --resume {}", dir.display(), whole.display());
-            }
-            (None, vec![*record])
-        }
-        Found::Parts(found) => (Some(found.file), found.parts.into_iter().map(|(_, record)| record).collect()),
-    };
-    let complete = |record: &Record| record.run.finished.is_some();
-    if records.iter().all(complete) && file.as_ref().is_none_or(|file| file.finished.is_some()) {
+    let found = StudyRecord::open(dir)?;
+    let whole = std::path::absolute(dir)?.parent().map(Path::to_path_buf).unwrap_or_default();
+    if has_parts(&whole)
+        && found.parts.iter().any(|(name, record)| record.run.study.part.as_ref().is_some_and(|p| p != name))
+    {
+        bail!("{} is a part; resume the whole run with --resume {}", dir.display(), whole.display());
+    }
+    if found.is_complete() {
         bail!("{} is complete; there is nothing to resume", dir.display());
     }
     let now = resume::instead(instead, attached.map(|attached| &attached.address));
-    let left = records.into_iter().filter(|record| !complete(record));
+    let left = found.parts.into_iter().map(|(_, record)| record).filter(|record| record.run.finished.is_none());
     let left: Vec<Task> = left.map(|record| unfinished(record, &now)).collect::<Result<_>>()?;
     let mut site = Site::open(dir, instead, true)?;
     proofs_are_readable(&site.out)?;
@@ -156,7 +147,7 @@ fn go_on(of: &Resumption<'_>, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'
     let contenders = left.iter().flat_map(|task| &task.run.study.contenders);
     attached::try_out(site.attached.as_ref(), contenders, &mut admin)?;
     let common = Common { site: &site, deadlines, cancelled, tell, begun_ns };
-    go_through(common, left, Bases::default(), &mut admin, file)
+    go_through(common, left, Bases::default(), &mut admin, found.file)
 }
 
 /// What is left of an interrupted run, if it may be continued here and with this.
@@ -194,12 +185,13 @@ fn go_through(
     tasks: Vec<Task>,
     mut bases: Bases,
     admin: &mut Admin<'_>,
-    file: Option<StudyFile>,
+    file: StudyFile,
 ) -> Result<Ending> {
     let mut begun_ns = common.begun_ns;
     for task in tasks {
-        if let (Some(part), Some(file)) = (&task.run.study.part, &file) {
-            let number = file.parts.iter().position(|name| name == part).map_or(0, |at| at + 1);
+        if !file.is_alone() {
+            let part = task.run.study.part.as_deref();
+            let number = file.parts.iter().position(|name| Some(name.as_str()) == part).map_or(0, |at| at + 1);
             (common.tell)(Note::Part { study: &task.run.study, number, total: file.parts.len() });
         }
         let ending = go(common, task, &mut bases, admin, begun_ns)?;
@@ -208,9 +200,7 @@ fn go_through(
         }
         begun_ns = monotonic_ns();
     }
-    if let Some(file) = file {
-        write_study(&common.site.out, &StudyFile { finished: Some(machine::now_utc()), ..file })?;
-    }
+    write_study(&common.site.out, &StudyFile { finished: Some(machine::now_utc()), ..file })?;
     Ok(Ending::Complete)
 }
 
@@ -271,20 +261,20 @@ struct Tools<'t, 'a> {
     admin: &'t mut Admin<'a>,
 }
 
-/// All trials that are left, in their order. Crashes come after all of them: images are written long after rates were
-/// measured, on a disk that has not seen any.
+/// All trials that are left, in their order. The steps of the study's kind come after all of them, so what a step writes
+/// cannot change what is measured.
 fn trials(session: &Session<'_>, run: &Run, left: &[Slot], tools: &mut Tools<'_, '_>) -> Result<u64> {
     let Tools { plans, bases, admin } = tools;
     let mut measured_ns = 0;
     let (study, total) = (&run.study, run.schedule.len());
-    let (mut to_crash, mut unfinished) = (vec![], left.len());
+    let (mut to_continue, mut unfinished) = (vec![], left.len());
     let tell = session.common.tell;
     for slot in left {
         let base = session.base(bases, study, slot, admin)?;
         tell(Note::Begins { study, slot: *slot, total, left: unfinished });
         let bench = session.bench(run, slot);
-        if study.powercut.is_some() && slot.round == study.rounds {
-            to_crash.push((slot, trial::measure(&bench, *slot, plans, &base, admin)?));
+        if study.of_kind().is_some() && slot.round == study.rounds {
+            to_continue.push((slot, trial::measure(&bench, *slot, plans, &base, admin)?));
         } else {
             let done = trial::trial(&bench, *slot, plans, &base, admin)?;
             measured_ns += done.window_ns;
@@ -292,10 +282,10 @@ fn trials(session: &Session<'_>, run: &Run, left: &[Slot], tools: &mut Tools<'_,
             unfinished -= 1;
         }
     }
-    for (slot, measured) in to_crash {
+    for (slot, measured) in to_continue {
         let base = session.base(bases, study, slot, admin)?;
         tell(Note::Begins { study, slot: *slot, total, left: unfinished });
-        let done = trial::crash_and_conclude(&session.bench(run, slot), measured, plans, &base, admin)?;
+        let done = trial::step_and_conclude(&session.bench(run, slot), measured, plans, &base, admin)?;
         measured_ns += done.window_ns;
         tell(Note::Done { study, slot: *slot, done: &done });
         unfinished -= 1;

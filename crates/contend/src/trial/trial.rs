@@ -4,6 +4,7 @@
 use crate::outcome::reason::Invalid;
 use crate::record::model::{Footprint, RECORD_VERSION, Slot, Trial};
 use crate::record::store::{SAMPLES_FILE, TrialWriter};
+use crate::study::kind::Tables;
 use crate::trial::aftermath::Aftermath;
 use crate::trial::bench::Bench;
 use crate::trial::data::disk;
@@ -106,11 +107,11 @@ fn on_fresh_data(
     })
 }
 
-/// The crashes that belong to a trial, and its place in the record.
+/// The step of the study's kind, and the trial's place in the record.
 ///
 /// # Errors
 /// As for [`trial`].
-pub fn crash_and_conclude(
+pub fn step_and_conclude(
     bench: &Bench<'_>,
     mut measured: Measured,
     plans: &mut Plans,
@@ -121,10 +122,9 @@ pub fn crash_and_conclude(
         let slot = measured.trial.slot;
         let round = plans.of(bench.study, bench.workload, slot)?;
         let stage = stage(bench, slot, &round, base)?;
-        let step = kind::KINDS.all().iter().find(|kind| kind.name == bench.study.kind.word());
-        let step =
-            step.with_context(|| format!("nothing carries out a study of kind `{}`", bench.study.kind.word()))?;
-        let ended = (step.step)(bench, &stage, &mut measured.trial, &mut measured.writer, admin);
+        let step = kind::STEPS.all().iter().find(|step| step.kind == bench.study.kind);
+        let step = step.with_context(|| format!("nothing carries out a study of kind `{}`", bench.study.kind))?;
+        let ended = (step.run)(bench, &stage, &mut measured.trial, &mut measured.writer, admin);
         let invalid = measured.trial.invalid.clone();
         measured.done = unless_invalid(bench, ended.map(|()| Done { invalid, ..done }), &mut measured.trial)?;
         bench.remove_data()?;
@@ -191,6 +191,6 @@ fn blank(bench: &Bench<'_>, stage: &Stage<'_>) -> Trial {
         bound_sha256: None,
         scale: bench.workload.numbers(stage.round.load.scale),
         tables: BTreeMap::new(),
-        powercut: None,
+        kinds: Tables::default(),
     }
 }

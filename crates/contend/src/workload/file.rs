@@ -21,7 +21,7 @@ pub struct WorkloadFile {
     pub secret: BTreeMap<String, String>,
     /// The profile that `contend http` carries out.
     pub mode: Option<String>,
-    /// Operations that `contend http` measures if it is told neither a number nor a time, and those before that.
+    /// Operations that `contend http` measures without an explicit number or time, and those before that.
     pub operations: Option<u32>,
     pub warm: Option<u32>,
     /// The transaction every client carries out once before it begins.
@@ -87,7 +87,7 @@ pub enum BeginFile {
     Exclusive,
 }
 
-/// A statement run once after loading: by itself, or with what servers are told instead.
+/// A statement run once after loading: by itself, or with other SQL for servers.
 #[derive(Debug, Deserialize)]
 #[serde(untagged, expecting = "expected a statement, or { sql = ..., on.SERVER = ... }")]
 pub enum AfterLoadFile {
@@ -107,7 +107,7 @@ pub struct AfterLoadOwn {
 #[serde(deny_unknown_fields)]
 pub struct StepFile {
     pub sql: Option<String>,
-    /// What a server is told instead of a translation of `sql`, by the server's name.
+    /// SQL for a server in place of a translation of `sql`, by the server's name.
     #[serde(default)]
     pub on: BTreeMap<String, String>,
     /// `METHOD TARGET`, with `{name}` for values.

@@ -36,16 +36,16 @@ pub struct Workload {
     pub asks: Vec<super::scenario::Ask>,
     /// The profile that `contend http` carries out; none: the only one.
     pub mode: Option<String>,
-    /// Operations that it measures if it is told neither a number nor a time, and those before that.
+    /// Operations that it measures without an explicit number or time, and those before that.
     pub operations: Option<u32>,
     pub warm: Option<u32>,
     pub profiles: BTreeMap<String, Mix>,
     /// Never empty: a file without roles has one, called `client`.
     pub roles: Vec<Role>,
     pub invariants: Vec<Invariant>,
-    /// Statements that some servers are told in words of their own.
+    /// Statements for which the file has SQL of its own for a server.
     pub own_sql: Vec<OwnSql>,
-    /// What a server is told instead; none: this is the workload as it was written, for SQLite.
+    /// The SQL for a server; none: this is the workload as it was written, for SQLite.
     pub translated: Option<Translated>,
     /// Of the file's text.
     pub sha256: String,
@@ -54,7 +54,7 @@ pub struct Workload {
     pub(super) source: crate::source::Source,
 }
 
-/// What a server is told where SQLite is told the workload's own SQL.
+/// The SQL for a server, where SQLite gets the workload's own.
 #[derive(Debug, Clone)]
 pub struct Translated {
     pub target: Target,
@@ -66,7 +66,7 @@ pub struct Translated {
     pub conditions: Vec<String>,
 }
 
-/// What a server is told instead of a translation of one of the workload's statements.
+/// The file's own SQL for a server, in place of a translation of one of the workload's statements.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnSql {
     pub target: Target,
@@ -92,7 +92,7 @@ pub struct TranslatedTable {
 #[derive(Debug, Clone)]
 pub struct AfterLoad {
     pub sql: String,
-    /// What servers are told instead of a translation; an empty text: nothing.
+    /// SQL for servers in place of a translation; an empty text: no statement.
     pub on: Vec<(Target, String)>,
 }
 

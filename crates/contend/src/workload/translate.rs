@@ -29,7 +29,7 @@ pub fn placeholder(target: Target, number: usize) -> String {
 /// Makes another statement of one.
 pub type Rewrite = fn(&str) -> String;
 
-/// What a contender is told a workload's statements in.
+/// The SQL in which a contender gets a workload's statements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dialect {
     pub target: Target,

@@ -112,7 +112,7 @@ impl<'p> Events<'p> {
         }
     }
 
-    /// Whether to be told that the connection can be written to.
+    /// Whether the loop gets an event when the connection can be written to.
     #[inline]
     pub(super) fn want_out(&mut self, i: usize, wanted: bool) {
         let client = &mut self.clients[i];

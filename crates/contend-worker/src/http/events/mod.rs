@@ -39,7 +39,7 @@ use std::sync::Arc;
 const EVENTS_AT_ONCE: usize = 256;
 /// Marks the event that only wakes the loop.
 const WAKER: u64 = u64::MAX;
-/// Any status, for answers that somebody will read.
+/// Any status, for answers that a person reads.
 const ANY_STATUS: &[(u16, u16)] = &[(100, 999)];
 
 const NONSENSE: Failure = Failure::worker(worker_code::ANSWER);
@@ -89,7 +89,7 @@ enum Work {
 
 struct Connection {
     stream: TcpStream,
-    /// The loop is told when it can be written to.
+    /// The loop gets an event when it can be written to.
     wants_out: bool,
     /// It has served a request before.
     used: bool,

@@ -5,6 +5,7 @@ use crate::analysis::tally::Counts;
 use crate::analysis::trial::{GroupRow, Measure, Numbers, Scope, TrialRow};
 use crate::outcome::Outcome;
 use crate::record::model::{ServerInfo, TableBytes, Used};
+use crate::registry::Registry;
 use crate::stats::quantile::Quantile;
 use crate::stats::unit::Unit;
 use crate::stats::verdict::Direction;
@@ -105,10 +106,24 @@ pub struct Row {
     pub of: Of,
 }
 
-/// All metrics, in the order of `trials.csv`.
+/// Metrics of the kinds of study that slices bring.
+#[cfg(not(test))]
+pub static OF_KINDS: Registry<fn() -> Vec<Row>> = Registry::empty();
+#[cfg(test)]
+pub static OF_KINDS: Registry<fn() -> Vec<Row>> = Registry::with(&[&tests::METRICS]);
+
+/// All metrics, in the order of `trials.csv`; those of kinds last.
 pub static TABLE: LazyLock<Vec<Row>> = LazyLock::new(|| {
     let times = Measure::ALL.into_iter().flat_map(times);
-    counts().into_iter().chain([throughput()]).chain(times).chain(compared()).chain(circumstances()).collect()
+    let of_kinds = OF_KINDS.all().iter().flat_map(|rows| rows());
+    counts()
+        .into_iter()
+        .chain([throughput()])
+        .chain(times)
+        .chain(compared())
+        .chain(circumstances())
+        .chain(of_kinds)
+        .collect()
 });
 
 /// The metric of this name, without anything after a dot.
@@ -128,6 +143,11 @@ impl Row {
             in_csv: false,
             of,
         }
+    }
+
+    /// A name in formulas: a number of a trial.
+    pub fn of_trial_only(name: &str, unit: Unit, label: &str, of: fn(&TrialRow<'_>) -> Option<f64>) -> Self {
+        Self::new(name, unit, label, Of::Trial(of))
     }
 
     fn in_csv(mut self) -> Self {
@@ -390,7 +410,7 @@ fn server() -> Vec<Row> {
 }
 
 fn data_and_overhead() -> Vec<Row> {
-    use Unit::{Bytes, Ns, Plain};
+    use Unit::{Bytes, Ns};
     let tables = |name: &str, label: &str, of: fn(TableBytes) -> u64| Row {
         dot: Dot::Table,
         ..Row::new(name, Bytes, label, Of::Tables(of))
@@ -400,10 +420,6 @@ fn data_and_overhead() -> Vec<Row> {
         tables("index_bytes", "size of the indexes of all tables, compacted", |bytes| bytes.indexes),
     ];
     let others = rows(vec![
-        ("recorded_syncs_per_commit", Plain, "syncs per commit, as the recorder of a power cut counts them", |row| {
-            let cut = row.trial.powercut.as_ref().filter(|cut| cut.acknowledged > 0)?;
-            Some(cut.syncs as f64 / cut.acknowledged as f64)
-        }),
         ("floor_ns", Ns, "overhead of the worker per operation, without the longest thousandth", |row| {
             Some(row.floor?.ns_per_operation as f64)
         }),
@@ -444,4 +460,13 @@ fn of_app(row: &TrialRow<'_>, fact: &str) -> Option<f64> {
 pub fn failed_share(counts: &Counts) -> Option<f64> {
     let planned = counts.planned();
     (planned > 0).then(|| (planned - counts.outcome(Outcome::Committed)) as f64 / planned as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Stands for the kinds of slices: a metric that an embedded study has in a formula.
+    pub static METRICS: fn() -> Vec<Row> =
+        || vec![Row::of_trial_only("recorded_syncs_per_commit", Unit::Plain, "", |_| Some(1.0))];
 }

@@ -179,7 +179,7 @@ enum Change {
 }
 
 fn change(compared: &Comparison, metric: &Metric, margin: f64) -> Change {
-    // Of too few rounds the ratio alone can be told.
+    // With too few rounds there is only the ratio.
     let of_ratio = |ratio: f64| {
         let gain = if metric.direction == Direction::HigherIsBetter { ratio } else { 1.0 / ratio };
         match gain {

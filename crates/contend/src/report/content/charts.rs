@@ -5,6 +5,7 @@ use crate::analysis::cell::{Cell, Slice};
 use crate::analysis::dist::{CurvePoint, Shown};
 use crate::analysis::metric::Metric;
 use crate::analysis::plain::Tier;
+use crate::analysis::told;
 use crate::analysis::trial::Scope;
 use crate::report::content::axes::{extent, linear_axis, log_axis, short_count, short_ns, trimmed};
 use crate::report::content::words;
@@ -283,15 +284,12 @@ fn without_promises(mut chart: Bars) -> Bars {
 
 /// How much of the machine others used meanwhile.
 pub fn foreign(findings: &Findings<'_>) -> String {
-    let mut permille: Vec<u32> = findings.trials.iter().map(|t| t.foreign_cpu_permille).collect();
-    permille.sort_unstable();
-    let share = |at: usize| Percent(f64::from(permille.get(at).copied().unwrap_or(0)) / 1000.0);
-    let last = permille.len().saturating_sub(1);
-    let unwatched = findings.trials.iter().any(|t| t.server_unwatched);
-    let server = if unwatched { ", with the server if it is on this machine," } else { "" };
+    let found = told::foreign(findings);
+    let share = |permille: u32| Percent(f64::from(permille) / 1000.0);
+    let server = if found.with_server { ", with the server if it is on this machine," } else { "" };
     format!(
         "Other programs{server} used {} of the processors' time in the median trial, {} in the busiest.",
-        share(last / 2),
-        share(last)
+        share(found.median_permille),
+        share(found.max_permille)
     )
 }

@@ -3,20 +3,21 @@
 use crate::analysis::Findings;
 use crate::analysis::plain::Load;
 use crate::analysis::plain::{DataInfo, WorkloadInfo};
-use crate::outcome::mark::{Mark, is_disturbed};
+use crate::analysis::told;
+use crate::outcome::mark::Mark;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Section, Table, Tone};
 use crate::stats::precision::{Bytes, Ns, Percent, Rate};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// What a reader has to know first.
 pub fn warnings(findings: &Findings<'_>) -> Vec<String> {
     let mut warnings = vec![];
-    let missing = findings.run.schedule.len().saturating_sub(findings.trials.len());
+    let missing = findings.run.schedule.len().saturating_sub(findings.trial_count());
     if findings.run.finished.is_none() {
         warnings.push(format!(
             "This run was interrupted: {} of {} trials are there. What follows is of those alone.",
-            words::count(findings.trials.len() as u64),
+            words::count(findings.trial_count() as u64),
             words::count(findings.run.schedule.len() as u64)
         ));
     } else if missing > 0 {
@@ -47,9 +48,9 @@ pub fn warnings(findings: &Findings<'_>) -> Vec<String> {
 
 /// Trials that count, with a mark for something else: what was found in their work, or not looked for.
 fn marked_otherwise(findings: &Findings<'_>) -> Option<String> {
-    let counting = || findings.trials.iter().filter(|t| t.invalid.is_empty());
-    let marked = counting().filter(|t| t.marks.iter().any(|mark| !mark.is_disturbance())).count();
-    let (all, verb) = (counting().count(), if marked == 1 { "has" } else { "have" });
+    let found = told::marked(findings);
+    let (marked, all) = (found.otherwise, found.counting);
+    let verb = if marked == 1 { "has" } else { "have" };
     (marked > 0).then(|| {
         format!("{marked} of {all} trials {verb} a mark that is no disturbance (under \"Trials with a mark\").")
     })
@@ -57,10 +58,8 @@ fn marked_otherwise(findings: &Findings<'_>) -> Option<String> {
 
 /// Trials that count although something disturbed them, and by how much.
 fn disturbance(findings: &Findings<'_>) -> Option<String> {
-    let counting = || findings.trials.iter().filter(|t| t.invalid.is_empty());
-    let marked = counting().filter(|t| is_disturbed(&t.marks)).count();
-    let (all, watched) = (counting().count(), counting().filter(|t| !t.server_unwatched));
-    let worst = watched.map(|t| t.foreign_cpu_permille).max().unwrap_or(0);
+    let found = told::marked(findings);
+    let (marked, all, worst) = (found.disturbed, found.counting, found.foreign_permille);
     if marked == 0 {
         return None;
     }
@@ -143,7 +142,7 @@ pub fn machine(findings: &Findings<'_>) -> Section {
     fact("fdatasync after an append", format!("{}{}", Ns(disk.fdatasync_ns_p50), syncs(disk.fdatasync_ns_p50)));
     fact("fdatasync after an overwrite", format!("{}{}", Ns(disk.overwrite_ns_p50), syncs(disk.overwrite_ns_p50)));
     fact("the worker's own cost", format!("{} per operation", Ns(run.generator_ns_per_operation)));
-    for said in hello(findings) {
+    for said in told::hello(findings) {
         let by = said.by.join(", ");
         table.row([TableCell::new(format!("worker: {}", said.name)), TableCell::new(said.value).small(by)]);
     }
@@ -154,35 +153,6 @@ pub fn machine(findings: &Findings<'_>) -> Section {
     );
     let blocks = vec![Block::Table(table), Block::Note(note)];
     Section { id: "machine", title: "Machine and disk".to_string(), blocks }
-}
-
-/// What workers said of themselves.
-pub struct Hello<'r> {
-    pub name: &'r str,
-    pub value: &'r str,
-    /// Who said it; none where everybody said the same.
-    pub by: Vec<&'r str>,
-}
-
-/// Each fact of the workers with its values, and where contenders differ in it, whose each value is.
-pub fn hello<'r>(findings: &Findings<'r>) -> Vec<Hello<'r>> {
-    let mut facts: BTreeMap<&str, BTreeMap<&str, BTreeSet<usize>>> = BTreeMap::new();
-    let mut all = BTreeSet::new();
-    for trial in findings.trials {
-        all.insert(trial.slot.contender);
-        for (name, value) in trial.workers.iter().flat_map(|worker| &worker.hello) {
-            facts.entry(name).or_default().entry(value).or_default().insert(trial.slot.contender);
-        }
-    }
-    let label = |at: usize| findings.run.study.contenders.get(at).map_or("?", |contender| contender.label.as_str());
-    let mut said = vec![];
-    for (name, values) in facts {
-        for (value, by) in values {
-            let by = if by == all { vec![] } else { by.into_iter().map(label).collect() };
-            said.push(Hello { name, value, by });
-        }
-    }
-    said
 }
 
 /// What was loaded, for every group of conditions that differ in it.
@@ -239,7 +209,7 @@ fn rows(rows: &BTreeMap<String, u64>) -> String {
 
 fn load_sentence(findings: &Findings<'_>) -> String {
     let study = &findings.run.study;
-    let clients: BTreeSet<u32> = findings.trials.iter().map(|t| t.clients).collect();
+    let clients = told::clients(findings, None);
     let clients = clients.iter().map(u32::to_string).collect::<Vec<_>>().join(" or ");
     let loads: Vec<Load> = (0..study.conditions.len()).map(|condition| findings.load(condition)).collect();
     let kind = match distinct(loads.iter().filter_map(|load| load.rate_per_s).map(|rate| Rate(rate).to_string())) {
@@ -289,18 +259,17 @@ pub fn marked(findings: &Findings<'_>) -> Option<Table> {
     let head = ["trial|", words::subject(findings), "condition", "marks", "others' CPU|", "fsync before|"];
     let mut table = Table::new(&head[..if of_service { 5 } else { 6 }]);
     for row in &findings.rows {
-        let trial = row.trial;
-        if trial.marks.is_empty() {
+        if row.marks().is_empty() {
             continue;
         }
         let mut cells = vec![
             TableCell::new(row.number.to_string()),
             TableCell::new(words::label(findings, row.contender)).series(row.contender),
             TableCell::new(words::condition(findings, row.condition)),
-            TableCell::new(trial.marks.iter().map(Mark::to_string).collect::<Vec<_>>().join(", ")),
-            TableCell::new(Percent(f64::from(trial.foreign_cpu_permille) / 1000.0).to_string())
-                .small(if trial.server_unwatched { "with the server's" } else { "" }),
-            TableCell::new(Ns(trial.fsync_ns_p50_before).to_string()),
+            TableCell::new(row.marks().iter().map(Mark::to_string).collect::<Vec<_>>().join(", ")),
+            TableCell::new(Percent(f64::from(row.foreign_cpu_permille()) / 1000.0).to_string())
+                .small(if row.is_server_unwatched() { "with the server's" } else { "" }),
+            TableCell::new(Ns(row.fsync_ns_before()).to_string()),
         ];
         // Before a service is asked the disk is not measured.
         cells.truncate(table.head.len());

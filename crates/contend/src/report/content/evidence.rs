@@ -15,7 +15,7 @@ fn of<'s>(findings: &'s Findings<'_>, contender: usize) -> Option<&'s Known> {
 struct Said {
     /// Stands alone in a table.
     word: &'static str,
-    /// Beside it: what it rests on.
+    /// Small print: what it rests on.
     rests_on: String,
     tone: Tone,
 }

@@ -7,8 +7,9 @@ use crate::analysis::trial::{Scope, failed};
 use crate::analysis::{Answered, Findings};
 use crate::outcome::Outcome;
 use crate::report::content::words::{self, NOTHING};
-use crate::report::content::{along, charts, evidence, grid, powercut, readback};
+use crate::report::content::{along, charts, evidence, grid, readback};
 use crate::report::document::{Block, Cell as TableCell, Said, Section, Table, Tone};
+use crate::report::kind;
 use crate::stats::precision::{Percent, Ratio};
 use crate::stats::quantile::Quantile;
 use crate::stats::verdict::Verdict;
@@ -29,16 +30,13 @@ pub fn answer(findings: &Findings<'_>) -> Section {
             blocks.push(Block::Heading(words::condition(findings, condition)));
         }
         blocks.extend(grid::tables(findings, condition));
-        blocks.extend(powercut::table(findings, condition));
-        if findings.run.study.powercut.is_none() {
-            blocks.push(Block::Table(table(findings, condition)));
+        match kind::of(findings) {
+            Some(telling) => blocks.extend((telling.table)(findings, condition)),
+            None => blocks.push(Block::Table(table(findings, condition))),
         }
     }
-    let note =
-        if findings.run.study.powercut.is_some() { Some(powercut::NOTE.to_string()) } else { table_note(findings) };
-    if let Some(note) = note {
-        blocks.push(Block::Note(note));
-    }
+    let note = kind::of(findings).map_or_else(|| table_note(findings), |telling| Some(telling.note.to_string()));
+    blocks.extend(note.map(Block::Note));
     blocks.push(Block::Heading("What this does not show".to_string()));
     blocks.push(Block::List(limits(findings)));
     Section { id: "answer", title: "The answer".to_string(), blocks }
@@ -53,8 +51,8 @@ fn driver_of_all(findings: &Findings<'_>) -> Option<String> {
 }
 
 fn answers(findings: &Findings<'_>) -> Vec<Block> {
-    if findings.run.study.powercut.is_some() {
-        return powercut::answers(findings);
+    if let Some(telling) = kind::of(findings) {
+        return (telling.answers)(findings);
     }
     if findings.cells.iter().all(|cell| !cell.has_data()) {
         let text = "No trial of this run counts, so there is no answer. The reasons are below.".to_string();

@@ -1,4 +1,4 @@
-//! What each worker takes for itself, beside what its contenders took.
+//! The overhead of each worker, next to the times of its contenders.
 
 use crate::analysis::Findings;
 use crate::analysis::plain::Overhead;
@@ -86,7 +86,7 @@ fn not_there(findings: &Findings<'_>) -> Option<String> {
     })
 }
 
-/// Contenders that stand beside a worker's own cost in another model than theirs.
+/// Contenders whose overhead was measured in another model than theirs.
 fn other_models(findings: &Findings<'_>) -> Option<String> {
     let mut above: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for contender in &findings.run.study.contenders {

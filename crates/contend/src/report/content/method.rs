@@ -157,7 +157,7 @@ fn self_sentence(findings: &Findings<'_>, compared: &Compared) -> String {
     )
 }
 
-/// The original's metrics beside ours, and what was changed.
+/// The original's metrics next to ours, and what was changed.
 pub fn published(findings: &Findings<'_>) -> Option<Section> {
     let study = &findings.run.study;
     if findings.beside.is_empty() && study.changes.is_empty() {

@@ -3,10 +3,8 @@
 mod along;
 pub mod axes;
 pub mod charts;
-mod checks;
 pub mod circumstances;
 pub mod course;
-mod crashes;
 pub mod detail;
 pub mod evidence;
 mod first;
@@ -14,12 +12,10 @@ mod floors;
 mod grid;
 pub mod method;
 mod pauses;
-mod powercut;
 mod readback;
-mod recording;
 mod servers;
 pub mod settings;
-mod speed;
+pub mod speed;
 pub mod sweep;
 pub mod words;
 
@@ -27,6 +23,7 @@ use crate::analysis::Findings;
 use crate::analysis::plain::{Extent, LeftOut, Study, Variant};
 use crate::registry::Registry;
 use crate::report::document::{Document, Section};
+use crate::report::kind;
 
 /// The whole report.
 pub fn document(findings: &Findings<'_>) -> Document {
@@ -49,6 +46,7 @@ pub fn document(findings: &Findings<'_>) -> Document {
                  in trials.csv, transactions.csv and latencies.csv beside it."
                 .to_string(),
         sections: sections.into_iter().flatten().collect(),
+        chart: kind::of(findings).map_or("", |telling| telling.chart),
     }
 }
 
@@ -76,10 +74,8 @@ fn unanswered(study: &Study) -> Vec<String> {
 }
 
 fn of_databases(findings: &Findings<'_>) -> Vec<Option<Section>> {
-    vec![
-        Some(first::answer(findings)),
-        powercut::promise(findings),
-        crashes::section(findings),
+    let of_kind = kind::of(findings).map_or_else(Vec::new, |telling| (telling.sections)(findings));
+    let measured = vec![
         charts::throughput(findings),
         sweep::section(findings),
         charts::latency(findings),
@@ -99,7 +95,8 @@ fn of_databases(findings: &Findings<'_>) -> Vec<Option<Section>> {
         Some(circumstances::machine(findings)),
         Some(settings::section(findings)),
         Some(circumstances::schedule(findings)),
-    ]
+    ];
+    [vec![Some(first::answer(findings))], of_kind, measured].concat()
 }
 
 fn facts(findings: &Findings<'_>) -> Vec<String> {

@@ -2,22 +2,11 @@
 
 use crate::analysis::Findings;
 use crate::analysis::cell::Cell;
-use crate::analysis::plain::Trial;
+use crate::analysis::told::{self, Over};
 use crate::outcome::mark::COMPILING_FACT;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Table};
 use crate::stats::precision::{Ns, Percent};
-
-/// How what the workers of several trials told becomes one number.
-#[derive(Debug, Clone, Copy)]
-enum Over {
-    /// All workers of a trial together, and the mean of the trials.
-    Together,
-    /// The mean of all workers of all trials.
-    Mean,
-    /// The longest of all.
-    Longest,
-}
 
 /// A fact of a worker's `done`, and how it is shown.
 #[derive(Debug, Clone, Copy)]
@@ -80,23 +69,8 @@ fn runs(mean: f64) -> String {
 
 impl Fact {
     /// None where no worker reports it.
-    fn over(&self, trials: &[&Trial]) -> Option<f64> {
-        let told = |trial: &&Trial| -> Vec<u64> {
-            let facts = trial.workers.iter().filter_map(|worker| worker.told.get(self.name));
-            facts.filter_map(|text| text.parse().ok()).collect()
-        };
-        let trials: Vec<Vec<u64>> = trials.iter().map(told).filter(|told| !told.is_empty()).collect();
-        let all = || trials.iter().flatten().copied();
-        let parts = match self.over {
-            Over::Longest => return all().max().map(|ns| ns as f64),
-            Over::Together => trials.len(),
-            Over::Mean => all().count(),
-        };
-        (parts > 0).then(|| all().sum::<u64>() as f64 / parts as f64)
-    }
-
-    fn shown(&self, trials: &[&Trial]) -> Option<String> {
-        self.over(trials).map(self.show)
+    fn shown(&self, findings: &Findings<'_>, cell: &Cell) -> Option<String> {
+        told::fact(findings, cell, self.name, self.over).map(self.show)
     }
 }
 
@@ -106,8 +80,8 @@ impl Column {
     }
 
     /// None where no worker reports it.
-    fn cell(&self, trials: &[&Trial]) -> Option<TableCell> {
-        let (text, small) = (self.fact.shown(trials), self.small.and_then(|fact| fact.shown(trials)));
+    fn cell(&self, findings: &Findings<'_>, cell: &Cell) -> Option<TableCell> {
+        let (text, small) = (self.fact.shown(findings, cell), self.small.and_then(|fact| fact.shown(findings, cell)));
         let is_told = text.is_some() || small.is_some();
         let cell = || text.map_or(TableCell::muted(NOTHING), TableCell::new).small(small.unwrap_or_default());
         is_told.then(cell)
@@ -116,25 +90,23 @@ impl Column {
 
 /// A row for each contender under each condition whose workers tell, of the trials that count; nothing where no worker reports any.
 pub fn blocks(findings: &Findings<'_>) -> Vec<Block> {
-    let row = |cell: &Cell| {
-        let trials: Vec<&Trial> = cell.valid.iter().map(|&row| findings.rows[row].trial).collect();
-        (cell.condition, cell.contender, COLUMNS.each_ref().map(|column| column.cell(&trials)))
-    };
-    let rows: Vec<_> = findings.cells.iter().map(row).filter(|(.., told)| told.iter().any(Option::is_some)).collect();
+    let row =
+        |cell: &Cell| (cell.condition, cell.contender, COLUMNS.each_ref().map(|column| column.cell(findings, cell)));
+    let rows: Vec<_> = findings.cells.iter().map(row).filter(|(.., cells)| cells.iter().any(Option::is_some)).collect();
     if rows.is_empty() {
         return vec![];
     }
-    let is_told = |at: &usize| rows.iter().any(|(.., told)| told[*at].is_some());
+    let is_told = |at: &usize| rows.iter().any(|(.., cells)| cells[*at].is_some());
     let columns: Vec<usize> = (0..COLUMNS.len()).filter(is_told).collect();
     let mut head = vec!["contender", "condition"];
     head.extend(columns.iter().map(|&at| COLUMNS[at].title));
     let mut table = Table::new(&head);
-    for (condition, contender, told) in rows {
+    for (condition, contender, found) in rows {
         let mut cells = vec![
             TableCell::new(words::label(findings, contender)).series(contender),
             TableCell::new(words::condition(findings, condition)),
         ];
-        cells.extend(columns.iter().map(|&at| told[at].clone().unwrap_or(TableCell::muted(NOTHING))));
+        cells.extend(columns.iter().map(|&at| found[at].clone().unwrap_or(TableCell::muted(NOTHING))));
         table.row(cells);
     }
     vec![

@@ -2,29 +2,10 @@
 
 use crate::analysis::Findings;
 use crate::analysis::plain::Readback;
+use crate::analysis::told;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Said, Table, Tone};
-use std::collections::{BTreeMap, BTreeSet};
-
-/// What was found under a name, by contender; none where no connection reported it. What a worker says of its library comes before what its
-/// connection shows: a worker may have told the connection otherwise to carry out plans.
-fn found(findings: &Findings<'_>, name: &str) -> Vec<Option<String>> {
-    let contenders = &findings.run.study.contenders;
-    let of = |contender: usize| {
-        let trials = findings.trials.iter().filter(|trial| trial.slot.contender == contender);
-        // Of a worker with several drivers.
-        let of_driver = format!("{}.{name}", contenders[contender].driver);
-        let told = trials.flat_map(|trial| {
-            let hello = trial.workers.iter().map(|worker| &worker.hello);
-            let said: Vec<&String> =
-                hello.filter_map(|hello| hello.get(&of_driver).or_else(|| hello.get(name))).collect();
-            if said.is_empty() { trial.settings.get(name).into_iter().collect() } else { said }
-        });
-        let values: BTreeSet<&str> = told.map(String::as_str).collect();
-        (!values.is_empty()).then(|| values.into_iter().collect::<Vec<_>>().join("; "))
-    };
-    (0..contenders.len()).map(of).collect()
-}
+use std::collections::BTreeMap;
 
 /// The answers in words: each setting in which contenders differ, with who has what.
 pub fn answers(findings: &Findings<'_>) -> Vec<Block> {
@@ -43,10 +24,10 @@ fn in_words(findings: &Findings<'_>, table: &Readback) -> Vec<String> {
     let mut by_few = vec![];
     for name in &table.names {
         let mut who: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-        let found = found(findings, name);
-        let (all, told) = (found.len(), found.iter().flatten().count());
+        let found = told::readback(findings, name);
+        let (all, tellers) = (found.len(), found.iter().flatten().count());
         // What few tell is said with their number: a reader would take it for all.
-        let of = if told < all { format!(" ({told} of {all} {})", tell(told)) } else { String::new() };
+        let of = if tellers < all { format!(" ({tellers} of {all} {})", tell(tellers)) } else { String::new() };
         for (contender, value) in found.into_iter().enumerate() {
             if let Some(value) = value {
                 who.entry(value).or_default().push(words::label(findings, contender));
@@ -57,7 +38,7 @@ fn in_words(findings: &Findings<'_>, table: &Readback) -> Vec<String> {
         values.sort_by_key(|(_, labels)| labels.len());
         match values.pop() {
             None => {}
-            Some((value, _)) if values.is_empty() && told < all => {
+            Some((value, _)) if values.is_empty() && tellers < all => {
                 by_few.push(format!("{name} = {}{of}", shown(&value)))
             }
             Some((value, _)) if values.is_empty() => same.push(format!("{name} = {}", shown(&value))),
@@ -100,14 +81,14 @@ fn filled(findings: &Findings<'_>, wanted: &Readback) -> Table {
     let mut head = vec!["contender", "language", "tier"];
     head.extend(wanted.names.iter().map(String::as_str));
     let mut table = Table::new(&head);
-    let columns: Vec<Vec<Option<String>>> = wanted.names.iter().map(|name| found(findings, name)).collect();
+    let columns: Vec<Vec<Option<String>>> = wanted.names.iter().map(|name| told::readback(findings, name)).collect();
     for (index, contender) in findings.run.study.contenders.iter().enumerate() {
         let mut cells =
             vec![TableCell::new(&contender.label).series(index), TableCell::new(&contender.resolved.language)];
-        let trial = findings.trials.iter().find(|trial| trial.slot.contender == index && !trial.settings.is_empty());
         // Of what was found, which need not be what a contender that sets nothing was taken for.
-        let tier = trial.and_then(|trial| trial.tier_reported);
-        cells.push(tier.map_or(TableCell::muted(NOTHING), |tier| TableCell::new(tier.word())));
+        cells.push(
+            told::tier_reported(findings, index).map_or(TableCell::muted(NOTHING), |tier| TableCell::new(tier.word())),
+        );
         cells.extend(columns.iter().map(|column| match &column[index] {
             Some(value) => TableCell::new(shown(value)),
             None => TableCell::muted(NOTHING),

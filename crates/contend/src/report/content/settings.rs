@@ -1,12 +1,13 @@
 //! Settings as every connection reported them: what the contenders of an engine differ in, and what is the same for them.
 
 use crate::analysis::Findings;
+use crate::analysis::told;
 use crate::report::content::evidence;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Section, Table};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Contenders beside each other in a table of settings. Of more, each value is told with those that have it.
+/// Most contenders that are columns of a table of settings. With more, each value is listed with those that have it.
 const BESIDE_MAX: usize = 6;
 
 const ABOUT: &str = "Read back from every connection, not taken from what was asked for; a connection that reports anything else \
@@ -47,7 +48,7 @@ fn tiers(findings: &Findings<'_>) -> Table {
 fn of_engines<'s>(findings: &'s Findings<'_>) -> Vec<(&'s str, Vec<Contender<'s>>)> {
     let mut engines: Vec<(&str, Vec<Contender<'_>>)> = vec![];
     for (index, contender) in findings.run.study.contenders.iter().enumerate() {
-        let contender_read = Contender { label: words::label(findings, index), read: effective(findings, index) };
+        let contender_read = Contender { label: words::label(findings, index), read: told::settings(findings, index) };
         match engines.iter_mut().find(|(engine, _)| *engine == contender.engine) {
             _ if contender_read.read.is_empty() => {}
             Some((_, of_it)) => of_it.push(contender_read),
@@ -123,17 +124,6 @@ fn by_value(contenders: &[Contender<'_>], names: &[&str]) -> Table {
         }
     }
     table
-}
-
-/// What the connections of a contender reported, over all its trials.
-pub fn effective(findings: &Findings<'_>, contender: usize) -> Read {
-    let mut all = Read::new();
-    for trial in findings.trials.iter().filter(|t| t.slot.contender == contender) {
-        for (name, value) in &trial.settings {
-            all.entry(name.clone()).or_default().insert(value.clone());
-        }
-    }
-    all
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! How fast a contender was, where that stands beside something else.
+//! How fast a contender was, for tables that show something else as well.
 
 use crate::analysis::Findings;
 

@@ -53,7 +53,7 @@ pub fn interval(metric: &Metric, estimate: &Estimate) -> String {
     }
 }
 
-/// From one to the other; the unit is left out where both have that of the value beside them.
+/// From one to the other; the unit is left out where both have that of the value next to them.
 fn range(value: &str, low: &str, high: &str) -> String {
     let split = |text: &str| {
         let end = text.find(|c: char| !c.is_ascii_digit() && !".,".contains(c)).unwrap_or(text.len());

@@ -13,8 +13,8 @@ use crate::analysis::metric::name::Name;
 use crate::analysis::plain::{Column, Export, ExportRows, Holds};
 use crate::analysis::trial::TrialRow;
 use crate::report::csv::Sheet;
+use crate::report::export::sheet::named;
 use anyhow::Result;
-use std::collections::BTreeMap;
 
 /// The export as CSV. Only what counts is in it; what has no value is an empty cell.
 pub fn csv(findings: &Findings<'_>, export: &Export) -> Result<String> {
@@ -51,13 +51,6 @@ fn cell(findings: &Findings<'_>, column: &Column, contender: usize, value: &dyn 
             }
         }
     }
-}
-
-/// What the export calls a contender. One that an axis made has the axis after a comma in its label; where that has no
-/// name of its own, a column of the export tells it apart.
-pub fn named<'n>(names: &'n BTreeMap<String, String>, label: &'n str) -> &'n str {
-    let before_axes = || label.split(", ").next().and_then(|first| names.get(first));
-    names.get(label).or_else(before_axes).map_or(label, String::as_str)
 }
 
 /// A metric of the table, or one of the study's own metrics.

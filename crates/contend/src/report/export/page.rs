@@ -15,6 +15,7 @@ pub fn document(sheet: &Sheet<'_>, file: &str) -> Document {
     let several = conditions.len() > 1;
     let name = &sheet.study.name;
     Document {
+        chart: "",
         unanswered: vec![],
         title: format!("{name}, imported"),
         question: sheet.study.question.clone(),

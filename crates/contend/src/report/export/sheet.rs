@@ -4,8 +4,7 @@ use crate::analysis::formula::Formula;
 use crate::analysis::metric::name::Name;
 use crate::analysis::metric::table::Of;
 use crate::analysis::plain::{Export, Holds, Study};
-use crate::report::export::named;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// More than anybody looks at in one page.
 const ROWS_MAX: usize = 5_000;
@@ -18,6 +17,13 @@ pub enum Role {
     Set,
     /// Something that was measured.
     Metric,
+}
+
+/// What the export calls a contender. One that an axis made has the axis after a comma in its label; where that has no
+/// name of its own, a column of the export tells it apart.
+pub fn named<'n>(names: &'n BTreeMap<String, String>, label: &'n str) -> &'n str {
+    let before_axes = || label.split(", ").next().and_then(|first| names.get(first));
+    names.get(label).or_else(before_axes).map_or(label, String::as_str)
 }
 
 /// One row that was read.

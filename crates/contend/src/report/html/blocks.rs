@@ -1,6 +1,6 @@
 //! Sections, texts and tables.
 
-use super::{colour, escaped, lanes, lines, prose, tracks};
+use super::{colour, escaped, for_condition, lanes, lines, prose, tracks};
 use crate::report::document::{Block, Cell, Head, Row, Said, Section, Table, Tone};
 
 /// Where on the page a section stands.
@@ -76,11 +76,6 @@ fn block(block: &Block, next: Option<&Block>, id: &str, level: usize) -> String 
         Block::Lanes(lanes) => lanes::lanes(lanes),
         Block::Bars(_) | Block::Lines(_) | Block::Stack(_) => String::new(),
     }
-}
-
-/// Marks what belongs to one condition.
-pub fn for_condition(condition: Option<usize>) -> String {
-    condition.map_or(String::new(), |c| format!(" data-condition=\"{c}\""))
 }
 
 fn tone(tone: Tone) -> &'static str {

@@ -1,7 +1,6 @@
 //! Lines over an axis, drawn as SVG.
 
-use super::blocks::for_condition;
-use super::{colour, escaped};
+use super::{colour, escaped, for_condition};
 use crate::report::document::{Axis, Lines, Point, Series};
 
 /// A drawing and the room around the plot, in units of its own.

@@ -102,6 +102,11 @@ pub fn prose(text: &str) -> String {
     out
 }
 
+/// Marks what belongs to one condition.
+pub fn for_condition(condition: Option<usize>) -> String {
+    condition.map_or(String::new(), |c| format!(" data-condition=\"{c}\""))
+}
+
 /// Class of a contender's colour.
 pub fn colour(series: usize) -> String {
     let again = if series >= COLOURS { " again" } else { "" };

@@ -1,7 +1,6 @@
 //! Bars: a track of SVG in each row, the texts beside it, so that it reads the same on a phone.
 
-use super::blocks::for_condition;
-use super::{colour, escaped};
+use super::{colour, escaped, for_condition};
 use crate::report::document::{Bar, BarRow, Bars, Stack, StackRow};
 
 /// Units of a track's width; it is stretched to the room there is.

@@ -1,8 +1,8 @@
 //! Whole studies: what a file and the choices of a run become.
 
-mod durability;
 mod errors;
 mod gameplan;
+pub(crate) mod kind;
 mod models;
 mod overrides;
 mod parts;

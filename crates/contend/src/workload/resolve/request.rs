@@ -46,7 +46,7 @@ pub fn names_in(step: &StepFile) -> BTreeSet<&str> {
     texts.flat_map(|text| split(text)).filter(|(is_name, _)| *is_name).map(|(_, name)| name).collect()
 }
 
-/// What requests may name beside what their transaction has.
+/// What requests may name in addition to what their transaction has.
 #[derive(Debug, Clone, Default)]
 pub struct Session {
     /// What the login keeps, by name and slot.

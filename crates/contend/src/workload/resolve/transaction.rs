@@ -24,7 +24,7 @@ pub struct Shared<'a> {
     pub own_sql: Vec<OwnSql>,
     /// Every request.
     pub requests: Vec<Request>,
-    /// What requests may name beside what their transaction has.
+    /// What requests may name in addition to what their transaction has.
     pub session: Session,
 }
 
@@ -275,7 +275,7 @@ impl<'f> Builder<'_, '_, 'f> {
         Ok(SqlStep { statement, rows_min, rows_max, repeat, keep, args })
     }
 
-    /// What a server is told instead of a statement: with the same values, in whichever order.
+    /// A statement for one server in place of this one: with the same values, in any order.
     fn own_sql(
         &mut self,
         name: &str,
@@ -389,7 +389,7 @@ pub fn check_single(sql: &str, at: &At<'_>) -> Result<(), FileError> {
     Ok(())
 }
 
-/// Refuses, beside several statements, one that would change how those after it are carried out: what is measured would
+/// Refuses several statements, and one that would change how those after it are carried out: what is measured would
 /// then no longer be what the report says of the contender.
 fn check_step(sql: &str, at: &At<'_>) -> Result<(), FileError> {
     check_single(sql, at)?;

@@ -1,4 +1,4 @@
-//! Statements that a server is told in the file's own words.
+//! Statements for which a file has SQL of its own for a server.
 
 use super::SMALL;
 use crate::source::Source;

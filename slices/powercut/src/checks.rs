@@ -1,8 +1,8 @@
 //! By what it can be told that crashes were looked for in earnest: controls, faults planted in the disk, a real kernel.
 
-use crate::analysis::plain::{KernelCuts, Powercut};
-use crate::report::content::words::{NOTHING, count, counted};
-use crate::report::document::{Block, Cell as TableCell, Table, Tone};
+use crate::results::{KernelCuts, Powercut};
+use contend::report::content::words::{NOTHING, count, counted};
+use contend::report::document::{Block, Cell as TableCell, Table, Tone};
 use std::collections::BTreeSet;
 
 /// What crashes of a contender found, with its name.
@@ -126,7 +126,7 @@ fn about_kernels(all: &[Checked<'_>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::plain::Lie;
+    use crate::results::Lie;
 
     fn text(found: &[Powercut]) -> String {
         let all: Vec<Checked<'_>> = found.iter().map(|found| (TableCell::new("S"), found)).collect();

@@ -1,6 +1,8 @@
-//! Results of crashes in a record: counts by model, controls, and the data that rebuilds an image that failed.
+//! Results of a trial's crashes in its record: counts by model, controls, and the data that rebuilds an image that failed.
 
-use crate::study::model::Tier;
+use crate::keys::NAME;
+use contend::contender::Tier;
+use contend::record::model::Trial;
 use serde::{Deserialize, Serialize};
 
 /// Recorded writes in a trial's directory, if an image can be rebuilt from them.
@@ -187,6 +189,11 @@ impl Crashes {
 }
 
 impl Powercut {
+    /// Of a trial whose contender was made to crash.
+    pub fn of(trial: &Trial) -> Option<Self> {
+        trial.kinds.read(NAME)
+    }
+
     /// Crashes of processes alone, simulated and real.
     pub fn process(&self) -> Crashes {
         Crashes::sum(self.crashes.iter().filter(|c| !c.is_power()))

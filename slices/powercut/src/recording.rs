@@ -1,9 +1,9 @@
 //! What was done to find out what crashes leave: the recording with its cost, and the kills.
 
-use crate::analysis::plain::{PROCESS, Powercut};
-use crate::report::content::words::{NOTHING, count};
-use crate::report::document::{Cell as TableCell, Tone};
-use crate::stats::precision::Ratio;
+use crate::results::{PROCESS, Powercut};
+use contend::report::content::words::{NOTHING, count};
+use contend::report::document::{Cell as TableCell, Tone};
+use contend_stats::precision::Ratio;
 
 /// What was recorded and really killed.
 pub fn recorded(found: &Powercut, kills: u32, rate: Option<f64>) -> Vec<TableCell> {

@@ -1,21 +1,24 @@
 //! What crashes have shown: what each setting keeps in words, the table of what was promised and what was reached, and the
 //! commit rate beside it.
 
-use crate::analysis::Findings;
-use crate::analysis::plain::Tier;
-use crate::analysis::plain::Trial;
-use crate::analysis::plain::{Crashes, Powercut};
-use crate::outcome::reason::crashes_count;
-use crate::report::content::speed::rate;
-use crate::report::content::words::{self, NOTHING, count};
-use crate::report::document::{Bar, BarRow, Bars, Block, Cell as TableCell, Said, Section, Table, Tone};
-use crate::stats::precision::{Ns, Percent};
+use crate::findings::{Shown, Survived};
+use crate::keys::NAME;
+use crate::results::{Crashes, Powercut};
+use crate::{csv, section};
+use contend::analysis::Findings;
+use contend::contender::Tier;
+use contend::report::content::speed::rate;
+use contend::report::content::words::{self, NOTHING, count};
+use contend::report::document::{Bar, BarRow, Bars, Block, Cell as TableCell, Said, Section, Table, Tone};
+use contend::report::kind::Telling;
+use contend_stats::precision::{Ns, Percent};
+use std::ops::Range;
 
 /// Crashes below which a share without any failure says little.
 const BOUND_OF: f64 = 3.0;
 
 /// Below the table.
-pub const NOTE: &str = "Crashes that left something else than everything acknowledged, of all that were made; below it what \
+const NOTE: &str = "Crashes that left something else than everything acknowledged, of all that were made; below it what \
     they left, or with 95 % confidence the most that their share can be (3/n). Process crash: simulated at many moments, and \
     really made with SIGKILL. Power cut: on a file system that persists names in order, as ext4 and XFS do; posix: on one \
     where each name needs a sync of its directory. Reached is what the first two show; promised is what the settings are \
@@ -34,54 +37,30 @@ const COLUMNS: [&str; 9] = [
     "posix|",
 ];
 
-/// What the crashes of a contender under a condition have shown, all rounds together.
-pub(super) struct Shown<'r> {
-    pub contender: usize,
-    /// Trial and what it kept; empty: it has trials, and the crashes of none of them count.
-    pub found: Vec<(u32, &'r Powercut)>,
-    /// A control did not hold.
-    contradicted: bool,
+/// What a report says of this kind.
+pub const TELLING: Telling = Telling {
+    kind: NAME,
+    answers,
+    table,
+    note: NOTE,
+    sections: |findings| vec![promise(findings), section::section(findings)],
+    chart: PROMISE,
+    files: csv::files,
+};
+
+/// Section of the commit rates.
+const PROMISE: &str = "promise";
+
+fn shown<'f>(findings: &'f Findings<'_>, condition: usize) -> Vec<&'f Shown> {
+    Survived::of(findings).map_or_else(Vec::new, |survived| survived.under(condition).collect())
 }
 
-impl Shown<'_> {
-    fn sum(&self, of: impl Fn(&Powercut) -> Crashes) -> Crashes {
-        let each: Vec<Crashes> = self.found.iter().map(|(_, found)| of(found)).collect();
-        Crashes::sum(&each)
-    }
-
-    fn not_verified(&self) -> Option<&str> {
-        self.found.iter().find_map(|(_, found)| found.not_verified.as_deref())
-    }
-
-    /// The worst tier of all rounds; none if no power was cut.
-    fn reached(&self) -> Option<Tier> {
-        let reached: Option<Vec<Tier>> = self.found.iter().map(|(_, found)| found.reached()).collect();
-        Tier::ALL.into_iter().rev().find(|tier| reached.as_ref().is_some_and(|all| all.contains(tier)))
-    }
-}
-
-pub(super) fn shown<'r>(findings: &Findings<'r>, condition: usize) -> Vec<Shown<'r>> {
-    let (trials, makes_some) = (&findings.trials, findings.run.study.powercut.is_some());
-    let of = |contender: usize| {
-        let mine = || {
-            let of = |t: &&Trial| t.slot.contender == contender && t.slot.condition == condition;
-            trials.iter().filter(of).filter(|t| t.is_to_crash(&findings.run.study))
-        };
-        let counting = mine().filter(|trial| crashes_count(&trial.invalid));
-        let found: Vec<_> = counting.filter_map(|t| Some((t.slot.trial, t.powercut.as_ref()?))).collect();
-        let left_out = mine().any(|trial| !crashes_count(&trial.invalid));
-        let contradicted = found.iter().any(|(_, found)| found.controls.iter().any(|control| !control.holds));
-        (!found.is_empty() || left_out).then_some(Shown { contender, found, contradicted })
-    };
-    (0..findings.run.study.contenders.len()).filter(|_| makes_some).filter_map(of).collect()
-}
-
-pub(super) fn conditions(findings: &Findings<'_>) -> std::ops::Range<usize> {
+fn conditions(findings: &Findings<'_>) -> Range<usize> {
     0..findings.run.study.conditions.len()
 }
 
 /// The questions of the study, answered in words.
-pub fn answers(findings: &Findings<'_>) -> Vec<Block> {
+fn answers(findings: &Findings<'_>) -> Vec<Block> {
     let study = &findings.run.study;
     let mut blocks = vec![];
     for kept in &study.kept {
@@ -109,7 +88,7 @@ pub fn answers(findings: &Findings<'_>) -> Vec<Block> {
 }
 
 /// What one contender keeps.
-fn sentence(one: &Shown<'_>) -> String {
+fn sentence(one: &Shown) -> String {
     if one.found.is_empty() {
         return "This run cannot tell: no trial of it counts (the reasons are under \"Trials that do not count\")."
             .to_string();
@@ -139,7 +118,7 @@ fn sentence(one: &Shown<'_>) -> String {
 }
 
 /// What the study asks for and was not done, or not to the end.
-fn not_done(one: &Shown<'_>) -> Option<String> {
+fn not_done(one: &Shown) -> Option<String> {
     let mut said = vec![];
     if let Some(why) = one.found.iter().find_map(|(_, found)| found.not_killed.as_deref()) {
         said.push(format!("Not all real kills were made ({why})."));
@@ -192,20 +171,20 @@ fn bound(crashes: &Crashes) -> Percent {
 }
 
 /// Settings with what was promised, what was reached, and how fast they commit.
-pub fn table(findings: &Findings<'_>, condition: usize) -> Option<Block> {
+fn table(findings: &Findings<'_>, condition: usize) -> Option<Block> {
     let all = shown(findings, condition);
     if all.is_empty() {
         return None;
     }
     let mut table = Table::new(&COLUMNS);
     table.condition = Some(condition);
-    for one in &all {
+    for one in all {
         table.row(row(findings, condition, one));
     }
     Some(Block::Table(table))
 }
 
-fn row(findings: &Findings<'_>, condition: usize, one: &Shown<'_>) -> Vec<TableCell> {
+fn row(findings: &Findings<'_>, condition: usize, one: &Shown) -> Vec<TableCell> {
     let contender = &findings.run.study.contenders[one.contender];
     let (process, power, posix) = (one.sum(Powercut::process), one.sum(Powercut::power), one.sum(Powercut::posix));
     if one.found.is_empty() {
@@ -264,7 +243,7 @@ fn cell(crashes: &Crashes) -> TableCell {
 }
 
 /// Speed against promise: the commit rate of each setting, grouped by what it really keeps.
-pub fn promise(findings: &Findings<'_>) -> Option<Section> {
+fn promise(findings: &Findings<'_>) -> Option<Section> {
     let mut blocks = vec![];
     for condition in conditions(findings) {
         let all = shown(findings, condition);
@@ -305,7 +284,7 @@ pub fn promise(findings: &Findings<'_>) -> Option<Section> {
                 rounds, each dot is one round. All of them were measured before the first crash was made, in turns. The power \
                 was cut on a recording file system, whose own speed is nowhere in this report.";
     (!blocks.is_empty()).then(|| Section {
-        id: "promise",
+        id: PROMISE,
         title: "Speed against promise".to_string(),
         blocks: [Block::Text(text.to_string())].into_iter().chain(blocks).collect(),
     })
@@ -314,8 +293,8 @@ pub fn promise(findings: &Findings<'_>) -> Option<Section> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::plain::PROCESS;
-    use crate::report::content::recording::recorded;
+    use crate::recording::recorded;
+    use crate::results::PROCESS;
 
     fn crashes(model: &str, counts: [u64; 4]) -> Crashes {
         let namespace = if model == "kill" { "" } else { "journal" };
@@ -333,7 +312,7 @@ mod tests {
     }
 
     fn said(found: &Powercut, contradicted: bool) -> String {
-        sentence(&Shown { contender: 0, found: vec![(1, found)], contradicted })
+        sentence(&Shown { condition: 0, contender: 0, found: vec![(1, found.clone())], contradicted })
     }
 
     #[test]

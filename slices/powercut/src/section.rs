@@ -1,15 +1,15 @@
 //! Everything by which what crashes have shown can be checked: counts by model, what was recorded, the images that failed,
 //! controls and planted lies.
 
-use crate::analysis::Findings;
-use crate::analysis::plain::{Crashes, Failing, PROCESS, Powercut};
-use crate::report::content::checks;
-use crate::report::content::powercut::{conditions, shown};
-use crate::report::content::recording::recorded;
-use crate::report::content::speed::rate;
-use crate::report::content::words::{self, NOTHING, count};
-use crate::report::document::{Block, Cell as TableCell, Section, Table};
-use crate::stats::precision::{Ns, Rate};
+use crate::checks;
+use crate::findings::Survived;
+use crate::recording::recorded;
+use crate::results::{Crashes, Failing, PROCESS, Powercut};
+use contend::analysis::Findings;
+use contend::report::content::speed::rate;
+use contend::report::content::words::{self, NOTHING, count};
+use contend::report::document::{Block, Cell as TableCell, Section, Table};
+use contend_stats::precision::{Ns, Rate};
 
 const MODELS: [&str; 8] =
     ["setting", "model", "names|", "crashes|", "lossy|", "corrupt|", "does not open|", "most lost|"];
@@ -36,7 +36,7 @@ struct Crashed<'r> {
 
 /// By model, with controls, planted lies and the images that failed.
 pub fn section(findings: &Findings<'_>) -> Option<Section> {
-    let all = crashed(findings);
+    let all = crashed(findings, Survived::of(findings)?);
     if all.made.rows.is_empty() {
         return None;
     }
@@ -61,25 +61,22 @@ pub fn section(findings: &Findings<'_>) -> Option<Section> {
     Some(Section { id: "crashes", title: "Crashes".to_string(), blocks })
 }
 
-fn crashed<'r>(findings: &Findings<'r>) -> Crashed<'r> {
+fn crashed<'f>(findings: &Findings<'_>, survived: &'f Survived) -> Crashed<'f> {
     let [models, made, failing] = [&MODELS[..], &MADE, &FAILING].map(Table::new);
     let mut all = Crashed { models, made, failing, images: 0, judging_ns: 0, checked: vec![] };
     let study = &findings.run.study;
-    let kills = study.powercut.as_ref().map_or(0, |wanted| wanted.kills);
-    let each =
-        conditions(findings).flat_map(|condition| shown(findings, condition).into_iter().map(move |s| (condition, s)));
-    for (condition, one) in each {
+    for one in &survived.shown {
         let label = || TableCell::new(words::label(findings, one.contender)).series(one.contender);
-        for (trial, found) in one.found {
+        for (trial, found) in &one.found {
             all.images += found.images;
             all.judging_ns += found.judging_ns;
-            let rate = rate(findings, condition, one.contender).map(|rate| rate.value);
-            all.made.row([vec![label()], recorded(found, kills, rate)].concat());
+            let rate = rate(findings, one.condition, one.contender).map(|rate| rate.value);
+            all.made.row([vec![label()], recorded(found, survived.kills, rate)].concat());
             for crashes in &found.crashes {
                 all.models.row([vec![label()], by_model(crashes)].concat());
             }
             for image in &found.failing {
-                let name = TableCell::new(image_name(study.part.as_deref(), trial, image.number));
+                let name = TableCell::new(image_name(study.part.as_deref(), *trial, image.number));
                 all.failing.row([vec![name, label()], of_image(image)].concat());
             }
             all.checked.push((label(), found));

@@ -1,0 +1,193 @@
+//! What trials say of their contenders beyond metrics: servers, settings read back, facts of workers, marks and disturbance.
+//! Reports see these values and no trial.
+
+use crate::analysis::Findings;
+use crate::analysis::cell::Cell;
+use crate::outcome::mark::is_disturbed;
+use crate::record::model::{ServerInfo, Trial};
+use crate::study::model::Tier;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The server of a contender, over all its trials.
+pub struct Server {
+    pub contender: usize,
+    /// Version that the last trial reported.
+    pub version: String,
+    /// Median CPU time in a second of the window.
+    pub cpu_ns_per_s: Option<u64>,
+    /// Median memory.
+    pub rss_bytes: Option<u64>,
+    /// Conditions under which the translated workload returns SQLite's answers.
+    pub translation: BTreeSet<String>,
+}
+
+/// Servers of all contenders that have one.
+pub fn servers(findings: &Findings<'_>) -> Vec<Server> {
+    let of = |contender: usize| {
+        let its: Vec<(&Trial, &ServerInfo)> =
+            of_contender(findings, contender).filter_map(|t| Some((t, t.server.as_ref()?))).collect();
+        let (_, last) = its.last()?;
+        Some(Server {
+            contender,
+            version: last.version.clone(),
+            cpu_ns_per_s: median(its.iter().filter_map(|(trial, server)| cpu_per_second(trial, server))),
+            rss_bytes: median(its.iter().filter_map(|(_, server)| server.rss_bytes)),
+            translation: its.iter().flat_map(|(_, server)| server.translation.iter().cloned()).collect(),
+        })
+    };
+    (0..findings.run.study.contenders.len()).filter_map(of).collect()
+}
+
+fn of_contender<'f>(findings: &'f Findings<'_>, contender: usize) -> impl Iterator<Item = &'f Trial> {
+    findings.trials.iter().filter(move |trial| trial.slot.contender == contender)
+}
+
+fn cpu_per_second(trial: &Trial, server: &ServerInfo) -> Option<u64> {
+    let window_ns = trial.window_end_ns.saturating_sub(trial.window_start_ns);
+    let cpu_ns = u128::from(server.cpu_ns?);
+    (cpu_ns * 1_000_000_000).checked_div(u128::from(window_ns)).and_then(|ns| u64::try_from(ns).ok())
+}
+
+fn median(values: impl Iterator<Item = u64>) -> Option<u64> {
+    let mut sorted: Vec<u64> = values.collect();
+    sorted.sort_unstable();
+    sorted.get(sorted.len() / 2).copied()
+}
+
+/// Values found under a name, by contender, several of one joined; `None` where no connection reported it. What a worker says of its
+/// library comes before what its connection shows: a worker may have told the connection otherwise to carry out plans.
+pub fn readback(findings: &Findings<'_>, name: &str) -> Vec<Option<String>> {
+    let contenders = &findings.run.study.contenders;
+    let of = |contender: usize| {
+        // Of a worker with several drivers.
+        let of_driver = format!("{}.{name}", contenders[contender].driver);
+        let told = of_contender(findings, contender).flat_map(|trial| {
+            let hello = trial.workers.iter().map(|worker| &worker.hello);
+            let said: Vec<&String> =
+                hello.filter_map(|hello| hello.get(&of_driver).or_else(|| hello.get(name))).collect();
+            if said.is_empty() { trial.settings.get(name).into_iter().collect() } else { said }
+        });
+        let values: BTreeSet<&str> = told.map(String::as_str).collect();
+        (!values.is_empty()).then(|| values.into_iter().collect::<Vec<_>>().join("; "))
+    };
+    (0..contenders.len()).map(of).collect()
+}
+
+/// Tier of the settings that a contender's connections reported first.
+pub fn tier_reported(findings: &Findings<'_>, contender: usize) -> Option<Tier> {
+    of_contender(findings, contender).find(|trial| !trial.settings.is_empty())?.tier_reported
+}
+
+/// Settings that the connections of a contender reported, with every value that any of its trials had.
+pub fn settings(findings: &Findings<'_>, contender: usize) -> BTreeMap<String, BTreeSet<String>> {
+    let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (name, value) in of_contender(findings, contender).flat_map(|trial| &trial.settings) {
+        all.entry(name.clone()).or_default().insert(value.clone());
+    }
+    all
+}
+
+/// A fact that workers report of themselves.
+pub struct Hello<'r> {
+    pub name: &'r str,
+    pub value: &'r str,
+    /// Contenders with this value; empty if all have it.
+    pub by: Vec<&'r str>,
+}
+
+/// Each fact of the workers with its values.
+pub fn hello<'r>(findings: &Findings<'r>) -> Vec<Hello<'r>> {
+    let mut facts: BTreeMap<&str, BTreeMap<&str, BTreeSet<usize>>> = BTreeMap::new();
+    let mut all = BTreeSet::new();
+    for trial in findings.trials {
+        all.insert(trial.slot.contender);
+        for (name, value) in trial.workers.iter().flat_map(|worker| &worker.hello) {
+            facts.entry(name).or_default().entry(value).or_default().insert(trial.slot.contender);
+        }
+    }
+    let label = |at: usize| findings.run.study.contenders.get(at).map_or("?", |contender| contender.label.as_str());
+    let mut said = vec![];
+    for (name, values) in facts {
+        for (value, by) in values {
+            let by = if by == all { vec![] } else { by.into_iter().map(label).collect() };
+            said.push(Hello { name, value, by });
+        }
+    }
+    said
+}
+
+/// How a fact of the workers of several trials becomes one number.
+#[derive(Debug, Clone, Copy)]
+pub enum Over {
+    /// All workers of a trial together, and the mean of the trials.
+    Together,
+    /// The mean of all workers of all trials.
+    Mean,
+    /// The longest of all.
+    Longest,
+}
+
+/// A number that workers report when they end, over the valid trials of a cell; `None` where no worker reports it.
+pub fn fact(findings: &Findings<'_>, cell: &Cell, name: &str, over: Over) -> Option<f64> {
+    let told = |&row: &usize| -> Vec<u64> {
+        let facts = findings.rows[row].trial.workers.iter().filter_map(|worker| worker.told.get(name));
+        facts.filter_map(|text| text.parse().ok()).collect()
+    };
+    let trials: Vec<Vec<u64>> = cell.valid.iter().map(told).filter(|told| !told.is_empty()).collect();
+    let all = || trials.iter().flatten().copied();
+    let parts = match over {
+        Over::Longest => return all().max().map(|ns| ns as f64),
+        Over::Together => trials.len(),
+        Over::Mean => all().count(),
+    };
+    (parts > 0).then(|| all().sum::<u64>() as f64 / parts as f64)
+}
+
+/// Trials without a reason not to count, and those of them with a mark.
+pub struct Marked {
+    pub counting: usize,
+    /// With a mark of a disturbance.
+    pub disturbed: usize,
+    /// With a mark of something else.
+    pub otherwise: usize,
+    /// Largest CPU time of other programs in any of them whose server was watched, in thousandths.
+    pub foreign_permille: u32,
+}
+
+pub fn marked(findings: &Findings<'_>) -> Marked {
+    let counting = || findings.trials.iter().filter(|trial| trial.invalid.is_empty());
+    let watched = counting().filter(|trial| !trial.server_unwatched);
+    Marked {
+        counting: counting().count(),
+        disturbed: counting().filter(|trial| is_disturbed(&trial.marks)).count(),
+        otherwise: counting().filter(|trial| trial.marks.iter().any(|mark| !mark.is_disturbance())).count(),
+        foreign_permille: watched.map(|trial| trial.foreign_cpu_permille).max().unwrap_or(0),
+    }
+}
+
+/// CPU time of other programs in all trials.
+pub struct Foreign {
+    /// In thousandths, of the median trial and of the busiest.
+    pub median_permille: u32,
+    pub max_permille: u32,
+    /// Whether the time of a server that contend did not start is part of it.
+    pub with_server: bool,
+}
+
+pub fn foreign(findings: &Findings<'_>) -> Foreign {
+    let mut permille: Vec<u32> = findings.trials.iter().map(|trial| trial.foreign_cpu_permille).collect();
+    permille.sort_unstable();
+    let last = permille.len().saturating_sub(1);
+    let at = |at: usize| permille.get(at).copied().unwrap_or(0);
+    Foreign {
+        median_permille: at(last / 2),
+        max_permille: at(last),
+        with_server: findings.trials.iter().any(|trial| trial.server_unwatched),
+    }
+}
+
+/// Numbers of clients that trials had, each once; under one condition or all.
+pub fn clients(findings: &Findings<'_>, condition: Option<usize>) -> BTreeSet<u32> {
+    let here = |trial: &&Trial| condition.is_none_or(|condition| trial.slot.condition == condition);
+    findings.trials.iter().filter(here).map(|trial| trial.clients).collect()
+}

@@ -1,0 +1,61 @@
+//! The files of a report: how they are named and written, each as a whole.
+
+use crate::report::document::Document;
+use crate::report::volume::Volume;
+use anyhow::{Context, Result};
+use std::path::{Path, PathBuf};
+
+/// One file of a report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct File {
+    pub name: String,
+    pub contents: String,
+}
+
+/// A report that has been written.
+#[derive(Debug)]
+pub struct Written {
+    pub files: Vec<PathBuf>,
+    /// About one screen, for the end of a run; see [`terminal`].
+    pub terminal: Terminal,
+    /// The same numbers for a program.
+    pub json: String,
+    /// Trials that do not count.
+    pub invalid: usize,
+}
+
+/// What the end of a run is made from.
+#[derive(Debug)]
+pub enum Terminal {
+    One(Document),
+    Parts(Volume),
+}
+
+/// The gnuplot script beside an exported CSV.
+pub(super) fn script_name(csv: &str) -> String {
+    format!("{}.gnuplot", csv.trim_end_matches(".csv"))
+}
+
+pub(super) fn file(name: &str, contents: String) -> File {
+    File { name: name.to_string(), contents }
+}
+
+pub(super) fn write_files(files: &[File], out: &Path) -> Result<Vec<PathBuf>> {
+    files.iter().map(|file| write_file(out, &file.name, &file.contents)).collect()
+}
+
+/// Writes a file as a whole; its path.
+pub(super) fn write_file(out: &Path, name: &str, contents: &str) -> Result<PathBuf> {
+    let path = out.join(name);
+    let aside = out.join(format!(".{name}.partial"));
+    std::fs::write(&aside, contents)
+        .and_then(|()| std::fs::rename(&aside, &path))
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(path)
+}
+
+/// Text as one line, without control characters.
+pub(super) fn one_line(text: &str) -> String {
+    let parts = text.split(|c: char| c.is_whitespace() || c.is_control());
+    parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,120 @@
+//! Writes the report of a study with parts: that of each part into its directory, and that of the whole beside them.
+
+use super::files::{Terminal, Written, script_name, write_file};
+use super::single::files;
+use super::{content, html, json};
+use crate::analysis::plain::Variant;
+use crate::analysis::told;
+use crate::analysis::{Findings, Parts};
+use crate::report::document::Document;
+use crate::report::text::Colour;
+use crate::report::volume::{AS_PUBLISHED, Chapter, Volume, beside, markdown, text};
+use anyhow::Result;
+use serde_json::json;
+use std::path::Path;
+
+/// Files that the report of a part consists of, beyond what a chapter says.
+const NUMBERS: [&str; 4] = ["trials.csv", "transactions.csv", "latencies.csv", "charts.gnuplot"];
+
+/// Writes the report of every part into its directory, and that of the whole beside them.
+///
+/// # Errors
+/// A file that cannot be written.
+pub fn write(record: &Parts<'_>, out: &Path) -> Result<Written> {
+    let mut chapters = vec![];
+    for (name, part) in &record.parts {
+        let document = content::document(part);
+        for file in files(part, &document)? {
+            write_file(&out.join(name), &file.name, &file.contents)?;
+        }
+        chapters.push(chapter(name, part, document));
+    }
+    let volume = Volume {
+        title: format!("{}, {}", record.file.study, record.file.variant.word()),
+        question: record.file.question.clone(),
+        facts: facts(record),
+        warnings: warnings(record),
+        beside: beside::section(&record.parts),
+        chapters,
+    };
+    let json = to_json(record);
+    let rendered = [
+        ("report.html", html::volume(&volume)),
+        ("report.md", markdown::volume(&volume)),
+        ("report.txt", text::volume(&volume, Colour::No)),
+        ("report.json", json.clone()),
+    ];
+    let files = rendered.into_iter().map(|(name, text)| write_file(out, name, &text)).collect::<Result<_>>()?;
+    let invalid = record.parts.iter().flat_map(|(_, findings)| &findings.rows).filter(|row| !row.is_valid()).count();
+    Ok(Written { files, terminal: Terminal::Parts(volume), json, invalid })
+}
+
+fn chapter(name: &str, part: &Findings<'_>, document: Document) -> Chapter {
+    let study = &part.run.study;
+    let exports = study.exports.iter().flat_map(|export| [export.file.clone(), script_name(&export.file)]);
+    Chapter {
+        name: name.to_string(),
+        about: study.about.clone(),
+        as_published: study.variant == Variant::AsPublished,
+        files: NUMBERS.into_iter().map(str::to_string).chain(exports).collect(),
+        document,
+    }
+}
+
+fn facts(record: &Parts<'_>) -> Vec<String> {
+    let corrected = |(_, part): &(String, Findings<'_>)| part.run.study.variant == Variant::Corrected;
+    let variant = if record.parts.iter().any(corrected) { "corrected variant" } else { AS_PUBLISHED };
+    vec![
+        format!("study {}", record.file.study),
+        variant.to_string(),
+        record.file.extent.word().to_string(),
+        content::words::counted(record.parts.len(), "part"),
+        record.file.started.clone(),
+    ]
+}
+
+/// How many trials of a part something holds for, and of how many.
+type Counted<'f> = dyn Fn(&Findings<'_>) -> Option<(usize, usize)> + 'f;
+
+/// A reader of the answers must know what is wrong with them; the notes of each part say more.
+fn warnings(record: &Parts<'_>) -> Vec<String> {
+    let of = |found: &Counted<'_>| {
+        let found = record.parts.iter().filter_map(|(name, part)| found(part).map(|found| (name, found)));
+        let listed: Vec<String> = found.map(|(name, (n, of))| format!("{name} ({n} of {of} trials)")).collect();
+        listed.join(", ")
+    };
+    let some = |n: usize, of: usize| (n > 0).then_some((n, of));
+    let notes = [
+        ("Interrupted, so that not all trials are there", {
+            of(&|part| part.run.finished.is_none().then_some((part.trial_count(), part.run.schedule.len())))
+        }),
+        ("Trials that do not count", {
+            of(&|findings| some(findings.rows.iter().filter(|row| !row.is_valid()).count(), findings.rows.len()))
+        }),
+        ("Trials that cannot be read", of(&|part| some(part.damaged.len(), part.run.schedule.len()))),
+        ("Disturbed, and counting nevertheless", {
+            of(&|part| some(told::marked(part).disturbed, part.trial_count()))
+        }),
+    ];
+    let notes = notes.into_iter().filter(|(_, parts)| !parts.is_empty());
+    notes.map(|(what, parts)| format!("{what}: {parts}. The reasons are with each part.")).collect()
+}
+
+/// The numbers of all parts, for a program.
+fn to_json(record: &Parts<'_>) -> String {
+    let part = |(name, part): &(String, Findings<'_>)| {
+        let mut value = json::value(part);
+        value["part"] = json!(name);
+        value["about"] = json!(part.run.study.about);
+        value
+    };
+    let document = json!({
+        "format": 1,
+        "study": record.file.study,
+        "question": record.file.question,
+        "variant": record.file.variant.word(),
+        "complete": record.file.finished.is_some(),
+        "parts": record.parts.iter().map(part).collect::<Vec<_>>(),
+    });
+    format!("{document:#}\n")
+}

@@ -1,0 +1,272 @@
+//! Generators of a workload's values: of columns from what is known of them, of arguments from where they stand in a
+//! statement and what was bound there.
+
+use crate::manifest::{Column, Content, Table};
+use crate::sql::{Token, tokens};
+use crate::trace::Value;
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+/// Values that are written out one by one, at most.
+const CHOICES: usize = 20;
+
+/// A TOML string.
+pub fn text(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// Whether a column is the rowid of its table.
+pub fn is_serial(table: &Table, column: &Column) -> bool {
+    let keys = table.columns.iter().filter(|column| column.key > 0).count();
+    keys == 1 && column.key == 1 && column.declared.eq_ignore_ascii_case("integer")
+}
+
+/// The column that a name means in one of these tables.
+pub fn column_of<'c>(content: &'c Content, tables: &[String], name: &str) -> Option<(&'c Table, &'c Column)> {
+    let of = |wanted: &String| content.tables.iter().find(|table| table.name.eq_ignore_ascii_case(wanted));
+    let name = name.trim_matches(['"', '`', '[', ']']);
+    let find = |table: &'c Table| {
+        let is_rowid = name.eq_ignore_ascii_case("rowid");
+        let named = |column: &&Column| column.name.eq_ignore_ascii_case(name) || (is_rowid && is_serial(table, column));
+        table.columns.iter().find(named).map(|column| (table, column))
+    };
+    tables.iter().filter_map(of).find_map(find)
+}
+
+/// What a column refers to, if its rows can be computed: `table.column`.
+fn target(content: &Content, column: &Column) -> Option<(String, u64)> {
+    let (table, named) = column.refers.as_ref()?;
+    let table = content.tables.iter().find(|known| known.name.eq_ignore_ascii_case(table))?;
+    let serial = table.columns.iter().find(|column| is_serial(table, column))?;
+    let fits = named.is_empty() || serial.name.eq_ignore_ascii_case(named);
+    (fits && table.rows > 0).then(|| (format!("{}.{}", table.name, serial.name), table.rows))
+}
+
+/// A generator for a column of loaded rows.
+pub fn of_column(content: &Content, table: &Table, column: &Column, choices: Option<String>) -> String {
+    if is_serial(table, column) {
+        return "{ serial = 1 }".into();
+    }
+    let nulls = if column.seen > 0 { column.nulls as f64 / column.seen as f64 } else { 0.0 };
+    if nulls >= 1.0 {
+        return "{ null = 1 }".into();
+    }
+    let null = if nulls > 0.0 { format!(", null = {nulls:.3}") } else { String::new() };
+    let is_key = column.unique || column.key > 0;
+    if let Some((to, rows)) = target(content, column) {
+        let each = if is_key { format!(", each = {}", table.rows.div_ceil(rows).max(1)) } else { String::new() };
+        return format!("{{ ref = {}{each}{null} }}", text(&to));
+    }
+    if is_key {
+        let id = table.columns.iter().find(|column| is_serial(table, column));
+        return match (column.kind.as_str(), id) {
+            ("integer" | "real", _) => "{ serial = 1 }".into(),
+            (_, Some(id)) => format!("{{ format = {}{null} }}", text(&format!("{}-{{{}}}", column.name, id.name))),
+            _ => "{ format = \"{hex:16}\" }".into(),
+        };
+    }
+    if let Some(choices) = choices {
+        return choices.replace(" }", &format!("{null} }}"));
+    }
+    free(&column.kind, column.distinct, column.length_mean, &null)
+}
+
+/// A generator for values of which only type, number and length are known.
+fn free(kind: &str, distinct: u64, length: u64, null: &str) -> String {
+    match kind {
+        "integer" => format!("{{ range = [1, {}]{null} }}", distinct.max(1)),
+        "real" => format!("{{ range = [0.0, {}.0]{null} }}", distinct.max(1)),
+        "blob" => format!("{{ blob = {}{null} }}", length.clamp(1, 1 << 20)),
+        _ if distinct <= CHOICES as u64 && distinct > 0 => {
+            let values: Vec<String> = (1..=distinct).map(|i| text(&format!("value-{i}"))).collect();
+            format!("{{ choice = [{}]{null} }}", values.join(", "))
+        }
+        _ if length <= 16 => format!("{{ format = \"{{hex:{}}}\"{null} }}", length.max(1)),
+        _ => format!("{{ words = {{ median = {} }}{null} }}", (length / 6).max(1)),
+    }
+}
+
+/// The column that each parameter or literal of a statement stands for, by its place among the tokens.
+pub fn columns_of(sql: &str) -> HashMap<usize, String> {
+    let tokens = tokens(sql);
+    let mut found = HashMap::new();
+    let word = |at: usize| match tokens.get(at) {
+        Some(Token::Word(word)) => Some(*word),
+        _ => None,
+    };
+    let is = |at: usize, text: &str| word(at).is_some_and(|word| word.eq_ignore_ascii_case(text));
+    // INSERT INTO t (a, b) VALUES (?, ?), (?, ?)
+    let mut names: Vec<&str> = vec![];
+    let mut at = 0;
+    if let Some(open) =
+        tokens.iter().position(|token| *token == Token::Sign("(")).filter(|_| is(0, "insert") || is(0, "replace"))
+    {
+        at = open + 1;
+        while tokens.get(at).is_some_and(|token| *token != Token::Sign(")")) {
+            names.extend(word(at));
+            at += 1;
+        }
+    }
+    let (mut depth, mut column) = (0, 0);
+    for i in at..tokens.len() {
+        match &tokens[i] {
+            Token::Sign("(") => {
+                depth += 1;
+                column = if depth == 1 { 0 } else { column };
+            }
+            Token::Sign(")") => depth -= 1,
+            Token::Sign(",") if depth == 1 => column += 1,
+            Token::Parameter(_) | Token::Literal(_) => {
+                let compared = (1..=2).rev().find_map(|back| {
+                    let signs = (i.checked_sub(back)?..i).all(|at| matches!(tokens[at], Token::Sign("=" | "<" | ">")));
+                    word(i.checked_sub(back + 1)?).filter(|_| signs)
+                });
+                let limit = i
+                    .checked_sub(1)
+                    .and_then(word)
+                    .filter(|word| ["limit", "offset"].iter().any(|l| l.eq_ignore_ascii_case(word)));
+                let listed = (0..i).rev().find(|&at| {
+                    !matches!(tokens[at], Token::Parameter(_) | Token::Literal(_) | Token::Sign("," | "("))
+                });
+                let in_list = listed.filter(|&at| is(at, "in")).and_then(|at| word(at.checked_sub(1)?));
+                let inserted = names.get(column).copied().filter(|_| depth == 1);
+                if let Some(name) = compared.or(limit).or(in_list).or(inserted) {
+                    found.insert(i, name.to_string());
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// How unequal values are: the exponent of Zipf's law that gives the most frequent one its share.
+pub fn zipf(most: f64, distinct: u64) -> Option<f64> {
+    if distinct < 2 || most * (distinct as f64) < 2.0 {
+        return None;
+    }
+    let share = |s: f64| 1.0 / (1..=distinct.min(100_000)).map(|rank| (rank as f64).powf(-s)).sum::<f64>();
+    let (mut low, mut high) = (0.0, 4.0);
+    for _ in 0..30 {
+        let middle = (low + high) / 2.0;
+        if share(middle) < most { low = middle } else { high = middle }
+    }
+    (low > 0.05).then_some((low * 100.0).round() / 100.0)
+}
+
+/// A generator for an argument: from the column that it stands for, or from the values that were bound.
+pub fn of_argument(
+    content: &Content,
+    tables: &[String],
+    name: Option<&str>,
+    values: &[&Value],
+    inserts: bool,
+) -> String {
+    let mut counts: HashMap<String, (u64, &Value)> = HashMap::new();
+    for value in values {
+        counts.entry(format!("{value:?}")).or_insert((0, *value)).0 += 1;
+    }
+    let total = values.len().max(1) as u64;
+    let nulls = values.iter().filter(|value| matches!(value, Value::Null)).count() as f64 / total as f64;
+    let null = if nulls > 0.0 && nulls < 1.0 { format!(", null = {nulls:.3}") } else { String::new() };
+    if nulls >= 1.0 {
+        return "{ null = 1 }".into();
+    }
+    let most = counts.values().map(|(count, _)| *count).max().unwrap_or(0);
+    let distinct = counts.len() as u64;
+    let skew = zipf(most as f64 / total as f64, distinct).map_or(String::new(), |s| format!(", zipf = {s}"));
+    if let Some((table, column)) = name.and_then(|name| column_of(content, tables, name)) {
+        let own = is_serial(table, column).then(|| (format!("{}.{}", table.name, column.name), table.rows));
+        match own.filter(|(_, rows)| *rows > 0) {
+            Some(_) if inserts => return "{ unique = true }".into(),
+            Some((to, _)) => return format!("{{ ref = {}{skew} }}", text(&to)),
+            None => {}
+        }
+        if let Some((to, _)) = target(content, column) {
+            return format!("{{ ref = {}{skew}{null} }}", text(&to));
+        }
+        if inserts && (column.unique || column.key > 0) {
+            return "{ unique = true }".into();
+        }
+    }
+    let is_limit = name.is_some_and(|name| name.eq_ignore_ascii_case("limit") || name.eq_ignore_ascii_case("offset"));
+    chosen(&mut counts.into_values().collect(), &null).unwrap_or_else(|| {
+        if is_limit {
+            return if name.is_some_and(|name| name.eq_ignore_ascii_case("limit")) { "20" } else { "0" }.into();
+        }
+        let first = values.iter().find(|value| !matches!(value, Value::Null));
+        let (kind, length) = first.map_or(("text", 8), |value| type_of(value));
+        free(kind, distinct.max(1), length, &null)
+    })
+}
+
+/// The values themselves, where they are known and few.
+fn chosen(counts: &mut Vec<(u64, &Value)>, null: &str) -> Option<String> {
+    counts.retain(|(_, value)| !matches!(value, Value::Null));
+    let known: Option<Vec<String>> = counts.iter().map(|(_, value)| written(value)).collect();
+    if counts.len() > CHOICES {
+        let numbers: Option<Vec<i64>> = counts
+            .iter()
+            .map(|(_, value)| match value {
+                Value::Integer(number) => Some(*number),
+                _ => None,
+            })
+            .collect();
+        let numbers = numbers?;
+        return Some(format!("{{ range = [{}, {}]{null} }}", numbers.iter().min()?, numbers.iter().max()?));
+    }
+    let (values, weights) = (known?.join(", "), counts.iter().map(|(count, _)| count.to_string()).collect::<Vec<_>>());
+    Some(format!("{{ choice = [{values}], weights = [{}]{null} }}", weights.join(", ")))
+}
+
+fn written(value: &Value) -> Option<String> {
+    match value {
+        Value::Integer(number) => Some(number.to_string()),
+        Value::Real(number) if number.is_finite() => Some(format!("{number:?}")),
+        Value::Text(bytes) => std::str::from_utf8(bytes).ok().filter(|text| text.len() <= 200).map(text),
+        _ => None,
+    }
+}
+
+fn type_of(value: &Value) -> (&'static str, u64) {
+    match value {
+        Value::Integer(_) | Value::Hash(1, ..) => ("integer", 8),
+        Value::Real(_) | Value::Hash(2, ..) => ("real", 8),
+        Value::Text(bytes) => ("text", bytes.len() as u64),
+        Value::Blob(bytes) => ("blob", bytes.len() as u64),
+        Value::Zeros(length) | Value::Hash(4, length, _) => ("blob", *length),
+        Value::Hash(_, length, _) => ("text", *length),
+        Value::Null | Value::Opaque => ("null", 0),
+    }
+}
+
+/// Adds a line of a table of TOML.
+pub fn line(out: &mut String, key: &str, value: &str) {
+    let _ = writeln!(out, "{key} = {value}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(sql: &str) -> Vec<String> {
+        let mut found: Vec<(usize, String)> = columns_of(sql).into_iter().collect();
+        found.sort();
+        found.into_iter().map(|(_, name)| name).collect()
+    }
+
+    #[test]
+    fn values_stand_for_columns() {
+        assert_eq!(names("INSERT INTO t (a, b) VALUES (?, lower(?)), (?1, 'x')"), ["a", "a", "b"]);
+        assert_eq!(names("UPDATE t SET a = ?, b = b + 1 WHERE t.id >= :n"), ["a", "id"]);
+        assert_eq!(names("SELECT * FROM t WHERE x IN (?, ?) LIMIT 5 OFFSET ?"), ["x", "x", "LIMIT", "OFFSET"]);
+    }
+
+    #[test]
+    fn skew_comes_back() {
+        assert_eq!(zipf(0.01, 100), None, "all equal");
+        let most = 1.0 / (1..=1000).map(|rank| f64::from(rank).powf(-1.0)).sum::<f64>();
+        let found = zipf(most, 1000).expect("skew");
+        assert!((found - 1.0).abs() < 0.02, "{found}");
+    }
+}

@@ -1,0 +1,368 @@
+//! `contend replay`: does again what was captured, on copies of the databases, and compares.
+//!
+//! Transactions are carried out one after the other, each on its own connection, in the order in which they held the write
+//! lock. A transaction that could commit read nothing that another changed meanwhile, so this order gives the same tables.
+
+use crate::manifest::{Database, Manifest};
+use crate::program::{Began, End, Shapes, Transaction, transactions};
+use crate::sql::{Does, Token, literal, tokens};
+use crate::trace::{Call, How, ROW, Trace, Value};
+use anyhow::{Context, Result};
+use rusqlite::types::ToSqlOutput;
+use rusqlite::types::Value as Sql;
+use rusqlite::{Connection, ToSql};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// What came of it.
+#[derive(Debug, Default, Serialize)]
+pub struct Outcome {
+    pub transactions: u64,
+    pub statements: u64,
+    pub captured_ns: u64,
+    pub replayed_ns: u64,
+    /// Statements with another result than captured.
+    pub diverged: Vec<Divergence>,
+    /// What was left out, in sentences.
+    pub left_out: BTreeSet<String>,
+    pub databases: Vec<Compared>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Divergence {
+    pub statement: String,
+    pub what: &'static str,
+    pub count: u64,
+    pub captured: String,
+    pub replayed: String,
+}
+
+/// A database at the end.
+#[derive(Debug, Serialize)]
+pub struct Compared {
+    pub path: PathBuf,
+    pub tables: u64,
+    /// Tables that differ: rows only in the capture, and only in the replay.
+    pub differ: Vec<(String, u64, u64)>,
+}
+
+impl Outcome {
+    pub fn is_same(&self) -> bool {
+        self.databases.iter().all(|database| database.differ.is_empty())
+    }
+}
+
+/// Something to do at once: a transaction, or a call outside of any.
+struct Unit {
+    /// Its place in the order.
+    at_ns: u64,
+    calls: Vec<usize>,
+    is_transaction: bool,
+}
+
+fn units(trace: &Trace, shapes: &Shapes, left_out: &mut BTreeSet<String>) -> Vec<Unit> {
+    let all = transactions(trace, shapes);
+    let mut inside = vec![false; trace.calls.len()];
+    let mut units = vec![];
+    for transaction in &all {
+        transaction.calls.iter().for_each(|&call| inside[call] = true);
+        match transaction.end {
+            End::Unfinished => {
+                left_out.insert(
+                    "A transaction that had not ended was left out; its last statement may have committed.".into(),
+                );
+            }
+            // What a lock refused did nothing.
+            End::Failed if transaction.is_busy => {}
+            _ => units.push(Unit {
+                at_ns: moment(transaction, trace),
+                calls: transaction.calls.clone(),
+                is_transaction: true,
+            }),
+        }
+    }
+    for (i, call) in trace.calls.iter().enumerate().filter(|(i, _)| !inside[*i]) {
+        units.push(Unit { at_ns: call.at_ns, calls: vec![i], is_transaction: false });
+    }
+    units.sort_by_key(|unit| unit.at_ns);
+    units
+}
+
+/// A moment at which a transaction held the write lock; of one that only reads, its first statement.
+fn moment(transaction: &Transaction, trace: &Trace) -> u64 {
+    let place = if transaction.writes { transaction.calls.last() } else { transaction.calls.first() };
+    let call = &trace.calls[*place.expect("a transaction has a call")];
+    // A single statement waits for the lock and then has it; a COMMIT has it from its begin.
+    call.at_ns + if transaction.began == Began::Alone { call.waited_ns } else { 0 }
+}
+
+struct Replay<'r> {
+    trace: &'r Trace,
+    shapes: &'r Shapes,
+    databases: &'r [Database],
+    dir: &'r Path,
+    connections: BTreeMap<u64, Connection>,
+    outcome: Outcome,
+    diverged: BTreeMap<(usize, &'static str), Divergence>,
+}
+
+/// Replays a capture in a directory of its own; `speed` is how many times as fast, `None` as fast as possible.
+///
+/// # Errors
+/// The capture has no values, or a copy cannot be made.
+pub fn replay(taken: &Path, manifest: &Manifest, dir: &Path, speed: Option<f64>) -> Result<Outcome> {
+    manifest.needs_values("A replay")?;
+    let trace = Trace::read(taken, manifest)?;
+    let shapes = Shapes::of(&trace);
+    for (i, database) in manifest.databases.iter().enumerate() {
+        place(taken, database, &copy_of(dir, i))?;
+    }
+    let mut replay = Replay {
+        trace: &trace,
+        shapes: &shapes,
+        databases: &manifest.databases,
+        dir,
+        connections: BTreeMap::new(),
+        outcome: Outcome { captured_ns: trace.to_ns - trace.from_ns, ..Outcome::default() },
+        diverged: BTreeMap::new(),
+    };
+    let units = units(&trace, &shapes, &mut replay.outcome.left_out);
+    let begin = Instant::now();
+    for unit in &units {
+        if let Some(speed) = speed {
+            let at = Duration::from_nanos(((unit.at_ns - trace.from_ns) as f64 / speed) as u64);
+            std::thread::sleep(at.saturating_sub(begin.elapsed()));
+        }
+        replay.unit(unit)?;
+    }
+    replay.outcome.replayed_ns = u64::try_from(begin.elapsed().as_nanos())?;
+    let Replay { connections, mut outcome, diverged, .. } = replay;
+    drop(connections);
+    outcome.diverged = diverged.into_values().collect();
+    for (i, database) in manifest.databases.iter().enumerate() {
+        let end = database.end.as_ref().and_then(|end| end.copy.as_ref());
+        match end {
+            Some(end) => outcome.databases.push(compare(&database.path, &copy_of(dir, i), &taken.join(end))?),
+            None => {
+                let path = database.path.display();
+                outcome.left_out.insert(format!("{path} was not there at the end, so it is not compared."));
+            }
+        }
+    }
+    Ok(outcome)
+}
+
+fn copy_of(dir: &Path, number: usize) -> PathBuf {
+    dir.join(format!("{}.db", number + 1))
+}
+
+/// Puts the content at the start where the replay works.
+fn place(taken: &Path, database: &Database, to: &Path) -> Result<()> {
+    let Some(content) = &database.content else { return Ok(()) };
+    let Some(copy) = &content.copy else { return Ok(()) };
+    std::fs::copy(taken.join(copy), to).with_context(|| format!("cannot copy to {}", to.display()))?;
+    let db = Connection::open(to)?;
+    db.pragma_update(None, "journal_mode", &content.journal_mode)?;
+    Ok(())
+}
+
+impl Replay<'_> {
+    fn unit(&mut self, unit: &Unit) -> Result<()> {
+        self.outcome.transactions += u64::from(unit.is_transaction);
+        for &i in &unit.calls {
+            let call = &self.trace.calls[i];
+            if !call.is_busy() {
+                self.call(call)?;
+            }
+        }
+        // The program may have closed the connection, or the lock ended it.
+        let connection = self.trace.calls[unit.calls[0]].connection;
+        if unit.is_transaction
+            && let Some(db) = self.connections.get(&connection)
+            && !db.is_autocommit()
+            && self.trace.calls[*unit.calls.last().expect("not empty")].after
+        {
+            db.execute_batch("ROLLBACK")?;
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, id: u64) -> Result<()> {
+        if self.connections.contains_key(&id) {
+            return Ok(());
+        }
+        let captured = self.trace.connections.get(&id);
+        let path = captured.map_or(Path::new(""), |connection| &connection.path);
+        let number = self.databases.iter().position(|database| database.path == path);
+        let db = match number {
+            Some(number) => Connection::open(copy_of(self.dir, number))?,
+            None => Connection::open_in_memory()?,
+        };
+        db.busy_timeout(Duration::from_secs(5))?;
+        // What the capture's own calls would do to files elsewhere is left out; so is what needs files of the program's.
+        self.connections.insert(id, db);
+        Ok(())
+    }
+
+    fn call(&mut self, call: &Call) -> Result<()> {
+        let shape = self.shapes.get(call);
+        let first = shape.text.split([' ', '(']).next().unwrap_or_default().to_ascii_lowercase();
+        let leaves = match first.as_str() {
+            "attach" | "detach" => Some("attach other databases"),
+            "vacuum" if shape.text.to_ascii_lowercase().contains(" into ") => Some("write another file"),
+            "pragma" if shape.text.to_ascii_lowercase().contains("directory") => Some("name directories"),
+            _ => None,
+        };
+        if let Some(leaves) = leaves {
+            self.outcome.left_out.insert(format!("Statements that {leaves} were left out."));
+            return Ok(());
+        }
+        if is_of_the_moment(&call.sql) {
+            self.outcome.left_out.insert(
+                "Statements use random numbers or the present time, which are not those of the capture.".into(),
+            );
+        }
+        self.open(call.connection)?;
+        self.outcome.statements += 1;
+        let db = &self.connections[&call.connection];
+        let done = if call.how == How::Exec { script(db, call) } else { statement(db, call) };
+        let differs = match done {
+            Ok(done) if call.has_failed() => {
+                Some(("result", format!("error {}", call.rc), format!("{} rows", done.rows.unwrap_or(0))))
+            }
+            Ok(done) => differs(call, &done, shape.does),
+            Err(_) if call.has_failed() => None,
+            Err(why) => Some(("result", "success".to_string(), why.to_string())),
+        };
+        if let Some((what, captured, replayed)) = differs {
+            let new = Divergence { statement: shape.text.clone(), what, count: 0, captured, replayed };
+            self.diverged.entry((self.shapes.number(call), what)).or_insert(new).count += 1;
+        }
+        Ok(())
+    }
+}
+
+/// What a statement did in the replay; `rows` of a script are not known.
+struct Done {
+    rows: Option<u64>,
+    changes: i64,
+    rowid: i64,
+}
+
+fn script(db: &Connection, call: &Call) -> rusqlite::Result<Done> {
+    // Rows of several statements are not told apart.
+    db.execute_batch(&call.sql)?;
+    Ok(Done { rows: None, changes: i64::try_from(db.changes()).unwrap_or(0), rowid: db.last_insert_rowid() })
+}
+
+fn statement(db: &Connection, call: &Call) -> rusqlite::Result<Done> {
+    let mut statement = db.prepare_cached(&call.sql)?;
+    for (place, value) in &call.values {
+        let place = usize::from(*place);
+        if place <= statement.parameter_count() {
+            statement.raw_bind_parameter(place, value)?;
+        }
+    }
+    let mut rows = statement.raw_query();
+    // The program may have taken fewer rows than there were.
+    let stops = call.is_cut || call.rc == ROW;
+    let mut count = 0;
+    while (!stops || count < call.rows) && rows.next()?.is_some() {
+        count += 1;
+    }
+    drop(rows);
+    Ok(Done { rows: Some(count), changes: i64::try_from(db.changes()).unwrap_or(0), rowid: db.last_insert_rowid() })
+}
+
+/// What differs between what was captured and what was done.
+fn differs(call: &Call, done: &Done, does: Does) -> Option<(&'static str, String, String)> {
+    if call.how != How::Statement {
+        return None;
+    }
+    let rows = done.rows.filter(|rows| *rows != call.rows && does != Does::Pragma);
+    if let Some(rows) = rows {
+        return Some(("rows", call.rows.to_string(), rows.to_string()));
+    }
+    if does == Does::Write && done.changes != call.changes {
+        return Some(("changes", call.changes.to_string(), done.changes.to_string()));
+    }
+    let inserts = call.sql.get(..6).is_some_and(|word| word.eq_ignore_ascii_case("insert"));
+    if inserts && done.changes > 0 && done.rowid.cast_unsigned() != call.rowid {
+        return Some(("rowid", call.rowid.cast_signed().to_string(), done.rowid.to_string()));
+    }
+    None
+}
+
+/// Whether a statement's result depends on when or how often it is executed.
+fn is_of_the_moment(sql: &str) -> bool {
+    const WORDS: &[&str] = &["random", "randomblob", "current_timestamp", "current_time", "current_date"];
+    let moment = |token: &Token| match token {
+        Token::Word(word) => WORDS.iter().any(|known| known.eq_ignore_ascii_case(word)),
+        Token::Literal(text) => literal(text, false) == Value::Text((*b"now").into()),
+        _ => false,
+    };
+    tokens(sql).iter().any(moment)
+}
+
+impl ToSql for Value {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        let value = match self {
+            Value::Null | Value::Opaque | Value::Hash(..) => Sql::Null,
+            Value::Integer(number) => Sql::Integer(*number),
+            Value::Real(number) => Sql::Real(*number),
+            Value::Text(text) => return Ok(ToSqlOutput::Borrowed(rusqlite::types::ValueRef::Text(text))),
+            Value::Blob(bytes) => return Ok(ToSqlOutput::Borrowed(rusqlite::types::ValueRef::Blob(bytes))),
+            Value::Zeros(length) => Sql::Blob(vec![0; usize::try_from(*length).unwrap_or(0)]),
+        };
+        Ok(ToSqlOutput::Owned(value))
+    }
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// Compares the tables of two databases, rowids included.
+fn compare(path: &Path, replayed: &Path, captured: &Path) -> Result<Compared> {
+    let db = Connection::open(replayed)?;
+    db.execute("ATTACH ?1 AS captured", [captured.to_str().context("a path that is not text")?])?;
+    let tables = |schema: &str| -> rusqlite::Result<BTreeSet<String>> {
+        let sql = format!(
+            "SELECT name FROM {schema}.sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'
+             AND (name NOT LIKE 'sqlite\\_%' ESCAPE '\\' OR name = 'sqlite_sequence')"
+        );
+        let mut statement = db.prepare(&sql)?;
+        let names = statement.query_map([], |row| row.get(0))?;
+        names.collect()
+    };
+    let (of_replay, of_capture) = (tables("main")?, tables("captured")?);
+    let mut compared = Compared { path: path.to_path_buf(), tables: of_capture.len() as u64, differ: vec![] };
+    for table in of_replay.union(&of_capture) {
+        let name = quoted(table);
+        let count = |schema: &str| {
+            let sql = format!("SELECT count(*) FROM {schema}.{name}");
+            db.query_row(&sql, [], |row| row.get::<_, i64>(0)).unwrap_or(0).cast_unsigned()
+        };
+        if !of_replay.contains(table) || !of_capture.contains(table) {
+            compared.differ.push((table.clone(), count("captured"), count("main")));
+            continue;
+        }
+        let only = |one: &str, other: &str| -> rusqlite::Result<u64> {
+            let query = |columns: &str| {
+                let sql = format!(
+                    "SELECT count(*) FROM (SELECT {columns} FROM {one}.{name} EXCEPT SELECT {columns} FROM {other}.{name})"
+                );
+                db.query_row(&sql, [], |row| row.get::<_, i64>(0))
+            };
+            // A table WITHOUT ROWID has none.
+            query("rowid, *").or_else(|_| query("*")).map(i64::cast_unsigned)
+        };
+        let (captured, replayed) = (only("captured", "main")?, only("main", "captured")?);
+        if captured + replayed > 0 || count("captured") != count("main") {
+            compared.differ.push((table.clone(), captured, replayed));
+        }
+    }
+    Ok(compared)
+}

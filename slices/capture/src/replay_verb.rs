@@ -1,0 +1,112 @@
+//! `contend replay`: arguments, and what is printed.
+
+use crate::manifest::{Manifest, make_private};
+use crate::replay::{Outcome, replay};
+use anyhow::{Result, bail};
+use clap::{ArgMatches, FromArgMatches, Parser, ValueHint};
+use contend::cli::{INVALID, OK, print};
+use contend::slice::Verb;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Do again what was captured, on copies of the databases, and compare the tables at the end
+#[derive(Parser)]
+#[command(after_help = "Examples:
+  contend capture --out day --values=full -- python3 app.py
+  contend replay day                     as fast as possible
+  contend replay day --speed captured    with the captured pauses; `--speed 4` four times as fast
+
+Transactions are carried out one after the other, in the order in which they held the write lock. The program's own
+databases are not touched. The capture needs --values=full.
+
+Exit status: 0 the tables are the same, 1 they differ, 2 usage or environment.")]
+struct ReplayArgs {
+    /// The capture
+    #[arg(value_hint = ValueHint::DirPath)]
+    dir: PathBuf,
+    /// asap, captured, or how many times as fast as captured
+    #[arg(long, default_value = "asap")]
+    speed: String,
+    /// Keep the replayed databases in this directory
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    keep: Option<PathBuf>,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub const VERB: Verb = Verb {
+    name: "replay",
+    after: "capture",
+    run: |matches: &ArgMatches| run(&ReplayArgs::from_arg_matches(matches)?),
+    ..Verb::of::<ReplayArgs>()
+};
+
+fn run(args: &ReplayArgs) -> Result<u8> {
+    let manifest = Manifest::read(&args.dir)?;
+    manifest.needs_values("A replay")?;
+    let speed = match args.speed.as_str() {
+        "asap" => None,
+        "captured" => Some(1.0),
+        number => match number.parse::<f64>() {
+            Ok(times) if times.is_finite() && times > 0.0 => Some(times),
+            _ => bail!("--speed `{number}`: there are asap, captured, and numbers such as 4"),
+        },
+    };
+    let own = args.dir.join(format!("replay-{}", std::process::id()));
+    let dir = args.keep.as_ref().unwrap_or(&own);
+    make_private(dir)?;
+    let outcome = replay(&args.dir, &manifest, dir, speed);
+    if args.keep.is_none() {
+        let _ = std::fs::remove_dir_all(dir);
+    }
+    let outcome = outcome?;
+    print(&if args.json {
+        serde_json::to_string_pretty(&outcome)? + "\n"
+    } else {
+        text(&outcome, args.keep.as_deref())
+    })?;
+    Ok(if outcome.is_same() { OK } else { INVALID })
+}
+
+fn text(outcome: &Outcome, kept: Option<&Path>) -> String {
+    let mut out = String::new();
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    let _ = writeln!(
+        out,
+        "{} transactions, {} statements in {:.2} s (captured: {:.2} s).",
+        outcome.transactions,
+        outcome.statements,
+        seconds(outcome.replayed_ns),
+        seconds(outcome.captured_ns)
+    );
+    for database in &outcome.databases {
+        let path = database.path.display();
+        if database.differ.is_empty() {
+            let _ = writeln!(out, "{path}: all {} tables are the same as at the end of the capture.", database.tables);
+        }
+        for (table, captured, replayed) in &database.differ {
+            let _ = writeln!(
+                out,
+                "{path}: table {table} DIFFERS: {captured} rows only in the capture, {replayed} only in the replay."
+            );
+        }
+    }
+    if outcome.diverged.is_empty() {
+        out += "Every statement had the captured result, rows, changes and rowid.\n";
+    }
+    for one in &outcome.diverged {
+        let _ = writeln!(
+            out,
+            "{}: {} times other {}: {} captured, {} replayed (the first time).",
+            one.statement, one.count, one.what, one.captured, one.replayed
+        );
+    }
+    for sentence in &outcome.left_out {
+        let _ = writeln!(out, "{sentence}");
+    }
+    if let Some(kept) = kept {
+        let _ = writeln!(out, "The replayed databases are in {}.", kept.display());
+    }
+    out
+}
