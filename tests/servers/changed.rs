@@ -25,7 +25,6 @@ fn a_configuration_that_changes_in_the_window_is_found_although_it_is_taken_back
 #[test]
 fn transactions_of_somebody_else_are_found() {
     // More than the server may have of its own.
-    let own = "DO $$ BEGIN FOR i IN 1..300 LOOP PERFORM pg_current_xact_id(); COMMIT; END LOOP; END $$";
-    let kinds = with(&own.replace('$', "\\$"));
+    let kinds = with(&["SELECT pg_current_xact_id()"; 300].join("; "));
     assert!(kinds.iter().any(|kind| kind == "commits"), "{kinds:?}");
 }
