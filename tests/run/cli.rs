@@ -145,6 +145,30 @@ fn the_walk_through_of_the_docs_can_be_walked() {
     assert!(said.err.contains("mattn") && said.err.contains("make workers-go"), "{}", said.err);
     let report = fs::read_to_string(bench.path("record/report.txt")).expect("a report");
     assert!(report.contains("rusqlite") && !report.contains("does not count"), "{report}");
+
+    // The first question of most: the same tables on every engine. The servers have tests of their own.
+    let engines = example("tickets-engines.toml");
+    let args = ["run", &engines, "--quick", "--only", "SQLite", "--rounds", "1", "--window", "100ms", "--quiet"];
+    sound(&bench.path("engines"), || bench.contend(&[&args[..], &["--out", "engines"]].concat()));
+    let report = fs::read_to_string(bench.path("engines/report.txt")).expect("a report");
+    assert!(report.contains("SQLite or a server for our tickets?") && report.contains("8 processes"), "{report}");
+}
+
+#[test]
+fn alone_it_asks_what_one_wants_to_know() {
+    let bench = Bench::new();
+    let said = bench.contend(&[]).exits(0).out;
+    let lines: Vec<&str> = said.lines().collect();
+    assert!((10..=12).contains(&lines.len()), "about ten lines:\n{said}");
+    for line in &lines {
+        let (question, command) = line.split_once("  ").expect("a question and its command");
+        assert!(question.ends_with(['?', ':']) && command.trim().starts_with("contend "), "{line}");
+        assert!(line.is_ascii() && line.len() <= 100, "{line}");
+        // Its verb is one that there is.
+        let verb = command.trim().split(' ').nth(1).expect("a verb");
+        let help = if verb == "--help" { vec![verb] } else { vec![verb, "--help"] };
+        bench.contend(&help).exits(0);
+    }
 }
 
 #[test]

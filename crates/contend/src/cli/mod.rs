@@ -63,8 +63,7 @@ const WORKER_VERB: &str = "worker";
     name = "contend",
     version,
     about = "Shows what a database does when many clients want it at once, and says which one to use",
-    subcommand_required = true,
-    arg_required_else_help = true
+    subcommand_required = true
 )]
 struct Contend;
 
@@ -101,19 +100,43 @@ struct CompletionsArgs {
 
 /// The core's verbs, as `contend --help` lists them.
 const VERBS: &[Verb] = &[
-    Verb { name: "run", run: |m| run::run(&RunArgs::from_arg_matches(m)?), ..Verb::of::<RunArgs>() },
+    Verb {
+        name: "run",
+        run: |m| run::run(&RunArgs::from_arg_matches(m)?),
+        questions: &[
+            ("Does WAL help many processes on one SQLite file?", "contend run"),
+            ("SQLite or PostgreSQL for my three tables?", "contend run examples/tickets-engines.toml"),
+            ("Which driver, in which language?", "contend run languages --quick"),
+        ],
+        ..Verb::of::<RunArgs>()
+    },
     Verb { name: "report", run: |m| report::report(&ReportArgs::from_arg_matches(m)?), ..Verb::of::<ReportArgs>() },
     Verb {
         name: "compare",
         run: |m| compare::compare(&CompareArgs::from_arg_matches(m)?),
+        questions: &[("Is the new version slower than the old one?", "contend compare results/OLD results/NEW")],
         ..Verb::of::<CompareArgs>()
     },
-    Verb { name: "list", run: |m| list::list(&ListArgs::from_arg_matches(m)?), ..Verb::of::<ListArgs>() },
-    Verb { name: "doctor", run: |m| doctor::doctor(&DoctorArgs::from_arg_matches(m)?), ..Verb::of::<DoctorArgs>() },
+    Verb {
+        name: "list",
+        run: |m| list::list(&ListArgs::from_arg_matches(m)?),
+        questions: &[("What else can be asked, of which engines and drivers?", "contend list")],
+        ..Verb::of::<ListArgs>()
+    },
+    Verb {
+        name: "doctor",
+        run: |m| doctor::doctor(&DoctorArgs::from_arg_matches(m)?),
+        questions: &[("What can this machine measure, and what does it lack?", "contend doctor")],
+        ..Verb::of::<DoctorArgs>()
+    },
     Verb { name: "verify", run: |m| verify::verify(&VerifyArgs::from_arg_matches(m)?), ..Verb::of::<VerifyArgs>() },
     Verb {
         name: "translate",
         run: |m| translate::translate(&TranslateArgs::from_arg_matches(m)?),
+        questions: &[(
+            "What becomes of my SQL on PostgreSQL or MariaDB?",
+            "contend translate --to postgres schema.sql",
+        )],
         ..Verb::of::<TranslateArgs>()
     },
     Verb { name: "plan", run: |m| plan::plan(&PlanVerb::from_arg_matches(m)?), ..Verb::of::<PlanVerb>() },
@@ -150,6 +173,14 @@ fn command(verbs: &[Verb]) -> Command {
         .subcommands(verbs.iter().map(with_forms))
 }
 
+/// What `contend` alone prints: questions, each with the one command that answers it.
+fn questions(verbs: &[Verb]) -> String {
+    let all = || verbs.iter().flat_map(|verb| verb.questions);
+    let widest = all().map(|(question, _)| question.len()).max().unwrap_or(0);
+    let lines: String = all().map(|(question, command)| format!("{question:widest$}  {command}\n")).collect();
+    format!("{lines}{:widest$}  contend --help\n", "Everything else:")
+}
+
 /// The command, from its arguments to its exit status.
 pub fn main(slices: &'static [Slice]) -> ExitCode {
     slice::register(slices);
@@ -158,6 +189,12 @@ pub fn main(slices: &'static [Slice]) -> ExitCode {
         return (process.serve)(&args[2..]);
     }
     let verbs = verbs();
+    if args.len() == 1 {
+        return match print(&questions(&verbs)) {
+            Err(e) if !is_broken_pipe(&e) => ExitCode::from(USAGE),
+            _ => ExitCode::SUCCESS,
+        };
+    }
     // clap prints help, version and usage errors itself, and leaves with 0 or 2.
     let matches = command(&verbs).try_get_matches().unwrap_or_else(|e| {
         let unknown = e.kind() == clap::error::ErrorKind::UnknownArgument;

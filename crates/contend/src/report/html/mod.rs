@@ -18,13 +18,17 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 
 /// Colours there are for contenders; then they begin again, dashed.
 pub const COLOURS: usize = 8;
 
+/// Below a chart: its values as a table, which the script writes when it is opened.
+const DATA: &str = "<details class=\"data\"><summary>Data</summary></details>\n";
+
 /// The page.
 pub fn html(document: &Document) -> String {
     let mut body = "<a class=\"skip\" href=\"#answer\">To the answer</a>\n".to_string();
     body += &header(&document.question, &document.facts, &document.warnings);
     body += &navigation(document);
     body += "<main>\n";
-    document.sections.iter().for_each(|section| body += &blocks::section(section, blocks::PAGE));
+    let place = blocks::Place { compared: blocks::compared(document), ..blocks::PAGE };
+    document.sections.iter().for_each(|section| body += &blocks::section(section, place));
     body += &format!("</main>\n<footer>{}</footer>\n", escaped(&document.origin));
     page(&document.title, &body)
 }
