@@ -45,6 +45,8 @@ fn options(fault: &str) -> &'static str {
     match fault {
         "setting" => "--setting synchronous=0",
         "corrupt-data" => "--sql 'DELETE FROM transfer'",
+        // Nothing that an invariant would see.
+        "meddle" => "--sql 'UPDATE account SET owner = id'",
         "nothing" => "--worker all",
         _ => "",
     }
@@ -79,7 +81,7 @@ fn deadline(fault: &str) -> &'static str {
 
 /// Faults that strike at a moment of the window, or show by what is missing in it, have a window in which a slow machine is
 /// in time, too.
-const NEED_TIME: [&str; 3] = ["stop-early", "late", BUSY];
+const NEED_TIME: [&str; 5] = ["stop-early", "late", "stretch", "freeze", BUSY];
 
 /// Shows by the processor time that it takes, which another program may take first: a test by itself, which may be retried.
 const BUSY: &str = "busy";
@@ -251,6 +253,8 @@ fn no_reason_is_without_a_fault() {
     provoked.insert(Invalid::Prepare.word().to_string());
     // And this one, with servers.
     provoked.insert(Invalid::ServerDied.word().to_string());
+    // And this one, with several contenders.
+    provoked.insert(Invalid::Answers.word().to_string());
     // And this one, where disks lose what was not synced.
     provoked.insert(Invalid::Control.word().to_string());
     let reasons: BTreeSet<String> = Invalid::ALL.iter().map(|r| r.word().to_string()).collect();

@@ -176,6 +176,7 @@ impl Story {
             clients: self.clients,
             samples: None,
             samples_sha256: None,
+            bound_sha256: None,
             scale: BTreeMap::from([("databases".to_string(), 1), ("posts".to_string(), 2000)]),
             kinds: Tables::default(),
         }
@@ -216,6 +217,7 @@ impl Story {
             tiers: vec![],
             floors: vec![],
             floors_missing: vec![],
+            programs: vec![],
             schedule: (1..).zip(rounds).map(slot).collect(),
             spent_ns: 0,
             finished: None,

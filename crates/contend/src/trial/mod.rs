@@ -12,6 +12,7 @@ pub mod order;
 pub mod over_http;
 pub mod overhead;
 pub mod plans;
+mod programs;
 pub mod proofs;
 mod recorded;
 pub mod resume;

@@ -188,6 +188,7 @@ fn blank(bench: &Bench<'_>, stage: &Stage<'_>) -> Trial {
         clients: stage.round.clients().count() as u32,
         samples: None,
         samples_sha256: None,
+        bound_sha256: None,
         scale: bench.workload.numbers(stage.round.load.scale),
         tables: BTreeMap::new(),
         kinds: Tables::default(),

@@ -9,6 +9,7 @@ pub mod asked;
 pub mod data;
 pub mod draw;
 mod file;
+pub mod fixed;
 mod generate;
 mod generator;
 pub mod invariant;
