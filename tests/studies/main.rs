@@ -8,5 +8,6 @@ mod async_study;
 mod backlog;
 mod gameplan;
 mod languages;
+mod locked;
 mod plex;
 mod wordpress;

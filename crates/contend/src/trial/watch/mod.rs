@@ -1,6 +1,7 @@
 //! What is observed of the machine and of processes, and what ends them for sure.
 
 pub mod backlog;
+pub mod commits;
 pub mod group;
 pub mod janitor;
 pub mod killing;
