@@ -20,7 +20,7 @@ import traceback
 from contextlib import closing, suppress
 
 import lies
-from handover import HANDOVER, SAMPLE, Plan, Sample, facts, facts_line, rounded, sealed, without_syncs
+from handover import HANDOVER, SAMPLE, Plan, Sample, facts, facts_line, rewritten, rounded, sealed, without_syncs
 
 FAULTS = {  # name: (reason expected, reasons that may come with it, what it does)
     "none": ("-", "-", "passes everything through"),
@@ -58,13 +58,14 @@ FAULTS = {  # name: (reason expected, reasons that may come with it, what it doe
     "unsynced": ("-", "not-credible", "runs with synchronous = OFF and reports what was asked for"),
     "stretch": ("clock", "commits", "works 4 times as long as it says, and divides its times by 4"),
     "freeze": ("stalled", "littles-law", "stops the real worker for 3 s of the window"),
-    "autocommit": ("commits", "-", "commits each statement of a transaction by itself"),
+    "autocommit": ("commits", "invariant", "commits each statement of a transaction by itself"),
     "jump": ("clock", "commits", "its clock jumps 2 s ahead in the middle of the samples"),
     "meddle": ("commits", "-", "executes --sql in the database early in the window, as another program might"),
     "second": ("commits", "invariant", "has a second worker carry out the same plan at the same time"),
     "weakens": ("settings", "not-credible", "sets synchronous = OFF on its connections once they have been read back"),
     "corrupt-data": ("invariant", "commits", "executes --sql in the database before it hands over its samples"),
     "nothing": ("nothing-done", "invariant", "reports every attempt as failed with SQLITE_BUSY"),
+    "rewrite": ("invariant", "commits,accounts", "executes its statements changed as --rewrite says"),
     "rounds-integers": ("-", "invariant", "rounds a plan's integers as reals are: 9007199254740993 to ...992"),
     "lie": ("-", "-", "tells a lie of lies.py that --seed chooses"),
     **{kind: ("-", "-", lies.KINDS[kind].__doc__.strip(".")) for kind in ("cache", "drop", "join", "repeat", "shift", "skip", "swap")},
@@ -160,6 +161,8 @@ class Fake:
             body = sealed(without_syncs(body.decode())).encode()
         elif self.fault == "rounds-integers":
             body = sealed(rounded(body.decode())).encode()
+        elif self.fault == "rewrite":
+            body = sealed(rewritten(body.decode(), self.args.rewrite)).encode()
         return b"plan %d\n" % len(body), body
 
     def make_up(self, text):
@@ -338,6 +341,7 @@ def parse(argv):
     add("--only-plan", type=int, metavar="N", help="be at fault only with a worker's N-th plan in --trial-file, from 1")
     add("--setting", default="synchronous=0", metavar="NAME=VALUE", help="for `setting` (default: synchronous=0)")
     add("--sql", help="for `corrupt-data`")
+    add("--rewrite", action="append", metavar="PATTERN=>REPLACEMENT", help="a regular expression, for `rewrite`")
     add("--service-ns", type=int, metavar="NS", help="for `instant` (default: 200) and `too-fast` (5000)")
     add("--seed", type=int, default=1, metavar="N", help="of lies (default: 1)")
     add("--lies-file", metavar="PATH", help="notes each lie, and how many samples it made up")
@@ -346,6 +350,8 @@ def parse(argv):
     args = parser.parse_args(argv)
     if not args.real and not args.list:
         parser.error("--real or CONTEND_REAL_WORKER must name the real worker")
+    if args.fault == "rewrite" and not args.rewrite:
+        parser.error("rewrite needs --rewrite")
     if args.only_plan and not args.trial_file or args.fault in ("corrupt-data", "meddle") and not args.sql:
         parser.error("--only-plan needs --trial-file; corrupt-data and meddle need --sql")
     return args

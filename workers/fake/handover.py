@@ -55,6 +55,27 @@ def without_syncs(text):
     return re.sub(r"^readback\tsynchronous\t.*$", lie, text, flags=re.MULTILINE)
 
 
+def places(sql):
+    """Where the parameters of a statement stand, as a plan says it."""
+    unescaped = re.sub(r"\\(.)", lambda m: ESCAPES.get(m[1], m[1]), sql)
+    blank = re.sub(r"'[^']*'", lambda m: "x" * len(m[0].encode()), unescaped)
+    return ",".join(str(len(blank[: m.start()].encode())) for m in re.finditer(r"\?", blank)) or "-"
+
+
+def rewritten(text, rules):
+    """The plan with every `PATTERN=>REPLACEMENT` applied to every statement."""
+
+    def one(line):
+        if not line.startswith("statement\t"):
+            return line
+        *head, _, sql = line.split("\t")
+        for rule in rules:
+            sql = re.sub(*rule.split("=>"), sql)
+        return "\t".join([*head, places(sql), sql])
+
+    return "\n".join(map(one, text.split("\n")))
+
+
 def sealed(text):
     """A plan with the digest of what it is now: the worker would refuse one that was changed."""
     body = text[: text.rindex("end\t")]

@@ -5,6 +5,7 @@
 
 mod compare;
 mod doctor;
+mod explain;
 mod list;
 mod manifests;
 mod plan;
@@ -15,6 +16,7 @@ mod verify;
 
 use self::compare::CompareArgs;
 use self::doctor::DoctorArgs;
+use self::explain::ExplainArgs;
 use self::list::ListArgs;
 use self::plan::PlanVerb;
 use self::report::ReportArgs;
@@ -29,6 +31,7 @@ use anyhow::{Context, Result};
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser};
 use clap_complete::Shell;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
@@ -118,6 +121,12 @@ const VERBS: &[Verb] = &[
         ..Verb::of::<CompareArgs>()
     },
     Verb {
+        name: "explain",
+        run: |m| explain::explain(&ExplainArgs::from_arg_matches(m)?),
+        questions: &[("What does this error mean, and what helps?", "contend explain 'database is locked'")],
+        ..Verb::of::<ExplainArgs>()
+    },
+    Verb {
         name: "list",
         run: |m| list::list(&ListArgs::from_arg_matches(m)?),
         questions: &[("What else can be asked, of which engines and drivers?", "contend list")],
@@ -184,9 +193,14 @@ fn questions(verbs: &[Verb]) -> String {
 /// The command, from its arguments to its exit status.
 pub fn main(slices: &'static [Slice]) -> ExitCode {
     slice::register(slices);
-    let args: Vec<String> = std::env::args().collect();
-    if let Some(process) = args.get(1).and_then(|verb| process(verb)) {
-        return (process.serve)(&args[2..]);
+    let args: Vec<OsString> = std::env::args_os().collect();
+    if let Some(process) = args.get(1).and_then(|verb| process(verb.to_str()?)) {
+        let Some(args) = args[2..].iter().map(|arg| arg.to_str().map(str::to_string)).collect::<Option<Vec<_>>>()
+        else {
+            crate::tell!("contend: an argument is not UTF-8");
+            return ExitCode::from(USAGE);
+        };
+        return (process.serve)(&args);
     }
     let verbs = verbs();
     if args.len() == 1 {
@@ -198,9 +212,11 @@ pub fn main(slices: &'static [Slice]) -> ExitCode {
     // clap prints help, version and usage errors itself, and leaves with 0 or 2.
     let matches = command(&verbs).try_get_matches().unwrap_or_else(|e| {
         let unknown = e.kind() == clap::error::ErrorKind::UnknownArgument;
-        if let Some(verb) = verbs.iter().find(|verb| unknown && args.get(1).is_some_and(|typed| typed == verb.name)) {
+        if let Some(verb) =
+            verbs.iter().find(|verb| unknown && args.get(1).is_some_and(|typed| typed.as_os_str() == verb.name))
+        {
             // clap leaves at once.
-            eprint!("{}", verb.unknown_option);
+            crate::ui::tell(verb.unknown_option);
         }
         e.exit()
     });
@@ -208,10 +224,15 @@ pub fn main(slices: &'static [Slice]) -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(e) if is_broken_pipe(&e) => ExitCode::SUCCESS,
         Err(e) => {
-            eprintln!("contend: {e:#}");
+            crate::tell!("contend: {e:#}");
             ExitCode::from(USAGE)
         }
     }
+}
+
+/// The command line for the record; what is not UTF-8 in it is shown so.
+pub fn arguments() -> impl Iterator<Item = String> {
+    std::env::args_os().map(|arg| arg.to_string_lossy().into_owned())
 }
 
 /// The role of another process that contend was started in, if it was.

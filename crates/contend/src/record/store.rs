@@ -25,6 +25,8 @@ const SAMPLES_MAGIC: &[u8] = b"contend-samples 1\n";
 pub const TRIAL_FILE: &str = "trial.toml";
 pub const SAMPLES_FILE: &str = "samples.bin";
 pub const SERIES_FILE: &str = "series.csv";
+/// Held by the run that writes into the directory.
+pub const LOCK_FILE: &str = ".lock";
 const RUN_FILE: &str = "run.toml";
 const RUN_PARTIAL: &str = ".run.toml.partial";
 /// In the record of a study with parts, in place of it.
@@ -191,7 +193,16 @@ impl Record {
     pub fn open(dir: &Path) -> Result<Self> {
         let path = dir.join(RUN_FILE);
         if !path.exists() {
-            bail!("{} is not a record: it holds no {RUN_FILE}", dir.display());
+            bail!(
+                "{} is not a record: it holds no {RUN_FILE}{}",
+                dir.display(),
+                // A run that was killed before it wrote anything leaves this.
+                if dir.join(LOCK_FILE).exists() {
+                    ". A run was ended there before its first trial; give the same command again"
+                } else {
+                    ""
+                }
+            );
         }
         let run: Run = read_upgraded(&path, upgrade::run)?;
         kind::check(&run.study.kinds, |reader| reader.keys)
@@ -225,7 +236,7 @@ impl Record {
     /// The course of a trial as text; see `docs/formats.md`.
     pub fn series(&self, number: u32) -> Result<String> {
         let path = self.trial_dir(number).join(SERIES_FILE);
-        fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
+        regular_text(&path).with_context(|| format!("cannot read {}", path.display()))
     }
 
     /// Hands all samples of a trial to `each`, in the order of the file.
@@ -400,7 +411,7 @@ pub(super) fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<T> {
 
 /// Reads a file of any known format; `upgrade` changes one of an older format into the newest.
 fn read_upgraded<T: DeserializeOwned>(path: &Path, upgrade: impl Fn(&mut toml::Table) -> Result<()>) -> Result<T> {
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = regular_text(path).with_context(|| format!("cannot read {}", path.display()))?;
     let version: Version =
         toml::from_str(&text).with_context(|| format!("{} is damaged or not of a record", path.display()))?;
     if version.format > RECORD_VERSION {
@@ -416,6 +427,14 @@ fn read_upgraded<T: DeserializeOwned>(path: &Path, upgrade: impl Fn(&mut toml::T
         Ok(table.try_into()?)
     };
     read().with_context(|| format!("{} is damaged", path.display()))
+}
+
+/// The text of a file; a pipe or device under its name would be read for ever.
+fn regular_text(path: &Path) -> std::io::Result<String> {
+    match fs::metadata(path)?.is_file() {
+        true => fs::read_to_string(path),
+        false => Err(std::io::Error::other("it is no regular file")),
+    }
 }
 
 pub(super) fn sync_dir(dir: &Path) -> Result<()> {

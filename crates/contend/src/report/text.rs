@@ -2,6 +2,7 @@
 
 use crate::report::document::{Bar, BarRow, Bars, Block, Cell, Document, Row, Said, Section, Stack, Table, Tone};
 use crate::report::plot;
+use crate::stats::plain::is_harmful;
 
 /// Widest line.
 pub const WIDTH: usize = 100;
@@ -298,7 +299,7 @@ fn ascii(text: &str) -> String {
     let plain = |c: char| match c {
         'µ' => 'u',
         '†' => '+',
-        c if c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') => ' ',
+        c if c.is_control() || is_harmful(c) => ' ',
         c => c,
     };
     text.chars().map(plain).collect()

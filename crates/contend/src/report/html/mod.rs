@@ -10,6 +10,7 @@ mod volume;
 pub use volume::volume;
 
 use crate::report::document::Document;
+use crate::stats::plain::is_harmful;
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
@@ -84,7 +85,7 @@ pub fn escaped(text: &str) -> String {
             '"' => out += "&quot;",
             '\'' => out += "&#39;",
             '\n' => out += "&#10;",
-            c if c.is_control() => out.push(' '),
+            c if c.is_control() || is_harmful(c) => out.push(' '),
             c => out.push(c),
         }
     }

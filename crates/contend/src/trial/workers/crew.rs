@@ -4,6 +4,7 @@ use crate::check::guards::CLOCK_ERROR_NS_MAX;
 use crate::check::heard::{Heard, Sign};
 use crate::outcome::reason::Invalid;
 use crate::record::model::Reason;
+use crate::trial::data::disk::is_full;
 use crate::trial::workers::process::{Event, Launch, Nothing};
 use crate::trial::workers::processes::{Deadlines, Processes, Supervision, Workers};
 use crate::trial::workers::refusal::Whose;
@@ -145,7 +146,7 @@ impl<'a> Crew<'a> {
     /// Starts a worker for each plan, then waits until all are ready.
     pub fn prepare(&mut self, plans: &[Vec<Arc<[u8]>>]) -> Result<(), Failure> {
         for _ in plans {
-            self.workers.start().map_err(|e| Failure::Invalid(self.whose.cannot_be_started(&e)))?;
+            self.workers.start().map_err(|e| not_started(&self.whose, e))?;
             self.members.push(Member::default());
         }
         for (number, pieces) in plans.iter().enumerate() {
@@ -441,6 +442,15 @@ impl Listening {
 
 fn ns(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX / 4)
+}
+
+/// A worker's program does not run. A disk without room, or without room for names, is not the program's fault: the run
+/// stops, and the trial can be done again.
+pub fn not_started(whose: &Whose, error: anyhow::Error) -> Failure {
+    match is_full(&error) {
+        true => Failure::Fatal(error),
+        false => Failure::Invalid(whose.cannot_be_started(&error)),
+    }
 }
 
 /// What keeps the tool from understanding a worker that says this of itself.
