@@ -15,6 +15,7 @@ use crate::trial::workers::admin::Admin;
 use crate::trial::workers::crew::{Crew, Failure, Member, Observer, Window};
 use crate::trial::workers::serving::{Served, Serving};
 use anyhow::Result;
+use contend_wire::plan::Step;
 
 /// What the window left.
 pub struct Ran {
@@ -93,7 +94,10 @@ pub fn window(
     let servers = server.into_iter().chain(serving.as_ref().map(Serving::pid)).collect();
     let dir = bench.data_dir.clone();
     let sampler = Sampler::start(Watched { workers, servers, dir, part: stage.engine.part });
-    let mut commits = Commits::begin(stage.engine, fresh, admin).filter(|_| engine::writes_as_told(stage.contender));
+    let steps = bench.workload.transactions.iter().flat_map(|transaction| &transaction.steps);
+    let connects = steps.into_iter().any(|step| matches!(step, Step::Connect));
+    let mut commits =
+        Commits::begin(stage.engine, fresh, admin).filter(|_| engine::writes_as_told(stage.contender) && !connects);
     let start_ns = crew.start();
     let begins_ns = start_ns + load.run_in_ns;
     let ends_ns = (load.window_ns > 0).then(|| begins_ns + load.window_ns);

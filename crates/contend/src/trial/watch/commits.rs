@@ -58,28 +58,26 @@ impl<'e> Commits<'e> {
             _ => return None,
         };
         let mut commits = Self { engine, from, first: 0, counted: Counted { own, ..Counted::default() } };
-        commits.first = commits.read(fresh, admin, false)?.commits;
+        commits.first = commits.read(fresh, admin)?.commits;
         Some(commits)
     }
 
     /// At the end of the window, while clients may still be at work.
     pub fn window_ends(&mut self, fresh: &Fresh<'_>, admin: &mut Admin<'_>) {
-        self.counted.at_window_end = self.read(fresh, admin, false);
+        self.counted.at_window_end = self.read(fresh, admin);
     }
 
     /// When all clients have ended.
     pub fn end(mut self, fresh: &Fresh<'_>, admin: &mut Admin<'_>) -> Counted {
         let known = self.counted.at_window_end.is_some();
-        self.counted.at_end = if known { self.read(fresh, admin, true) } else { None };
+        self.counted.at_end = if known { self.read(fresh, admin) } else { None };
         self.counted
     }
 
-    fn read(&self, fresh: &Fresh<'_>, admin: &mut Admin<'_>, ended: bool) -> Option<Reading> {
+    fn read(&self, fresh: &Fresh<'_>, admin: &mut Admin<'_>) -> Option<Reading> {
         let before_ns = monotonic_ns();
         let commits = match &self.from {
-            From::Files(counters) => {
-                counters.iter().map(|counter| counter.since(self.engine.file_commits?, ended)).sum()
-            }
+            From::Files(counters) => counters.iter().map(|counter| counter.since(self.engine.file_commits?)).sum(),
             From::Server(query) => {
                 let running = fresh.server.as_ref()?;
                 let inside = running.inside(self.engine.server?.first_database);
@@ -120,12 +118,11 @@ impl Counter {
     }
 
     /// What was counted since the beginning; none if another counter has taken the place of this one.
-    fn since(&self, counts: &FileCommits, ended: bool) -> Option<u64> {
+    fn since(&self, counts: &FileCommits) -> Option<u64> {
         if let CounterAt::Shared(path) = &self.at {
-            let (mine, there) = (self.file.metadata().ok()?, std::fs::metadata(path));
-            let same = there.as_ref().is_ok_and(|there| there.ino() == mine.ino());
-            // Whoever closes the last connection removes it.
-            if !same && !(ended && there.is_err()) {
+            let mine = self.file.metadata().ok()?.ino();
+            // Whoever closes the last connection removes it, maybe a moment after the window: then this is what it counted.
+            if std::fs::metadata(path).is_ok_and(|there| there.ino() != mine) {
                 return None;
             }
         }
@@ -155,13 +152,12 @@ mod tests {
                     .expect("work");
             }
             database.execute_batch("BEGIN; INSERT INTO t VALUES (1); ROLLBACK").expect("nothing");
-            assert_eq!(counter.since(counts, false), Some(10), "{mode}");
+            assert_eq!(counter.since(counts), Some(10), "{mode}");
             database.close().expect("closed");
-            assert_eq!(counter.since(counts, true), Some(10), "{mode}, closed");
+            assert_eq!(counter.since(counts), Some(10), "{mode}, closed");
             if mode == "wal" {
-                assert_eq!(counter.since(counts, false), None, "it is gone");
                 std::fs::write(shared, [0; 100]).expect("another one");
-                assert_eq!(counter.since(counts, true), None, "another has its place");
+                assert_eq!(counter.since(counts), None, "another has its place");
             }
         }
     }
